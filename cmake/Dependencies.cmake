@@ -1,0 +1,72 @@
+# The libraries of others, as targets:
+#   corank::rpc         gRPC, Protobuf, Abseil and what they need: static archives of Debian, one link group, so that
+#                       every binary holds one copy of each
+#   corank::absl        Abseil alone, from the same archives
+#   corank::prometheus, corank::highway, corank::tbb, corank::benchmark
+#                       Debian has these only as shared libraries; `make dist` puts them beside the binaries
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(GRPC REQUIRED grpc++>=1.51 protobuf>=3.21)
+
+# corank_archives(<out> <names>...): the static archives of these libraries; names without an archive are dropped.
+function(corank_archives out)
+  set(paths)
+  foreach(name IN LISTS ARGN)
+    find_library(CORANK_ARCHIVE_${name} NAMES lib${name}.a)
+    mark_as_advanced(CORANK_ARCHIVE_${name})
+    if(CORANK_ARCHIVE_${name})
+      list(APPEND paths ${CORANK_ARCHIVE_${name}})
+    endif()
+  endforeach()
+  set(${out} ${paths} PARENT_SCOPE)
+endfunction()
+
+find_library(CORANK_ABSL_BASE NAMES libabsl_base.a REQUIRED)
+get_filename_component(archive_folder ${CORANK_ABSL_BASE} DIRECTORY)
+file(GLOB absl_archives ${archive_folder}/libabsl_*.a)
+
+set(rpc_names ${GRPC_STATIC_LIBRARIES} grpc++_reflection)
+list(REMOVE_DUPLICATES rpc_names)
+list(FILTER rpc_names EXCLUDE REGEX "^(absl_.*|dl|pthread|rt|m|atomic)$")
+corank_archives(rpc_archives ${rpc_names})
+
+add_library(corank_absl INTERFACE)
+add_library(corank::absl ALIAS corank_absl)
+string(REPLACE ";" "," absl_group "${absl_archives}")
+target_link_libraries(corank_absl INTERFACE "$<LINK_GROUP:RESCAN,${absl_group}>" Threads::Threads)
+
+add_library(corank_rpc INTERFACE)
+add_library(corank::rpc ALIAS corank_rpc)
+string(REPLACE ";" "," rpc_group "${rpc_archives}")
+# The reflection service registers itself in a static initialiser: nothing refers to it, so it is kept whole.
+target_link_libraries(corank_rpc INTERFACE "$<LINK_GROUP:RESCAN,${rpc_group}>" corank::absl Threads::Threads
+  ${CMAKE_DL_LIBS})
+
+function(corank_shared_library name header)
+  set(paths)
+  foreach(library IN LISTS ARGN)
+    find_library(CORANK_SHARED_${library} NAMES ${library} REQUIRED)
+    mark_as_advanced(CORANK_SHARED_${library})
+    list(APPEND paths ${CORANK_SHARED_${library}})
+  endforeach()
+  find_path(CORANK_HEADER_${name} ${header} REQUIRED)
+  add_library(corank_${name} INTERFACE)
+  add_library(corank::${name} ALIAS corank_${name})
+  target_link_libraries(corank_${name} INTERFACE ${paths})
+endfunction()
+
+corank_shared_library(prometheus prometheus/registry.h prometheus-cpp-pull prometheus-cpp-core)
+corank_shared_library(highway hwy/contrib/sort/vqsort.h hwy_contrib hwy)
+corank_shared_library(tbb tbb/parallel_for.h tbb)
+if(CORANK_BENCH)
+  corank_shared_library(benchmark benchmark/benchmark.h benchmark)
+endif()
+if(CORANK_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+
+find_program(PROTOC protoc REQUIRED)
+find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+# google/rpc/error_details.proto: from the Python package googleapis-common-protos in .deps/venv (scripts/setup.sh).
+file(GLOB googleapis_roots ${PROJECT_SOURCE_DIR}/.deps/venv/lib/python3*/site-packages)
+find_path(GOOGLEAPIS_DIR google/rpc/error_details.proto HINTS ${googleapis_roots} REQUIRED NO_CMAKE_FIND_ROOT_PATH)

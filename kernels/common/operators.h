@@ -1,0 +1,131 @@
+// Arguments of the operators, as engines take them: pointers, counts and flags, nothing of gRPC or protobuf.
+//
+// All pointers are "device" pointers: memory that the engine's kernels can read, from EngineStream::Upload or
+// AllocateDevice (host memory on the CPU engine). Inputs are not changed; inputs and outputs must not overlap. A
+// pointer to no elements may be null. Pointers need the natural alignment of min(element bytes' lowest set bit, 16).
+// Counts are in elements. Structs are plain values: the caller owns everything they point to, until the stream
+// finished.
+#ifndef CORANK_KERNELS_COMMON_OPERATORS_H_
+#define CORANK_KERNELS_COMMON_OPERATORS_H_
+
+#include <cstdint>
+
+#include "kernels/common/types.h"
+
+namespace corank {
+
+/// Sorts keys, alone, with values, or into a permutation; whole or by segments. Stable.
+/// Outputs hold min(count, limit) elements (`ResultCount`).
+struct SortArgs {
+  KeyType key_type = KeyType::kUint32;
+  Order order = Order::kAscending;
+  SortAlgorithm algorithm = SortAlgorithm::kAuto;
+  int64_t count = 0;
+  const void* keys_in = nullptr;
+  void* keys_out = nullptr;         // null: keys are not wanted
+  const void* values_in = nullptr;  // null: no values
+  void* values_out = nullptr;
+  int32_t value_bytes = 0;      // 0 to kMaxRecordBytes; 0: no values
+  void* indices_out = nullptr;  // null: no permutation wanted. IndexBytes(count - 1) each. Not together with values
+  const int64_t* segment_offsets = nullptr;  // segment_count + 1 of them, validated by the caller; null: one segment
+  int64_t segment_count = 0;
+  int64_t limit = -1;  // -1: all. Not together with segments
+
+  int64_t ResultCount() const { return limit >= 0 && limit < count ? limit : count; }
+};
+
+/// One input of a merge.
+struct MergeInput {
+  const void* keys = nullptr;
+  const void* values = nullptr;
+  int64_t count = 0;
+};
+
+/// Merges sorted inputs. Stable: equal keys are taken from the earlier input first.
+struct MergeArgs {
+  KeyType key_type = KeyType::kUint32;
+  Order order = Order::kAscending;
+  MergeAlgorithm algorithm = MergeAlgorithm::kAuto;
+  const MergeInput* inputs = nullptr;  // a HOST array
+  int32_t input_count = 0;             // 0 to kMaxMergeInputs
+  void* keys_out = nullptr;
+  void* values_out = nullptr;
+  int32_t value_bytes = 0;   // 0: no values
+  bool check_sorted = true;  // report the first input, and in it the first index, that is out of order
+
+  int64_t TotalCount() const {
+    int64_t total = 0;
+    for (int32_t i = 0; i < input_count; ++i) total += inputs[i].count;
+    return total;
+  }
+};
+
+/// Repeats value i counts[i] times; total must be the sum of the counts.
+struct ExpandArgs {
+  const void* values = nullptr;
+  int32_t element_bytes = 4;  // 1 to kMaxRecordBytes
+  const int64_t* counts = nullptr;
+  int64_t interval_count = 0;
+  void* out = nullptr;
+  int64_t total = 0;
+};
+
+/// Copies counts[i] elements from source[source_offsets[i]] to destination[destination_offsets[i]], for every i. Null
+/// source_offsets or destination_offsets stand for the exclusive prefix sums of the counts (scatter, gather). The
+/// caller has checked ranges; total is the sum of the counts. Destination elements outside all intervals are left
+/// alone.
+struct MoveArgs {
+  const void* source = nullptr;
+  void* destination = nullptr;
+  int32_t element_bytes = 4;  // 1 to kMaxRecordBytes
+  const int64_t* source_offsets = nullptr;
+  const int64_t* destination_offsets = nullptr;
+  const int64_t* counts = nullptr;
+  int64_t interval_count = 0;
+  int64_t total = 0;
+  bool check_overlap = true;  // report overlapping destinations; ignored where destination_offsets is null
+};
+
+/// For each of the `total` work items: the index of its object and its rank in it. total is the sum of the counts.
+/// Outputs are of IndexBytes(max(object_count, total) - 1) bytes each.
+struct LoadBalanceArgs {
+  const int64_t* counts = nullptr;
+  int64_t object_count = 0;
+  int64_t total = 0;
+  void* objects_out = nullptr;
+  void* ranks_out = nullptr;
+
+  int IndexWidth() const { return IndexBytes((object_count > total ? object_count : total) - 1); }
+};
+
+/// Lower or upper bound of each needle. Outputs are of IndexBytes(haystack_count) bytes each.
+struct SearchArgs {
+  KeyType key_type = KeyType::kUint32;
+  Order order = Order::kAscending;
+  SearchBound bound = SearchBound::kLower;
+  const void* haystack = nullptr;
+  int64_t haystack_count = 0;
+  const void* needles = nullptr;
+  int64_t needle_count = 0;
+  void* positions_out = nullptr;
+  bool check_sorted = true;  // report the first index of the haystack that is out of order
+};
+
+/// What an operator found out while it ran. Valid after EngineStream::Finish.
+struct OperatorReport {
+  enum class Fault : int32_t {
+    kNone = 0,
+    kUnsorted = 1,     // input `input` is out of order at `index`: element index comes before element index - 1
+    kOverlapping = 2,  // destination intervals `other` and `index` overlap, neighbours by destination offset (stable)
+  };
+  Fault fault = Fault::kNone;
+  int32_t input = 0;   // the least such input
+  int64_t index = -1;  // the least such index in that input; kOverlapping: the first such pair in destination order
+  int64_t other = -1;
+  SortAlgorithm sort_algorithm = SortAlgorithm::kAuto;     // what was taken, never kAuto after a Sort
+  MergeAlgorithm merge_algorithm = MergeAlgorithm::kAuto;  // what was taken, never kAuto after a Merge
+};
+
+}  // namespace corank
+
+#endif  // CORANK_KERNELS_COMMON_OPERATORS_H_

@@ -1,0 +1,117 @@
+// One interface for all that does the work: an NVIDIA GPU (kernels/cuda) or the cores of the host (kernels/cpu).
+//
+// A request's life on a stream:
+//
+//   stream->Begin();
+//   d_in  = stream->Upload(h_in, bytes);            // CUDA: enqueues a copy. CPU: returns h_in
+//   out   = stream->AllocateResult(bytes);          // CUDA: device and pinned memory. CPU: one buffer
+//   stream->EndCopyIn();
+//   stream->Sort(args, report);                     // enqueues; asks for its own workspace from the stream
+//   stream->EndKernels();
+//   stream->Download(out, bytes);                   // CUDA: enqueues a copy. CPU: nothing
+//   times = stream->Finish();                       // waits; now report and out.host are valid
+//
+// Everything that a stream hands out stays valid until the next Begin.
+#ifndef CORANK_KERNELS_ENGINE_ENGINE_H_
+#define CORANK_KERNELS_ENGINE_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/common/operators.h"
+#include "kernels/common/types.h"
+
+namespace corank {
+
+enum class EngineKind : uint8_t { kCuda, kCpu };
+
+constexpr const char* EngineKindName(EngineKind kind) { return kind == EngineKind::kCuda ? "cuda" : "cpu"; }
+
+/// What an engine runs on.
+struct EngineInfo {
+  EngineKind kind = EngineKind::kCpu;
+  std::string device;  // "NVIDIA H200", or the CPU's model name
+  int64_t memory_bytes = 0;
+  int32_t parallelism = 0;  // multiprocessors, or threads
+};
+
+/// Where the time of a request on a stream went. On the CPU engine only kernel_ns is not 0.
+struct PhaseTimes {
+  int64_t copy_in_ns = 0;
+  int64_t kernel_ns = 0;
+  int64_t copy_out_ns = 0;
+};
+
+/// Memory that a kernel writes and the host reads after Download and Finish.
+struct ResultBuffer {
+  void* device = nullptr;
+  void* host = nullptr;  // the same pointer on the CPU engine
+};
+
+/// One in-order sequence of work. Not thread-safe: used by one thread at a time.
+///
+/// Errors: RESOURCE_EXHAUSTED when memory is short (the stream stays usable), INTERNAL for a fault of one operation,
+/// UNAVAILABLE when the device is lost (no stream of this engine is usable again).
+class EngineStream {
+ public:
+  virtual ~EngineStream() = default;
+
+  /// Starts a request: takes back all memory handed out since the last Begin (kept for reuse) and starts the clock.
+  virtual absl::Status Begin() = 0;
+
+  /// Makes host bytes readable by kernels. The caller keeps them unchanged until Finish.
+  virtual absl::StatusOr<const void*> Upload(const void* h_bytes, int64_t bytes) = 0;
+  /// Pinned host memory, for bytes that are uploaded or downloaded at full speed; 256-byte aligned.
+  virtual absl::StatusOr<void*> AllocateHost(int64_t bytes) = 0;
+  /// Memory for kernels, not initialised; 256-byte aligned.
+  virtual absl::StatusOr<void*> AllocateDevice(int64_t bytes) = 0;
+  /// Memory for a result, not initialised; 256-byte aligned.
+  virtual absl::StatusOr<ResultBuffer> AllocateResult(int64_t bytes) = 0;
+  /// Enqueues a fill of device memory with zero bytes.
+  virtual absl::Status Zero(void* d_bytes, int64_t bytes) = 0;
+  /// Enqueues a copy between two places of device memory.
+  virtual absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) = 0;
+  virtual absl::Status EndCopyIn() = 0;
+  virtual absl::Status EndKernels() = 0;
+  /// Enqueues the copy of the first `bytes` of result.device to result.host.
+  virtual absl::Status Download(const ResultBuffer& result, int64_t bytes) = 0;
+  /// Waits for all enqueued work and returns its first error or where the time went.
+  virtual absl::StatusOr<PhaseTimes> Finish() = 0;
+
+  /// The operators. Each writes its outputs and *report by the time Finish returns; report must live until then. When a
+  /// fault is reported, outputs are not specified. `absl::OkStatus()` means enqueued (CUDA) or done (CPU).
+  virtual absl::Status Sort(const SortArgs& args, OperatorReport* report) = 0;
+  virtual absl::Status Merge(const MergeArgs& args, OperatorReport* report) = 0;
+  virtual absl::Status Expand(const ExpandArgs& args, OperatorReport* report) = 0;
+  virtual absl::Status Move(const MoveArgs& args, OperatorReport* report) = 0;
+  virtual absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) = 0;
+  virtual absl::Status Search(const SearchArgs& args, OperatorReport* report) = 0;
+
+  /// Device memory that operators asked for since Begin, beyond Upload, AllocateDevice and AllocateResult, in bytes.
+  virtual int64_t workspace_bytes() const = 0;
+};
+
+/// A device, or the cores of the host. Thread-safe.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual const EngineInfo& info() const = 0;
+  /// A new stream; streams work at the same time. The engine must outlive it.
+  virtual absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() = 0;
+
+  /// Upper bounds of the workspace that the operators ask for, in bytes. Known before the run; pointers in args are
+  /// not read (except MergeArgs::inputs).
+  virtual int64_t WorkspaceBytes(const SortArgs& args) const = 0;
+  virtual int64_t WorkspaceBytes(const MergeArgs& args) const = 0;
+  virtual int64_t WorkspaceBytes(const ExpandArgs& args) const = 0;
+  virtual int64_t WorkspaceBytes(const MoveArgs& args) const = 0;
+  virtual int64_t WorkspaceBytes(const LoadBalanceArgs& args) const = 0;
+  virtual int64_t WorkspaceBytes(const SearchArgs& args) const = 0;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_KERNELS_ENGINE_ENGINE_H_

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Puts a CUDA 13.0 compiler into .deps/cuda from NVIDIA's wheels on PyPI, unless an nvcc 13 is on the PATH. Prints the
+# path of the nvcc to use. No GPU or driver is needed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# 13.0 is the oldest release whose driver requirement (580) the service states; the minor pins keep builds repeatable.
+packages=(
+  nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88
+  nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85
+)
+
+if command -v nvcc >/dev/null && nvcc --version | grep -q 'release 13\.'; then
+  command -v nvcc
+  exit 0
+fi
+root=$PWD/.deps/cuda
+if [ ! -x "$root/bin/nvcc" ] || [ "$(cat "$root/.packages" 2>/dev/null)" != "${packages[*]}" ]; then
+  echo "cuda: installing the CUDA 13.0 compiler from Python wheels into .deps/cuda" >&2
+  rm -rf "$root" .deps/cuda-wheels
+  mkdir -p .deps
+  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
+    --target .deps/cuda-wheels "${packages[@]}" >&2
+  mv .deps/cuda-wheels/nvidia/cu13 "$root"
+  rm -rf .deps/cuda-wheels
+  ln -s lib "$root/lib64"
+  chmod +x "$root"/bin/* "$root"/nvvm/bin/*
+  echo "${packages[*]}" > "$root/.packages"
+fi
+echo "$root/bin/nvcc"
