@@ -1,0 +1,102 @@
+"""Sort, merge and move NumPy arrays on a corank server.
+
+    import corank
+
+    corank.sort(x)                                     # the server in CORANK_SERVER, else 127.0.0.1:50051
+    with corank.connect("gpu-host:50051") as client:
+        client.argsort(x, descending=True)
+
+Every function of this module is the method of that name of `Client`, on a client that all of them share. It connects
+at the first call.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from corank.arrays import KEY_TYPES
+from corank.client import Client
+from corank.connection import CallOptions
+from corank.errors import (
+    Cancelled,
+    CorankError,
+    DeadlineExceeded,
+    Internal,
+    InvalidArgument,
+    NotFound,
+    PermissionDenied,
+    ResourceExhausted,
+    Unavailable,
+    Unimplemented,
+)
+from corank.results import LoadBalance, ServerInfo, ServerLimits, Stats
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "KEY_TYPES",
+    "CallOptions",
+    "Cancelled",
+    "Client",
+    "CorankError",
+    "DeadlineExceeded",
+    "Internal",
+    "InvalidArgument",
+    "LoadBalance",
+    "NotFound",
+    "PermissionDenied",
+    "ResourceExhausted",
+    "ServerInfo",
+    "ServerLimits",
+    "Stats",
+    "Unavailable",
+    "Unimplemented",
+    "__version__",
+    "argsort",
+    "connect",
+    "expand",
+    "gather",
+    "info",
+    "load_balance",
+    "merge",
+    "move",
+    "scatter",
+    "search",
+    "sort",
+    "sort_with_indices",
+]
+
+
+def connect(
+    address: str | None = None,
+    *,
+    deadline: float | None = 60.0,
+    max_message_bytes: int = 2**31 - 1,
+    compression: Literal["none", "gzip"] = "none",
+    retries: int = 5,
+    progress: bool = False,
+) -> Client:
+    """A client of the server at `address`; see `Client` for the arguments. The connection is made at the first call."""
+    return Client(
+        address,
+        deadline=deadline,
+        max_message_bytes=max_message_bytes,
+        compression=compression,
+        retries=retries,
+        progress=progress,
+    )
+
+
+_default = Client()
+
+sort = _default.sort
+argsort = _default.argsort
+sort_with_indices = _default.sort_with_indices
+merge = _default.merge
+expand = _default.expand
+move = _default.move
+gather = _default.gather
+scatter = _default.scatter
+load_balance = _default.load_balance
+search = _default.search
+info = _default.info

@@ -1,0 +1,55 @@
+"""Fixtures: the test double, a real corankd where CORANKD names one, and a client of either."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(_ROOT), str(_ROOT / "src"), str(_ROOT / "tests")]
+
+import generate  # noqa: E402
+
+generate.ensure()
+
+from fake_server import FakeServer  # noqa: E402
+
+import corank  # noqa: E402
+from corank.testing import LocalServer  # noqa: E402
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeServer]:
+    """A fresh test double."""
+    server = FakeServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def fake_client(fake: FakeServer) -> Iterator[corank.Client]:
+    """A client of the test double."""
+    with corank.connect(fake.address, deadline=30) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def corankd() -> Iterator[LocalServer]:
+    """A running corankd; skips where CORANKD does not name the binary."""
+    binary = os.environ.get("CORANKD")
+    if not binary:
+        pytest.skip("CORANKD is not set: set it to the path of corankd to run this against the real server")
+    with LocalServer(binary) as server:
+        yield server
+
+
+@pytest.fixture(params=["double", "corankd"])
+def client(request: pytest.FixtureRequest) -> Iterator[corank.Client]:
+    """A client of the test double, and then of the real server."""
+    server: FakeServer | LocalServer = request.getfixturevalue("fake" if request.param == "double" else "corankd")
+    with corank.connect(server.address, deadline=60) as connected:
+        yield connected

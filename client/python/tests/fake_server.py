@@ -1,0 +1,276 @@
+"""A corank server of NumPy in this process: the test double of the unit tests.
+
+It answers as the contract says, checks what the tests of errors need, and fails on demand (`fail_next`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent import futures
+from typing import Any, NoReturn
+
+import grpc
+import numpy as np
+import oracles
+from google.protobuf import any_pb2, duration_pb2
+from google.rpc import error_details_pb2, status_pb2
+from numpy.typing import NDArray
+
+from corank.v1 import array_pb2, operators_pb2
+from corank.v1 import corank_service_pb2 as service
+
+_NAMES = {number: name[len("ELEMENT_TYPE_") :].lower() for name, number in array_pb2.ElementType.items()}
+_STATS = operators_pb2.RequestStats(
+    engine=operators_pb2.ENGINE_CPU, device="NumPy", queue_ns=1, kernel_ns=2, batch_size=1, workspace_bytes=4
+)
+
+
+class _Refused(Exception):
+    """A request that is refused, with the field that is wrong."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def _read(field: str, array: Any) -> NDArray[Any]:
+    """The elements of an Array message: numbers, or rows of bytes for records."""
+    if array.type == array_pb2.ELEMENT_TYPE_UNSPECIFIED:
+        raise _Refused(f"{field}.type", "is required")
+    if array.type == array_pb2.ELEMENT_TYPE_RECORD:
+        out = np.frombuffer(array.inline_data, f"V{array.record_bytes}")
+    else:
+        out = np.frombuffer(array.inline_data, oracles.storage(_NAMES[array.type]))
+    if array.HasField("count") and array.count != out.size:
+        raise _Refused(f"{field}.count", f"is {array.count}, but the bytes hold {out.size} elements")
+    return out
+
+
+def _like(array: Any, elements: NDArray[Any]) -> Any:
+    return array_pb2.Array(
+        type=array.type,
+        record_bytes=array.record_bytes,
+        count=len(elements),
+        inline_data=np.ascontiguousarray(elements).tobytes(),
+    )
+
+
+def _indices(elements: NDArray[Any]) -> Any:
+    return array_pb2.Array(type=array_pb2.ELEMENT_TYPE_UINT32, inline_data=elements.astype("<u4").tobytes())
+
+
+def _descending(request: Any) -> bool:
+    return bool(request.order == operators_pb2.SORT_ORDER_DESCENDING)
+
+
+def _check_sorted(field: str, keys: NDArray[Any], request: Any, type_: int) -> None:
+    if request.assume_sorted:
+        return
+    index = oracles.first_unsorted(keys, _NAMES[type_], _descending(request))
+    if index is not None:
+        raise _Refused(field, f"element {index} is out of order")
+
+
+def _sort(request: Any) -> Any:
+    keys = _read("keys", request.keys)
+    name, descending = _NAMES[request.keys.type], _descending(request)
+    if request.HasField("segment_offsets"):
+        offsets = _read("segment_offsets", request.segment_offsets).tolist()
+        if not offsets or offsets[0] != 0 or offsets[-1] != len(keys) or offsets != sorted(offsets):
+            raise _Refused("segment_offsets", "must rise from 0 to the number of keys")
+        order = oracles.segmented_argsort(keys, offsets, name, descending)
+    else:
+        order = oracles.argsort(keys, name, descending)
+    if request.HasField("limit"):
+        if request.limit < 0:
+            raise _Refused("limit", f"is {request.limit}, must be 0 or more")
+        order = order[: request.limit]
+    taken = request.algorithm
+    if taken == operators_pb2.SORT_ALGORITHM_AUTO:
+        taken = operators_pb2.SORT_ALGORITHM_MERGESORT
+    response = operators_pb2.SortResponse(algorithm=taken, stats=_STATS)
+    if request.output != operators_pb2.SORT_OUTPUT_INDICES:
+        response.keys.CopyFrom(_like(request.keys, keys[order]))
+    if request.output != operators_pb2.SORT_OUTPUT_KEYS:
+        response.indices.CopyFrom(_indices(order))
+    if request.HasField("values"):
+        values = _read("values", request.values)
+        if len(values) != len(keys):
+            raise _Refused("values", f"has {len(values)} elements for {len(keys)} keys")
+        response.values.CopyFrom(_like(request.values, values[order]))
+    return response
+
+
+def _merge(request: Any) -> Any:
+    if len(request.keys) < 2:
+        raise _Refused("keys", f"has {len(request.keys)} arrays, needs 2 to 1024")
+    inputs = [_read(f"keys[{i}]", array) for i, array in enumerate(request.keys)]
+    for i, keys in enumerate(inputs):
+        _check_sorted(f"keys[{i}]", keys, request, request.keys[0].type)
+    joined = np.concatenate(inputs)
+    order = oracles.argsort(joined, _NAMES[request.keys[0].type], _descending(request))
+    response = operators_pb2.MergeResponse(
+        keys=_like(request.keys[0], joined[order]), algorithm=operators_pb2.MERGE_ALGORITHM_TILED, stats=_STATS
+    )
+    if request.values:
+        values = np.concatenate([_read(f"values[{i}]", array) for i, array in enumerate(request.values)])
+        response.values.CopyFrom(_like(request.values[0], values[order]))
+    return response
+
+
+def _expand(request: Any) -> Any:
+    values, counts = _read("values", request.values), _read("counts", request.counts)
+    if (counts < 0).any():
+        raise _Refused(f"counts[{int(np.argmax(counts < 0))}]", "must be 0 or more")
+    return operators_pb2.ExpandIntervalsResponse(values=_like(request.values, np.repeat(values, counts)), stats=_STATS)
+
+
+def _move(request: Any) -> Any:
+    source, counts = _read("source", request.source), _read("counts", request.counts)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]]) if len(counts) else counts
+    gathers = isinstance(request, operators_pb2.GatherIntervalsRequest)
+    scatters = isinstance(request, operators_pb2.ScatterIntervalsRequest)
+    offsets = starts if scatters else _read("source_offsets", request.source_offsets)
+    to = starts if gathers else _read("destination_offsets", request.destination_offsets)
+    if gathers:
+        into = np.zeros(int(counts.sum()), source.dtype)
+    elif request.WhichOneof("initial") == "destination":
+        into = _read("destination", request.destination)
+    else:
+        into = np.zeros(request.destination_count, source.dtype)
+    for i, (begin, goal, count) in enumerate(zip(offsets, to, counts)):
+        if begin < 0 or begin + count > len(source):
+            raise _Refused(f"source_offsets[{i}]", f"interval {i} is outside the source")
+        if goal < 0 or goal + count > len(into):
+            raise _Refused(f"destination_offsets[{i}]", f"interval {i} is outside the destination")
+    response_type = {
+        operators_pb2.MoveIntervalsRequest: operators_pb2.MoveIntervalsResponse,
+        operators_pb2.GatherIntervalsRequest: operators_pb2.GatherIntervalsResponse,
+        operators_pb2.ScatterIntervalsRequest: operators_pb2.ScatterIntervalsResponse,
+    }[type(request)]
+    out = oracles.move(source, offsets.tolist(), to.tolist(), counts.tolist(), into)
+    return response_type(result=_like(request.source, out), stats=_STATS)
+
+
+def _load_balance(request: Any) -> Any:
+    objects, ranks = oracles.load_balance(_read("counts", request.counts))
+    return operators_pb2.LoadBalanceResponse(objects=_indices(objects), ranks=_indices(ranks), stats=_STATS)
+
+
+def _search(request: Any) -> Any:
+    haystack, needles = _read("haystack", request.haystack), _read("needles", request.needles)
+    _check_sorted("haystack", haystack, request, request.haystack.type)
+    side = "right" if request.bound == operators_pb2.SEARCH_BOUND_UPPER else "left"
+    found = oracles.search(haystack, needles, _NAMES[request.haystack.type], side, _descending(request))
+    return operators_pb2.SearchResponse(positions=_indices(found), stats=_STATS)
+
+
+def _info(_: Any) -> Any:
+    return service.GetServerInfoResponse(
+        version="0.1.0",
+        engine=operators_pb2.ENGINE_CPU,
+        device="NumPy",
+        engine_reason="this is a test double",
+        device_memory_bytes=1 << 30,
+        lanes=1,
+        limits=service.ServerLimits(max_request_bytes=1 << 28, max_queued_requests=8, max_queued_bytes=1 << 30),
+        places=["inline"],
+        uptime_seconds=1,
+    )
+
+
+_METHODS: dict[str, tuple[type[Any], Callable[[Any], Any]]] = {
+    "Sort": (operators_pb2.SortRequest, _sort),
+    "Merge": (operators_pb2.MergeRequest, _merge),
+    "ExpandIntervals": (operators_pb2.ExpandIntervalsRequest, _expand),
+    "MoveIntervals": (operators_pb2.MoveIntervalsRequest, _move),
+    "GatherIntervals": (operators_pb2.GatherIntervalsRequest, _move),
+    "ScatterIntervals": (operators_pb2.ScatterIntervalsRequest, _move),
+    "LoadBalance": (operators_pb2.LoadBalanceRequest, _load_balance),
+    "Search": (operators_pb2.SearchRequest, _search),
+    "GetServerInfo": (service.GetServerInfoRequest, _info),
+}
+
+
+class FakeServer:
+    """The double, on a free port of 127.0.0.1."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failures: list[tuple[grpc.StatusCode, str, list[Any]]] = []
+        self.requests: list[Any] = []
+        """Every request message, in order of arrival."""
+        self.hold: threading.Event | None = None
+        """When set: calls wait for it before they answer."""
+        self.raw_answer: bytes | None = None
+        """When set: these bytes are every answer."""
+        handlers = {
+            name: grpc.unary_unary_rpc_method_handler(self._handler(function), request_type.FromString, self._serialise)
+            for name, (request_type, function) in _METHODS.items()
+        }
+        size = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+        self._server = grpc.server(futures.ThreadPoolExecutor(8), options=size)
+        self._server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler("corank.v1.CorankService", handlers),)
+        )
+        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+
+    def stop(self) -> None:
+        """Stops at once."""
+        self._server.stop(None).wait()
+
+    def fail_next(
+        self, code: grpc.StatusCode, message: str, *, field: str = "", retry_after: float | None = None, times: int = 1
+    ) -> None:
+        """Lets the next `times` calls fail, with these details."""
+        details: list[Any] = []
+        if field:
+            violation = error_details_pb2.BadRequest.FieldViolation(field=field, description=message)
+            details.append(error_details_pb2.BadRequest(field_violations=[violation]))
+        if retry_after is not None:
+            delay = duration_pb2.Duration()
+            delay.FromNanoseconds(int(retry_after * 1e9))
+            details.append(error_details_pb2.RetryInfo(retry_delay=delay))
+        with self._lock:
+            self._failures += [(code, message, details)] * times
+
+    def _serialise(self, message: Any) -> bytes:
+        return message.SerializeToString() if self.raw_answer is None else self.raw_answer
+
+    def _handler(self, function: Callable[[Any], Any]) -> Callable[[Any, grpc.ServicerContext], Any]:
+        def handle(request: Any, context: grpc.ServicerContext) -> Any:
+            request_id = getattr(getattr(request, "options", None), "request_id", "") or "made-by-server"
+            with self._lock:
+                self.requests.append(request)
+                failure = self._failures.pop(0) if self._failures else None
+            if self.hold is not None:
+                self.hold.wait(30)
+            if failure is not None:
+                _abort(context, request_id, *failure)
+            try:
+                answer = function(request)
+            except _Refused as refused:
+                violation = error_details_pb2.BadRequest.FieldViolation(field=refused.field, description=str(refused))
+                details = [error_details_pb2.BadRequest(field_violations=[violation])]
+                _abort(context, request_id, grpc.StatusCode.INVALID_ARGUMENT, f"{refused.field}: {refused}", details)
+            context.set_trailing_metadata((("x-request-id", request_id),))
+            return answer
+
+        return handle
+
+
+def _abort(
+    context: grpc.ServicerContext, request_id: str, code: grpc.StatusCode, message: str, details: list[Any]
+) -> NoReturn:
+    status = status_pb2.Status(code=code.value[0], message=message)
+    for detail in details:
+        packed = any_pb2.Any()
+        packed.Pack(detail)
+        status.details.append(packed)
+    context.set_trailing_metadata(
+        (("x-request-id", request_id), ("grpc-status-details-bin", status.SerializeToString()))
+    )
+    context.abort(code, message)
+    raise AssertionError("abort returned")

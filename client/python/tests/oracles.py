@@ -1,0 +1,107 @@
+"""What the operators must answer, in plain NumPy, made from a copy of the input and without calling corank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+KEY_TYPES = INTEGERS + FLOATS
+
+
+def storage(key_type: str) -> np.dtype[Any]:
+    """The NumPy dtype that holds keys of this type; bfloat16 is held as uint16."""
+    return np.dtype("<u2" if key_type == "bfloat16" else key_type).newbyteorder("<")
+
+
+def bits(array: Array) -> Array:
+    """The elements' bits, so that NaNs compare by payload."""
+    return np.ascontiguousarray(array).view(f"<u{array.dtype.itemsize}")
+
+
+def comparable(keys: Array, key_type: str) -> Array:
+    """Keys in a type that NumPy orders: bfloat16 is widened, which keeps its order."""
+    if key_type == "bfloat16":
+        return (keys.astype(np.uint32) << 16).view(np.float32)
+    return keys
+
+
+def argsort(keys: Array, key_type: str, descending: bool = False) -> Array:
+    """The stable order, NaNs last (first when descending)."""
+    order = comparable(keys, key_type)
+    if not descending:
+        return np.argsort(order, kind="stable")
+    # Reversed, sorted stably, reversed: equal keys are back in the order of the input.
+    return len(keys) - 1 - np.argsort(order[::-1], kind="stable")[::-1]
+
+
+def segmented_argsort(keys: Array, offsets: Sequence[int], key_type: str, descending: bool = False) -> Array:
+    """`argsort` of each segment, counted from the start of the whole array."""
+    parts = [begin + argsort(keys[begin:end], key_type, descending) for begin, end in zip(offsets, offsets[1:])]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def search(haystack: Array, needles: Array, key_type: str, side: str = "left", descending: bool = False) -> Array:
+    """Positions as np.searchsorted gives them, in either direction."""
+    where, what = comparable(haystack, key_type), comparable(needles, key_type)
+    if not descending:
+        return np.searchsorted(where, what, side="left" if side == "left" else "right")
+    return len(haystack) - np.searchsorted(where[::-1], what, side="right" if side == "left" else "left")
+
+
+def first_unsorted(keys: Array, key_type: str, descending: bool = False) -> int | None:
+    """The first index whose key comes before the one in front of it."""
+    order = argsort(keys, key_type, descending)
+    rank = np.empty(len(keys), np.int64)
+    rank[order] = np.arange(len(keys))
+    ordered = comparable(keys, key_type)
+    for index in range(1, len(keys)):
+        equal = ordered[index] == ordered[index - 1] or (ordered[index] != ordered[index]) & (
+            ordered[index - 1] != ordered[index - 1]
+        )
+        if rank[index] < rank[index - 1] and not equal:
+            return index
+    return None
+
+
+def move(
+    source: Array, source_offsets: Sequence[int], offsets: Sequence[int], counts: Sequence[int], into: Array
+) -> Array:
+    """Each interval copied by a loop."""
+    out = into.copy()
+    for begin, to, count in zip(source_offsets, offsets, counts):
+        out[to : to + count] = source[begin : begin + count]
+    return out
+
+
+def load_balance(counts: Array) -> tuple[Array, Array]:
+    """Objects and ranks."""
+    objects = np.repeat(np.arange(len(counts)), counts)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return objects, np.arange(len(objects)) - starts[objects]
+
+
+def random_keys(rng: np.random.Generator, key_type: str, count: int) -> Array:
+    """Keys with many ties; floats with both zeros, infinities and NaNs of several payloads and signs."""
+    dtype = storage(key_type)
+    if key_type in INTEGERS:
+        limits = np.iinfo(dtype)
+        keys = rng.integers(limits.min, limits.max, count, dtype=dtype.type, endpoint=True)
+        few = rng.integers(0, 4, count).astype(dtype)
+        return np.where(rng.random(count) < 0.5, keys, few).astype(dtype)
+    width = 8 * dtype.itemsize
+    pattern = rng.integers(0, 2**width - 1, count, dtype=np.uint64, endpoint=True).astype(f"<u{dtype.itemsize}")
+    exponent = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "float64": 0x7FF0000000000000}[key_type]
+    sign = 1 << (width - 1)
+    special = np.array(
+        [0, sign, exponent, exponent | sign, exponent | 1, exponent | 3, exponent | sign | 5, exponent | exponent >> 1],
+        dtype=pattern.dtype,
+    )
+    pattern = np.where(rng.random(count) < 0.4, rng.choice(special, count), pattern).astype(pattern.dtype)
+    return pattern.view(dtype)

@@ -1,0 +1,150 @@
+"""How failures of the server become exceptions, and which calls are tried again."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import grpc
+import numpy as np
+import pytest
+from fake_server import FakeServer
+
+import corank
+from corank.call import retry_delay
+
+X = np.array([3, 1, 2], dtype=np.int32)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (grpc.StatusCode.INVALID_ARGUMENT, corank.InvalidArgument),
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, corank.ResourceExhausted),
+        (grpc.StatusCode.UNAVAILABLE, corank.Unavailable),
+        (grpc.StatusCode.CANCELLED, corank.Cancelled),
+        (grpc.StatusCode.NOT_FOUND, corank.NotFound),
+        (grpc.StatusCode.PERMISSION_DENIED, corank.PermissionDenied),
+        (grpc.StatusCode.UNAUTHENTICATED, corank.PermissionDenied),
+        (grpc.StatusCode.UNIMPLEMENTED, corank.Unimplemented),
+        (grpc.StatusCode.INTERNAL, corank.Internal),
+        (grpc.StatusCode.ABORTED, corank.CorankError),
+    ],
+)
+def test_each_status_is_an_exception(
+    fake: FakeServer, fake_client: corank.Client, code: grpc.StatusCode, kind: type[corank.CorankError]
+) -> None:
+    fake.fail_next(code, "the reason")
+    with pytest.raises(corank.CorankError, match=r"Sort: .*the reason") as caught:
+        fake_client.sort(X, request_id="mine")
+    assert type(caught.value) is kind
+    assert caught.value.code == code.name
+    assert caught.value.request_id == "mine"
+    np.testing.assert_array_equal(fake_client.sort(X), [1, 2, 3])
+
+
+def test_bad_request_names_the_field(client: corank.Client) -> None:
+    with pytest.raises(corank.InvalidArgument) as caught:
+        client.merge([np.array([1, 2]), np.array([1, 3, 2])])
+    assert caught.value.field.startswith("keys[1]")
+    assert "keys[1]" in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("segments", [[], [1, 3], [0, 2], [0, 4], [0, 2, 1, 3]])
+def test_bad_segments_name_their_field(client: corank.Client, segments: list[int]) -> None:
+    with pytest.raises(corank.InvalidArgument) as caught:
+        client.sort(X, segments=np.array(segments, dtype=np.int64))
+    assert caught.value.field.startswith("segment_offsets")
+
+
+def test_unsorted_haystack_is_refused_unless_assumed_sorted(client: corank.Client) -> None:
+    with pytest.raises(corank.InvalidArgument) as caught:
+        client.search(X, X)
+    assert caught.value.field.startswith("haystack")
+    assert (client.search(X, X, assume_sorted=True) <= 3).all()
+
+
+def test_values_of_another_length_are_refused(client: corank.Client) -> None:
+    with pytest.raises(corank.InvalidArgument) as caught:
+        client.sort(X, values=[1, 2])
+    assert caught.value.field.startswith("values")
+
+
+@pytest.mark.parametrize("code", [grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE])
+def test_busy_server_is_tried_again_after_the_delay_it_names(
+    fake: FakeServer, fake_client: corank.Client, code: grpc.StatusCode
+) -> None:
+    fake.fail_next(code, "full", retry_after=0.01, times=2)
+    stats: list[corank.Stats] = []
+    np.testing.assert_array_equal(fake_client.sort(X, on_stats=stats.append), [1, 2, 3])
+    assert stats[0].attempts == 3
+    assert stats[0].elapsed_ns >= 30_000_000
+    assert len(fake.requests) == 3
+
+
+def test_retries_end_with_the_last_error(fake: FakeServer, fake_client: corank.Client) -> None:
+    fake.fail_next(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", retry_after=0.001, times=9)
+    with pytest.raises(corank.ResourceExhausted, match="full") as caught:
+        fake_client.sort(X, retries=2)
+    assert caught.value.retry_after == pytest.approx(0.001)
+    assert len(fake.requests) == 3
+
+
+def test_retry_that_would_miss_the_deadline_is_not_waited_for(fake: FakeServer, fake_client: corank.Client) -> None:
+    fake.fail_next(grpc.StatusCode.UNAVAILABLE, "draining", retry_after=60)
+    start = time.monotonic()
+    with pytest.raises(corank.Unavailable, match="draining"):
+        fake_client.sort(X, deadline=10)
+    assert time.monotonic() - start < 5
+
+
+def test_no_retry_without_retry_info(fake: FakeServer, fake_client: corank.Client) -> None:
+    fake.fail_next(grpc.StatusCode.RESOURCE_EXHAUSTED, "message too large")
+    with pytest.raises(corank.ResourceExhausted):
+        fake_client.sort(X)
+    assert len(fake.requests) == 1
+
+
+def test_retry_delay_doubles_is_never_early_and_keeps_the_deadline() -> None:
+    error = corank.Unavailable("", retry_after=0.5)
+    assert retry_delay(error, 1, None, 0.0) == 0.5
+    assert retry_delay(error, 1, None, 1.0) == 0.625
+    assert retry_delay(error, 3, None, 0.0) == 2.0
+    assert retry_delay(error, 20, None, 0.0) == 5.0
+    assert retry_delay(corank.Unavailable("", retry_after=9.0), 5, None, 0.0) == 9.0
+    assert retry_delay(error, 1, 0.5, 0.0) is None
+    assert retry_delay(corank.Unavailable(""), 1, None, 0.0) is None
+    assert retry_delay(corank.InvalidArgument(""), 1, None, 0.0) is None
+
+
+def test_nobody_there_is_said_at_once_with_a_hint() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        with corank.connect(address) as client, pytest.raises(corank.Unavailable, match="is corankd running"):
+            client.sort(X)
+
+
+def test_deadline_ends_the_call(fake: FakeServer, fake_client: corank.Client) -> None:
+    fake.hold = threading.Event()
+    with pytest.raises(corank.DeadlineExceeded, match=r"deadline of 0\.05 s") as caught:
+        fake_client.sort(X, deadline=0.05)
+    assert isinstance(caught.value, TimeoutError)
+    fake.hold.set()
+
+
+def test_too_large_request_is_refused_before_it_is_sent(fake: FakeServer) -> None:
+    with corank.connect(fake.address, max_message_bytes=1000) as client:
+        with pytest.raises(corank.InvalidArgument, match="max_message_bytes"):
+            client.sort(np.zeros(1000, np.uint8))
+        assert fake.requests == []
+        assert client.sort(np.zeros(100, np.uint8)).size == 100
+
+
+@pytest.mark.parametrize("answer", [b"\x0a\x7f", b"\x0a\x05\x08\x03\x22\x01x", b""], ids=["cut", "3 bytes", "empty"])
+def test_broken_answer_is_an_internal_error(fake: FakeServer, fake_client: corank.Client, answer: bytes) -> None:
+    fake.raw_answer = answer
+    with pytest.raises(corank.Internal):
+        fake_client.sort(X)
