@@ -1,0 +1,73 @@
+"""Fixtures for tests of the real programs over loopback. CORANKD and CORANK_CLI name the binaries; both are needed."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+_PYTHON = pathlib.Path(__file__).resolve().parent.parent.parent / "client" / "python"
+sys.path[:0] = [str(_PYTHON), str(_PYTHON / "src"), str(_PYTHON / "tests")]
+
+import generate  # noqa: E402
+
+generate.ensure()
+
+import corank  # noqa: E402
+from corank.testing import LocalServer  # noqa: E402
+
+
+def binary(variable: str) -> pathlib.Path:
+    """The program that an environment variable names; skips without it."""
+    value = os.environ.get(variable)
+    if not value:
+        pytest.skip(f"{variable} is not set: set it to the path of the program to test it end to end")
+    return pathlib.Path(value)
+
+
+@pytest.fixture(scope="session")
+def corankd() -> pathlib.Path:
+    """The server's binary."""
+    return binary("CORANKD")
+
+
+@pytest.fixture(scope="session")
+def cli() -> pathlib.Path:
+    """The command line's binary."""
+    return binary("CORANK_CLI")
+
+
+@pytest.fixture(scope="session")
+def server(corankd: pathlib.Path) -> Iterator[LocalServer]:
+    """A server that all tests share which leave it as it was. It must still run, and end well, after the last."""
+    local = LocalServer(corankd)
+    local.start()
+    yield local
+    assert local.process.poll() is None, f"the server ended with {local.process.poll()} during the tests"
+    assert local.stop() == 0
+
+
+@pytest.fixture
+def client(server: LocalServer) -> Iterator[corank.Client]:
+    """A client of the shared server."""
+    with server.connect() as connected:
+        yield connected
+
+
+@pytest.fixture(scope="session")
+def slow_keys(server: LocalServer) -> NDArray[np.uint32]:
+    """Keys that take a second or more to sort with the odd-even mergesort, or 32 MiB of them."""
+    rng = np.random.default_rng(17)
+    with server.connect() as client:
+        for count in (2**20, 2**21, 2**22):
+            keys = rng.integers(0, 2**32, count, dtype=np.uint32)
+            stats: list[corank.Stats] = []
+            client.sort(keys, algorithm="odd-even-mergesort", on_stats=stats.append)
+            if stats[0].kernel_ns > 1_000_000_000:
+                return keys
+    return rng.integers(0, 2**32, 2**23, dtype=np.uint32)

@@ -1,0 +1,51 @@
+"""What several end-to-end tests look at: metrics, health, and conditions that come true."""
+
+from __future__ import annotations
+
+import re
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+
+import grpc
+from corank.testing import LocalServer
+from grpc_health.v1 import health_pb2
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+def samples(server: LocalServer) -> dict[str, float]:
+    """What /metrics says now: values by name with labels."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"http://{server.metrics_address}/metrics", timeout=10) as page:
+        text = page.read().decode()
+    found = re.findall(r"^([a-z_]+(?:\{.*\})?) (\S+)$", text, re.MULTILINE)
+    return {name: float(value) for name, value in found}
+
+
+def busy(server: LocalServer) -> bool:
+    """Whether a lane works."""
+    return samples(server)["corank_lanes_busy"] > 0
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
+    """Returns once the condition holds; fails the test if it does not in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
+        time.sleep(0.005)
+
+
+def health(channel: grpc.Channel, service: str) -> int:
+    """grpc.health.v1's answer for a service."""
+    check: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/grpc.health.v1.Health/Check")
+    answer = check(health_pb2.HealthCheckRequest(service=service).SerializeToString(), timeout=10)
+    return health_pb2.HealthCheckResponse.FromString(answer).status
+
+
+def watch_health(channel: grpc.Channel, service: str) -> Iterator[int]:
+    """grpc.health.v1's answers for a service, each time it changes."""
+    watch: grpc.UnaryStreamMultiCallable[bytes, bytes] = channel.unary_stream("/grpc.health.v1.Health/Watch")
+    for answer in watch(health_pb2.HealthCheckRequest(service=service).SerializeToString(), timeout=60):
+        yield health_pb2.HealthCheckResponse.FromString(answer).status

@@ -1,0 +1,132 @@
+"""What callers see when the server crashes, drains, is full, or too slow."""
+
+from __future__ import annotations
+
+import pathlib
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import corank
+import grpc
+import numpy as np
+import pytest
+from corank.testing import LocalServer
+from e2e_support import NOT_SERVING, SERVING, busy, wait_until, watch_health
+from numpy.typing import NDArray
+
+Keys = NDArray[np.uint32]
+X = np.array([3, 1, 2], dtype=np.int32)
+
+
+def sort_slowly(client: corank.Client, keys: Keys) -> Keys:
+    """A sort that takes a while."""
+    return client.sort(keys, algorithm="odd-even-mergesort")
+
+
+def test_crash_in_a_call_is_unavailable_and_a_new_server_serves_the_same_client(
+    corankd: pathlib.Path, slow_keys: Keys
+) -> None:
+    server = LocalServer(corankd)
+    server.start()
+    port = server.address.rsplit(":", 1)[1]
+    with server.connect() as client, ThreadPoolExecutor(1) as pool:
+        call = pool.submit(sort_slowly, client, slow_keys)
+        wait_until(lambda: busy(server), "the sort works")
+        server.kill()
+        with pytest.raises(corank.Unavailable):
+            call.result(timeout=30)
+
+        with LocalServer(corankd, [f"--listen=127.0.0.1:{port}"]) as again:
+            assert again.address == server.address
+
+            def served() -> bool:
+                try:
+                    return bool((client.sort(X) == [1, 2, 3]).all())
+                except corank.Unavailable:
+                    return False  # the channel waits before it connects again
+
+            wait_until(served, "the client found the new server")
+
+
+def test_sigterm_finishes_what_runs_refuses_what_comes_and_exits_with_0(corankd: pathlib.Path, slow_keys: Keys) -> None:
+    server = LocalServer(corankd)
+    server.start()
+    with server.connect() as client, ThreadPoolExecutor(1) as pool:
+        client.info()
+        call = pool.submit(sort_slowly, client, slow_keys)
+        wait_until(lambda: busy(server), "the sort works")
+        server.process.send_signal(signal.SIGTERM)
+
+        def refused() -> corank.Unavailable | None:
+            try:
+                client.sort(X, retries=0)
+            except corank.Unavailable as error:
+                return error
+            return None
+
+        wait_until(lambda: refused() is not None, "new calls are refused")
+        assert not call.done(), "the slow sort was too fast to see the drain"
+        np.testing.assert_array_equal(call.result(timeout=60), np.sort(slow_keys))
+    assert server.process.wait(30) == 0
+    server.stop()
+
+
+def test_health_says_not_serving_while_draining(corankd: pathlib.Path, slow_keys: Keys) -> None:
+    server = LocalServer(corankd)
+    server.start()
+    with server.connect() as client, grpc.insecure_channel(server.address) as channel, ThreadPoolExecutor(1) as pool:
+        states = watch_health(channel, "corank.v1.CorankService")
+        assert next(states) == SERVING
+        call = pool.submit(sort_slowly, client, slow_keys)
+        wait_until(lambda: busy(server), "the sort works")
+        server.process.send_signal(signal.SIGTERM)
+        assert next(states) == NOT_SERVING
+        call.result(timeout=60)
+    assert server.process.wait(30) == 0
+    server.stop()
+
+
+def test_full_queue_refuses_with_a_delay_and_retries_get_through(corankd: pathlib.Path) -> None:
+    keys = np.random.default_rng(3).integers(0, 2**32, 2**18, dtype=np.uint32)
+    expected = np.sort(keys)
+    arguments = ["--lanes=1", "--max-queued-requests=1"]
+
+    def outcome(client: corank.Client, retries: int) -> corank.CorankError | None:
+        try:
+            got = client.sort(keys, algorithm="odd-even-mergesort", retries=retries)
+        except corank.CorankError as error:
+            return error
+        assert (got == expected).all()
+        return None
+
+    with LocalServer(corankd, arguments) as server, server.connect() as client, ThreadPoolExecutor(12) as pool:
+        outcomes = list(pool.map(lambda _: outcome(client, 0), range(12)))
+        refused = [error for error in outcomes if error is not None]
+        assert any(error is None for error in outcomes)
+        assert refused, "12 calls at once did not fill a queue of 1"
+        for error in refused:
+            assert isinstance(error, corank.ResourceExhausted), error
+            assert error.retry_after is not None
+            assert error.retry_after > 0
+        assert list(pool.map(lambda _: outcome(client, 100), range(6))) == [None] * 6
+
+
+def test_tiny_deadline_is_exceeded_and_the_server_goes_on(
+    server: LocalServer, client: corank.Client, slow_keys: Keys
+) -> None:
+    for deadline in (1e-6, 1e-3, 0.2):
+        with pytest.raises(corank.DeadlineExceeded):
+            client.sort(slow_keys, algorithm="odd-even-mergesort", deadline=deadline)
+    np.testing.assert_array_equal(client.sort(X), [1, 2, 3])
+    wait_until(lambda: not busy(server), "the work of late calls has stopped")
+
+
+def test_request_over_the_limit_names_the_limit(corankd: pathlib.Path) -> None:
+    with LocalServer(corankd, ["--max-request-bytes=1048576"]) as server, server.connect() as client:
+        assert client.info().limits.max_request_bytes == 1_048_576
+        with pytest.raises(corank.InvalidArgument, match=r"max[-_]request[-_]bytes"):
+            client.sort(np.zeros(1_048_577, np.uint8))
+        with pytest.raises(corank.CorankError) as caught:
+            client.sort(np.zeros(64 << 20, np.uint8))
+        assert caught.value.code in ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED")
+        assert client.sort(np.zeros(1_000_000, np.uint8)).size == 1_000_000

@@ -1,0 +1,142 @@
+"""Every operator through Python and a real server, against NumPy, at sizes around tiles and beyond; many clients."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal
+
+import corank
+import numpy as np
+import oracles
+import pytest
+from corank.testing import LocalServer
+from oracles import KEY_TYPES, bits, random_keys
+
+SIZES = (0, 1, 31, 1024, 4097, 100_003)
+
+
+def dtype_argument(key_type: str) -> str | None:
+    """bfloat16 is held in uint16 arrays."""
+    return "bfloat16" if key_type == "bfloat16" else None
+
+
+@pytest.mark.parametrize("count", SIZES)
+@pytest.mark.parametrize("key_type", KEY_TYPES)
+def test_sort_argsort_merge_search(client: corank.Client, key_type: str, count: int) -> None:
+    seed = count * 100 + KEY_TYPES.index(key_type)
+    rng = np.random.default_rng(seed)
+    keys, needles = random_keys(rng, key_type, count), random_keys(rng, key_type, 1000)
+    values = rng.integers(0, 256, (count, 12), dtype=np.uint8).view("V12").ravel()
+    dtype = dtype_argument(key_type)
+    for descending in (False, True):
+        order = oracles.argsort(keys, key_type, descending)
+        ordered, moved = client.sort(keys, values=values, descending=descending, dtype=dtype)
+        np.testing.assert_array_equal(bits(ordered), bits(keys[order]), err_msg=f"seed {seed}")
+        assert moved.tobytes() == values[order].tobytes(), f"seed {seed}"
+        indices = client.argsort(keys, descending=descending, dtype=dtype)
+        np.testing.assert_array_equal(indices, order, err_msg=f"seed {seed}")
+
+        cuts = np.sort(rng.integers(0, count + 1, 4))
+        parts = [part[oracles.argsort(part, key_type, descending)] for part in np.split(keys, cuts)]
+        joined = np.concatenate(parts)
+        order = oracles.argsort(joined, key_type, descending)
+        merged, moved = client.merge(parts, values=np.split(np.arange(count), cuts), descending=descending, dtype=dtype)
+        np.testing.assert_array_equal(bits(merged), bits(joined[order]), err_msg=f"seed {seed}")
+        np.testing.assert_array_equal(moved, order, err_msg=f"seed {seed}")
+
+        sides: tuple[Literal["left", "right"], ...] = ("left", "right")
+        for side in sides:
+            found = client.search(ordered, needles, side=side, descending=descending, dtype=dtype)
+            expected = oracles.search(ordered, needles, key_type, side, descending)
+            np.testing.assert_array_equal(found, expected, err_msg=f"seed {seed}")
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 8, 20, 256])
+@pytest.mark.parametrize("intervals", [0, 1, 100, 3000])
+def test_interval_operators(client: corank.Client, intervals: int, width: int) -> None:
+    seed = intervals * 1000 + width
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 40, intervals) * (rng.random(intervals) < 0.7)
+    total = int(counts.sum())
+    source = rng.integers(0, 256, ((total + 50) * width), dtype=np.uint8).view(f"V{width}")
+    into = rng.integers(0, 256, ((total + intervals) * width), dtype=np.uint8).view(f"V{width}")
+    begins = rng.integers(0, total + 51 - counts)
+    # Disjoint goals in a random order, with a gap of one element before each.
+    order = rng.permutation(intervals)
+    goals = np.zeros(intervals, np.int64)
+    goals[order] = np.cumsum(counts[order]) - counts[order] + np.arange(1, intervals + 1) - 1
+    starts = np.cumsum(counts) - counts
+    lists: list[Any] = [begins.tolist(), goals.tolist(), counts.tolist(), starts.tolist()]
+    b, g, c, s = lists
+
+    got = client.expand(source[:intervals], counts)
+    assert got.tobytes() == np.repeat(source[:intervals], counts).tobytes(), f"seed {seed}"
+    got = client.gather(source, begins, counts)
+    assert got.tobytes() == oracles.move(source, b, s, c, np.zeros(total, source.dtype)).tobytes(), f"seed {seed}"
+    got = client.move(source, begins, goals, counts, destination=into)
+    assert got.tobytes() == oracles.move(source, b, g, c, into).tobytes(), f"seed {seed}"
+    got = client.scatter(source[:total], goals, counts, destination=into.size)
+    assert got.tobytes() == oracles.move(source, s, g, c, np.zeros_like(into)).tobytes(), f"seed {seed}"
+    objects, ranks = oracles.load_balance(counts)
+    balance = client.load_balance(counts)
+    np.testing.assert_array_equal(balance.objects, objects)
+    np.testing.assert_array_equal(balance.ranks, ranks)
+
+
+def test_segments_of_all_lengths(client: corank.Client) -> None:
+    rng = np.random.default_rng(5)
+    lengths = np.concatenate([rng.integers(0, 5, 500), [0, 10_000, 1, 3000], rng.integers(0, 300, 50)])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    keys = random_keys(rng, "float32", int(offsets[-1]))
+    for descending in (False, True):
+        order = oracles.segmented_argsort(keys, offsets.tolist(), "float32", descending)
+        np.testing.assert_array_equal(
+            bits(client.sort(keys, segments=offsets, descending=descending)), bits(keys[order])
+        )
+        np.testing.assert_array_equal(client.argsort(keys, segments=offsets, descending=descending), order)
+
+
+def test_every_algorithm_gives_the_same_bits(client: corank.Client) -> None:
+    keys = random_keys(np.random.default_rng(6), "float64", 50_000)
+    order = oracles.argsort(keys, "float64")
+    sorts: tuple[Any, ...] = ("auto", "mergesort", "radix", "odd-even-mergesort")
+    for algorithm in sorts:
+        ordered, indices = client.sort_with_indices(keys, algorithm=algorithm)
+        np.testing.assert_array_equal(bits(ordered), bits(keys[order]), err_msg=algorithm)
+        np.testing.assert_array_equal(indices, order, err_msg=algorithm)
+    halves = [np.sort(keys[:20_000]), np.sort(keys[20_000:])]
+    joined = np.concatenate(halves)
+    merges: tuple[Any, ...] = ("auto", "basic", "tiled", "circular-buffer")
+    for method in merges:
+        got = client.merge(halves, algorithm=method)
+        np.testing.assert_array_equal(bits(got), bits(joined[oracles.argsort(joined, "float64")]), err_msg=method)
+
+
+def test_merge_of_very_many_inputs(client: corank.Client) -> None:
+    rng = np.random.default_rng(7)
+    parts = [np.sort(rng.integers(0, 100, count).astype(np.int16)) for count in rng.integers(0, 60, 1024)]
+    joined = np.concatenate(parts)
+    np.testing.assert_array_equal(client.merge(parts), np.sort(joined, kind="stable"))
+
+
+def test_sort_of_64_mib_inline(client: corank.Client) -> None:
+    keys = np.random.default_rng(8).integers(0, 2**32, 2**24, dtype=np.uint32)
+    np.testing.assert_array_equal(client.sort(keys), np.sort(keys))
+
+
+def test_32_clients_at_the_same_time(server: LocalServer) -> None:
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        with server.connect(retries=50) as client:
+            for _ in range(8):
+                keys = random_keys(rng, "float32", int(rng.integers(0, 5000)))
+                order = oracles.argsort(keys, "float32")
+                ordered = client.sort(keys)
+                assert (bits(ordered) == bits(keys[order])).all(), seed
+                assert (client.argsort(keys) == order).all(), seed
+                assert (client.search(ordered, keys) == np.searchsorted(ordered, keys)).all(), seed
+                counts = rng.integers(0, 9, 200)
+                assert (client.expand(np.arange(200), counts) == np.repeat(np.arange(200), counts)).all(), seed
+
+    with ThreadPoolExecutor(32) as pool:
+        list(pool.map(work, range(32)))
