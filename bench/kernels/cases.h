@@ -1,0 +1,45 @@
+// The cases of kernel_bench: the CUDA engine's kernels beside CUB, Thrust and the hardware's own bounds.
+#ifndef CORANK_BENCH_KERNELS_CASES_H_
+#define CORANK_BENCH_KERNELS_CASES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/harness/contest.h"
+#include "bench/kernels/gpu.h"
+
+namespace corank::bench {
+
+struct KernelBenchOptions {
+  int max_log2 = 28;   // no case has more than 2^max_log2 elements
+  bool quick = false;  // few repetitions
+
+  int64_t Count(int log2) const { return int64_t{1} << std::min(log2, max_log2); }
+  /// Many for what takes microseconds, few for what takes a second.
+  int Repetitions(int64_t count) const {
+    if (quick) return 3;
+    return count <= (int64_t{1} << 20) ? 101 : count <= (int64_t{1} << 24) ? 31 : count <= (int64_t{1} << 28) ? 9 : 5;
+  }
+};
+
+/// Bytes per second of the hardware on this machine, measured once and used by the goals that name them.
+struct Ceilings {
+  double copy_bytes_per_second = 0;   // device to device, read + write
+  double write_bytes_per_second = 0;  // fill
+};
+
+/// The ceilings, for goals; `ceilings` must outlive the cases and is filled by MeasureCeilings.
+absl::Status MeasureCeilings(Gpu* gpu, Ceilings* ceilings);
+
+/// Each appends its cases; `gpu` and `ceilings` must outlive them.
+void AddCeilingCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
+void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
+void AddSegmentedCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
+void AddMergeCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases);
+void AddIntervalCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases);
+
+}  // namespace corank::bench
+
+#endif  // CORANK_BENCH_KERNELS_CASES_H_

@@ -1,0 +1,88 @@
+// The GPU as the benchmarks see it: memory that frees itself, and one way of timing for our operators and for the
+// references, CUDA events around one call on an idle stream.
+#ifndef CORANK_BENCH_KERNELS_GPU_H_
+#define CORANK_BENCH_KERNELS_GPU_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/common/operators.h"
+
+namespace corank::bench {
+
+/// Where the device memory of a benchmark comes from; pinned host memory is for the copies.
+enum class MemoryKind { kDevice, kPinnedHost };
+
+/// Owns memory. Movable, not copyable.
+class Memory {
+ public:
+  static absl::StatusOr<Memory> Create(int64_t bytes, MemoryKind kind = MemoryKind::kDevice);
+  Memory() = default;
+
+  template <typename T>
+  T* as() const {
+    return static_cast<T*>(bytes_.get());
+  }
+  void* get() const { return bytes_.get(); }
+
+ private:
+  std::unique_ptr<void, void (*)(void*)> bytes_{nullptr, [](void*) {}};
+};
+
+/// `error` as a status; `what` names the call.
+absl::Status ToStatus(cudaError_t error, const std::string& what);
+
+/// One GPU and one stream, on which our operators and the references run alike. Not thread-safe.
+class Gpu {
+ public:
+  static absl::StatusOr<std::unique_ptr<Gpu>> Create(int device);
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  /// Runs one operator of ours and returns its seconds; its workspace is allocated outside of them. A fault that the
+  /// operator reports is an error. `taken`: the algorithm that AUTO took; may be null.
+  absl::StatusOr<double> Time(const SortArgs& args, SortAlgorithm* taken);
+  absl::StatusOr<double> Time(const MergeArgs& args);
+  absl::StatusOr<double> Time(const MoveArgs& args);
+  absl::StatusOr<double> Time(const ExpandArgs& args);
+  absl::StatusOr<double> Time(const LoadBalanceArgs& args);
+  /// Runs a reference and returns its seconds.
+  absl::StatusOr<double> Time(const std::function<cudaError_t(cudaStream_t)>& work);
+  /// Runs work that is not timed and waits for it.
+  absl::Status Run(const std::function<cudaError_t(cudaStream_t)>& work);
+
+  /// OK if two arrays in device memory are equal bit for bit.
+  absl::Status CompareBits(const void* d_ours, const void* d_reference, int64_t bytes);
+  /// OK if `count(d_counter)` leaves the counter at 0.
+  absl::Status ExpectNoDifferences(const std::function<cudaError_t(uint64_t* d_counter, cudaStream_t)>& count);
+
+  cudaStream_t stream() const { return stream_; }
+  /// "NVIDIA H200, CUDA driver 13.0".
+  const std::string& description() const { return description_; }
+
+ private:
+  Gpu() = default;
+
+  /// Makes workspace_ at least this large.
+  absl::Status Reserve(int64_t bytes);
+  template <typename Args>
+  absl::StatusOr<double> TimeReporting(const Args& args, int64_t workspace_bytes,
+                                       cudaError_t (*run)(const Args&, void*, int64_t, OperatorReport*, cudaStream_t));
+
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t start_ = nullptr, stop_ = nullptr;
+  Memory counter_, report_, workspace_;
+  int64_t workspace_bytes_ = 0;
+  std::string description_;
+};
+
+}  // namespace corank::bench
+
+#endif  // CORANK_BENCH_KERNELS_GPU_H_

@@ -1,0 +1,67 @@
+// The implementations that ours are compared with: CUB and Thrust of the CUDA Toolkit, on the caller's stream.
+//
+// Counts are below 2^31 and handed to CUB as int, its fastest offset type. As in CUB itself: with a null workspace a
+// function writes the bytes it needs to *workspace_bytes and does nothing else.
+#ifndef CORANK_BENCH_KERNELS_REFERENCE_H_
+#define CORANK_BENCH_KERNELS_REFERENCE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace corank::bench {
+
+/// All arrays hold `count` elements; inputs are kept.
+template <typename Key>
+struct SortReference {
+  const Key* keys_in = nullptr;
+  Key* keys_out = nullptr;
+  const uint32_t* values_in = nullptr;
+  uint32_t* values_out = nullptr;
+  int64_t count = 0;
+};
+
+/// cub::DeviceRadixSort::SortKeys and cub::DeviceMergeSort::SortKeysCopy. Key: int32_t (radix only), uint32_t,
+/// uint64_t.
+template <typename Key>
+cudaError_t CubRadixSortKeys(const SortReference<Key>& args, void* d_workspace, size_t* workspace_bytes,
+                             cudaStream_t stream);
+template <typename Key>
+cudaError_t CubMergeSortKeys(const SortReference<Key>& args, void* d_workspace, size_t* workspace_bytes,
+                             cudaStream_t stream);
+
+/// cub::DeviceRadixSort::SortPairs and cub::DeviceMergeSort::SortPairsCopy. Key: uint32_t, uint64_t.
+template <typename Key>
+cudaError_t CubRadixSortPairs(const SortReference<Key>& args, void* d_workspace, size_t* workspace_bytes,
+                              cudaStream_t stream);
+template <typename Key>
+cudaError_t CubMergeSortPairs(const SortReference<Key>& args, void* d_workspace, size_t* workspace_bytes,
+                              cudaStream_t stream);
+
+/// cub::DeviceMerge::MergeKeys. Key: uint32_t, uint64_t.
+template <typename Key>
+cudaError_t CubMerge(const Key* d_a, int64_t a_count, const Key* d_b, int64_t b_count, Key* d_out, void* d_workspace,
+                     size_t* workspace_bytes, cudaStream_t stream);
+
+/// cub::DeviceSegmentedSort::StableSortKeys.
+cudaError_t CubSegmentedSort(const uint32_t* d_in, uint32_t* d_out, int64_t count, const int64_t* d_offsets,
+                             int64_t segments, void* d_workspace, size_t* workspace_bytes, cudaStream_t stream);
+
+/// cub::DeviceCopy::Batched: counts[i] elements from source + source_offsets[i] to destination +
+/// destination_offsets[i].
+cudaError_t CubBatchedCopy(const uint32_t* d_source, uint32_t* d_destination, const int64_t* d_source_offsets,
+                           const int64_t* d_destination_offsets, const int64_t* d_counts, int64_t intervals,
+                           void* d_workspace, size_t* workspace_bytes, cudaStream_t stream);
+
+/// cub::DeviceScan::ExclusiveSum.
+cudaError_t CubExclusiveSum(const int64_t* d_in, int64_t* d_out, int64_t count, void* d_workspace,
+                            size_t* workspace_bytes, cudaStream_t stream);
+
+/// thrust::upper_bound of the positions 0 to total - 1 in `d_offsets`: one more than the object of each work item.
+cudaError_t ThrustUpperBound(const int64_t* d_offsets, int64_t objects, int64_t total, uint32_t* d_out,
+                             cudaStream_t stream);
+
+}  // namespace corank::bench
+
+#endif  // CORANK_BENCH_KERNELS_REFERENCE_H_

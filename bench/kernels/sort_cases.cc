@@ -1,0 +1,78 @@
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bench/kernels/cases.h"
+#include "bench/kernels/sort_contest.h"
+#include "kernels/cuda/sort/tuning.h"
+
+namespace corank::bench {
+namespace {
+
+template <typename Key>
+void AddSort(const KernelBenchOptions& options, Distribution distribution, int64_t count, bool pairs, Gpu* gpu,
+             std::vector<Case>* cases) {
+  SortWork work;
+  work.pairs = pairs;
+  work.input.distribution = distribution;
+  work.input.count = count;
+  if (distribution == Distribution::kMergeAdversary) {
+    // Made for our own mergesort, and of a size at which its tiles pair up in every pass.
+    const cuda::MergesortTuning tuning =
+        cuda::MergesortTuningFor(sizeof(Key), pairs ? cuda::MergesortForm::kPayload : cuda::MergesortForm::kKeys);
+    work.input.adversary = {tuning.SortTile(), tuning.items};
+    work.input.count = tuning.SortTile();
+    while (work.input.count * 2 <= count) work.input.count *= 2;
+  }
+  Case entry;
+  Row& row = entry.failure_row;
+  row.row = "sort AUTO, MERGESORT";
+  row.type = absl::StrCat("u", 8 * sizeof(Key), pairs ? "+u32" : "");
+  row.n = work.input.count;
+  row.distribution = DistributionName(distribution);
+  row.unit = pairs ? "Gpairs/s" : "Gkeys/s";
+  entry.name = absl::StrCat("sort/", row.type, "/", row.distribution, "/", work.input.count);
+  entry.repetitions = options.Repetitions(count);
+  entry.prepare = [work, gpu] { return PrepareSort<Key>(work, gpu); };
+  cases->push_back(std::move(entry));
+}
+
+}  // namespace
+
+void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases) {
+  std::vector<int64_t> counts;
+  for (const int log2 : {10, 12, 14, 16, 17, 18, 20, 22, 24, 26, 28, 30}) {
+    if (log2 <= options.max_log2) counts.push_back(int64_t{1} << log2);
+  }
+  for (const int64_t odd : {int64_t{1000003}, int64_t{50000017}}) {
+    if (odd <= options.Count(63)) counts.push_back(odd);
+  }
+  for (const int64_t count : counts) {
+    AddSort<uint32_t>(options, Distribution::kUniform, count, false, gpu, cases);
+    AddSort<uint64_t>(options, Distribution::kUniform, count, false, gpu, cases);
+    AddSort<uint32_t>(options, Distribution::kUniform, count, true, gpu, cases);
+    AddSort<uint64_t>(options, Distribution::kUniform, count, true, gpu, cases);
+  }
+  for (const Distribution distribution : kAllDistributions) {
+    if (distribution == Distribution::kUniform) continue;
+    AddSort<uint32_t>(options, distribution, options.Count(28), false, gpu, cases);
+    AddSort<uint64_t>(options, distribution, options.Count(28), false, gpu, cases);
+    AddSort<uint32_t>(options, distribution, options.Count(28), true, gpu, cases);
+  }
+
+  Case odd_even;
+  const int64_t count = options.max_log2 >= 28 ? 1000000000 : options.Count(28);
+  odd_even.failure_row.row = "sort ODD_EVEN_MERGESORT";
+  odd_even.failure_row.type = "i32";
+  odd_even.failure_row.n = count;
+  odd_even.failure_row.distribution = DistributionName(Distribution::kUniform);
+  odd_even.failure_row.unit = "s";
+  odd_even.name = absl::StrCat("sort/i32/odd-even/", count);
+  odd_even.repetitions = 3;
+  odd_even.prepare = [count, gpu] { return PrepareOddEvenSort(count, gpu); };
+  cases->push_back(std::move(odd_even));
+}
+
+}  // namespace corank::bench

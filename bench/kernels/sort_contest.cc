@@ -1,0 +1,250 @@
+#include "bench/kernels/sort_contest.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bench/kernels/device_inputs.h"
+#include "bench/kernels/reference.h"
+
+namespace corank::bench {
+namespace {
+
+constexpr double kPublishedOddEvenSeconds = 9.16;
+
+/// Keys and, for pairs, values.
+struct Arrays {
+  Memory keys, values;
+};
+
+absl::Status Allocate(int64_t key_bytes, int64_t value_bytes, Arrays* arrays) {
+  absl::StatusOr<Memory> keys = Memory::Create(key_bytes);
+  if (!keys.ok()) return keys.status();
+  arrays->keys = *std::move(keys);
+  if (value_bytes == 0) return absl::OkStatus();
+  absl::StatusOr<Memory> values = Memory::Create(value_bytes);
+  if (!values.ok()) return values.status();
+  arrays->values = *std::move(values);
+  return absl::OkStatus();
+}
+
+/// All memory of one contest; each of our algorithms has an output of its own, so that each is checked.
+struct SortData {
+  Arrays input, reference;
+  std::vector<Arrays> ours;
+  std::vector<SortAlgorithm> taken;
+  Memory workspace;
+  int64_t key_bytes = 0, value_bytes = 0;
+};
+
+absl::StatusOr<std::shared_ptr<SortData>> Allocate(int64_t key_bytes, int64_t value_bytes, size_t algorithms) {
+  auto data = std::make_shared<SortData>();
+  data->key_bytes = key_bytes;
+  data->value_bytes = value_bytes;
+  data->ours.resize(algorithms);
+  data->taken.resize(algorithms);
+  absl::Status status = Allocate(key_bytes, value_bytes, &data->input);
+  status.Update(Allocate(key_bytes, value_bytes, &data->reference));
+  for (Arrays& arrays : data->ours) status.Update(Allocate(key_bytes, value_bytes, &arrays));
+  if (!status.ok()) return status;
+  return data;
+}
+
+Contestant Ours(const std::shared_ptr<SortData>& data, size_t index, KeyType type, int64_t count,
+                SortAlgorithm algorithm, Gpu* gpu) {
+  return {SortAlgorithmName(algorithm), [=]() -> absl::StatusOr<double> {
+            SortArgs args;
+            args.key_type = type;
+            args.algorithm = algorithm;
+            args.count = count;
+            args.keys_in = data->input.keys.get();
+            args.keys_out = data->ours[index].keys.get();
+            args.values_in = data->input.values.get();
+            args.values_out = data->ours[index].values.get();
+            args.value_bytes = data->value_bytes == 0 ? 0 : static_cast<int32_t>(sizeof(uint32_t));
+            return gpu->Time(args, &data->taken[index]);
+          }};
+}
+
+template <typename Key>
+using CubSort = cudaError_t (*)(const SortReference<Key>&, void*, size_t*, cudaStream_t);
+
+/// A contestant for one of CUB's sorts; grows the shared workspace to what it asks for.
+template <typename Key>
+absl::StatusOr<Contestant> Reference(const std::shared_ptr<SortData>& data, const std::string& name, int64_t count,
+                                     CubSort<Key> sort, size_t* workspace_bytes, Gpu* gpu) {
+  SortReference<Key> args;
+  args.keys_in = data->input.keys.as<Key>();
+  args.keys_out = data->reference.keys.as<Key>();
+  args.values_in = data->input.values.as<uint32_t>();
+  args.values_out = data->reference.values.as<uint32_t>();
+  args.count = count;
+  size_t bytes = 0;
+  const absl::Status status = ToStatus(sort(args, nullptr, &bytes, gpu->stream()), name);
+  if (!status.ok()) return status;
+  *workspace_bytes = std::max(*workspace_bytes, bytes);
+  return Contestant{name, [=] {
+                      return gpu->Time([&](cudaStream_t stream) {
+                        size_t size = bytes;
+                        return sort(args, data->workspace.get(), &size, stream);
+                      });
+                    }};
+}
+
+absl::Status CompareAll(const SortData& data, Gpu* gpu) {
+  absl::Status status;
+  for (const Arrays& ours : data.ours) {
+    status.Update(gpu->CompareBits(ours.keys.get(), data.reference.keys.get(), data.key_bytes));
+    if (data.value_bytes > 0) {
+      status.Update(gpu->CompareBits(ours.values.get(), data.reference.values.get(), data.value_bytes));
+    }
+  }
+  return status;
+}
+
+/// The goals of the two sort rows.
+void SetSortGoal(bool is_auto, Distribution distribution, bool pairs, size_t key_bytes, Row* row) {
+  constexpr int64_t kBig = int64_t{1} << 28;
+  constexpr int64_t kSmall = int64_t{1} << 17;
+  const bool is_uniform = distribution == Distribution::kUniform;
+  if (!is_auto) {
+    if (is_uniform && row->n == kBig) row->RequireRatio(key_bytes == 8 && !pairs ? 1.8 : 2.0);
+    return;
+  }
+  if (is_uniform) {
+    row->RequireRatio(row->n <= kSmall ? 1.5 : 1.0);
+  } else if (row->n == kBig &&
+             (distribution == Distribution::kSorted || distribution == Distribution::kReversed ||
+              distribution == Distribution::kAllEqual || distribution == Distribution::kSixteenRuns)) {
+    row->RequireRatio(4.0);
+  } else if (row->n == kBig && !pairs && key_bytes == 8 &&
+             (distribution == Distribution::kSixteenBits || distribution == Distribution::kSixteenValues)) {
+    row->RequireRatio(2.0);
+  }
+}
+
+absl::Status FillInput(const SortData& data, const InputSpec& input, Gpu* gpu) {
+  return gpu->Run([&](cudaStream_t stream) {
+    const cudaError_t error = data.key_bytes / input.count == 4
+                                  ? FillKeys(input, data.input.keys.as<uint32_t>(), stream)
+                                  : FillKeys(input, data.input.keys.as<uint64_t>(), stream);
+    if (error != cudaSuccess || data.value_bytes == 0) return error;
+    return FillPositions(data.input.values.as<uint32_t>(), input.count, stream);
+  });
+}
+
+}  // namespace
+
+template <typename Key>
+absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu) {
+  const int64_t count = work.input.count;
+  const int64_t value_bytes = work.pairs ? count * static_cast<int64_t>(sizeof(uint32_t)) : 0;
+  const auto allocated = Allocate(count * static_cast<int64_t>(sizeof(Key)), value_bytes, 2);
+  if (!allocated.ok()) return allocated.status();
+  const std::shared_ptr<SortData> data = *allocated;
+  absl::Status status = FillInput(*data, work.input, gpu);
+
+  size_t workspace_bytes = 0;
+  const auto radix = Reference<Key>(data, "cub::DeviceRadixSort", count,
+                                    work.pairs ? CubRadixSortPairs<Key> : CubRadixSortKeys<Key>, &workspace_bytes, gpu);
+  const auto merge = Reference<Key>(data, "cub::DeviceMergeSort", count,
+                                    work.pairs ? CubMergeSortPairs<Key> : CubMergeSortKeys<Key>, &workspace_bytes, gpu);
+  absl::StatusOr<Memory> workspace = Memory::Create(static_cast<int64_t>(workspace_bytes));
+  status.Update(radix.status());
+  status.Update(merge.status());
+  status.Update(workspace.status());
+  if (!status.ok()) return status;
+  data->workspace = *std::move(workspace);
+
+  const KeyType type = sizeof(Key) == 4 ? KeyType::kUint32 : KeyType::kUint64;
+  Contest contest;
+  contest.contestants.push_back(Ours(data, 0, type, count, SortAlgorithm::kAuto, gpu));
+  contest.contestants.push_back(Ours(data, 1, type, count, SortAlgorithm::kMergesort, gpu));
+  contest.contestants.push_back(*radix);
+  contest.contestants.push_back(*merge);
+  contest.check = [data, gpu] { return CompareAll(*data, gpu); };
+  contest.rows = [work, data, count](const std::vector<Summary>& seconds) {
+    std::vector<Row> rows;
+    const double elements = static_cast<double>(count);
+    for (const size_t ours : {size_t{0}, size_t{1}}) {
+      const size_t best = ours == 0 && seconds[2].median <= seconds[3].median ? 2 : 3;
+      Row row;
+      row.row = ours == 0 ? "sort AUTO" : "sort MERGESORT";
+      row.type = absl::StrCat("u", 8 * sizeof(Key), work.pairs ? "+u32" : "");
+      row.n = count;
+      row.distribution = DistributionName(work.input.distribution);
+      row.unit = work.pairs ? "Gpairs/s" : "Gkeys/s";
+      row.reference_name = best == 2 ? "cub::DeviceRadixSort" : "cub::DeviceMergeSort";
+      row.ours = GigaPerSecond(seconds[ours], elements);
+      row.reference = GigaPerSecond(seconds[best], elements);
+      row.details["ours_us"] = seconds[ours].median * 1e6;
+      row.details["cub_radix_us"] = seconds[2].median * 1e6;
+      row.details["cub_merge_us"] = seconds[3].median * 1e6;
+      if (ours == 0) row.note = absl::StrCat("took ", SortAlgorithmName(data->taken[0]));
+      SetSortGoal(ours == 0, work.input.distribution, work.pairs, sizeof(Key), &row);
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  };
+  return contest;
+}
+
+template absl::StatusOr<Contest> PrepareSort<uint32_t>(const SortWork&, Gpu*);
+template absl::StatusOr<Contest> PrepareSort<uint64_t>(const SortWork&, Gpu*);
+
+absl::StatusOr<Contest> PrepareOddEvenSort(int64_t count, Gpu* gpu) {
+  const auto allocated = Allocate(count * static_cast<int64_t>(sizeof(int32_t)), 0, 3);
+  if (!allocated.ok()) return allocated.status();
+  const std::shared_ptr<SortData> data = *allocated;
+  InputSpec input;
+  input.count = count;
+  absl::Status status = FillInput(*data, input, gpu);
+  size_t workspace_bytes = 0;
+  const auto radix =
+      Reference<int32_t>(data, "cub::DeviceRadixSort", count, CubRadixSortKeys<int32_t>, &workspace_bytes, gpu);
+  absl::StatusOr<Memory> workspace = Memory::Create(static_cast<int64_t>(workspace_bytes));
+  status.Update(radix.status());
+  status.Update(workspace.status());
+  if (!status.ok()) return status;
+  data->workspace = *std::move(workspace);
+
+  Contest contest;
+  contest.contestants.push_back(Ours(data, 0, KeyType::kInt32, count, SortAlgorithm::kOddEvenMergesort, gpu));
+  contest.contestants.push_back(Ours(data, 1, KeyType::kInt32, count, SortAlgorithm::kMergesort, gpu));
+  contest.contestants.push_back(Ours(data, 2, KeyType::kInt32, count, SortAlgorithm::kAuto, gpu));
+  contest.contestants.push_back(*radix);
+  contest.check = [data, gpu] { return CompareAll(*data, gpu); };
+  contest.rows = [data, count](const std::vector<Summary>& seconds) {
+    const bool is_full_size = count == 1000000000;
+    std::vector<Row> rows;
+    for (size_t ours = 0; ours < 3; ++ours) {
+      Row row;
+      row.row = ours == 0 ? "sort ODD_EVEN_MERGESORT" : ours == 1 ? "sort MERGESORT" : "sort AUTO";
+      row.type = "i32";
+      row.n = count;
+      row.distribution = DistributionName(Distribution::kUniform);
+      row.better = Better::kLower;
+      row.unit = "s";
+      row.ours = seconds[ours];
+      row.reference_name = "cub::DeviceRadixSort";
+      row.reference = seconds[3];
+      row.details["gkeys_per_s"] = static_cast<double>(count) / seconds[ours].median * 1e-9;
+      if (ours == 2) row.note = absl::StrCat("took ", SortAlgorithmName(data->taken[2]));
+      if (ours == 0 && is_full_size) {
+        row.details["published_vulkan_s"] = kPublishedOddEvenSeconds;
+        row.note = "published Vulkan shader: 9.16 s on an RTX 2070, not run here";
+        row.goal = "<= 0.5 s";
+        row.met = row.ours.median <= 0.5;
+      }
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  };
+  return contest;
+}
+
+}  // namespace corank::bench

@@ -1,0 +1,29 @@
+// One sort, by AUTO and by MERGESORT, beside CUB's radix sort and merge sort.
+#ifndef CORANK_BENCH_KERNELS_SORT_CONTEST_H_
+#define CORANK_BENCH_KERNELS_SORT_CONTEST_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "bench/harness/contest.h"
+#include "bench/harness/inputs.h"
+#include "bench/kernels/gpu.h"
+
+namespace corank::bench {
+
+struct SortWork {
+  InputSpec input;
+  bool pairs = false;  // u32 values beside the keys: their positions, so that stability is checked too
+};
+
+/// The two rows: "sort AUTO" against the faster of CUB's sorts, "sort MERGESORT" against cub::DeviceMergeSort. All
+/// answers are compared bit for bit. Key: uint32_t, uint64_t.
+template <typename Key>
+absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu);
+
+/// Batcher's network on int32, beside MERGESORT, AUTO and cub::DeviceRadixSort: three rows.
+absl::StatusOr<Contest> PrepareOddEvenSort(int64_t count, Gpu* gpu);
+
+}  // namespace corank::bench
+
+#endif  // CORANK_BENCH_KERNELS_SORT_CONTEST_H_

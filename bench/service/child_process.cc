@@ -1,0 +1,84 @@
+#include "bench/service/child_process.h"
+
+#include <fcntl.h>
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace corank::bench {
+namespace {
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+/// The "grpc" entry of a ports file; empty while there is none.
+std::string AddressIn(const std::string& path) {
+  google::protobuf::Struct ports;
+  if (!google::protobuf::util::JsonStringToMessage(ReadFile(path), &ports).ok()) return "";
+  const auto entry = ports.fields().find("grpc");
+  return entry == ports.fields().end() ? "" : entry->second.string_value();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(const std::string& name, const std::string& program,
+                                                                    std::vector<std::string> arguments,
+                                                                    const std::string& folder,
+                                                                    absl::Duration patience) {
+  const std::string ports_file = absl::StrCat(folder, "/", name, ".json");
+  const std::string log_file = absl::StrCat(folder, "/", name, ".log");
+  std::remove(ports_file.c_str());
+  arguments.insert(arguments.begin(), program);
+  arguments.push_back(absl::StrCat("--ports-file=", ports_file));
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return absl::UnavailableError(absl::StrCat("cannot run ", program, ": ", std::strerror(error)));
+
+  std::unique_ptr<ServerProcess> process(new ServerProcess(pid));
+  const absl::Time deadline = absl::Now() + patience;
+  while (absl::Now() < deadline) {
+    process->address_ = AddressIn(ports_file);
+    if (!process->address_.empty()) return process;
+    if (waitpid(pid, nullptr, WNOHANG) == pid) {
+      process->pid_ = 0;
+      break;
+    }
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  const std::string log = ReadFile(log_file);
+  return absl::UnavailableError(
+      absl::StrCat(program, " does not serve; its log ends: ", log.substr(log.size() > 2000 ? log.size() - 2000 : 0)));
+}
+
+ServerProcess::~ServerProcess() {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGTERM);
+  waitpid(pid_, nullptr, 0);
+}
+
+}  // namespace corank::bench

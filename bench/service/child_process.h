@@ -1,0 +1,41 @@
+// A server that the benchmark starts and stops.
+#ifndef CORANK_BENCH_SERVICE_CHILD_PROCESS_H_
+#define CORANK_BENCH_SERVICE_CHILD_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace corank::bench {
+
+/// A running server process. Its address is read from the file that --ports-file names; its standard error goes to
+/// `name`.log in the folder given to Start. The destructor asks it to stop and waits until it has.
+class ServerProcess {
+ public:
+  /// Runs `program` with `arguments` and --ports-file, and waits until it serves. UNAVAILABLE, with the end of its log,
+  /// if it stops or does not serve within `patience`.
+  static absl::StatusOr<std::unique_ptr<ServerProcess>> Start(const std::string& name, const std::string& program,
+                                                              std::vector<std::string> arguments,
+                                                              const std::string& folder, absl::Duration patience);
+  ~ServerProcess();
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+
+  /// Where it serves gRPC: "127.0.0.1:50051".
+  const std::string& address() const { return address_; }
+
+ private:
+  explicit ServerProcess(pid_t pid) : pid_(pid) {}
+
+  pid_t pid_;
+  std::string address_;
+};
+
+}  // namespace corank::bench
+
+#endif  // CORANK_BENCH_SERVICE_CHILD_PROCESS_H_

@@ -1,0 +1,138 @@
+// service_bench: corankd beside an echo server of the same gRPC, on this host, in turn.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "bench/harness/filter.h"
+#include "bench/harness/flags.h"
+#include "bench/harness/results.h"
+#include "bench/service/child_process.h"
+#include "bench/service/closed_loop.h"
+#include "bench/service/sort_rows.h"
+#include "corank/v1/corank_service.grpc.pb.h"
+
+ABSL_FLAG(std::string, corankd, "", "the server to measure; by default the one beside this program");
+ABSL_FLAG(std::string, echo_server, "", "the reference; by default the one beside this program");
+ABSL_FLAG(std::string, engine, "auto", "corankd's engine");
+ABSL_FLAG(std::string, filter, ".*", "regular expression, searched in the names of the rows");
+ABSL_FLAG(std::string, out, "", "where the JSON goes");
+ABSL_FLAG(std::string, commit, "", "the commit to name in the JSON; by default what git says");
+ABSL_FLAG(int, rounds, 5, "alternations between the servers for each row");
+ABSL_FLAG(absl::Duration, round, absl::Seconds(2), "length of a round");
+ABSL_FLAG(int, channels, 8, "most connections to a server");
+ABSL_FLAG(bool, quick, false, "few short rounds of small calls: shows that it works, not how fast it is");
+
+namespace corank::bench {
+namespace {
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "service_bench: %s\n", status.ToString().c_str());
+  return 1;
+}
+
+/// A folder that is removed with all it holds.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_(std::filesystem::temp_directory_path() / "corank-bench-XXXXXX") {
+    made_ = mkdtemp(path_.data()) != nullptr;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (made_) std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  bool made() const { return made_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool made_ = false;
+};
+
+std::string Beside(const std::string& flag, const std::string& name) {
+  if (!flag.empty()) return flag;
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
+}
+
+/// "cuda engine on NVIDIA H200; 16 x AMD EPYC 9654".
+std::string DescribeMachine(const std::string& address) {
+  grpc::ClientContext context;
+  v1::GetServerInfoResponse info;
+  const auto stub = v1::CorankService::NewStub(Connect(address, 1)[0]);
+  if (!stub->GetServerInfo(&context, {}, &info).ok()) return DescribeHost();
+  return absl::StrCat(info.engine() == v1::ENGINE_CUDA ? "cuda" : "cpu", " engine on ", info.device(), "; ",
+                      DescribeHost());
+}
+
+int Run(int argc, char** argv) {
+  const auto matches = MakeFilter(absl::GetFlag(FLAGS_filter));
+  if (!matches.ok()) return Fail(matches.status());
+  const TemporaryFolder folder;
+  if (!folder.made()) return Fail(absl::UnavailableError("cannot make a temporary folder"));
+  const auto echo = ServerProcess::Start("echo_server", Beside(absl::GetFlag(FLAGS_echo_server), "echo_server"),
+                                         {"--listen=127.0.0.1:0"}, folder.path(), absl::Seconds(10));
+  if (!echo.ok()) return Fail(echo.status());
+  const auto corankd = ServerProcess::Start(
+      "corankd", Beside(absl::GetFlag(FLAGS_corankd), "corankd"),
+      {"--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0", absl::StrCat("--engine=", absl::GetFlag(FLAGS_engine))},
+      folder.path(), absl::Seconds(60));
+  if (!corankd.ok()) return Fail(corankd.status());
+
+  const bool quick = absl::GetFlag(FLAGS_quick);
+  LoadOptions options;
+  options.corankd = (*corankd)->address();
+  options.echo = (*echo)->address();
+  options.max_channels = absl::GetFlag(FLAGS_channels);
+  options.rounds = quick ? 2 : absl::GetFlag(FLAGS_rounds);
+  options.round = quick ? absl::Milliseconds(200) : absl::GetFlag(FLAGS_round);
+  const RunInfo info = DescribeRun(DescribeMachine(options.corankd), absl::GetFlag(FLAGS_commit), argc, argv);
+  const std::string out = absl::GetFlag(FLAGS_out);
+
+  std::vector<Row> rows;
+  bool failed = false;
+  for (SortLoad load : SortLoads()) {
+    if (!(*matches)(load.name)) continue;
+    if (quick) load.keys = std::min<int64_t>(load.keys, 1 << 16);
+    absl::StatusOr<Row> row = MeasureSortLoad(load, options);
+    if (!row.ok()) {
+      failed = true;
+      Row failure;
+      failure.row = load.name;
+      failure.type = "u32";
+      failure.n = load.keys;
+      failure.distribution = "uniform";
+      failure.error = std::string(row.status().message());
+      row = std::move(failure);
+    }
+    if (quick) row->DropGoal();
+    rows.push_back(*std::move(row));
+    std::printf("%s\n", FormatRow(rows.back()).c_str());
+    for (const auto& [name, value] : rows.back().details) std::printf("    %-18s %.4g\n", name.c_str(), value);
+    std::fflush(stdout);
+    if (out.empty()) continue;
+    const absl::Status written = WriteFileAtomically(out, ToJson(info, rows));
+    if (!written.ok()) return Fail(written);
+  }
+  return failed || rows.empty() ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace corank::bench
+
+int main(int argc, char** argv) {
+  corank::bench::ParseFlags("measures corankd beside an echo server", argc, argv);
+  return corank::bench::Run(argc, argv);
+}

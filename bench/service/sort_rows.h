@@ -1,0 +1,49 @@
+// The rows of service_bench: one Sort call's work against corankd and against the echo server, in turn.
+#ifndef CORANK_BENCH_SERVICE_SORT_ROWS_H_
+#define CORANK_BENCH_SERVICE_SORT_ROWS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "bench/harness/results.h"
+
+namespace corank::bench {
+
+/// What a row's two figures are.
+enum class Figure {
+  kCallsPerSecond,
+  kGigabytesPerSecond,  // payload, each way
+  kMedianLatency,       // microseconds
+};
+
+/// One line of the service table.
+struct SortLoad {
+  std::string name;  // "Sort inline, 64 in flight"
+  int64_t keys = 0;  // u32 keys in a call
+  int in_flight = 1;
+  Figure figure = Figure::kCallsPerSecond;
+  double goal_ratio = 0;     // 0: none
+  double goal_extra_us = 0;  // of kMedianLatency: at most the echo's figure and this; 0: none
+};
+
+/// The lines of the goals that this version of the service can do.
+std::vector<SortLoad> SortLoads();
+
+struct LoadOptions {
+  std::string corankd;  // addresses
+  std::string echo;
+  int max_channels = 8;  // connections to each server: one a call in flight, up to this
+  int rounds = 5;        // alternations; a figure is the median of its rounds
+  absl::Duration round = absl::Seconds(2);
+};
+
+/// Checks one answer of each server, warms up, alternates between the servers and makes the row. The row's spread is
+/// over rounds; its details hold latencies and the stages as corankd's responses state them.
+absl::StatusOr<Row> MeasureSortLoad(const SortLoad& load, const LoadOptions& options);
+
+}  // namespace corank::bench
+
+#endif  // CORANK_BENCH_SERVICE_SORT_ROWS_H_

@@ -1,0 +1,108 @@
+"""The benchmark programs run, check their answers, and write what bench/results/schema.json says.
+
+CORANK_BENCH_BIN names the folder of the programs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+BENCH = Path(__file__).resolve().parent.parent
+Results = dict[str, Any]
+
+
+def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    folder = os.environ.get("CORANK_BENCH_BIN")
+    if not folder:
+        pytest.skip("CORANK_BENCH_BIN is not set")
+    path = Path(folder) / program
+    if not path.exists():
+        pytest.skip(f"{program} is not built")
+    return subprocess.run([path, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+
+def results_of(program: str, out: Path, *arguments: str) -> Results:
+    """Runs a program that must succeed and returns its JSON, valid by the schema."""
+    done = run(program, "--quick", f"--out={out}", "--commit=abc1234", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results: Results = json.loads(out.read_text(encoding="utf-8"))
+    schema = json.loads((BENCH / "results" / "schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(results, schema)
+    assert results["commit"] == "abc1234"
+    assert not [name for name in out.parent.iterdir() if name.suffix == ".tmp"]
+    return results
+
+
+def test_engine_bench_writes_valid_results_with_checked_answers(tmp_path: Path) -> None:
+    rows = results_of("engine_bench", tmp_path / "engine.json")["rows"]
+    assert {row["row"] for row in rows} == {"sort keys", "sort pairs", "merge", "move intervals"}
+    assert all(row["checked"] for row in rows)
+    assert all(row["ratio"] > 0 for row in rows)
+    assert all(row["spread"]["ours"][0] <= row["ours"] <= row["spread"]["ours"][1] for row in rows)
+
+
+def test_quick_rows_carry_no_goal(tmp_path: Path) -> None:
+    rows = results_of("engine_bench", tmp_path / "engine.json", "--filter=merge")["rows"]
+    assert [(row["goal"], row["met"]) for row in rows] == [("", None)] * len(rows)
+
+
+def test_filter_selects_cases(tmp_path: Path) -> None:
+    rows = results_of("engine_bench", tmp_path / "engine.json", "--filter=^merge/u64$")["rows"]
+    assert [(row["row"], row["type"]) for row in rows] == [("merge", "u64")]
+
+
+def test_a_filter_that_matches_nothing_fails_and_writes_nothing(tmp_path: Path) -> None:
+    done = run("engine_bench", "--quick", f"--out={tmp_path / 'engine.json'}", "--filter=nothing-is-called-this")
+    assert done.returncode == 1
+    assert "no case matches" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_filter_that_is_no_regular_expression_is_named() -> None:
+    for program in ("engine_bench", "service_bench"):
+        done = run(program, "--quick", "--filter=(")
+        assert done.returncode == 1
+        assert "--filter=(: " in done.stderr
+
+
+def test_an_output_that_cannot_be_written_fails(tmp_path: Path) -> None:
+    done = run("engine_bench", "--quick", "--filter=merge/u32", f"--out={tmp_path / 'no' / 'such' / 'folder.json'}")
+    assert done.returncode == 1
+    assert "cannot write" in done.stderr
+
+
+def test_kernel_bench_writes_valid_results_with_checked_answers(tmp_path: Path) -> None:
+    probe = run("kernel_bench", "--quick", "--filter=ceiling/round-trip")
+    if "no usable NVIDIA GPU" in probe.stderr:
+        assert probe.returncode == 1
+        pytest.skip(probe.stderr.strip())
+    rows = results_of("kernel_bench", tmp_path / "kernels.json")["rows"]
+    assert {"sort AUTO", "sort MERGESORT", "merge AUTO", "segmented sort", "load balance"} <= {
+        row["row"] for row in rows
+    }
+    assert all(row["checked"] for row in rows if row["reference_name"])
+
+
+def test_service_bench_measures_corankd_beside_the_echo_server(tmp_path: Path) -> None:
+    results = results_of("service_bench", tmp_path / "service.json", "--engine=cpu")
+    assert results["machine"].startswith("cpu engine on ")
+    rows = results["rows"]
+    assert len(rows) == 4
+    assert all(row["reference_name"] == "echo server" and row["checked"] for row in rows)
+    for row in rows:
+        assert row["ratio"] > 0
+        assert row["details"]["p50_us"] > row["details"]["kernel_p50_us"] > 0
+
+
+def test_service_bench_says_why_a_server_does_not_start(tmp_path: Path) -> None:
+    done = run("service_bench", "--quick", f"--out={tmp_path / 'service.json'}", "--corankd=/bin/false")
+    assert done.returncode == 1
+    assert "/bin/false does not serve" in done.stderr
+    assert not (tmp_path / "service.json").exists()

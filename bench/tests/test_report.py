@@ -1,0 +1,98 @@
+"""The report shows every row, and marks those that lose, miss or fail."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+BENCH = Path(__file__).resolve().parent.parent
+
+
+def make_row(**changes: object) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "row": "sort AUTO",
+        "type": "u32",
+        "n": 1 << 20,
+        "distribution": "uniform",
+        "ours": 12.5,
+        "reference": 10.0,
+        "reference_name": "cub::DeviceRadixSort",
+        "unit": "Gkeys/s",
+        "better": "higher",
+        "ratio": 1.25,
+        "spread": {"ours": [12.25, 12.75], "reference": [9.9, 10.1], "samples": 9},
+        "goal": "ratio >= 1",
+        "met": True,
+        "checked": True,
+    }
+    row.update(changes)
+    return row
+
+
+def make_report(folder: Path, rows: list[dict[str, Any]], *arguments: str) -> str:
+    results = {
+        "machine": "NVIDIA H200",
+        "date": "2026-01-02T03:04:05Z",
+        "commit": "abc1234",
+        "command": "kernel_bench",
+        "rows": rows,
+    }
+    jsonschema.validate(results, json.loads((BENCH / "results" / "schema.json").read_text(encoding="utf-8")))
+    (folder / "kernels.json").write_text(json.dumps(results), encoding="utf-8")
+    script = BENCH / "report" / "report.py"
+    subprocess.run([sys.executable, script, folder, *arguments], check=True, capture_output=True, timeout=60)
+    return (folder / "kernels.md").read_text(encoding="utf-8")
+
+
+def line_of(report: str, text: str) -> str:
+    (line,) = [line for line in report.splitlines() if line.startswith("|") and text in line]
+    return line
+
+
+def test_a_winning_row_shows_both_sides_and_its_goal(tmp_path: Path) -> None:
+    line = line_of(make_report(tmp_path, [make_row()], "--no-plots"), "2^20")
+    assert "| 12.5 | 10 (cub::DeviceRadixSort) | Gkeys/s | 1.25 | -2 … +2 % |" in line
+    assert "ratio >= 1: met" in line
+    assert "**" not in line
+
+
+def test_losing_and_missing_rows_are_shown_and_marked(tmp_path: Path) -> None:
+    report = make_report(tmp_path, [make_row(), make_row(n=1 << 22, ours=5.0, ratio=0.5, met=False)], "--no-plots")
+    line = line_of(report, "2^22")
+    assert "0.50 **loses**" in line
+    assert "ratio >= 1: **missed**" in line
+    assert "Goals met: 1 of 2. Ahead of the reference: 1 of 2. Failed: 0." in report
+
+
+def test_a_failed_row_shows_its_error(tmp_path: Path) -> None:
+    failed = make_row(ours=None, reference=None, ratio=None, spread=None, met=False, error="wrong | answer")
+    report = make_report(tmp_path, [failed], "--no-plots")
+    assert "**failed**: wrong \\| answer" in line_of(report, "2^20")
+    assert "Failed: 1." in report
+
+
+def test_a_row_without_a_reference_has_no_ratio(tmp_path: Path) -> None:
+    row = make_row(row="device copy", reference=None, reference_name="", ratio=None, goal="", met=None, checked=None)
+    assert "| 12.5 | – | Gkeys/s | – |" in line_of(make_report(tmp_path, [row], "--no-plots"), "2^20")
+
+
+def test_plots_are_drawn_from_the_rows(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    details = {"ours_us": 80.0, "cub_radix_us": 100.0, "cub_merge_us": 160.0}
+    report = make_report(tmp_path, [make_row(details=details), make_row(row="sort MERGESORT", details=details)])
+    for plot in ("kernels-rates.svg", "kernels-ratios.svg"):
+        assert f"({plot})" in report
+        assert "<svg" in (tmp_path / plot).read_text(encoding="utf-8")
+
+
+def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
+    script = BENCH / "report" / "report.py"
+    done = subprocess.run([sys.executable, script, tmp_path], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "no JSON file" in done.stderr

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Runs one benchmark and makes its table and plots in bench/results/MACHINE. MACHINE is the GPU's short name ("h200"), or
+# "cpu" where there is no GPU.
+#
+#   scripts/bench.sh kernels|service|engine [OPTION OF THE BENCHMARK...]
+#
+# BUILD   the build folder (build)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+subject=${1:?usage: scripts/bench.sh kernels|service|engine [option...]}
+shift
+case $subject in
+  kernels) program=kernel_bench ;;
+  service) program=service_bench ;;
+  engine) program=engine_bench ;;
+  *)
+    echo "bench: unknown benchmark '$subject'; one of kernels, service, engine" >&2
+    exit 2
+    ;;
+esac
+
+machine=cpu
+if [ "$subject" != engine ] && gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1) &&
+  [ -n "$gpu" ]; then
+  machine=$(tr '[:upper:]' '[:lower:]' <<<"${gpu##* }")
+elif [ "$subject" = kernels ]; then
+  echo "bench: the kernel benchmark needs an NVIDIA GPU; none is on this machine" >&2
+  exit 1
+fi
+results=bench/results/$machine
+mkdir -p "$results"
+outcome=0
+"${BUILD:-build}/bin/$program" --out="$results/$subject.json" "$@" || outcome=$?
+.deps/venv/bin/python bench/report/report.py "$results"
+exit $outcome
