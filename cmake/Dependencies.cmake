@@ -1,7 +1,7 @@
 # The libraries of others, as targets:
 #   corank::rpc         gRPC, Protobuf, Abseil and what they need: static archives of Debian, one link group, so that
 #                       every binary holds one copy of each
-#   corank::absl        Abseil alone, from the same archives
+#   corank::absl        the same archives, for what needs Abseil only
 #   corank::prometheus, corank::highway, corank::tbb, corank::benchmark
 #                       Debian has these only as shared libraries; `make dist` puts them beside the binaries
 find_package(PkgConfig REQUIRED)
@@ -30,17 +30,15 @@ list(REMOVE_DUPLICATES rpc_names)
 list(FILTER rpc_names EXCLUDE REGEX "^(absl_.*|dl|pthread|rt|m|atomic)$")
 corank_archives(rpc_archives ${rpc_names})
 
+# One group for all: CMake keeps the order of groups by their first use, and Abseil before gRPC would not resolve. An
+# archive adds to a binary only what the binary refers to.
+string(REPLACE ";" "," archive_group "${rpc_archives};${absl_archives}")
 add_library(corank_absl INTERFACE)
 add_library(corank::absl ALIAS corank_absl)
-string(REPLACE ";" "," absl_group "${absl_archives}")
-target_link_libraries(corank_absl INTERFACE "$<LINK_GROUP:RESCAN,${absl_group}>" Threads::Threads)
-
+target_link_libraries(corank_absl INTERFACE "$<LINK_GROUP:RESCAN,${archive_group}>" Threads::Threads ${CMAKE_DL_LIBS})
 add_library(corank_rpc INTERFACE)
 add_library(corank::rpc ALIAS corank_rpc)
-string(REPLACE ";" "," rpc_group "${rpc_archives}")
-# The reflection service registers itself in a static initialiser: nothing refers to it, so it is kept whole.
-target_link_libraries(corank_rpc INTERFACE "$<LINK_GROUP:RESCAN,${rpc_group}>" corank::absl Threads::Threads
-  ${CMAKE_DL_LIBS})
+target_link_libraries(corank_rpc INTERFACE corank_absl)
 
 function(corank_shared_library name header)
   set(paths)
