@@ -1,0 +1,40 @@
+// Interval operators on the GPU: many variable-length fills or copies, balanced to the element.
+#ifndef CORANK_KERNELS_CUDA_INTERVALS_INTERVALS_H_
+#define CORANK_KERNELS_CUDA_INTERVALS_INTERVALS_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/common/operators.h"
+
+namespace corank::cuda {
+
+// For all: d_workspace is 256-byte aligned device memory of at least ...WorkspaceBytes(args); d_report is
+// device-accessible memory, written on the stream. No call allocates device memory or waits. The caller has checked
+// that counts are not negative, that total is their sum and that every interval is within its arrays.
+// Errors: cudaErrorInvalidValue for counts, widths or a workspace that do not fit; else what a launch answers.
+
+/// 8 bytes an interval, 8 bytes for each IntervalTile(unit) of intervals and units, and what CUB's scan asks for.
+int64_t ExpandWorkspaceBytes(const ExpandArgs& args);
+/// Enqueues: value i goes counts[i] times to args.out.
+cudaError_t Expand(const ExpandArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* d_report,
+                   cudaStream_t stream);
+
+/// As Expand; with check_overlap and destination offsets, 24 bytes an interval more and what Sort asks for.
+int64_t MoveWorkspaceBytes(const MoveArgs& args);
+/// Enqueues: elements of every interval go from source to destination. kOverlapping names, of the first pair of
+/// neighbours by destination (stable, empty intervals left out) that overlap, the later one in `index` and the earlier
+/// one in `other`; then the destination within the intervals is not specified.
+cudaError_t Move(const MoveArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* d_report,
+                 cudaStream_t stream);
+
+/// As Expand.
+int64_t LoadBalanceWorkspaceBytes(const LoadBalanceArgs& args);
+/// Enqueues: for each work item the index of its object and its rank in it.
+cudaError_t LoadBalance(const LoadBalanceArgs& args, void* d_workspace, int64_t workspace_bytes,
+                        OperatorReport* d_report, cudaStream_t stream);
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_INTERVALS_INTERVALS_H_

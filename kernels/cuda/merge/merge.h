@@ -1,0 +1,33 @@
+// Merges k sorted arrays on the GPU.
+#ifndef CORANK_KERNELS_CUDA_MERGE_MERGE_H_
+#define CORANK_KERNELS_CUDA_MERGE_MERGE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/common/operators.h"
+
+namespace corank::cuda {
+
+/// The device memory that Merge needs beside its inputs and outputs. Reads args.inputs (counts only), no device memory.
+/// At most total * (key bytes + value bytes, or + two indices of a total) + total / 128 + O(k).
+int64_t MergeWorkspaceBytes(const MergeArgs& args);
+
+/// Enqueues a stable merge of args.inputs into args.keys_out and args.values_out on `stream`. Never allocates device
+/// memory and never waits. args.inputs, a host array, is not needed after the return.
+///
+/// d_workspace: 256-byte aligned device memory of at least MergeWorkspaceBytes(args).
+/// d_report: device-accessible memory; written on the stream. kUnsorted names the least input, and in it the least
+/// index, that is out of order (only where args.check_sorted). merge_algorithm is what was taken; AUTO takes tiles by
+/// merge path and says kTiled.
+///
+/// Unsorted inputs never lead to an access out of bounds, and the outputs are a permutation of the inputs all the same.
+///
+/// Errors: cudaErrorInvalidValue for counts, widths or a workspace that do not fit; else what a launch answers.
+cudaError_t Merge(const MergeArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* d_report,
+                  cudaStream_t stream);
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_MERGE_MERGE_H_

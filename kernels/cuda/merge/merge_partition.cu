@@ -1,0 +1,64 @@
+// The co-ranks of all sections of a group of merges.
+//
+// Algorithm   one co-rank search in global memory per section; neighbouring splits are compared, and a pair whose
+// splits
+//             do not ascend (only possible when an input is not sorted) is marked broken
+// Work        O(sections * log(count))
+// Passes      none: scattered reads only
+// Workspace   8 bytes a section, 4 bytes a pair (given by the caller)
+// Source      C. Siebert, J. L. Träff, "Perfectly load-balanced, optimal, stable, parallel merge", 2013;
+//             S. Odeh et al., "Merge Path", 2012
+#include "kernels/cuda/merge/merge_device.cuh"
+
+namespace corank::cuda {
+namespace {
+
+struct Tuning {
+  static constexpr int kThreads = 256;
+  static constexpr int kSections = kThreads - 1;  // thread 0 searches the last section of the block before it once more
+};
+
+template <typename Bits, bool kFloat>
+__global__ void __launch_bounds__(Tuning::kThreads)
+    PartitionKernel(const __grid_constant__ MergeGroup group, KeyOrder<Bits, kFloat> order, int section_size,
+                    MergeSplits splits) {
+  __shared__ int64_t s_splits[Tuning::kThreads];
+  const int thread = static_cast<int>(threadIdx.x);
+  const int64_t section = int64_t{blockIdx.x} * Tuning::kSections + thread - 1;
+  const bool active = section >= 0 && section < group.sections;
+  const int number = active ? FindPair(group, section) : 0;
+  const MergePair& pair = group.pairs[number];
+  const int64_t diagonal = (section - pair.first_section) * section_size;
+  int64_t split = 0;
+  if (active) {
+    split = CoRank(diagonal, static_cast<const Bits*>(pair.a_keys), pair.a_count, static_cast<const Bits*>(pair.b_keys),
+                   pair.b_count, KeyBefore<Bits, kFloat>{order});
+  }
+  s_splits[thread] = split;
+  __syncthreads();
+  if (!active || thread == 0) return;
+
+  splits.d_splits[section] = split;
+  const auto ascends = [](int64_t from, int64_t to, int64_t outputs) { return to >= from && to - from <= outputs; };
+  const int64_t left = pair.count() - diagonal;
+  bool broken = false;
+  if (diagonal > 0) broken = !ascends(s_splits[thread - 1], split, section_size);
+  if (left <= section_size) broken = broken || !ascends(split, pair.a_count, left);
+  if (broken) {
+    splits.d_broken[number] = 1;  // all who write, write the same
+    *splits.d_any_broken = 1;
+  }
+}
+
+}  // namespace
+
+cudaError_t PartitionMerge(const MergeGroup& group, const MergeKind& kind, int section_size, const MergeSplits& splits,
+                           cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>(CeilDiv(group.sections, Tuning::kSections));
+  return WithKeyOrder(kind.key_type, kind.order, [&](auto order) {
+    PartitionKernel<<<blocks, Tuning::kThreads, 0, stream>>>(group, order, section_size, splits);
+    return cudaGetLastError();
+  });
+}
+
+}  // namespace corank::cuda

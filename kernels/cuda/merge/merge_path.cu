@@ -1,0 +1,164 @@
+// Merge by tiles of the merge path: what AUTO takes.
+//
+// Algorithm   a block loads the keys of one tile (found by PartitionMerge) from both inputs with 16-byte copies, each
+//             thread co-ranks its piece in shared memory and merges it in registers, and the tile leaves through shared
+//             memory with 16-byte stores. Values follow in a second step: their positions in the tile go through
+//             shared memory, and each output's value is read from its place in global memory (neighbours in an input
+//             stay near one another) and written coalesced.
+// Work        O(n + n / kItems * log(tile))
+// Passes      one read and one write of keys and values; the check that inputs are sorted rides on it
+// Workspace   8 bytes a tile (the splits)
+// Stability   equal keys from a first
+// Source      S. Odeh, O. Green et al., "Merge Path", 2012; S. Baxter, moderngpu, "Merge", 2013
+#include "kernels/cuda/common/sorted_check.cuh"
+#include "kernels/cuda/common/tile_io.cuh"
+#include "kernels/cuda/merge/merge_device.cuh"
+#include "kernels/cuda/merge/merge_tuning.h"
+
+namespace corank::cuda {
+namespace {
+
+/// Reports the tile's keys of one input that come before the key in front of them.
+template <int kThreads, typename Bits, bool kFloat>
+__device__ __forceinline__ void CheckTile(const Bits* s_keys, int count, int64_t begin,
+                                          const KeyOrder<Bits, kFloat>& order, int32_t input, FaultCell* d_unsorted) {
+  if (input < 0) return;
+  for (int i = 1 + static_cast<int>(threadIdx.x); i < count; i += kThreads) {
+    CheckNeighbours(s_keys[i - 1], s_keys[i], order, input, begin + i, d_unsorted);
+  }
+}
+
+/// Fetches and stores the values of a tile: positions[to] is where output `to` was among the tile's elements of a and
+/// then b. First all loads, then all stores, so that the loads overlap.
+template <int kThreads, int kItems, typename Bits, typename Value>
+__device__ __forceinline__ void MoveValues(const MergeSection<Bits, Value>& section, const uint16_t* s_positions) {
+  const int thread = static_cast<int>(threadIdx.x);
+  Value values[kItems];
+  if (section.a_values != nullptr && section.b_values != nullptr) {
+    const Value* const b_values = section.b_values - section.a_count;
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      const int to = item * kThreads + thread;
+      if (to < section.count()) {
+        const int from = s_positions[to];
+        values[item] = (from < section.a_count ? section.a_values : b_values)[from];
+      }
+    }
+  } else {
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      const int to = item * kThreads + thread;
+      if (to < section.count()) {
+        const int from = s_positions[to];
+        values[item] = from < section.a_count ? section.AValue(from) : section.BValue(from - section.a_count);
+      }
+    }
+  }
+#pragma unroll
+  for (int item = 0; item < kItems; ++item) {
+    const int to = item * kThreads + thread;
+    if (to < section.count()) section.values_out[to] = values[item];
+  }
+}
+
+template <typename Value, typename Bits, bool kFloat>
+__global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads)
+    PathMergeKernel(const __grid_constant__ MergeGroup group, KeyOrder<Bits, kFloat> order, MergeSplits splits,
+                    FaultCell* d_unsorted) {
+  using Tuning = PathMergeTuning<sizeof(Bits)>;
+  constexpr int kThreads = Tuning::kThreads, kItems = Tuning::kItems, kTile = Tuning::kTile;
+  constexpr bool kHasValues = !std::is_same_v<Value, NoValue>;
+  union Shared {
+    uint4 aligned;
+    Bits keys[Tuning::kStagingBytes / sizeof(Bits)];
+    uint16_t positions[kHasValues ? kTile : 1];
+  };
+  __shared__ Shared shared;
+  __shared__ int s_splits[kThreads + 1];
+
+  const int64_t tile = blockIdx.x;
+  const MergePair& pair = group.pairs[FindPair(group, tile)];
+  const auto section = LoadSection<Bits, Value>(group, pair, tile, kTile, splits);
+
+  // Load both inputs' keys, each at its own phase; for the check, with the first key of the next tile.
+  const bool checks = d_unsorted != nullptr;
+  const int a_loaded = section.a_count + (checks && section.a_begin + section.a_count < pair.a_count ? 1 : 0);
+  const int b_loaded = section.b_count + (checks && section.b_begin + section.b_count < pair.b_count ? 1 : 0);
+  const int a_place = PlaceAfter(0, section.a_keys);
+  const int b_place = PlaceAfter(a_place + a_loaded, section.b_keys);
+  const Bits* const s_a = shared.keys + a_place;
+  const Bits* const s_b = shared.keys + b_place;
+  StartLoad<kThreads>(section.a_keys, shared.keys + a_place, a_loaded);
+  StartLoad<kThreads>(section.b_keys, shared.keys + b_place, b_loaded);
+  FinishLoads();
+  __syncthreads();
+
+  // Merge each thread's piece into registers. A position counts from shared.keys. The last look at the next key may be
+  // one behind its input: within the staging, and never taken. Together the threads see every key next to the one that
+  // follows it; what lies behind the end of an input may look like a fault too, so a fault seen here is only a hint.
+  const ThreadPiece piece = SplitTile<kThreads, kItems>(s_a, section.a_count, s_b, section.b_count, section.count(),
+                                                        KeyBefore<Bits, kFloat>{order}, s_splits);
+  Bits keys[kItems];
+  uint16_t positions[kHasValues ? kItems : 1];
+  int a = a_place + piece.a_begin, b = b_place + piece.b_begin;
+  const int a_end = a_place + piece.a_end, b_end = b_place + piece.b_end;
+  Bits a_key = shared.keys[a], b_key = shared.keys[b];
+  Bits a_rank = order.RankOfRaw(a_key), b_rank = order.RankOfRaw(b_key);
+  bool seems_unsorted = false;
+#pragma unroll
+  for (int item = 0; item < kItems; ++item) {
+    if (item < piece.steps) {
+      const bool take_a = b >= b_end || (a < a_end && !(b_rank < a_rank));
+      keys[item] = take_a ? a_key : b_key;
+      if constexpr (kHasValues) {
+        positions[item] = static_cast<uint16_t>(take_a ? a - a_place : b - b_place + section.a_count);
+      }
+      const Bits next = shared.keys[take_a ? ++a : ++b];
+      const Bits rank = order.RankOfRaw(next);
+      seems_unsorted |= rank < (take_a ? a_rank : b_rank);
+      a_key = take_a ? next : a_key;
+      a_rank = take_a ? rank : a_rank;
+      b_key = take_a ? b_key : next;
+      b_rank = take_a ? b_rank : rank;
+    }
+  }
+  if (__syncthreads_or(checks && seems_unsorted)) {
+    CheckTile<kThreads>(s_a, a_loaded, section.a_begin, order, pair.a_input, d_unsorted);
+    CheckTile<kThreads>(s_b, b_loaded, section.b_begin, order, pair.b_input, d_unsorted);
+    __syncthreads();
+  }
+
+  // Store the keys.
+  const int out_place = PhaseOf(section.keys_out);
+#pragma unroll
+  for (int item = 0; item < kItems; ++item) {
+    if (item < piece.steps) shared.keys[out_place + piece.diagonal + item] = keys[item];
+  }
+  __syncthreads();
+  StoreTile<kThreads>(shared.keys + out_place, section.keys_out, section.count());
+
+  // Fetch and store the values.
+  if constexpr (kHasValues) {
+    __syncthreads();
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      if (item < piece.steps) shared.positions[piece.diagonal + item] = positions[item];
+    }
+    __syncthreads();
+    MoveValues<kThreads, kItems>(section, shared.positions);
+  }
+}
+
+}  // namespace
+
+cudaError_t PathMerge(const MergeGroup& group, const MergeKind& kind, const MergeSplits& splits,
+                      unsigned long long* d_unsorted, cudaStream_t stream) {
+  return WithMergeTypes(kind, [&](auto order, auto value) {
+    using Tuning = PathMergeTuning<sizeof(order.Encode(0))>;
+    PathMergeKernel<decltype(value)>
+        <<<static_cast<unsigned>(group.sections), Tuning::kThreads, 0, stream>>>(group, order, splits, d_unsorted);
+    return cudaGetLastError();
+  });
+}
+
+}  // namespace corank::cuda

@@ -1,0 +1,69 @@
+// Sizes of the merge kernels. Tests take their boundary sizes from here.
+#ifndef CORANK_KERNELS_CUDA_MERGE_MERGE_TUNING_H_
+#define CORANK_KERNELS_CUDA_MERGE_MERGE_TUNING_H_
+
+#include <cstdint>
+
+#include "kernels/common/types.h"
+
+namespace corank::cuda {
+
+/// AUTO: tiles by merge path. The number of items is odd: threads that write neighbouring runs of an odd number of
+/// words to shared memory meet in no bank. Sizes for sm_90: a block takes at most a ninth of its shared memory.
+template <int kKeyBytes>
+struct PathMergeTuning {
+  static constexpr int kThreads = 256;
+  static constexpr int kItems = kKeyBytes == 8 ? 11 : kKeyBytes == 4 ? 15 : kKeyBytes == 2 ? 23 : 31;
+  static constexpr int kTile = kThreads * kItems;
+  static constexpr int kVectorBytes = 16;
+  /// Both inputs, each at its own offset modulo the vector width and with one key more, that its last step looks at.
+  static constexpr int kStagingBytes = kTile * kKeyBytes + 4 * kVectorBytes;
+  static_assert(kTile <= 0x10000, "a position in a tile is a uint16_t");
+  static_assert(kStagingBytes <= 48 * 1024 - 2048, "static shared memory");
+  static_assert(kTile * kKeyBytes % kVectorBytes == 0, "tiles of an aligned output are aligned");
+};
+
+/// BASIC: each thread merges kItems outputs straight from global memory.
+struct BasicMergeTuning {
+  static constexpr int kThreads = 256;
+  static constexpr int kItems = 8;
+  static constexpr int kTile = kThreads * kItems;
+};
+
+/// TILED and CIRCULAR_BUFFER: a block merges a section of kTilesPerSection tiles, one after the other; it stages up to
+/// a tile of either input.
+struct StagedMergeTuning {
+  static constexpr int kThreads = 256;
+  static constexpr int kItems = 8;
+  static constexpr int kTile = kThreads * kItems;
+  static constexpr int kTilesPerSection = 8;
+  static constexpr int kSection = kTile * kTilesPerSection;
+  static_assert(2 * kTile * 8 <= 48 * 1024 - 2048, "two tiles of 8-byte keys in static shared memory");
+};
+
+/// Outputs that one block makes.
+constexpr int MergeSectionSize(MergeAlgorithm algorithm, int key_bytes) {
+  switch (algorithm) {
+    case MergeAlgorithm::kBasic:
+      return BasicMergeTuning::kTile;
+    case MergeAlgorithm::kTiled:
+    case MergeAlgorithm::kCircularBuffer:
+      return StagedMergeTuning::kSection;
+    case MergeAlgorithm::kAuto:
+      break;
+  }
+  switch (key_bytes) {
+    case 1:
+      return PathMergeTuning<1>::kTile;
+    case 2:
+      return PathMergeTuning<2>::kTile;
+    case 4:
+      return PathMergeTuning<4>::kTile;
+    default:
+      return PathMergeTuning<8>::kTile;
+  }
+}
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_MERGE_MERGE_TUNING_H_

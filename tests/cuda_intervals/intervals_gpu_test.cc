@@ -1,0 +1,272 @@
+// Expand, Move and LoadBalance on a GPU against plain std:: oracles.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/intervals/interval_tuning.h"
+#include "kernels/cuda/intervals/intervals.h"
+#include "tests/support/device_buffer.h"
+#include "tests/support/distributions.h"
+#include "tests/support/oracles.h"
+#include "tests/support/published_examples.h"
+
+namespace corank::testing {
+namespace {
+
+constexpr int kElementBytes[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 256};
+
+using Counts = std::vector<int64_t>;
+
+int64_t Total(const Counts& counts) { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
+
+template <typename T, size_t n>
+std::vector<T> VectorOf(const T (&array)[n]) {
+  return std::vector<T>(array, array + n);
+}
+
+/// Runs fn(d_workspace, d_report, stream) and returns the report.
+template <typename Fn>
+OperatorReport RunOnDevice(int64_t workspace_bytes, Fn fn) {
+  const DeviceBuffer workspace(workspace_bytes), report(int64_t{sizeof(OperatorReport)});
+  cudaStream_t stream = nullptr;
+  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  EXPECT_EQ(fn(workspace.data(), static_cast<OperatorReport*>(report.data()), stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  cudaStreamDestroy(stream);
+  workspace.Download();  // its guards
+  OperatorReport result;
+  std::memcpy(&result, report.Download().data(), sizeof(result));
+  return result;
+}
+
+/// Element-aligned, no more: one element behind a boundary.
+int64_t Shift(int element_bytes) { return cuda::UnitBytes(element_bytes); }
+
+Bytes RunExpand(const Bytes& values, int element_bytes, const Counts& counts) {
+  const DeviceBuffer d_values(values, Shift(element_bytes)), d_counts(ToBytes(counts));
+  const DeviceBuffer out(Total(counts) * element_bytes, Shift(element_bytes));
+  ExpandArgs args;
+  args.values = d_values.data();
+  args.element_bytes = element_bytes;
+  args.counts = static_cast<const int64_t*>(d_counts.data());
+  args.interval_count = static_cast<int64_t>(counts.size());
+  args.out = out.data();
+  args.total = Total(counts);
+  const int64_t bytes = cuda::ExpandWorkspaceBytes(args);
+  const OperatorReport report =
+      RunOnDevice(bytes, [&](void* d_workspace, OperatorReport* d_report, cudaStream_t stream) {
+        return cuda::Expand(args, d_workspace, bytes, d_report, stream);
+      });
+  EXPECT_EQ(report.fault, OperatorReport::Fault::kNone);
+  return out.Download();
+}
+
+struct MoveProblem {
+  Bytes source, destination;
+  int element_bytes = 4;
+  std::optional<Counts> source_offsets, destination_offsets;  // none: dense
+  Counts counts;
+  bool check_overlap = true;
+};
+
+struct MoveAnswer {
+  OperatorReport report;
+  Bytes destination;
+};
+
+MoveAnswer RunMove(const MoveProblem& problem) {
+  const int64_t shift = Shift(problem.element_bytes);
+  const DeviceBuffer source(problem.source, shift), destination(problem.destination, shift);
+  const DeviceBuffer d_counts(ToBytes(problem.counts));
+  const DeviceBuffer from(ToBytes(problem.source_offsets.value_or(Counts())));
+  const DeviceBuffer to(ToBytes(problem.destination_offsets.value_or(Counts())));
+  MoveArgs args;
+  args.source = source.data();
+  args.destination = destination.data();
+  args.element_bytes = problem.element_bytes;
+  if (problem.source_offsets) args.source_offsets = static_cast<const int64_t*>(from.data());
+  if (problem.destination_offsets) args.destination_offsets = static_cast<const int64_t*>(to.data());
+  args.counts = static_cast<const int64_t*>(d_counts.data());
+  args.interval_count = static_cast<int64_t>(problem.counts.size());
+  args.total = Total(problem.counts);
+  args.check_overlap = problem.check_overlap;
+  const int64_t bytes = cuda::MoveWorkspaceBytes(args);
+  MoveAnswer answer;
+  answer.report = RunOnDevice(bytes, [&](void* d_workspace, OperatorReport* d_report, cudaStream_t stream) {
+    return cuda::Move(args, d_workspace, bytes, d_report, stream);
+  });
+  EXPECT_TRUE(source.Download() == problem.source) << "the source was changed";
+  answer.destination = destination.Download();
+  return answer;
+}
+
+void ExpectMoved(const MoveProblem& problem) {
+  const MoveAnswer answer = RunMove(problem);
+  EXPECT_EQ(answer.report.fault, OperatorReport::Fault::kNone);
+  const Counts dense = PrefixSums(problem.counts);
+  EXPECT_TRUE(answer.destination == Move(problem.source, problem.destination, problem.element_bytes,
+                                         problem.source_offsets.value_or(dense),
+                                         problem.destination_offsets.value_or(dense), problem.counts))
+      << "elements of " << problem.element_bytes;
+}
+
+/// Counts of many shapes: mean lengths from 0 to 5000, mostly empty, one giant, and sizes around a tile.
+std::vector<Counts> ManyCounts() {
+  std::vector<Counts> all = {{}, {0}, {1}, Counts(5000, 0), Counts(5000, 1)};
+  Random random(7);
+  for (int64_t mean : {1, 10, 100, 5000}) {
+    Counts counts(static_cast<size_t>(std::max<int64_t>(12, 30000 / mean)));
+    for (int64_t& count : counts) count = random.Below(2 * mean + 1);
+    all.push_back(counts);
+  }
+  Counts sparse(20000, 0);
+  for (int i = 0; i < 40; ++i) sparse[size_t(random.Below(20000))] = random.Below(300);
+  all.push_back(sparse);
+  sparse[9000] = 100000;
+  all.push_back(sparse);
+  for (int tile : {cuda::IntervalTile(1), cuda::IntervalTile(16)}) {
+    for (int64_t steps = tile - 1; steps <= tile + 1; ++steps) {
+      all.push_back({steps - 1});        // one interval and its units
+      all.push_back({0, 0, steps - 3});  // empty ones first
+      all.push_back({steps - 3, 0, 0});
+    }
+  }
+  return all;
+}
+
+/// Offsets of disjoint intervals in a shuffled order with gaps; returns the elements needed.
+int64_t ScatteredOffsets(const Counts& counts, uint64_t seed, Counts& offsets) {
+  Random random(seed);
+  std::vector<size_t> order(counts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[size_t(random.Below(int64_t(i)))]);
+  offsets.assign(counts.size(), 0);
+  int64_t next = 3;
+  for (size_t i : order) {
+    offsets[i] = next;
+    next += counts[i] + (random.OneIn(4) ? random.Below(5) : 0);
+  }
+  return next;
+}
+
+TEST(Expand, MakesThePublishedExample) {
+  CORANK_SKIP_WITHOUT_GPU();
+  using Example = published::IntervalExpandExample;
+  EXPECT_EQ(FromBytes<int32_t>(RunExpand(ToBytes(VectorOf(Example::kValues)), 4, VectorOf(Example::kCounts))),
+            VectorOf(Example::kExpanded));
+}
+
+TEST(Expand, RepeatsElementsOfEveryWidth) {
+  CORANK_SKIP_WITHOUT_GPU();
+  for (const Counts& counts : ManyCounts()) {
+    for (int element_bytes : kElementBytes) {
+      const Bytes values = MakeBytes(static_cast<int64_t>(counts.size()) * element_bytes, 11);
+      EXPECT_TRUE(RunExpand(values, element_bytes, counts) == Gather(values, element_bytes, LoadBalance(counts).first))
+          << "elements of " << element_bytes << ", " << counts.size() << " intervals, total " << Total(counts);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(Move, MakesThePublishedExample) {
+  CORANK_SKIP_WITHOUT_GPU();
+  using Example = published::IntervalMoveExample;
+  std::vector<int32_t> source(100);
+  std::iota(source.begin(), source.end(), 0);
+  MoveProblem problem;
+  problem.source = ToBytes(source);
+  problem.destination = Bytes(400, 0xEE);
+  problem.source_offsets = VectorOf(Example::kSourceOffsets);
+  problem.destination_offsets = VectorOf(Example::kDestinationOffsets);
+  problem.counts = VectorOf(Example::kCounts);
+  const MoveAnswer answer = RunMove(problem);
+  EXPECT_EQ(answer.report.fault, OperatorReport::Fault::kNone);
+  EXPECT_EQ(FromBytes<int32_t>(answer.destination), VectorOf(Example::kMoved));
+}
+
+TEST(Move, MovesGathersAndScattersElementsOfEveryWidth) {
+  CORANK_SKIP_WITHOUT_GPU();
+  uint64_t seed = 100;
+  for (const Counts& counts : ManyCounts()) {
+    for (int element_bytes : kElementBytes) {
+      Counts source_offsets, destination_offsets;
+      const int64_t source_count = ScatteredOffsets(counts, ++seed, source_offsets);
+      const int64_t destination_count = ScatteredOffsets(counts, ++seed, destination_offsets);
+      MoveProblem problem;
+      problem.element_bytes = element_bytes;
+      problem.counts = counts;
+      problem.source = MakeBytes(source_count * element_bytes, ++seed);
+      problem.destination = MakeBytes(destination_count * element_bytes, ++seed);
+      SCOPED_TRACE(std::to_string(counts.size()) + " intervals, total " + std::to_string(Total(counts)));
+      problem.source_offsets = source_offsets;
+      problem.destination_offsets = destination_offsets;
+      ExpectMoved(problem);
+      problem.destination_offsets.reset();
+      ExpectMoved(problem);
+      problem.source_offsets.reset();
+      problem.destination_offsets = destination_offsets;
+      ExpectMoved(problem);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(Move, ReportsTheFirstOverlapInDestinationOrder) {
+  CORANK_SKIP_WITHOUT_GPU();
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    Random random(seed);
+    MoveProblem problem;
+    const auto intervals = static_cast<size_t>(1 + random.Below(seed % 5 == 0 ? 9000 : 40));
+    problem.counts.resize(intervals);
+    for (int64_t& count : problem.counts) count = random.OneIn(3) ? 0 : random.Below(20);
+    Counts offsets;
+    const int64_t elements = ScatteredOffsets(problem.counts, seed, offsets);
+    for (int64_t faults = random.Below(3); faults > 0; --faults) {
+      const auto i = static_cast<size_t>(random.Below(int64_t(intervals)));
+      offsets[i] = random.Below(elements - problem.counts[i] + 1);
+    }
+    problem.destination_offsets = offsets;
+    problem.source = MakeBytes(Total(problem.counts) * 4, seed);
+    problem.destination = MakeBytes(elements * 4, seed);
+    const auto expected = FirstOverlap(offsets, problem.counts);
+    const OperatorReport report = RunMove(problem).report;
+    EXPECT_EQ(report.fault, expected ? OperatorReport::Fault::kOverlapping : OperatorReport::Fault::kNone)
+        << "seed " << seed;
+    EXPECT_EQ(report.other, expected ? expected->first : -1) << "seed " << seed;
+    EXPECT_EQ(report.index, expected ? expected->second : -1) << "seed " << seed;
+    problem.check_overlap = false;
+    EXPECT_EQ(RunMove(problem).report.fault, OperatorReport::Fault::kNone) << "seed " << seed;
+  }
+}
+
+TEST(LoadBalance, MakesThePublishedExampleAndEveryShapeOfCounts) {
+  CORANK_SKIP_WITHOUT_GPU();
+  std::vector<Counts> all = ManyCounts();
+  all.push_back(VectorOf(published::LoadBalanceExample::kCounts));
+  all.push_back(VectorOf(published::FortyObjectsExample::kCounts));
+  for (const Counts& counts : all) {
+    const DeviceBuffer d_counts(ToBytes(counts));
+    LoadBalanceArgs args;
+    args.counts = static_cast<const int64_t*>(d_counts.data());
+    args.object_count = static_cast<int64_t>(counts.size());
+    args.total = Total(counts);
+    const DeviceBuffer objects(args.total * args.IndexWidth()), ranks(args.total * args.IndexWidth());
+    args.objects_out = objects.data();
+    args.ranks_out = ranks.data();
+    const int64_t bytes = cuda::LoadBalanceWorkspaceBytes(args);
+    RunOnDevice(bytes, [&](void* d_workspace, OperatorReport* d_report, cudaStream_t stream) {
+      return cuda::LoadBalance(args, d_workspace, bytes, d_report, stream);
+    });
+    const auto expected = LoadBalance(counts);
+    EXPECT_TRUE(objects.Download() == IndexArray(expected.first, args.IndexWidth())) << counts.size() << " objects";
+    EXPECT_TRUE(ranks.Download() == IndexArray(expected.second, args.IndexWidth())) << counts.size() << " objects";
+  }
+  EXPECT_EQ(LoadBalance(all[all.size() - 2]).first, VectorOf(published::LoadBalanceExample::kObjects));
+}
+
+}  // namespace
+}  // namespace corank::testing

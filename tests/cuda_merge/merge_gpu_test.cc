@@ -1,0 +1,276 @@
+// The merge kernels on a GPU against plain std:: oracles.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/merge/merge_group.h"
+#include "kernels/cuda/merge/merge_tuning.h"
+#include "tests/cuda_merge/merge_runner.h"
+#include "tests/support/device_buffer.h"
+#include "tests/support/distributions.h"
+#include "tests/support/oracles.h"
+#include "tests/support/published_examples.h"
+
+namespace corank::testing {
+namespace {
+
+constexpr Order kOrders[] = {Order::kAscending, Order::kDescending};
+constexpr MergeAlgorithm kAlgorithms[] = {MergeAlgorithm::kAuto, MergeAlgorithm::kBasic, MergeAlgorithm::kTiled,
+                                          MergeAlgorithm::kCircularBuffer};
+
+MergeAlgorithm Taken(MergeAlgorithm algorithm) {
+  return algorithm == MergeAlgorithm::kAuto ? MergeAlgorithm::kTiled : algorithm;
+}
+
+Bytes Concatenate(const std::vector<Bytes>& parts) {
+  Bytes whole;
+  for (const Bytes& part : parts) whole.insert(whole.end(), part.begin(), part.end());
+  return whole;
+}
+
+std::string Describe(const MergeProblem& problem) {
+  std::string text =
+      std::string(KeyTypeName(problem.type)) + (problem.order == Order::kAscending ? " ascending " : " descending ") +
+      MergeAlgorithmName(problem.algorithm) + ", values of " + std::to_string(problem.value_bytes) + ", counts";
+  for (const Bytes& keys : problem.keys) text += " " + std::to_string(keys.size() / size_t(KeyBytes(problem.type)));
+  return text.substr(0, 300);
+}
+
+/// Runs the problem on every algorithm and compares with the oracle.
+void ExpectMerged(MergeProblem problem) {
+  const std::vector<int64_t> positions = MergeOrder(problem.type, problem.order, problem.keys);
+  const Bytes keys = Gather(Concatenate(problem.keys), KeyBytes(problem.type), positions);
+  Bytes values;
+  if (problem.value_bytes != 0) values = Gather(Concatenate(problem.values), problem.value_bytes, positions);
+  for (MergeAlgorithm algorithm : kAlgorithms) {
+    problem.algorithm = algorithm;
+    SCOPED_TRACE(Describe(problem));
+    const MergeAnswer answer = RunMerge(problem);
+    EXPECT_EQ(answer.report.fault, OperatorReport::Fault::kNone);
+    EXPECT_EQ(answer.report.merge_algorithm, Taken(algorithm));
+    EXPECT_TRUE(answer.keys == keys) << "keys differ";
+    EXPECT_TRUE(answer.values == values) << "values differ";
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+void AddValues(MergeProblem& problem, int value_bytes, uint64_t seed) {
+  problem.value_bytes = value_bytes;
+  for (const Bytes& keys : problem.keys) {
+    const auto count = static_cast<int64_t>(keys.size()) / KeyBytes(problem.type);
+    problem.values.push_back(MakeBytes(count * value_bytes, ++seed));
+  }
+}
+
+TEST(Merge, MakesTheTextbooksOutput) {
+  CORANK_SKIP_WITHOUT_GPU();
+  using Example = published::CoRankExample;
+  MergeProblem problem;
+  problem.type = KeyType::kInt32;
+  problem.keys = {ToBytes(std::vector<int32_t>(std::begin(Example::kA), std::end(Example::kA))),
+                  ToBytes(std::vector<int32_t>(std::begin(Example::kB), std::end(Example::kB)))};
+  const MergeAnswer answer = RunMerge(problem);
+  EXPECT_EQ(FromBytes<int32_t>(answer.keys),
+            std::vector<int32_t>(std::begin(Example::kMerged), std::end(Example::kMerged)));
+}
+
+TEST(Merge, IsStableForEveryTypeOrderAndNumberOfInputs) {
+  CORANK_SKIP_WITHOUT_GPU();
+  uint64_t seed = 0;
+  for (KeyType type : kAllKeyTypes) {
+    for (Order order : kOrders) {
+      for (int inputs : {0, 1, 2, 3, 5, 8, 17}) {
+        MergeProblem problem;
+        problem.type = type;
+        problem.order = order;
+        problem.shift = inputs % 4;
+        Random random(++seed);
+        for (int i = 0; i < inputs; ++i) {
+          const int64_t count = random.OneIn(4) ? 0 : random.Below(random.OneIn(3) ? 4000 : 300);
+          problem.keys.push_back(SortedKeys(type, order, count, static_cast<int>(random.Below(10)), seed * 100 + i));
+        }
+        // The source index as the value: shows every exchange of equal keys.
+        problem.value_bytes = 4;
+        uint32_t number = 0;
+        for (const Bytes& keys : problem.keys) {
+          std::vector<uint32_t> numbers(keys.size() / size_t(KeyBytes(type)));
+          for (uint32_t& value : numbers) value = number++;
+          problem.values.push_back(ToBytes(numbers));
+        }
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        ExpectMerged(problem);
+        problem.values.clear();
+        problem.value_bytes = 0;
+        ExpectMerged(problem);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Merge, IsRightAroundTheSizesOfTilesAndSections) {
+  CORANK_SKIP_WITHOUT_GPU();
+  uint64_t seed = 1000;
+  for (KeyType type : {KeyType::kUint8, KeyType::kFloat16, KeyType::kInt32, KeyType::kFloat64}) {
+    std::vector<int64_t> totals = {1, 2, cuda::StagedMergeTuning::kTile - 1, cuda::StagedMergeTuning::kTile + 1};
+    for (MergeAlgorithm algorithm : kAlgorithms) {
+      const int64_t section = cuda::MergeSectionSize(algorithm, KeyBytes(type));
+      totals.insert(totals.end(), {section - 1, section, section + 1, 3 * section + 1});
+    }
+    std::sort(totals.begin(), totals.end());
+    totals.erase(std::unique(totals.begin(), totals.end()), totals.end());
+    for (int64_t total : totals) {
+      for (int64_t a_count : {int64_t{0}, int64_t{1}, total / 3, total - 1, total}) {
+        MergeProblem problem;
+        problem.type = type;
+        problem.keys = {SortedKeys(type, problem.order, a_count, 0, ++seed),
+                        SortedKeys(type, problem.order, total - a_count, 0, ++seed)};
+        problem.shift = static_cast<int>(seed % 16);
+        ExpectMerged(problem);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Merge, KeepsOneInputBehindTheOther) {
+  CORANK_SKIP_WITHOUT_GPU();
+  const int64_t count = 40000;
+  std::vector<uint32_t> low(count), high(count);
+  for (int64_t i = 0; i < count; ++i) {
+    low[size_t(i)] = uint32_t(i);
+    high[size_t(i)] = uint32_t(count + i);
+  }
+  for (bool swapped : {false, true}) {
+    MergeProblem problem;
+    problem.keys = {ToBytes(swapped ? high : low), ToBytes(swapped ? low : high)};
+    AddValues(problem, 8, 5);
+    ExpectMerged(problem);
+  }
+}
+
+TEST(Merge, CarriesValuesOfEveryWidth) {
+  CORANK_SKIP_WITHOUT_GPU();
+  uint64_t seed = 2000;
+  for (int value_bytes : {0, 1, 3, 4, 8, 16, 256}) {
+    for (KeyType type : {KeyType::kUint8, KeyType::kInt16, KeyType::kFloat32, KeyType::kUint64}) {
+      for (int inputs : {1, 2, 3, 5, 17}) {
+        MergeProblem problem;
+        problem.type = type;
+        for (int i = 0; i < inputs; ++i) {
+          problem.keys.push_back(SortedKeys(type, problem.order, i == 1 ? 0 : 700 + 100 * i, 6, ++seed));
+        }
+        AddValues(problem, value_bytes, seed * 100);
+        problem.shift = inputs % 2;
+        ExpectMerged(problem);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Merge, TakesManyTilesAndManyInputs) {
+  CORANK_SKIP_WITHOUT_GPU();
+  MergeProblem large;
+  large.type = KeyType::kFloat32;
+  for (int64_t count : {400000, 1000, 250000}) {
+    large.keys.push_back(SortedKeys(large.type, large.order, count, 9, uint64_t(count)));
+  }
+  AddValues(large, 4, 3000);
+  ExpectMerged(large);
+
+  for (int inputs : {2 * cuda::MergeGroup::kMaxPairs + 1, kMaxMergeInputs - 1, kMaxMergeInputs}) {
+    MergeProblem many;
+    many.type = KeyType::kInt16;
+    for (int i = 0; i < inputs; ++i) {
+      many.keys.push_back(SortedKeys(many.type, many.order, i % 3 == 1 ? 0 : i % 50, 6, uint64_t(i)));
+    }
+    AddValues(many, 6, 4000);
+    ExpectMerged(many);
+  }
+}
+
+TEST(Merge, ReportsTheFirstKeyOutOfOrderOfTheFirstInputThatHasOne) {
+  CORANK_SKIP_WITHOUT_GPU();
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    Random random(seed);
+    MergeProblem problem;
+    problem.type = kAllKeyTypes[random.Below(12)];
+    problem.order = kOrders[random.Below(2)];
+    const int inputs = static_cast<int>(1 + random.Below(6));
+    const int key_bytes = KeyBytes(problem.type);
+    for (int i = 0; i < inputs; ++i) {
+      problem.keys.push_back(SortedKeys(problem.type, problem.order, random.Below(30000), 0, seed * 100 + uint64_t(i)));
+    }
+    // One or two keys are swapped, or an input is random altogether.
+    for (int64_t faults = 1 + random.Below(2); faults > 0; --faults) {
+      Bytes& keys = problem.keys[size_t(random.Below(inputs))];
+      const auto count = static_cast<int64_t>(keys.size()) / key_bytes;
+      if (count < 2) continue;
+      if (random.OneIn(4)) {
+        keys = MakeKeys(problem.type, Distribution::kUniform, count, seed);
+      } else {
+        const int64_t x = random.Below(count), y = random.Below(count);
+        std::swap_ranges(keys.begin() + x * key_bytes, keys.begin() + (x + 1) * key_bytes,
+                         keys.begin() + y * key_bytes);
+      }
+    }
+    OperatorReport expected;
+    for (int i = 0; i < inputs && expected.fault == OperatorReport::Fault::kNone; ++i) {
+      if (const auto index = FirstUnsorted(problem.type, problem.order, problem.keys[size_t(i)])) {
+        expected.fault = OperatorReport::Fault::kUnsorted;
+        expected.input = i;
+        expected.index = *index;
+      }
+    }
+    for (MergeAlgorithm algorithm : kAlgorithms) {
+      problem.algorithm = algorithm;
+      SCOPED_TRACE(Describe(problem) + ", seed " + std::to_string(seed));
+      const OperatorReport report = RunMerge(problem).report;
+      EXPECT_EQ(report.fault, expected.fault);
+      EXPECT_EQ(report.input, expected.input);
+      EXPECT_EQ(report.index, expected.index);
+    }
+  }
+}
+
+TEST(Merge, PermutesInputsThatAreNotSortedAndNotChecked) {
+  CORANK_SKIP_WITHOUT_GPU();
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    MergeProblem problem;
+    problem.type = seed % 2 == 0 ? KeyType::kInt64 : KeyType::kFloat16;
+    problem.check_sorted = false;
+    Random random(seed);
+    const int inputs = static_cast<int>(2 + random.Below(4));
+    for (int i = 0; i < inputs; ++i) {
+      problem.keys.push_back(
+          MakeKeys(problem.type, Distribution::kUniform, random.Below(40000), seed * 100 + uint64_t(i)));
+    }
+    problem.value_bytes = 4;
+    uint32_t number = 0;
+    for (const Bytes& keys : problem.keys) {
+      std::vector<uint32_t> numbers(keys.size() / size_t(KeyBytes(problem.type)));
+      for (uint32_t& value : numbers) value = number++;
+      problem.values.push_back(ToBytes(numbers));
+    }
+    const Bytes all = Concatenate(problem.keys);
+    for (MergeAlgorithm algorithm : kAlgorithms) {
+      problem.algorithm = algorithm;
+      SCOPED_TRACE(Describe(problem) + ", seed " + std::to_string(seed));
+      const MergeAnswer answer = RunMerge(problem);
+      EXPECT_EQ(answer.report.fault, OperatorReport::Fault::kNone);
+      std::vector<uint32_t> order = FromBytes<uint32_t>(answer.values);
+      EXPECT_TRUE(answer.keys == Gather(all, KeyBytes(problem.type), std::vector<int64_t>(order.begin(), order.end())))
+          << "a key lost its value";
+      std::sort(order.begin(), order.end());
+      bool is_permutation = order.size() == number;
+      for (uint32_t i = 0; is_permutation && i < number; ++i) is_permutation = order[i] == i;
+      EXPECT_TRUE(is_permutation);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace corank::testing
