@@ -1,0 +1,56 @@
+// Options whose value is one of a few names.
+#ifndef CORANK_CLIENT_CLI_CHOICES_H_
+#define CORANK_CLIENT_CLI_CHOICES_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/failure.h"
+#include "client/cli/options.h"
+#include "kernels/common/types.h"
+
+namespace corank::cli {
+
+/// The value whose name the option gives, the first one if the option is not given. UsageError for any other name.
+template <typename T>
+absl::StatusOr<T> Choice(const Arguments& arguments, const char* option,
+                         const std::vector<std::pair<std::string, T>>& choices) {
+  const std::string given = arguments.GetOr(option, choices.front().first);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : choices) {
+    if (name == given) return value;
+    names.push_back(name);
+  }
+  const std::string nearest = Nearest(given, names);
+  return UsageError(absl::StrCat("--", option, " is one of ", absl::StrJoin(names, ", "), ", not '", given, "'",
+                                 nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+}
+
+/// --order, or the switch --descending.
+absl::StatusOr<Order> OrderChoice(const Arguments& arguments);
+absl::StatusOr<SortAlgorithm> SortAlgorithmChoice(const Arguments& arguments);
+absl::StatusOr<MergeAlgorithm> MergeAlgorithmChoice(const Arguments& arguments);
+absl::StatusOr<SearchBound> BoundChoice(const Arguments& arguments);
+
+// Entries of CommandSpec tables that several commands share.
+inline constexpr OptionSpec kOutputOption = {"output", 'o', "FILE",
+                                             "the result; .npy or raw by its name, - for standard output"};
+inline constexpr OptionSpec kKeyTypeOption = {"type", 't', "TYPE",
+                                              "type of the keys in raw files: int8 to int64, uint8 to uint64,\n"
+                                              "float16, bfloat16, float32, float64, or short as u32, f16, bf16"};
+inline constexpr OptionSpec kElementTypeOption = {"type", 't', "TYPE",
+                                                  "type of the elements in raw files: uint32, ..."};
+inline constexpr OptionSpec kRecordOption = {"record-bytes", 0, "N",
+                                             "the elements in raw files are records of N bytes, 1 to 256"};
+inline constexpr OptionSpec kOrderOption = {"order", 0, "ORDER", "ascending (the default) or descending"};
+inline constexpr OptionSpec kDescendingOption = {"descending", 'd', nullptr, "short for --order descending"};
+inline constexpr OptionSpec kAssumeSortedOption = {"assume-sorted", 0, nullptr,
+                                                   "do not check that the input is sorted"};
+
+}  // namespace corank::cli
+
+#endif  // CORANK_CLIENT_CLI_CHOICES_H_

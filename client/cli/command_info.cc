@@ -1,0 +1,74 @@
+// corank info.
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "client/cli/commands.h"
+#include "client/cli/session.h"
+#include "client/cli/text.h"
+
+namespace corank::cli {
+namespace {
+
+std::string InfoJson(const client::ServerInfo& info) {
+  JsonObject limits;
+  limits.Add("max_request_bytes", info.max_request_bytes).Add("max_response_bytes", info.max_response_bytes);
+  limits.Add("max_queued_requests", int64_t{info.max_queued_requests}).Add("max_queued_bytes", info.max_queued_bytes);
+  limits.Add("max_chunk_bytes", info.max_chunk_bytes).Add("max_merge_inputs", int64_t{info.max_merge_inputs});
+  std::vector<std::string> places;
+  for (const std::string& place : info.places) places.push_back(absl::StrCat("\"", place, "\""));
+  JsonObject json;
+  json.Add("version", info.version).Add("engine", info.engine).Add("device", info.device);
+  json.Add("engine_reason", info.engine_reason).Add("device_memory_bytes", info.device_memory_bytes);
+  json.Add("lanes", int64_t{info.lanes}).AddJson("limits", limits.Text());
+  json.AddJson("places", absl::StrCat("[", absl::StrJoin(places, ", "), "]"));
+  return json.Add("uptime_seconds", absl::ToInt64Seconds(info.uptime)).Text();
+}
+
+std::string InfoTable(const client::ServerInfo& info) {
+  const std::vector<std::pair<const char*, std::string>> rows = {
+      {"version", info.version},
+      {"engine", absl::StrCat(info.engine, " (", info.engine_reason, ")")},
+      {"device", info.device},
+      {"device memory", BytesText(static_cast<double>(info.device_memory_bytes))},
+      {"lanes", absl::StrCat(info.lanes)},
+      {"largest request", BytesText(static_cast<double>(info.max_request_bytes))},
+      {"largest response", BytesText(static_cast<double>(info.max_response_bytes))},
+      {"queue", absl::StrCat(CountText(info.max_queued_requests), " requests, ",
+                             BytesText(static_cast<double>(info.max_queued_bytes)))},
+      {"merge inputs", absl::StrCat(info.max_merge_inputs)},
+      {"places of arrays", absl::StrJoin(info.places, ", ")},
+      {"up for", absl::FormatDuration(info.uptime)},
+  };
+  std::string table;
+  for (const auto& [name, value] : rows) absl::StrAppendFormat(&table, "%-17s %s\n", name, value);
+  return table;
+}
+
+absl::Status RunInfo(const Arguments& arguments) {
+  absl::StatusOr<client::Client> client = Connect(arguments);
+  if (!client.ok()) return client.status();
+  absl::StatusOr<client::ServerInfo> info = client->GetServerInfo();
+  if (!info.ok()) return info.status();
+  if (arguments.Has("json")) {
+    std::puts(InfoJson(*info).c_str());
+  } else {
+    std::fputs(InfoTable(*info).c_str(), stdout);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command InfoCommand() {
+  return {{"info", "what the server is and what it takes", "", 0, 0, "",
+           "corank info\ncorank info --server gpu-host:50051 --json", WithCommonOptions({})},
+          RunInfo};
+}
+
+}  // namespace corank::cli

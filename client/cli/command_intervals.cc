@@ -1,0 +1,151 @@
+// corank expand, move, gather, scatter.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cli/choices.h"
+#include "client/cli/commands.h"
+#include "client/cli/session.h"
+
+namespace corank::cli {
+namespace {
+
+using client::RawResult;
+
+constexpr OptionSpec kCountsOption = {"counts", 'c', "FILE", "int64: elements of each interval"};
+constexpr OptionSpec kSourceOffsetsOption = {"source-offsets", 0, "FILE",
+                                             "int64: where each interval begins in the source"};
+constexpr OptionSpec kDestinationOffsetsOption = {"destination-offsets", 0, "FILE",
+                                                  "int64: where each interval goes in the result"};
+constexpr OptionSpec kDestinationOption = {"destination", 0, "FILE",
+                                           "what the result holds where no interval goes; its type is the source's"};
+constexpr OptionSpec kDestinationCountOption = {"destination-count", 0, "N",
+                                                "instead: a result of N elements, zero where no interval goes"};
+constexpr OptionSpec kAllowOverlapOption = {"allow-overlap", 0, nullptr,
+                                            "do not check that intervals are disjoint in the result"};
+
+/// One run of an interval command: the source and the int64 files that the command has.
+struct IntervalInputs {
+  std::unique_ptr<Session> session;
+  InputArray source;
+  std::vector<int64_t> source_offsets, destination_offsets, counts;
+};
+
+absl::StatusOr<IntervalInputs> LoadIntervals(const Arguments& arguments, bool has_source_offsets,
+                                             bool has_destination_offsets) {
+  absl::StatusOr<std::optional<client::ElementType>> type = TypeOption(arguments, "type", "record-bytes");
+  if (!type.ok()) return type.status();
+  IntervalInputs inputs;
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(arguments, {"output"});
+  if (!session.ok()) return session.status();
+  inputs.session = *std::move(session);
+  const auto load = [&inputs](bool wanted, const char* option, std::vector<int64_t>* to) -> absl::Status {
+    if (!wanted) return absl::OkStatus();
+    absl::StatusOr<std::vector<int64_t>> numbers = inputs.session->LoadInt64Option(option);
+    if (!numbers.ok()) return numbers.status();
+    *to = *std::move(numbers);
+    return absl::OkStatus();
+  };
+  absl::Status status = load(has_source_offsets, "source-offsets", &inputs.source_offsets);
+  if (status.ok()) status = load(has_destination_offsets, "destination-offsets", &inputs.destination_offsets);
+  if (status.ok()) status = load(true, "counts", &inputs.counts);
+  if (!status.ok()) return status;
+  absl::StatusOr<InputArray> source =
+      inputs.session->LoadMain(arguments.positional()[0], *type, "--type or --record-bytes");
+  if (!source.ok()) return source.status();
+  inputs.source = *std::move(source);
+  status = inputs.session->CheckOutputType("output", inputs.source.type);
+  if (!status.ok()) return status;
+  return inputs;
+}
+
+absl::Status SaveAndFinish(const char* operation, IntervalInputs* inputs, absl::StatusOr<RawResult> result) {
+  if (!result.ok()) return result.status();
+  const absl::Status saved = inputs->session->Save("output", result->array);
+  if (!saved.ok()) return saved;
+  return inputs->session->Finish(
+      {operation, inputs->source.view().count(), inputs->source.type, "", std::move(result->stats)});
+}
+
+absl::Status RunExpand(const Arguments& arguments) {
+  absl::StatusOr<IntervalInputs> inputs = LoadIntervals(arguments, false, false);
+  if (!inputs.ok()) return inputs.status();
+  const client::ExpandRequest request{inputs->source.view(), inputs->counts};
+  return SaveAndFinish("expand", &*inputs, inputs->session->Call([&](const client::Client& client) {
+    return client.ExpandIntervals(request);
+  }));
+}
+
+absl::Status RunGather(const Arguments& arguments) {
+  absl::StatusOr<IntervalInputs> inputs = LoadIntervals(arguments, true, false);
+  if (!inputs.ok()) return inputs.status();
+  const client::GatherRequest request{inputs->source.view(), inputs->source_offsets, inputs->counts};
+  return SaveAndFinish("gather", &*inputs, inputs->session->Call([&](const client::Client& client) {
+    return client.GatherIntervals(request);
+  }));
+}
+
+absl::Status RunMove(const Arguments& arguments) {
+  absl::StatusOr<IntervalInputs> inputs = LoadIntervals(arguments, true, true);
+  if (!inputs.ok()) return inputs.status();
+  InputArray storage;
+  absl::StatusOr<client::InitialDestination> destination =
+      inputs->session->LoadDestination(inputs->source.type, &storage);
+  if (!destination.ok()) return destination.status();
+  const client::MoveRequest request{inputs->source.view(), inputs->source_offsets,  inputs->destination_offsets,
+                                    inputs->counts,        *std::move(destination), arguments.Has("allow-overlap")};
+  return SaveAndFinish("move", &*inputs, inputs->session->Call([&](const client::Client& client) {
+    return client.MoveIntervals(request);
+  }));
+}
+
+absl::Status RunScatter(const Arguments& arguments) {
+  absl::StatusOr<IntervalInputs> inputs = LoadIntervals(arguments, false, true);
+  if (!inputs.ok()) return inputs.status();
+  InputArray storage;
+  absl::StatusOr<client::InitialDestination> destination =
+      inputs->session->LoadDestination(inputs->source.type, &storage);
+  if (!destination.ok()) return destination.status();
+  const client::ScatterRequest request{inputs->source.view(), inputs->destination_offsets, inputs->counts,
+                                       *std::move(destination), arguments.Has("allow-overlap")};
+  return SaveAndFinish("scatter", &*inputs, inputs->session->Call([&](const client::Client& client) {
+    return client.ScatterIntervals(request);
+  }));
+}
+
+}  // namespace
+
+Command ExpandCommand() {
+  return {{"expand", "repeat value i counts[i] times", "VALUES", 1, 1, "",
+           "corank expand values.npy --counts counts.npy -o expanded.npy",
+           WithFileOptions({kOutputOption, kCountsOption, kElementTypeOption, kRecordOption})},
+          RunExpand};
+}
+
+Command MoveCommand() {
+  return {{"move", "copy intervals from places of a source to places of a result", "SOURCE", 1, 1, "",
+           "corank move data.npy --source-offsets from.npy --destination-offsets to.npy --counts n.npy \\\n"
+           "    --destination-count 1000 -o moved.npy",
+           WithFileOptions({kOutputOption, kSourceOffsetsOption, kDestinationOffsetsOption, kCountsOption,
+                            kDestinationOption, kDestinationCountOption, kAllowOverlapOption, kElementTypeOption,
+                            kRecordOption})},
+          RunMove};
+}
+
+Command GatherCommand() {
+  return {{"gather", "copy intervals of a source, one after the other", "SOURCE", 1, 1, "",
+           "corank gather data.bin --record-bytes 24 --source-offsets from.npy --counts n.npy -o gathered.bin",
+           WithFileOptions({kOutputOption, kSourceOffsetsOption, kCountsOption, kElementTypeOption, kRecordOption})},
+          RunGather};
+}
+
+Command ScatterCommand() {
+  return {{"scatter", "copy a dense source to intervals of a result", "SOURCE", 1, 1,
+           "The source is cut into pieces of counts[i] elements, one after the other.",
+           "corank scatter data.npy --destination-offsets to.npy --counts n.npy --destination old.npy -o new.npy",
+           WithFileOptions({kOutputOption, kDestinationOffsetsOption, kCountsOption, kDestinationOption,
+                            kDestinationCountOption, kAllowOverlapOption, kElementTypeOption, kRecordOption})},
+          RunScatter};
+}
+
+}  // namespace corank::cli

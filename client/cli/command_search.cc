@@ -1,0 +1,81 @@
+// corank search, corank load-balance.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cli/choices.h"
+#include "client/cli/commands.h"
+#include "client/cli/session.h"
+
+namespace corank::cli {
+namespace {
+
+absl::Status RunSearch(const Arguments& arguments) {
+  absl::StatusOr<Order> order = OrderChoice(arguments);
+  if (!order.ok()) return order.status();
+  absl::StatusOr<SearchBound> bound = BoundChoice(arguments);
+  if (!bound.ok()) return bound.status();
+  absl::StatusOr<std::optional<client::ElementType>> type = TypeOption(arguments, "type", nullptr);
+  if (!type.ok()) return type.status();
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(arguments, {"output"});
+  if (!session.ok()) return session.status();
+  absl::StatusOr<InputArray> haystack = (*session)->LoadMain(arguments.positional()[0], *type, "--type");
+  if (!haystack.ok()) return haystack.status();
+  absl::StatusOr<InputArray> needles = (*session)->Load(arguments.positional()[1], *type, "--type");
+  if (!needles.ok()) return needles.status();
+
+  client::SearchRequest request;
+  request.order = *order;
+  request.bound = *bound;
+  request.assume_sorted = arguments.Has("assume-sorted");
+  request.haystack = haystack->view();
+  request.needles = needles->view();
+  absl::StatusOr<client::RawResult> result =
+      (*session)->Call([&](const client::Client& client) { return client.Search(request); });
+  if (!result.ok()) return result.status();
+  const absl::Status saved = (*session)->Save("output", result->array);
+  if (!saved.ok()) return saved;
+  return (*session)->Finish({"search", request.needles.count(), needles->type, "", std::move(result->stats)});
+}
+
+absl::Status RunLoadBalance(const Arguments& arguments) {
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(arguments, {"output", "ranks-output"});
+  if (!session.ok()) return session.status();
+  absl::StatusOr<std::vector<int64_t>> counts = (*session)->LoadInt64File(arguments.positional()[0]);
+  if (!counts.ok()) return counts.status();
+  absl::StatusOr<client::RawLoadBalanceResult> result = (*session)->Call(
+      [&](const client::Client& client) { return client.LoadBalance(client::LoadBalanceRequest{*counts}); });
+  if (!result.ok()) return result.status();
+  absl::Status saved = (*session)->Save("output", result->objects);
+  if (saved.ok()) saved = (*session)->Save("ranks-output", result->ranks);
+  if (!saved.ok()) return saved;
+  return (*session)->Finish(
+      {"load-balance", static_cast<int64_t>(counts->size()), KeyType::kInt64, "", std::move(result->stats)});
+}
+
+}  // namespace
+
+Command SearchCommand() {
+  return {{"search", "where each needle belongs in a sorted array", "HAYSTACK NEEDLES", 2, 2,
+           "Positions are uint32, or uint64 where the haystack has 2^32 elements or more.",
+           "corank search sorted.npy needles.npy -o positions.npy\n"
+           "corank search sorted.bin needles.bin --type i64 --bound upper -o positions.npy",
+           WithFileOptions({kOutputOption,
+                            kKeyTypeOption,
+                            {"bound", 'b', "BOUND", "lower (the default) or upper"},
+                            kOrderOption,
+                            kDescendingOption,
+                            kAssumeSortedOption})},
+          RunSearch};
+}
+
+Command LoadBalanceCommand() {
+  return {{"load-balance", "for each work item the object that made it, and its rank there", "COUNTS", 1, 1,
+           "Object i makes counts[i] items; counts are int64.",
+           "corank load-balance counts.npy -o objects.npy --ranks-output ranks.npy",
+           WithFileOptions({{"output", 'o', "FILE", "the object of each item; .npy or raw by its name"},
+                            {"ranks-output", 0, "FILE", "the rank of each item within its object"}})},
+          RunLoadBalance};
+}
+
+}  // namespace corank::cli

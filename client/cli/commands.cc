@@ -1,0 +1,106 @@
+#include "client/cli/commands.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "client/cli/failure.h"
+
+namespace corank::cli {
+namespace {
+
+const std::vector<Command>& Commands() {
+  static const auto* const commands = new std::vector<Command>{
+      SortCommand(),    ArgsortCommand(),     MergeCommand(),  ExpandCommand(), MoveCommand(), GatherCommand(),
+      ScatterCommand(), LoadBalanceCommand(), SearchCommand(), InfoCommand(),   BenchCommand()};
+  return *commands;
+}
+
+const Command* FindCommand(absl::string_view name) {
+  for (const Command& command : Commands()) {
+    if (name == command.spec.name) return &command;
+  }
+  return nullptr;
+}
+
+std::string GeneralHelp() {
+  std::string help =
+      "corank sorts, merges and moves arrays in files on a corank server.\n\n"
+      "Usage: corank COMMAND [arguments] [options]\n\nCommands:\n";
+  for (const Command& command : Commands()) {
+    absl::StrAppendFormat(&help, "  %-13s %s\n", command.spec.name, command.spec.summary);
+  }
+  absl::StrAppendFormat(&help, "  %-13s %s\n", "version", "the version of this program");
+  absl::StrAppendFormat(&help, "  %-13s %s\n", "help", "this text, or that of a command");
+  absl::StrAppend(&help,
+                  "\nFiles are .npy, or raw little-endian elements with --type. The server is --server, else\n"
+                  "$CORANK_SERVER, else 127.0.0.1:50051.\n\n"
+                  "Exit codes: 0 done, 1 the request failed, 2 wrong usage, 3 a file, 4 no server.\n\n"
+                  "corank COMMAND --help shows options and examples.\n");
+  return help;
+}
+
+/// One line on standard error, and what to do where the message does not say it.
+int Fail(absl::string_view command, const absl::Status& status) {
+  const ExitCode code = ExitCodeOf(status);
+  std::string line = absl::StrCat("corank", command.empty() ? "" : " ", command, ": ", status.message());
+  if (code == kExitUnreachable && !absl::StrContains(line, "try again")) {
+    absl::StrAppend(&line, "; start corankd, or name its address with --server or CORANK_SERVER");
+  }
+  if (absl::IsDeadlineExceeded(status)) absl::StrAppend(&line, "; give it more time with --deadline");
+  line = absl::StrReplaceAll(line, {{"\n", " "}});
+  absl::FPrintF(stderr, "%s\n", line);
+  return code;
+}
+
+int Help(const std::string& name) {
+  const Command* command = FindCommand(name);
+  if (command == nullptr) {
+    std::fputs(GeneralHelp().c_str(), stdout);
+  } else {
+    std::fputs(CommandHelp(command->spec).c_str(), stdout);
+  }
+  return kExitOk;
+}
+
+int UnknownCommand(const std::string& name) {
+  std::vector<std::string> names = {"version", "help"};
+  for (const Command& known : Commands()) names.push_back(known.spec.name);
+  const std::string nearest = Nearest(name, names);
+  return Fail("", UsageError(absl::StrCat("unknown command '", name, "'; ",
+                                          nearest.empty() ? "corank help lists the commands"
+                                                          : absl::StrCat("did you mean ", nearest, "?"))));
+}
+
+}  // namespace
+
+int RunCommandLine(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    std::fputs(GeneralHelp().c_str(), stderr);
+    return kExitUsage;
+  }
+  const std::string& name = words[0];
+  if (name == "help" || name == "--help" || name == "-h") {
+    if (words.size() > 1 && FindCommand(words[1]) == nullptr) return UnknownCommand(words[1]);
+    return Help(words.size() > 1 ? words[1] : "");
+  }
+  if (name == "version" || name == "--version") {
+    std::puts("corank " CORANK_VERSION);
+    return kExitOk;
+  }
+  const Command* command = FindCommand(name);
+  if (command == nullptr) return UnknownCommand(name);
+  absl::StatusOr<Arguments> arguments = Arguments::Parse(command->spec, absl::MakeConstSpan(words).subspan(1));
+  if (!arguments.ok()) return Fail(name, arguments.status());
+  if (arguments->Has("help")) return Help(name);
+  const absl::Status status = command->run(*arguments);
+  if (!status.ok()) return Fail(name, status);
+  // What is still in stdio's buffer may not fit on a full disk.
+  if (std::fflush(stdout) != 0) return Fail(name, FileError("cannot write standard output"));
+  return kExitOk;
+}
+
+}  // namespace corank::cli

@@ -1,0 +1,35 @@
+// The commands of `corank`, each a table entry: what it takes, and what it does.
+#ifndef CORANK_CLIENT_CLI_COMMANDS_H_
+#define CORANK_CLIENT_CLI_COMMANDS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/cli/options.h"
+
+namespace corank::cli {
+
+struct Command {
+  CommandSpec spec;
+  absl::Status (*run)(const Arguments& arguments);
+};
+
+Command SortCommand();
+Command ArgsortCommand();
+Command MergeCommand();
+Command ExpandCommand();
+Command MoveCommand();
+Command GatherCommand();
+Command ScatterCommand();
+Command LoadBalanceCommand();
+Command SearchCommand();
+Command InfoCommand();
+Command BenchCommand();
+
+/// Runs `corank WORDS...` and returns the exit code. Messages go to standard error, each one line.
+int RunCommandLine(const std::vector<std::string>& words);
+
+}  // namespace corank::cli
+
+#endif  // CORANK_CLIENT_CLI_COMMANDS_H_

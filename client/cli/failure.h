@@ -1,0 +1,29 @@
+// How commands fail: an absl::Status whose message is one line for a person and whose payload is the exit code.
+#ifndef CORANK_CLIENT_CLI_FAILURE_H_
+#define CORANK_CLIENT_CLI_FAILURE_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace corank::cli {
+
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitRequestFailed = 1,
+  kExitUsage = 2,
+  kExitFile = 3,
+  kExitUnreachable = 4,
+};
+
+/// Something is wrong with the command line.
+absl::Status UsageError(absl::string_view message);
+/// Something is wrong with a file; `errnum` 0 or an errno that is put into words.
+absl::Status FileError(absl::string_view message, int errnum = 0);
+
+/// The exit code for a status: of UsageError and FileError their own, for UNAVAILABLE kExitUnreachable, for any other
+/// error kExitRequestFailed.
+ExitCode ExitCodeOf(const absl::Status& status);
+
+}  // namespace corank::cli
+
+#endif  // CORANK_CLIENT_CLI_FAILURE_H_

@@ -1,0 +1,197 @@
+#include "client/cli/files.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "client/cli/failure.h"
+
+namespace corank::cli {
+namespace {
+
+constexpr size_t kPiece = 4 << 20;
+
+/// The temporary files that exist now. One lock covers their coming, their taking of a name, their removal, and the end
+/// of the process by a signal, so that none is missed.
+struct Temporaries {
+  absl::Mutex mutex;
+  std::set<std::string> names ABSL_GUARDED_BY(mutex);
+};
+
+Temporaries& TheTemporaries() {
+  static Temporaries* const temporaries = new Temporaries;  // never destroyed: the signal thread outlives main
+  return *temporaries;
+}
+
+/// Waits for one of `signals`, which all threads block, and ends the process as the signal would have.
+void EndOnSignal(sigset_t signals) {
+  int signal = 0;
+  while (sigwait(&signals, &signal) != 0) continue;
+  Temporaries& temporaries = TheTemporaries();
+  absl::MutexLock lock(&temporaries.mutex);  // held to the end: no file comes or takes its name after this
+  for (const std::string& name : temporaries.names) unlink(name.c_str());
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  raise(signal);
+}
+
+std::string Folder(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string Taken(const std::string& path) {
+  return absl::StrCat(path, " exists already; choose another name, or give --force to replace it");
+}
+
+mode_t Umask() {
+  const mode_t mask = umask(0);
+  umask(mask);
+  return mask;
+}
+
+}  // namespace
+
+void RemoveTemporariesOnSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now;
+    // What the parent ignores (nohup) stays ignored.
+    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&signals, signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread(EndOnSignal, signals).detach();
+  struct sigaction ignore = {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, nullptr);
+}
+
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path, Progress* progress) {
+  const bool is_stream = path == kStandardStream;
+  const std::string name = is_stream ? "standard input" : path;
+  const int fd = is_stream ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return FileError(absl::StrCat("cannot read ", name), errno);
+  struct stat info = {};
+  const int64_t expected = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? static_cast<int64_t>(info.st_size) : 0;
+  progress->Start("reading", expected);
+  std::string bytes;
+  bytes.reserve(expected + 1);  // one more, so that the end shows without growing
+  int error = 0;
+  while (true) {
+    const size_t before = bytes.size();
+    const size_t room = bytes.capacity() > before ? std::min(kPiece, bytes.capacity() - before) : kPiece;
+    bytes.resize(before + room);
+    const ssize_t got = read(fd, &bytes[before], room);
+    bytes.resize(before + std::max<ssize_t>(got, 0));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) error = errno;
+    if (got <= 0) break;
+    progress->Add(got);
+  }
+  if (!is_stream) close(fd);
+  progress->Stop();
+  if (error != 0) return FileError(absl::StrCat("cannot read ", name), error);
+  return bytes;
+}
+
+absl::StatusOr<OutputFile> OutputFile::Create(const std::string& path, bool force) {
+  if (path == kStandardStream) return OutputFile(path, path, "", force, STDOUT_FILENO);
+  struct stat info = {};
+  const bool exists = stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) return FileError(absl::StrCat("cannot write ", path), EISDIR);
+  if (exists && !S_ISREG(info.st_mode)) {
+    const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return FileError(absl::StrCat("cannot write ", path), errno);
+    return OutputFile(path, path, "", force, fd);
+  }
+  if (exists && !force) return FileError(Taken(path));
+  std::string target = path;
+  if (exists) {
+    char resolved[PATH_MAX];
+    if (realpath(path.c_str(), resolved) != nullptr) target = resolved;
+  }
+  std::string temporary = absl::StrCat(Folder(target), "/.corank-XXXXXX");
+  Temporaries& temporaries = TheTemporaries();
+  absl::MutexLock lock(&temporaries.mutex);
+  const int fd = mkostemp(&temporary[0], O_CLOEXEC);
+  if (fd < 0) return FileError(absl::StrCat("cannot write ", path), errno);
+  temporaries.names.insert(temporary);
+  fchmod(fd, exists ? info.st_mode & 0777 : 0666 & ~Umask());
+  return OutputFile(path, std::move(target), std::move(temporary), force, fd);
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      target_(std::move(other.target_)),
+      temporary_(std::exchange(other.temporary_, "")),
+      force_(other.force_),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+OutputFile::~OutputFile() {
+  if (fd_ >= 0 && fd_ != STDOUT_FILENO) close(fd_);
+  if (temporary_.empty()) return;
+  Temporaries& temporaries = TheTemporaries();
+  absl::MutexLock lock(&temporaries.mutex);
+  unlink(temporary_.c_str());
+  temporaries.names.erase(temporary_);
+}
+
+absl::Status OutputFile::Error(absl::string_view doing, int errnum) const {
+  return FileError(absl::StrCat("cannot ", doing, " ", path_ == kStandardStream ? "standard output" : path_), errnum);
+}
+
+absl::Status OutputFile::Write(absl::string_view bytes, Progress* progress) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd_, bytes.data(), std::min(bytes.size(), kPiece));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return Error("write", errno);
+    bytes.remove_prefix(written);
+    progress->Add(written);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputFile::Commit() {
+  if (fd_ == STDOUT_FILENO) return absl::OkStatus();
+  if (!temporary_.empty() && fsync(fd_) != 0) return Error("write", errno);
+  const int closed = close(fd_);
+  fd_ = -1;
+  if (closed != 0) return Error("write", errno);
+  if (temporary_.empty()) return absl::OkStatus();
+
+  Temporaries& temporaries = TheTemporaries();
+  absl::MutexLock lock(&temporaries.mutex);
+  int renamed = renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), force_ ? 0 : RENAME_NOREPLACE);
+  if (renamed != 0 && (errno == EINVAL || errno == ENOSYS)) {
+    // A file system without RENAME_NOREPLACE: Create has looked whether the name is taken.
+    renamed = rename(temporary_.c_str(), target_.c_str());
+  }
+  if (renamed != 0) return errno == EEXIST ? FileError(Taken(path_)) : Error("write", errno);
+  temporaries.names.erase(temporary_);
+  temporary_.clear();
+  // The new name itself is on disk once its folder is; a file system that cannot sync folders has nothing to offer.
+  const int folder = open(Folder(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    fsync(folder);
+    close(folder);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace corank::cli

@@ -1,0 +1,62 @@
+// Reading whole files, and writing files that appear whole or not at all.
+#ifndef CORANK_CLIENT_CLI_FILES_H_
+#define CORANK_CLIENT_CLI_FILES_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/cli/progress.h"
+
+namespace corank::cli {
+
+/// The name that stands for standard input and standard output.
+inline constexpr char kStandardStream[] = "-";
+
+/// All bytes of a file or, for "-", of standard input.
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path, Progress* progress);
+
+/// A file that is being made. The bytes go to a hidden temporary file in the same folder, which takes the wanted name
+/// in Commit, after fsync; until then, and for ever after a failure or a signal, the wanted name is as it was. Standard
+/// output and devices are written directly. Move-only; not thread-safe.
+class OutputFile {
+ public:
+  /// Makes the temporary file now, so that a folder that cannot be written to is found before any work. FileError if
+  /// the name is taken and not `force`.
+  static absl::StatusOr<OutputFile> Create(const std::string& path, bool force);
+
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  /// Removes what was not committed.
+  ~OutputFile();
+
+  /// Appends.
+  absl::Status Write(absl::string_view bytes, Progress* progress);
+  /// Gives the file its name. Nothing may be written after it.
+  absl::Status Commit();
+
+  /// As given by the caller.
+  const std::string& path() const { return path_; }
+
+ private:
+  OutputFile(std::string path, std::string target, std::string temporary, bool force, int fd)
+      : path_(std::move(path)), target_(std::move(target)), temporary_(std::move(temporary)), force_(force), fd_(fd) {}
+
+  absl::Status Error(absl::string_view doing, int errnum) const;
+
+  std::string path_;
+  std::string target_;     // path_ with symbolic links followed
+  std::string temporary_;  // empty: written directly, or committed
+  bool force_;
+  int fd_;
+};
+
+/// From now on SIGINT, SIGTERM and SIGHUP remove temporary files and then end the process as they would have, and
+/// SIGPIPE is an error of Write. Call it before any thread is started, once.
+void RemoveTemporariesOnSignals();
+
+}  // namespace corank::cli
+
+#endif  // CORANK_CLIENT_CLI_FILES_H_

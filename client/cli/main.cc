@@ -1,0 +1,11 @@
+// corank: sort, merge and move arrays in files on a corank server.
+#include <string>
+#include <vector>
+
+#include "client/cli/commands.h"
+#include "client/cli/files.h"
+
+int main(int argc, char** argv) {
+  corank::cli::RemoveTemporariesOnSignals();
+  return corank::cli::RunCommandLine(std::vector<std::string>(argv + 1, argv + argc));
+}

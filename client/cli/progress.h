@@ -1,0 +1,53 @@
+// A progress line on standard error, for people who wait.
+#ifndef CORANK_CLIENT_CLI_PROGRESS_H_
+#define CORANK_CLIENT_CLI_PROGRESS_H_
+
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace corank::cli {
+
+/// Shows one phase after the other: with a known size a bar, bytes per second and elapsed time, otherwise bytes or
+/// elapsed time alone. A phase shorter than a quarter of a second leaves no trace. Draws from a thread of its own.
+/// Thread-safe.
+class Progress {
+ public:
+  /// Draws nothing unless `enabled`.
+  explicit Progress(bool enabled);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// Starts a phase of `total_bytes`; 0: not known, or not counted in bytes.
+  void Start(absl::string_view phase, int64_t total_bytes);
+  /// So many bytes more of this phase are done.
+  void Add(int64_t bytes);
+  /// Ends the phase and clears the line.
+  void Stop();
+
+ private:
+  void Draw();
+
+  const bool enabled_;
+  absl::Mutex mutex_;
+  std::string phase_ ABSL_GUARDED_BY(mutex_);  // empty: none
+  int64_t total_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t done_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time start_ ABSL_GUARDED_BY(mutex_);
+  bool drawn_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // only where enabled_
+};
+
+/// The line for a phase at one moment, at most 79 characters. `total_bytes` 0: not known.
+std::string ProgressLine(absl::string_view phase, int64_t done_bytes, int64_t total_bytes, absl::Duration elapsed);
+
+}  // namespace corank::cli
+
+#endif  // CORANK_CLIENT_CLI_PROGRESS_H_

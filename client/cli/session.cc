@@ -1,0 +1,190 @@
+#include "client/cli/session.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/failure.h"
+#include "client/cli/npy.h"
+#include "client/cli/text.h"
+
+namespace corank::cli {
+namespace {
+
+std::vector<OptionSpec> Joined(std::vector<OptionSpec> options, const std::vector<OptionSpec>& more) {
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+}  // namespace
+
+std::vector<OptionSpec> WithCommonOptions(std::vector<OptionSpec> options) {
+  return Joined(std::move(options),
+                {{"server", 's', "ADDRESS", "host:port of corankd; else $CORANK_SERVER, else 127.0.0.1:50051"},
+                 {"deadline", 0, "TIME", "give up after this time, such as 30s or 5m (5m)"},
+                 {"json", 0, nullptr, "print one JSON object on standard output"},
+                 {"quiet", 'q', nullptr, "no progress and no summary"},
+                 {"help", 'h', nullptr, "show this help"}});
+}
+
+std::vector<OptionSpec> WithFileOptions(std::vector<OptionSpec> options) {
+  return WithCommonOptions(Joined(std::move(options), {{"force", 'f', nullptr, "replace an output file that exists"}}));
+}
+
+absl::StatusOr<client::Client> Connect(const Arguments& arguments) {
+  client::ClientOptions options;
+  if (const char* address = std::getenv("CORANK_SERVER"); address != nullptr && address[0] != 0) {
+    options.address = address;
+  }
+  options.address = arguments.GetOr("server", options.address);
+  absl::StatusOr<std::optional<absl::Duration>> deadline = arguments.GetDuration("deadline");
+  if (!deadline.ok()) return deadline.status();
+  options.deadline = deadline->value_or(options.deadline);
+  absl::StatusOr<client::Client> client = client::Client::Create(options);
+  if (!client.ok()) return UsageError(client.status().message());
+  return client;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Arguments& arguments,
+                                                         const std::vector<const char*>& outputs) {
+  absl::StatusOr<client::Client> client = Connect(arguments);
+  if (!client.ok()) return client.status();
+  const bool show_progress = !arguments.Has("quiet") && isatty(STDERR_FILENO) != 0;
+  auto session = std::unique_ptr<Session>(new Session(arguments, *std::move(client), show_progress));
+  if (const absl::Status opened = session->OpenOutputs(outputs); !opened.ok()) return opened;
+  return session;
+}
+
+absl::Status Session::OpenOutputs(const std::vector<const char*>& options) {
+  std::vector<std::string> paths;
+  for (const char* option : options) {
+    const std::optional<std::string> path = arguments_.Get(option);
+    if (!path.has_value()) continue;
+    if (std::find(paths.begin(), paths.end(), *path) != paths.end()) {
+      return UsageError(absl::StrCat("two outputs go to ", *path, "; give each its own name"));
+    }
+    paths.push_back(*path);
+    if (*path == kStandardStream && arguments_.Has("json")) {
+      return UsageError("--json and the result cannot both go to standard output; name an output file");
+    }
+    if (*path == kStandardStream && isatty(STDOUT_FILENO) != 0) {
+      return UsageError("binary data does not go to a terminal; name an output file or redirect standard output");
+    }
+    absl::StatusOr<OutputFile> file = OutputFile::Create(*path, arguments_.Has("force"));
+    if (!file.ok()) return file.status();
+    outputs_.push_back(Output{option, *std::move(file), std::nullopt});
+  }
+  if (outputs_.empty()) return UsageError(absl::StrCat("where does the result go? give --", options[0], " FILE"));
+  return absl::OkStatus();
+}
+
+absl::Status Session::ClaimInput(const std::string& path) {
+  if (path != kStandardStream) return absl::OkStatus();
+  if (stdin_used_) return UsageError("only one input can come from standard input");
+  stdin_used_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<InputArray> Session::Load(const std::string& path, std::optional<client::ElementType> type,
+                                         absl::string_view type_flags) {
+  if (const absl::Status claimed = ClaimInput(path); !claimed.ok()) return claimed;
+  return LoadArray(path, type, type_flags, &progress_);
+}
+
+absl::StatusOr<InputArray> Session::LoadMain(const std::string& path, std::optional<client::ElementType> type,
+                                             absl::string_view type_flags) {
+  absl::StatusOr<InputArray> array = Load(path, type, type_flags);
+  if (array.ok()) main_is_npy_ = array->is_npy;
+  return array;
+}
+
+absl::StatusOr<std::vector<int64_t>> Session::LoadInt64File(const std::string& path) {
+  if (const absl::Status claimed = ClaimInput(path); !claimed.ok()) return claimed;
+  return LoadInt64s(path, &progress_);
+}
+
+absl::StatusOr<std::vector<int64_t>> Session::LoadInt64Option(const char* option) {
+  const std::optional<std::string> path = arguments_.Get(option);
+  if (!path.has_value()) return UsageError(absl::StrCat("--", option, " FILE is required"));
+  return LoadInt64File(*path);
+}
+
+absl::StatusOr<client::InitialDestination> Session::LoadDestination(client::ElementType type, InputArray* storage) {
+  absl::StatusOr<std::optional<int64_t>> count = arguments_.GetCount("destination-count");
+  if (!count.ok()) return count.status();
+  const std::optional<std::string> path = arguments_.Get("destination");
+  if (count->has_value() == path.has_value()) {
+    return UsageError("give --destination FILE (what the result holds before) or --destination-count N (zeros)");
+  }
+  if (count->has_value()) return client::InitialDestination(**count);
+  absl::StatusOr<InputArray> array = Load(*path, type, "--type");
+  if (!array.ok()) return array.status();
+  *storage = *std::move(array);
+  return client::InitialDestination(storage->view());
+}
+
+absl::Status Session::CheckOutputType(const char* option, client::ElementType type) const {
+  const std::optional<std::string> path = arguments_.Get(option);
+  if (!path.has_value() || !WritesNpy(*path, main_is_npy_)) return absl::OkStatus();
+  absl::StatusOr<std::string> header = NpyHeaderFor(type, 0);
+  return header.ok() ? absl::OkStatus()
+                     : FileError(absl::StrCat("cannot write ", *path, ": ", header.status().message()));
+}
+
+absl::Status Session::Save(const char* option, const client::Array& array) {
+  for (Output& output : outputs_) {
+    if (output.option != option) continue;
+    output.type = array.type;
+    output.count = array.count();
+    return WriteArray(array.view(), WritesNpy(output.file.path(), main_is_npy_), &output.file, &progress_);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::Finish(const Report& report) {
+  for (Output& output : outputs_) {
+    if (const absl::Status committed = output.file.Commit(); !committed.ok()) return committed;
+  }
+  if (arguments_.Has("json")) std::puts(JsonReport(report).c_str());
+  if (!arguments_.Has("json") && !arguments_.Has("quiet")) std::fputs(TextReport(report).c_str(), stderr);
+  return absl::OkStatus();
+}
+
+std::string Session::JsonReport(const Report& report) const {
+  std::string outputs;
+  for (const Output& output : outputs_) {
+    JsonObject entry;
+    entry.Add("option", output.option).Add("path", output.file.path());
+    entry.Add("type", output.type->Name()).Add("count", output.count);
+    absl::StrAppend(&outputs, outputs.empty() ? "" : ", ", entry.Text());
+  }
+  JsonObject json;
+  json.Add("operator", report.operation).Add("elements", report.elements).Add("type", report.type.Name());
+  if (!report.algorithm.empty()) json.Add("algorithm", report.algorithm);
+  const client::RequestStats& stats = report.stats;
+  json.Add("engine", stats.engine).Add("device", stats.device).Add("request_id", stats.request_id);
+  json.Add("queue_ns", stats.queue_ns).Add("copy_in_ns", stats.copy_in_ns).Add("kernel_ns", stats.kernel_ns);
+  json.Add("copy_out_ns", stats.copy_out_ns).Add("round_trip_ns", stats.round_trip_ns);
+  json.Add("workspace_bytes", stats.workspace_bytes).Add("batch_size", int64_t{stats.batch_size});
+  json.Add("attempts", int64_t{stats.attempts}).AddJson("outputs", absl::StrCat("[", outputs, "]"));
+  return json.Text();
+}
+
+std::string Session::TextReport(const Report& report) const {
+  const client::RequestStats& stats = report.stats;
+  std::string text = absl::StrCat(report.operation, ": ", CountText(report.elements), " x ", report.type.Name(), " on ",
+                                  stats.engine, report.algorithm.empty() ? "" : absl::StrCat(" by ", report.algorithm),
+                                  " in ", TimeText(stats.round_trip_ns), " (queue ", TimeText(stats.queue_ns),
+                                  ", copy in ", TimeText(stats.copy_in_ns), ", kernel ", TimeText(stats.kernel_ns),
+                                  ", copy out ", TimeText(stats.copy_out_ns), ")\n");
+  for (const Output& output : outputs_) {
+    absl::StrAppend(&text, "  ", output.file.path() == kStandardStream ? "standard output" : output.file.path(), ": ",
+                    CountText(output.count), " x ", output.type->Name(), "\n");
+  }
+  return text;
+}
+
+}  // namespace corank::cli

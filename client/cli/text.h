@@ -1,0 +1,38 @@
+// Numbers as text for people, and JSON for programs.
+#ifndef CORANK_CLIENT_CLI_TEXT_H_
+#define CORANK_CLIENT_CLI_TEXT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace corank::cli {
+
+/// "1,234,567".
+std::string CountText(int64_t count);
+/// "17 B", "64.0 MiB".
+std::string BytesText(double bytes);
+/// "850 ns", "12.3 us", "4.56 ms", "7.89 s".
+std::string TimeText(double nanoseconds);
+
+/// Builds one JSON object, its members in the order they are added.
+class JsonObject {
+ public:
+  JsonObject& Add(absl::string_view name, absl::string_view text);
+  JsonObject& Add(absl::string_view name, const char* text) { return Add(name, absl::string_view(text)); }
+  JsonObject& Add(absl::string_view name, int64_t number);
+  JsonObject& Add(absl::string_view name, double number);
+  JsonObject& Add(absl::string_view name, bool value);
+  /// `json` must be JSON already.
+  JsonObject& AddJson(absl::string_view name, absl::string_view json);
+  /// The object on one line.
+  std::string Text() const;
+
+ private:
+  std::string members_;
+};
+
+}  // namespace corank::cli
+
+#endif  // CORANK_CLIENT_CLI_TEXT_H_

@@ -1,0 +1,59 @@
+#include "client/cpp/errors.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace corank::client {
+namespace {
+
+template <typename Message>
+std::optional<Message> Payload(const absl::Status& status, const char* type_url) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(type_url);
+  Message message;
+  if (!payload.has_value() || !message.ParseFromString(std::string(*payload))) return std::nullopt;
+  return message;
+}
+
+}  // namespace
+
+std::optional<std::string> ViolatedField(const absl::Status& status) {
+  const auto bad_request = Payload<google::rpc::BadRequest>(status, kBadRequestPayload);
+  if (!bad_request.has_value() || bad_request->field_violations().empty()) return std::nullopt;
+  return bad_request->field_violations(0).field();
+}
+
+std::optional<absl::Duration> RetryDelay(const absl::Status& status) {
+  const auto retry_info = Payload<google::rpc::RetryInfo>(status, kRetryInfoPayload);
+  if (!retry_info.has_value()) return std::nullopt;
+  return absl::Seconds(retry_info->retry_delay().seconds()) + absl::Nanoseconds(retry_info->retry_delay().nanos());
+}
+
+absl::Status WithMessage(const absl::Status& status, absl::string_view message) {
+  absl::Status changed(status.code(), message);
+  status.ForEachPayload(
+      [&changed](absl::string_view type_url, const absl::Cord& payload) { changed.SetPayload(type_url, payload); });
+  return changed;
+}
+
+absl::Status ToAbslStatus(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  absl::Status converted(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  google::rpc::Status details;
+  if (details.ParseFromString(status.error_details())) {
+    for (const google::protobuf::Any& detail : details.details()) {
+      converted.SetPayload(detail.type_url(), absl::Cord(detail.value()));
+    }
+  }
+  std::string message = status.error_message();
+  if (const auto field = ViolatedField(converted); field.has_value() && !absl::StrContains(message, *field)) {
+    message = absl::StrCat(*field, ": ", message);
+  }
+  if (const auto delay = RetryDelay(converted); delay.has_value()) {
+    absl::StrAppend(&message, " (try again in ", absl::FormatDuration(*delay), ")");
+  }
+  return WithMessage(converted, message);
+}
+
+}  // namespace corank::client

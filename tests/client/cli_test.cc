@@ -1,0 +1,201 @@
+// Every command of `corank` as a process on the real server. Answers are compared with plain standard algorithms.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
+#include "tests/client/cli_fixture.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+google::protobuf::Struct Json(const std::string& text) {
+  google::protobuf::Struct json;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(text, &json);
+  EXPECT_TRUE(parsed.ok()) << parsed << "\n" << text;
+  return json;
+}
+
+TEST_F(CliTest, SortsANpyFile) {
+  std::mt19937_64 random(1);
+  std::vector<double> keys(100'000);
+  for (double& key : keys) key = std::ldexp(static_cast<double>(random() >> 11), -40) - 4000;
+  WriteFile(Path("keys.npy"), Npy("<f8", keys));
+  const Finished done = Corank({"sort", Path("keys.npy"), "-o", Path("sorted.npy")});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(done.out, IsEmpty());
+  EXPECT_THAT(done.err, HasSubstr("sort: 100,000 x float64 on cpu"));
+  std::sort(keys.begin(), keys.end());
+  EXPECT_EQ(FromNpy<double>(ReadFile(Path("sorted.npy")), "<f8"), keys);
+}
+
+TEST_F(CliTest, SortsARawFileDescendingWithRecords) {
+  std::mt19937_64 random(2);
+  std::vector<int16_t> keys(5000);
+  for (int16_t& key : keys) key = static_cast<int16_t>(random() % 100);
+  std::vector<std::array<char, 5>> rows(keys.size());
+  for (size_t i = 0; i < rows.size(); ++i) std::memcpy(rows[i].data(), &i, 5);
+  WriteFile(Path("keys.bin"), Raw(keys));
+  WriteFile(Path("rows.bin"), Raw(rows));
+  const Finished done = Corank({"sort", Path("keys.bin"), "--type", "i16", "--descending", "--algorithm=mergesort",
+                                "--values", Path("rows.bin"), "--values-record-bytes", "5", "-o", Path("k.bin"),
+                                "--values-output", Path("r.bin"), "--json"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  std::vector<size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return keys[a] > keys[b]; });
+  std::string expected_keys, expected_rows;
+  for (const size_t i : order) {
+    expected_keys.append(reinterpret_cast<const char*>(&keys[i]), sizeof(keys[i]));
+    expected_rows.append(rows[i].data(), rows[i].size());
+  }
+  EXPECT_TRUE(ReadFile(Path("k.bin")) == expected_keys);
+  EXPECT_TRUE(ReadFile(Path("r.bin")) == expected_rows);
+
+  EXPECT_THAT(done.err, IsEmpty());
+  const auto json = Json(done.out);
+  EXPECT_EQ(json.fields().at("operator").string_value(), "sort");
+  EXPECT_EQ(json.fields().at("elements").number_value(), 5000);
+  EXPECT_EQ(json.fields().at("algorithm").string_value(), "mergesort");
+  EXPECT_EQ(json.fields().at("engine").string_value(), "cpu");
+  EXPECT_GT(json.fields().at("kernel_ns").number_value(), 0);
+  const auto& outputs = json.fields().at("outputs").list_value().values();
+  ASSERT_EQ(outputs.size(), 2);
+  EXPECT_EQ(outputs[1].struct_value().fields().at("path").string_value(), Path("r.bin"));
+  EXPECT_EQ(outputs[1].struct_value().fields().at("count").number_value(), 5000);
+}
+
+TEST_F(CliTest, SortsAStreamBySegmentsOrToALimit) {
+  const std::vector<uint8_t> keys = {5, 4, 9, 1, 7, 2};
+  PutInt64s("segments.npy", {0, 2, 6});
+  const Finished segmented =
+      Corank({"sort", "-", "-t", "u8", "--segments", Path("segments.npy"), "-o", "-"}, Raw(keys));
+  ASSERT_EQ(segmented.exit_code, 0) << segmented.err;
+  EXPECT_EQ(segmented.out, Raw(std::vector<uint8_t>{4, 5, 1, 2, 7, 9}));
+  const Finished limited = Corank({"sort", "-", "--limit", "2", "-o", "-", "--quiet"}, Npy("|u1", keys));
+  ASSERT_EQ(limited.exit_code, 0) << limited.err;
+  EXPECT_THAT(FromNpy<uint8_t>(limited.out, "|u1"), ElementsAre(1, 2));
+  EXPECT_THAT(limited.err, IsEmpty());
+}
+
+TEST_F(CliTest, ArgsortGivesThePermutationAndTheKeys) {
+  WriteFile(Path("keys.npy"), Npy("<i4", std::vector<int32_t>{30, 10, 20, 10}));
+  const Finished done =
+      Corank({"argsort", Path("keys.npy"), "-o", Path("order.npy"), "--keys-output", Path("sorted.npy")});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("order.npy")), "<u4"), ElementsAre(1, 3, 2, 0));
+  EXPECT_THAT(FromNpy<int32_t>(ReadFile(Path("sorted.npy")), "<i4"), ElementsAre(10, 10, 20, 30));
+}
+
+TEST_F(CliTest, MergeTakesInputsInTheirOrder) {
+  WriteFile(Path("a.npy"), Npy("<u4", std::vector<uint32_t>{1, 4}));
+  WriteFile(Path("b.npy"), Npy("<u4", std::vector<uint32_t>{1, 2, 9}));
+  WriteFile(Path("a.row"), "ad");
+  WriteFile(Path("b.row"), "bce");
+  const Finished done = Corank({"merge", Path("a.npy"), Path("b.npy"), "-o", Path("all.npy"), "--values", Path("a.row"),
+                                "--values", Path("b.row"), "--values-type", "u8", "--values-output", Path("all.row")});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("all.npy")), "<u4"), ElementsAre(1, 1, 2, 4, 9));
+  EXPECT_EQ(ReadFile(Path("all.row")), "abcde");
+}
+
+TEST_F(CliTest, ExpandRepeatsValues) {
+  WriteFile(Path("values.npy"), Npy("|V3", std::vector<std::array<char, 3>>{{'a', 'b', 'c'}, {'x', 'y', 'z'}}));
+  PutInt64s("counts.npy", {1, 2});
+  const Finished done =
+      Corank({"expand", Path("values.npy"), "--counts", Path("counts.npy"), "-o", Path("expanded.npy")});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const std::string file = ReadFile(Path("expanded.npy"));
+  EXPECT_THAT(file, HasSubstr("'|V3'"));
+  EXPECT_EQ(file.substr(file.find('\n') + 1), "abcxyzxyz");
+}
+
+TEST_F(CliTest, MoveGatherAndScatterCopyIntervals) {
+  WriteFile(Path("source.bin"), "abcdef");
+  WriteFile(Path("old.bin"), "......");
+  PutInt64s("from.npy", {4, 0});
+  PutInt64s("to.npy", {0, 3});
+  PutInt64s("counts.npy", {2, 1});
+  const Finished moved = Corank({"move", Path("source.bin"), "-t", "u8", "--source-offsets", Path("from.npy"),
+                                 "--destination-offsets", Path("to.npy"), "--counts", Path("counts.npy"),
+                                 "--destination", Path("old.bin"), "-o", Path("moved.bin")});
+  ASSERT_EQ(moved.exit_code, 0) << moved.err;
+  EXPECT_EQ(ReadFile(Path("moved.bin")), "ef.a..");
+  const Finished gathered = Corank({"gather", Path("source.bin"), "-t", "u8", "--source-offsets", Path("from.npy"),
+                                    "--counts", Path("counts.npy"), "-o", Path("gathered.bin")});
+  ASSERT_EQ(gathered.exit_code, 0) << gathered.err;
+  EXPECT_EQ(ReadFile(Path("gathered.bin")), "efa");
+  const Finished scattered =
+      Corank({"scatter", Path("gathered.bin"), "-t", "u8", "--destination-offsets", Path("to.npy"), "--counts",
+              Path("counts.npy"), "--destination-count", "5", "-o", Path("scattered.bin")});
+  ASSERT_EQ(scattered.exit_code, 0) << scattered.err;
+  EXPECT_EQ(ReadFile(Path("scattered.bin")), std::string("ef\0a\0", 5));
+}
+
+TEST_F(CliTest, LoadBalanceNamesObjectsAndRanks) {
+  PutInt64s("counts.npy", {2, 0, 1});
+  const Finished done =
+      Corank({"load-balance", Path("counts.npy"), "-o", Path("objects.npy"), "--ranks-output", Path("ranks.npy")});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("objects.npy")), "<u4"), ElementsAre(0, 0, 2));
+  EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("ranks.npy")), "<u4"), ElementsAre(0, 1, 0));
+}
+
+TEST_F(CliTest, SearchFindsBounds) {
+  WriteFile(Path("haystack.npy"), Npy("<f4", std::vector<float>{1, 2, 2, 3}));
+  WriteFile(Path("needles.npy"), Npy("<f4", std::vector<float>{2, 0, NAN}));
+  const Finished done =
+      Corank({"search", Path("haystack.npy"), Path("needles.npy"), "--bound", "upper", "-o", Path("positions.npy")});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("positions.npy")), "<u4"), ElementsAre(3, 0, 4));
+}
+
+TEST_F(CliTest, InfoSaysWhatTheServerIs) {
+  const Finished table = Corank({"info"});
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("engine            cpu ("));
+  const Finished json = Corank({"info", "--json"});
+  EXPECT_EQ(Json(json.out).fields().at("engine").string_value(), "cpu");
+  EXPECT_GT(Json(json.out).fields().at("limits").struct_value().fields().at("max_request_bytes").number_value(), 0);
+}
+
+TEST_F(CliTest, BenchMeasuresEveryOperator) {
+  for (const char* operation :
+       {"sort", "argsort", "merge", "expand", "move", "gather", "scatter", "load-balance", "search"}) {
+    const Finished done = Corank({"bench", "--operator", operation, "--type", "f16", "--count", "500", "--in-flight",
+                                  "2", "--seconds", "50ms", "--json"});
+    ASSERT_EQ(done.exit_code, 0) << operation << ": " << done.err;
+    const auto json = Json(done.out);
+    EXPECT_GT(json.fields().at("calls").number_value(), 0) << operation;
+    EXPECT_EQ(json.fields().at("failed").number_value(), 0) << operation;
+    EXPECT_LE(json.fields().at("p50_us").number_value(), json.fields().at("p99_us").number_value()) << operation;
+  }
+  const Finished table = Corank({"bench", "--count", "10", "--seconds", "50ms"});
+  EXPECT_THAT(table.out, HasSubstr("the first answer is right"));
+}
+
+TEST_F(CliTest, VersionAndHelpNeedNoServer) {
+  EXPECT_THAT(Corank({"version"}).out, ::testing::StartsWith("corank "));
+  const Finished help = Corank({"help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* command : {"sort", "merge", "argsort", "move", "expand", "gather", "scatter", "load-balance",
+                              "search", "info", "bench", "version", "help"}) {
+    EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
+  }
+  EXPECT_EQ(Corank({"sort", "--help"}).out, Corank({"help", "sort"}).out);
+  EXPECT_THAT(Corank({"sort", "--help"}).out, HasSubstr("--values-output"));
+}
+
+}  // namespace
+}  // namespace corank::testing
