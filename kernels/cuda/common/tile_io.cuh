@@ -1,0 +1,70 @@
+// Copies between global and shared memory, 16 bytes at a time wherever the range starts.
+//
+// A range of elements rarely starts at a 16-byte boundary. The tile in shared memory is therefore placed with the same
+// phase (address modulo 16) as its range in global memory: the middle of the range moves as 16-byte vectors on both
+// sides, the few elements before and after it one by one. Nothing outside the range is read or written.
+#ifndef CORANK_KERNELS_CUDA_COMMON_TILE_IO_CUH_
+#define CORANK_KERNELS_CUDA_COMMON_TILE_IO_CUH_
+
+#include <cuda_pipeline_primitives.h>
+
+#include <cstdint>
+
+namespace corank::cuda {
+
+/// Elements of T in a 16-byte vector.
+template <typename T>
+inline constexpr int kPerVector = 16 / static_cast<int>(sizeof(T));
+
+/// Elements between the last 16-byte boundary and p: where the range that starts at p goes in an aligned tile.
+template <typename T>
+__device__ __forceinline__ int PhaseOf(const T* p) {
+  return static_cast<int>(reinterpret_cast<uintptr_t>(p) & 15) / static_cast<int>(sizeof(T));
+}
+
+/// The least offset >= `used` elements whose 16-byte phase is that of p.
+template <typename T>
+__device__ __forceinline__ int PlaceAfter(int used, const T* p) {
+  return (used + kPerVector<T> - 1) / kPerVector<T> * kPerVector<T> + PhaseOf(p);
+}
+
+/// Calls copy_vector(first element of the vector) and copy_element(element) for the parts of [0, count) that fall to
+/// this thread of kThreads, where element 0 has the given phase.
+template <int kThreads, typename T, typename CopyVector, typename CopyElement>
+__device__ __forceinline__ void ForEachPart(int phase, int count, CopyVector copy_vector, CopyElement copy_element) {
+  static_assert(kThreads >= 16, "one step copies the elements before and after the vectors");
+  const int thread = static_cast<int>(threadIdx.x);
+  const int head = min(count, (kPerVector<T> - phase) % kPerVector<T>);
+  const int vectors = (count - head) / kPerVector<T>;
+  const int tail = head + vectors * kPerVector<T>;
+  for (int v = thread; v < vectors; v += kThreads) copy_vector(head + v * kPerVector<T>);
+  if (thread < head) copy_element(thread);
+  if (tail + thread < count) copy_element(tail + thread);
+}
+
+/// Starts the copy of global[0, count) to tile[0, count), which has the same phase. FinishLoads and then __syncthreads
+/// make it visible. All of the block's kThreads threads call it.
+template <int kThreads, typename T>
+__device__ __forceinline__ void StartLoad(const T* global, T* tile, int count) {
+  ForEachPart<kThreads, T>(
+      PhaseOf(global), count, [&](int i) { __pipeline_memcpy_async(tile + i, global + i, 16); },
+      [&](int i) { tile[i] = global[i]; });
+}
+
+__device__ __forceinline__ void FinishLoads() {
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+}
+
+/// Copies tile[0, count) to global[0, count), which has the same phase. All of the block's kThreads threads call it.
+template <int kThreads, typename T>
+__device__ __forceinline__ void StoreTile(const T* tile, T* global, int count) {
+  ForEachPart<kThreads, T>(
+      PhaseOf(global), count,
+      [&](int i) { *reinterpret_cast<uint4*>(global + i) = *reinterpret_cast<const uint4*>(tile + i); },
+      [&](int i) { global[i] = tile[i]; });
+}
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_COMMON_TILE_IO_CUH_

@@ -1,0 +1,50 @@
+// Cuts a workspace into arrays. The same code says how many bytes are needed (no memory given) and hands them out, so
+// that the two never differ:
+//
+//   cudaError_t Run(const Args& args, Workspace& workspace, cudaStream_t stream) {
+//     int64_t* d_partition = workspace.Carve<int64_t>(tiles + 1);
+//     if (workspace.IsSizing()) return cudaSuccess;
+//     ...launch...
+//   }
+#ifndef CORANK_KERNELS_CUDA_COMMON_WORKSPACE_H_
+#define CORANK_KERNELS_CUDA_COMMON_WORKSPACE_H_
+
+#include <cstdint>
+
+namespace corank::cuda {
+
+/// A bump allocator over device memory that the caller owns. Not thread-safe.
+class Workspace {
+ public:
+  /// Of each array, in bytes. The base must have it too.
+  static constexpr int64_t kAlignment = 256;
+
+  /// Counts bytes only.
+  Workspace() = default;
+  /// Hands out device memory from d_base, which may be null where no bytes are needed.
+  explicit Workspace(void* d_base) : d_base_(static_cast<char*>(d_base)), is_sizing_(false) {}
+
+  bool IsSizing() const { return is_sizing_; }
+  /// Bytes handed out so far.
+  int64_t bytes() const { return bytes_; }
+
+  /// `bytes` bytes, not initialised; null while sizing, and for no bytes.
+  void* CarveBytes(int64_t bytes) {
+    char* const array = bytes == 0 || d_base_ == nullptr ? nullptr : d_base_ + bytes_;
+    bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return array;
+  }
+  template <typename T>
+  T* Carve(int64_t count) {
+    return static_cast<T*>(CarveBytes(count * static_cast<int64_t>(sizeof(T))));
+  }
+
+ private:
+  char* d_base_ = nullptr;
+  bool is_sizing_ = true;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_COMMON_WORKSPACE_H_

@@ -1,0 +1,42 @@
+// What the sort algorithms take: keys that are already in the form they can order, and at most one payload of 4 or 8
+// bytes. sort.cu makes one of these from SortArgs.
+#ifndef CORANK_KERNELS_CUDA_SORT_CORE_SORT_H_
+#define CORANK_KERNELS_CUDA_SORT_CORE_SORT_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/common/types.h"
+#include "kernels/cuda/common/workspace.h"
+
+namespace corank::cuda {
+
+struct CoreSort {
+  KeyType key_type = KeyType::kUint32;
+  Order order = Order::kAscending;
+  int64_t count = 0;         // > 0
+  int64_t result_count = 0;  // 1 to count; outputs hold this many
+  const void* d_keys_in = nullptr;
+  void* d_keys_out = nullptr;                  // null: not wanted
+  const void* d_payload_in = nullptr;          // null: the payload is the index of the key
+  void* d_payload_out = nullptr;               // null only where payload_bytes is 0
+  int payload_bytes = 0;                       // 0, 4 or 8
+  const int64_t* d_segment_offsets = nullptr;  // null: one segment
+  int64_t segment_count = 0;
+
+  bool OutputsAreWhole() const { return result_count == count; }
+};
+
+/// Each carves its workspace and, unless that is only sizing, enqueues its launches. Nothing waits.
+
+/// Any key type, order and segments; float keys not together with segments. mergesort.cuh.
+cudaError_t Mergesort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);
+/// Unsigned ascending keys, one segment. radix.cuh.
+cudaError_t RadixSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);
+/// Unsigned ascending keys, one segment; the payload, if any, is the index. odd_even.cu.
+cudaError_t OddEvenMergesort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_SORT_CORE_SORT_H_

@@ -1,0 +1,8 @@
+// Radix sort of keys of 8 bytes.
+#include "kernels/cuda/sort/radix.cuh"
+
+namespace corank::cuda {
+
+template cudaError_t RadixSortWith<uint64_t>(const CoreSort&, Workspace&, cudaStream_t);
+
+}  // namespace corank::cuda

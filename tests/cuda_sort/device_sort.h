@@ -1,0 +1,50 @@
+// Runs Sort on the GPU for one case and compares every output with the oracle.
+#ifndef CORANK_TESTS_CUDA_SORT_DEVICE_SORT_H_
+#define CORANK_TESTS_CUDA_SORT_DEVICE_SORT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/common/operators.h"
+#include "tests/support/distributions.h"
+
+namespace corank::testing {
+
+/// Whether this machine has a GPU that can be used.
+bool HasGpu();
+
+/// Keys, and the permutation that sorts them by the oracle: made once, sorted in many ways.
+struct SortInput {
+  KeyType type;
+  Order order;
+  Distribution distribution;
+  uint64_t seed;
+  std::vector<int64_t> segment_offsets;
+  Bytes keys;
+  std::vector<int64_t> expected;
+
+  SortInput(KeyType type, Order order, Distribution distribution, int64_t count, uint64_t seed,
+            std::vector<int64_t> segment_offsets = {});
+  int64_t count() const { return static_cast<int64_t>(keys.size()) / KeyBytes(type); }
+};
+
+/// What is asked for.
+struct SortRequest {
+  SortAlgorithm algorithm = SortAlgorithm::kMergesort;
+  bool keys = true;
+  bool indices = false;
+  int value_bytes = 0;
+  int64_t limit = -1;
+  /// Arrays start this many elements after an aligned address.
+  int skew = 0;
+};
+
+/// Sorts on the GPU, with guard zones around every output and the workspace. Outputs must be those of the oracle and
+/// the inputs must be as they were. *taken: the reported algorithm.
+::testing::AssertionResult SortsRight(const SortInput& input, const SortRequest& request,
+                                      SortAlgorithm* taken = nullptr);
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_CUDA_SORT_DEVICE_SORT_H_

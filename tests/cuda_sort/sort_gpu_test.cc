@@ -1,0 +1,236 @@
+// Sort on the GPU against the oracle: every type, order and algorithm, at the sizes where tiles and passes change.
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/cuda/sort/sort.h"
+#include "kernels/cuda/sort/tuning.h"
+#include "tests/cuda_sort/device_sort.h"
+
+namespace corank::testing {
+namespace {
+
+constexpr SortAlgorithm kAlgorithms[] = {SortAlgorithm::kMergesort, SortAlgorithm::kRadix,
+                                         SortAlgorithm::kOddEvenMergesort};
+constexpr Order kOrders[] = {Order::kAscending, Order::kDescending};
+
+class CudaSort : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!HasGpu()) GTEST_SKIP() << "no NVIDIA GPU or driver on this machine";
+  }
+};
+
+class CudaSortOfType : public CudaSort, public ::testing::WithParamInterface<KeyType> {};
+
+INSTANTIATE_TEST_SUITE_P(EveryType, CudaSortOfType, ::testing::ValuesIn(kAllKeyTypes),
+                         [](const auto& info) { return std::string(KeyTypeName(info.param)); });
+
+constexpr cuda::MergesortForm kForms[] = {cuda::MergesortForm::kKeys, cuda::MergesortForm::kFloatKeys,
+                                          cuda::MergesortForm::kPayload};
+
+/// The longest block sort tile of any form.
+int64_t SortTile(KeyType type) {
+  int64_t longest = 0;
+  for (const auto form : kForms) {
+    longest = std::max<int64_t>(longest, cuda::MergesortTuningFor(KeyBytes(type), form).SortTile());
+  }
+  return longest;
+}
+
+/// Counts around the tiles of every algorithm for this type.
+std::vector<int64_t> BoundaryCounts(KeyType type) {
+  std::vector<int64_t> counts = {0, 1, 2, 3, 31, 32, 33, 511, 1000};
+  for (const auto form : kForms) {
+    const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(KeyBytes(type), form);
+    for (const int64_t tile : {tuning.MergeTile(), tuning.SortTile(), 2 * tuning.SortTile(), 5 * tuning.SortTile()}) {
+      counts.insert(counts.end(), {tile - 1, tile, tile + 1});
+    }
+  }
+  for (const int index_bytes : {0, 4}) {
+    const int64_t window = cuda::OddEvenTuningFor(KeyBytes(type), index_bytes).window;
+    for (const int64_t tiles : {1, 3, 4}) counts.insert(counts.end(), {tiles * window - 1, tiles * window + 1});
+  }
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
+}
+
+/// Keys alone, indices alone, both: by every algorithm.
+void ExpectEveryAlgorithmSorts(const SortInput& input) {
+  for (const SortAlgorithm algorithm : kAlgorithms) {
+    SortRequest request;
+    request.algorithm = algorithm;
+    SortAlgorithm taken = SortAlgorithm::kAuto;
+    EXPECT_TRUE(SortsRight(input, request, &taken));
+    EXPECT_EQ(taken, algorithm);
+    request.indices = true;
+    EXPECT_TRUE(SortsRight(input, request));
+    request.keys = false;
+    EXPECT_TRUE(SortsRight(input, request));
+  }
+}
+
+TEST_P(CudaSortOfType, SortsCountsAroundTileSizes) {
+  for (const int64_t count : BoundaryCounts(GetParam())) {
+    for (const Order order : kOrders) {
+      ExpectEveryAlgorithmSorts(SortInput(GetParam(), order, Distribution::kUniform, count, 100 + count));
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(CudaSortOfType, SortsEveryDistribution) {
+  const int64_t count = 3 * SortTile(GetParam()) + 1;
+  for (const Distribution distribution : kAllDistributions) {
+    for (const Order order : kOrders) {
+      ExpectEveryAlgorithmSorts(SortInput(GetParam(), order, distribution, count, 200));
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(CudaSortOfType, SortsAMillionKeys) {
+  constexpr int64_t kCount = 1'000'000 + 7;
+  ExpectEveryAlgorithmSorts(SortInput(GetParam(), Order::kAscending, Distribution::kZipf, kCount, 300));
+  ExpectEveryAlgorithmSorts(SortInput(GetParam(), Order::kDescending, Distribution::kUniform, kCount, 301));
+}
+
+TEST_P(CudaSortOfType, SortsArraysThatStartAnywhere) {
+  const SortInput input(GetParam(), Order::kAscending, Distribution::kSpecialFloats, 2 * SortTile(GetParam()) + 5, 400);
+  for (const SortAlgorithm algorithm : kAlgorithms) {
+    for (const int skew : {1, 3}) {
+      SortRequest request;
+      request.algorithm = algorithm;
+      request.skew = skew;
+      EXPECT_TRUE(SortsRight(input, request));
+      request.value_bytes = 4;
+      EXPECT_TRUE(SortsRight(input, request));
+    }
+  }
+}
+
+TEST_P(CudaSortOfType, LimitReturnsTheFirstResults) {
+  const int64_t tile = SortTile(GetParam());
+  for (const int64_t count : {int64_t{1000}, tile + 9, 5 * tile + 9}) {
+    const SortInput input(GetParam(), Order::kDescending, Distribution::kSixteenDistinct, count, 500 + count);
+    for (const SortAlgorithm algorithm : kAlgorithms) {
+      for (const int64_t limit : {int64_t{0}, int64_t{1}, int64_t{100}, tile, count - 1, count, count + 5}) {
+        SortRequest request;
+        request.algorithm = algorithm;
+        request.limit = limit;
+        EXPECT_TRUE(SortsRight(input, request));
+        request.value_bytes = 8;
+        EXPECT_TRUE(SortsRight(input, request));
+        request.value_bytes = 0;
+        request.indices = true;
+        EXPECT_TRUE(SortsRight(input, request));
+      }
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(CudaSort, MovesValuesOfEveryWidth) {
+  for (const KeyType type :
+       {KeyType::kUint8, KeyType::kFloat16, KeyType::kInt32, KeyType::kUint64, KeyType::kFloat64}) {
+    for (const int64_t count : {int64_t{1}, int64_t{777}, 3 * SortTile(type) + 17}) {
+      const SortInput input(type, Order::kAscending, Distribution::kSixteenDistinct, count, 600 + count);
+      for (const SortAlgorithm algorithm : kAlgorithms) {
+        for (const int value_bytes : {1, 2, 3, 4, 8, 12, 16, 24, 255, 256}) {
+          SortRequest request;
+          request.algorithm = algorithm;
+          request.value_bytes = value_bytes;
+          request.keys = value_bytes != 8;
+          EXPECT_TRUE(SortsRight(input, request));
+        }
+      }
+      if (HasFailure()) return;
+    }
+  }
+}
+
+/// Offsets of segments of lengths below `bound`; the last one takes what is left.
+std::vector<int64_t> SegmentsBelow(int64_t bound, int64_t count, uint64_t seed) {
+  Random random(seed);
+  std::vector<int64_t> offsets = {0};
+  while (offsets.back() < count) offsets.push_back(std::min(count, offsets.back() + random.Below(bound)));
+  return offsets;
+}
+
+TEST_P(CudaSortOfType, SortsEachSegmentForItself) {
+  const int64_t tile = SortTile(GetParam());
+  const int64_t count = 6 * tile + 123;
+  std::vector<std::vector<int64_t>> patterns = {
+      {0, count},                                                       // one
+      {0, 0, 0, tile, tile, 2 * tile + 1, 2 * tile + 2, count, count},  // empty ones, and cuts at tiles
+      SegmentsBelow(5, count, 1),                                       // tiny
+      SegmentsBelow(100, count, 2),
+      SegmentsBelow(3 * tile, count, 3),  // longer than a tile
+  };
+  std::vector<int64_t> uneven = SegmentsBelow(3, tile / 2, 4);  // many tiny ones, one huge one, many empty ones
+  uneven.resize(uneven.size() + 1000, count);
+  patterns.push_back(uneven);
+  std::vector<int64_t> single(count + 1);
+  for (int64_t i = 0; i <= count; ++i) single[i] = i;
+  patterns.push_back(single);
+  for (size_t pattern = 0; pattern < patterns.size(); ++pattern) {
+    SCOPED_TRACE(pattern);
+    const Order order = pattern % 2 == 0 ? Order::kAscending : Order::kDescending;
+    const Distribution distribution = pattern % 3 == 0 ? Distribution::kSixteenDistinct : Distribution::kSpecialFloats;
+    const SortInput input(GetParam(), order, distribution, count, 700 + pattern, patterns[pattern]);
+    SortRequest request;
+    request.algorithm = SortAlgorithm::kRadix;
+    SortAlgorithm taken = SortAlgorithm::kAuto;
+    EXPECT_TRUE(SortsRight(input, request, &taken));
+    EXPECT_EQ(taken, SortAlgorithm::kMergesort);
+    request.indices = true;
+    EXPECT_TRUE(SortsRight(input, request));
+    request.indices = false;
+    for (const int value_bytes : {3, 4, 8}) {
+      request.value_bytes = value_bytes;
+      EXPECT_TRUE(SortsRight(input, request));
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(CudaSortOfType, SortsSmallSegmentedArrays) {
+  for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{33}, SortTile(GetParam())}) {
+    const SortInput input(GetParam(), Order::kAscending, Distribution::kUniform, count, 800,
+                          SegmentsBelow(10, count, 800));
+    SortRequest request;
+    EXPECT_TRUE(SortsRight(input, request));
+    request.indices = true;
+    EXPECT_TRUE(SortsRight(input, request));
+  }
+}
+
+TEST_F(CudaSort, AutoTakesRadixFromItsCountOnAndReportsIt) {
+  for (const KeyType type : {KeyType::kInt8, KeyType::kInt32, KeyType::kFloat32}) {
+    const int64_t radix_count = cuda::AutoRadixCount(KeyBytes(type), IsFloat(type));
+    for (const int64_t count : {radix_count - 1, radix_count}) {
+      if (count < 0) continue;
+      SortRequest request;
+      request.algorithm = SortAlgorithm::kAuto;
+      SortAlgorithm taken = SortAlgorithm::kAuto;
+      EXPECT_TRUE(SortsRight(SortInput(type, Order::kAscending, Distribution::kUniform, count, 900), request, &taken));
+      EXPECT_EQ(taken, count < radix_count ? SortAlgorithm::kMergesort : SortAlgorithm::kRadix);
+    }
+  }
+}
+
+TEST_F(CudaSort, RefusesAWorkspaceThatIsTooSmall) {
+  SortArgs args;
+  args.count = 100'000;
+  args.algorithm = SortAlgorithm::kMergesort;
+  OperatorReport report;
+  EXPECT_EQ(cuda::Sort(args, nullptr, cuda::SortWorkspaceBytes(args) - 1, &report, nullptr), cudaErrorInvalidValue);
+}
+
+}  // namespace
+}  // namespace corank::testing

@@ -1,0 +1,93 @@
+#include "kernels/cuda/sort/thread_sort.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/cuda/sort/tuning.h"
+#include "tests/support/distributions.h"
+
+namespace corank::cuda {
+namespace {
+
+using testing::Random;
+
+template <typename Bits, int kItems>
+struct Items {
+  Bits keys[kItems];
+  uint32_t positions[kItems];
+
+  Items(Random& random, int64_t distinct) {
+    for (int i = 0; i < kItems; ++i) {
+      keys[i] = static_cast<Bits>(random.Below(distinct));
+      positions[i] = static_cast<uint32_t>(i);
+    }
+  }
+};
+
+/// The positions that a stable sort of each segment gives; bit i of heads starts a segment at i.
+template <typename Bits, int kItems>
+std::vector<uint32_t> ExpectedPositions(const Items<Bits, kItems>& items, uint32_t heads) {
+  std::vector<uint32_t> positions(items.positions, items.positions + kItems);
+  for (int begin = 0; begin < kItems;) {
+    int end = begin + 1;
+    while (end < kItems && (heads >> end & 1) == 0) ++end;
+    std::stable_sort(positions.begin() + begin, positions.begin() + end,
+                     [&](uint32_t x, uint32_t y) { return items.keys[x] < items.keys[y]; });
+    begin = end;
+  }
+  return positions;
+}
+
+template <typename Bits, int kItems>
+void TestItems(uint64_t seed) {
+  SCOPED_TRACE(::testing::Message() << kItems << " items, seed " << seed);
+  Random random(seed);
+  for (int round = 0; round < 200; ++round) {
+    const Items<Bits, kItems> items(random, 1 + random.Below(20));
+    const std::vector<uint32_t> stable = ExpectedPositions(items, 0);
+    Items<Bits, kItems> sorted = items;
+    NetworkSort<true>(sorted.keys, sorted.positions);
+    Items<Bits, kItems> keys_only = items;
+    NetworkSort<false>(keys_only.keys, keys_only.positions);
+    for (int i = 0; i < kItems; ++i) {
+      ASSERT_EQ(sorted.positions[i], stable[i]);
+      ASSERT_EQ(sorted.keys[i], items.keys[stable[i]]);
+      ASSERT_EQ(keys_only.keys[i], items.keys[stable[i]]);
+    }
+
+    const auto heads = static_cast<uint32_t>(random.Next() & random.Next());
+    const std::vector<uint32_t> segmented = ExpectedPositions(items, heads);
+    sorted = items;
+    SegmentedTranspositionSort<true>(heads, sorted.keys, sorted.positions);
+    for (int i = 0; i < kItems; ++i) {
+      ASSERT_EQ(sorted.positions[i], segmented[i]);
+      ASSERT_EQ(sorted.keys[i], items.keys[segmented[i]]);
+    }
+  }
+}
+
+TEST(ThreadSort, SortsStablyAndKeepsSegmentsApart) {
+  TestItems<uint8_t, MergesortTuningFor(1, MergesortForm::kKeys).items>(1);
+  TestItems<uint16_t, MergesortTuningFor(2, MergesortForm::kPayload).items>(2);
+  TestItems<uint32_t, MergesortTuningFor(4, MergesortForm::kKeys).items>(3);
+  TestItems<uint32_t, MergesortTuningFor(4, MergesortForm::kPayload).items>(4);
+  TestItems<uint64_t, MergesortTuningFor(8, MergesortForm::kKeys).items>(5);
+  TestItems<uint64_t, MergesortTuningFor(8, MergesortForm::kPayload).items>(6);
+}
+
+TEST(ThreadSort, NetworkSortsEverySequenceOfZerosAndOnes) {
+  constexpr int kItems = MergesortTuningFor(4, MergesortForm::kKeys).items;
+  for (uint32_t bits = 0; bits < uint32_t{1} << kItems; ++bits) {
+    uint32_t keys[kItems];
+    uint32_t positions[kItems] = {};
+    for (int i = 0; i < kItems; ++i) keys[i] = bits >> i & 1;
+    NetworkSort<false>(keys, positions);
+    ASSERT_TRUE(std::is_sorted(keys, keys + kItems)) << "sequence " << bits;
+  }
+}
+
+}  // namespace
+}  // namespace corank::cuda
