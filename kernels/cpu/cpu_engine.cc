@@ -1,0 +1,177 @@
+#include "kernels/cpu/cpu_engine.h"
+
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "kernels/cpu/host_memory.h"
+#include "kernels/cpu/intervals.h"
+#include "kernels/cpu/merge.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/search.h"
+#include "kernels/cpu/sort.h"
+#include "kernels/engine/arena.h"
+
+namespace corank {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int64_t Nanoseconds(Clock::duration duration) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
+}
+
+class CpuStream final : public EngineStream {
+ public:
+  explicit CpuStream(int threads) : arena_(cpu::HostMemory(), {}), parallel_(threads) {}
+
+  absl::Status Begin() override {
+    arena_.Reset();
+    workspace_bytes_ = 0;
+    kernels_begin_ = kernels_end_ = Clock::now();
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<const void*> Upload(const void* h_bytes, int64_t) override { return h_bytes; }
+  absl::StatusOr<void*> AllocateHost(int64_t bytes) override { return arena_.Allocate(bytes); }
+  absl::StatusOr<void*> AllocateDevice(int64_t bytes) override { return arena_.Allocate(bytes); }
+  absl::StatusOr<ResultBuffer> AllocateResult(int64_t bytes) override {
+    absl::StatusOr<void*> memory = arena_.Allocate(bytes);
+    if (!memory.ok()) return memory.status();
+    return ResultBuffer{*memory, *memory};
+  }
+
+  absl::Status Zero(void* d_bytes, int64_t bytes) override {
+    return Run(0, [&](void*) { parallel_.Zero(d_bytes, bytes); });
+  }
+  absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
+    return Run(0, [&](void*) { parallel_.Copy(d_to, d_from, bytes); });
+  }
+
+  absl::Status EndCopyIn() override {
+    kernels_begin_ = kernels_end_ = Clock::now();
+    return absl::OkStatus();
+  }
+  absl::Status EndKernels() override {
+    kernels_end_ = Clock::now();
+    return absl::OkStatus();
+  }
+  absl::Status Download(const ResultBuffer&, int64_t) override { return absl::OkStatus(); }
+  absl::StatusOr<PhaseTimes> Finish() override {
+    PhaseTimes times;
+    times.kernel_ns = Nanoseconds(kernels_end_ - kernels_begin_);
+    return times;
+  }
+
+  absl::Status Sort(const SortArgs& args, OperatorReport* report) override {
+    return Run(cpu::SortWorkspaceBytes(args, parallel_.threads()),
+               [&](void* workspace) { cpu::Sort(args, workspace, parallel_, report); });
+  }
+  absl::Status Merge(const MergeArgs& args, OperatorReport* report) override {
+    return Run(cpu::MergeWorkspaceBytes(args, parallel_.threads()),
+               [&](void* workspace) { cpu::Merge(args, workspace, parallel_, report); });
+  }
+  absl::Status Expand(const ExpandArgs& args, OperatorReport* report) override {
+    return Run(cpu::ExpandWorkspaceBytes(args),
+               [&](void* workspace) { cpu::Expand(args, workspace, parallel_, report); });
+  }
+  absl::Status Move(const MoveArgs& args, OperatorReport* report) override {
+    return Run(cpu::MoveWorkspaceBytes(args, parallel_.threads()),
+               [&](void* workspace) { cpu::Move(args, workspace, parallel_, report); });
+  }
+  absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) override {
+    return Run(cpu::LoadBalanceWorkspaceBytes(args),
+               [&](void* workspace) { cpu::LoadBalance(args, workspace, parallel_, report); });
+  }
+  absl::Status Search(const SearchArgs& args, OperatorReport* report) override {
+    return Run(0, [&](void*) { cpu::Search(args, parallel_, report); });
+  }
+
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
+
+ private:
+  // The boundary to code of others that throws where memory is short: the standard library and oneTBB.
+  template <typename Fn>
+  absl::Status Run(int64_t workspace_bytes, const Fn& fn) {
+    void* workspace = nullptr;
+    if (workspace_bytes > 0) {
+      absl::StatusOr<void*> memory = arena_.Allocate(workspace_bytes);
+      if (!memory.ok()) return memory.status();
+      workspace = *memory;
+      workspace_bytes_ += workspace_bytes;
+    }
+    try {
+      fn(workspace);
+    } catch (const std::bad_alloc&) {
+      return absl::ResourceExhaustedError("the host has no memory left");
+    }
+    return absl::OkStatus();
+  }
+
+  Arena<cpu::HostMemory> arena_;
+  cpu::Parallel parallel_;
+  int64_t workspace_bytes_ = 0;
+  Clock::time_point kernels_begin_, kernels_end_;
+};
+
+class CpuEngine final : public Engine {
+ public:
+  explicit CpuEngine(EngineInfo info)
+      : info_(std::move(info)),
+        worker_limit_(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(info_.parallelism)) {}
+
+  const EngineInfo& info() const override { return info_; }
+  absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override {
+    return std::make_unique<CpuStream>(info_.parallelism);
+  }
+
+  int64_t WorkspaceBytes(const SortArgs& args) const override {
+    return cpu::SortWorkspaceBytes(args, info_.parallelism);
+  }
+  int64_t WorkspaceBytes(const MergeArgs& args) const override {
+    return cpu::MergeWorkspaceBytes(args, info_.parallelism);
+  }
+  int64_t WorkspaceBytes(const ExpandArgs& args) const override { return cpu::ExpandWorkspaceBytes(args); }
+  int64_t WorkspaceBytes(const MoveArgs& args) const override {
+    return cpu::MoveWorkspaceBytes(args, info_.parallelism);
+  }
+  int64_t WorkspaceBytes(const LoadBalanceArgs& args) const override { return cpu::LoadBalanceWorkspaceBytes(args); }
+  int64_t WorkspaceBytes(const SearchArgs&) const override { return 0; }
+
+ private:
+  EngineInfo info_;
+  tbb::global_control worker_limit_;  // oneTBB would otherwise stop at the number of cores, with a warning on stderr
+};
+
+std::string CpuModelName() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!absl::StartsWith(line, "model name")) continue;
+    const size_t colon = line.find(':');
+    if (colon != std::string::npos) return std::string(absl::StripAsciiWhitespace(line.substr(colon + 1)));
+  }
+  return "CPU";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> CreateCpuEngine(const CpuEngineOptions& options) {
+  if (options.threads < 0) return absl::InvalidArgumentError("the number of CPU threads must be 0 or more");
+  EngineInfo info;
+  info.kind = EngineKind::kCpu;
+  info.device = CpuModelName();
+  info.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  info.parallelism = options.threads > 0 ? options.threads : std::max(1, tbb::info::default_concurrency());
+  return std::make_unique<CpuEngine>(std::move(info));
+}
+
+}  // namespace corank

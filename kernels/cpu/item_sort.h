@@ -1,0 +1,53 @@
+// Sorting items: unsigned integers of which equal ones cannot be told apart, so that any sort of them is stable.
+//
+// An item is a key's code alone, or a key's rank above its index (64 or 128 bits).
+#ifndef CORANK_KERNELS_CPU_ITEM_SORT_H_
+#define CORANK_KERNELS_CPU_ITEM_SORT_H_
+
+#include <hwy/contrib/sort/vqsort.h>
+
+#include <cstdint>
+
+#include "kernels/common/types.h"
+#include "kernels/cpu/parallel.h"
+
+namespace corank::cpu {
+
+/// hi is above lo.
+using Item128 = hwy::uint128_t;
+
+struct ItemLess {
+  template <typename Item>
+  bool operator()(Item a, Item b) const {
+    return a < b;
+  }
+  bool operator()(const Item128& a, const Item128& b) const { return Wide(a) < Wide(b); }
+
+ private:
+  static unsigned __int128 Wide(const Item128& item) { return static_cast<unsigned __int128>(item.hi) << 64 | item.lo; }
+};
+
+/// Whether SortItems and SortItemSegments use `temp`.
+bool NeedsTemp(int64_t count, SortAlgorithm algorithm, int threads);
+
+/// Sorts items[0, count) in ascending order and returns where the result is: items or temp (`count` items, or null
+/// where NeedsTemp says so). `algorithm`:
+///   kRadix            VQSort on one chunk for each thread (8-bit items: counting), then merge-path passes
+///   kMergesort        bottom-up mergesort on chunks, then merge-path passes
+///   kOddEvenMergesort Batcher's network (Knuth, vol. 3, algorithm 5.2.2M), for any count
+template <typename Item>
+Item* SortItems(Item* items, Item* temp, int64_t count, SortAlgorithm algorithm, Parallel& parallel);
+
+/// Sorts each items[offsets[s], offsets[s + 1]) in place; temp as above, for the whole array.
+template <typename Item>
+void SortItemSegments(Item* items, Item* temp, const int64_t* offsets, int64_t segments, SortAlgorithm algorithm,
+                      Parallel& parallel);
+
+/// Moves the `limit` least of items[0, count), and perhaps others, to the front, in no order. Returns how many items
+/// are there: at least min(limit, count).
+template <typename Item>
+int64_t SelectItems(Item* items, int64_t count, int64_t limit, Parallel& parallel);
+
+}  // namespace corank::cpu
+
+#endif  // CORANK_KERNELS_CPU_ITEM_SORT_H_

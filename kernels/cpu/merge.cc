@@ -1,0 +1,220 @@
+#include "kernels/cpu/merge.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/common/key_order.h"
+#include "kernels/common/merge_path.h"
+#include "kernels/cpu/item_merge.h"
+#include "kernels/cpu/records.h"
+#include "kernels/cpu/sorted_check.h"
+#include "kernels/cpu/workspace.h"
+
+namespace corank::cpu {
+namespace {
+
+constexpr int64_t kMergeGrain = int64_t{1} << 14;
+
+// The head of one input in a loser tree. An input that is used up comes after all others.
+template <typename Bits>
+struct Head {
+  Bits rank;
+  int32_t input;  // -1 - input when it is used up
+
+  bool Before(const Head& other) const {
+    if ((input < 0) != (other.input < 0)) return input >= 0;
+    return rank != other.rank ? rank < other.rank : input < other.input;
+  }
+};
+
+template <typename Bits>
+struct MergeScratch {
+  int64_t pieces;
+  int64_t* splits;    // [pieces + 1][inputs]: where each piece begins in each input
+  int64_t* low;       // [inputs], for CoRanks
+  int64_t* high;      // [inputs]
+  int64_t* cursors;   // [pieces][inputs]
+  Head<Bits>* heads;  // [pieces][inputs]: loser trees
+};
+
+template <typename Bits>
+MergeScratch<Bits> TakeScratch(const MergeArgs& args, int threads, Workspace& workspace) {
+  MergeScratch<Bits> scratch;
+  scratch.pieces = PieceCount(args.TotalCount(), kMergeGrain, threads);
+  scratch.splits = workspace.Take<int64_t>((scratch.pieces + 1) * args.input_count);
+  scratch.low = workspace.Take<int64_t>(args.input_count);
+  scratch.high = workspace.Take<int64_t>(args.input_count);
+  scratch.cursors = workspace.Take<int64_t>(scratch.pieces * args.input_count);
+  scratch.heads = workspace.Take<Head<Bits>>(scratch.pieces * args.input_count);
+  return scratch;
+}
+
+template <typename Bits>
+const Bits* Keys(const MergeArgs& args, int32_t input) {
+  return static_cast<const Bits*>(args.inputs[input].keys);
+}
+
+// Given where a piece begins in each input, finds where the inputs stand `steps` outputs later. Results never lie
+// before `begin` or beyond an input's end, whatever the keys are: an unsorted input makes a wrong order, never a wrong
+// access.
+template <typename Bits, typename Ordering>
+void CoRanks(const MergeArgs& args, const Ordering& order, const int64_t* begin, int64_t steps,
+             const MergeScratch<Bits>& scratch, int64_t* end) {
+  const auto before = [&](Bits a, Bits b) { return order.Before(a, b); };
+  const int32_t inputs = args.input_count;
+  if (inputs == 2) {
+    const int64_t from_a = CoRank(steps, Keys<Bits>(args, 0) + begin[0], args.inputs[0].count - begin[0],
+                                  Keys<Bits>(args, 1) + begin[1], args.inputs[1].count - begin[1], before);
+    end[0] = begin[0] + from_a;
+    end[1] = begin[1] + steps - from_a;
+    return;
+  }
+  // The answer lies between low and high in every input. The middle of the widest range is a pivot: `end` is set to how
+  // far each input comes before it, which is a new bound for all of them.
+  int64_t low_steps = 0;
+  int64_t high_steps = 0;
+  for (int32_t i = 0; i < inputs; ++i) {
+    scratch.low[i] = begin[i];
+    scratch.high[i] = args.inputs[i].count;
+    high_steps += scratch.high[i] - begin[i];
+  }
+  while (low_steps < steps && steps < high_steps) {
+    int32_t widest = 0;
+    for (int32_t i = 1; i < inputs; ++i) {
+      if (scratch.high[i] - scratch.low[i] > scratch.high[widest] - scratch.low[widest]) widest = i;
+    }
+    const int64_t middle = scratch.low[widest] + (scratch.high[widest] - scratch.low[widest]) / 2;
+    const Bits pivot = Keys<Bits>(args, widest)[middle];
+    int64_t pivot_steps = 0;
+    for (int32_t i = 0; i < inputs; ++i) {
+      const Bits* keys = Keys<Bits>(args, i) + scratch.low[i];
+      const int64_t count = scratch.high[i] - scratch.low[i];
+      end[i] = i == widest ? middle
+                           : scratch.low[i] + (i < widest ? UpperBound(keys, count, pivot, before)
+                                                          : LowerBound(keys, count, pivot, before));
+      pivot_steps += end[i] - begin[i];
+    }
+    if (pivot_steps < steps) {
+      ++end[widest];  // the pivot itself is among the first `steps`
+      std::copy(end, end + inputs, scratch.low);
+      low_steps = pivot_steps + 1;
+    } else {
+      std::copy(end, end + inputs, scratch.high);
+      high_steps = pivot_steps;
+    }
+  }
+  const int64_t* answer = low_steps == steps ? scratch.low : scratch.high;
+  std::copy(answer, answer + inputs, end);
+}
+
+// Calls emit(input, position, key) for all elements of the inputs in [position[i], end[i]), in order. Advances
+// position.
+template <typename Bits, typename Ordering, typename Emit>
+void MergeMany(const MergeArgs& args, const Ordering& order, int64_t* position, const int64_t* end, Head<Bits>* losers,
+               const Emit& emit) {
+  const int32_t inputs = args.input_count;
+  const auto head = [&](int32_t input) {
+    if (position[input] == end[input]) return Head<Bits>{0, -1 - input};
+    return Head<Bits>{order.RankOfRaw(Keys<Bits>(args, input)[position[input]]), input};
+  };
+  // losers[1 .. inputs - 1] are the inner nodes of a tree whose leaf for input i is node inputs + i. Each input climbs
+  // until it meets a node without a waiting loser, and waits there; the one that meets none is the first winner.
+  constexpr int32_t kNobody = kMaxMergeInputs;
+  std::fill(losers, losers + inputs, Head<Bits>{0, kNobody});
+  Head<Bits> winner{0, kNobody};
+  for (int32_t input = 0; input < inputs; ++input) {
+    Head<Bits> climber = head(input);
+    int32_t node = (inputs + input) / 2;
+    for (; node > 0 && losers[node].input != kNobody; node /= 2) {
+      if (losers[node].Before(climber)) std::swap(losers[node], climber);
+    }
+    (node > 0 ? losers[node] : winner) = climber;
+  }
+  while (winner.input >= 0) {
+    const int32_t input = winner.input;
+    emit(input, position[input], Keys<Bits>(args, input)[position[input]]);
+    ++position[input];
+    winner = head(input);
+    for (int32_t node = (inputs + input) / 2; node > 0; node /= 2) {
+      if (losers[node].Before(winner)) std::swap(losers[node], winner);
+    }
+  }
+}
+
+template <typename Bits, typename Ordering, typename Copier>
+void MergePieces(const MergeArgs& args, const Ordering& order, const Copier& copy_value,
+                 const MergeScratch<Bits>& scratch, Parallel& parallel) {
+  const int32_t inputs = args.input_count;
+  const int64_t total = args.TotalCount();
+  Bits* keys_out = static_cast<Bits*>(args.keys_out);
+  std::fill(scratch.splits, scratch.splits + inputs, int64_t{0});
+  for (int64_t piece = 0; piece < scratch.pieces; ++piece) {
+    const int64_t steps = PieceBegin(total, piece + 1, scratch.pieces) - PieceBegin(total, piece, scratch.pieces);
+    int64_t* begin = scratch.splits + piece * inputs;
+    CoRanks<Bits>(args, order, begin, steps, scratch, begin + inputs);
+  }
+  parallel.ForPieces(scratch.pieces, [&](int64_t piece) {
+    int64_t out = PieceBegin(total, piece, scratch.pieces);
+    const auto emit = [&](int32_t input, int64_t position, Bits key) {
+      keys_out[out] = key;
+      copy_value(out, input, position);
+      ++out;
+    };
+    const int64_t* begin = scratch.splits + piece * inputs;
+    const int64_t* end = begin + inputs;
+    if (inputs == 2) {
+      const auto before = [&](Bits a, Bits b) { return order.Before(a, b); };
+      MergeRanges(Keys<Bits>(args, 0), begin[0], end[0], Keys<Bits>(args, 1), begin[1], end[1], before,
+                  [&](bool from_a, int64_t position, Bits key) { emit(from_a ? 0 : 1, position, key); });
+    } else {
+      // Cursors are a copy: the piece in front reads these splits as its end.
+      int64_t* cursors = scratch.cursors + piece * inputs;
+      std::copy(begin, end, cursors);
+      MergeMany<Bits>(args, order, cursors, end, scratch.heads + piece * inputs, emit);
+    }
+  });
+}
+
+}  // namespace
+
+int64_t MergeWorkspaceBytes(const MergeArgs& args, int threads) {
+  Workspace measure(nullptr);
+  WithKeyOrder(args.key_type, args.order,
+               [&](auto order) { TakeScratch<decltype(order.Encode(0))>(args, threads, measure); });
+  return measure.used_bytes();
+}
+
+void Merge(const MergeArgs& args, void* workspace_bytes, Parallel& parallel, OperatorReport* report) {
+  *report = OperatorReport();
+  // One implementation on the CPU, which is BASIC: every piece starts from its co-rank.
+  report->merge_algorithm = args.algorithm == MergeAlgorithm::kAuto ? MergeAlgorithm::kBasic : args.algorithm;
+  WithKeyOrder(args.key_type, args.order, [&](auto order) {
+    using Bits = decltype(order.Encode(0));
+    for (int32_t input = 0; args.check_sorted && input < args.input_count; ++input) {
+      const int64_t unsorted = FirstUnsorted(Keys<Bits>(args, input), args.inputs[input].count, order, parallel);
+      if (unsorted == args.inputs[input].count) continue;
+      report->fault = OperatorReport::Fault::kUnsorted;
+      report->input = input;
+      report->index = unsorted;
+      return;
+    }
+    if (args.TotalCount() == 0) return;
+    Workspace workspace(workspace_bytes);
+    const MergeScratch<Bits> scratch = TakeScratch<Bits>(args, parallel.threads(), workspace);
+    if (args.value_bytes == 0) {
+      MergePieces<Bits>(
+          args, order, [](int64_t, int32_t, int64_t) {}, scratch, parallel);
+      return;
+    }
+    WithRecordCopier(args.value_bytes, [&](auto copy) {
+      MergePieces<Bits>(
+          args, order,
+          [&](int64_t out, int32_t input, int64_t position) {
+            copy(args.values_out, out, args.inputs[input].values, position);
+          },
+          scratch, parallel);
+    });
+  });
+}
+
+}  // namespace corank::cpu

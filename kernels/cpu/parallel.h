@@ -1,0 +1,80 @@
+// The cores that one stream of the CPU engine works with.
+#ifndef CORANK_KERNELS_CPU_PARALLEL_H_
+#define CORANK_KERNELS_CPU_PARALLEL_H_
+
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/partitioner.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace corank::cpu {
+
+/// Pieces of equal size that `work` steps are cut into for `threads` threads: 1 where pieces would be smaller than
+/// `grain`, otherwise a few for each thread, so that a slow core does not hold up the others.
+inline int64_t PieceCount(int64_t work, int64_t grain, int threads) {
+  if (threads == 1) return 1;
+  return std::clamp<int64_t>(work / grain, 1, int64_t{4} * threads);
+}
+
+/// Where piece `piece` of `pieces` begins in `work` steps. Never overflows.
+inline int64_t PieceBegin(int64_t work, int64_t piece, int64_t pieces) {
+  return work / pieces * piece + std::min(work % pieces, piece);
+}
+
+/// Parallel loops on a task arena of its own: the calling thread always takes part, so that a stream never waits for
+/// another one's work. Small loops run in place. Used by one thread at a time; loops may nest.
+class Parallel {
+ public:
+  /// threads >= 1, the calling one included.
+  explicit Parallel(int threads) : threads_(threads), arena_(threads, 1) {}
+
+  int threads() const { return threads_; }
+
+  /// Calls fn(piece) for every piece in [0, pieces).
+  template <typename Fn>
+  void ForPieces(int64_t pieces, const Fn& fn) {
+    if (pieces <= 1 || threads_ == 1) {
+      for (int64_t piece = 0; piece < pieces; ++piece) fn(piece);
+      return;
+    }
+    arena_.execute([&] { tbb::parallel_for(int64_t{0}, pieces, fn, tbb::simple_partitioner()); });
+  }
+
+  /// Calls fn(begin, end) for ranges that cover [0, count); none is cut below `grain`.
+  template <typename Fn>
+  void ForRange(int64_t count, int64_t grain, const Fn& fn) {
+    if (count <= grain || threads_ == 1) {
+      if (count > 0) fn(int64_t{0}, count);
+      return;
+    }
+    arena_.execute([&] {
+      tbb::parallel_for(tbb::blocked_range<int64_t>(0, count, grain),
+                        [&](const tbb::blocked_range<int64_t>& range) { fn(range.begin(), range.end()); });
+    });
+  }
+
+  void Copy(void* to, const void* from, int64_t bytes) {
+    ForRange(bytes, kBytesGrain, [&](int64_t begin, int64_t end) {
+      std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin, end - begin);
+    });
+  }
+
+  void Zero(void* to, int64_t bytes) {
+    ForRange(bytes, kBytesGrain,
+             [&](int64_t begin, int64_t end) { std::memset(static_cast<char*>(to) + begin, 0, end - begin); });
+  }
+
+ private:
+  static constexpr int64_t kBytesGrain = int64_t{1} << 18;
+
+  int threads_;
+  tbb::task_arena arena_;
+};
+
+}  // namespace corank::cpu
+
+#endif  // CORANK_KERNELS_CPU_PARALLEL_H_

@@ -1,0 +1,58 @@
+// Moves of fixed-width records: one instantiation for each common width, one for all others.
+#ifndef CORANK_KERNELS_CPU_RECORDS_H_
+#define CORANK_KERNELS_CPU_RECORDS_H_
+
+#include <cstdint>
+#include <cstring>
+
+namespace corank::cpu {
+
+/// A record of kBytes, or of a width known at run time where kBytes is 0.
+template <int kBytes>
+class RecordCopier {
+ public:
+  explicit RecordCopier(int bytes) : bytes_(bytes) {}
+
+  /// to[to_index] = from[from_index].
+  void operator()(void* to, int64_t to_index, const void* from, int64_t from_index) const {
+    const int64_t width = kBytes > 0 ? kBytes : bytes_;
+    std::memcpy(static_cast<char*>(to) + to_index * width, static_cast<const char*>(from) + from_index * width,
+                static_cast<size_t>(width));
+  }
+
+ private:
+  int bytes_;
+};
+
+/// Calls fn(RecordCopier<...>) for records of `bytes` bytes.
+template <typename Fn>
+void WithRecordCopier(int bytes, const Fn& fn) {
+  switch (bytes) {
+    case 1:
+      return fn(RecordCopier<1>(bytes));
+    case 2:
+      return fn(RecordCopier<2>(bytes));
+    case 4:
+      return fn(RecordCopier<4>(bytes));
+    case 8:
+      return fn(RecordCopier<8>(bytes));
+    case 16:
+      return fn(RecordCopier<16>(bytes));
+    default:
+      return fn(RecordCopier<0>(bytes));
+  }
+}
+
+/// Calls fn(a value of the unsigned type of `bytes` bytes); bytes is 4 or 8.
+template <typename Fn>
+void WithIndexType(int bytes, const Fn& fn) {
+  if (bytes == 4) {
+    fn(uint32_t{});
+  } else {
+    fn(uint64_t{});
+  }
+}
+
+}  // namespace corank::cpu
+
+#endif  // CORANK_KERNELS_CPU_RECORDS_H_

@@ -1,0 +1,16 @@
+// Search on the cores of the host: a binary search for each needle, several side by side without
+// branches, so that their cache misses overlap.
+#ifndef CORANK_KERNELS_CPU_SEARCH_H_
+#define CORANK_KERNELS_CPU_SEARCH_H_
+
+#include "kernels/common/operators.h"
+#include "kernels/cpu/parallel.h"
+
+namespace corank::cpu {
+
+/// Needs no workspace.
+void Search(const SearchArgs& args, Parallel& parallel, OperatorReport* report);
+
+}  // namespace corank::cpu
+
+#endif  // CORANK_KERNELS_CPU_SEARCH_H_

@@ -1,0 +1,237 @@
+#include "kernels/cpu/sort.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/common/key_order.h"
+#include "kernels/common/merge_path.h"
+#include "kernels/cpu/float_codes.h"
+#include "kernels/cpu/item_sort.h"
+#include "kernels/cpu/records.h"
+#include "kernels/cpu/sorted_check.h"
+#include "kernels/cpu/workspace.h"
+
+namespace corank::cpu {
+namespace {
+
+constexpr int64_t kElementGrain = int64_t{1} << 14;
+
+bool MovesIndices(const SortArgs& args) { return args.indices_out != nullptr || args.value_bytes > 0; }
+
+// Whether rank and index fit in 64 bits together.
+bool PacksIn64Bits(const SortArgs& args) {
+  const int key_bits = 8 * KeyBytes(args.key_type);
+  return key_bits < 64 && args.count <= int64_t{1} << (64 - key_bits);
+}
+
+// Whether the keys' codes are the items. Float codes need care for zeros and NaNs, which only the plain case has.
+bool SortsCodes(const SortArgs& args) {
+  if (MovesIndices(args)) return false;
+  if (!IsFloat(args.key_type)) return true;
+  return (args.algorithm == SortAlgorithm::kAuto || args.algorithm == SortAlgorithm::kRadix) &&
+         args.segment_offsets == nullptr && args.ResultCount() == args.count;
+}
+
+bool SortsInKeysOut(const SortArgs& args) { return SortsCodes(args) && args.ResultCount() == args.count; }
+
+SortAlgorithm Resolve(SortAlgorithm algorithm) {
+  return algorithm == SortAlgorithm::kAuto || algorithm == SortAlgorithm::kCopy ? SortAlgorithm::kRadix : algorithm;
+}
+
+template <typename Item>
+struct Buffers {
+  Item* items;
+  Item* temp;
+};
+
+template <typename Item>
+Buffers<Item> TakeBuffers(const SortArgs& args, int threads, Workspace& workspace) {
+  Buffers<Item> buffers{static_cast<Item*>(args.keys_out), nullptr};
+  if (!SortsInKeysOut(args)) buffers.items = workspace.Take<Item>(args.count);
+  if (NeedsTemp(args.count, Resolve(args.algorithm), threads)) buffers.temp = workspace.Take<Item>(args.count);
+  return buffers;
+}
+
+// Sorts the items as args say and returns where the result is.
+template <typename Item>
+const Item* SortAsAsked(const SortArgs& args, Buffers<Item> buffers, Parallel& parallel, OperatorReport* report) {
+  const SortAlgorithm algorithm = Resolve(args.algorithm);
+  report->sort_algorithm = algorithm;
+  if (args.segment_offsets != nullptr) {
+    SortItemSegments(buffers.items, buffers.temp, args.segment_offsets, args.segment_count, algorithm, parallel);
+    return buffers.items;
+  }
+  int64_t count = args.count;
+  // The other algorithms sort everything, as their name in the report says.
+  if (algorithm == SortAlgorithm::kRadix) {
+    count = SelectItems(buffers.items, count, args.ResultCount(), parallel);
+  }
+  return SortItems(buffers.items, buffers.temp, count, algorithm, parallel);
+}
+
+template <typename Bits, typename Ordering>
+void SortCodes(const SortArgs& args, Buffers<Bits> buffers, const Ordering& order, Parallel& parallel,
+               OperatorReport* report) {
+  const Bits* keys = static_cast<const Bits*>(args.keys_in);
+  Bits* out = static_cast<Bits*>(args.keys_out);
+  parallel.ForRange(args.count, kElementGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) buffers.items[i] = order.Encode(keys[i]);
+  });
+  const Bits* sorted = SortAsAsked(args, buffers, parallel, report);
+  parallel.ForRange(args.ResultCount(), kElementGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = order.Decode(sorted[i]);
+  });
+}
+
+// Rank above index: in 64 bits or in 128.
+template <typename Bits>
+struct Packed64 {
+  static constexpr int kShift = 64 - 8 * static_cast<int>(sizeof(Bits));
+  using Item = uint64_t;
+  static Item Make(Bits rank, int64_t index) {
+    return static_cast<uint64_t>(rank) << kShift | static_cast<uint64_t>(index);
+  }
+  static Bits Rank(Item item) { return static_cast<Bits>(item >> kShift); }
+  static int64_t Index(Item item) { return static_cast<int64_t>(item & ((uint64_t{1} << kShift) - 1)); }
+};
+
+template <typename Bits>
+struct Packed128 {
+  using Item = Item128;
+  static Item Make(Bits rank, int64_t index) {
+    Item item;
+    item.lo = static_cast<uint64_t>(index);
+    item.hi = rank;
+    return item;
+  }
+  static Bits Rank(const Item& item) { return static_cast<Bits>(item.hi); }
+  static int64_t Index(const Item& item) { return static_cast<int64_t>(item.lo); }
+};
+
+// Writes every wanted result at [0, ResultCount()), given source(i): the input index of the i-th result.
+template <typename Source>
+void Gather(const SortArgs& args, const Source& source, Parallel& parallel) {
+  if (args.value_bytes > 0) {
+    WithRecordCopier(args.value_bytes, [&](auto copy) {
+      parallel.ForRange(args.ResultCount(), kElementGrain / 4, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) copy(args.values_out, i, args.values_in, source(i));
+      });
+    });
+  }
+  if (args.indices_out != nullptr) {
+    WithIndexType(IndexBytes(args.count - 1), [&](auto zero) {
+      auto* indices = static_cast<decltype(zero)*>(args.indices_out);
+      parallel.ForRange(args.ResultCount(), kElementGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) indices[i] = static_cast<decltype(zero)>(source(i));
+      });
+    });
+  }
+}
+
+template <typename Pack, typename Bits, typename Ordering>
+void SortPacked(const SortArgs& args, Buffers<typename Pack::Item> buffers, const Ordering& order, Parallel& parallel,
+                OperatorReport* report) {
+  using Item = typename Pack::Item;
+  const Bits* keys = static_cast<const Bits*>(args.keys_in);
+  Bits* out = static_cast<Bits*>(args.keys_out);
+  parallel.ForRange(args.count, kElementGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) buffers.items[i] = Pack::Make(order.RankOfRaw(keys[i]), i);
+  });
+  const Item* sorted = SortAsAsked(args, buffers, parallel, report);
+  if (out != nullptr) {
+    parallel.ForRange(args.ResultCount(), kElementGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        // A rank stands for its key's bits, except where equal keys differ in them.
+        const Bits rank = Pack::Rank(sorted[i]);
+        out[i] = order.IsAmbiguous(rank) ? keys[Pack::Index(sorted[i])] : order.Decode(rank);
+      }
+    });
+  }
+  Gather(
+      args, [&](int64_t i) { return Pack::Index(sorted[i]); }, parallel);
+}
+
+template <typename Bits, typename Ordering>
+bool IsInOrder(const SortArgs& args, const Ordering& order, Parallel& parallel) {
+  const Bits* keys = static_cast<const Bits*>(args.keys_in);
+  if (args.segment_offsets == nullptr) return FirstUnsorted(keys, args.count, order, parallel) == args.count;
+  std::atomic<bool> in_order{true};
+  parallel.ForRange(args.segment_count, 16, [&](int64_t segment_begin, int64_t segment_end) {
+    for (int64_t segment = segment_begin; segment < segment_end && in_order.load(std::memory_order_relaxed);
+         ++segment) {
+      const int64_t begin = args.segment_offsets[segment];
+      const int64_t length = args.segment_offsets[segment + 1] - begin;
+      if (FirstUnsorted(keys + begin, length, order, parallel) < length) in_order = false;
+    }
+  });
+  return in_order;
+}
+
+void CopyAll(const SortArgs& args, Parallel& parallel, OperatorReport* report) {
+  if (args.keys_out != nullptr) {
+    parallel.Copy(args.keys_out, args.keys_in, args.ResultCount() * KeyBytes(args.key_type));
+  }
+  if (args.value_bytes > 0) parallel.Copy(args.values_out, args.values_in, args.ResultCount() * args.value_bytes);
+  SortArgs indices_only = args;
+  indices_only.value_bytes = 0;
+  Gather(
+      indices_only, [](int64_t i) { return i; }, parallel);
+  report->sort_algorithm = SortAlgorithm::kCopy;
+}
+
+template <typename Bits, bool kFloat>
+void SortTyped(const SortArgs& args, void* workspace_bytes, const KeyOrder<Bits, kFloat>& order, Parallel& parallel,
+               OperatorReport* report) {
+  if (args.algorithm == SortAlgorithm::kAuto && IsInOrder<Bits>(args, order, parallel)) {
+    return CopyAll(args, parallel, report);
+  }
+  Workspace workspace(workspace_bytes);
+  if (SortsCodes(args)) {
+    const Buffers<Bits> buffers = TakeBuffers<Bits>(args, parallel.threads(), workspace);
+    if constexpr (kFloat) {
+      SortFloatCodes(static_cast<const Bits*>(args.keys_in), static_cast<Bits*>(args.keys_out), buffers.temp,
+                     args.count, args.order, order, parallel);
+      report->sort_algorithm = SortAlgorithm::kRadix;
+    } else {
+      SortCodes(args, buffers, order, parallel, report);
+    }
+    return;
+  }
+  if constexpr (sizeof(Bits) < 8) {
+    if (PacksIn64Bits(args)) {
+      using Pack = Packed64<Bits>;
+      return SortPacked<Pack, Bits>(args, TakeBuffers<uint64_t>(args, parallel.threads(), workspace), order, parallel,
+                                    report);
+    }
+  }
+  SortPacked<Packed128<Bits>, Bits>(args, TakeBuffers<Item128>(args, parallel.threads(), workspace), order, parallel,
+                                    report);
+}
+
+}  // namespace
+
+int64_t SortWorkspaceBytes(const SortArgs& args, int threads) {
+  Workspace measure(nullptr);
+  if (SortsCodes(args)) {
+    WithKeyOrder(args.key_type, args.order,
+                 [&](auto order) { TakeBuffers<decltype(order.Encode(0))>(args, threads, measure); });
+  } else if (PacksIn64Bits(args)) {
+    TakeBuffers<uint64_t>(args, threads, measure);
+  } else {
+    TakeBuffers<Item128>(args, threads, measure);
+  }
+  return measure.used_bytes();
+}
+
+void Sort(const SortArgs& args, void* workspace, Parallel& parallel, OperatorReport* report) {
+  *report = OperatorReport();
+  if (args.ResultCount() == 0) {
+    report->sort_algorithm = args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : args.algorithm;
+    return;
+  }
+  WithKeyOrder(args.key_type, args.order, [&](auto order) { SortTyped(args, workspace, order, parallel, report); });
+}
+
+}  // namespace corank::cpu

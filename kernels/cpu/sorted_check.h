@@ -1,0 +1,46 @@
+// Where an array stops being sorted.
+#ifndef CORANK_KERNELS_CPU_SORTED_CHECK_H_
+#define CORANK_KERNELS_CPU_SORTED_CHECK_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "kernels/cpu/parallel.h"
+
+namespace corank::cpu {
+
+/// The least i in [1, count) for which out_of_order(i), or `count`. One read of what out_of_order reads, less where a
+/// fault is found early.
+template <typename OutOfOrder>
+int64_t FirstOutOfOrder(int64_t count, Parallel& parallel, const OutOfOrder& out_of_order) {
+  // Blocks are tested without a branch per element, so that the compiler can vectorise the test.
+  constexpr int64_t kBlock = 1024;
+  std::atomic<int64_t> least{count};
+  parallel.ForRange(count, 16 * kBlock, [&](int64_t begin, int64_t end) {
+    for (int64_t block = std::max<int64_t>(begin, 1); block < end; block += kBlock) {
+      if (block >= least.load(std::memory_order_relaxed)) return;
+      const int64_t block_end = std::min(block + kBlock, end);
+      bool any = false;
+      for (int64_t i = block; i < block_end; ++i) any |= out_of_order(i);
+      if (!any) continue;
+      int64_t found = block;
+      while (!out_of_order(found)) ++found;
+      int64_t known = least.load(std::memory_order_relaxed);
+      while (found < known && !least.compare_exchange_weak(known, found)) {
+      }
+      return;
+    }
+  });
+  return least.load();
+}
+
+/// The least index whose key comes before the key in front of it, or `count` where keys are sorted.
+template <typename Bits, typename Ordering>
+int64_t FirstUnsorted(const Bits* keys, int64_t count, const Ordering& order, Parallel& parallel) {
+  return FirstOutOfOrder(count, parallel, [&](int64_t i) { return order.Before(keys[i], keys[i - 1]); });
+}
+
+}  // namespace corank::cpu
+
+#endif  // CORANK_KERNELS_CPU_SORTED_CHECK_H_

@@ -1,0 +1,109 @@
+#include "kernels/cuda/cuda_engine.h"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/cuda/engine/cuda_status.h"
+#include "kernels/cuda/engine/cuda_stream.h"
+#include "kernels/cuda/engine/probe.h"
+#include "kernels/cuda/intervals/intervals.h"
+#include "kernels/cuda/merge/merge.h"
+#include "kernels/cuda/search/search.h"
+#include "kernels/cuda/sort/sort.h"
+
+namespace corank {
+namespace {
+
+// Freed device memory that the driver's pool keeps for all streams before it goes back to the system.
+constexpr uint64_t kPoolKeepBytes = uint64_t{4} << 30;
+
+class CudaEngine final : public Engine {
+ public:
+  CudaEngine(int device, EngineInfo info) : device_(device), info_(std::move(info)) {}
+
+  const EngineInfo& info() const override { return info_; }
+  absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override { return cuda::CudaStream::Create(device_); }
+
+  int64_t WorkspaceBytes(const SortArgs& args) const override { return OnDevice(cuda::SortWorkspaceBytes, args); }
+  int64_t WorkspaceBytes(const MergeArgs& args) const override { return OnDevice(cuda::MergeWorkspaceBytes, args); }
+  int64_t WorkspaceBytes(const ExpandArgs& args) const override { return OnDevice(cuda::ExpandWorkspaceBytes, args); }
+  int64_t WorkspaceBytes(const MoveArgs& args) const override { return OnDevice(cuda::MoveWorkspaceBytes, args); }
+  int64_t WorkspaceBytes(const LoadBalanceArgs& args) const override {
+    return OnDevice(cuda::LoadBalanceWorkspaceBytes, args);
+  }
+  int64_t WorkspaceBytes(const SearchArgs& args) const override { return OnDevice(cuda::SearchWorkspaceBytes, args); }
+
+ private:
+  // CUB's sizes depend on the GPU, and the caller may be any thread.
+  template <typename Args>
+  int64_t OnDevice(int64_t (*workspace_bytes)(const Args&), const Args& args) const {
+    static_cast<void>(cudaSetDevice(device_));
+    return workspace_bytes(args);
+  }
+
+  const int device_;
+  const EngineInfo info_;
+};
+
+std::string CudaVersion(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
+
+// Why there is no GPU to use, in words; OK where the driver sees `device`.
+absl::Status CheckDriver(int device) {
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+    cudaGetLastError();
+    return absl::FailedPreconditionError("no NVIDIA driver is installed");
+  }
+  int devices = 0;
+  const cudaError_t error = cudaGetDeviceCount(&devices);
+  if (error == cudaErrorInsufficientDriver || driver / 1000 < CUDART_VERSION / 1000) {
+    cudaGetLastError();
+    return absl::FailedPreconditionError(absl::StrCat("the NVIDIA driver is too old: it supports CUDA ",
+                                                      CudaVersion(driver), ", this build needs CUDA ",
+                                                      CudaVersion(CUDART_VERSION)));
+  }
+  if (error == cudaErrorNoDevice || (error == cudaSuccess && devices == 0)) {
+    cudaGetLastError();
+    return absl::FailedPreconditionError("the NVIDIA driver sees no GPU");
+  }
+  if (error != cudaSuccess) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the NVIDIA driver does not work: ", cuda::ToStatus(error, "count GPUs").message()));
+  }
+  if (device < 0 || device >= devices) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("there is no GPU ", device, ": the NVIDIA driver sees ", devices, ", counted from 0"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> CreateCudaEngine(const CudaEngineOptions& options) {
+  if (absl::Status status = CheckDriver(options.device); !status.ok()) return status;
+  cudaDeviceProp properties;
+  CORANK_RETURN_IF_CUDA_FAILED(cudaGetDeviceProperties(&properties, options.device), "read the GPU's properties");
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(options.device), "set device");
+  if (const cudaError_t error = cuda::ProbeKernelImage(); error != cudaSuccess) {
+    return absl::FailedPreconditionError(absl::StrCat("this build has no kernels for ", properties.name,
+                                                      " (compute capability ", properties.major, ".", properties.minor,
+                                                      "): ", cuda::ToStatus(error, "load kernels").message()));
+  }
+  cudaMemPool_t pool = nullptr;
+  CORANK_RETURN_IF_CUDA_FAILED(cudaDeviceGetDefaultMemPool(&pool, options.device), "get the memory pool");
+  uint64_t keep = kPoolKeepBytes;
+  CORANK_RETURN_IF_CUDA_FAILED(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
+                               "set up the memory pool");
+  EngineInfo info;
+  info.kind = EngineKind::kCuda;
+  info.device = properties.name;
+  info.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  info.parallelism = properties.multiProcessorCount;
+  return std::make_unique<CudaEngine>(options.device, std::move(info));
+}
+
+}  // namespace corank

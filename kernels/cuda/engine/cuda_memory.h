@@ -1,0 +1,47 @@
+// Device memory and pinned host memory as sources of an Arena.
+#ifndef CORANK_KERNELS_CUDA_ENGINE_CUDA_MEMORY_H_
+#define CORANK_KERNELS_CUDA_ENGINE_CUDA_MEMORY_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "kernels/cuda/engine/cuda_status.h"
+
+namespace corank::cuda {
+
+/// Device memory from the device's pool, in the order of one stream: neither call waits for the device.
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(cudaStream_t stream) : stream_(stream) {}
+
+  absl::StatusOr<void*> Allocate(int64_t bytes) {
+    void* d_memory = nullptr;
+    CORANK_RETURN_IF_CUDA_FAILED(cudaMallocAsync(&d_memory, static_cast<size_t>(bytes), stream_),
+                                 "the GPU has no memory left");
+    return d_memory;
+  }
+  // An error here is a ruined context, which every other call reports too.
+  void Free(void* d_memory) { static_cast<void>(cudaFreeAsync(d_memory, stream_)); }
+
+ private:
+  cudaStream_t stream_;
+};
+
+/// Pinned host memory. Slow to get, and giving it back waits for the device: the arena keeps it.
+class PinnedMemory {
+ public:
+  absl::StatusOr<void*> Allocate(int64_t bytes) {
+    void* h_memory = nullptr;
+    CORANK_RETURN_IF_CUDA_FAILED(cudaHostAlloc(&h_memory, static_cast<size_t>(bytes), cudaHostAllocDefault),
+                                 "the host has no memory left to pin");
+    return h_memory;
+  }
+  void Free(void* h_memory) { static_cast<void>(cudaFreeHost(h_memory)); }
+};
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_ENGINE_CUDA_MEMORY_H_

@@ -1,0 +1,216 @@
+#include "kernels/cuda/engine/cuda_stream.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "kernels/cuda/engine/cuda_status.h"
+#include "kernels/cuda/intervals/intervals.h"
+#include "kernels/cuda/merge/merge.h"
+#include "kernels/cuda/search/search.h"
+#include "kernels/cuda/sort/sort.h"
+
+namespace corank::cuda {
+namespace {
+
+// Chunks large enough that a steady load of small requests asks the driver for memory once.
+constexpr int64_t kDeviceChunkBytes = int64_t{64} << 20;
+constexpr int64_t kPinnedChunkBytes = int64_t{16} << 20;
+constexpr int64_t kKeepDeviceBytes = int64_t{2} << 30;
+constexpr int64_t kKeepPinnedBytes = int64_t{1} << 30;
+// A thread that sleeps until the GPU wakes it comes back some 20 to 50 us late: shorter work is waited for awake.
+constexpr std::chrono::microseconds kSpin{300};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device), "set device");
+  cudaStream_t raw_stream = nullptr;
+  CORANK_RETURN_IF_CUDA_FAILED(cudaStreamCreateWithFlags(&raw_stream, cudaStreamNonBlocking), "create stream");
+  std::unique_ptr<CudaStream> stream(new CudaStream(device, raw_stream));
+  for (cudaEvent_t& event : stream->events_) {
+    CORANK_RETURN_IF_CUDA_FAILED(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "create event");
+  }
+  return stream;
+}
+
+CudaStream::CudaStream(int device, cudaStream_t stream)
+    : device_(device),
+      stream_(stream),
+      device_arena_(DeviceMemory(stream), {kDeviceChunkBytes, kKeepDeviceBytes}),
+      pinned_arena_(PinnedMemory(), {kPinnedChunkBytes, kKeepPinnedBytes}) {}
+
+CudaStream::~CudaStream() {
+  // Work that still runs uses the arenas' memory. Errors are those of a ruined context: nothing is left to do about it.
+  static_cast<void>(cudaSetDevice(device_));
+  static_cast<void>(cudaStreamSynchronize(stream_));
+  for (cudaEvent_t event : events_) {
+    if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
+  }
+  device_arena_.Clear();
+  static_cast<void>(cudaStreamDestroy(stream_));
+}
+
+absl::Status CudaStream::Begin() {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  // After a request that was given up, copies may still read and write the memory that is about to be reused.
+  if (has_unfinished_work_) CORANK_RETURN_IF_CUDA_FAILED(cudaStreamSynchronize(stream_), "wait for a request given up");
+  has_unfinished_work_ = false;
+  device_arena_.Reset();
+  pinned_arena_.Reset();
+  reports_.clear();
+  is_recorded_.fill(false);
+  workspace_bytes_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status CudaStream::RecordMark(Mark mark) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  has_unfinished_work_ = true;
+  CORANK_RETURN_IF_CUDA_FAILED(cudaEventRecord(events_[mark], stream_), "record event");
+  is_recorded_[mark] = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const void*> CudaStream::Upload(const void* h_bytes, int64_t bytes) {
+  // The clock starts with the first copy, not with Begin: what the host does in between is not the GPU's time.
+  if (!is_recorded_[kStart]) {
+    if (absl::Status status = RecordMark(kStart); !status.ok()) return status;
+  }
+  absl::StatusOr<void*> d_bytes = AllocateDevice(bytes);
+  if (!d_bytes.ok() || bytes == 0) return d_bytes;
+  CORANK_RETURN_IF_CUDA_FAILED(
+      cudaMemcpyAsync(*d_bytes, h_bytes, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream_), "copy in");
+  return *d_bytes;
+}
+
+absl::StatusOr<void*> CudaStream::AllocateHost(int64_t bytes) { return pinned_arena_.Allocate(bytes); }
+
+absl::StatusOr<void*> CudaStream::AllocateDevice(int64_t bytes) { return device_arena_.Allocate(bytes); }
+
+absl::StatusOr<ResultBuffer> CudaStream::AllocateResult(int64_t bytes) {
+  const absl::StatusOr<void*> d_result = device_arena_.Allocate(bytes);
+  if (!d_result.ok()) return d_result.status();
+  const absl::StatusOr<void*> h_result = pinned_arena_.Allocate(bytes);
+  if (!h_result.ok()) return h_result.status();
+  return ResultBuffer{*d_result, *h_result};
+}
+
+absl::Status CudaStream::Zero(void* d_bytes, int64_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  has_unfinished_work_ = true;
+  CORANK_RETURN_IF_CUDA_FAILED(cudaMemsetAsync(d_bytes, 0, static_cast<size_t>(bytes), stream_), "zero");
+  return absl::OkStatus();
+}
+
+absl::Status CudaStream::Copy(void* d_to, const void* d_from, int64_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  has_unfinished_work_ = true;
+  CORANK_RETURN_IF_CUDA_FAILED(
+      cudaMemcpyAsync(d_to, d_from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream_), "copy");
+  return absl::OkStatus();
+}
+
+absl::Status CudaStream::EndCopyIn() {
+  if (!is_recorded_[kStart]) {
+    if (absl::Status status = RecordMark(kStart); !status.ok()) return status;
+  }
+  return RecordMark(kCopyInEnd);
+}
+
+absl::Status CudaStream::EndKernels() { return RecordMark(kKernelsEnd); }
+
+absl::Status CudaStream::Download(const ResultBuffer& result, int64_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  has_unfinished_work_ = true;
+  CORANK_RETURN_IF_CUDA_FAILED(
+      cudaMemcpyAsync(result.host, result.device, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, stream_),
+      "copy out");
+  return absl::OkStatus();
+}
+
+absl::Status CudaStream::WaitForMark(Mark mark) {
+  const auto end = std::chrono::steady_clock::now() + kSpin;
+  cudaError_t state = cudaEventQuery(events_[mark]);
+  while (state == cudaErrorNotReady && std::chrono::steady_clock::now() < end) state = cudaEventQuery(events_[mark]);
+  if (state == cudaErrorNotReady) state = cudaEventSynchronize(events_[mark]);
+  return ToStatus(state, "wait");
+}
+
+int64_t CudaStream::NanosecondsBetween(Mark from, Mark to) const {
+  float milliseconds = 0;
+  if (!is_recorded_[from] || !is_recorded_[to]) return 0;
+  if (cudaEventElapsedTime(&milliseconds, events_[from], events_[to]) != cudaSuccess) return 0;
+  return std::llround(static_cast<double>(milliseconds) * 1e6);
+}
+
+absl::StatusOr<PhaseTimes> CudaStream::Finish() {
+  if (absl::Status status = RecordMark(kEnd); !status.ok()) return status;
+  if (absl::Status status = WaitForMark(kEnd); !status.ok()) return status;
+  has_unfinished_work_ = false;
+  for (const auto& [h_report, report] : reports_) *report = *h_report;
+  reports_.clear();
+  PhaseTimes times;
+  times.copy_in_ns = NanosecondsBetween(kStart, kCopyInEnd);
+  times.kernel_ns = NanosecondsBetween(kCopyInEnd, kKernelsEnd);
+  times.copy_out_ns = NanosecondsBetween(kKernelsEnd, kEnd);
+  return times;
+}
+
+absl::StatusOr<void*> CudaStream::AllocateWorkspace(int64_t bytes) {
+  absl::StatusOr<void*> d_workspace = device_arena_.Allocate(bytes);
+  if (d_workspace.ok()) workspace_bytes_ += bytes;
+  return d_workspace;
+}
+
+absl::Status CudaStream::Sort(const SortArgs& args, OperatorReport* report) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  *report = OperatorReport();
+  const int64_t bytes = SortWorkspaceBytes(args);
+  const absl::StatusOr<void*> d_workspace = AllocateWorkspace(bytes);
+  if (!d_workspace.ok()) return d_workspace.status();
+  has_unfinished_work_ = true;
+  return ToStatus(cuda::Sort(args, *d_workspace, bytes, report, stream_), "sort");
+}
+
+template <typename Args>
+absl::Status CudaStream::RunReporting(const Args& args, int64_t workspace_bytes,
+                                      cudaError_t (*run)(const Args&, void*, int64_t, OperatorReport*, cudaStream_t),
+                                      const char* name, OperatorReport* report) {
+  const absl::StatusOr<void*> d_workspace = AllocateWorkspace(workspace_bytes);
+  if (!d_workspace.ok()) return d_workspace.status();
+  const absl::StatusOr<ResultBuffer> result = AllocateResult(sizeof(OperatorReport));
+  if (!result.ok()) return result.status();
+  has_unfinished_work_ = true;
+  CORANK_RETURN_IF_CUDA_FAILED(
+      run(args, *d_workspace, workspace_bytes, static_cast<OperatorReport*>(result->device), stream_), name);
+  if (absl::Status status = Download(*result, sizeof(OperatorReport)); !status.ok()) return status;
+  reports_.emplace_back(static_cast<const OperatorReport*>(result->host), report);
+  return absl::OkStatus();
+}
+
+absl::Status CudaStream::Merge(const MergeArgs& args, OperatorReport* report) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  return RunReporting(args, MergeWorkspaceBytes(args), &cuda::Merge, "merge", report);
+}
+
+absl::Status CudaStream::Expand(const ExpandArgs& args, OperatorReport* report) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  return RunReporting(args, ExpandWorkspaceBytes(args), &cuda::Expand, "expand", report);
+}
+
+absl::Status CudaStream::Move(const MoveArgs& args, OperatorReport* report) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  return RunReporting(args, MoveWorkspaceBytes(args), &cuda::Move, "move", report);
+}
+
+absl::Status CudaStream::LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  return RunReporting(args, LoadBalanceWorkspaceBytes(args), &cuda::LoadBalance, "load balance", report);
+}
+
+absl::Status CudaStream::Search(const SearchArgs& args, OperatorReport* report) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  return RunReporting(args, SearchWorkspaceBytes(args), &cuda::Search, "search", report);
+}
+
+}  // namespace corank::cuda

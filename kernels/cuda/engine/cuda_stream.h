@@ -1,0 +1,80 @@
+// One lane's sequence of work on a GPU.
+#ifndef CORANK_KERNELS_CUDA_ENGINE_CUDA_STREAM_H_
+#define CORANK_KERNELS_CUDA_ENGINE_CUDA_STREAM_H_
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/cuda/engine/cuda_memory.h"
+#include "kernels/engine/arena.h"
+#include "kernels/engine/engine.h"
+
+namespace corank::cuda {
+
+/// EngineStream on a CUDA stream of its own. Device and pinned memory are kept between requests.
+class CudaStream final : public EngineStream {
+ public:
+  static absl::StatusOr<std::unique_ptr<CudaStream>> Create(int device);
+  ~CudaStream() override;
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
+
+  absl::Status Begin() override;
+  absl::StatusOr<const void*> Upload(const void* h_bytes, int64_t bytes) override;
+  absl::StatusOr<void*> AllocateHost(int64_t bytes) override;
+  absl::StatusOr<void*> AllocateDevice(int64_t bytes) override;
+  absl::StatusOr<ResultBuffer> AllocateResult(int64_t bytes) override;
+  absl::Status Zero(void* d_bytes, int64_t bytes) override;
+  absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override;
+  absl::Status EndCopyIn() override;
+  absl::Status EndKernels() override;
+  absl::Status Download(const ResultBuffer& result, int64_t bytes) override;
+  absl::StatusOr<PhaseTimes> Finish() override;
+
+  absl::Status Sort(const SortArgs& args, OperatorReport* report) override;
+  absl::Status Merge(const MergeArgs& args, OperatorReport* report) override;
+  absl::Status Expand(const ExpandArgs& args, OperatorReport* report) override;
+  absl::Status Move(const MoveArgs& args, OperatorReport* report) override;
+  absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) override;
+  absl::Status Search(const SearchArgs& args, OperatorReport* report) override;
+
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
+
+ private:
+  // The borders of a request's phases on the stream.
+  enum Mark { kStart, kCopyInEnd, kKernelsEnd, kEnd, kMarkCount };
+
+  CudaStream(int device, cudaStream_t stream);
+
+  absl::Status RecordMark(Mark mark);
+  absl::StatusOr<void*> AllocateWorkspace(int64_t bytes);
+  absl::Status WaitForMark(Mark mark);
+  int64_t NanosecondsBetween(Mark from, Mark to) const;
+  // Runs an operator whose report is written on the device, and enqueues the report's way back.
+  template <typename Args>
+  absl::Status RunReporting(const Args& args, int64_t workspace_bytes,
+                            cudaError_t (*run)(const Args&, void*, int64_t, OperatorReport*, cudaStream_t),
+                            const char* name, OperatorReport* report);
+
+  const int device_;
+  const cudaStream_t stream_;
+  std::array<cudaEvent_t, kMarkCount> events_{};
+  std::array<bool, kMarkCount> is_recorded_{};
+  Arena<DeviceMemory> device_arena_;
+  Arena<PinnedMemory> pinned_arena_;
+  // Where each report of this request arrives in pinned memory, and where the caller wants it.
+  std::vector<std::pair<const OperatorReport*, OperatorReport*>> reports_;
+  int64_t workspace_bytes_ = 0;
+  bool has_unfinished_work_ = false;
+};
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_ENGINE_CUDA_STREAM_H_

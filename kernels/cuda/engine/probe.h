@@ -1,0 +1,15 @@
+// Whether this build's kernels run on the current GPU.
+#ifndef CORANK_KERNELS_CUDA_ENGINE_PROBE_H_
+#define CORANK_KERNELS_CUDA_ENGINE_PROBE_H_
+
+#include <cuda_runtime_api.h>
+
+namespace corank::cuda {
+
+/// cudaErrorNoKernelImageForDevice (or another error of loading code) where kernels were not compiled for the current
+/// GPU. Loads code, runs nothing.
+cudaError_t ProbeKernelImage();
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_ENGINE_PROBE_H_

@@ -1,0 +1,92 @@
+// Memory that a stream hands out during one request and takes back at once: host, pinned or device memory, by source.
+#ifndef CORANK_KERNELS_ENGINE_ARENA_H_
+#define CORANK_KERNELS_ENGINE_ARENA_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace corank {
+
+/// A bump allocator over a list of chunks that outlive requests. Not thread-safe. Source says where chunks come from:
+///
+///   absl::StatusOr<void*> Allocate(int64_t bytes);  // 256-byte aligned, not initialised
+///   void Free(void* memory);                        // what Allocate gave
+template <typename Source>
+class Arena {
+ public:
+  static constexpr int64_t kAlignment = 256;
+
+  struct Options {
+    int64_t minimum_chunk_bytes = int64_t{1} << 20;
+    /// Kept from one request to the next; what is beyond goes back to the source.
+    int64_t keep_bytes = int64_t{1} << 30;
+  };
+
+  Arena(Source source, const Options& options) : source_(std::move(source)), options_(options) {}
+  ~Arena() { Clear(); }
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  /// Memory, not initialised, 256-byte aligned, valid until Reset. RESOURCE_EXHAUSTED or what the source answers.
+  absl::StatusOr<void*> Allocate(int64_t bytes) {
+    if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - kAlignment) {
+      return absl::ResourceExhaustedError("more memory asked for than can exist");
+    }
+    // Never zero, so that every call gives a pointer of its own.
+    const int64_t rounded = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+    for (Chunk& chunk : chunks_) {
+      if (chunk.bytes - chunk.used < rounded) continue;
+      void* taken = chunk.memory + chunk.used;
+      chunk.used += rounded;
+      return taken;
+    }
+    const int64_t chunk_bytes = std::max(rounded, options_.minimum_chunk_bytes);
+    absl::StatusOr<void*> memory = source_.Allocate(chunk_bytes);
+    if (!memory.ok()) return memory.status();
+    chunks_.push_back({static_cast<char*>(*memory), chunk_bytes, rounded});
+    return *memory;
+  }
+
+  /// Takes everything back.
+  void Reset() {
+    // Smallest first: small arrays leave the large chunks to large ones, and what is beyond the cap are the largest.
+    std::sort(chunks_.begin(), chunks_.end(), [](const Chunk& a, const Chunk& b) { return a.bytes < b.bytes; });
+    int64_t kept_bytes = 0;
+    size_t kept = 0;
+    while (kept < chunks_.size() && chunks_[kept].bytes <= options_.keep_bytes - kept_bytes) {
+      kept_bytes += chunks_[kept].bytes;
+      chunks_[kept++].used = 0;
+    }
+    FreeFrom(kept);
+  }
+
+  /// Gives everything back to the source.
+  void Clear() { FreeFrom(0); }
+
+ private:
+  struct Chunk {
+    char* memory;
+    int64_t bytes;
+    int64_t used;
+  };
+
+  void FreeFrom(size_t first) {
+    for (size_t i = first; i < chunks_.size(); ++i) source_.Free(chunks_[i].memory);
+    chunks_.resize(first);
+  }
+
+  Source source_;
+  Options options_;
+  std::vector<Chunk> chunks_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_KERNELS_ENGINE_ARENA_H_

@@ -1,0 +1,52 @@
+// The fixture of the conformance suite: every test runs on the engine that the binary was linked for.
+#ifndef CORANK_TESTS_ENGINE_CONFORMANCE_FIXTURE_H_
+#define CORANK_TESTS_ENGINE_CONFORMANCE_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "tests/engine/harness.h"
+#include "tests/support/distributions.h"
+
+namespace corank::testing {
+
+/// Base is ::testing::Test or ::testing::TestWithParam<KeyType>.
+template <typename Base>
+class OnEngineUnderTest : public Base {
+ protected:
+  void SetUp() override {
+    // One engine for all tests of the binary: to start a GPU takes a second.
+    static absl::StatusOr<std::unique_ptr<Engine>>& engine =
+        *new absl::StatusOr<std::unique_ptr<Engine>>(CreateEngineUnderTest());
+    if (absl::IsFailedPrecondition(engine.status())) {
+      GTEST_SKIP() << "no NVIDIA GPU or driver on this machine: " << engine.status().message();
+    }
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    engine_ = engine->get();
+    harness_ = std::make_unique<Harness>(engine_);
+  }
+
+  Engine& engine() { return *engine_; }
+  Harness& harness() { return *harness_; }
+
+ private:
+  Engine* engine_ = nullptr;
+  std::unique_ptr<Harness> harness_;
+};
+
+inline std::string TypeParamName(const ::testing::TestParamInfo<KeyType>& info) { return KeyTypeName(info.param); }
+
+inline constexpr Order kBothOrders[] = {Order::kAscending, Order::kDescending};
+inline constexpr SortAlgorithm kSortAlgorithms[] = {SortAlgorithm::kAuto, SortAlgorithm::kMergesort,
+                                                    SortAlgorithm::kRadix, SortAlgorithm::kOddEvenMergesort};
+inline constexpr MergeAlgorithm kMergeAlgorithms[] = {MergeAlgorithm::kAuto, MergeAlgorithm::kBasic,
+                                                      MergeAlgorithm::kTiled, MergeAlgorithm::kCircularBuffer};
+/// Sizes around what kernels cut their work into; the last needs many tiles.
+inline constexpr int64_t kSizes[] = {0, 1, 2, 100, 4095, 4096, 4097, 100003};
+inline constexpr int kValueWidths[] = {1, 3, 4, 8, 16, 256};
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_ENGINE_CONFORMANCE_FIXTURE_H_

@@ -1,0 +1,123 @@
+// What is particular to the CPU engine.
+#include "kernels/cpu/cpu_engine.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/sorted_check.h"
+#include "tests/engine/harness.h"
+#include "tests/support/distributions.h"
+#include "tests/support/oracles.h"
+
+namespace corank::testing {
+namespace {
+
+TEST(CpuEngine, TellsWhatItRunsOn) {
+  const auto engine = CreateCpuEngine({/*threads=*/3});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  EXPECT_EQ((*engine)->info().kind, EngineKind::kCpu);
+  EXPECT_EQ((*engine)->info().parallelism, 3);
+  EXPECT_FALSE((*engine)->info().device.empty());
+  EXPECT_GT((*engine)->info().memory_bytes, 0);
+}
+
+TEST(CpuEngine, TakesAllCoresByDefaultAndRefusesNegativeThreads) {
+  const auto engine = CreateCpuEngine({});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  EXPECT_GE((*engine)->info().parallelism, 1);
+  EXPECT_EQ(CreateCpuEngine({/*threads=*/-1}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(CpuEngine, MemoryThatDoesNotExistIsResourceExhaustedAndTheStreamGoesOn) {
+  const auto engine = CreateCpuEngine({/*threads=*/2});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  auto stream = (*engine)->CreateStream();
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  ASSERT_TRUE((*stream)->Begin().ok());
+  for (int64_t bytes : {std::numeric_limits<int64_t>::max(), int64_t{1} << 60}) {
+    EXPECT_EQ((*stream)->AllocateDevice(bytes).status().code(), absl::StatusCode::kResourceExhausted);
+  }
+  EXPECT_TRUE((*stream)->AllocateDevice(100).ok());
+}
+
+TEST(CpuEngine, ReusesMemoryOfTheRequestBefore) {
+  const auto engine = CreateCpuEngine({/*threads=*/2});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  auto stream = (*engine)->CreateStream();
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  ASSERT_TRUE((*stream)->Begin().ok());
+  void* first = *(*stream)->AllocateHost(5 << 20);
+  ASSERT_TRUE((*stream)->Begin().ok());
+  EXPECT_EQ(*(*stream)->AllocateHost(5 << 20), first);
+}
+
+TEST(CpuEngine, AnswersDoNotDependOnTheNumberOfThreads) {
+  SortCase test;
+  test.type = KeyType::kFloat32;
+  test.keys = MakeKeys(test.type, Distribution::kSpecialFloats, 300007, 8);
+  const Bytes expected = Gather(test.keys, 4, StableOrder(test.type, test.order, test.keys));
+  for (int threads : {1, 2, 3, 16}) {
+    const auto engine = CreateCpuEngine({threads});
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    Harness harness(engine->get());
+    for (SortAlgorithm algorithm : {SortAlgorithm::kRadix, SortAlgorithm::kMergesort}) {
+      test.algorithm = algorithm;
+      EXPECT_TRUE(harness.Sort(test).outputs[0] == expected) << threads << " threads";
+    }
+  }
+}
+
+TEST(CpuEngine, AutoCopiesWhatIsInOrderAlready) {
+  const auto engine = CreateCpuEngine({/*threads=*/2});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  Harness harness(engine->get());
+  for (int64_t count : {0, 1, 2, 4097, 100003}) {
+    SortCase test;
+    test.keys = MakeKeys(test.type, Distribution::kSorted, count, 50);
+    test.value_bytes = 4;
+    test.values = MakeBytes(count * 4, 51);
+    const Outcome outcome = harness.Sort(test);
+    EXPECT_EQ(outcome.report.sort_algorithm, SortAlgorithm::kCopy);
+    EXPECT_TRUE(outcome.outputs[0] == test.keys);
+    EXPECT_TRUE(outcome.outputs[1] == test.values);
+  }
+}
+
+TEST(FirstOutOfOrder, LooksAtEveryNeighbourWhereverWorkIsCut) {
+  for (int threads : {1, 2, 5}) {
+    cpu::Parallel parallel(threads);
+    for (int64_t count : {0, 1, 2, 1024, 1025, 100003}) {
+      std::vector<std::atomic<int>> seen(static_cast<size_t>(count));
+      const int64_t found = cpu::FirstOutOfOrder(count, parallel, [&](int64_t i) {
+        seen[static_cast<size_t>(i)] = 1;
+        return false;
+      });
+      EXPECT_EQ(found, count);
+      for (size_t i = 1; i < seen.size(); ++i) ASSERT_EQ(seen[i], 1) << i << " of " << count;
+    }
+  }
+}
+
+TEST(CpuEngine, StreamsWorkAtTheSameTime) {
+  const auto engine = CreateCpuEngine({/*threads=*/2});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  std::vector<std::thread> callers;
+  for (uint64_t caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&, caller] {
+      Harness harness(engine->get());
+      SortCase test;
+      test.keys = MakeKeys(test.type, Distribution::kUniform, 100003, caller);
+      const Bytes expected = Gather(test.keys, 4, StableOrder(test.type, test.order, test.keys));
+      for (int round = 0; round < 3; ++round) EXPECT_TRUE(harness.Sort(test).outputs[0] == expected);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+}  // namespace
+}  // namespace corank::testing

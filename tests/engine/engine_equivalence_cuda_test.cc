@@ -1,0 +1,190 @@
+// Random requests on both engines must give the same bytes and the same faults. The seed is printed on failure; pass
+// it in CORANK_TEST_SEED to run that case alone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "kernels/cpu/cpu_engine.h"
+#include "kernels/cuda/cuda_engine.h"
+#include "tests/engine/harness.h"
+#include "tests/support/distributions.h"
+#include "tests/support/oracles.h"
+
+namespace corank::testing {
+namespace {
+
+constexpr int kCasesPerOperator = 1500;
+
+class BothEngines : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    static auto& cuda = *new absl::StatusOr<std::unique_ptr<Engine>>(CreateCudaEngine({}));
+    static auto& cpu = *new absl::StatusOr<std::unique_ptr<Engine>>(CreateCpuEngine({/*threads=*/3}));
+    if (absl::IsFailedPrecondition(cuda.status())) {
+      GTEST_SKIP() << "no NVIDIA GPU or driver on this machine: " << cuda.status().message();
+    }
+    ASSERT_TRUE(cuda.ok()) << cuda.status();
+    ASSERT_TRUE(cpu.ok()) << cpu.status();
+    cuda_ = std::make_unique<Harness>(cuda->get());
+    cpu_ = std::make_unique<Harness>(cpu->get());
+  }
+
+  // Calls run(harness, random) on both engines, with the same random numbers, for many seeds, and compares.
+  template <typename Run>
+  void Compare(uint64_t first_seed, const Run& run) {
+    const char* wanted = std::getenv("CORANK_TEST_SEED");
+    for (uint64_t seed = first_seed; seed < first_seed + kCasesPerOperator && !HasFailure(); ++seed) {
+      if (wanted != nullptr && seed != std::strtoull(wanted, nullptr, 10)) continue;
+      SCOPED_TRACE(::testing::Message() << "CORANK_TEST_SEED=" << seed);
+      Random cuda_random(seed), cpu_random(seed);
+      const Outcome cuda = run(*cuda_, cuda_random);
+      const Outcome cpu = run(*cpu_, cpu_random);
+      EXPECT_EQ(cuda.report.fault, cpu.report.fault);
+      EXPECT_EQ(cuda.report.input, cpu.report.input);
+      EXPECT_EQ(cuda.report.index, cpu.report.index);
+      EXPECT_EQ(cuda.report.other, cpu.report.other);
+      if (cpu.report.fault == OperatorReport::Fault::kNone) {
+        EXPECT_TRUE(cuda.outputs == cpu.outputs);
+      }
+    }
+  }
+
+ private:
+  std::unique_ptr<Harness> cuda_, cpu_;
+};
+
+template <typename T, size_t kCount>
+T OneOf(const T (&choices)[kCount], Random& random) {
+  return choices[random.Below(static_cast<int64_t>(kCount))];
+}
+
+constexpr Order kOrders[] = {Order::kAscending, Order::kDescending};
+constexpr int kWidths[] = {1, 2, 3, 4, 5, 8, 12, 16, 24, 32, 100, 256};
+
+// Mostly small, now and then several tiles.
+int64_t AnyCount(Random& random) { return random.OneIn(10) ? random.Below(30000) : random.Below(300); }
+
+Bytes SortedKeys(KeyType type, Order order, int64_t count, Random& random) {
+  const Bytes keys = MakeKeys(type, OneOf(kAllDistributions, random), count, random.Next());
+  // Once in a while as they are: then the fault must be the same.
+  if (random.OneIn(8)) return keys;
+  return Gather(keys, KeyBytes(type), StableOrder(type, order, keys));
+}
+
+std::vector<int64_t> AnyCounts(Random& random) {
+  std::vector<int64_t> counts(static_cast<size_t>(AnyCount(random) / 4));
+  const int64_t bound = random.OneIn(4) ? 300 : 6;
+  for (int64_t& count : counts) count = random.OneIn(5) ? 0 : random.Below(bound);
+  return counts;
+}
+
+TEST_F(BothEngines, SortGivesTheSameBytes) {
+  Compare(100000, [](Harness& harness, Random& random) {
+    constexpr SortAlgorithm kAlgorithms[] = {SortAlgorithm::kAuto, SortAlgorithm::kMergesort, SortAlgorithm::kRadix,
+                                             SortAlgorithm::kOddEvenMergesort};
+    SortCase test;
+    test.type = OneOf(kAllKeyTypes, random);
+    test.order = OneOf(kOrders, random);
+    test.algorithm = OneOf(kAlgorithms, random);
+    const int64_t count = AnyCount(random);
+    test.keys = MakeKeys(test.type, OneOf(kAllDistributions, random), count, random.Next());
+    if (random.OneIn(2)) {
+      test.value_bytes = OneOf(kWidths, random);
+      test.values = MakeBytes(count * test.value_bytes, random.Next());
+    } else if (random.OneIn(2)) {
+      test.want_indices = true;
+      test.want_keys = random.OneIn(2);
+    }
+    if (random.OneIn(3)) {
+      test.segment_offsets = {0};
+      const int64_t longest = random.OneIn(2) ? 10 : 3000;
+      while (test.segment_offsets.back() < count) {
+        test.segment_offsets.push_back(std::min(count, test.segment_offsets.back() + random.Below(longest)));
+      }
+    } else if (random.OneIn(3)) {
+      test.limit = random.Below(count + 10);
+    }
+    return harness.Sort(test);
+  });
+}
+
+TEST_F(BothEngines, MergeGivesTheSameBytes) {
+  Compare(200000, [](Harness& harness, Random& random) {
+    constexpr MergeAlgorithm kAlgorithms[] = {MergeAlgorithm::kAuto, MergeAlgorithm::kBasic, MergeAlgorithm::kTiled,
+                                              MergeAlgorithm::kCircularBuffer};
+    MergeCase test;
+    test.type = OneOf(kAllKeyTypes, random);
+    test.order = OneOf(kOrders, random);
+    test.algorithm = OneOf(kAlgorithms, random);
+    if (random.OneIn(2)) test.value_bytes = OneOf(kWidths, random);
+    const int64_t inputs = random.OneIn(10) ? random.Below(60) : 2 + random.Below(3);
+    for (int64_t i = 0; i < inputs; ++i) {
+      const int64_t count = random.OneIn(8) ? 0 : AnyCount(random);
+      test.keys.push_back(SortedKeys(test.type, test.order, count, random));
+      test.values.push_back(MakeBytes(count * test.value_bytes, random.Next()));
+    }
+    return harness.Merge(test);
+  });
+}
+
+TEST_F(BothEngines, ExpandGivesTheSameBytes) {
+  Compare(300000, [](Harness& harness, Random& random) {
+    const std::vector<int64_t> counts = AnyCounts(random);
+    const int width = OneOf(kWidths, random);
+    const Bytes values = MakeBytes(static_cast<int64_t>(counts.size()) * width, random.Next());
+    return harness.Expand(values, width, counts);
+  });
+}
+
+TEST_F(BothEngines, LoadBalanceGivesTheSameBytes) {
+  Compare(400000, [](Harness& harness, Random& random) { return harness.LoadBalance(AnyCounts(random)); });
+}
+
+TEST_F(BothEngines, MoveGivesTheSameBytes) {
+  Compare(500000, [](Harness& harness, Random& random) {
+    MoveCase test;
+    test.counts = AnyCounts(random);
+    test.element_bytes = OneOf(kWidths, random);
+    const int64_t source_count = 400 + random.Below(1000);
+    int64_t end = 0;
+    for (int64_t count : test.counts) {
+      test.source_offsets.push_back(random.Below(source_count - count + 1));
+      end += random.OneIn(3) ? random.Below(3) : 0;
+      test.destination_offsets.push_back(end);
+      end += count;
+    }
+    // Another order of the destinations: a rotation.
+    if (!test.counts.empty()) {
+      const int64_t turn = random.Below(static_cast<int64_t>(test.counts.size()));
+      std::rotate(test.counts.begin(), test.counts.begin() + turn, test.counts.end());
+      std::rotate(test.source_offsets.begin(), test.source_offsets.begin() + turn, test.source_offsets.end());
+      std::rotate(test.destination_offsets.begin(), test.destination_offsets.begin() + turn,
+                  test.destination_offsets.end());
+      // Now and then an overlap.
+      if (random.OneIn(4)) {
+        int64_t& moved = test.destination_offsets[static_cast<size_t>(random.Below(turn + 1))];
+        moved = std::max<int64_t>(0, moved - random.Below(4));
+      }
+    }
+    test.source = MakeBytes(source_count * test.element_bytes, random.Next());
+    test.destination = MakeBytes(end * test.element_bytes, random.Next());
+    return harness.Move(test);
+  });
+}
+
+TEST_F(BothEngines, SearchGivesTheSameBytes) {
+  Compare(600000, [](Harness& harness, Random& random) {
+    SearchCase test;
+    test.type = OneOf(kAllKeyTypes, random);
+    test.order = OneOf(kOrders, random);
+    test.bound = random.OneIn(2) ? SearchBound::kLower : SearchBound::kUpper;
+    test.haystack = SortedKeys(test.type, test.order, AnyCount(random), random);
+    test.needles = MakeKeys(test.type, OneOf(kAllDistributions, random), AnyCount(random), random.Next());
+    return harness.Search(test);
+  });
+}
+
+}  // namespace
+}  // namespace corank::testing

@@ -1,0 +1,221 @@
+#include "tests/engine/harness.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <utility>
+
+#include "tests/support/guard_zone.h"
+
+namespace corank::testing {
+namespace {
+
+Bytes AsBytes(const std::vector<int64_t>& numbers) {
+  const auto* begin = reinterpret_cast<const uint8_t*>(numbers.data());
+  return Bytes(begin, begin + numbers.size() * sizeof(int64_t));
+}
+
+int64_t Sum(const std::vector<int64_t>& counts) { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
+
+}  // namespace
+
+// One request: inputs, guarded outputs, run, checks.
+class Harness::Request {
+ public:
+  Request(Engine* engine, EngineStream* stream) : engine_(engine), stream_(stream) {
+    EXPECT_TRUE(stream_->Begin().ok());
+  }
+
+  const void* Input(const Bytes& bytes) {
+    if (bytes.empty()) return nullptr;
+    inputs_.push_back({&bytes, bytes});
+    return Upload(bytes);
+  }
+  const int64_t* Numbers(const std::vector<int64_t>& numbers) {
+    owned_.push_back(std::make_unique<Bytes>(AsBytes(numbers)));
+    return static_cast<const int64_t*>(Input(*owned_.back()));
+  }
+
+  /// Device memory for an output between two guards; `initial`: what it holds before.
+  void* Output(int64_t bytes, const Bytes* initial = nullptr) {
+    owned_.push_back(std::make_unique<Bytes>(GuardedImage(bytes)));
+    if (initial != nullptr) std::copy(initial->begin(), initial->end(), owned_.back()->begin() + kGuardBytes);
+    const int64_t image_bytes = bytes + 2 * kGuardBytes;
+    absl::StatusOr<ResultBuffer> result = stream_->AllocateResult(image_bytes);
+    if (!result.ok()) {
+      ADD_FAILURE() << result.status();
+      return nullptr;
+    }
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(result->device) % 256, 0U);
+    const void* image = Upload(*owned_.back());
+    EXPECT_TRUE(stream_->Copy(result->device, image, image_bytes).ok());
+    outputs_.push_back({*result, bytes});
+    return static_cast<char*>(result->device) + kGuardBytes;
+  }
+  void NoOutput() { outputs_.push_back({ResultBuffer(), -1}); }
+
+  template <typename Args>
+  Outcome Run(absl::Status (EngineStream::*run)(const Args&, OperatorReport*), const Args& args) {
+    Outcome outcome;
+    outcome.report.input = -77;  // to be overwritten
+    EXPECT_TRUE(stream_->EndCopyIn().ok());
+    const absl::Status status = (stream_->*run)(args, &outcome.report);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(stream_->EndKernels().ok());
+    for (const auto& [buffer, bytes] : outputs_) {
+      if (bytes >= 0) {
+        EXPECT_TRUE(stream_->Download(buffer, bytes + 2 * kGuardBytes).ok());
+      }
+    }
+    const absl::StatusOr<PhaseTimes> times = stream_->Finish();
+    EXPECT_TRUE(times.ok()) << times.status();
+    if (times.ok()) outcome.times = *times;
+    EXPECT_LE(stream_->workspace_bytes(), engine_->WorkspaceBytes(args));
+    EXPECT_NE(outcome.report.input, -77) << "the report was not written";
+    for (const auto& [buffer, bytes] : outputs_) {
+      outcome.outputs.emplace_back();
+      if (bytes < 0 || !times.ok()) continue;
+      const auto* image = static_cast<const uint8_t*>(buffer.host);
+      EXPECT_TRUE(GuardsAreIntact(image, bytes)) << "output " << outcome.outputs.size() - 1;
+      outcome.outputs.back().assign(image + kGuardBytes, image + kGuardBytes + bytes);
+    }
+    for (const auto& [input, copy] : inputs_) EXPECT_EQ(*input, copy) << "an input was changed";
+    return outcome;
+  }
+
+ private:
+  const void* Upload(const Bytes& bytes) {
+    const absl::StatusOr<const void*> device = stream_->Upload(bytes.data(), static_cast<int64_t>(bytes.size()));
+    EXPECT_TRUE(device.ok()) << device.status();
+    return device.ok() ? *device : nullptr;
+  }
+
+  Engine* engine_;
+  EngineStream* stream_;
+  std::vector<std::pair<const Bytes*, Bytes>> inputs_;
+  std::vector<std::pair<ResultBuffer, int64_t>> outputs_;
+  std::vector<std::unique_ptr<Bytes>> owned_;
+};
+
+Harness::Harness(Engine* engine) : engine_(engine) {
+  absl::StatusOr<std::unique_ptr<EngineStream>> stream = engine->CreateStream();
+  if (!stream.ok()) {
+    ADD_FAILURE() << stream.status();
+    std::abort();
+  }
+  stream_ = *std::move(stream);
+}
+
+Outcome Harness::Sort(const SortCase& test) {
+  Request request(engine_, stream_.get());
+  SortArgs args;
+  args.key_type = test.type;
+  args.order = test.order;
+  args.algorithm = test.algorithm;
+  args.count = static_cast<int64_t>(test.keys.size()) / KeyBytes(test.type);
+  args.limit = test.limit;
+  args.keys_in = request.Input(test.keys);
+  const int64_t results = args.ResultCount();
+  if (test.want_keys) {
+    args.keys_out = request.Output(results * KeyBytes(test.type));
+  } else {
+    request.NoOutput();
+  }
+  if (test.value_bytes > 0) {
+    args.value_bytes = test.value_bytes;
+    args.values_in = request.Input(test.values);
+    args.values_out = request.Output(results * test.value_bytes);
+  } else {
+    request.NoOutput();
+  }
+  if (test.want_indices) {
+    args.indices_out = request.Output(results * IndexBytes(args.count - 1));
+  } else {
+    request.NoOutput();
+  }
+  if (!test.segment_offsets.empty()) {
+    args.segment_offsets = request.Numbers(test.segment_offsets);
+    args.segment_count = static_cast<int64_t>(test.segment_offsets.size()) - 1;
+  }
+  return request.Run(&EngineStream::Sort, args);
+}
+
+Outcome Harness::Merge(const MergeCase& test) {
+  Request request(engine_, stream_.get());
+  std::vector<MergeInput> inputs(test.keys.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i].count = static_cast<int64_t>(test.keys[i].size()) / KeyBytes(test.type);
+    inputs[i].keys = request.Input(test.keys[i]);
+    if (test.value_bytes > 0) inputs[i].values = request.Input(test.values[i]);
+  }
+  MergeArgs args;
+  args.key_type = test.type;
+  args.order = test.order;
+  args.algorithm = test.algorithm;
+  args.inputs = inputs.data();
+  args.input_count = static_cast<int32_t>(inputs.size());
+  args.value_bytes = test.value_bytes;
+  args.check_sorted = test.check_sorted;
+  args.keys_out = request.Output(args.TotalCount() * KeyBytes(test.type));
+  if (test.value_bytes > 0) {
+    args.values_out = request.Output(args.TotalCount() * test.value_bytes);
+  } else {
+    request.NoOutput();
+  }
+  return request.Run(&EngineStream::Merge, args);
+}
+
+Outcome Harness::Expand(const Bytes& values, int element_bytes, const std::vector<int64_t>& counts) {
+  Request request(engine_, stream_.get());
+  ExpandArgs args;
+  args.values = request.Input(values);
+  args.element_bytes = element_bytes;
+  args.counts = request.Numbers(counts);
+  args.interval_count = static_cast<int64_t>(counts.size());
+  args.total = Sum(counts);
+  args.out = request.Output(args.total * element_bytes);
+  return request.Run(&EngineStream::Expand, args);
+}
+
+Outcome Harness::Move(const MoveCase& test) {
+  Request request(engine_, stream_.get());
+  MoveArgs args;
+  args.source = request.Input(test.source);
+  args.destination = request.Output(static_cast<int64_t>(test.destination.size()), &test.destination);
+  args.element_bytes = test.element_bytes;
+  args.source_offsets = request.Numbers(test.source_offsets);
+  args.destination_offsets = request.Numbers(test.destination_offsets);
+  args.counts = request.Numbers(test.counts);
+  args.interval_count = static_cast<int64_t>(test.counts.size());
+  args.total = Sum(test.counts);
+  args.check_overlap = test.check_overlap;
+  return request.Run(&EngineStream::Move, args);
+}
+
+Outcome Harness::LoadBalance(const std::vector<int64_t>& counts) {
+  Request request(engine_, stream_.get());
+  LoadBalanceArgs args;
+  args.counts = request.Numbers(counts);
+  args.object_count = static_cast<int64_t>(counts.size());
+  args.total = Sum(counts);
+  args.objects_out = request.Output(args.total * args.IndexWidth());
+  args.ranks_out = request.Output(args.total * args.IndexWidth());
+  return request.Run(&EngineStream::LoadBalance, args);
+}
+
+Outcome Harness::Search(const SearchCase& test) {
+  Request request(engine_, stream_.get());
+  SearchArgs args;
+  args.key_type = test.type;
+  args.order = test.order;
+  args.bound = test.bound;
+  args.haystack = request.Input(test.haystack);
+  args.haystack_count = static_cast<int64_t>(test.haystack.size()) / KeyBytes(test.type);
+  args.needles = request.Input(test.needles);
+  args.needle_count = static_cast<int64_t>(test.needles.size()) / KeyBytes(test.type);
+  args.positions_out = request.Output(args.needle_count * IndexBytes(args.haystack_count));
+  args.check_sorted = test.check_sorted;
+  return request.Run(&EngineStream::Search, args);
+}
+
+}  // namespace corank::testing

@@ -1,0 +1,50 @@
+// What the operators must answer, in plain std:: code, made from a copy of the input and real_keys.h only.
+#ifndef CORANK_TESTS_SUPPORT_ORACLES_H_
+#define CORANK_TESTS_SUPPORT_ORACLES_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "kernels/common/types.h"
+#include "tests/support/real_keys.h"
+
+namespace corank::testing {
+
+/// The stable permutation that sorts keys; each segment for itself where offsets are given.
+std::vector<int64_t> StableOrder(KeyType type, Order order, const Bytes& keys,
+                                 const std::vector<int64_t>& segment_offsets = {});
+
+/// elements[positions[0]], elements[positions[1]], ...
+Bytes Gather(const Bytes& elements, int element_bytes, const std::vector<int64_t>& positions);
+
+/// The least index whose key comes before the key in front of it.
+std::optional<int64_t> FirstUnsorted(KeyType type, Order order, const Bytes& keys);
+
+/// Positions, in all inputs one after the other, of the elements of a stable merge.
+std::vector<int64_t> MergeOrder(KeyType type, Order order, const std::vector<Bytes>& inputs);
+
+/// Lower or upper bound of each needle.
+std::vector<int64_t> Bounds(KeyType type, Order order, const Bytes& haystack, const Bytes& needles, SearchBound bound);
+
+/// For each item: its object, and its rank within it.
+std::pair<std::vector<int64_t>, std::vector<int64_t>> LoadBalance(const std::vector<int64_t>& counts);
+
+/// The destination after copying the intervals one by one.
+Bytes Move(const Bytes& source, Bytes destination, int element_bytes, const std::vector<int64_t>& source_offsets,
+           const std::vector<int64_t>& destination_offsets, const std::vector<int64_t>& counts);
+
+/// 0, counts[0], counts[0] + counts[1], ...: as many as there are counts.
+std::vector<int64_t> PrefixSums(const std::vector<int64_t>& counts);
+
+/// The first two neighbours by destination offset, empty intervals left out, that overlap: (earlier, later) index.
+std::optional<std::pair<int64_t, int64_t>> FirstOverlap(const std::vector<int64_t>& destination_offsets,
+                                                        const std::vector<int64_t>& counts);
+
+/// Indices as the engines write them: uint32 or uint64.
+Bytes IndexArray(const std::vector<int64_t>& indices, int index_bytes);
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_SUPPORT_ORACLES_H_
