@@ -30,6 +30,9 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device) {
   for (cudaEvent_t& event : stream->events_) {
     CORANK_RETURN_IF_CUDA_FAILED(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "create event");
   }
+  // The first chunk of each arena costs milliseconds, pinned memory most of all: pay before the first request.
+  if (absl::Status status = stream->AllocateResult(1).status(); !status.ok()) return status;
+  if (absl::Status status = stream->Begin(); !status.ok()) return status;
   return stream;
 }
 
