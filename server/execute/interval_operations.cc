@@ -1,0 +1,118 @@
+#include "server/execute/interval_operations.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/execute/status_macros.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+namespace {
+
+absl::StatusOr<const int64_t*> UploadInt64(EngineStream& stream, const Operand& operand) {
+  CORANK_ASSIGN_OR_RETURN(const void* uploaded, Upload(stream, operand));
+  return static_cast<const int64_t*>(uploaded);
+}
+
+}  // namespace
+
+ExpandOperation::ExpandOperation(Spec spec) : spec_(std::move(spec)) {
+  args_.element_bytes = spec_.values.element_bytes;
+  args_.interval_count = spec_.counts.count;
+  args_.total = spec_.total;
+  result_ = PendingResult{ResultRole::kValues, spec_.values.type, spec_.values.element_bytes, spec_.total, {}};
+}
+
+absl::Status ExpandOperation::CopyIn(EngineStream& stream) {
+  CORANK_ASSIGN_OR_RETURN(args_.values, Upload(stream, spec_.values));
+  CORANK_ASSIGN_OR_RETURN(args_.counts, UploadInt64(stream, spec_.counts));
+  CORANK_RETURN_IF_ERROR(result_.Allocate(stream));
+  args_.out = result_.buffer.device;
+  return absl::OkStatus();
+}
+
+absl::Status ExpandOperation::Run(EngineStream& stream, OperatorReport* report) { return stream.Expand(args_, report); }
+absl::Status ExpandOperation::CopyOut(EngineStream& stream) { return result_.Download(stream); }
+void ExpandOperation::Collect(const OperatorReport&, Outcome& outcome) const {
+  outcome.results.push_back(result_.Collect());
+}
+absl::Status ExpandOperation::FaultStatus(const OperatorReport& report) const { return UnexpectedFault(report); }
+
+MoveOperation::MoveOperation(Spec spec) : spec_(std::move(spec)) {
+  args_.element_bytes = spec_.source.element_bytes;
+  args_.interval_count = spec_.counts.count;
+  args_.total = spec_.total;
+  args_.check_overlap = spec_.check_overlap;
+  result_ = PendingResult{ResultRole::kResult, spec_.source.type, spec_.source.element_bytes, spec_.result_count, {}};
+}
+
+absl::Status MoveOperation::CopyIn(EngineStream& stream) {
+  CORANK_ASSIGN_OR_RETURN(args_.source, Upload(stream, spec_.source));
+  CORANK_ASSIGN_OR_RETURN(args_.counts, UploadInt64(stream, spec_.counts));
+  if (spec_.source_offsets) {
+    CORANK_ASSIGN_OR_RETURN(args_.source_offsets, UploadInt64(stream, *spec_.source_offsets));
+  }
+  if (spec_.destination_offsets) {
+    CORANK_ASSIGN_OR_RETURN(args_.destination_offsets, UploadInt64(stream, *spec_.destination_offsets));
+  }
+  if (spec_.initial) {
+    CORANK_ASSIGN_OR_RETURN(d_initial_, Upload(stream, *spec_.initial));
+  }
+  CORANK_RETURN_IF_ERROR(result_.Allocate(stream));
+  args_.destination = result_.buffer.device;
+  return absl::OkStatus();
+}
+
+absl::Status MoveOperation::Run(EngineStream& stream, OperatorReport* report) {
+  const bool covers_all = spec_.op == Operator::kGatherIntervals;
+  if (result_.size_bytes() > 0 && !covers_all) {
+    CORANK_RETURN_IF_ERROR(spec_.initial ? stream.Copy(args_.destination, d_initial_, result_.size_bytes())
+                                         : stream.Zero(args_.destination, result_.size_bytes()));
+  }
+  return stream.Move(args_, report);
+}
+
+absl::Status MoveOperation::CopyOut(EngineStream& stream) { return result_.Download(stream); }
+void MoveOperation::Collect(const OperatorReport&, Outcome& outcome) const {
+  outcome.results.push_back(result_.Collect());
+}
+
+absl::Status MoveOperation::FaultStatus(const OperatorReport& report) const {
+  if (report.fault != OperatorReport::Fault::kOverlapping) return UnexpectedFault(report);
+  return InvalidField(absl::StrCat("destination_offsets[", report.index, "]"),
+                      absl::StrCat("interval ", report.index, " overlaps interval ", report.other,
+                                   " in the destination; allow_overlap switches this check off"));
+}
+
+LoadBalanceOperation::LoadBalanceOperation(Spec spec) : spec_(std::move(spec)) {
+  args_.object_count = spec_.counts.count;
+  args_.total = spec_.total;
+  const int index_bytes = args_.IndexWidth();
+  objects_ = PendingResult{ResultRole::kObjects, IndexType(index_bytes), index_bytes, spec_.total, {}};
+  ranks_ = PendingResult{ResultRole::kRanks, IndexType(index_bytes), index_bytes, spec_.total, {}};
+}
+
+absl::Status LoadBalanceOperation::CopyIn(EngineStream& stream) {
+  CORANK_ASSIGN_OR_RETURN(args_.counts, UploadInt64(stream, spec_.counts));
+  CORANK_RETURN_IF_ERROR(objects_.Allocate(stream));
+  CORANK_RETURN_IF_ERROR(ranks_.Allocate(stream));
+  args_.objects_out = objects_.buffer.device;
+  args_.ranks_out = ranks_.buffer.device;
+  return absl::OkStatus();
+}
+
+absl::Status LoadBalanceOperation::Run(EngineStream& stream, OperatorReport* report) {
+  return stream.LoadBalance(args_, report);
+}
+
+absl::Status LoadBalanceOperation::CopyOut(EngineStream& stream) {
+  CORANK_RETURN_IF_ERROR(objects_.Download(stream));
+  return ranks_.Download(stream);
+}
+
+void LoadBalanceOperation::Collect(const OperatorReport&, Outcome& outcome) const {
+  outcome.results.push_back(objects_.Collect());
+  outcome.results.push_back(ranks_.Collect());
+}
+
+absl::Status LoadBalanceOperation::FaultStatus(const OperatorReport& report) const { return UnexpectedFault(report); }
+
+}  // namespace corank

@@ -1,0 +1,88 @@
+// The operators that move elements by counts: ExpandIntervals; Move-, Gather- and ScatterIntervals; LoadBalance.
+#ifndef CORANK_SERVER_EXECUTE_INTERVAL_OPERATIONS_H_
+#define CORANK_SERVER_EXECUTE_INTERVAL_OPERATIONS_H_
+
+#include <optional>
+#include <utility>
+
+#include "server/execute/operand.h"
+#include "server/execute/operation.h"
+
+namespace corank {
+
+class ExpandOperation final : public Operation {
+ public:
+  struct Spec {
+    Operand values;
+    Operand counts;
+    int64_t total = 0;  // the sum of the counts
+  };
+  explicit ExpandOperation(Spec spec);
+
+  Operator op() const override { return Operator::kExpandIntervals; }
+  absl::Status CopyIn(EngineStream& stream) override;
+  absl::Status Run(EngineStream& stream, OperatorReport* report) override;
+  absl::Status CopyOut(EngineStream& stream) override;
+  void Collect(const OperatorReport& report, Outcome& outcome) const override;
+  absl::Status FaultStatus(const OperatorReport& report) const override;
+
+ private:
+  const Spec spec_;
+  ExpandArgs args_;
+  PendingResult result_;
+};
+
+/// Move, gather (no destination offsets) and scatter (no source offsets).
+class MoveOperation final : public Operation {
+ public:
+  struct Spec {
+    Operator op = Operator::kMoveIntervals;
+    Operand source;
+    std::optional<Operand> source_offsets;
+    std::optional<Operand> destination_offsets;
+    Operand counts;
+    int64_t total = 0;               // the sum of the counts
+    int64_t result_count = 0;        // elements of the destination
+    std::optional<Operand> initial;  // what the destination holds before; unset: zero bytes. Not used by a gather
+    bool check_overlap = true;
+  };
+  explicit MoveOperation(Spec spec);
+
+  Operator op() const override { return spec_.op; }
+  absl::Status CopyIn(EngineStream& stream) override;
+  absl::Status Run(EngineStream& stream, OperatorReport* report) override;
+  absl::Status CopyOut(EngineStream& stream) override;
+  void Collect(const OperatorReport& report, Outcome& outcome) const override;
+  absl::Status FaultStatus(const OperatorReport& report) const override;
+
+ private:
+  const Spec spec_;
+  MoveArgs args_;
+  const void* d_initial_ = nullptr;
+  PendingResult result_;
+};
+
+class LoadBalanceOperation final : public Operation {
+ public:
+  struct Spec {
+    Operand counts;
+    int64_t total = 0;  // the sum of the counts
+  };
+  explicit LoadBalanceOperation(Spec spec);
+
+  Operator op() const override { return Operator::kLoadBalance; }
+  absl::Status CopyIn(EngineStream& stream) override;
+  absl::Status Run(EngineStream& stream, OperatorReport* report) override;
+  absl::Status CopyOut(EngineStream& stream) override;
+  void Collect(const OperatorReport& report, Outcome& outcome) const override;
+  absl::Status FaultStatus(const OperatorReport& report) const override;
+
+ private:
+  const Spec spec_;
+  LoadBalanceArgs args_;
+  PendingResult objects_, ranks_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_EXECUTE_INTERVAL_OPERATIONS_H_

@@ -1,0 +1,20 @@
+#include "server/execute/operand.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace corank {
+
+absl::StatusOr<const void*> Upload(EngineStream& stream, const Operand& operand) {
+  const int64_t bytes = operand.size_bytes();
+  if (bytes == 0) return nullptr;
+  const uintptr_t lowest_set_bit = static_cast<uintptr_t>(operand.element_bytes & -operand.element_bytes);
+  const uintptr_t alignment = std::min<uintptr_t>(lowest_set_bit, 16);
+  if (reinterpret_cast<uintptr_t>(operand.bytes) % alignment == 0) return stream.Upload(operand.bytes, bytes);
+  absl::StatusOr<void*> aligned = stream.AllocateHost(bytes);
+  if (!aligned.ok()) return aligned.status();
+  std::memcpy(*aligned, operand.bytes, static_cast<size_t>(bytes));
+  return stream.Upload(*aligned, bytes);
+}
+
+}  // namespace corank

@@ -1,0 +1,197 @@
+#include "server/execute/ordered_operations.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/execute/status_macros.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+namespace {
+
+// Keys have the numbers of corank.v1.ElementType.
+KeyType ToKeyType(v1::ElementType type) { return static_cast<KeyType>(type); }
+
+v1::SortAlgorithm ToWire(SortAlgorithm algorithm) {
+  switch (algorithm) {
+    case SortAlgorithm::kAuto:
+      return v1::SORT_ALGORITHM_AUTO;
+    case SortAlgorithm::kMergesort:
+      return v1::SORT_ALGORITHM_MERGESORT;
+    case SortAlgorithm::kRadix:
+      return v1::SORT_ALGORITHM_RADIX;
+    case SortAlgorithm::kOddEvenMergesort:
+      return v1::SORT_ALGORITHM_ODD_EVEN_MERGESORT;
+    case SortAlgorithm::kCopy:
+      return v1::SORT_ALGORITHM_COPY;
+  }
+  return v1::SORT_ALGORITHM_UNSPECIFIED;
+}
+
+v1::MergeAlgorithm ToWire(MergeAlgorithm algorithm) {
+  switch (algorithm) {
+    case MergeAlgorithm::kAuto:
+      return v1::MERGE_ALGORITHM_AUTO;
+    case MergeAlgorithm::kBasic:
+      return v1::MERGE_ALGORITHM_BASIC;
+    case MergeAlgorithm::kTiled:
+      return v1::MERGE_ALGORITHM_TILED;
+    case MergeAlgorithm::kCircularBuffer:
+      return v1::MERGE_ALGORITHM_CIRCULAR_BUFFER;
+  }
+  return v1::MERGE_ALGORITHM_UNSPECIFIED;
+}
+
+absl::Status Unsorted(absl::string_view field, const OperatorReport& report, Order order) {
+  return InvalidField(field, absl::StrCat("not sorted in ", order == Order::kAscending ? "ascending" : "descending",
+                                          " order: the element at index ", report.index,
+                                          " comes before the one at index ", report.index - 1));
+}
+
+}  // namespace
+
+SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {
+  const Operand& keys = spec_.keys;
+  args_.key_type = ToKeyType(keys.type);
+  args_.order = spec_.order;
+  args_.algorithm = spec_.algorithm;
+  args_.count = keys.count;
+  args_.limit = spec_.limit;
+  const int64_t count = args_.ResultCount();
+  if (spec_.want_keys) keys_ = PendingResult{ResultRole::kKeys, keys.type, keys.element_bytes, count, {}};
+  if (spec_.values) {
+    args_.value_bytes = spec_.values->element_bytes;
+    values_ = PendingResult{ResultRole::kValues, spec_.values->type, args_.value_bytes, count, {}};
+  }
+  if (spec_.want_indices) {
+    const int index_bytes = IndexBytes(keys.count - 1);
+    indices_ = PendingResult{ResultRole::kIndices, IndexType(index_bytes), index_bytes, count, {}};
+  }
+  if (spec_.segment_offsets) args_.segment_count = spec_.segment_offsets->count - 1;
+}
+
+absl::Status SortOperation::CopyIn(EngineStream& stream) {
+  CORANK_ASSIGN_OR_RETURN(args_.keys_in, Upload(stream, spec_.keys));
+  if (keys_) CORANK_RETURN_IF_ERROR(keys_->Allocate(stream));
+  if (values_) {
+    CORANK_ASSIGN_OR_RETURN(args_.values_in, Upload(stream, *spec_.values));
+    CORANK_RETURN_IF_ERROR(values_->Allocate(stream));
+  }
+  if (indices_) CORANK_RETURN_IF_ERROR(indices_->Allocate(stream));
+  if (spec_.segment_offsets) {
+    CORANK_ASSIGN_OR_RETURN(const void* offsets, Upload(stream, *spec_.segment_offsets));
+    args_.segment_offsets = static_cast<const int64_t*>(offsets);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SortOperation::Run(EngineStream& stream, OperatorReport* report) {
+  if (keys_) args_.keys_out = keys_->buffer.device;
+  if (values_) args_.values_out = values_->buffer.device;
+  if (indices_) args_.indices_out = indices_->buffer.device;
+  return stream.Sort(args_, report);
+}
+
+absl::Status SortOperation::CopyOut(EngineStream& stream) {
+  for (const auto* result : {&keys_, &values_, &indices_}) {
+    if (*result) CORANK_RETURN_IF_ERROR((*result)->Download(stream));
+  }
+  return absl::OkStatus();
+}
+
+void SortOperation::Collect(const OperatorReport& report, Outcome& outcome) const {
+  for (const auto* result : {&keys_, &values_, &indices_}) {
+    if (*result) outcome.results.push_back((*result)->Collect());
+  }
+  outcome.sort_algorithm = ToWire(report.sort_algorithm);
+}
+
+absl::Status SortOperation::FaultStatus(const OperatorReport& report) const { return UnexpectedFault(report); }
+
+MergeOperation::MergeOperation(Spec spec) : spec_(std::move(spec)), inputs_(spec_.keys.size()) {
+  int64_t total = 0;
+  for (size_t i = 0; i < spec_.keys.size(); ++i) {
+    inputs_[i].count = spec_.keys[i].count;
+    total += spec_.keys[i].count;
+  }
+  const Operand& keys = spec_.keys.front();
+  keys_ = PendingResult{ResultRole::kKeys, keys.type, keys.element_bytes, total, {}};
+  if (!spec_.values.empty()) {
+    const Operand& values = spec_.values.front();
+    values_ = PendingResult{ResultRole::kValues, values.type, values.element_bytes, total, {}};
+  }
+}
+
+absl::Status MergeOperation::CopyIn(EngineStream& stream) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    CORANK_ASSIGN_OR_RETURN(inputs_[i].keys, Upload(stream, spec_.keys[i]));
+    if (values_) {
+      CORANK_ASSIGN_OR_RETURN(inputs_[i].values, Upload(stream, spec_.values[i]));
+    }
+  }
+  CORANK_RETURN_IF_ERROR(keys_.Allocate(stream));
+  return values_ ? values_->Allocate(stream) : absl::OkStatus();
+}
+
+absl::Status MergeOperation::Run(EngineStream& stream, OperatorReport* report) {
+  MergeArgs args;
+  args.key_type = ToKeyType(keys_.type);
+  args.order = spec_.order;
+  args.algorithm = spec_.algorithm;
+  args.inputs = inputs_.data();
+  args.input_count = static_cast<int32_t>(inputs_.size());
+  args.keys_out = keys_.buffer.device;
+  if (values_) {
+    args.values_out = values_->buffer.device;
+    args.value_bytes = values_->element_bytes;
+  }
+  args.check_sorted = spec_.check_sorted;
+  return stream.Merge(args, report);
+}
+
+absl::Status MergeOperation::CopyOut(EngineStream& stream) {
+  CORANK_RETURN_IF_ERROR(keys_.Download(stream));
+  return values_ ? values_->Download(stream) : absl::OkStatus();
+}
+
+void MergeOperation::Collect(const OperatorReport& report, Outcome& outcome) const {
+  outcome.results.push_back(keys_.Collect());
+  if (values_) outcome.results.push_back(values_->Collect());
+  outcome.merge_algorithm = ToWire(report.merge_algorithm);
+}
+
+absl::Status MergeOperation::FaultStatus(const OperatorReport& report) const {
+  if (report.fault != OperatorReport::Fault::kUnsorted) return UnexpectedFault(report);
+  return Unsorted(absl::StrCat("keys[", report.input, "]"), report, spec_.order);
+}
+
+SearchOperation::SearchOperation(Spec spec) : spec_(std::move(spec)) {
+  args_.key_type = ToKeyType(spec_.haystack.type);
+  args_.order = spec_.order;
+  args_.bound = spec_.bound;
+  args_.haystack_count = spec_.haystack.count;
+  args_.needle_count = spec_.needles.count;
+  args_.check_sorted = spec_.check_sorted;
+  const int index_bytes = IndexBytes(spec_.haystack.count);
+  positions_ = PendingResult{ResultRole::kPositions, IndexType(index_bytes), index_bytes, spec_.needles.count, {}};
+}
+
+absl::Status SearchOperation::CopyIn(EngineStream& stream) {
+  CORANK_ASSIGN_OR_RETURN(args_.haystack, Upload(stream, spec_.haystack));
+  CORANK_ASSIGN_OR_RETURN(args_.needles, Upload(stream, spec_.needles));
+  CORANK_RETURN_IF_ERROR(positions_.Allocate(stream));
+  args_.positions_out = positions_.buffer.device;
+  return absl::OkStatus();
+}
+
+absl::Status SearchOperation::Run(EngineStream& stream, OperatorReport* report) { return stream.Search(args_, report); }
+absl::Status SearchOperation::CopyOut(EngineStream& stream) { return positions_.Download(stream); }
+
+void SearchOperation::Collect(const OperatorReport&, Outcome& outcome) const {
+  outcome.results.push_back(positions_.Collect());
+}
+
+absl::Status SearchOperation::FaultStatus(const OperatorReport& report) const {
+  if (report.fault != OperatorReport::Fault::kUnsorted) return UnexpectedFault(report);
+  return Unsorted("haystack", report, spec_.order);
+}
+
+}  // namespace corank

@@ -1,0 +1,92 @@
+// The operators that compare keys: Sort, Merge, Search.
+#ifndef CORANK_SERVER_EXECUTE_ORDERED_OPERATIONS_H_
+#define CORANK_SERVER_EXECUTE_ORDERED_OPERATIONS_H_
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "server/execute/operand.h"
+#include "server/execute/operation.h"
+
+namespace corank {
+
+class SortOperation final : public Operation {
+ public:
+  struct Spec {
+    Operand keys;
+    std::optional<Operand> values;
+    std::optional<Operand> segment_offsets;
+    Order order = Order::kAscending;
+    SortAlgorithm algorithm = SortAlgorithm::kAuto;
+    bool want_keys = true;
+    bool want_indices = false;
+    int64_t limit = -1;  // -1: all
+  };
+  explicit SortOperation(Spec spec);
+
+  Operator op() const override { return Operator::kSort; }
+  absl::Status CopyIn(EngineStream& stream) override;
+  absl::Status Run(EngineStream& stream, OperatorReport* report) override;
+  absl::Status CopyOut(EngineStream& stream) override;
+  void Collect(const OperatorReport& report, Outcome& outcome) const override;
+  absl::Status FaultStatus(const OperatorReport& report) const override;
+
+ private:
+  const Spec spec_;
+  SortArgs args_;
+  std::optional<PendingResult> keys_, values_, indices_;
+};
+
+class MergeOperation final : public Operation {
+ public:
+  struct Spec {
+    std::vector<Operand> keys;    // 2 or more
+    std::vector<Operand> values;  // none, or one for each keys
+    Order order = Order::kAscending;
+    MergeAlgorithm algorithm = MergeAlgorithm::kAuto;
+    bool check_sorted = true;
+  };
+  explicit MergeOperation(Spec spec);
+
+  Operator op() const override { return Operator::kMerge; }
+  absl::Status CopyIn(EngineStream& stream) override;
+  absl::Status Run(EngineStream& stream, OperatorReport* report) override;
+  absl::Status CopyOut(EngineStream& stream) override;
+  void Collect(const OperatorReport& report, Outcome& outcome) const override;
+  absl::Status FaultStatus(const OperatorReport& report) const override;
+
+ private:
+  const Spec spec_;
+  std::vector<MergeInput> inputs_;
+  PendingResult keys_;
+  std::optional<PendingResult> values_;
+};
+
+class SearchOperation final : public Operation {
+ public:
+  struct Spec {
+    Operand haystack;
+    Operand needles;
+    Order order = Order::kAscending;
+    SearchBound bound = SearchBound::kLower;
+    bool check_sorted = true;
+  };
+  explicit SearchOperation(Spec spec);
+
+  Operator op() const override { return Operator::kSearch; }
+  absl::Status CopyIn(EngineStream& stream) override;
+  absl::Status Run(EngineStream& stream, OperatorReport* report) override;
+  absl::Status CopyOut(EngineStream& stream) override;
+  void Collect(const OperatorReport& report, Outcome& outcome) const override;
+  absl::Status FaultStatus(const OperatorReport& report) const override;
+
+ private:
+  const Spec spec_;
+  SearchArgs args_;
+  PendingResult positions_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_EXECUTE_ORDERED_OPERATIONS_H_

@@ -1,0 +1,64 @@
+// A validated request on its way through admit, batch and execute.
+#ifndef CORANK_SERVER_EXECUTE_TASK_H_
+#define CORANK_SERVER_EXECUTE_TASK_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/execute/operation.h"
+#include "server/observe/clock.h"
+#include "server/respond/errors.h"
+#include "server/respond/outcome.h"
+
+namespace corank {
+
+/// What is taken first when requests wait.
+enum class TaskPriority : uint8_t { kHigh, kNormal, kLow };
+inline constexpr int kTaskPriorities = 3;
+
+/// Who waits for a task.
+class Completion {
+ public:
+  virtual ~Completion() = default;
+  /// Called exactly once for every task that admit took, on any thread; must not block. Results in the outcome are
+  /// valid during the call only. The completion may be gone when this returns.
+  virtual void Done(const absl::Status& status, Outcome& outcome) = 0;
+};
+
+struct Task {
+  std::unique_ptr<Operation> operation;
+  TaskPriority priority = TaskPriority::kNormal;
+  int64_t bytes = 0;  // of the request message
+  Instant arrival;
+  Instant deadline = kForever;
+  const std::atomic<bool>* cancelled = nullptr;  // valid until Done
+  Completion* completion = nullptr;              // valid until Done
+
+  /// OK, or why this task is not worth doing any more. The deadline comes first: gRPC cancels a call whose deadline
+  /// passed.
+  absl::Status CheckWanted(Instant now) const {
+    if (now >= deadline) return DeadlinePassed();
+    return cancelled->load(std::memory_order_acquire) ? CallerCancelled() : absl::OkStatus();
+  }
+  /// Ends a task that no lane took up.
+  void Drop(const absl::Status& status) const {
+    Outcome outcome;
+    completion->Done(status, outcome);
+  }
+};
+
+/// Where lanes get their work. Thread-safe.
+class WorkSource {
+ public:
+  virtual ~WorkSource() = default;
+  /// Waits for work. The tasks belong to the caller, who runs them one after the other on one lane. Empty: there will
+  /// be no work any more.
+  virtual std::vector<std::unique_ptr<Task>> Next() = 0;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_EXECUTE_TASK_H_

@@ -1,0 +1,30 @@
+// The time that the server measures and waits by: monotonic, and replaceable in tests.
+#ifndef CORANK_SERVER_OBSERVE_CLOCK_H_
+#define CORANK_SERVER_OBSERVE_CLOCK_H_
+
+#include <chrono>
+#include <cstdint>
+
+namespace corank {
+
+using Instant = std::chrono::steady_clock::time_point;
+
+/// No deadline.
+inline constexpr Instant kForever = Instant::max();
+
+inline int64_t Nanoseconds(Instant from, Instant to) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count();
+}
+
+/// Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Instant Now() const = 0;
+  /// The machine's monotonic clock. Lives as long as the process.
+  static const Clock& Steady();
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_OBSERVE_CLOCK_H_

@@ -1,0 +1,98 @@
+#include "server/observe/log.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace corank {
+namespace {
+
+void WriteToStderr(absl::string_view line) {
+  while (!line.empty()) {
+    const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // nowhere left to say it
+    line.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+// Length of the UTF-8 sequence that text starts with; 0 where it does not start with a valid one.
+size_t Utf8Length(absl::string_view text) {
+  const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+  const bool surrogate = first == 0xED && byte(1) >= 0xA0;
+  const bool beyond_unicode = first == 0xF4 && byte(1) >= 0x90;
+  return overlong || surrogate || beyond_unicode ? 0 : length;
+}
+
+}  // namespace
+
+std::optional<LogLevel> ParseLogLevel(absl::string_view name) {
+  for (LogLevel level : {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError}) {
+    if (name == LogLevelName(level)) return level;
+  }
+  return std::nullopt;
+}
+
+void AppendJsonString(std::string& out, absl::string_view text) {
+  out += '"';
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    const char c = text[0];
+    if (length == 0) {
+      out += "\\ufffd";
+    } else if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      absl::StrAppendFormat(&out, "\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    } else {
+      out.append(text.data(), length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  out += '"';
+}
+
+Logger::Logger(LogLevel least) : Logger(least, WriteToStderr) {}
+Logger::Logger(LogLevel least, Sink sink) : least_(least), sink_(std::move(sink)) {}
+
+void Logger::Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) const {
+  if (!Enabled(level)) return;
+  std::string line =
+      absl::StrCat("{\"time\":\"", absl::FormatTime("%Y-%m-%d%ET%H:%M:%E6SZ", absl::Now(), absl::UTCTimeZone()),
+                   "\",\"level\":\"", LogLevelName(level), "\",\"event\":");
+  AppendJsonString(line, event);
+  for (const LogField& field : fields) {
+    line += ',';
+    AppendJsonString(line, field.name);
+    line += ':';
+    if (const auto* text = std::get_if<absl::string_view>(&field.value)) {
+      AppendJsonString(line, *text);
+    } else if (const auto* number = std::get_if<int64_t>(&field.value)) {
+      absl::StrAppend(&line, *number);
+    } else {
+      const double real = std::get<double>(field.value);
+      absl::StrAppend(&line, std::isfinite(real) ? absl::StrCat(real) : "null");
+    }
+  }
+  line += "}\n";
+  sink_(line);
+}
+
+}  // namespace corank

@@ -1,0 +1,61 @@
+// Logs: one JSON object a line. {"time":"2024-05-01T12:00:00.123456Z","level":"info","event":"ready",...}
+#ifndef CORANK_SERVER_OBSERVE_LOG_H_
+#define CORANK_SERVER_OBSERVE_LOG_H_
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "absl/strings/string_view.h"
+
+namespace corank {
+
+enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError };
+
+constexpr const char* LogLevelName(LogLevel level) {
+  constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
+  return kNames[static_cast<int>(level)];
+}
+std::optional<LogLevel> ParseLogLevel(absl::string_view name);
+
+/// Appends text as a JSON string, with its quotes. Bytes that are not UTF-8 become U+FFFD, so that a line is always
+/// valid JSON whatever a caller sent.
+void AppendJsonString(std::string& out, absl::string_view text);
+
+/// A name and a value of a log line. Borrows strings for the length of the call.
+struct LogField {
+  LogField(absl::string_view name, absl::string_view value) : name(name), value(value) {}
+  LogField(absl::string_view name, const char* value) : name(name), value(absl::string_view(value)) {}
+  LogField(absl::string_view name, const std::string& value) : name(name), value(absl::string_view(value)) {}
+  LogField(absl::string_view name, int value) : name(name), value(static_cast<int64_t>(value)) {}
+  LogField(absl::string_view name, int64_t value) : name(name), value(value) {}
+  LogField(absl::string_view name, double value) : name(name), value(value) {}
+
+  absl::string_view name;
+  std::variant<absl::string_view, int64_t, double> value;
+};
+
+/// Thread-safe; each line goes out in one write.
+class Logger {
+ public:
+  /// Takes a whole line, its newline included; called by any thread.
+  using Sink = std::function<void(absl::string_view line)>;
+
+  /// Writes to stderr.
+  explicit Logger(LogLevel least);
+  Logger(LogLevel least, Sink sink);
+
+  bool Enabled(LogLevel level) const { return level >= least_; }
+  void Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) const;
+
+ private:
+  const LogLevel least_;
+  const Sink sink_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_OBSERVE_LOG_H_

@@ -1,0 +1,77 @@
+#include "server/respond/errors.h"
+
+#include <algorithm>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/message.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace corank {
+namespace {
+
+constexpr char kBadRequestUrl[] = "type.googleapis.com/google.rpc.BadRequest";
+constexpr char kRetryInfoUrl[] = "type.googleapis.com/google.rpc.RetryInfo";
+
+absl::Status FieldStatus(absl::StatusCode code, absl::string_view field, absl::string_view description) {
+  google::rpc::BadRequest detail;
+  auto* violation = detail.add_field_violations();
+  violation->set_field(std::string(field));
+  violation->set_description(std::string(description));
+  absl::Status status(code, absl::StrCat(field, ": ", description));
+  status.SetPayload(kBadRequestUrl, absl::Cord(detail.SerializeAsString()));
+  return status;
+}
+
+}  // namespace
+
+absl::Status InvalidField(absl::string_view field, absl::string_view description) {
+  return FieldStatus(absl::StatusCode::kInvalidArgument, field, description);
+}
+
+absl::Status UnimplementedField(absl::string_view field, absl::string_view description) {
+  return FieldStatus(absl::StatusCode::kUnimplemented, field, description);
+}
+
+absl::Status RetryLater(absl::StatusCode code, absl::string_view message, absl::Duration delay) {
+  google::rpc::RetryInfo detail;
+  const int64_t nanos = std::max<int64_t>(0, absl::ToInt64Nanoseconds(delay));
+  detail.mutable_retry_delay()->set_seconds(nanos / 1'000'000'000);
+  detail.mutable_retry_delay()->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+  absl::Status status(code, message);
+  status.SetPayload(kRetryInfoUrl, absl::Cord(detail.SerializeAsString()));
+  return status;
+}
+
+absl::Status DeadlinePassed() { return absl::DeadlineExceededError("the deadline passed before the work was done"); }
+
+absl::Status CallerCancelled() { return absl::CancelledError("the caller cancelled the call"); }
+
+std::string NamedField(const absl::Status& status) {
+  const auto payload = status.GetPayload(kBadRequestUrl);
+  google::rpc::BadRequest detail;
+  if (!payload || !detail.ParseFromString(std::string(*payload)) || detail.field_violations().empty()) return "";
+  return detail.field_violations(0).field();
+}
+
+grpc::Status ToGrpcStatus(const absl::Status& status, absl::string_view request_id) {
+  if (status.ok()) return grpc::Status::OK;
+  const auto code = static_cast<grpc::StatusCode>(status.raw_code());  // both number as google.rpc.Code does
+  if (status.code() == absl::StatusCode::kInternal || status.code() == absl::StatusCode::kUnknown) {
+    return grpc::Status(grpc::StatusCode::INTERNAL,
+                        absl::StrCat("a fault of the server; its log has more under request id ", request_id));
+  }
+  google::rpc::Status details;
+  details.set_code(status.raw_code());
+  details.set_message(std::string(status.message()));
+  status.ForEachPayload([&details](absl::string_view url, const absl::Cord& payload) {
+    auto* detail = details.add_details();
+    detail->set_type_url(std::string(url));
+    detail->set_value(std::string(payload));
+  });
+  return grpc::Status(code, std::string(status.message()),
+                      details.details().empty() ? std::string() : details.SerializeAsString());
+}
+
+}  // namespace corank

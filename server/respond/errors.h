@@ -1,0 +1,36 @@
+// Errors of the service. Every stage makes an absl::Status with one of these; the one that reaches the caller becomes a
+// gRPC status in ToGrpcStatus and nowhere else.
+#ifndef CORANK_SERVER_RESPOND_ERRORS_H_
+#define CORANK_SERVER_RESPOND_ERRORS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "grpcpp/support/status.h"
+
+namespace corank {
+
+/// INVALID_ARGUMENT with a google.rpc.BadRequest that names the field, such as "keys[2].inline_data".
+absl::Status InvalidField(absl::string_view field, absl::string_view description);
+
+/// UNIMPLEMENTED, with the field named in the same way.
+absl::Status UnimplementedField(absl::string_view field, absl::string_view description);
+
+/// RESOURCE_EXHAUSTED or UNAVAILABLE with a google.rpc.RetryInfo.
+absl::Status RetryLater(absl::StatusCode code, absl::string_view message, absl::Duration delay);
+
+absl::Status DeadlinePassed();
+absl::Status CallerCancelled();
+
+/// The field that an InvalidField or UnimplementedField names; empty for every other status.
+std::string NamedField(const absl::Status& status);
+
+/// Carries the details over as a serialised google.rpc.Status. The text of an INTERNAL or UNKNOWN error is for the log
+/// only: the caller gets `request_id` to ask with instead.
+grpc::Status ToGrpcStatus(const absl::Status& status, absl::string_view request_id);
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RESPOND_ERRORS_H_

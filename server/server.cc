@@ -1,0 +1,154 @@
+#include "server/server.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpc/impl/codegen/grpc_types.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/server_builder.h"
+#include "server/addresses.h"
+#include "server/execute/status_macros.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+namespace {
+
+constexpr char kServiceName[] = "corank.v1.CorankService";
+constexpr absl::Duration kRestartRetry = absl::Seconds(5);
+// For what gRPC still has to flush once no operator call is left; open health watches end with it.
+constexpr std::chrono::seconds kFlushTime(1);
+
+absl::Status Draining() {
+  return RetryLater(absl::StatusCode::kUnavailable, "the server drains and will take no more requests", kRestartRetry);
+}
+
+}  // namespace
+
+Server::Server(const Options& options, ChosenEngine engine, const Clock* clock, const Logger* logger)
+    : options_(options),
+      engine_(std::move(engine)),
+      clock_(clock),
+      logger_(logger),
+      queue_(options.queue, clock, &metrics_),
+      batcher_(options.batch, &queue_) {}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, ChosenEngine engine, const Clock* clock,
+                                                      const Logger* logger) {
+  std::unique_ptr<Server> server(new Server(options, std::move(engine), clock, logger));
+  CORANK_RETURN_IF_ERROR(server->StartMetrics());
+  CORANK_RETURN_IF_ERROR(server->StartLanes());
+  CORANK_RETURN_IF_ERROR(server->StartRpc());
+  return server;
+}
+
+Server::~Server() {
+  queue_.Abort(Draining());
+  if (rpc_ != nullptr) {
+    rpc_->GetHealthCheckService()->SetServingStatus(false);
+    rpc_->Shutdown(std::chrono::system_clock::now() + kFlushTime);
+    rpc_->Wait();
+  }
+}
+
+absl::Status Server::StartMetrics() {
+  const EngineInfo& info = engine_info();
+  metrics_.SetEngine(EngineKindName(info.kind), info.device, CORANK_VERSION);
+  if (options_.metrics_listen.empty()) return absl::OkStatus();
+  CORANK_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options_.metrics_listen));
+  absl::StatusOr<std::unique_ptr<MetricsEndpoint>> endpoint =
+      MetricsEndpoint::Create(options_.metrics_listen, metrics_);
+  if (!endpoint.ok()) {
+    const std::string reason = WhyNotListening(address);
+    return reason.empty() ? endpoint.status()
+                          : absl::UnavailableError(
+                                absl::StrCat("cannot listen on ", options_.metrics_listen, " for metrics: ", reason));
+  }
+  metrics_endpoint_ = *std::move(endpoint);
+  address.port = metrics_endpoint_->port();
+  metrics_address_ = address.ToString();
+  return absl::OkStatus();
+}
+
+absl::Status Server::StartLanes() {
+  LanePool::Options options;
+  options.lanes = options_.lanes;
+  options.on_device_lost = [this] { OnDeviceLost(); };
+  CORANK_ASSIGN_OR_RETURN(
+      lanes_, LanePool::Create(std::move(options), engine_.engine.get(), &batcher_, clock_, &metrics_, logger_));
+  return absl::OkStatus();
+}
+
+absl::Status Server::StartRpc() {
+  CORANK_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options_.listen));
+  CallEnvironment environment;
+  environment.limits = options_.limits;
+  environment.clock = clock_;
+  environment.metrics = &metrics_;
+  environment.logger = logger_;
+  environment.queue = &queue_;
+  environment.active_calls = &active_calls_;
+  corank_service_ = std::make_unique<CorankServiceImpl>(environment, Info());
+
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &address.port);
+  builder.RegisterService(corank_service_.get());
+  builder.RegisterService(&memory_service_);
+  // A message over the limit is answered with the limit's name; one far over it is cut off before it is buffered.
+  const int64_t hard_limit = std::min<int64_t>(2 * options_.limits.max_request_bytes, std::numeric_limits<int>::max());
+  builder.SetMaxReceiveMessageSize(static_cast<int>(hard_limit));
+  builder.SetMaxSendMessageSize(-1);
+  // Two servers on one port would each get some of the connections.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Reflection alone uses the synchronous API.
+  builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MIN_POLLERS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, 1);
+  rpc_ = builder.BuildAndStart();
+  if (rpc_ == nullptr) {
+    const std::string reason = WhyNotListening(address);
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", options_.listen, ": ", reason.empty() ? "gRPC does not start" : reason));
+  }
+  rpc_->GetHealthCheckService()->SetServingStatus(kServiceName, true);
+  address_ = address.ToString();
+  return absl::OkStatus();
+}
+
+v1::GetServerInfoResponse Server::Info() const {
+  v1::GetServerInfoResponse info;
+  info.set_version(CORANK_VERSION);
+  info.set_engine(engine_info().kind == EngineKind::kCuda ? v1::ENGINE_CUDA : v1::ENGINE_CPU);
+  info.set_device(engine_info().device);
+  info.set_engine_reason(engine_.reason);
+  info.set_device_memory_bytes(engine_info().memory_bytes);
+  info.set_lanes(options_.lanes);
+  v1::ServerLimits* limits = info.mutable_limits();
+  limits->set_max_request_bytes(options_.limits.max_request_bytes);
+  limits->set_max_response_bytes(options_.limits.max_response_bytes);
+  limits->set_max_queued_requests(static_cast<int32_t>(options_.queue.max_requests));
+  limits->set_max_queued_bytes(options_.queue.max_bytes);
+  limits->set_max_merge_inputs(kMaxMergeInputs);
+  info.add_places("inline");
+  return info;
+}
+
+void Server::OnDeviceLost() {
+  rpc_->GetHealthCheckService()->SetServingStatus(false);
+  queue_.Abort(RetryLater(absl::StatusCode::kUnavailable, "the server lost its device", kRestartRetry));
+  if (options_.on_device_lost) options_.on_device_lost();
+}
+
+void Server::Drain(std::function<void()> on_drained) {
+  rpc_->GetHealthCheckService()->SetServingStatus(false);
+  queue_.Close(Draining());
+  active_calls_.NotifyWhenNone(std::move(on_drained));
+}
+
+void Server::AbortQueued() { queue_.Abort(Draining()); }
+
+}  // namespace corank

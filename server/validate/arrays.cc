@@ -1,0 +1,155 @@
+#include "server/validate/arrays.h"
+
+#include "kernels/common/types.h"
+#include "server/execute/status_macros.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+namespace {
+
+// What the rest of a response takes beside the results: types, counts, statistics.
+constexpr int64_t kResponseOverheadBytes = 512;
+
+std::string TypeName(v1::ElementType type) {
+  return type == v1::ELEMENT_TYPE_RECORD ? "record" : KeyTypeName(static_cast<KeyType>(type));
+}
+
+absl::Status CheckType(const v1::Array& array, Field field, ArrayUse use) {
+  if (array.type() == v1::ELEMENT_TYPE_UNSPECIFIED)
+    return InvalidField(field.Sub("type"), "required, also for an empty array");
+  if (!v1::ElementType_IsValid(array.type())) {
+    return InvalidField(field.Sub("type"), absl::StrCat("not a known element type: ", array.type()));
+  }
+  if (use == ArrayUse::kKeys && array.type() == v1::ELEMENT_TYPE_RECORD) {
+    return InvalidField(field.Sub("type"), "records have no order; keys are int8 to float64");
+  }
+  if (use == ArrayUse::kInt64 && array.type() != v1::ELEMENT_TYPE_INT64) {
+    return InvalidField(field.Sub("type"), absl::StrCat("counts and offsets are int64, not ", TypeName(array.type())));
+  }
+  if (array.type() == v1::ELEMENT_TYPE_RECORD) {
+    if (array.record_bytes() < 1 || array.record_bytes() > static_cast<uint32_t>(kMaxRecordBytes)) {
+      return InvalidField(field.Sub("record_bytes"),
+                          absl::StrCat("a record has 1 to ", kMaxRecordBytes, " bytes, not ", array.record_bytes()));
+    }
+  } else if (array.record_bytes() != 0) {
+    return InvalidField(field.Sub("record_bytes"), "only with ELEMENT_TYPE_RECORD");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NotInline(absl::string_view path, absl::string_view place) {
+  return UnimplementedField(path,
+                            absl::StrCat("the place ", place, " is not built into this server; send the bytes inline"));
+}
+
+}  // namespace
+
+absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use) {
+  if (!present) return InvalidField(field.Path(), "required");
+  CORANK_RETURN_IF_ERROR(CheckType(array, field, use));
+  Operand operand;
+  operand.type = array.type();
+  operand.element_bytes = array.type() == v1::ELEMENT_TYPE_RECORD ? static_cast<int32_t>(array.record_bytes())
+                                                                  : KeyBytes(static_cast<KeyType>(array.type()));
+  switch (array.place_case()) {
+    case v1::Array::kInlineData:
+      break;
+    case v1::Array::PLACE_NOT_SET:
+      if (array.count() != 0) {
+        return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements, but no bytes are given"));
+      }
+      return operand;
+    case v1::Array::kSharedMemory:
+      return NotInline(field.Sub("shared_memory"), "shared_memory");
+    case v1::Array::kCudaIpc:
+      return NotInline(field.Sub("cuda_ipc"), "cuda_ipc");
+    case v1::Array::kStored:
+      return NotInline(field.Sub("stored"), "stored");
+    case v1::Array::kStream:
+      return NotInline(field.Sub("stream"), "stream");
+  }
+  const auto bytes = static_cast<int64_t>(array.inline_data().size());
+  if (bytes % operand.element_bytes != 0) {
+    return InvalidField(field.Sub("inline_data"),
+                        absl::StrCat(bytes, " bytes are not a whole number of ", TypeName(operand.type),
+                                     " elements of ", operand.element_bytes, " bytes"));
+  }
+  operand.count = bytes / operand.element_bytes;
+  operand.bytes = array.inline_data().data();
+  if (array.has_count() && array.count() != operand.count) {
+    return InvalidField(field.Sub("count"),
+                        absl::StrCat(array.count(), " elements are announced, but the bytes hold ", operand.count));
+  }
+  return operand;
+}
+
+absl::Status CheckSameCount(const Operand& array, Field field, const Operand& like, Field like_field) {
+  if (array.count == like.count) return absl::OkStatus();
+  return InvalidField(field.Sub("count"),
+                      absl::StrCat(array.count, " elements, but ", like_field.Path(), " has ", like.count));
+}
+
+absl::Status CheckSameType(const Operand& array, Field field, const Operand& like, Field like_field) {
+  if (array.type != like.type) {
+    return InvalidField(field.Sub("type"),
+                        absl::StrCat(TypeName(array.type), ", but ", like_field.Path(), " is ", TypeName(like.type)));
+  }
+  if (array.element_bytes != like.element_bytes) {
+    return InvalidField(field.Sub("record_bytes"), absl::StrCat(array.element_bytes, ", but ", like_field.Path(),
+                                                                " has records of ", like.element_bytes, " bytes"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDestination(const v1::Destination& destination, Field field) {
+  switch (destination.place_case()) {
+    case v1::Destination::kInlineResponse:
+    case v1::Destination::PLACE_NOT_SET:
+      return absl::OkStatus();
+    case v1::Destination::kSharedMemory:
+      return NotInline(field.Sub("shared_memory"), "shared_memory");
+    case v1::Destination::kCudaIpc:
+      return NotInline(field.Sub("cuda_ipc"), "cuda_ipc");
+    case v1::Destination::kStored:
+      return NotInline(field.Sub("stored"), "stored");
+    case v1::Destination::kStream:
+      return NotInline(field.Sub("stream"), "stream");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckResultBytes(int64_t count, int64_t element_bytes, const Limits& limits, Field field) {
+  const int64_t limit = limits.max_response_bytes - kResponseOverheadBytes;
+  if (count <= limit / element_bytes) return absl::OkStatus();
+  return InvalidField(field.Path(), absl::StrCat("the result has ", count, " elements of ", element_bytes,
+                                                 " bytes, more than a response may hold (max_response_bytes is ",
+                                                 limits.max_response_bytes,
+                                                 "); larger results are for CorankService.Execute, in chunks"));
+}
+
+absl::StatusOr<int64_t> SumCounts(const Operand& counts, Field field) {
+  const Int64View view(counts);
+  int64_t sum = 0;
+  for (int64_t i = 0; i < view.size(); ++i) {
+    if (view[i] < 0) return InvalidField(field.Element(i), absl::StrCat("a count is 0 or more, not ", view[i]));
+    if (__builtin_add_overflow(sum, view[i], &sum)) {
+      return InvalidField(field.Element(i), "the sum of the counts up to here does not fit in 64 bits");
+    }
+  }
+  return sum;
+}
+
+absl::Status CheckIntervals(const Operand& offsets, Field field, const Operand& counts, int64_t size,
+                            absl::string_view of) {
+  const Int64View starts(offsets);
+  const Int64View lengths(counts);
+  for (int64_t i = 0; i < starts.size(); ++i) {
+    if (starts[i] < 0 || lengths[i] > size || starts[i] > size - lengths[i]) {
+      return InvalidField(field.Element(i), absl::StrCat("interval ", i, " (offset ", starts[i], ", count ", lengths[i],
+                                                         ") does not lie inside the ", of, " of ", size, " elements"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace corank

@@ -1,0 +1,66 @@
+// Checks that all operators share: arrays, destinations, sums and sizes.
+#ifndef CORANK_SERVER_VALIDATE_ARRAYS_H_
+#define CORANK_SERVER_VALIDATE_ARRAYS_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corank/v1/array.pb.h"
+#include "server/execute/operand.h"
+#include "server/validate/field.h"
+#include "server/validate/validate.h"
+
+namespace corank {
+
+/// What an array may hold.
+enum class ArrayUse : uint8_t {
+  kKeys,   // anything that has an order
+  kMoved,  // anything, records included
+  kInt64,  // counts and offsets
+};
+
+/// Checks one array by itself: that it is there, its type, record size, place, count and bytes. The operand borrows
+/// the array's bytes.
+absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use);
+
+/// That `array` has as many elements as `like`.
+absl::Status CheckSameCount(const Operand& array, Field field, const Operand& like, Field like_field);
+
+/// That `array` has the type, and for records the size, of `like`.
+absl::Status CheckSameType(const Operand& array, Field field, const Operand& like, Field like_field);
+
+/// That the result goes into the response.
+absl::Status CheckDestination(const v1::Destination& destination, Field field);
+
+/// That `count` elements of `element_bytes` bytes each fit into a response. `field`: what made them so many.
+absl::Status CheckResultBytes(int64_t count, int64_t element_bytes, const Limits& limits, Field field);
+
+/// The elements of an INT64 array at any alignment.
+class Int64View {
+ public:
+  explicit Int64View(const Operand& operand) : bytes_(static_cast<const char*>(operand.bytes)), count_(operand.count) {}
+  int64_t size() const { return count_; }
+  int64_t operator[](int64_t i) const {
+    int64_t value;
+    std::memcpy(&value, bytes_ + i * static_cast<int64_t>(sizeof(value)), sizeof(value));
+    return value;
+  }
+
+ private:
+  const char* bytes_;
+  int64_t count_;
+};
+
+/// The sum of counts, each checked to be 0 or more.
+absl::StatusOr<int64_t> SumCounts(const Operand& counts, Field field);
+
+/// That interval [offsets[i], offsets[i] + counts[i]) lies inside [0, size) for each i. The counts are 0 or more.
+/// `of` names what the interval must lie in.
+absl::Status CheckIntervals(const Operand& offsets, Field field, const Operand& counts, int64_t size,
+                            absl::string_view of);
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_VALIDATE_ARRAYS_H_

@@ -1,0 +1,66 @@
+#include <utility>
+
+#include "server/execute/ordered_operations.h"
+#include "server/execute/status_macros.h"
+#include "server/validate/arrays.h"
+#include "server/validate/order.h"
+#include "server/validate/validate.h"
+
+namespace corank {
+namespace {
+
+absl::StatusOr<MergeAlgorithm> CheckAlgorithm(v1::MergeAlgorithm algorithm) {
+  switch (algorithm) {
+    case v1::MERGE_ALGORITHM_UNSPECIFIED:
+    case v1::MERGE_ALGORITHM_AUTO:
+      return MergeAlgorithm::kAuto;
+    case v1::MERGE_ALGORITHM_BASIC:
+      return MergeAlgorithm::kBasic;
+    case v1::MERGE_ALGORITHM_TILED:
+      return MergeAlgorithm::kTiled;
+    case v1::MERGE_ALGORITHM_CIRCULAR_BUFFER:
+      return MergeAlgorithm::kCircularBuffer;
+    default:
+      return InvalidField("algorithm", absl::StrCat("not a known merge algorithm: ", algorithm));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MergeRequest& request, const Limits& limits) {
+  if (request.keys_size() < 2 || request.keys_size() > kMaxMergeInputs) {
+    return InvalidField("keys", absl::StrCat("2 to ", kMaxMergeInputs, " inputs, not ", request.keys_size()));
+  }
+  if (request.values_size() != 0 && request.values_size() != request.keys_size()) {
+    return InvalidField("values", absl::StrCat("none, or one for each of the ", request.keys_size(), " inputs, not ",
+                                               request.values_size()));
+  }
+  MergeOperation::Spec spec;
+  spec.keys.reserve(static_cast<size_t>(request.keys_size()));
+  spec.values.reserve(static_cast<size_t>(request.values_size()));
+  int64_t total = 0;  // of arrays that lie in one message: it cannot overflow
+  for (int i = 0; i < request.keys_size(); ++i) {
+    const Field field{"keys", i};
+    CORANK_ASSIGN_OR_RETURN(Operand keys, CheckArray(true, request.keys(i), field, ArrayUse::kKeys));
+    if (i > 0) CORANK_RETURN_IF_ERROR(CheckSameType(keys, field, spec.keys[0], {"keys", 0}));
+    total += keys.count;
+    spec.keys.push_back(keys);
+  }
+  for (int i = 0; i < request.values_size(); ++i) {
+    const Field field{"values", i};
+    CORANK_ASSIGN_OR_RETURN(Operand values, CheckArray(true, request.values(i), field, ArrayUse::kMoved));
+    if (i > 0) CORANK_RETURN_IF_ERROR(CheckSameType(values, field, spec.values[0], {"values", 0}));
+    CORANK_RETURN_IF_ERROR(CheckSameCount(values, field, spec.keys[static_cast<size_t>(i)], {"keys", i}));
+    spec.values.push_back(values);
+  }
+  CORANK_ASSIGN_OR_RETURN(spec.order, CheckOrder(request.order()));
+  CORANK_ASSIGN_OR_RETURN(spec.algorithm, CheckAlgorithm(request.algorithm()));
+  spec.check_sorted = !request.assume_sorted();
+  CORANK_RETURN_IF_ERROR(CheckDestination(request.keys_destination(), {"keys_destination"}));
+  CORANK_RETURN_IF_ERROR(CheckDestination(request.values_destination(), {"values_destination"}));
+  const int64_t element_bytes = spec.keys[0].element_bytes + (spec.values.empty() ? 0 : spec.values[0].element_bytes);
+  CORANK_RETURN_IF_ERROR(CheckResultBytes(total, element_bytes, limits, {"keys"}));
+  return std::make_unique<MergeOperation>(std::move(spec));
+}
+
+}  // namespace corank

@@ -1,0 +1,27 @@
+// The order that Sort, Merge and Search share.
+#ifndef CORANK_SERVER_VALIDATE_ORDER_H_
+#define CORANK_SERVER_VALIDATE_ORDER_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "corank/v1/operators.pb.h"
+#include "kernels/common/types.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+
+inline absl::StatusOr<Order> CheckOrder(v1::SortOrder order) {
+  switch (order) {
+    case v1::SORT_ORDER_UNSPECIFIED:
+    case v1::SORT_ORDER_ASCENDING:
+      return Order::kAscending;
+    case v1::SORT_ORDER_DESCENDING:
+      return Order::kDescending;
+    default:
+      return InvalidField("order", absl::StrCat("not a known order: ", order));
+  }
+}
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_VALIDATE_ORDER_H_

@@ -1,0 +1,38 @@
+#include <utility>
+
+#include "server/execute/ordered_operations.h"
+#include "server/execute/status_macros.h"
+#include "server/validate/arrays.h"
+#include "server/validate/order.h"
+#include "server/validate/validate.h"
+
+namespace corank {
+
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SearchRequest& request, const Limits& limits) {
+  constexpr Field kHaystack{"haystack"};
+  constexpr Field kNeedles{"needles"};
+  SearchOperation::Spec spec;
+  CORANK_ASSIGN_OR_RETURN(spec.haystack,
+                          CheckArray(request.has_haystack(), request.haystack(), kHaystack, ArrayUse::kKeys));
+  CORANK_ASSIGN_OR_RETURN(spec.needles,
+                          CheckArray(request.has_needles(), request.needles(), kNeedles, ArrayUse::kKeys));
+  CORANK_RETURN_IF_ERROR(CheckSameType(spec.needles, kNeedles, spec.haystack, kHaystack));
+  switch (request.bound()) {
+    case v1::SEARCH_BOUND_UNSPECIFIED:
+    case v1::SEARCH_BOUND_LOWER:
+      spec.bound = SearchBound::kLower;
+      break;
+    case v1::SEARCH_BOUND_UPPER:
+      spec.bound = SearchBound::kUpper;
+      break;
+    default:
+      return InvalidField("bound", absl::StrCat("not a known bound: ", request.bound()));
+  }
+  CORANK_ASSIGN_OR_RETURN(spec.order, CheckOrder(request.order()));
+  spec.check_sorted = !request.assume_sorted();
+  CORANK_RETURN_IF_ERROR(CheckDestination(request.destination(), {"destination"}));
+  CORANK_RETURN_IF_ERROR(CheckResultBytes(spec.needles.count, IndexBytes(spec.haystack.count), limits, kNeedles));
+  return std::make_unique<SearchOperation>(std::move(spec));
+}
+
+}  // namespace corank

@@ -1,0 +1,46 @@
+// From a request message to an operation, or to the error that names the field. Pure functions: no locks, no engine.
+#ifndef CORANK_SERVER_VALIDATE_VALIDATE_H_
+#define CORANK_SERVER_VALIDATE_VALIDATE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "corank/v1/operators.pb.h"
+#include "server/execute/operation.h"
+#include "server/execute/task.h"
+
+namespace corank {
+
+struct Limits {
+  /// Bytes of a request message.
+  int64_t max_request_bytes = int64_t{256} << 20;
+  /// Bytes of a response message.
+  int64_t max_response_bytes = int64_t{256} << 20;
+};
+
+/// INVALID_ARGUMENT, or UNIMPLEMENTED for a place that is not built; both name the field (respond/errors.h). The
+/// operation borrows the arrays of the request, which must outlive it.
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& request, const Limits& limits);
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MergeRequest& request, const Limits& limits);
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ExpandIntervalsRequest& request, const Limits& limits);
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MoveIntervalsRequest& request, const Limits& limits);
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GatherIntervalsRequest& request, const Limits& limits);
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ScatterIntervalsRequest& request, const Limits& limits);
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::LoadBalanceRequest& request, const Limits& limits);
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SearchRequest& request, const Limits& limits);
+
+/// Whether an id may travel in metadata and logs: 1 to 128 printable ASCII characters.
+bool IsValidRequestId(absl::string_view id);
+
+/// The options' priority, once all of them are checked.
+absl::StatusOr<TaskPriority> ValidateOptions(const v1::RequestOptions& options);
+
+/// That a message of this many bytes is taken.
+absl::Status ValidateMessageBytes(int64_t bytes, const Limits& limits);
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_VALIDATE_VALIDATE_H_

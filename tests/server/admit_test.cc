@@ -1,0 +1,253 @@
+// admit and batch: who is taken, when, with whom, and who is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "google/rpc/error_details.pb.h"
+#include "server/admit/admission_queue.h"
+#include "server/admit/drain_rate.h"
+#include "server/batch/batcher.h"
+#include "tests/server/doubles.h"
+
+namespace corank::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+
+absl::Duration RetryDelay(const absl::Status& status) {
+  const auto payload = status.GetPayload("type.googleapis.com/google.rpc.RetryInfo");
+  google::rpc::RetryInfo info;
+  if (!payload || !info.ParseFromString(std::string(*payload))) return -absl::InfiniteDuration();
+  return absl::Seconds(info.retry_delay().seconds()) + absl::Nanoseconds(info.retry_delay().nanos());
+}
+
+class AdmitTest : public ::testing::Test {
+ protected:
+  AdmissionQueue::Options Small() {
+    AdmissionQueue::Options options;
+    options.max_requests = 3;
+    options.max_bytes = 100;
+    return options;
+  }
+  // One task, alone.
+  std::unique_ptr<Task> TakeOne() {
+    auto taken = queue_.Take(1, [](const Task&, const Task&) { return true; });
+    return taken.empty() ? nullptr : std::move(taken.front());
+  }
+
+  FakeClock clock_;
+  Metrics metrics_;
+  std::array<RecordedRequest, 8> requests_;
+  AdmissionQueue queue_{Small(), &clock_, &metrics_};
+};
+
+TEST_F(AdmitTest, TakesInOrderOfArrivalWithinAPriority) {
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(queue_.Admit(requests_[i].MakeTask()).ok());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(TakeOne()->completion, &requests_[i]);
+}
+
+TEST_F(AdmitTest, TakesHigherPrioritiesFirst) {
+  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask(1, TaskPriority::kLow)).ok());
+  ASSERT_TRUE(queue_.Admit(requests_[1].MakeTask(1, TaskPriority::kNormal)).ok());
+  ASSERT_TRUE(queue_.Admit(requests_[2].MakeTask(1, TaskPriority::kHigh)).ok());
+  EXPECT_EQ(TakeOne()->completion, &requests_[2]);
+  EXPECT_EQ(TakeOne()->completion, &requests_[1]);
+  EXPECT_EQ(TakeOne()->completion, &requests_[0]);
+}
+
+TEST_F(AdmitTest, RefusesMoreRequestsThanAllowedAndLeavesTheTaskToTheCaller) {
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(queue_.Admit(requests_[i].MakeTask()).ok());
+  std::unique_ptr<Task> task = requests_[3].MakeTask();
+  const absl::Status refused = queue_.Admit(std::move(task));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_GT(RetryDelay(refused), absl::ZeroDuration());
+  EXPECT_NE(task, nullptr);
+  EXPECT_EQ(requests_[3].ends, 0);
+  TakeOne();
+  EXPECT_TRUE(queue_.Admit(std::move(task)).ok());
+  EXPECT_EQ(task, nullptr);
+}
+
+TEST_F(AdmitTest, RefusesMoreBytesThanAllowedUntilBytesLeft) {
+  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask(60)).ok());
+  std::unique_ptr<Task> task = requests_[1].MakeTask(41);
+  EXPECT_EQ(queue_.Admit(std::move(task)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(queue_.Admit(requests_[2].MakeTask(40)).ok());
+  TakeOne();
+  EXPECT_TRUE(queue_.Admit(std::move(task)).ok());
+}
+
+TEST_F(AdmitTest, BytesThatWouldOverflowAreRefused) {
+  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask(1)).ok());
+  EXPECT_EQ(queue_.Admit(requests_[1].MakeTask(std::numeric_limits<int64_t>::max())).code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(AdmitTest, RefusesADeadlineThatPassed) {
+  std::unique_ptr<Task> task = requests_[0].MakeTask();
+  task->deadline = clock_.Now();
+  EXPECT_EQ(queue_.Admit(std::move(task)).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_NE(task, nullptr);
+}
+
+TEST_F(AdmitTest, RefusesACallThatWasCancelled) {
+  requests_[0].cancelled = true;
+  EXPECT_EQ(queue_.Admit(requests_[0].MakeTask()).code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(AdmitTest, SweepEndsWhatIsLateOrCancelledAndKeepsTheOrderOfTheRest) {
+  std::unique_ptr<Task> late = requests_[0].MakeTask(10);
+  late->deadline = clock_.Now() + seconds(5);
+  ASSERT_TRUE(queue_.Admit(std::move(late)).ok());
+  ASSERT_TRUE(queue_.Admit(requests_[1].MakeTask(10)).ok());
+  ASSERT_TRUE(queue_.Admit(requests_[2].MakeTask(10)).ok());
+  queue_.Sweep();
+  EXPECT_EQ(queue_.waiting_requests(), 3);
+  clock_.Advance(seconds(5));
+  requests_[1].cancelled = true;
+  queue_.Sweep();
+  EXPECT_EQ(requests_[0].status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(requests_[1].status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(requests_[0].ends + requests_[1].ends, 2);
+  EXPECT_EQ(queue_.waiting_requests(), 1);
+  EXPECT_TRUE(queue_.Admit(requests_[3].MakeTask(90)).ok()) << "the swept bytes must be free again";
+  EXPECT_EQ(TakeOne()->completion, &requests_[2]);
+}
+
+TEST_F(AdmitTest, ADeadlineComesBeforeTheCancellationThatItCauses) {
+  std::unique_ptr<Task> task = requests_[0].MakeTask();
+  task->deadline = clock_.Now() + seconds(1);
+  ASSERT_TRUE(queue_.Admit(std::move(task)).ok());
+  clock_.Advance(seconds(1));
+  requests_[0].cancelled = true;
+  queue_.Sweep();
+  EXPECT_EQ(requests_[0].status.code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(AdmitTest, CloseRefusesNewTasksAndHandsOutWhatWaits) {
+  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask()).ok());
+  queue_.Close(RetryLater(absl::StatusCode::kUnavailable, "draining", absl::Seconds(5)));
+  std::unique_ptr<Task> task = requests_[1].MakeTask();
+  const absl::Status refused = queue_.Admit(std::move(task));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(RetryDelay(refused), absl::Seconds(5));
+  EXPECT_NE(task, nullptr);
+  EXPECT_EQ(TakeOne()->completion, &requests_[0]);
+  EXPECT_EQ(TakeOne(), nullptr);
+}
+
+TEST_F(AdmitTest, AbortEndsWhatWaits) {
+  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask()).ok());
+  queue_.Abort(absl::UnavailableError("gone"));
+  EXPECT_EQ(requests_[0].ends, 1);
+  EXPECT_EQ(requests_[0].status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(TakeOne(), nullptr);
+}
+
+TEST_F(AdmitTest, TakeWaitsForATask) {
+  std::unique_ptr<Task> taken;
+  std::thread taker([&] { taken = TakeOne(); });
+  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask()).ok());
+  taker.join();
+  ASSERT_NE(taken, nullptr);
+  EXPECT_EQ(taken->completion, &requests_[0]);
+}
+
+TEST_F(AdmitTest, CloseWakesTakers) {
+  std::vector<std::thread> takers;
+  for (int i = 0; i < 3; ++i) takers.emplace_back([&] { EXPECT_EQ(TakeOne(), nullptr); });
+  queue_.Close(absl::UnavailableError("closed"));
+  for (std::thread& taker : takers) taker.join();
+}
+
+TEST_F(AdmitTest, RetryDelayFollowsTheMeasuredRate) {
+  AdmissionQueue::Options options;
+  options.max_requests = 100;
+  options.max_bytes = 100'000'000;
+  // 10 MB every second leave while something waits, and 100 MB wait.
+  std::array<RecordedRequest, 21> requests;
+  AdmissionQueue queue(options, &clock_, &metrics_);
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Admit(requests[i].MakeTask(10'000'000)).ok());
+  for (int i = 0; i < 10; ++i) {
+    clock_.Advance(seconds(1));
+    queue.Take(1, [](const Task&, const Task&) { return false; });
+    ASSERT_TRUE(queue.Admit(requests[10 + i].MakeTask(10'000'000)).ok());
+  }
+  const absl::Duration delay = RetryDelay(queue.Admit(requests[20].MakeTask(1)));
+  EXPECT_GT(delay, absl::Seconds(9));
+  EXPECT_LT(delay, absl::Seconds(11));
+}
+
+TEST(DrainRate, IdleTimeDoesNotCount) {
+  DrainRate rate;
+  Instant now{};
+  rate.Leave(1, 1'000'000, now, true);
+  rate.Leave(1, 1'000'000, now += seconds(1), false);
+  rate.Leave(1, 1'000'000, now += seconds(1000), true);
+  rate.Leave(1, 1'000'000, now += seconds(1), false);
+  EXPECT_GT(rate.Estimate(1, 1'000'000), absl::Milliseconds(900));
+  EXPECT_LT(rate.Estimate(1, 1'000'000), absl::Milliseconds(1100));
+}
+
+TEST(DrainRate, StaysWithinItsBounds) {
+  DrainRate rate;
+  EXPECT_EQ(rate.Estimate(1, 1'000'000), absl::Milliseconds(100));
+  Instant now{};
+  rate.Leave(1, 1'000, now, true);
+  rate.Leave(1, 1'000, now += seconds(1), true);
+  EXPECT_EQ(rate.Estimate(1, int64_t{1} << 40), absl::Seconds(30));
+  EXPECT_EQ(rate.Estimate(0, 0), absl::Milliseconds(10));
+}
+
+class BatcherTest : public AdmitTest {
+ protected:
+  std::vector<const Completion*> Next(Batcher& batcher) {
+    std::vector<const Completion*> order;
+    for (const auto& task : batcher.Next()) order.push_back(task->completion);
+    return order;
+  }
+  AdmissionQueue roomy_{AdmissionQueue::Options{}, &clock_, &metrics_};
+};
+
+TEST_F(BatcherTest, SmallRequestsOfOneOperatorShareALease) {
+  Batcher batcher(Batcher::Options{/*max_tasks=*/3, /*small_bytes=*/10}, &roomy_);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(roomy_.Admit(requests_[i].MakeTask(10)).ok());
+  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[0], &requests_[1], &requests_[2]));
+  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[3]));
+}
+
+TEST_F(BatcherTest, LargeRequestsHaveALeaseOfTheirOwn) {
+  Batcher batcher(Batcher::Options{/*max_tasks=*/3, /*small_bytes=*/10}, &roomy_);
+  ASSERT_TRUE(roomy_.Admit(requests_[0].MakeTask(10)).ok());
+  ASSERT_TRUE(roomy_.Admit(requests_[1].MakeTask(11)).ok());
+  ASSERT_TRUE(roomy_.Admit(requests_[2].MakeTask(10)).ok());
+  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[0]));
+  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[1]));
+  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[2]));
+}
+
+TEST_F(BatcherTest, OperatorsAndPrioritiesAreNotMixed) {
+  Batcher batcher(Batcher::Options{/*max_tasks=*/8, /*small_bytes=*/10}, &roomy_);
+  ASSERT_TRUE(roomy_.Admit(requests_[0].MakeTask(1, TaskPriority::kHigh, Operator::kSort)).ok());
+  ASSERT_TRUE(roomy_.Admit(requests_[1].MakeTask(1, TaskPriority::kNormal, Operator::kSort)).ok());
+  ASSERT_TRUE(roomy_.Admit(requests_[2].MakeTask(1, TaskPriority::kNormal, Operator::kMerge)).ok());
+  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[0]));
+  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[1]));
+  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[2]));
+}
+
+TEST_F(BatcherTest, EndsWhenTheSourceEnds) {
+  Batcher batcher(Batcher::Options{}, &roomy_);
+  roomy_.Close(absl::UnavailableError("closed"));
+  EXPECT_TRUE(batcher.Next().empty());
+}
+
+}  // namespace
+}  // namespace corank::testing

@@ -1,0 +1,132 @@
+// Doubles of what the server stands on: a clock that tests move, an engine that they hold and break, and requests that
+// only record what became of them.
+#ifndef CORANK_TESTS_SERVER_DOUBLES_H_
+#define CORANK_TESTS_SERVER_DOUBLES_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "kernels/engine/engine.h"
+#include "server/execute/engine_choice.h"
+#include "server/execute/task.h"
+#include "server/observe/clock.h"
+
+namespace corank::testing {
+
+class FakeClock final : public Clock {
+ public:
+  Instant Now() const override { return Instant(std::chrono::nanoseconds(ns_.load())); }
+  void Advance(std::chrono::nanoseconds by) { ns_ += by.count(); }
+
+ private:
+  std::atomic<int64_t> ns_{1'000'000'000};
+};
+
+/// An engine on host memory whose operators compute nothing (Sort copies its keys). Every phase of every stream is
+/// recorded and goes through a script, which may wait, answer with an error, or set a fault. Thread-safe.
+class PuppetEngine final : public Engine {
+ public:
+  /// Phases: Begin, Upload, AllocateHost, AllocateResult, EndCopyIn, Run, EndKernels, Download, Finish. `report` is not
+  /// null in Run.
+  using Script = std::function<absl::Status(const std::string& phase, OperatorReport* report)>;
+
+  PuppetEngine() = default;
+  explicit PuppetEngine(Script script) : script_(std::move(script)) {}
+
+  const EngineInfo& info() const override { return info_; }
+  absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override;
+  int64_t WorkspaceBytes(const SortArgs&) const override { return 0; }
+  int64_t WorkspaceBytes(const MergeArgs&) const override { return 0; }
+  int64_t WorkspaceBytes(const ExpandArgs&) const override { return 0; }
+  int64_t WorkspaceBytes(const MoveArgs&) const override { return 0; }
+  int64_t WorkspaceBytes(const LoadBalanceArgs&) const override { return 0; }
+  int64_t WorkspaceBytes(const SearchArgs&) const override { return 0; }
+
+  /// From now on, operators wait in Run until Release.
+  void Hold();
+  void Release();
+  /// Waits until `count` operators wait in Run.
+  void AwaitHeld(int count);
+
+  std::vector<std::string> phases() const;
+  /// Whether every pointer that was uploaded was aligned to 8 bytes.
+  bool uploads_were_aligned() const { return uploads_were_aligned_; }
+
+  absl::Status Enter(const std::string& phase, OperatorReport* report = nullptr);
+  void NoteUpload(const void* bytes);
+
+ private:
+  const EngineInfo info_{EngineKind::kCpu, "puppet", 1 << 20, 1};
+  const Script script_;
+  std::atomic<bool> uploads_were_aligned_{true};
+  mutable absl::Mutex mutex_;
+  bool hold_ ABSL_GUARDED_BY(mutex_) = false;
+  int held_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> phases_ ABSL_GUARDED_BY(mutex_);
+};
+
+/// A puppet as the server takes it. The pointer is valid as long as the server.
+inline std::pair<PuppetEngine*, ChosenEngine> MakePuppet(PuppetEngine::Script script = nullptr) {
+  auto engine = std::make_unique<PuppetEngine>(std::move(script));
+  PuppetEngine* puppet = engine.get();
+  return {puppet, ChosenEngine{std::move(engine), "a test asks for it"}};
+}
+
+/// An operation that does nothing.
+class NullOperation final : public Operation {
+ public:
+  explicit NullOperation(Operator op) : op_(op) {}
+  Operator op() const override { return op_; }
+  absl::Status CopyIn(EngineStream&) override { return absl::OkStatus(); }
+  absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Sort(SortArgs(), report); }
+  absl::Status CopyOut(EngineStream&) override { return absl::OkStatus(); }
+  void Collect(const OperatorReport&, Outcome&) const override {}
+  absl::Status FaultStatus(const OperatorReport&) const override { return InvalidField("keys", "a fault"); }
+
+ private:
+  const Operator op_;
+};
+
+/// A request that records its end.
+class RecordedRequest final : public Completion {
+ public:
+  /// A task of this request; make one only.
+  std::unique_ptr<Task> MakeTask(int64_t bytes = 1, TaskPriority priority = TaskPriority::kNormal,
+                                 Operator op = Operator::kSort) {
+    return MakeTask(std::make_unique<NullOperation>(op), bytes, priority);
+  }
+  std::unique_ptr<Task> MakeTask(std::unique_ptr<Operation> operation, int64_t bytes = 1,
+                                 TaskPriority priority = TaskPriority::kNormal) {
+    auto task = std::make_unique<Task>();
+    task->operation = std::move(operation);
+    task->priority = priority;
+    task->bytes = bytes;
+    task->cancelled = &cancelled;
+    task->completion = this;
+    return task;
+  }
+
+  void Done(const absl::Status& status, Outcome& outcome) override {
+    ++ends;
+    this->status = status;
+    this->outcome = std::move(outcome);
+  }
+
+  std::atomic<bool> cancelled{false};
+  // Read once the other threads are through.
+  int ends = 0;
+  absl::Status status = absl::UnknownError("not ended");
+  Outcome outcome;
+};
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_SERVER_DOUBLES_H_

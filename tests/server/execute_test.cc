@@ -1,0 +1,248 @@
+// execute: the phases of a request on a lane, and what happens to it when one of them fails.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/execute/interval_operations.h"
+#include "server/execute/lane_pool.h"
+#include "server/execute/ordered_operations.h"
+#include "tests/server/doubles.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Hands out given batches, then ends.
+class GivenWork final : public WorkSource {
+ public:
+  void Add(std::vector<std::unique_ptr<Task>> batch) { batches_.push_back(std::move(batch)); }
+  void Add(std::unique_ptr<Task> task) {
+    batches_.emplace_back();
+    batches_.back().push_back(std::move(task));
+  }
+  std::vector<std::unique_ptr<Task>> Next() override {
+    absl::MutexLock lock(&mutex_);
+    if (batches_.empty()) return {};
+    auto batch = std::move(batches_.front());
+    batches_.pop_front();
+    return batch;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::deque<std::vector<std::unique_ptr<Task>>> batches_;
+};
+
+class LanePoolTest : public ::testing::Test {
+ protected:
+  // Runs all given work on one lane to its end.
+  void RunAll(PuppetEngine& engine) {
+    LanePool::Options options;
+    options.lanes = 1;
+    options.on_device_lost = [this] { ++device_losses_; };
+    ASSERT_TRUE(LanePool::Create(options, &engine, &work_, &clock_, &metrics_, &logger_).ok());
+  }
+  std::unique_ptr<Operation> SortOf(const void* keys, int64_t count) {
+    SortOperation::Spec spec;
+    spec.keys = Operand{v1::ELEMENT_TYPE_UINT64, 8, count, keys};
+    return std::make_unique<SortOperation>(std::move(spec));
+  }
+
+  FakeClock clock_;
+  Metrics metrics_;
+  std::string log_;
+  const Logger logger_{LogLevel::kDebug, [this](absl::string_view line) { log_ += std::string(line); }};
+  GivenWork work_;
+  int device_losses_ = 0;
+  RecordedRequest request_, second_;
+  alignas(16) const uint64_t keys_[4] = {3, 1, 2, 4};
+};
+
+TEST_F(LanePoolTest, RunsThePhasesInOrderAndReportsThem) {
+  PuppetEngine engine;
+  auto task = request_.MakeTask(SortOf(keys_, 4));
+  task->arrival = clock_.Now();
+  clock_.Advance(std::chrono::nanoseconds(70));
+  work_.Add(std::move(task));
+  RunAll(engine);
+  EXPECT_THAT(engine.phases(),
+              ElementsAre("Begin", "Upload", "AllocateResult", "EndCopyIn", "Run", "EndKernels", "Download", "Finish"));
+  ASSERT_TRUE(request_.status.ok()) << request_.status;
+  EXPECT_EQ(request_.outcome.stats.queue_ns(), 70);
+  EXPECT_EQ(request_.outcome.stats.copy_in_ns(), 1);
+  EXPECT_EQ(request_.outcome.stats.kernel_ns(), 2);
+  EXPECT_EQ(request_.outcome.stats.copy_out_ns(), 3);
+  EXPECT_EQ(request_.outcome.stats.workspace_bytes(), 4);
+  EXPECT_EQ(request_.outcome.stats.batch_size(), 1);
+  EXPECT_EQ(request_.outcome.stats.device(), "puppet");
+  EXPECT_EQ(request_.outcome.sort_algorithm, v1::SORT_ALGORITHM_COPY);
+}
+
+TEST_F(LanePoolTest, BatchSizeIsWhatWentTogether) {
+  PuppetEngine engine;
+  std::vector<std::unique_ptr<Task>> batch;
+  batch.push_back(request_.MakeTask());
+  batch.push_back(second_.MakeTask());
+  work_.Add(std::move(batch));
+  RunAll(engine);
+  EXPECT_EQ(request_.outcome.stats.batch_size(), 2);
+  EXPECT_EQ(second_.outcome.stats.batch_size(), 2);
+}
+
+TEST_F(LanePoolTest, CopiesWhatIsNotAligned) {
+  PuppetEngine engine;
+  alignas(8) char bytes[33] = {};
+  work_.Add(request_.MakeTask(SortOf(bytes + 1, 4)));
+  RunAll(engine);
+  EXPECT_TRUE(request_.status.ok());
+  EXPECT_TRUE(engine.uploads_were_aligned());
+  EXPECT_THAT(engine.phases(), Contains("AllocateHost"));
+}
+
+TEST_F(LanePoolTest, DoesNotStartWhatIsNotWanted) {
+  PuppetEngine engine;
+  request_.cancelled = true;
+  work_.Add(request_.MakeTask());
+  auto late = second_.MakeTask();
+  late->deadline = clock_.Now();
+  work_.Add(std::move(late));
+  RunAll(engine);
+  EXPECT_EQ(request_.status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(second_.status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(engine.phases().empty());
+}
+
+TEST_F(LanePoolTest, CancelledDuringCopyInNeverRunsButFinishes) {
+  PuppetEngine engine([this](const std::string& phase, OperatorReport*) {
+    if (phase == "Upload") request_.cancelled = true;
+    return absl::OkStatus();
+  });
+  work_.Add(request_.MakeTask(SortOf(keys_, 4)));
+  RunAll(engine);
+  EXPECT_EQ(request_.status.code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(engine.phases(), Not(Contains("Run")));
+  EXPECT_EQ(engine.phases().back(), "Finish");
+}
+
+TEST_F(LanePoolTest, LateAfterTheKernelsIsNotDownloaded) {
+  PuppetEngine engine([this](const std::string& phase, OperatorReport*) {
+    if (phase == "Run") clock_.Advance(std::chrono::seconds(2));
+    return absl::OkStatus();
+  });
+  auto task = request_.MakeTask(SortOf(keys_, 4));
+  task->deadline = clock_.Now() + std::chrono::seconds(1);
+  work_.Add(std::move(task));
+  RunAll(engine);
+  EXPECT_EQ(request_.status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(engine.phases(), Not(Contains("Download")));
+}
+
+TEST_F(LanePoolTest, ShortMemoryIsResourceExhaustedAndTheLaneGoesOn) {
+  bool first = true;
+  PuppetEngine engine([&first](const std::string& phase, OperatorReport*) {
+    if (phase != "AllocateResult" || !first) return absl::OkStatus();
+    first = false;
+    return absl::ResourceExhaustedError("cudaMalloc(0x7f00) failed");
+  });
+  work_.Add(request_.MakeTask(SortOf(keys_, 4)));
+  work_.Add(second_.MakeTask(SortOf(keys_, 4)));
+  RunAll(engine);
+  EXPECT_EQ(request_.status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(request_.status.GetPayload("type.googleapis.com/google.rpc.RetryInfo").has_value());
+  EXPECT_THAT(std::string(request_.status.message()), Not(HasSubstr("0x7f00"))) << "for the log only";
+  EXPECT_THAT(log_, HasSubstr("0x7f00"));
+  EXPECT_TRUE(second_.status.ok());
+}
+
+TEST_F(LanePoolTest, ALostDeviceEndsEveryRequestWithUnavailable) {
+  PuppetEngine engine([](const std::string& phase, OperatorReport*) {
+    return phase == "Finish" ? absl::UnavailableError("an illegal address") : absl::OkStatus();
+  });
+  work_.Add(request_.MakeTask());
+  work_.Add(second_.MakeTask());
+  RunAll(engine);
+  EXPECT_EQ(request_.status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(second_.status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(second_.status.GetPayload("type.googleapis.com/google.rpc.RetryInfo").has_value());
+  EXPECT_EQ(device_losses_, 1);
+  EXPECT_THAT(engine.phases(), ElementsAre("Begin", "EndCopyIn", "Run", "EndKernels", "Finish"))
+      << "the device is left alone";
+}
+
+TEST_F(LanePoolTest, OtherErrorsOfTheEngineAreInternal) {
+  PuppetEngine engine([](const std::string& phase, OperatorReport*) {
+    return phase == "Run" ? absl::InvalidArgumentError("misuse") : absl::OkStatus();
+  });
+  work_.Add(request_.MakeTask());
+  RunAll(engine);
+  EXPECT_EQ(request_.status.code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(LanePoolTest, AFaultInTheReportIsTheCallersError) {
+  PuppetEngine engine([](const std::string&, OperatorReport* report) {
+    if (report != nullptr) report->fault = OperatorReport::Fault::kUnsorted;
+    return absl::OkStatus();
+  });
+  work_.Add(request_.MakeTask());
+  RunAll(engine);
+  EXPECT_EQ(request_.status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(NamedField(request_.status), "keys");
+}
+
+TEST(Faults, NameTheInputAndTheIndex) {
+  OperatorReport report;
+  report.fault = OperatorReport::Fault::kUnsorted;
+  report.input = 2;
+  report.index = 17;
+  MergeOperation::Spec merge;
+  merge.keys.resize(3, Operand{v1::ELEMENT_TYPE_INT8, 1, 0, nullptr});
+  const absl::Status unsorted = MergeOperation(merge).FaultStatus(report);
+  EXPECT_EQ(NamedField(unsorted), "keys[2]");
+  EXPECT_THAT(std::string(unsorted.message()), HasSubstr("index 17"));
+
+  SearchOperation::Spec search;
+  search.haystack = search.needles = merge.keys[0];
+  EXPECT_EQ(NamedField(SearchOperation(search).FaultStatus(report)), "haystack");
+
+  report.fault = OperatorReport::Fault::kOverlapping;
+  report.index = 5;
+  report.other = 3;
+  MoveOperation::Spec move;
+  move.source = move.counts = merge.keys[0];
+  const absl::Status overlap = MoveOperation(move).FaultStatus(report);
+  EXPECT_EQ(NamedField(overlap), "destination_offsets[5]");
+  EXPECT_THAT(std::string(overlap.message()), HasSubstr("interval 3"));
+}
+
+TEST(Faults, ThatAnOperatorCannotHaveAreInternal) {
+  OperatorReport report;
+  report.fault = OperatorReport::Fault::kUnsorted;
+  SortOperation::Spec sort;
+  sort.keys = Operand{v1::ELEMENT_TYPE_INT8, 1, 0, nullptr};
+  EXPECT_EQ(SortOperation(sort).FaultStatus(report).code(), absl::StatusCode::kInternal);
+}
+
+TEST(EngineChoice, CpuOnRequestAndAutoSayWhy) {
+  EngineOptions options;
+  options.choice = EngineChoice::kCpu;
+  options.cpu_threads = 1;
+  const auto cpu = ChooseEngine(options);
+  ASSERT_TRUE(cpu.ok()) << cpu.status();
+  EXPECT_EQ(cpu->engine->info().kind, EngineKind::kCpu);
+  EXPECT_THAT(cpu->reason, HasSubstr("--engine=cpu"));
+  options.choice = EngineChoice::kAuto;
+  const auto automatic = ChooseEngine(options);
+  ASSERT_TRUE(automatic.ok()) << automatic.status();
+  EXPECT_THAT(automatic->reason, HasSubstr("--engine=auto"));
+}
+
+}  // namespace
+}  // namespace corank::testing

@@ -1,0 +1,30 @@
+// A small right request of each operator.
+#ifndef CORANK_TESTS_SERVER_GOOD_REQUESTS_H_
+#define CORANK_TESTS_SERVER_GOOD_REQUESTS_H_
+
+#include <variant>
+#include <vector>
+
+#include "corank/v1/operators.pb.h"
+
+namespace corank::testing {
+
+using AnyRequest =
+    std::variant<v1::SortRequest, v1::MergeRequest, v1::ExpandIntervalsRequest, v1::MoveIntervalsRequest,
+                 v1::GatherIntervalsRequest, v1::ScatterIntervalsRequest, v1::LoadBalanceRequest, v1::SearchRequest>;
+
+v1::SortRequest GoodSort();
+v1::MergeRequest GoodMerge();
+v1::ExpandIntervalsRequest GoodExpand();
+v1::MoveIntervalsRequest GoodMove();
+v1::GatherIntervalsRequest GoodGather();
+v1::ScatterIntervalsRequest GoodScatter();
+v1::LoadBalanceRequest GoodBalance();
+v1::SearchRequest GoodSearch();
+
+/// One of each.
+std::vector<AnyRequest> GoodRequests();
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_SERVER_GOOD_REQUESTS_H_

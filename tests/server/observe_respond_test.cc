@@ -1,0 +1,167 @@
+// observe and respond: log lines, metrics, error statuses, response messages.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "prometheus/text_serializer.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+#include "server/respond/errors.h"
+#include "server/respond/responses.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+std::string Json(absl::string_view text) {
+  std::string out;
+  AppendJsonString(out, text);
+  return out;
+}
+
+TEST(Log, EscapesWhatJsonMustNotHold) { EXPECT_EQ(Json("a\"b\\c\nd\x01\x7f"), "\"a\\\"b\\\\c\\nd\\u0001\\u007f\""); }
+
+TEST(Log, KeepsUtf8AndReplacesWhatIsNot) {
+  EXPECT_EQ(Json("\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80"), "\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\"");
+  EXPECT_EQ(Json("a\xFF"), "\"a\\ufffd\"");
+  EXPECT_EQ(Json("\xC0\x80"), "\"\\ufffd\\ufffd\"") << "overlong";
+  EXPECT_EQ(Json("\xED\xA0\x80"), "\"\\ufffd\\ufffd\\ufffd\"") << "surrogate";
+  EXPECT_EQ(Json("\xE2\x82"), "\"\\ufffd\\ufffd\"") << "cut off";
+  EXPECT_EQ(Json("\xF4\x90\x80\x80"), "\"\\ufffd\\ufffd\\ufffd\\ufffd\"") << "beyond Unicode";
+}
+
+TEST(Log, ALineIsOneJsonObjectWithAnRfc3339Time) {
+  std::string lines;
+  const Logger logger(LogLevel::kInfo, [&lines](absl::string_view line) { lines += std::string(line); });
+  logger.Log(LogLevel::kDebug, "quiet", {});
+  logger.Log(LogLevel::kWarning, "event", {{"text", "a\nb"}, {"count", int64_t{3}}, {"seconds", 0.5}});
+  EXPECT_THAT(lines, MatchesRegex("\\{\"time\":\"[0-9]+-[0-9]+-[0-9]+T[0-9]+:[0-9]+:[0-9.]+Z\",\"level\":\"warning\","
+                                  "\"event\":\"event\",\"text\":\"a\\\\nb\",\"count\":3,\"seconds\":0.5\\}\n"));
+}
+
+std::string Scrape(const Metrics& metrics) {
+  return prometheus::TextSerializer().Serialize(metrics.registry()->Collect());
+}
+
+TEST(Metrics, CountsRequestsByOperatorAndCode) {
+  Metrics metrics;
+  RequestRecord record;
+  record.op = Operator::kMerge;
+  record.total_ns = 2'000'000;
+  record[Stage::kValidate] = 1000;
+  record[Stage::kKernel] = 1'000'000;
+  record.received_bytes = 7;
+  record.sent_bytes = 5;
+  metrics.CountRequest(record);
+  record.code = absl::StatusCode::kInvalidArgument;
+  metrics.CountRequest(record);
+  metrics.CountRequest(record);
+  const std::string text = Scrape(metrics);
+  EXPECT_THAT(text, HasSubstr("corank_requests_total{code=\"OK\",operator=\"merge\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("corank_requests_total{code=\"INVALID_ARGUMENT\",operator=\"merge\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("corank_requests_total{code=\"OK\",operator=\"sort\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("corank_request_seconds_count{operator=\"merge\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("corank_request_seconds_sum{operator=\"merge\"} 0.006"));
+  EXPECT_THAT(text, HasSubstr("corank_stage_seconds_count{operator=\"merge\",stage=\"kernel\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("corank_stage_seconds_count{operator=\"merge\",stage=\"queue\"} 0\n"))
+      << "a stage that was not reached is not counted";
+  EXPECT_THAT(text, HasSubstr("corank_received_bytes_total{operator=\"merge\"} 21\n"));
+  EXPECT_THAT(text, HasSubstr("corank_sent_bytes_total{operator=\"merge\"} 15\n"));
+}
+
+TEST(Metrics, ShowsQueueLanesAndEngine) {
+  Metrics metrics;
+  metrics.SetQueue(3, 4096);
+  metrics.AddBusyLanes(1);
+  metrics.SetEngine("cpu", "a processor", "1.2.3");
+  const std::string text = Scrape(metrics);
+  EXPECT_THAT(text, HasSubstr("corank_queue_requests 3\n"));
+  EXPECT_THAT(text, HasSubstr("corank_queue_bytes 4096\n"));
+  EXPECT_THAT(text, HasSubstr("corank_lanes_busy 1\n"));
+  EXPECT_THAT(text, HasSubstr("corank_engine_info{device=\"a processor\",engine=\"cpu\",version=\"1.2.3\"} 1\n"));
+}
+
+TEST(MetricsEndpoint, SaysWhenThePortIsTaken) {
+  const Metrics metrics;
+  const auto first = MetricsEndpoint::Create("127.0.0.1:0", metrics);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_GT((*first)->port(), 0);
+  const auto second = MetricsEndpoint::Create("127.0.0.1:" + std::to_string((*first)->port()), metrics);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+}
+
+google::rpc::Status Details(const grpc::Status& status) {
+  google::rpc::Status details;
+  EXPECT_TRUE(details.ParseFromString(status.error_details()));
+  return details;
+}
+
+TEST(Errors, AnInvalidFieldCarriesBadRequest) {
+  const grpc::Status status = ToGrpcStatus(InvalidField("values[1].count", "3 is too many"), "id");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "values[1].count: 3 is too many");
+  const google::rpc::Status details = Details(status);
+  EXPECT_EQ(details.code(), grpc::StatusCode::INVALID_ARGUMENT);
+  ASSERT_EQ(details.details_size(), 1);
+  google::rpc::BadRequest bad_request;
+  ASSERT_TRUE(details.details(0).UnpackTo(&bad_request));
+  ASSERT_EQ(bad_request.field_violations_size(), 1);
+  EXPECT_EQ(bad_request.field_violations(0).field(), "values[1].count");
+  EXPECT_EQ(bad_request.field_violations(0).description(), "3 is too many");
+}
+
+TEST(Errors, RetryLaterCarriesItsDelay) {
+  const grpc::Status status =
+      ToGrpcStatus(RetryLater(absl::StatusCode::kResourceExhausted, "full", absl::Milliseconds(1500)), "id");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  google::rpc::RetryInfo retry;
+  ASSERT_TRUE(Details(status).details(0).UnpackTo(&retry));
+  EXPECT_EQ(retry.retry_delay().seconds(), 1);
+  EXPECT_EQ(retry.retry_delay().nanos(), 500'000'000);
+}
+
+TEST(Errors, AFaultOfTheServerShowsTheRequestIdOnly) {
+  const grpc::Status status = ToGrpcStatus(absl::InternalError("cudaErrorX at 0x1234"), "abc");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);
+  EXPECT_THAT(status.error_message(), HasSubstr("abc"));
+  EXPECT_THAT(status.error_message(), Not(HasSubstr("0x1234")));
+}
+
+TEST(Responses, HoldTheResultsByTheirRole) {
+  const uint16_t keys[] = {1, 2, 3};
+  const uint32_t indices[] = {2, 0, 1};
+  Outcome outcome;
+  outcome.results = {ResultArray{ResultRole::kKeys, v1::ELEMENT_TYPE_UINT16, 2, 3, keys},
+                     ResultArray{ResultRole::kIndices, v1::ELEMENT_TYPE_UINT32, 4, 3, indices}};
+  outcome.sort_algorithm = v1::SORT_ALGORITHM_RADIX;
+  outcome.stats.set_kernel_ns(9);
+  v1::SortResponse response;
+  FillResponse(outcome, &response);
+  EXPECT_EQ(response.keys().inline_data(), std::string(reinterpret_cast<const char*>(keys), 6));
+  EXPECT_EQ(response.keys().count(), 3);
+  EXPECT_EQ(response.indices().type(), v1::ELEMENT_TYPE_UINT32);
+  EXPECT_EQ(response.indices().inline_data().size(), 12U);
+  EXPECT_FALSE(response.has_values());
+  EXPECT_EQ(response.algorithm(), v1::SORT_ALGORITHM_RADIX);
+  EXPECT_EQ(response.stats().kernel_ns(), 9);
+}
+
+TEST(Responses, AnEmptyRecordArrayKeepsItsShape) {
+  Outcome outcome;
+  outcome.results = {ResultArray{ResultRole::kResult, v1::ELEMENT_TYPE_RECORD, 12, 0, nullptr}};
+  v1::GatherIntervalsResponse response;
+  FillResponse(outcome, &response);
+  EXPECT_EQ(response.result().record_bytes(), 12U);
+  EXPECT_TRUE(response.result().has_count());
+  EXPECT_TRUE(response.result().has_inline_data());
+}
+
+}  // namespace
+}  // namespace corank::testing

@@ -1,0 +1,42 @@
+// A call of any method by name, with messages as bytes: for services whose stubs this project does not build.
+#ifndef CORANK_TESTS_SERVER_RAW_STREAM_H_
+#define CORANK_TESTS_SERVER_RAW_STREAM_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/completion_queue.h"
+#include "grpcpp/generic/generic_stub.h"
+
+namespace corank::testing {
+
+/// grpc.health.v1.HealthCheckRequest of a service, and the HealthCheckResponses.
+inline std::string HealthRequest(const std::string& service) {
+  return service.empty() ? "" : "\x0a" + std::string(1, static_cast<char>(service.size())) + service;
+}
+inline const std::string kServing = "\x08\x01";
+inline const std::string kNotServing = "\x08\x02";
+
+class RawStream {
+ public:
+  RawStream(const std::shared_ptr<grpc::Channel>& channel, const std::string& method, const std::string& request);
+  /// Cancels the call.
+  ~RawStream();
+
+  /// The next message; nothing once the call ended.
+  std::optional<std::string> Read();
+
+ private:
+  bool Await();
+
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+};
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_SERVER_RAW_STREAM_H_

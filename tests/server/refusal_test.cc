@@ -1,0 +1,101 @@
+// Bad input through the whole server: the status, the field, and the server goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tests/server/bad_requests.h"
+#include "tests/server/messages.h"
+#include "tests/server/running_server.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <typename Request>
+grpc::Status Send(v1::CorankService::Stub& stub, const Request& request) {
+  grpc::ClientContext context;
+  typename Unary<Request>::Response response;
+  return Call(stub, &context, request, &response);
+}
+
+grpc::Status SendAny(v1::CorankService::Stub& stub, const AnyRequest& any) {
+  return std::visit([&stub](const auto& request) { return Send(stub, request); }, any);
+}
+
+Server::Options SmallMessages() {
+  Server::Options options = TestOptions();
+  options.limits = TableLimits();
+  return options;
+}
+
+class RefusalTest : public ::testing::Test {
+ protected:
+  void ExpectRefused(const BadRequest& row) {
+    SCOPED_TRACE(row.name);
+    const grpc::Status status = SendAny(running_.stub(), row.request);
+    EXPECT_EQ(static_cast<int>(status.error_code()), static_cast<int>(row.code)) << status.error_message();
+    EXPECT_EQ(BadField(status), row.field) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr(row.field));
+    const size_t same_operator = row.request.index();
+    const grpc::Status next = SendAny(running_.stub(), GoodRequests()[same_operator]);
+    EXPECT_TRUE(next.ok()) << "the next good request fails: " << next.error_message();
+  }
+
+  RunningServer running_{SmallMessages()};
+};
+
+TEST_F(RefusalTest, EveryMalformedRequestNamesItsFieldAndTheServerGoesOn) {
+  for (const BadRequest& row : MalformedRequests()) ExpectRefused(row);
+}
+
+TEST_F(RefusalTest, EveryFaultInTheDataNamesItsFieldAndTheServerGoesOn) {
+  for (const BadRequest& row : FaultyRequests()) ExpectRefused(row);
+}
+
+TEST_F(RefusalTest, AssumptionsSwitchTheChecksOff) {
+  for (const BadRequest& row : FaultyRequests()) {
+    AnyRequest any = row.request;
+    if (auto* merge = std::get_if<v1::MergeRequest>(&any)) merge->set_assume_sorted(true);
+    if (auto* search = std::get_if<v1::SearchRequest>(&any)) search->set_assume_sorted(true);
+    if (auto* move = std::get_if<v1::MoveIntervalsRequest>(&any)) move->set_allow_overlap(true);
+    if (auto* scatter = std::get_if<v1::ScatterIntervalsRequest>(&any)) scatter->set_allow_overlap(true);
+    const grpc::Status status = SendAny(running_.stub(), any);
+    EXPECT_TRUE(status.ok()) << row.name << ": " << status.error_message();
+  }
+}
+
+TEST_F(RefusalTest, AMessageOverTheLimitNamesTheLimitAndTheStreamedAlternative) {
+  v1::SortRequest request;
+  request.mutable_keys()->set_type(v1::ELEMENT_TYPE_UINT8);
+  request.mutable_keys()->set_inline_data(std::string(65'536, 'x'));
+  const grpc::Status status = Send(running_.stub(), request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("max_request_bytes is 65536"));
+  EXPECT_THAT(status.error_message(), HasSubstr("Execute"));
+}
+
+TEST_F(RefusalTest, AMessageFarOverTheLimitIsCutOffAndTheServerGoesOn) {
+  v1::SortRequest request;
+  request.mutable_keys()->set_type(v1::ELEMENT_TYPE_UINT8);
+  request.mutable_keys()->set_inline_data(std::string(200'000, 'x'));
+  EXPECT_EQ(Send(running_.stub(), request).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(SendAny(running_.stub(), GoodRequests()[0]).ok());
+}
+
+TEST_F(RefusalTest, ARequestAndAResponseJustUnderTheLimitPass) {
+  v1::SortRequest request;
+  request.mutable_keys()->set_type(v1::ELEMENT_TYPE_UINT8);
+  request.mutable_keys()->set_inline_data(std::string(65'536 - 512, 'x'));
+  grpc::ClientContext context;
+  v1::SortResponse response;
+  const grpc::Status status = Call(running_.stub(), &context, request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_LE(response.ByteSizeLong(), 65'536U);
+}
+
+}  // namespace
+}  // namespace corank::testing

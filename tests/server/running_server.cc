@@ -1,0 +1,81 @@
+#include "tests/server/running_server.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "grpcpp/create_channel.h"
+
+namespace corank::testing {
+namespace {
+
+ChosenEngine CpuEngine() {
+  EngineOptions options;
+  options.choice = EngineChoice::kCpu;
+  options.cpu_threads = 2;
+  auto engine = ChooseEngine(options);
+  EXPECT_TRUE(engine.ok()) << engine.status();
+  return *std::move(engine);
+}
+
+template <typename Detail>
+bool Unpack(const grpc::Status& status, Detail* detail) {
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) return false;
+  for (const auto& any : details.details()) {
+    if (any.UnpackTo(detail)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Server::Options TestOptions() {
+  Server::Options options;
+  options.listen = "127.0.0.1:0";
+  options.metrics_listen = "";
+  options.lanes = 1;
+  return options;
+}
+
+RunningServer::RunningServer(const Server::Options& options) : RunningServer(options, CpuEngine()) {}
+
+RunningServer::RunningServer(const Server::Options& options, ChosenEngine engine) : logger_(LogLevel::kError) {
+  auto started = Server::Start(options, std::move(engine), &Clock::Steady(), &logger_);
+  EXPECT_TRUE(started.ok()) << started.status();
+  server_ = *std::move(started);
+  channel_ = Connect(server_->address());
+  stub_ = v1::CorankService::NewStub(channel_);
+}
+
+std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxSendMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own for each channel
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+std::string BadField(const grpc::Status& status) {
+  google::rpc::BadRequest detail;
+  return Unpack(status, &detail) && detail.field_violations_size() == 1 ? detail.field_violations(0).field() : "";
+}
+
+absl::Duration RetryDelay(const grpc::Status& status) {
+  google::rpc::RetryInfo detail;
+  if (!Unpack(status, &detail)) return -absl::InfiniteDuration();
+  return absl::Seconds(detail.retry_delay().seconds()) + absl::Nanoseconds(detail.retry_delay().nanos());
+}
+
+bool Eventually(const std::function<bool()>& condition) {
+  for (const absl::Time end = absl::Now() + absl::Seconds(30); absl::Now() < end;) {
+    if (condition()) return true;
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  return condition();
+}
+
+}  // namespace corank::testing

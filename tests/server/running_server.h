@@ -1,0 +1,102 @@
+// A server in this process, and a client of it over loopback.
+#ifndef CORANK_TESTS_SERVER_RUNNING_SERVER_H_
+#define CORANK_TESTS_SERVER_RUNNING_SERVER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "corank/v1/corank_service.grpc.pb.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "server/server.h"
+#include "tests/server/doubles.h"
+
+namespace corank::testing {
+
+/// Free ports, no metrics endpoint, one lane.
+Server::Options TestOptions();
+
+class RunningServer {
+ public:
+  /// With the CPU engine.
+  explicit RunningServer(const Server::Options& options = TestOptions());
+  RunningServer(const Server::Options& options, ChosenEngine engine);
+
+  Server& server() { return *server_; }
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  v1::CorankService::Stub& stub() { return *stub_; }
+
+ private:
+  const Logger logger_;
+  std::unique_ptr<Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::CorankService::Stub> stub_;
+};
+
+/// A channel without limits on messages.
+std::shared_ptr<grpc::Channel> Connect(const std::string& address);
+
+/// The response and the method that belong to a request.
+template <typename Request>
+struct Unary;
+template <>
+struct Unary<v1::SortRequest> {
+  using Response = v1::SortResponse;
+  static constexpr auto kMethod = &v1::CorankService::Stub::Sort;
+};
+template <>
+struct Unary<v1::MergeRequest> {
+  using Response = v1::MergeResponse;
+  static constexpr auto kMethod = &v1::CorankService::Stub::Merge;
+};
+template <>
+struct Unary<v1::ExpandIntervalsRequest> {
+  using Response = v1::ExpandIntervalsResponse;
+  static constexpr auto kMethod = &v1::CorankService::Stub::ExpandIntervals;
+};
+template <>
+struct Unary<v1::MoveIntervalsRequest> {
+  using Response = v1::MoveIntervalsResponse;
+  static constexpr auto kMethod = &v1::CorankService::Stub::MoveIntervals;
+};
+template <>
+struct Unary<v1::GatherIntervalsRequest> {
+  using Response = v1::GatherIntervalsResponse;
+  static constexpr auto kMethod = &v1::CorankService::Stub::GatherIntervals;
+};
+template <>
+struct Unary<v1::ScatterIntervalsRequest> {
+  using Response = v1::ScatterIntervalsResponse;
+  static constexpr auto kMethod = &v1::CorankService::Stub::ScatterIntervals;
+};
+template <>
+struct Unary<v1::LoadBalanceRequest> {
+  using Response = v1::LoadBalanceResponse;
+  static constexpr auto kMethod = &v1::CorankService::Stub::LoadBalance;
+};
+template <>
+struct Unary<v1::SearchRequest> {
+  using Response = v1::SearchResponse;
+  static constexpr auto kMethod = &v1::CorankService::Stub::Search;
+};
+
+/// Calls the method that belongs to the request.
+template <typename Request>
+grpc::Status Call(v1::CorankService::Stub& stub, grpc::ClientContext* context, const Request& request,
+                  typename Unary<Request>::Response* response) {
+  return (stub.*Unary<Request>::kMethod)(context, request, response);
+}
+
+/// The field that the BadRequest of a status names; empty where there is none.
+std::string BadField(const grpc::Status& status);
+
+/// The RetryInfo of a status; a negative duration where there is none.
+absl::Duration RetryDelay(const grpc::Status& status);
+
+/// Waits until the condition holds; false after half a minute.
+bool Eventually(const std::function<bool()>& condition);
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_SERVER_RUNNING_SERVER_H_

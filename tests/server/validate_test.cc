@@ -1,0 +1,114 @@
+// validate: every rule of the contract, without a server.
+#include "server/validate/validate.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/respond/errors.h"
+#include "tests/server/bad_requests.h"
+#include "tests/server/messages.h"
+
+namespace corank::testing {
+namespace {
+
+// All checks that a request passes, in the server's order.
+absl::Status ValidateAll(const AnyRequest& any) {
+  return std::visit(
+      [](const auto& request) -> absl::Status {
+        const Limits limits = TableLimits();
+        if (absl::Status s = ValidateMessageBytes(static_cast<int64_t>(request.ByteSizeLong()), limits); !s.ok())
+          return s;
+        if (absl::Status s = ValidateOptions(request.options()).status(); !s.ok()) return s;
+        return Validate(request, limits).status();
+      },
+      any);
+}
+
+TEST(Validate, RefusesEveryMalformedRequestAndNamesTheField) {
+  for (const BadRequest& row : MalformedRequests()) {
+    SCOPED_TRACE(row.name);
+    const absl::Status status = ValidateAll(row.request);
+    EXPECT_EQ(status.code(), row.code) << status;
+    EXPECT_EQ(NamedField(status), row.field) << status;
+  }
+}
+
+TEST(Validate, TakesGoodRequestsAndThoseThatOnlyTheEngineCanFault) {
+  for (const AnyRequest& request : GoodRequests()) EXPECT_EQ(ValidateAll(request), absl::OkStatus());
+  for (const BadRequest& row : FaultyRequests()) EXPECT_EQ(ValidateAll(row.request), absl::OkStatus()) << row.name;
+}
+
+TEST(Validate, TakesEmptyArraysOfEveryShape) {
+  v1::SortRequest sort;
+  sort.mutable_keys()->set_type(v1::ELEMENT_TYPE_FLOAT16);
+  EXPECT_EQ(ValidateAll(sort), absl::OkStatus()) << "no place";
+  sort.mutable_keys()->set_count(0);
+  EXPECT_EQ(ValidateAll(sort), absl::OkStatus()) << "no place, count 0";
+  sort.mutable_keys()->set_inline_data("");
+  EXPECT_EQ(ValidateAll(sort), absl::OkStatus()) << "no bytes";
+  *sort.mutable_segment_offsets() = Int64s({0});
+  EXPECT_EQ(ValidateAll(sort), absl::OkStatus()) << "no segments";
+  v1::MoveIntervalsRequest move;
+  *move.mutable_source() = Records(256, "");
+  *move.mutable_source_offsets() = *move.mutable_destination_offsets() = *move.mutable_counts() = Int64s({});
+  move.set_destination_count(0);
+  EXPECT_EQ(ValidateAll(move), absl::OkStatus());
+}
+
+TEST(Validate, TakesIntervalsThatTouchTheEnds) {
+  v1::MoveIntervalsRequest move;
+  *move.mutable_source() = Int32s({1, 2});
+  *move.mutable_source_offsets() = Int64s({0, 2, 0});
+  *move.mutable_destination_offsets() = Int64s({1, 3, 0});
+  *move.mutable_counts() = Int64s({2, 0, 0});
+  move.set_destination_count(3);
+  EXPECT_EQ(ValidateAll(move), absl::OkStatus());
+}
+
+TEST(Validate, ReadsOffsetsAtAnyAlignment) {
+  // A string of Protobuf's is aligned; a string in a wider one is not.
+  v1::SortRequest sort;
+  *sort.mutable_keys() = Int32s({1, 2, 3});
+  const std::string offsets = Int64s({0, 1, 3}).inline_data();
+  for (size_t shift = 0; shift < 8; ++shift) {
+    const std::string wide = std::string(shift, 'x') + offsets;
+    *sort.mutable_segment_offsets() = MakeArray(v1::ELEMENT_TYPE_INT64, wide.data() + shift, offsets.size());
+    EXPECT_EQ(ValidateAll(sort), absl::OkStatus());
+  }
+}
+
+TEST(Validate, ALimitAboveTheCountMeansAll) {
+  v1::SortRequest sort;
+  *sort.mutable_keys() = Int32s({1, 2, 3});
+  sort.set_limit(std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(ValidateAll(sort), absl::OkStatus());
+}
+
+TEST(Validate, ALimitKeepsAResultSmall) {
+  v1::SortRequest sort;
+  sort.mutable_keys()->set_type(v1::ELEMENT_TYPE_UINT8);
+  sort.mutable_keys()->set_inline_data(std::string(20'000, 'x'));
+  sort.set_output(v1::SORT_OUTPUT_INDICES);
+  sort.set_limit(100);
+  EXPECT_EQ(ValidateAll(sort), absl::OkStatus());
+}
+
+TEST(Validate, PrioritiesAndRequestIds) {
+  v1::RequestOptions options;
+  EXPECT_EQ(*ValidateOptions(options), TaskPriority::kNormal);
+  options.set_priority(v1::PRIORITY_HIGH);
+  EXPECT_EQ(*ValidateOptions(options), TaskPriority::kHigh);
+  options.set_priority(v1::PRIORITY_LOW);
+  options.set_request_id(std::string(128, '~'));
+  EXPECT_EQ(*ValidateOptions(options), TaskPriority::kLow);
+  EXPECT_FALSE(IsValidRequestId(""));
+  EXPECT_FALSE(IsValidRequestId("\x7f"));
+  EXPECT_FALSE(IsValidRequestId("\xC3\xA4"));
+}
+
+}  // namespace
+}  // namespace corank::testing
