@@ -19,7 +19,7 @@ if [ ! -x "$root/bin/nvcc" ] || [ "$(cat "$root/.packages" 2>/dev/null)" != "${p
   echo "cuda: installing the CUDA 13.0 compiler from Python wheels into .deps/cuda" >&2
   rm -rf "$root" .deps/cuda-wheels
   mkdir -p .deps
-  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
+  .deps/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
     --target .deps/cuda-wheels "${packages[@]}" >&2
   mv .deps/cuda-wheels/nvidia/cu13 "$root"
   rm -rf .deps/cuda-wheels

@@ -1,0 +1,40 @@
+# corankd, the server, and corank, the command line. Two stages: the first compiles, the second holds what runs.
+#
+#   make image                          builds it with buildah, over a Debian base of its own where no registry is reachable
+#   docker build -t corank .            the same with Docker
+#   docker run --gpus=all -p 50051:50051 -p 9464:9464 corank
+#   docker run -p 50051:50051 corank --engine=cpu
+#
+# BASE_IMAGE    a Debian 12 image, for both stages
+# CORANK_CUDA   OFF leaves the CUDA engine out
+# CORANK_CUDA_ARCHITECTURES   GPU architectures, "90" (Hopper) by default; "80;90;100;120" for the current ones
+ARG BASE_IMAGE=debian:12-slim
+
+FROM ${BASE_IMAGE} AS builder
+ARG CORANK_CUDA=ON
+ARG CORANK_CUDA_ARCHITECTURES=90
+WORKDIR /src
+# The slow part first: it changes only with the list of what is needed.
+COPY scripts/setup.sh scripts/cuda.sh scripts/requirements-dev.txt scripts/
+RUN if [ "${CORANK_CUDA}" = ON ]; then scripts/setup.sh build; else scripts/setup.sh build --no-cuda; fi
+COPY . ./
+RUN cmake -S . -B build -G Ninja -DCORANK_TESTS=OFF -DCORANK_BENCH=OFF -DCORANK_CUDA=${CORANK_CUDA} \
+      "-DCORANK_CUDA_ARCHITECTURES=${CORANK_CUDA_ARCHITECTURES}" && \
+    ninja -C build corankd corank && \
+    scripts/bundle.sh /opt/corank build/bin/corankd build/bin/corank
+
+FROM ${BASE_IMAGE}
+ARG VERSION=0.1.0
+LABEL org.opencontainers.image.title="corank" \
+      org.opencontainers.image.description="GPU sort, merge and interval-move as a gRPC service" \
+      org.opencontainers.image.version="${VERSION}"
+COPY --from=builder /opt/corank /opt/corank
+# NVIDIA's container runtime reads these; where there is no GPU they do nothing.
+ENV PATH=/opt/corank/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    NVIDIA_VISIBLE_DEVICES=all \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility
+USER 65532:65532
+EXPOSE 50051 9464
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["corank", "info"]
+ENTRYPOINT ["corankd", "--listen=0.0.0.0:50051", "--metrics-listen=0.0.0.0:9464"]

@@ -1,0 +1,46 @@
+# The only commands that a newcomer needs. `make help` lists them.
+.DEFAULT_GOAL := help
+.PHONY: help demo build test lint format dist image bench-kernels bench-engine bench-service clean
+
+BUILD ?= build
+JOBS ?= $(shell nproc)
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## install what is missing, build, and watch the server sort real data
+	@scripts/demo.sh
+
+build: ## build everything, the CUDA engine too (needs no GPU)
+	@scripts/setup.sh test
+	@scripts/build.sh $(BUILD)
+
+test: ## install what is missing, build, and run every check and test
+	@BUILD=$(BUILD) scripts/test.sh
+
+lint: ## run the formatter's check and the linters alone
+	@scripts/setup.sh test --no-cuda
+	@scripts/lint.sh
+
+format: ## rewrite C++, CUDA and Python files in the project's format
+	@scripts/setup.sh test --no-cuda
+	@scripts/lint.sh --fix
+
+dist: build ## make dist/corank-VERSION-linux-x86_64.tar.gz, which runs with nothing installed
+	@scripts/dist.sh $(BUILD)
+
+image: ## build the container image with buildah and let it sort
+	@scripts/setup.sh deploy --no-cuda
+	@scripts/image.sh
+
+bench-kernels: build ## time the kernels beside CUB (needs an NVIDIA GPU)
+	@BUILD=$(BUILD) scripts/bench.sh kernels
+
+bench-engine: build ## time the CPU engine beside the C++ standard library and VQSort
+	@BUILD=$(BUILD) scripts/bench.sh engine
+
+bench-service: build ## time the service beside an echo server
+	@BUILD=$(BUILD) scripts/bench.sh service
+
+clean: ## remove what was built; .deps stays
+	rm -rf build build-demo dist

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Configures and builds a folder with every part of corank and warnings as errors.
+#
+#   scripts/build.sh FOLDER [CMAKE_OPTION...] [-- TARGET...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+folder=${1:?usage: scripts/build.sh FOLDER [CMAKE_OPTION...] [-- TARGET...]}
+shift
+options=()
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+  options+=("$1")
+  shift
+done
+[ $# -eq 0 ] || shift
+
+if ! cmake -S . -B "$folder" -G Ninja "${options[@]}" >"$folder.configure.log" 2>&1; then
+  cat "$folder.configure.log" >&2
+  exit 1
+fi
+mkdir -p "$folder" && mv "$folder.configure.log" "$folder/configure.log"
+# JOBS: how many compilers at a time; all cores by default.
+NINJA_STATUS="[%f/%t %es] " ninja -C "$folder" -j "${JOBS:-$(nproc)}" "$@"

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Looks at a built image and lets it work: configuration, size, nothing in it that only a build needs; then its server,
+# started as the image says, answers a sort and stops on SIGTERM.
+#
+#   scripts/checks/image_smoke.sh IMAGE
+set -euo pipefail
+
+MAX_MB_OVER_BASE=120
+image=$1
+export BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot}
+
+fail() {
+  echo "image_smoke: $*" >&2
+  exit 1
+}
+config() { buildah inspect --type image --format "{{.OCIv1.Config.$1}}" "$image"; }
+
+shared=$(mktemp -d)
+container=$(buildah from --pull-never "$image")
+server=
+cleanup() {
+  [ -z "$server" ] || kill "$server" 2>/dev/null || true
+  wait 2>/dev/null || true
+  buildah rm "$container" >/dev/null
+  rm -rf "$shared"
+}
+trap cleanup EXIT
+root=$(buildah mount "$container")
+
+[ "$(config User)" = 65532:65532 ] || fail "runs as user '$(config User)', not 65532:65532"
+[ "$(config StopSignal)" = SIGTERM ] || fail "stop signal is '$(config StopSignal)'"
+for program in gcc cc g++ c++ nvcc cmake ninja python3 git; do
+  found=$(find "$root"/usr/bin "$root"/usr/local/bin "$root"/opt -name "$program" 2>/dev/null | head -n 1)
+  [ -z "$found" ] || fail "holds $program (${found#"$root"})"
+done
+own=$(du -sm "$root/opt/corank" | cut -f 1)
+all=$(du -sm --exclude=proc "$root" | cut -f 1)
+[ "$own" -lt $MAX_MB_OVER_BASE ] || fail "$own MB over its base; the limit is $MAX_MB_OVER_BASE MB"
+
+python3 - "$shared" <<'PYTHON'
+import random, struct, sys
+keys = random.Random(2).sample(range(-(2**31), 2**31), 1000)
+for name, values in (("keys.bin", keys), ("expected.bin", sorted(keys))):
+    with open(f"{sys.argv[1]}/{name}", "wb") as file:
+        file.write(struct.pack("<1000i", *values))
+PYTHON
+chmod 777 "$shared"
+
+in_image() { buildah run --volume "$shared:/shared" "$container" -- "$@"; }
+# The image's own entry point, with ports that are free here.
+read -r -a entrypoint <<<"$(config Entrypoint | tr -d '[]')"
+in_image "${entrypoint[@]}" --listen=127.0.0.1:0 --metrics-listen=127.0.0.1:0 --ports-file=/shared/ports.json \
+  2>"$shared/log" &
+server=$!
+for _ in $(seq 200); do
+  if [ -e "$shared/ports.json" ] || ! kill -0 "$server" 2>/dev/null; then break; fi
+  sleep 0.1
+done
+[ -e "$shared/ports.json" ] || { cat "$shared/log" >&2; fail "corankd did not start"; }
+port() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$shared/ports.json" "$1"; }
+
+in_image corank sort --server="$(port grpc)" --type=int32 /shared/keys.bin -o /shared/sorted.bin
+cmp "$shared/sorted.bin" "$shared/expected.bin" || fail "the sort's answer is wrong"
+owner=$(stat -c %u "$shared/sorted.bin")
+[ "$owner" = 65532 ] || fail "worked as user $owner"
+engine=$(port engine)
+pid=$(pgrep -f -x ".*corankd .*--ports-file=/shared/ports.json" | tail -n 1)
+kill -TERM "${pid:-$server}"
+wait "$server" || fail "corankd ended with $? on SIGTERM"
+server=
+echo "image_smoke: $image sorts with the $engine engine as user 65532; $all MB, $own MB of it corank"

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Fails when an #include points against the layers of corank.
+
+Usage: include_direction.py [ROOT]
+
+The layers, each of which may include only itself and what it leans on:
+
+    kernels/common <- kernels/engine <- kernels/cpu, kernels/cuda <- server/execute, server (main)
+    server: rpc -> validate -> admit -> batch -> execute -> respond, forwards only; every stage may use observe, respond
+    client -> kernels/common
+
+Messages (corank/v1) are for rpc, validate, execute, respond and client. bench and tests are free.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+SOURCES = {".cc", ".h", ".cu", ".cuh"}
+SKIPPED = re.compile(r"^(build.*|dist|\.deps|\.git|bench|tests)$")
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+
+STAGES = ["rpc", "validate", "admit", "batch", "execute", "respond"]
+MESSAGES = re.compile(r"^(corank/v1/|google/rpc/)")
+RPC_LIBRARIES = re.compile(r"^(grpc|grpcpp|google/protobuf)/")
+PROMETHEUS = re.compile(r"^prometheus/")
+
+
+class Violation(NamedTuple):
+    path: str
+    line: int
+    include: str
+    rule: str
+
+    def __str__(self) -> str:
+        return f'{self.path}:{self.line}: includes "{self.include}": {self.rule}'
+
+
+def kernels_rule(layer: str, include: str) -> str | None:
+    if MESSAGES.match(include) or RPC_LIBRARIES.match(include) or PROMETHEUS.match(include):
+        return "kernels/ knows nothing of gRPC, protobuf or Prometheus"
+    if include.startswith(("server/", "client/")):
+        return "kernels/ knows nothing of server/ and client/"
+    below = {"common": {"common"}, "engine": {"common", "engine"}}.get(layer, {"common", "engine", layer})
+    if include.startswith("kernels/") and include.split("/")[1] not in below:
+        return f"kernels/{layer} may include only kernels/ of {', '.join(sorted(below))}"
+    return None
+
+
+def server_rule(stage: str, include: str) -> str | None:
+    if include.startswith("client/"):
+        return "server/ knows nothing of client/"
+    if stage.endswith((".cc", ".h")):  # server/main.cc puts the stages together
+        return None
+    if PROMETHEUS.match(include) and stage != "observe":
+        return "only server/observe knows Prometheus"
+    if MESSAGES.match(include) and stage not in {"rpc", "validate", "execute", "respond"}:
+        return "messages stay in rpc, validate, execute and respond"
+    if include.startswith(("kernels/cpu/", "kernels/cuda/")) and stage != "execute":
+        return "a stage works through kernels/engine; only execute chooses an engine"
+    if not include.startswith("server/"):
+        return None
+    target = include.split("/")[1]
+    if target == stage or target in {"observe", "respond"}:
+        return None
+    if stage not in STAGES:
+        return f"server/{stage} serves all stages and may include none of them"
+    if target not in STAGES or STAGES.index(target) < STAGES.index(stage):
+        return f"a request flows {' -> '.join(STAGES)}; server/{stage} may include only what stands after it"
+    return None
+
+
+def client_rule(include: str) -> str | None:
+    if include.startswith("server/"):
+        return "client/ knows nothing of server/"
+    if include.startswith("kernels/") and not include.startswith("kernels/common/"):
+        return "client/ may use only the types of kernels/common"
+    return None
+
+
+def rule_broken(parts: tuple[str, ...], include: str) -> str | None:
+    """The rule that a file at `parts` breaks with this include, or None."""
+    if parts[0] == "kernels":
+        return kernels_rule(parts[1], include)
+    if parts[0] == "server":
+        return server_rule(parts[1], include)
+    if parts[0] == "client":
+        return client_rule(include)
+    return None
+
+
+def violations(root: Path) -> tuple[list[Violation], int]:
+    """Every include in the wrong direction below root, and the number of files read."""
+    found: list[Violation] = []
+    files = 0
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        if path.suffix not in SOURCES or SKIPPED.match(parts[0]) or len(parts) < 2 or not path.is_file():
+            continue
+        files += 1
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            rule = rule_broken(parts, match[1])
+            if rule:
+                found.append(Violation("/".join(parts), number, match[1], rule))
+    return found, files
+
+
+def main() -> int:
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2]
+    found, files = violations(root)
+    for violation in found:
+        print(violation, file=sys.stderr)
+    print(f"include direction: {files} files, {len(found)} wrong includes")
+    if files == 0:
+        print("include direction: no source file found: wrong root?", file=sys.stderr)
+    return 1 if found or files == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

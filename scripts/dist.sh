@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Makes dist/corank-VERSION-linux-x86_64.tar.gz from a finished build: server, command line, GPU tests and benchmarks,
+# with every library that is not glibc's.
+#
+#   scripts/dist.sh [BUILD_FOLDER]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+MAX_MB=60
+build=${1:-build}
+version=$(sed -n 's/^project(corank VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+name=corank-$version-linux-x86_64
+tree=dist/$name
+archive=$tree.tar.gz
+
+# The test binaries that ctest knows under a label, one path a line.
+tests_labelled() {
+  ctest --test-dir "$build" --show-only=json-v1 -L "^($1)\$" |
+    python3 -c 'import json, sys; print(*[t["command"][0] for t in json.load(sys.stdin)["tests"]], sep="\n")' |
+    sed '/^$/d' | sort -u
+}
+
+mapfile -t gpu_tests < <(tests_labelled gpu)
+mapfile -t large_tests < <(tests_labelled large)
+mapfile -t benchmarks < <(find "$build/bin" -maxdepth 1 -type f -executable \
+  \( -name '*_bench' -o -name echo_server \) | sort)
+[ ${#gpu_tests[@]} -gt 0 ] || { echo "dist: $build has no test labelled gpu: build it with CORANK_CUDA=ON" >&2; exit 1; }
+
+rm -rf "$tree" "$archive"
+scripts/bundle.sh "$tree" "$build/bin/corankd" "$build/bin/corank" "${gpu_tests[@]}" "${large_tests[@]}" \
+  "${benchmarks[@]}"
+printf '%s\n' "${gpu_tests[@]##*/}" | sort -u >"$tree/gpu-tests.txt"
+printf '%s\n' "${large_tests[@]##*/}" | sed '/^$/d' | sort -u >"$tree/large-tests.txt"
+install -m 755 scripts/run-gpu-tests.sh "$tree/run-gpu-tests.sh"
+for file in README.md CHANGELOG.md LICENSE; do
+  [ ! -e "$file" ] || install -m 644 "$file" "$tree/"
+done
+
+tar --sort=name --owner=0 --group=0 --numeric-owner -C dist -I 'gzip -9' -cf "$archive" "$name"
+scripts/checks/dist_runs.sh "$tree"
+size=$(du -m "$archive" | cut -f 1)
+echo "dist: $archive, $size MB (limit $MAX_MB MB)"
+[ "$size" -lt "$MAX_MB" ] || { echo "dist: the archive is too large" >&2; exit 1; }

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Checks formats and lints everything: C++ and CUDA, Python, the contract, shell scripts, and the project's own rules.
+# Runs all checks, then exits with 1 if one failed.
+#
+#   scripts/lint.sh [--fix]     --fix rewrites what a formatter can
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+PATH=$PWD/.deps/venv/bin:$PATH
+
+files() { git ls-files --cached --others --exclude-standard -- "$@" | while read -r name; do
+  [ ! -f "$name" ] || echo "$name"
+done; }
+mapfile -t cpp < <(files '*.cc' '*.h' '*.cu' '*.cuh')
+mapfile -t shell < <(files '*.sh' .ci/run)
+
+if [ "${1:-}" = --fix ]; then
+  clang-format -i "${cpp[@]}"
+  ruff format .
+  ruff check --fix .
+  exit
+fi
+
+failed=()
+check() {
+  local name=$1
+  shift
+  if "$@"; then
+    echo "lint: $name: ok"
+  else
+    echo "lint: $name: FAILED"
+    failed+=("$name")
+  fi
+}
+
+check "clang-format, ${#cpp[@]} files" clang-format --dry-run -Werror "${cpp[@]}"
+check "ruff format" ruff format --check --quiet .
+check "ruff check" ruff check --quiet .
+check "messages of client/python" python client/python/generate.py
+# Both runs take the package's settings (strict) and see the package; two, because both sides hold a conftest.py.
+mypy=(mypy --config-file client/python/pyproject.toml)
+mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py')
+check "mypy --strict, client/python" "${mypy[@]}" client/python/src client/python/tests
+check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:tests/e2e "${mypy[@]}" "${scripts[@]}"
+check "buf lint" buf lint proto
+check "shellcheck, ${#shell[@]} files" shellcheck "${shell[@]}"
+check "include direction" scripts/checks/include_direction.py
+check "files" scripts/checks/files.py
+[ ${#failed[@]} -eq 0 ] || { echo "lint: failed: ${failed[*]}" >&2; exit 1; }

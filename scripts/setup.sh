@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# Installs what is missing to work on corank: Debian packages, a Python environment in .deps/venv and, unless --no-cuda
+# is given, a CUDA 13 compiler (scripts/cuda.sh). Everything but the Debian packages goes into .deps. A run that finds
+# all in place takes less than a second.
+#
+#   scripts/setup.sh [build|test|deploy] [--no-cuda]
+#
+#   build   what the programs need to be compiled and the demo to run
+#   test    build, and what `make test` checks with
+#   deploy  test, and what builds a container image
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+profile=build
+cuda=yes
+for argument in "$@"; do
+  case $argument in
+    build | test | deploy) profile=$argument ;;
+    --no-cuda) cuda=no ;;
+    *)
+      echo "usage: scripts/setup.sh [build|test|deploy] [--no-cuda]" >&2
+      exit 2
+      ;;
+  esac
+done
+
+say() { echo "setup: $*"; }
+fail() {
+  echo "setup: $*" >&2
+  exit 1
+}
+
+packages=(
+  build-essential cmake ninja-build ccache pkg-config git python3 python3-venv patchelf
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev libre2-dev libc-ares-dev
+  libssl-dev zlib1g-dev prometheus-cpp-dev libcivetweb-dev libhwy-dev libtbb-dev libbenchmark-dev
+)
+requirements=(scripts/requirements-dev.txt)
+if [ "$profile" != build ]; then
+  packages+=(libgtest-dev libgmock-dev clang-format clang-tidy shellcheck)
+  requirements+=(scripts/requirements-tools.txt scripts/requirements-buf.txt)
+fi
+if [ "$profile" = deploy ]; then
+  packages+=(buildah debootstrap)
+fi
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  else
+    command -v sudo >/dev/null || fail "not root and no sudo; as root: apt-get install ${missing[*]}"
+    sudo "$@"
+  fi
+}
+
+# --- Debian packages -------------------------------------------------------------------------------------------------
+command -v dpkg-query >/dev/null || fail "needs Debian 12 or newer; elsewhere, install the like of: ${packages[*]}"
+installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null |
+  sed -n 's/^installed //p' || true)
+missing=()
+for package in "${packages[@]}"; do
+  grep -qxF "$package" <<<"$installed" || missing+=("$package")
+done
+
+install_missing() {
+  as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends "${missing[@]}" >.deps/apt.log 2>&1 &
+  local pid=$! shown=0 lines
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 5
+    lines=$(grep -c -E '^(Get:|Unpacking|Setting up)' .deps/apt.log || true)
+    if [ "$lines" != "$shown" ]; then
+      say "  $(grep -E '^(Get:|Unpacking|Setting up)' .deps/apt.log | tail -n 1 | cut -c 1-100)"
+      shown=$lines
+    fi
+  done
+  wait "$pid"
+}
+
+mkdir -p .deps
+if [ ${#missing[@]} -gt 0 ]; then
+  say "installing ${#missing[@]} of ${#packages[@]} Debian packages: ${missing[*]}"
+  if ! compgen -G '/var/lib/apt/lists/*Packages*' >/dev/null || ! install_missing; then
+    say "reading the package lists"
+    as_root apt-get update -q >.deps/apt.log 2>&1 || { tail -n 20 .deps/apt.log >&2; fail "apt-get update failed"; }
+    install_missing || { tail -n 30 .deps/apt.log >&2; fail "apt-get install failed"; }
+  fi
+else
+  say "Debian packages: all ${#packages[@]} there"
+fi
+
+# --- Python environment ----------------------------------------------------------------------------------------------
+stamp=.deps/venv/.requirements-$profile
+key=$(cat "${requirements[@]}" | sha256sum)
+if [ -x .deps/venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null)" = "$key" ]; then
+  say "Python environment: there"
+else
+  say "Python environment: installing into .deps/venv"
+  python=python3
+  "$python" -c 'import ensurepip, venv' 2>/dev/null || python=/usr/bin/python3
+  [ -x .deps/venv/bin/python ] || "$python" -m venv .deps/venv
+  for file in "${requirements[@]}"; do
+    .deps/venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$file" || fail "pip failed on $file"
+  done
+  echo "$key" >"$stamp"
+fi
+
+# --- CUDA compiler ---------------------------------------------------------------------------------------------------
+if [ "$cuda" = yes ]; then
+  nvcc=$(scripts/cuda.sh)
+  say "CUDA compiler: $nvcc"
+fi
+say "ready ($profile)"

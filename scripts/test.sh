@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# All that `make test` does: set-up, lint, build, and the tests of every language. Every step runs, also after one that
+# failed (but nothing after a failed set-up or build); the summary comes last, and the exit code is 1 if a step failed.
+#
+# BUILD   the build folder (build)
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+build=${BUILD:-build}
+python=.deps/venv/bin/python
+
+results=()
+failures=0
+step() {
+  local name=$1 began=$SECONDS outcome=passed
+  shift
+  printf '\n=== %s\n' "$name"
+  "$@" || outcome=FAILED
+  [ $outcome = passed ] || failures=$((failures + 1))
+  results+=("$(printf '%-42s %-7s %5d s' "$name" $outcome $((SECONDS - began)))")
+  [ $outcome = passed ]
+}
+summary() {
+  printf '\n=== summary, %d s in all\n' "$SECONDS"
+  printf '  %s\n' "${results[@]}"
+  echo "steps: $((${#results[@]} - failures)) passed, $failures failed"
+  exit $((failures > 0))
+}
+# All ctest tests but the large ones; then what GoogleTest skipped, with one of the reasons, because ctest shows a test
+# binary that skipped everything as passed.
+# shellcheck disable=SC2317  # called through step
+run_ctest() {
+  local code=0 log=$build/Testing/Temporary/LastTest.log skipped
+  ctest --test-dir "$build" --output-on-failure --no-tests=error -LE '^large$' -j "$(nproc)" || code=$?
+  skipped=$(grep -c -E '^\[  SKIPPED \] .* ms\)$' "$log")
+  [ "$skipped" = 0 ] || echo "skipped: $skipped GoogleTest cases: $(grep -m 1 -A 1 ': Skipped$' "$log" | tail -n 1)"
+  return "$code"
+}
+# pytest ends with 5 when it found no test, which must not pass for success here.
+# shellcheck disable=SC2317  # called through step
+run_pytest() { "$python" -m pytest -q -p no:cacheprovider "$@"; }
+
+step "set-up" scripts/setup.sh test || summary
+step "lint" scripts/lint.sh
+step "build" scripts/build.sh "$build" -DCORANK_CUDA=ON -DCORANK_TESTS=ON -DCORANK_BENCH=ON -DCORANK_WERROR=ON || summary
+
+step "clang-tidy" scripts/tidy.sh "$build"
+
+export CORANKD=$PWD/$build/bin/corankd CORANK_CLI=$PWD/$build/bin/corank
+step "ctest" run_ctest
+step "the checks' own tests" run_pytest tests/checks
+step "deployment" run_pytest tests/deploy
+step "Python client" run_pytest client/python/tests
+step "end to end" run_pytest tests/e2e
+summary

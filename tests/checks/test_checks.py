@@ -1,0 +1,115 @@
+"""The checks of `make test` catch what they are there to catch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECKS = ROOT / "scripts" / "checks"
+
+
+def run_check(name: str, root: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(CHECKS / name), str(root)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def write(root: Path, name: str, text: str) -> Path:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+WRONG_INCLUDES = [
+    ("kernels/common/a.h", "kernels/engine/engine.h"),
+    ("kernels/engine/a.h", "kernels/cpu/cpu_engine.h"),
+    ("kernels/cpu/a.cc", "kernels/cuda/cuda_engine.h"),
+    ("kernels/cuda/a.cu", "server/admit/queue.h"),
+    ("kernels/cuda/a.cuh", "corank/v1/array.pb.h"),
+    ("kernels/cpu/a.cc", "grpcpp/grpcpp.h"),
+    ("kernels/cpu/a.cc", "prometheus/registry.h"),
+    ("server/validate/a.cc", "server/rpc/service.h"),
+    ("server/respond/a.cc", "server/execute/lane.h"),
+    ("server/observe/a.cc", "server/rpc/service.h"),
+    ("server/admit/a.cc", "corank/v1/array.pb.h"),
+    ("server/batch/a.cc", "prometheus/histogram.h"),
+    ("server/rpc/a.cc", "kernels/cuda/cuda_engine.h"),
+    ("server/rpc/a.cc", "client/cpp/client.h"),
+    ("client/cpp/a.cc", "server/respond/status.h"),
+    ("client/cli/a.cc", "kernels/cpu/cpu_engine.h"),
+]
+
+RIGHT_INCLUDES = [
+    ("kernels/cuda/a.cu", "kernels/common/types.h"),
+    ("kernels/cpu/a.cc", "kernels/engine/engine.h"),
+    ("server/rpc/a.cc", "server/execute/lane.h"),
+    ("server/admit/a.cc", "server/respond/status.h"),
+    ("server/admit/a.cc", "server/observe/metrics.h"),
+    ("server/validate/a.h", "corank/v1/array.pb.h"),
+    ("server/observe/a.cc", "prometheus/registry.h"),
+    ("server/execute/a.cc", "kernels/cuda/cuda_engine.h"),
+    ("server/main.cc", "server/rpc/service.h"),
+    ("client/cpp/a.cc", "kernels/common/types.h"),
+    ("tests/e2e/a.cc", "server/rpc/service.h"),
+    ("bench/a.cc", "kernels/cuda/cuda_engine.h"),
+]
+
+
+@pytest.mark.parametrize(("path", "include"), WRONG_INCLUDES)
+@pytest.mark.parametrize("form", ['#include "{}"', "#include <{}>", '  #  include "{}"  // why'])
+def test_wrong_include_is_named_with_file_line_and_rule(tmp_path: Path, path: str, include: str, form: str) -> None:
+    write(tmp_path, path, f"// a file\n#include <vector>\n{form.format(include)}\n")
+    result = run_check("include_direction.py", tmp_path)
+    assert result.returncode == 1
+    assert f'{path}:3: includes "{include}": ' in result.stderr
+
+
+@pytest.mark.parametrize(("path", "include"), RIGHT_INCLUDES)
+def test_right_include_passes(tmp_path: Path, path: str, include: str) -> None:
+    write(tmp_path, "kernels/common/types.h", "#include <cstdint>\n")
+    write(tmp_path, path, f'#include "{include}"\n')
+    result = run_check("include_direction.py", tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_tree_without_sources_fails(tmp_path: Path) -> None:
+    assert run_check("include_direction.py", tmp_path).returncode == 1
+
+
+def repository(tmp_path: Path) -> Path:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    return tmp_path
+
+
+def test_files_accepts_a_clean_tree(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    write(root, "a.cc", "int main() {}\n" * 500)
+    write(root, "run.sh", "#!/bin/sh\n").chmod(0o755)
+    result = run_check("files.py", root)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("long.cu", "\n" * 501, "long.cu:501: 501 lines"),
+        ("a.py", "x = 1\n# " + "TO" + "DO: later\n", "a.py:2: leftover"),
+        ("a.h", "<<<<" + "<<< HEAD\n", "a.h:1: leftover"),
+        ("run.sh", "#!/bin/sh\n", "run.sh:1: starts with #! but is not executable"),
+    ],
+)
+def test_files_names_what_is_wrong(tmp_path: Path, name: str, text: str, message: str) -> None:
+    root = repository(tmp_path)
+    write(root, name, text)
+    result = run_check("files.py", root)
+    assert result.returncode == 1
+    assert message in result.stderr
+
+
+def test_this_tree_passes_the_include_check() -> None:
+    result = run_check("include_direction.py", ROOT)
+    assert result.returncode == 0, result.stderr

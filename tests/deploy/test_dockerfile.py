@@ -1,0 +1,53 @@
+"""What can be said of the Dockerfile without building it (`make image` builds it)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(name="stages")
+def fixture_stages() -> list[str]:
+    """The text of each stage, with continued lines joined and comments left out."""
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    return re.split(r"^FROM ", text, flags=re.MULTILINE)[1:]
+
+
+def test_all_stages_start_from_the_base_argument(stages: list[str]) -> None:
+    assert len(stages) == 2
+    assert all(stage.startswith("${BASE_IMAGE}") for stage in stages)
+
+
+def test_final_stage_runs_nothing_and_copies_only_what_runs(stages: list[str]) -> None:
+    final = stages[-1]
+    assert "\nRUN " not in final
+    assert re.findall(r"^COPY (.*)$", final, flags=re.MULTILINE) == ["--from=builder /opt/corank /opt/corank"]
+
+
+def test_final_stage_is_not_root_and_stops_with_sigterm(stages: list[str]) -> None:
+    assert "\nUSER 65532:65532\n" in stages[-1]
+    assert "\nSTOPSIGNAL SIGTERM\n" in stages[-1]
+
+
+def test_every_copied_path_exists_and_passes_dockerignore(stages: list[str]) -> None:
+    ignore = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert "*" in ignore
+    allowed = {line[1:] for line in ignore if line.startswith("!")}
+    for arguments in re.findall(r"^COPY (.*)$", stages[0], flags=re.MULTILINE):
+        for source in arguments.split()[:-1]:
+            if source == ".":
+                continue
+            assert (ROOT / source).is_file()
+            assert source.split("/")[0] in allowed
+    for folder in re.findall(r"^add_subdirectory\((\w+)\)", (ROOT / "CMakeLists.txt").read_text("utf-8"), re.MULTILINE):
+        assert folder in allowed
+
+
+def test_nothing_of_one_machine_is_in_the_recipe(stages: list[str]) -> None:
+    recipe = "\n".join(stages)
+    assert not re.search(r"https?://|/etc/apt|pip\.conf|proxy", recipe, flags=re.IGNORECASE)

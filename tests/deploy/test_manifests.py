@@ -1,0 +1,170 @@
+"""The Kubernetes manifests follow the published schemas and agree with the server's flags and the image."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonpatch  # type: ignore[import-untyped]
+import kubernetes_validate  # type: ignore[import-untyped]
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+KUBERNETES = ROOT / "deploy" / "kubernetes"
+# The oldest release that Kubernetes' cloud vendors still run, and the newest with a schema here.
+RELEASES = ["1.29.0", kubernetes_validate.latest_version()]
+VARIANTS = ["base", "cpu"]
+
+Manifest = dict[str, Any]
+
+
+def load(path: Path) -> list[Manifest]:
+    return [document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]
+
+
+def render(folder: Path) -> list[Manifest]:
+    """The manifests of a kustomization: its resources with its JSON patches, as `kubectl kustomize` does."""
+    (kustomization,) = load(folder / "kustomization.yaml")
+    known = {"apiVersion", "kind", "resources", "patches"}
+    assert set(kustomization) <= known, "render() knows only these fields"
+    manifests: list[Manifest] = []
+    for name in kustomization["resources"]:
+        path = (folder / name).resolve()
+        manifests += render(path) if path.is_dir() else load(path)
+    for patch in kustomization.get("patches", []):
+        targets = [m for m in manifests if m["kind"] == patch["target"]["kind"]]
+        assert targets, f"{folder}: a patch without a target"
+        for manifest in targets:
+            jsonpatch.apply_patch(manifest, yaml.safe_load(patch["patch"]), in_place=True)
+    return manifests
+
+
+def deployment(variant: str) -> Manifest:
+    (found,) = [m for m in render(KUBERNETES / variant) if m["kind"] == "Deployment"]
+    return found
+
+
+def container(variant: str) -> Manifest:
+    (found,) = deployment(variant)["spec"]["template"]["spec"]["containers"]
+    return dict(found)
+
+
+def seconds(duration: str) -> int:
+    match = re.fullmatch(r"(\d+)s", duration)
+    assert match
+    return int(match[1])
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_manifests_follow_the_published_schema(variant: str, release: str) -> None:
+    manifests = render(KUBERNETES / variant)
+    assert sorted(m["kind"] for m in manifests) == ["Deployment", "PodDisruptionBudget", "Service", "Service"]
+    for manifest in manifests:
+        kubernetes_validate.validate(manifest, release, strict=True)
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        lambda m: m["spec"]["template"]["spec"]["containers"][0].update(readinessProb={}),
+        lambda m: m["spec"]["template"]["spec"]["containers"][0]["livenessProbe"]["grpc"].update(port="grpc"),
+        lambda m: m["spec"].update(replicas="two"),
+        lambda m: m["spec"].pop("selector"),
+    ],
+    ids=["misspelled field", "named port in a gRPC probe", "number as text", "missing field"],
+)
+def test_a_broken_manifest_is_rejected(break_it: Any) -> None:
+    manifest = copy.deepcopy(deployment("base"))
+    break_it(manifest)
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(manifest, RELEASES[-1], strict=True)
+
+
+def test_base_asks_for_a_gpu_and_the_cuda_engine() -> None:
+    assert container("base")["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    assert "--engine=cuda" in container("base")["args"]
+
+
+def test_cpu_variant_asks_for_no_gpu() -> None:
+    assert "nvidia.com/gpu" not in yaml.safe_dump(deployment("cpu"))
+    assert "--engine=cpu" in container("cpu")["args"]
+    assert "--engine=cuda" not in container("cpu")["args"]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_pod_has_no_more_rights_than_it_needs(variant: str) -> None:
+    pod = deployment(variant)["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["enableServiceLinks"] is False
+    assert container(variant)["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_all_probes_ask_the_grpc_port(variant: str) -> None:
+    ports = {port["name"]: port["containerPort"] for port in container(variant)["ports"]}
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert container(variant)[probe]["grpc"] == {"port": ports["grpc"]}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_pod_is_given_longer_than_the_drain(variant: str) -> None:
+    (drain,) = [arg.split("=")[1] for arg in container(variant)["args"] if arg.startswith("--drain-timeout=")]
+    assert deployment(variant)["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > seconds(drain)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_services_and_budget_select_the_pods(variant: str) -> None:
+    labels = deployment(variant)["spec"]["template"]["metadata"]["labels"]
+    ports = {port["name"] for port in container(variant)["ports"]}
+    assert deployment(variant)["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    (budget,) = [m for m in render(KUBERNETES / variant) if m["kind"] == "PodDisruptionBudget"]
+    assert budget["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    for service in [m for m in render(KUBERNETES / variant) if m["kind"] == "Service"]:
+        assert service["spec"]["selector"].items() <= labels.items()
+        assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
+
+
+def test_service_monitor_finds_the_metrics_service() -> None:
+    (monitor,) = load(KUBERNETES / "monitoring" / "service-monitor.yaml")
+    services = [m for m in render(KUBERNETES / "base") if m["kind"] == "Service"]
+    wanted = monitor["spec"]["selector"]["matchLabels"].items()
+    endpoints = {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]}
+    found = [s for s in services if wanted <= s["metadata"]["labels"].items()]
+    assert any(endpoints <= {port["name"] for port in s["spec"]["ports"]} for s in found)
+
+
+def test_image_tag_is_the_version_of_the_build() -> None:
+    match = re.search(r"project\(corank VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))
+    assert match
+    assert container("base")["image"] == f"corank:{match[1]}"
+    assert f"ARG VERSION={match[1]}\n" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+
+def used_flags() -> set[str]:
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    (entrypoint,) = re.findall(r"^ENTRYPOINT (.*)$", dockerfile, flags=re.MULTILINE)
+    flags = set(re.findall(r"--[a-z-]+", entrypoint))
+    for variant in VARIANTS:
+        flags |= {arg.split("=")[0] for arg in container(variant)["args"]}
+    return flags
+
+
+def test_every_flag_used_is_one_of_the_servers() -> None:
+    corankd = os.environ.get("CORANKD")
+    if not corankd:
+        pytest.skip("CORANKD does not name a built server")
+    answer = subprocess.run([corankd, "--help"], capture_output=True, text=True, check=False, timeout=60)
+    known = set(re.findall(r"--[a-z_-]+", (answer.stdout + answer.stderr).replace("_", "-")))
+    assert used_flags() <= known
