@@ -163,9 +163,24 @@ def label(row: Row) -> str:
     return f"{row['row']}, {row['type']}, {count(row['n'])}, {row['distribution']}"
 
 
+def headline(rows: list[Row]) -> list[Row]:
+    """The rows that a plot can show: of the sorts, each type at its greatest uniform n; the tables have the rest."""
+    uniform = [row for row in rows if row["row"].startswith("sort ") and row["distribution"] == "uniform"]
+    greatest: dict[tuple[str, str], int] = {}
+    for row in uniform:
+        key = (row["row"], row["type"])
+        greatest[key] = max(greatest.get(key, 0), row["n"])
+    return [
+        row
+        for row in rows
+        if not row["row"].startswith("sort ")
+        or (row["distribution"] == "uniform" and row["n"] == greatest[row["row"], row["type"]])
+    ]
+
+
 def plot_ratios(plt: Any, rows: list[Row], path: Path) -> bool:
-    """Bars of all ratios, on a logarithmic scale around 1."""
-    compared = [row for row in rows if row["ratio"]]
+    """Bars of the headline ratios, on a logarithmic scale around 1."""
+    compared = [row for row in headline(rows) if row["ratio"]]
     if not compared:
         return False
     compared.reverse()
@@ -174,9 +189,11 @@ def plot_ratios(plt: Any, rows: list[Row], path: Path) -> bool:
     colors = ["#2a7f62" if row["ratio"] >= 1 else "#c0392b" for row in compared]
     axes.barh(places, [row["ratio"] - 1 for row in compared], left=1, color=colors, height=0.7)
     axes.set_xscale("log")
+    axes.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20], minor=False)
+    axes.set_xticks([], minor=True)
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter("{x:g}")
-    axes.tick_params(axis="x", which="both", labelsize=7)
+    ratios = [row["ratio"] for row in compared]
+    axes.set_xlim(min(0.4, 0.8 * min(ratios)), max(2.5, 1.25 * max(ratios)))
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_yticks(places, [label(row) for row in compared], fontsize=6)
     axes.set_ylim(-0.6, len(compared) - 0.4)
