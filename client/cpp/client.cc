@@ -9,6 +9,7 @@
 #include "client/cpp/messages.h"
 #include "corank/v1/corank_service.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
+#include "proto/wire_enums.h"
 
 namespace corank::client {
 namespace {
@@ -193,8 +194,8 @@ absl::StatusOr<RawSortResult> Client::Sort(const SortRequest& request, const Cal
   if (!values.ok()) return values.status();
   auto indices = Optional(response.has_indices() ? response.mutable_indices() : nullptr);
   if (!indices.ok()) return indices.status();
-  return RawSortResult{*std::move(keys), *std::move(values), *std::move(indices), FromProto(response.algorithm()),
-                       *std::move(stats)};
+  return RawSortResult{*std::move(keys), *std::move(values), *std::move(indices),
+                       FromWire(response.algorithm()).value_or(SortAlgorithm::kAuto), *std::move(stats)};
 }
 
 absl::StatusOr<RawMergeResult> Client::Merge(const MergeRequest& request, const CallOptions& call) const {
@@ -208,7 +209,8 @@ absl::StatusOr<RawMergeResult> Client::Merge(const MergeRequest& request, const 
   if (!keys.ok()) return keys.status();
   auto values = Optional(response.has_values() ? response.mutable_values() : nullptr);
   if (!values.ok()) return values.status();
-  return RawMergeResult{*std::move(keys), *std::move(values), FromProto(response.algorithm()), *std::move(stats)};
+  return RawMergeResult{*std::move(keys), *std::move(values),
+                        FromWire(response.algorithm()).value_or(MergeAlgorithm::kAuto), *std::move(stats)};
 }
 
 absl::StatusOr<RawResult> Client::ExpandIntervals(const ExpandRequest& request, const CallOptions& call) const {

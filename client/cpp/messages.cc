@@ -1,6 +1,7 @@
 #include "client/cpp/messages.h"
 
 #include "absl/strings/str_cat.h"
+#include "proto/wire_enums.h"
 
 namespace corank::client {
 namespace {
@@ -31,36 +32,6 @@ v1::SortOrder ToProto(Order order) {
   return order == Order::kAscending ? v1::SORT_ORDER_ASCENDING : v1::SORT_ORDER_DESCENDING;
 }
 
-v1::SortAlgorithm ToProto(SortAlgorithm algorithm) {
-  switch (algorithm) {
-    case SortAlgorithm::kAuto:
-      return v1::SORT_ALGORITHM_AUTO;
-    case SortAlgorithm::kMergesort:
-      return v1::SORT_ALGORITHM_MERGESORT;
-    case SortAlgorithm::kRadix:
-      return v1::SORT_ALGORITHM_RADIX;
-    case SortAlgorithm::kOddEvenMergesort:
-      return v1::SORT_ALGORITHM_ODD_EVEN_MERGESORT;
-    case SortAlgorithm::kCopy:
-      return v1::SORT_ALGORITHM_COPY;
-  }
-  return v1::SORT_ALGORITHM_UNSPECIFIED;
-}
-
-v1::MergeAlgorithm ToProto(MergeAlgorithm algorithm) {
-  switch (algorithm) {
-    case MergeAlgorithm::kAuto:
-      return v1::MERGE_ALGORITHM_AUTO;
-    case MergeAlgorithm::kBasic:
-      return v1::MERGE_ALGORITHM_BASIC;
-    case MergeAlgorithm::kTiled:
-      return v1::MERGE_ALGORITHM_TILED;
-    case MergeAlgorithm::kCircularBuffer:
-      return v1::MERGE_ALGORITHM_CIRCULAR_BUFFER;
-  }
-  return v1::MERGE_ALGORITHM_UNSPECIFIED;
-}
-
 v1::SortOutput ToProto(SortOutput output) {
   switch (output) {
     case SortOutput::kKeys:
@@ -88,7 +59,7 @@ v1::SortRequest ToProto(const SortRequest& request) {
   Fill(request.keys, message.mutable_keys());
   if (request.values.has_value()) Fill(*request.values, message.mutable_values());
   message.set_order(ToProto(request.order));
-  message.set_algorithm(ToProto(request.algorithm));
+  message.set_algorithm(ToWire(request.algorithm));
   message.set_output(ToProto(request.output));
   if (request.segment_offsets.has_value()) Fill(*request.segment_offsets, message.mutable_segment_offsets());
   if (request.limit.has_value()) message.set_limit(*request.limit);
@@ -100,7 +71,7 @@ v1::MergeRequest ToProto(const MergeRequest& request) {
   for (const ArrayView& keys : request.keys) Fill(keys, message.add_keys());
   for (const ArrayView& values : request.values) Fill(values, message.add_values());
   message.set_order(ToProto(request.order));
-  message.set_algorithm(ToProto(request.algorithm));
+  message.set_algorithm(ToWire(request.algorithm));
   message.set_assume_sorted(request.assume_sorted);
   return message;
 }
@@ -197,34 +168,6 @@ RequestStats FromProto(const v1::RequestStats& stats) {
   result.workspace_bytes = stats.workspace_bytes();
   result.batch_size = stats.batch_size();
   return result;
-}
-
-SortAlgorithm FromProto(v1::SortAlgorithm algorithm) {
-  switch (algorithm) {
-    case v1::SORT_ALGORITHM_MERGESORT:
-      return SortAlgorithm::kMergesort;
-    case v1::SORT_ALGORITHM_RADIX:
-      return SortAlgorithm::kRadix;
-    case v1::SORT_ALGORITHM_ODD_EVEN_MERGESORT:
-      return SortAlgorithm::kOddEvenMergesort;
-    case v1::SORT_ALGORITHM_COPY:
-      return SortAlgorithm::kCopy;
-    default:
-      return SortAlgorithm::kAuto;
-  }
-}
-
-MergeAlgorithm FromProto(v1::MergeAlgorithm algorithm) {
-  switch (algorithm) {
-    case v1::MERGE_ALGORITHM_BASIC:
-      return MergeAlgorithm::kBasic;
-    case v1::MERGE_ALGORITHM_TILED:
-      return MergeAlgorithm::kTiled;
-    case v1::MERGE_ALGORITHM_CIRCULAR_BUFFER:
-      return MergeAlgorithm::kCircularBuffer;
-    default:
-      return MergeAlgorithm::kAuto;
-  }
 }
 
 ServerInfo FromProto(const v1::GetServerInfoResponse& info) {

@@ -21,8 +21,6 @@ v1::RequestOptions ToProto(const CallOptions& options);
 /// An answer's array, its bytes moved out of it. INTERNAL if it is not an inline array of whole elements.
 absl::StatusOr<Array> FromProto(v1::Array* array);
 RequestStats FromProto(const v1::RequestStats& stats);
-SortAlgorithm FromProto(v1::SortAlgorithm algorithm);
-MergeAlgorithm FromProto(v1::MergeAlgorithm algorithm);
 ServerInfo FromProto(const v1::GetServerInfoResponse& info);
 
 }  // namespace corank::client

@@ -1,6 +1,7 @@
 #include "server/execute/ordered_operations.h"
 
 #include "absl/strings/str_cat.h"
+#include "proto/wire_enums.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
 
@@ -9,36 +10,6 @@ namespace {
 
 // Keys have the numbers of corank.v1.ElementType.
 KeyType ToKeyType(v1::ElementType type) { return static_cast<KeyType>(type); }
-
-v1::SortAlgorithm ToWire(SortAlgorithm algorithm) {
-  switch (algorithm) {
-    case SortAlgorithm::kAuto:
-      return v1::SORT_ALGORITHM_AUTO;
-    case SortAlgorithm::kMergesort:
-      return v1::SORT_ALGORITHM_MERGESORT;
-    case SortAlgorithm::kRadix:
-      return v1::SORT_ALGORITHM_RADIX;
-    case SortAlgorithm::kOddEvenMergesort:
-      return v1::SORT_ALGORITHM_ODD_EVEN_MERGESORT;
-    case SortAlgorithm::kCopy:
-      return v1::SORT_ALGORITHM_COPY;
-  }
-  return v1::SORT_ALGORITHM_UNSPECIFIED;
-}
-
-v1::MergeAlgorithm ToWire(MergeAlgorithm algorithm) {
-  switch (algorithm) {
-    case MergeAlgorithm::kAuto:
-      return v1::MERGE_ALGORITHM_AUTO;
-    case MergeAlgorithm::kBasic:
-      return v1::MERGE_ALGORITHM_BASIC;
-    case MergeAlgorithm::kTiled:
-      return v1::MERGE_ALGORITHM_TILED;
-    case MergeAlgorithm::kCircularBuffer:
-      return v1::MERGE_ALGORITHM_CIRCULAR_BUFFER;
-  }
-  return v1::MERGE_ALGORITHM_UNSPECIFIED;
-}
 
 absl::Status Unsorted(absl::string_view field, const OperatorReport& report, Order order) {
   return InvalidField(field, absl::StrCat("not sorted in ", order == Order::kAscending ? "ascending" : "descending",

@@ -1,5 +1,7 @@
+#include <optional>
 #include <utility>
 
+#include "proto/wire_enums.h"
 #include "server/execute/ordered_operations.h"
 #include "server/execute/status_macros.h"
 #include "server/validate/arrays.h"
@@ -10,19 +12,9 @@ namespace corank {
 namespace {
 
 absl::StatusOr<MergeAlgorithm> CheckAlgorithm(v1::MergeAlgorithm algorithm) {
-  switch (algorithm) {
-    case v1::MERGE_ALGORITHM_UNSPECIFIED:
-    case v1::MERGE_ALGORITHM_AUTO:
-      return MergeAlgorithm::kAuto;
-    case v1::MERGE_ALGORITHM_BASIC:
-      return MergeAlgorithm::kBasic;
-    case v1::MERGE_ALGORITHM_TILED:
-      return MergeAlgorithm::kTiled;
-    case v1::MERGE_ALGORITHM_CIRCULAR_BUFFER:
-      return MergeAlgorithm::kCircularBuffer;
-    default:
-      return InvalidField("algorithm", absl::StrCat("not a known merge algorithm: ", algorithm));
-  }
+  const std::optional<MergeAlgorithm> known = FromWire(algorithm);
+  if (!known.has_value()) return InvalidField("algorithm", absl::StrCat("not a known merge algorithm: ", algorithm));
+  return *known;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
+#include <optional>
 #include <utility>
 
+#include "proto/wire_enums.h"
 #include "server/execute/ordered_operations.h"
 #include "server/execute/status_macros.h"
 #include "server/validate/arrays.h"
@@ -10,21 +12,10 @@ namespace corank {
 namespace {
 
 absl::StatusOr<SortAlgorithm> CheckAlgorithm(v1::SortAlgorithm algorithm) {
-  switch (algorithm) {
-    case v1::SORT_ALGORITHM_UNSPECIFIED:
-    case v1::SORT_ALGORITHM_AUTO:
-      return SortAlgorithm::kAuto;
-    case v1::SORT_ALGORITHM_MERGESORT:
-      return SortAlgorithm::kMergesort;
-    case v1::SORT_ALGORITHM_RADIX:
-      return SortAlgorithm::kRadix;
-    case v1::SORT_ALGORITHM_ODD_EVEN_MERGESORT:
-      return SortAlgorithm::kOddEvenMergesort;
-    case v1::SORT_ALGORITHM_COPY:
-      return InvalidField("algorithm", "SORT_ALGORITHM_COPY is for responses only");
-    default:
-      return InvalidField("algorithm", absl::StrCat("not a known sort algorithm: ", algorithm));
-  }
+  const std::optional<SortAlgorithm> known = FromWire(algorithm);
+  if (!known.has_value()) return InvalidField("algorithm", absl::StrCat("not a known sort algorithm: ", algorithm));
+  if (known == SortAlgorithm::kCopy) return InvalidField("algorithm", "SORT_ALGORITHM_COPY is for responses only");
+  return *known;
 }
 
 absl::Status CheckSegments(const Operand& offsets, const Operand& keys) {

@@ -1,0 +1,21 @@
+// The algorithms of kernels/common as enums of corank.v1, and back: the one place that pairs them.
+#ifndef CORANK_PROTO_WIRE_ENUMS_H_
+#define CORANK_PROTO_WIRE_ENUMS_H_
+
+#include <optional>
+
+#include "corank/v1/operators.pb.h"
+#include "kernels/common/types.h"
+
+namespace corank {
+
+v1::SortAlgorithm ToWire(SortAlgorithm algorithm);
+v1::MergeAlgorithm ToWire(MergeAlgorithm algorithm);
+
+/// UNSPECIFIED is AUTO; nothing for a number that this version does not know.
+std::optional<SortAlgorithm> FromWire(v1::SortAlgorithm algorithm);
+std::optional<MergeAlgorithm> FromWire(v1::MergeAlgorithm algorithm);
+
+}  // namespace corank
+
+#endif  // CORANK_PROTO_WIRE_ENUMS_H_
