@@ -22,6 +22,8 @@ v1::MergeAlgorithm ToWire(MergeAlgorithm algorithm) {
   switch (algorithm) {
     case MergeAlgorithm::kAuto:
       return v1::MERGE_ALGORITHM_AUTO;
+    case MergeAlgorithm::kMergePath:
+      return v1::MERGE_ALGORITHM_MERGE_PATH;
     case MergeAlgorithm::kBasic:
       return v1::MERGE_ALGORITHM_BASIC;
     case MergeAlgorithm::kTiled:
@@ -43,8 +45,8 @@ std::optional<SortAlgorithm> FromWire(v1::SortAlgorithm algorithm) {
 
 std::optional<MergeAlgorithm> FromWire(v1::MergeAlgorithm algorithm) {
   if (algorithm == v1::MERGE_ALGORITHM_UNSPECIFIED) return MergeAlgorithm::kAuto;
-  for (const MergeAlgorithm known :
-       {MergeAlgorithm::kAuto, MergeAlgorithm::kBasic, MergeAlgorithm::kTiled, MergeAlgorithm::kCircularBuffer}) {
+  for (const MergeAlgorithm known : {MergeAlgorithm::kAuto, MergeAlgorithm::kMergePath, MergeAlgorithm::kBasic,
+                                     MergeAlgorithm::kTiled, MergeAlgorithm::kCircularBuffer}) {
     if (ToWire(known) == algorithm) return known;
   }
   return std::nullopt;

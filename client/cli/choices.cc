@@ -33,8 +33,9 @@ absl::StatusOr<SortAlgorithm> SortAlgorithmChoice(const Arguments& arguments) {
 
 absl::StatusOr<MergeAlgorithm> MergeAlgorithmChoice(const Arguments& arguments) {
   return Choice(arguments, "algorithm",
-                Named<MergeAlgorithm>(MergeAlgorithmName, {MergeAlgorithm::kAuto, MergeAlgorithm::kBasic,
-                                                           MergeAlgorithm::kTiled, MergeAlgorithm::kCircularBuffer}));
+                Named<MergeAlgorithm>(MergeAlgorithmName,
+                                      {MergeAlgorithm::kAuto, MergeAlgorithm::kMergePath, MergeAlgorithm::kBasic,
+                                       MergeAlgorithm::kTiled, MergeAlgorithm::kCircularBuffer}));
 }
 
 absl::StatusOr<SearchBound> BoundChoice(const Arguments& arguments) {

@@ -77,7 +77,7 @@ Command MergeCommand() {
                         kKeyTypeOption,
                         kOrderOption,
                         kDescendingOption,
-                        {"algorithm", 'a', "NAME", "auto (the default), basic, tiled, circular-buffer"},
+                        {"algorithm", 'a', "NAME", "auto (the default), merge-path, basic, tiled, circular-buffer"},
                         {"values", 0, "FILE", "one value for each key; once for each input, in their order", true},
                         {"values-type", 0, "TYPE", "type of the values in raw files"},
                         {"values-record-bytes", 0, "N", "the values in raw files are records of N bytes"},

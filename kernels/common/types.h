@@ -111,12 +111,14 @@ constexpr const char* SortAlgorithmName(SortAlgorithm algorithm) {
   return "unknown";
 }
 
-enum class MergeAlgorithm : uint8_t { kAuto, kBasic, kTiled, kCircularBuffer };
+enum class MergeAlgorithm : uint8_t { kAuto, kMergePath, kBasic, kTiled, kCircularBuffer };
 
 constexpr const char* MergeAlgorithmName(MergeAlgorithm algorithm) {
   switch (algorithm) {
     case MergeAlgorithm::kAuto:
       return "auto";
+    case MergeAlgorithm::kMergePath:
+      return "merge-path";
     case MergeAlgorithm::kBasic:
       return "basic";
     case MergeAlgorithm::kTiled:

@@ -186,8 +186,8 @@ int64_t MergeWorkspaceBytes(const MergeArgs& args, int threads) {
 
 void Merge(const MergeArgs& args, void* workspace_bytes, Parallel& parallel, OperatorReport* report) {
   *report = OperatorReport();
-  // One implementation on the CPU, which is BASIC: every piece starts from its co-rank.
-  report->merge_algorithm = args.algorithm == MergeAlgorithm::kAuto ? MergeAlgorithm::kBasic : args.algorithm;
+  // The textbook variants differ in how they use a GPU's shared memory: the CPU has one way, and says so.
+  report->merge_algorithm = MergeAlgorithm::kMergePath;
   WithKeyOrder(args.key_type, args.order, [&](auto order) {
     using Bits = decltype(order.Encode(0));
     for (int32_t input = 0; args.check_sorted && input < args.input_count; ++input) {

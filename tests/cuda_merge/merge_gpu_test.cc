@@ -21,7 +21,7 @@ constexpr MergeAlgorithm kAlgorithms[] = {MergeAlgorithm::kAuto, MergeAlgorithm:
                                           MergeAlgorithm::kCircularBuffer};
 
 MergeAlgorithm Taken(MergeAlgorithm algorithm) {
-  return algorithm == MergeAlgorithm::kAuto ? MergeAlgorithm::kTiled : algorithm;
+  return algorithm == MergeAlgorithm::kAuto ? MergeAlgorithm::kMergePath : algorithm;
 }
 
 Bytes Concatenate(const std::vector<Bytes>& parts) {

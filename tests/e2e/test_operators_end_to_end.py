@@ -106,7 +106,7 @@ def test_every_algorithm_gives_the_same_bits(client: corank.Client) -> None:
         np.testing.assert_array_equal(indices, order, err_msg=algorithm)
     halves = [np.sort(keys[:20_000]), np.sort(keys[20_000:])]
     joined = np.concatenate(halves)
-    merges: tuple[Any, ...] = ("auto", "basic", "tiled", "circular-buffer")
+    merges: tuple[Any, ...] = ("auto", "merge-path", "basic", "tiled", "circular-buffer")
     for method in merges:
         got = client.merge(halves, algorithm=method)
         np.testing.assert_array_equal(bits(got), bits(joined[oracles.argsort(joined, "float64")]), err_msg=method)

@@ -41,8 +41,9 @@ inline std::string TypeParamName(const ::testing::TestParamInfo<KeyType>& info) 
 inline constexpr Order kBothOrders[] = {Order::kAscending, Order::kDescending};
 inline constexpr SortAlgorithm kSortAlgorithms[] = {SortAlgorithm::kAuto, SortAlgorithm::kMergesort,
                                                     SortAlgorithm::kRadix, SortAlgorithm::kOddEvenMergesort};
-inline constexpr MergeAlgorithm kMergeAlgorithms[] = {MergeAlgorithm::kAuto, MergeAlgorithm::kBasic,
-                                                      MergeAlgorithm::kTiled, MergeAlgorithm::kCircularBuffer};
+inline constexpr MergeAlgorithm kMergeAlgorithms[] = {MergeAlgorithm::kAuto, MergeAlgorithm::kMergePath,
+                                                      MergeAlgorithm::kBasic, MergeAlgorithm::kTiled,
+                                                      MergeAlgorithm::kCircularBuffer};
 /// Sizes around what kernels cut their work into; the last needs many tiles.
 inline constexpr int64_t kSizes[] = {0, 1, 2, 100, 4095, 4096, 4097, 100003};
 inline constexpr int kValueWidths[] = {1, 3, 4, 8, 16, 256};

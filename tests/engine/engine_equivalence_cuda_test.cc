@@ -112,8 +112,8 @@ TEST_F(BothEngines, SortGivesTheSameBytes) {
 
 TEST_F(BothEngines, MergeGivesTheSameBytes) {
   Compare(200000, [](Harness& harness, Random& random) {
-    constexpr MergeAlgorithm kAlgorithms[] = {MergeAlgorithm::kAuto, MergeAlgorithm::kBasic, MergeAlgorithm::kTiled,
-                                              MergeAlgorithm::kCircularBuffer};
+    constexpr MergeAlgorithm kAlgorithms[] = {MergeAlgorithm::kAuto, MergeAlgorithm::kMergePath, MergeAlgorithm::kBasic,
+                                              MergeAlgorithm::kTiled, MergeAlgorithm::kCircularBuffer};
     MergeCase test;
     test.type = OneOf(kAllKeyTypes, random);
     test.order = OneOf(kOrders, random);

@@ -114,7 +114,7 @@ def test_merge_takes_equal_keys_from_the_earlier_input(client: corank.Client, ke
         np.testing.assert_array_equal(moved, order)
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "basic", "tiled", "circular-buffer"])
+@pytest.mark.parametrize("algorithm", ["auto", "merge-path", "basic", "tiled", "circular-buffer"])
 def test_every_merge_algorithm_gives_the_same_answer(client: corank.Client, algorithm: Any) -> None:
     rng = generator(8)
     inputs = [np.sort(rng.integers(0, 50, count, dtype=np.uint16)) for count in (1000, 1, 777)]

@@ -154,6 +154,7 @@ class Merger {
       case MergeAlgorithm::kCircularBuffer:
         return CircularBufferMerge(group, kind_, splits, stream_);
       case MergeAlgorithm::kAuto:
+      case MergeAlgorithm::kMergePath:
         break;
     }
     return PathMerge(group, kind_, splits, d_unsorted(), stream_);
@@ -162,7 +163,8 @@ class Merger {
   /// PathMerge has checked the inputs unless a pair is broken; the other kernels and the copy do not check.
   cudaError_t CheckInputs() {
     if (!args_.check_sorted) return cudaSuccess;
-    const bool checked = args_.algorithm == MergeAlgorithm::kAuto && tree_.levels() > 0;
+    const bool is_path = args_.algorithm == MergeAlgorithm::kAuto || args_.algorithm == MergeAlgorithm::kMergePath;
+    const bool checked = is_path && tree_.levels() > 0;
     return WithKeyOrder(args_.key_type, args_.order, [&](auto order) {
       SortedCheckGroup group;
       for (int32_t i = 0; i < args_.input_count; ++i) {
@@ -213,7 +215,7 @@ cudaError_t Merge(const MergeArgs& args, void* d_workspace, int64_t workspace_by
                   cudaStream_t stream) {
   if (!IsValid(args) || workspace_bytes < MergeWorkspaceBytes(args)) return cudaErrorInvalidValue;
   OperatorReport report;
-  report.merge_algorithm = args.algorithm == MergeAlgorithm::kAuto ? MergeAlgorithm::kTiled : args.algorithm;
+  report.merge_algorithm = args.algorithm == MergeAlgorithm::kAuto ? MergeAlgorithm::kMergePath : args.algorithm;
   if (args.TotalCount() == 0) return WriteReport(report, nullptr, d_report, stream);
   Workspace workspace(d_workspace);
   Merger merger(args, workspace, stream);

@@ -50,6 +50,7 @@ constexpr int MergeSectionSize(MergeAlgorithm algorithm, int key_bytes) {
     case MergeAlgorithm::kCircularBuffer:
       return StagedMergeTuning::kSection;
     case MergeAlgorithm::kAuto:
+    case MergeAlgorithm::kMergePath:
       break;
   }
   switch (key_bytes) {

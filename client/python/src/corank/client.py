@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 SortAlgorithm = Literal["auto", "mergesort", "radix", "odd-even-mergesort"]
-MergeAlgorithm = Literal["auto", "basic", "tiled", "circular-buffer"]
+MergeAlgorithm = Literal["auto", "merge-path", "basic", "tiled", "circular-buffer"]
 _SIDES = {"left": operators.SEARCH_BOUND_LOWER, "right": operators.SEARCH_BOUND_UPPER}
 
 
