@@ -1,59 +1,100 @@
 #include "server/respond/responses.h"
 
-#include <utility>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "grpc/slice.h"
+#include "grpcpp/support/slice.h"
 
 namespace corank {
 namespace {
 
-// Field returns the response's field for a role.
-v1::Array* Field(v1::SortResponse* response, ResultRole role) {
-  if (role == ResultRole::kIndices) return response->mutable_indices();
-  return role == ResultRole::kValues ? response->mutable_values() : response->mutable_keys();
-}
-v1::Array* Field(v1::MergeResponse* response, ResultRole role) {
-  return role == ResultRole::kValues ? response->mutable_values() : response->mutable_keys();
-}
-v1::Array* Field(v1::ExpandIntervalsResponse* response, ResultRole) { return response->mutable_values(); }
-v1::Array* Field(v1::MoveIntervalsResponse* response, ResultRole) { return response->mutable_result(); }
-v1::Array* Field(v1::GatherIntervalsResponse* response, ResultRole) { return response->mutable_result(); }
-v1::Array* Field(v1::ScatterIntervalsResponse* response, ResultRole) { return response->mutable_result(); }
-v1::Array* Field(v1::LoadBalanceResponse* response, ResultRole role) {
-  return role == ResultRole::kRanks ? response->mutable_ranks() : response->mutable_objects();
-}
-v1::Array* Field(v1::SearchResponse* response, ResultRole) { return response->mutable_positions(); }
+using google::protobuf::io::CodedOutputStream;
 
+// The number of the response's field for a role.
 template <typename Response>
-void Fill(Outcome& outcome, Response* response) {
-  for (const ResultArray& result : outcome.results) {
-    v1::Array* array = Field(response, result.role);
-    array->set_type(result.type);
-    array->set_count(result.count);
-    if (result.type == v1::ELEMENT_TYPE_RECORD) array->set_record_bytes(static_cast<uint32_t>(result.element_bytes));
-    const int64_t bytes = result.count * result.element_bytes;
-    if (bytes > 0) {
-      array->mutable_inline_data()->assign(static_cast<const char*>(result.bytes), static_cast<size_t>(bytes));
-    } else {
-      array->mutable_inline_data();
-    }
+int FieldNumber(ResultRole role) {
+  if constexpr (std::is_same_v<Response, v1::SortResponse>) {
+    if (role == ResultRole::kIndices) return Response::kIndicesFieldNumber;
+    return role == ResultRole::kValues ? Response::kValuesFieldNumber : Response::kKeysFieldNumber;
+  } else if constexpr (std::is_same_v<Response, v1::MergeResponse>) {
+    return role == ResultRole::kValues ? Response::kValuesFieldNumber : Response::kKeysFieldNumber;
+  } else if constexpr (std::is_same_v<Response, v1::LoadBalanceResponse>) {
+    return role == ResultRole::kRanks ? Response::kRanksFieldNumber : Response::kObjectsFieldNumber;
+  } else if constexpr (std::is_same_v<Response, v1::ExpandIntervalsResponse>) {
+    return Response::kValuesFieldNumber;
+  } else if constexpr (std::is_same_v<Response, v1::SearchResponse>) {
+    return Response::kPositionsFieldNumber;
+  } else {
+    return Response::kResultFieldNumber;
   }
-  *response->mutable_stats() = std::move(outcome.stats);
+}
+
+size_t Size(const ResultArray& result) { return static_cast<size_t>(result.count * result.element_bytes); }
+
+// The tag of a field that holds bytes or a message.
+constexpr uint32_t LengthDelimitedTag(int field) { return static_cast<uint32_t>(field) << 3 | 2; }
+
+// A field of the response that holds an Array, up to the first of the result's bytes, which are the Array's last field.
+std::string Head(int field, const ResultArray& result) {
+  constexpr uint32_t kBytesTag = LengthDelimitedTag(v1::Array::kInlineDataFieldNumber);
+  v1::Array array;
+  array.set_type(result.type);
+  array.set_count(result.count);
+  if (result.type == v1::ELEMENT_TYPE_RECORD) array.set_record_bytes(static_cast<uint32_t>(result.element_bytes));
+  const auto bytes = static_cast<uint32_t>(Size(result));
+  const size_t array_bytes = array.ByteSizeLong() + CodedOutputStream::VarintSize32(kBytesTag) +
+                             CodedOutputStream::VarintSize32(bytes) + bytes;
+  std::string head;
+  google::protobuf::io::StringOutputStream stream(&head);
+  CodedOutputStream out(&stream);
+  out.WriteTag(LengthDelimitedTag(field));
+  out.WriteVarint32(static_cast<uint32_t>(array_bytes));
+  array.SerializeWithCachedSizes(&out);
+  out.WriteTag(kBytesTag);
+  out.WriteVarint32(bytes);
+  out.Trim();
+  return head;
 }
 
 }  // namespace
 
-void FillResponse(Outcome& outcome, v1::SortResponse* response) {
-  Fill(outcome, response);
-  response->set_algorithm(outcome.sort_algorithm);
+template <typename Response>
+grpc::ByteBuffer EncodeResponse(const Outcome& outcome) {
+  Response rest;  // all but the results
+  *rest.mutable_stats() = outcome.stats;
+  if constexpr (std::is_same_v<Response, v1::SortResponse>) rest.set_algorithm(outcome.sort_algorithm);
+  if constexpr (std::is_same_v<Response, v1::MergeResponse>) rest.set_algorithm(outcome.merge_algorithm);
+  absl::InlinedVector<std::string, 3> heads;
+  size_t size = rest.ByteSizeLong();
+  for (const ResultArray& result : outcome.results) {
+    heads.push_back(Head(FieldNumber<Response>(result.role), result));
+    size += heads.back().size() + Size(result);
+  }
+  grpc_slice bytes = grpc_slice_malloc(size);
+  uint8_t* to = rest.SerializeWithCachedSizesToArray(GRPC_SLICE_START_PTR(bytes));
+  const auto append = [&to](const void* from, size_t count) {
+    if (count > 0) std::memcpy(to, from, count);
+    to += count;
+  };
+  for (size_t i = 0; i < heads.size(); ++i) {
+    append(heads[i].data(), heads[i].size());
+    append(outcome.results[i].bytes, Size(outcome.results[i]));
+  }
+  const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);
+  return grpc::ByteBuffer(&slice, 1);
 }
-void FillResponse(Outcome& outcome, v1::MergeResponse* response) {
-  Fill(outcome, response);
-  response->set_algorithm(outcome.merge_algorithm);
-}
-void FillResponse(Outcome& outcome, v1::ExpandIntervalsResponse* response) { Fill(outcome, response); }
-void FillResponse(Outcome& outcome, v1::MoveIntervalsResponse* response) { Fill(outcome, response); }
-void FillResponse(Outcome& outcome, v1::GatherIntervalsResponse* response) { Fill(outcome, response); }
-void FillResponse(Outcome& outcome, v1::ScatterIntervalsResponse* response) { Fill(outcome, response); }
-void FillResponse(Outcome& outcome, v1::LoadBalanceResponse* response) { Fill(outcome, response); }
-void FillResponse(Outcome& outcome, v1::SearchResponse* response) { Fill(outcome, response); }
+
+template grpc::ByteBuffer EncodeResponse<v1::SortResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::MergeResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::ExpandIntervalsResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::MoveIntervalsResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::GatherIntervalsResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::ScatterIntervalsResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::LoadBalanceResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::SearchResponse>(const Outcome&);
 
 }  // namespace corank

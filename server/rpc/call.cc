@@ -38,32 +38,37 @@ LogLevel LevelOf(absl::StatusCode code) {
 
 }  // namespace
 
-CallBase::CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, Operator op)
-    : environment_(*environment), context_(context), arrival_(environment->clock->Now()) {
+CallBase::CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, Operator op,
+                   grpc::ByteBuffer* response)
+    : environment_(*environment), context_(context), response_(response), arrival_(environment->clock->Now()) {
   record_.op = op;
   environment_.active_calls->Add();
 }
 
-void CallBase::Start(const v1::RequestOptions& options, int64_t request_bytes) {
-  record_.received_bytes = request_bytes;
-  request_id_ = IsValidRequestId(options.request_id()) ? options.request_id() : MakeRequestId();
+void CallBase::Start(grpc::ByteBuffer* bytes) {
+  record_.received_bytes = static_cast<int64_t>(bytes->Length());
+  absl::Status status = Read(bytes);
+  request_id_ = IsValidRequestId(options().request_id()) ? options().request_id() : MakeRequestId();
   context_->AddTrailingMetadata("x-request-id", request_id_);
-  const absl::Status submitted = Submit(options, request_bytes);
-  if (submitted.ok()) return;  // Done will be, or was, called
-  Outcome nothing;
-  Reply(submitted, nothing);
+  if (status.ok()) status = Submit();
+  if (status.ok()) return;  // Done will be, or was, called
+  Reply(status, Outcome());
 }
 
-absl::Status CallBase::Submit(const v1::RequestOptions& options, int64_t request_bytes) {
+absl::Status CallBase::Read(grpc::ByteBuffer* bytes) {
+  CORANK_RETURN_IF_ERROR(ValidateMessageBytes(record_.received_bytes, environment_.limits));
+  return ParseRequest(bytes);
+}
+
+absl::Status CallBase::Submit() {
   auto task = std::make_unique<Task>();
-  task->bytes = request_bytes;
+  task->bytes = record_.received_bytes;
   task->arrival = arrival_;
   task->deadline = ToInstant(context_->deadline(), arrival_);
   task->cancelled = &cancelled_;
   task->completion = this;
-  CORANK_RETURN_IF_ERROR(ValidateMessageBytes(request_bytes, environment_.limits));
-  CORANK_ASSIGN_OR_RETURN(task->priority, ValidateOptions(options));
-  CORANK_ASSIGN_OR_RETURN(task->operation, ValidateRequest());
+  CORANK_ASSIGN_OR_RETURN(task->priority, ValidateOptions(options()));
+  CORANK_ASSIGN_OR_RETURN(task->operation, ValidateRequest(environment_.limits));
   validated_ = environment_.clock->Now();
   record_[Stage::kValidate] = Nanoseconds(arrival_, validated_);
   return environment_.queue->Admit(std::move(task));
@@ -79,11 +84,12 @@ void CallBase::Done(const absl::Status& status, Outcome& outcome) {
   Reply(status, outcome);
 }
 
-void CallBase::Reply(const absl::Status& status, Outcome& outcome) {
+void CallBase::Reply(const absl::Status& status, const Outcome& outcome) {
   replied_ = outcome.finished.value_or(environment_.clock->Now());
   record_.code = status.code();
   if (status.ok()) {
-    record_.sent_bytes = Respond(outcome);
+    *response_ = Respond(outcome);
+    record_.sent_bytes = static_cast<int64_t>(response_->Length());
   } else {
     LogFailure(status);
   }

@@ -8,13 +8,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/proto_buffer_reader.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/admit/admission_queue.h"
 #include "server/execute/task.h"
 #include "server/observe/clock.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/respond/errors.h"
 #include "server/respond/responses.h"
 #include "server/rpc/active_calls.h"
 #include "server/validate/validate.h"
@@ -34,27 +38,34 @@ struct CallEnvironment {
 /// Owns itself: gRPC calls OnDone when nothing of the call is left, and the call then deletes itself.
 class CallBase : public grpc::ServerUnaryReactor, public Completion {
  public:
-  CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, Operator op);
+  /// `response` is filled before the call is finished.
+  CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, Operator op,
+           grpc::ByteBuffer* response);
 
-  /// Validates the request and hands it to the queue, or answers at once. Never waits.
-  void Start(const v1::RequestOptions& options, int64_t request_bytes);
+  /// Reads and validates the request and hands it to the queue, or answers at once. Never waits. Empties `bytes`.
+  void Start(grpc::ByteBuffer* bytes);
 
   void Done(const absl::Status& status, Outcome& outcome) final;
   void OnCancel() final;
   void OnDone() final;
 
  protected:
-  virtual absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest() const = 0;
-  /// Fills the response and returns its bytes.
-  virtual int64_t Respond(Outcome& outcome) = 0;
+  /// Makes the request message, and empties `bytes`.
+  virtual absl::Status ParseRequest(grpc::ByteBuffer* bytes) = 0;
+  /// Of the request message, as far as it was read.
+  virtual const v1::RequestOptions& options() const = 0;
+  virtual absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits) const = 0;
+  virtual grpc::ByteBuffer Respond(const Outcome& outcome) const = 0;
 
  private:
-  absl::Status Submit(const v1::RequestOptions& options, int64_t request_bytes);
-  void Reply(const absl::Status& status, Outcome& outcome);
+  absl::Status Read(grpc::ByteBuffer* bytes);
+  absl::Status Submit();
+  void Reply(const absl::Status& status, const Outcome& outcome);
   void LogFailure(const absl::Status& status) const;
 
   const CallEnvironment& environment_;
   grpc::CallbackServerContext* const context_;
+  grpc::ByteBuffer* const response_;
   const Instant arrival_;
   Instant validated_;
   Instant replied_;
@@ -66,28 +77,30 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
 template <typename Request, typename Response>
 class Call final : public CallBase {
  public:
-  Call(const CallEnvironment* environment, grpc::CallbackServerContext* context, Operator op, const Request* request,
-       Response* response)
-      : CallBase(environment, context, op), limits_(environment->limits), request_(request), response_(response) {}
+  using CallBase::CallBase;
 
  private:
-  absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest() const override { return Validate(*request_, limits_); }
-  int64_t Respond(Outcome& outcome) override {
-    FillResponse(outcome, response_);
-    return static_cast<int64_t>(response_->ByteSizeLong());
+  absl::Status ParseRequest(grpc::ByteBuffer* bytes) override {
+    if (grpc::SerializationTraits<Request>::Deserialize(bytes, &request_).ok()) return absl::OkStatus();
+    return InvalidField("request", absl::StrCat("the bytes are not a ", request_.GetTypeName(), " message"));
   }
+  const v1::RequestOptions& options() const override { return request_.options(); }
+  absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits) const override {
+    return Validate(request_, limits);
+  }
+  grpc::ByteBuffer Respond(const Outcome& outcome) const override { return EncodeResponse<Response>(outcome); }
 
-  const Limits& limits_;
-  const Request* const request_;
-  Response* const response_;
+  Request request_;  // operands borrow its bytes
 };
 
 /// Starts a call; gRPC takes the reactor.
 template <typename Request, typename Response>
 grpc::ServerUnaryReactor* StartCall(const CallEnvironment* environment, grpc::CallbackServerContext* context,
-                                    Operator op, const Request* request, Response* response) {
-  auto* call = new Call<Request, Response>(environment, context, op, request, response);
-  call->Start(request->options(), static_cast<int64_t>(request->ByteSizeLong()));
+                                    Operator op, const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
+  auto* call = new Call<Request, Response>(environment, context, op, response);
+  // gRPC made the buffer for this call alone and does not look at it again. Were it left full, each request would be
+  // in memory twice until it is answered.
+  call->Start(const_cast<grpc::ByteBuffer*>(request));
   return call;
 }
 

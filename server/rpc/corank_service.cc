@@ -9,49 +9,53 @@ namespace corank {
 CorankServiceImpl::CorankServiceImpl(const CallEnvironment& environment, v1::GetServerInfoResponse info)
     : environment_(environment), info_(std::move(info)), started_(environment.clock->Now()) {}
 
-grpc::ServerUnaryReactor* CorankServiceImpl::Sort(grpc::CallbackServerContext* context, const v1::SortRequest* request,
-                                                  v1::SortResponse* response) {
-  return StartCall(&environment_, context, Operator::kSort, request, response);
+grpc::ServerUnaryReactor* CorankServiceImpl::Sort(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                  grpc::ByteBuffer* response) {
+  return StartCall<v1::SortRequest, v1::SortResponse>(&environment_, context, Operator::kSort, request, response);
 }
 
 grpc::ServerUnaryReactor* CorankServiceImpl::Merge(grpc::CallbackServerContext* context,
-                                                   const v1::MergeRequest* request, v1::MergeResponse* response) {
-  return StartCall(&environment_, context, Operator::kMerge, request, response);
+                                                   const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
+  return StartCall<v1::MergeRequest, v1::MergeResponse>(&environment_, context, Operator::kMerge, request, response);
 }
 
 grpc::ServerUnaryReactor* CorankServiceImpl::ExpandIntervals(grpc::CallbackServerContext* context,
-                                                             const v1::ExpandIntervalsRequest* request,
-                                                             v1::ExpandIntervalsResponse* response) {
-  return StartCall(&environment_, context, Operator::kExpandIntervals, request, response);
+                                                             const grpc::ByteBuffer* request,
+                                                             grpc::ByteBuffer* response) {
+  return StartCall<v1::ExpandIntervalsRequest, v1::ExpandIntervalsResponse>(
+      &environment_, context, Operator::kExpandIntervals, request, response);
 }
 
 grpc::ServerUnaryReactor* CorankServiceImpl::MoveIntervals(grpc::CallbackServerContext* context,
-                                                           const v1::MoveIntervalsRequest* request,
-                                                           v1::MoveIntervalsResponse* response) {
-  return StartCall(&environment_, context, Operator::kMoveIntervals, request, response);
+                                                           const grpc::ByteBuffer* request,
+                                                           grpc::ByteBuffer* response) {
+  return StartCall<v1::MoveIntervalsRequest, v1::MoveIntervalsResponse>(&environment_, context,
+                                                                        Operator::kMoveIntervals, request, response);
 }
 
 grpc::ServerUnaryReactor* CorankServiceImpl::GatherIntervals(grpc::CallbackServerContext* context,
-                                                             const v1::GatherIntervalsRequest* request,
-                                                             v1::GatherIntervalsResponse* response) {
-  return StartCall(&environment_, context, Operator::kGatherIntervals, request, response);
+                                                             const grpc::ByteBuffer* request,
+                                                             grpc::ByteBuffer* response) {
+  return StartCall<v1::GatherIntervalsRequest, v1::GatherIntervalsResponse>(
+      &environment_, context, Operator::kGatherIntervals, request, response);
 }
 
 grpc::ServerUnaryReactor* CorankServiceImpl::ScatterIntervals(grpc::CallbackServerContext* context,
-                                                              const v1::ScatterIntervalsRequest* request,
-                                                              v1::ScatterIntervalsResponse* response) {
-  return StartCall(&environment_, context, Operator::kScatterIntervals, request, response);
+                                                              const grpc::ByteBuffer* request,
+                                                              grpc::ByteBuffer* response) {
+  return StartCall<v1::ScatterIntervalsRequest, v1::ScatterIntervalsResponse>(
+      &environment_, context, Operator::kScatterIntervals, request, response);
 }
 
 grpc::ServerUnaryReactor* CorankServiceImpl::LoadBalance(grpc::CallbackServerContext* context,
-                                                         const v1::LoadBalanceRequest* request,
-                                                         v1::LoadBalanceResponse* response) {
-  return StartCall(&environment_, context, Operator::kLoadBalance, request, response);
+                                                         const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
+  return StartCall<v1::LoadBalanceRequest, v1::LoadBalanceResponse>(&environment_, context, Operator::kLoadBalance,
+                                                                    request, response);
 }
 
 grpc::ServerUnaryReactor* CorankServiceImpl::Search(grpc::CallbackServerContext* context,
-                                                    const v1::SearchRequest* request, v1::SearchResponse* response) {
-  return StartCall(&environment_, context, Operator::kSearch, request, response);
+                                                    const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
+  return StartCall<v1::SearchRequest, v1::SearchResponse>(&environment_, context, Operator::kSearch, request, response);
 }
 
 grpc::ServerBidiReactor<v1::ExecuteRequest, v1::ExecuteResponse>* CorankServiceImpl::Execute(

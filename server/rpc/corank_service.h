@@ -7,31 +7,38 @@
 
 namespace corank {
 
+/// The operators take and give messages as bytes, so that it is the server that says what is wrong with bytes that are
+/// no message, and that results are copied once.
+using CorankServiceBase = v1::CorankService::WithRawCallbackMethod_Sort<
+    v1::CorankService::WithRawCallbackMethod_Merge<v1::CorankService::WithRawCallbackMethod_ExpandIntervals<
+        v1::CorankService::WithRawCallbackMethod_MoveIntervals<v1::CorankService::WithRawCallbackMethod_GatherIntervals<
+            v1::CorankService::WithRawCallbackMethod_ScatterIntervals<
+                v1::CorankService::WithRawCallbackMethod_LoadBalance<
+                    v1::CorankService::WithRawCallbackMethod_Search<v1::CorankService::WithCallbackMethod_Execute<
+                        v1::CorankService::WithCallbackMethod_GetServerInfo<v1::CorankService::Service>>>>>>>>>>;
+
 /// Thread-safe. Methods never wait: they run on gRPC's threads.
-class CorankServiceImpl final : public v1::CorankService::CallbackService {
+class CorankServiceImpl final : public CorankServiceBase {
  public:
   /// `info`: what GetServerInfo says, less the uptime.
   CorankServiceImpl(const CallEnvironment& environment, v1::GetServerInfoResponse info);
 
-  grpc::ServerUnaryReactor* Sort(grpc::CallbackServerContext* context, const v1::SortRequest* request,
-                                 v1::SortResponse* response) override;
-  grpc::ServerUnaryReactor* Merge(grpc::CallbackServerContext* context, const v1::MergeRequest* request,
-                                  v1::MergeResponse* response) override;
-  grpc::ServerUnaryReactor* ExpandIntervals(grpc::CallbackServerContext* context,
-                                            const v1::ExpandIntervalsRequest* request,
-                                            v1::ExpandIntervalsResponse* response) override;
-  grpc::ServerUnaryReactor* MoveIntervals(grpc::CallbackServerContext* context, const v1::MoveIntervalsRequest* request,
-                                          v1::MoveIntervalsResponse* response) override;
-  grpc::ServerUnaryReactor* GatherIntervals(grpc::CallbackServerContext* context,
-                                            const v1::GatherIntervalsRequest* request,
-                                            v1::GatherIntervalsResponse* response) override;
-  grpc::ServerUnaryReactor* ScatterIntervals(grpc::CallbackServerContext* context,
-                                             const v1::ScatterIntervalsRequest* request,
-                                             v1::ScatterIntervalsResponse* response) override;
-  grpc::ServerUnaryReactor* LoadBalance(grpc::CallbackServerContext* context, const v1::LoadBalanceRequest* request,
-                                        v1::LoadBalanceResponse* response) override;
-  grpc::ServerUnaryReactor* Search(grpc::CallbackServerContext* context, const v1::SearchRequest* request,
-                                   v1::SearchResponse* response) override;
+  grpc::ServerUnaryReactor* Sort(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                 grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Merge(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                  grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ExpandIntervals(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* MoveIntervals(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GatherIntervals(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ScatterIntervals(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                             grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* LoadBalance(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Search(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                   grpc::ByteBuffer* response) override;
   grpc::ServerBidiReactor<v1::ExecuteRequest, v1::ExecuteResponse>* Execute(
       grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context, const v1::GetServerInfoRequest* request,

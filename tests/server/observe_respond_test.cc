@@ -4,9 +4,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "grpcpp/support/slice.h"
 #include "prometheus/text_serializer.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -134,6 +136,19 @@ TEST(Errors, AFaultOfTheServerShowsTheRequestIdOnly) {
   EXPECT_THAT(status.error_message(), Not(HasSubstr("0x1234")));
 }
 
+// What a client reads from the response.
+template <typename Response>
+Response Encoded(const Outcome& outcome) {
+  std::vector<grpc::Slice> slices;
+  EXPECT_TRUE(EncodeResponse<Response>(outcome).Dump(&slices).ok());
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  Response response;
+  EXPECT_TRUE(response.ParseFromString(bytes));
+  EXPECT_TRUE(response.GetReflection()->GetUnknownFields(response).empty());
+  return response;
+}
+
 TEST(Responses, HoldTheResultsByTheirRole) {
   const uint16_t keys[] = {1, 2, 3};
   const uint32_t indices[] = {2, 0, 1};
@@ -142,8 +157,7 @@ TEST(Responses, HoldTheResultsByTheirRole) {
                      ResultArray{ResultRole::kIndices, v1::ELEMENT_TYPE_UINT32, 4, 3, indices}};
   outcome.sort_algorithm = v1::SORT_ALGORITHM_RADIX;
   outcome.stats.set_kernel_ns(9);
-  v1::SortResponse response;
-  FillResponse(outcome, &response);
+  const auto response = Encoded<v1::SortResponse>(outcome);
   EXPECT_EQ(response.keys().inline_data(), std::string(reinterpret_cast<const char*>(keys), 6));
   EXPECT_EQ(response.keys().count(), 3);
   EXPECT_EQ(response.indices().type(), v1::ELEMENT_TYPE_UINT32);
@@ -156,11 +170,44 @@ TEST(Responses, HoldTheResultsByTheirRole) {
 TEST(Responses, AnEmptyRecordArrayKeepsItsShape) {
   Outcome outcome;
   outcome.results = {ResultArray{ResultRole::kResult, v1::ELEMENT_TYPE_RECORD, 12, 0, nullptr}};
-  v1::GatherIntervalsResponse response;
-  FillResponse(outcome, &response);
+  const auto response = Encoded<v1::GatherIntervalsResponse>(outcome);
   EXPECT_EQ(response.result().record_bytes(), 12U);
   EXPECT_TRUE(response.result().has_count());
   EXPECT_TRUE(response.result().has_inline_data());
+}
+
+TEST(Responses, HoldResultsOfEverySize) {
+  // Lengths are written in 1 to 5 bytes.
+  for (const int64_t count : {0, 1, 100, 115, 127, 128, 129, 16'375, 16'383, 16'384, 3'000'000}) {
+    const std::string objects(static_cast<size_t>(4 * count), 'o'), ranks(static_cast<size_t>(4 * count), 'r');
+    Outcome outcome;
+    outcome.results = {ResultArray{ResultRole::kObjects, v1::ELEMENT_TYPE_UINT32, 4, count, objects.data()},
+                       ResultArray{ResultRole::kRanks, v1::ELEMENT_TYPE_UINT32, 4, count, ranks.data()}};
+    outcome.stats.set_device("a device");
+    const auto response = Encoded<v1::LoadBalanceResponse>(outcome);
+    EXPECT_EQ(response.objects().count(), count);
+    EXPECT_TRUE(response.objects().inline_data() == objects) << count;
+    EXPECT_TRUE(response.ranks().inline_data() == ranks) << count;
+    EXPECT_EQ(response.stats().device(), "a device");
+  }
+}
+
+TEST(Responses, OfEveryOperatorHaveTheirFields) {
+  const char byte = 'x';
+  const auto outcome = [&byte](ResultRole role) {
+    Outcome outcome;
+    outcome.results = {ResultArray{role, v1::ELEMENT_TYPE_UINT8, 1, 1, &byte}};
+    outcome.merge_algorithm = v1::MERGE_ALGORITHM_TILED;
+    return outcome;
+  };
+  EXPECT_EQ(Encoded<v1::SortResponse>(outcome(ResultRole::kValues)).values().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::MergeResponse>(outcome(ResultRole::kKeys)).keys().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::MergeResponse>(outcome(ResultRole::kValues)).values().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::MergeResponse>(outcome(ResultRole::kKeys)).algorithm(), v1::MERGE_ALGORITHM_TILED);
+  EXPECT_EQ(Encoded<v1::ExpandIntervalsResponse>(outcome(ResultRole::kValues)).values().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::MoveIntervalsResponse>(outcome(ResultRole::kResult)).result().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::ScatterIntervalsResponse>(outcome(ResultRole::kResult)).result().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::SearchResponse>(outcome(ResultRole::kPositions)).positions().inline_data(), "x");
 }
 
 }  // namespace

@@ -48,4 +48,20 @@ bool RawStream::Await() {
   return queue_.Next(&tag, &ok) && ok;
 }
 
+grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                     grpc::ClientContext* context, const std::string& request) {
+  grpc::GenericStub stub(channel);
+  grpc::CompletionQueue queue;
+  const grpc::Slice slice(request);
+  const auto call = stub.PrepareUnaryCall(context, method, grpc::ByteBuffer(&slice, 1), &queue);
+  call->StartCall();
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  call->Finish(&response, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  return status;
+}
+
 }  // namespace corank::testing

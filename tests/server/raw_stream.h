@@ -1,4 +1,5 @@
-// A call of any method by name, with messages as bytes: for services whose stubs this project does not build.
+// A call of any method by name, with messages as bytes: for services whose stubs this project does not build, and for
+// bytes that are no message.
 #ifndef CORANK_TESTS_SERVER_RAW_STREAM_H_
 #define CORANK_TESTS_SERVER_RAW_STREAM_H_
 
@@ -36,6 +37,10 @@ class RawStream {
   grpc::CompletionQueue queue_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
 };
+
+/// Sends one message to a unary method and returns the call's status.
+grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                     grpc::ClientContext* context, const std::string& request);
 
 }  // namespace corank::testing
 

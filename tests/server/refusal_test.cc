@@ -8,6 +8,7 @@
 
 #include "tests/server/bad_requests.h"
 #include "tests/server/messages.h"
+#include "tests/server/raw_stream.h"
 #include "tests/server/running_server.h"
 
 namespace corank::testing {
@@ -24,6 +25,15 @@ grpc::Status Send(v1::CorankService::Stub& stub, const Request& request) {
 
 grpc::Status SendAny(v1::CorankService::Stub& stub, const AnyRequest& any) {
   return std::visit([&stub](const auto& request) { return Send(stub, request); }, any);
+}
+
+std::string MethodPath(const std::string& method) { return "/corank.v1.CorankService/" + method; }
+
+// The id under which the server's log knows a call that ended; empty where it gave none.
+std::string RequestId(const grpc::ClientContext& context) {
+  const auto& metadata = context.GetServerTrailingMetadata();
+  const auto found = metadata.find("x-request-id");
+  return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
 }
 
 Server::Options SmallMessages() {
@@ -66,6 +76,35 @@ TEST_F(RefusalTest, AssumptionsSwitchTheChecksOff) {
     const grpc::Status status = SendAny(running_.stub(), any);
     EXPECT_TRUE(status.ok()) << row.name << ": " << status.error_message();
   }
+}
+
+TEST_F(RefusalTest, BytesThatAreNoMessageAreRefusedAndTheServerGoesOn) {
+  const std::string array_over_the_end("\x0a\x05\x08\x04\x22\x7f", 6);
+  const std::string id_that_is_not_utf8("\x5a\x03\x12\x01\xff", 5);  // of a SortRequest
+  for (const char* method : {"Sort", "Merge", "ExpandIntervals", "MoveIntervals", "GatherIntervals", "ScatterIntervals",
+                             "LoadBalance", "Search"}) {
+    for (const std::string& bytes : {std::string("\xff"), array_over_the_end, std::string(5000, '\x07')}) {
+      SCOPED_TRACE(method);
+      grpc::ClientContext context;
+      const grpc::Status status = CallRaw(running_.channel(), MethodPath(method), &context, bytes);
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+      EXPECT_EQ(BadField(status), "request");
+      EXPECT_THAT(status.error_message(), HasSubstr(std::string("corank.v1.") + method + "Request"));
+      EXPECT_EQ(RequestId(context).size(), 16U) << "an id of the server's";
+    }
+  }
+  grpc::ClientContext context;
+  EXPECT_EQ(BadField(CallRaw(running_.channel(), MethodPath("Sort"), &context, id_that_is_not_utf8)), "request");
+  for (const AnyRequest& request : GoodRequests()) EXPECT_TRUE(SendAny(running_.stub(), request).ok());
+}
+
+TEST_F(RefusalTest, AMessageOverTheLimitIsNotParsed) {
+  grpc::ClientContext context;
+  const grpc::Status status = CallRaw(running_.channel(), MethodPath("Sort"), &context, std::string(65'537, '\xff'));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(BadField(status), "request");
+  EXPECT_THAT(status.error_message(), HasSubstr("max_request_bytes is 65536"));
+  EXPECT_EQ(RequestId(context).size(), 16U);
 }
 
 TEST_F(RefusalTest, AMessageOverTheLimitNamesTheLimitAndTheStreamedAlternative) {
