@@ -47,6 +47,21 @@ absl::StatusOr<Operand> CheckOffsets(bool present, const v1::Array& array, Field
   return offsets;
 }
 
+// Intervals of a Move may share their source, so that their sum, and with it the work, is not bounded by the arrays of
+// the request.
+absl::Status CheckMovedSum(const MoveOperation::Spec& spec, const Limits& limits) {
+  if (spec.check_overlap) {
+    if (spec.total <= spec.result_count) return absl::OkStatus();
+    return InvalidField(kCounts.Path(), absl::StrCat("their sum is ", spec.total, ", but the destination has ",
+                                                     spec.result_count, " elements, so that intervals overlap in it; ",
+                                                     "allow_overlap switches this check off"));
+  }
+  if (spec.total <= limits.max_response_bytes / spec.source.element_bytes) return absl::OkStatus();
+  return InvalidField(kCounts.Path(), absl::StrCat("their sum is ", spec.total, " elements of ",
+                                                   spec.source.element_bytes, " bytes, more than one request may move ",
+                                                   "(max_response_bytes is ", limits.max_response_bytes, ")"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ExpandIntervalsRequest& request, const Limits& limits) {
@@ -74,6 +89,7 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MoveIntervalsReque
                           CheckOffsets(request.has_destination_offsets(), request.destination_offsets(),
                                        kDestinationOffsets, spec.counts, spec.result_count, "destination"));
   spec.check_overlap = !request.allow_overlap();
+  CORANK_RETURN_IF_ERROR(CheckMovedSum(spec, limits));
   CORANK_RETURN_IF_ERROR(CheckDestination(request.result_destination(), {"result_destination"}));
   return std::make_unique<MoveOperation>(std::move(spec));
 }

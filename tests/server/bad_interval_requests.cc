@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "tests/server/bad_request_table.h"
 #include "tests/server/messages.h"
@@ -118,6 +119,29 @@ void AddBadIntervals(Table& table) {
         *r.mutable_counts() = Int64s({2, kMax - 2});
       },
       "source_offsets[1]");
+  table.Add<M>(
+      "MoveOfMoreThanTheDestinationHolds", GoodMove(),
+      [](M& r) {
+        *r.mutable_counts() = Int64s({3, 3}), *r.mutable_source_offsets() = Int64s({0, 0});
+        *r.mutable_destination_offsets() = Int64s({0, 2});
+      },
+      "counts");
+  table.Add<M>(
+      "MoveOfFarMoreThanTheDestinationHolds", GoodMove(),
+      [](M& r) {
+        *r.mutable_counts() = Int64s(std::vector<int64_t>(1000, 4));
+        *r.mutable_source_offsets() = *r.mutable_destination_offsets() = Int64s(std::vector<int64_t>(1000, 0));
+      },
+      "counts");
+  table.Add<M>(
+      "MoveOfMoreThanAResponseHoldsWithOverlap", GoodMove(),
+      [](M& r) {
+        *r.mutable_source() = Records(32, std::string(128, 'x'));
+        *r.mutable_counts() = Int64s(std::vector<int64_t>(513, 4));  // of 128 bytes each: 128 bytes over 65536
+        *r.mutable_source_offsets() = *r.mutable_destination_offsets() = Int64s(std::vector<int64_t>(513, 0));
+        r.set_allow_overlap(true);
+      },
+      "counts");
   table.Add<M>(
       "MoveWithoutInitial", GoodMove(), [](M& r) { r.clear_initial(); }, "initial");
   table.Add<M>(

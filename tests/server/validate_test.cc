@@ -69,6 +69,30 @@ TEST(Validate, TakesIntervalsThatTouchTheEnds) {
   EXPECT_EQ(ValidateAll(move), absl::OkStatus());
 }
 
+TEST(Validate, TakesAsMuchMovingAsTheLimitAllows) {
+  v1::MoveIntervalsRequest move;
+  *move.mutable_source() = Records(32, std::string(128, 'x'));
+  *move.mutable_counts() = Int64s(std::vector<int64_t>(512, 4));  // 65536 bytes in all
+  *move.mutable_source_offsets() = *move.mutable_destination_offsets() = Int64s(std::vector<int64_t>(512, 0));
+  move.set_destination_count(4);
+  move.set_allow_overlap(true);
+  EXPECT_EQ(ValidateAll(move), absl::OkStatus());
+  *move.mutable_counts() = Int64s({4});
+  *move.mutable_source_offsets() = *move.mutable_destination_offsets() = Int64s({0});
+  move.set_allow_overlap(false);
+  EXPECT_EQ(ValidateAll(move), absl::OkStatus()) << "as many as the destination has";
+}
+
+TEST(Validate, ASumOfCountsThatProvesAnOverlapSaysSo) {
+  v1::MoveIntervalsRequest move = GoodMove();
+  move.set_destination_count(3);
+  *move.mutable_destination_offsets() = Int64s({1, 0});
+  const absl::Status status = ValidateAll(move);
+  EXPECT_EQ(NamedField(status), "counts");
+  EXPECT_NE(status.message().find("overlap"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("allow_overlap"), absl::string_view::npos) << status;
+}
+
 TEST(Validate, ReadsOffsetsAtAnyAlignment) {
   // A string of Protobuf's is aligned; a string in a wider one is not.
   v1::SortRequest sort;
