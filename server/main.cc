@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "google/protobuf/stubs/logging.h"
 #include "grpc/support/log.h"
 #include "server/execute/engine_choice.h"
 #include "server/flags.h"
@@ -55,15 +56,21 @@ class Event {
 };
 
 // Until the server serves, gRPC's own words about a port are not logged: the error that names the port is.
-std::atomic<const Logger*> grpc_logger{nullptr};
+std::atomic<const Logger*> library_logger{nullptr};
 
 void LogOfGrpc(gpr_log_func_args* args) {
-  const Logger* logger = grpc_logger.load();
+  const Logger* logger = library_logger.load();
   if (logger == nullptr) return;
   const LogLevel level = args->severity == GPR_LOG_SEVERITY_ERROR  ? LogLevel::kWarning
                          : args->severity == GPR_LOG_SEVERITY_INFO ? LogLevel::kInfo
                                                                    : LogLevel::kDebug;
   logger->Log(level, "grpc", {{"message", args->message}});
+}
+
+// Protobuf reports what it finds in requests; the caller's error has its own line.
+void LogOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& message) {
+  const Logger* logger = library_logger.load();
+  if (logger != nullptr) logger->Log(LogLevel::kDebug, "protobuf", {{"message", message}});
 }
 
 absl::Status WritePortsFile(const std::string& path, const Server& server) {
@@ -111,18 +118,19 @@ int TakeSignal(int signals) {
   return read(signals, &info, sizeof(info)) == sizeof(info) ? static_cast<int>(info.ssi_signo) : SIGTERM;
 }
 
-// The process ends here without destructors: a lane may be stuck in work that nobody waits for any more.
+// The process ends here without destructors: a lane may be stuck in work that nobody waits for any more, and the
+// thread that serves the metrics would be waited for up to 2 s.
 [[noreturn]] void ExitAtOnce(int code) { std::_Exit(code); }
 
-int DrainAndExit(std::unique_ptr<Server> server, int signals, absl::Duration timeout, const Logger& logger) {
+[[noreturn]] void DrainAndExit(Server* server, int signals, absl::Duration timeout, const Logger& logger) {
   logger.Log(LogLevel::kInfo, "draining", {{"calls", server->active_calls()}});
   const Event drained;
   server->Drain([&drained] { drained.Set(); });
   switch (Wait(signals, drained, absl::Now() + timeout)) {
     case Wake::kEvent:
-      server.reset();
+      server->Stop();
       logger.Log(LogLevel::kInfo, "stopped", {});
-      return EXIT_SUCCESS;
+      ExitAtOnce(EXIT_SUCCESS);
     case Wake::kSignal: {
       const int signal = TakeSignal(signals);
       logger.Log(LogLevel::kWarning, "killed", {{"signal", signal}, {"calls", server->active_calls()}});
@@ -140,6 +148,7 @@ int DrainAndExit(std::unique_ptr<Server> server, int signals, absl::Duration tim
 int Serve(const Configuration& configuration, int signals) {
   static const Logger* const logger = new Logger(configuration.log_level);
   gpr_set_log_function(LogOfGrpc);
+  google::protobuf::SetLogHandler(LogOfProtobuf);
 
   absl::StatusOr<ChosenEngine> engine = ChooseEngine(configuration.engine);
   if (!engine.ok()) return StartFailed(*logger, engine.status());
@@ -151,7 +160,7 @@ int Serve(const Configuration& configuration, int signals) {
       Server::Start(options, *std::move(engine), &Clock::Steady(), logger);
   if (!started.ok()) return StartFailed(*logger, started.status());
   std::unique_ptr<Server> server = *std::move(started);
-  grpc_logger.store(logger);
+  library_logger.store(logger);
   if (!configuration.ports_file.empty()) {
     if (absl::Status written = WritePortsFile(configuration.ports_file, *server); !written.ok()) {
       return StartFailed(*logger, written);
@@ -170,7 +179,7 @@ int Serve(const Configuration& configuration, int signals) {
   if (Wait(signals, device_lost, absl::InfiniteFuture()) == Wake::kSignal) {
     const int signal = TakeSignal(signals);
     logger->Log(LogLevel::kInfo, "signal", {{"signal", signal}});
-    return DrainAndExit(std::move(server), signals, configuration.drain_timeout, *logger);
+    DrainAndExit(server.get(), signals, configuration.drain_timeout, *logger);
   }
   const Event answered;
   server->Drain([&answered] { answered.Set(); });

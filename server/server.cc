@@ -19,7 +19,7 @@ namespace {
 constexpr char kServiceName[] = "corank.v1.CorankService";
 constexpr absl::Duration kRestartRetry = absl::Seconds(5);
 // For what gRPC still has to flush once no operator call is left; open health watches end with it.
-constexpr std::chrono::seconds kFlushTime(1);
+constexpr std::chrono::milliseconds kFlushTime(200);
 
 absl::Status Draining() {
   return RetryLater(absl::StatusCode::kUnavailable, "the server drains and will take no more requests", kRestartRetry);
@@ -44,14 +44,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, Ch
   return server;
 }
 
-Server::~Server() {
-  queue_.Abort(Draining());
-  if (rpc_ != nullptr) {
-    rpc_->GetHealthCheckService()->SetServingStatus(false);
-    rpc_->Shutdown(std::chrono::system_clock::now() + kFlushTime);
-    rpc_->Wait();
-  }
-}
+Server::~Server() { Stop(); }
 
 absl::Status Server::StartMetrics() {
   const EngineInfo& info = engine_info();
@@ -150,5 +143,13 @@ void Server::Drain(std::function<void()> on_drained) {
 }
 
 void Server::AbortQueued() { queue_.Abort(Draining()); }
+
+void Server::Stop() {
+  AbortQueued();
+  if (rpc_ == nullptr) return;
+  rpc_->GetHealthCheckService()->SetServingStatus(false);
+  rpc_->Shutdown(std::chrono::system_clock::now() + kFlushTime);
+  rpc_->Wait();
+}
 
 }  // namespace corank

@@ -44,7 +44,7 @@ class Server {
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options, ChosenEngine engine, const Clock* clock,
                                                        const Logger* logger);
 
-  /// Ends all that waits with UNAVAILABLE, and waits for what runs.
+  /// Stops, and waits for the lanes and for the thread that serves the metrics (that one looks up every 2 s only).
   ~Server();
 
   Server(const Server&) = delete;
@@ -65,6 +65,9 @@ class Server {
 
   /// Ends all that waits with UNAVAILABLE. What runs on a lane runs on.
   void AbortQueued();
+
+  /// Ends all that waits with UNAVAILABLE, and serves no more calls when it returns. Metrics are served on.
+  void Stop();
 
  private:
   Server(const Options& options, ChosenEngine engine, const Clock* clock, const Logger* logger);

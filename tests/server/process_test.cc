@@ -23,7 +23,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "tests/server/messages.h"
+#include "tests/server/raw_stream.h"
 #include "tests/server/running_server.h"
 
 extern char** environ;
@@ -140,7 +143,6 @@ grpc::Status SortOnce(const std::string& address, std::vector<int32_t> keys) {
   const auto stub = v1::CorankService::NewStub(Connect(address));
   v1::SortRequest request;
   *request.mutable_keys() = Int32s(keys);
-  request.mutable_options()->set_request_id("from the test");
   grpc::ClientContext context;
   v1::SortResponse response;
   const grpc::Status status = stub->Sort(&context, request, &response);
@@ -180,7 +182,7 @@ TEST(Corankd, ServesRefusesAndStops) {
   EXPECT_EQ(SortOnce(grpc_address, std::vector<int32_t>(800'000)).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED)
       << "more than twice the limit: cut off by gRPC";
   EXPECT_TRUE(SortOnce(grpc_address, {3, 1}).ok()) << "after a message over the limit";
-  EXPECT_THAT(process.Log(), HasSubstr("\"event\":\"request_failed\",\"request_id\":\"from the test\""));
+  EXPECT_THAT(process.Log(), HasSubstr("\"event\":\"request_failed\""));
 
   // A call is counted when its last byte is out, which the caller may see first.
   EXPECT_TRUE(Eventually([&] {
@@ -262,6 +264,41 @@ TEST(Corankd, ADrainThatTakesTooLongDropsWhatWaitsAndSaysSo) {
   EXPECT_EQ(process.Wait(), 1) << process.Log();
   EXPECT_THAT(process.Log(), HasSubstr("drain_timed_out"));
   EXPECT_THAT(calls.Wait(), ::testing::Contains(grpc::StatusCode::UNAVAILABLE));
+}
+
+TEST(Corankd, StopsAtOnceWhenThereIsNothingToFinish) {
+  Process process(FreePorts());
+  ASSERT_TRUE(process.AwaitReady()) << process.Log();
+  const auto channel = Connect(JsonString(process.Ports(), "grpc"));
+  RawStream watch(channel, "/grpc.health.v1.Health/Watch", HealthRequest(""));
+  ASSERT_EQ(watch.Read(), kServing);
+  EXPECT_THAT(Scrape(JsonString(process.Ports(), "metrics")), HasSubstr("corank_queue_requests 0\n"));
+  const absl::Time start = absl::Now();
+  process.Signal(SIGTERM);
+  EXPECT_EQ(watch.Read(), kNotServing);
+  EXPECT_EQ(process.Wait(), 0) << process.Log();
+  EXPECT_LT(absl::Now() - start, absl::Milliseconds(800)) << "about 200 ms on an idle machine, with the open watch";
+  EXPECT_THAT(process.Log(), HasSubstr("\"event\":\"stopped\""));
+}
+
+TEST(Corankd, LogsFailuresWithTheirIdAndOneJsonObjectALineWhateverItIsSent) {
+  Process process(FreePorts());
+  ASSERT_TRUE(process.AwaitReady()) << process.Log();
+  const auto channel = Connect(JsonString(process.Ports(), "grpc"));
+  v1::SortRequest without_keys;
+  without_keys.mutable_options()->set_request_id("from the test");
+  const std::string id_that_is_not_utf8("\x5a\x03\x12\x01\xff", 5);
+  for (const std::string& bytes : {without_keys.SerializeAsString(), id_that_is_not_utf8}) {
+    grpc::ClientContext context;
+    const grpc::Status status = CallRaw(channel, "/corank.v1.CorankService/Sort", &context, bytes);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  process.Signal(SIGTERM);
+  EXPECT_EQ(process.Wait(), 0);
+  const std::string log = process.Log();
+  EXPECT_THAT(log, HasSubstr("\"event\":\"request_failed\",\"request_id\":\"from the test\""));
+  const std::vector<std::string> lines = absl::StrSplit(log, '\n', absl::SkipEmpty());
+  EXPECT_THAT(lines, ::testing::Each(StartsWith("{\"time\":\"")));
 }
 
 TEST(Corankd, APortInUseIsOneClearLine) {
