@@ -118,7 +118,11 @@ RunInfo DescribeRun(const std::string& machine, const std::string& commit, int a
   RunInfo info;
   info.machine = machine;
   info.date = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone());
-  info.commit = commit.empty() ? OutputOf("git describe --always --dirty 2>/dev/null") : commit;
+  // Results that are being written do not make the measured code another one.
+  constexpr char kCommit[] =
+      "c=$(git rev-parse --short HEAD 2>/dev/null) && "
+      "echo \"$c$(git diff --quiet HEAD -- ':(top,exclude)bench/results' || echo -dirty)\"";
+  info.commit = commit.empty() ? OutputOf(kCommit) : commit;
   if (info.commit.empty()) info.commit = "unknown";
   info.command = absl::StrJoin(argv, argv + argc, " ");
   return info;
