@@ -9,6 +9,7 @@
 #define CORANK_KERNELS_COMMON_OPERATORS_H_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/common/types.h"
 
@@ -124,7 +125,9 @@ struct OperatorReport {
   int64_t other = -1;
   SortAlgorithm sort_algorithm = SortAlgorithm::kAuto;     // what was taken, never kAuto after a Sort
   MergeAlgorithm merge_algorithm = MergeAlgorithm::kAuto;  // what was taken, never kAuto after a Merge
+  uint8_t unused[6] = {};  // makes padding explicit: a report is copied from the device byte for byte
 };
+static_assert(std::has_unique_object_representations_v<OperatorReport>, "no padding");
 
 }  // namespace corank
 
