@@ -160,7 +160,8 @@ def markdown(name: str, results: dict[str, Any], plots: list[str]) -> str:
 
 
 def label(row: Row) -> str:
-    return f"{row['row']}, {row['type']}, {count(row['n'])}, {row['distribution']}"
+    reference = row["reference_name"].split(",")[0]
+    return f"{row['row']}, {row['type']}, {count(row['n'])}, {row['distribution']} : {reference}"
 
 
 def headline(rows: list[Row]) -> list[Row]:
