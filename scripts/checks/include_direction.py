@@ -7,9 +7,9 @@ The layers, each of which may include only itself and what it leans on:
 
     kernels/common <- kernels/engine <- kernels/cpu, kernels/cuda <- server/execute, server (main)
     server: rpc -> validate -> admit -> batch -> execute -> respond, forwards only; every stage may use observe, respond
-    client -> kernels/common
+    client, proto -> kernels/common
 
-Messages (corank/v1) are for rpc, validate, execute, respond and client. bench and tests are free.
+Messages (corank/v1, proto) are for rpc, validate, execute, respond and client. bench and tests are free.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SKIPPED = re.compile(r"^(build.*|dist|\.deps|\.git|bench|tests)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 STAGES = ["rpc", "validate", "admit", "batch", "execute", "respond"]
-MESSAGES = re.compile(r"^(corank/v1/|google/rpc/)")
+MESSAGES = re.compile(r"^(corank/v1/|google/rpc/|proto/)")
 RPC_LIBRARIES = re.compile(r"^(grpc|grpcpp|google/protobuf)/")
 PROMETHEUS = re.compile(r"^prometheus/")
 
@@ -81,6 +81,14 @@ def client_rule(include: str) -> str | None:
     return None
 
 
+def proto_rule(include: str) -> str | None:
+    if include.startswith(("server/", "client/")):
+        return "proto/ knows nothing of server/ and client/"
+    if include.startswith("kernels/") and not include.startswith("kernels/common/"):
+        return "proto/ may use only the types of kernels/common"
+    return None
+
+
 def rule_broken(parts: tuple[str, ...], include: str) -> str | None:
     """The rule that a file at `parts` breaks with this include, or None."""
     if parts[0] == "kernels":
@@ -89,6 +97,8 @@ def rule_broken(parts: tuple[str, ...], include: str) -> str | None:
         return server_rule(parts[1], include)
     if parts[0] == "client":
         return client_rule(include)
+    if parts[0] == "proto":
+        return proto_rule(include)
     return None
 
 

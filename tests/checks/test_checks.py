@@ -41,6 +41,10 @@ WRONG_INCLUDES = [
     ("server/rpc/a.cc", "client/cpp/client.h"),
     ("client/cpp/a.cc", "server/respond/status.h"),
     ("client/cli/a.cc", "kernels/cpu/cpu_engine.h"),
+    ("kernels/cpu/a.cc", "proto/wire_enums.h"),
+    ("server/admit/a.cc", "proto/wire_enums.h"),
+    ("proto/a.cc", "kernels/engine/engine.h"),
+    ("proto/a.cc", "server/respond/status.h"),
 ]
 
 RIGHT_INCLUDES = [
@@ -56,6 +60,8 @@ RIGHT_INCLUDES = [
     ("client/cpp/a.cc", "kernels/common/types.h"),
     ("tests/e2e/a.cc", "server/rpc/service.h"),
     ("bench/a.cc", "kernels/cuda/cuda_engine.h"),
+    ("proto/a.cc", "kernels/common/types.h"),
+    ("server/execute/a.cc", "proto/wire_enums.h"),
 ]
 
 

@@ -19,8 +19,8 @@ int64_t MergeWorkspaceBytes(const MergeArgs& args);
 ///
 /// d_workspace: 256-byte aligned device memory of at least MergeWorkspaceBytes(args).
 /// d_report: device-accessible memory; written on the stream. kUnsorted names the least input, and in it the least
-/// index, that is out of order (only where args.check_sorted). merge_algorithm is what was taken; AUTO takes tiles by
-/// merge path and says kTiled.
+/// index, that is out of order (only where args.check_sorted). merge_algorithm is what was taken: kMergePath for
+/// AUTO.
 ///
 /// Unsorted inputs never lead to an access out of bounds, and the outputs are a permutation of the inputs all the same.
 ///
