@@ -40,7 +40,7 @@ check "messages of client/python" python client/python/generate.py
 mypy=(mypy --config-file client/python/pyproject.toml)
 mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py')
 check "mypy --strict, client/python" "${mypy[@]}" client/python/src client/python/tests
-check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:tests/e2e "${mypy[@]}" "${scripts[@]}"
+check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:tests/e2e:bench/report "${mypy[@]}" "${scripts[@]}"
 check "buf lint" buf lint proto
 check "shellcheck, ${#shell[@]} files" shellcheck "${shell[@]}"
 check "include direction" scripts/checks/include_direction.py

@@ -3,15 +3,14 @@
 
     bench/report/report.py bench/results/h200
 
-For every NAME.json that a benchmark program wrote, writes NAME.md and, where matplotlib is installed, NAME-ratios.svg
-and, for sorts, NAME-rates.svg. All rows are shown; those that lose to their reference or miss their goal are marked.
+For every NAME.json that a benchmark program wrote, writes NAME.md and, where matplotlib is installed, the plots that
+its rows give (plots.py): NAME-rates.svg, NAME-lengths.svg, NAME-ratios.svg. All rows are shown; those that lose to
+their reference or miss their goal are marked.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import json
 import os
 import sys
@@ -19,7 +18,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-Row = dict[str, Any]
+import plots
+from rows import Row, count
 
 LOSES = "**loses**"
 MISSED = "**missed**"
@@ -32,13 +32,6 @@ def figure(value: float | None) -> str:
     if value >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"
-
-
-def count(n: int) -> str:
-    """A number of elements, as a power of two where it is one."""
-    if n >= 1024 and n & (n - 1) == 0:
-        return f"2^{n.bit_length() - 1}"
-    return f"{n:,}"
 
 
 def spread(row: Row) -> str:
@@ -133,7 +126,7 @@ def summary(rows: list[Row]) -> str:
     )
 
 
-def markdown(name: str, results: dict[str, Any], plots: list[str]) -> str:
+def markdown(name: str, results: dict[str, Any], drawn: list[str]) -> str:
     lines = [
         f"# {name}",
         "",
@@ -150,7 +143,7 @@ def markdown(name: str, results: dict[str, Any], plots: list[str]) -> str:
         summary(results["rows"]),
         "",
     ]
-    for plot in plots:
+    for plot in drawn:
         lines += [f"![{plot}]({plot})", ""]
     for kind, rows in groups(results["rows"]).items():
         lines += [f"## {kind}", "", *table(rows), ""]
@@ -159,121 +152,17 @@ def markdown(name: str, results: dict[str, Any], plots: list[str]) -> str:
     return "\n".join(lines)
 
 
-def label(row: Row) -> str:
-    reference = row["reference_name"].split(",")[0]
-    return f"{row['row']}, {row['type']}, {count(row['n'])}, {row['distribution']} : {reference}"
-
-
-def headline(rows: list[Row]) -> list[Row]:
-    """The rows that a plot can show: of the sorts, each type at its greatest uniform n; the tables have the rest."""
-    uniform = [row for row in rows if row["row"].startswith("sort ") and row["distribution"] == "uniform"]
-    greatest: dict[tuple[str, str], int] = {}
-    for row in uniform:
-        key = (row["row"], row["type"])
-        greatest[key] = max(greatest.get(key, 0), row["n"])
-    return [
-        row
-        for row in rows
-        if not row["row"].startswith("sort ")
-        or (row["distribution"] == "uniform" and row["n"] == greatest[row["row"], row["type"]])
-    ]
-
-
-def plot_ratios(plt: Any, rows: list[Row], path: Path) -> bool:
-    """Bars of the headline ratios, on a logarithmic scale around 1."""
-    compared = [row for row in headline(rows) if row["ratio"]]
-    if not compared:
-        return False
-    compared.reverse()
-    fig, axes = plt.subplots(figsize=(9, 1.2 + 0.2 * len(compared)))
-    places = range(len(compared))
-    colors = ["#2a7f62" if row["ratio"] >= 1 else "#c0392b" for row in compared]
-    axes.barh(places, [row["ratio"] - 1 for row in compared], left=1, color=colors, height=0.7)
-    axes.set_xscale("log")
-    axes.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20], minor=False)
-    axes.set_xticks([], minor=True)
-    axes.xaxis.set_major_formatter("{x:g}")
-    ratios = [row["ratio"] for row in compared]
-    axes.set_xlim(min(0.4, 0.8 * min(ratios)), max(2.5, 1.25 * max(ratios)))
-    axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_yticks(places, [label(row) for row in compared], fontsize=6)
-    axes.set_ylim(-0.6, len(compared) - 0.4)
-    axes.set_xlabel("ours against the reference; above 1 is better for us")
-    save(plt, fig, path)
-    return True
-
-
-def rate_lines(rows: list[Row]) -> dict[str, dict[str, list[tuple[int, float]]]]:
-    """For each type: named lines of (n, billions of elements per second), from the uniform sorts."""
-    lines: dict[str, dict[str, list[tuple[int, float]]]] = {}
-    for row in rows:
-        details = row.get("details", {})
-        if row["distribution"] != "uniform" or "cub_radix_us" not in details:
-            continue
-        of_type = lines.setdefault(row["type"], {})
-        of_type.setdefault(row["row"].removeprefix("sort "), []).append((row["n"], row["n"] / details["ours_us"] / 1e3))
-        if row["row"] == "sort AUTO":
-            for name, detail in (("cub::DeviceRadixSort", "cub_radix_us"), ("cub::DeviceMergeSort", "cub_merge_us")):
-                of_type.setdefault(name, []).append((row["n"], row["n"] / details[detail] / 1e3))
-    return lines
-
-
-def plot_rates(plt: Any, rows: list[Row], path: Path) -> bool:
-    """The rate of the sorts against the number of keys, one panel a type."""
-    lines = rate_lines(rows)
-    if not lines:
-        return False
-    fig, panels = plt.subplots(1, len(lines), figsize=(4.2 * len(lines), 3.6), squeeze=False)
-    for axes, (kind, of_type) in zip(panels[0], lines.items(), strict=True):
-        for name, points in of_type.items():
-            points.sort()
-            axes.plot(
-                [n for n, _ in points],
-                [rate for _, rate in points],
-                marker=".",
-                linestyle="--" if name.startswith("cub") else "-",
-                label=name,
-            )
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.set_title(kind)
-        axes.set_xlabel("elements")
-        axes.grid(True, which="major", alpha=0.3)
-    panels[0][0].set_ylabel("billions of elements per second")
-    panels[0][0].legend(fontsize=7)
-    save(plt, fig, path)
-    return True
-
-
-def save(plt: Any, fig: Any, path: Path) -> None:
-    fig.tight_layout()
-    temporary = path.with_suffix(".tmp")
-    fig.savefig(temporary, format=path.suffix[1:], metadata={"Date": None} if path.suffix == ".svg" else None)
-    os.replace(temporary, path)
-    plt.close(fig)
-
-
-def pyplot() -> Any | None:
-    """matplotlib without a display, or None where it is not installed."""
-    if importlib.util.find_spec("matplotlib") is None:
-        return None
-    matplotlib: Any = importlib.import_module("matplotlib")
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "corank"  # the same file from the same figures
-    return importlib.import_module("matplotlib.pyplot")
-
-
 def report(source: Path, plt: Any | None, suffix: str) -> Path:
     results = json.loads(source.read_text(encoding="utf-8"))
-    plots = []
+    drawn = []
     if plt is not None:
-        for kind, draw in (("rates", plot_rates), ("ratios", plot_ratios)):
+        for kind, draw in plots.KINDS.items():
             path = source.with_name(f"{source.stem}-{kind}.{suffix}")
             if draw(plt, results["rows"], path):
-                plots.append(path.name)
+                drawn.append(path.name)
     target = source.with_suffix(".md")
     temporary = target.with_suffix(".md.tmp")
-    temporary.write_text(markdown(f"{source.parent.name}: {source.stem}", results, plots), encoding="utf-8")
+    temporary.write_text(markdown(f"{source.parent.name}: {source.stem}", results, drawn), encoding="utf-8")
     os.replace(temporary, target)
     return target
 
@@ -288,7 +177,7 @@ def main() -> int:
     if not sources:
         print(f"report.py: no JSON file in {options.folder}", file=sys.stderr)
         return 1
-    plt = None if options.no_plots else pyplot()
+    plt = None if options.no_plots else plots.pyplot()
     if plt is None and not options.no_plots:
         print("report.py: matplotlib is not installed: tables without plots", file=sys.stderr)
     for source in sources:

@@ -91,6 +91,16 @@ def test_plots_are_drawn_from_the_rows(tmp_path: Path) -> None:
         assert "<svg" in (tmp_path / plot).read_text(encoding="utf-8")
 
 
+def test_rates_are_drawn_against_the_length_of_segments(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    rows = [make_row(row="segmented sort", distribution=f"segments of {length}") for length in (1, 16, 1024)]
+    assert "(kernels-lengths.svg)" in make_report(tmp_path, rows)
+    drawn = (tmp_path / "kernels-lengths.svg").read_text(encoding="utf-8")
+    assert "<!-- segmented sort -->" in drawn
+    assert "<!-- ours, u32 -->" in drawn
+    assert "(kernels-lengths.svg)" not in make_report(tmp_path, rows[:2])
+
+
 def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
     script = BENCH / "report" / "report.py"
     done = subprocess.run([sys.executable, script, tmp_path], check=False, capture_output=True, text=True, timeout=60)

@@ -1,0 +1,177 @@
+"""The plots of a results file. Each function draws what the rows give and says whether there was anything to draw."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rows import Row, count
+
+
+def label(row: Row) -> str:
+    reference = row["reference_name"].split(",")[0]
+    return f"{row['row']}, {row['type']}, {count(row['n'])}, {row['distribution']} : {reference}"
+
+
+def headline(rows: list[Row]) -> list[Row]:
+    """The rows that a plot can show: of the sorts, each type at its greatest uniform n; the tables have the rest."""
+    uniform = [row for row in rows if row["row"].startswith("sort ") and row["distribution"] == "uniform"]
+    greatest: dict[tuple[str, str], int] = {}
+    for row in uniform:
+        key = (row["row"], row["type"])
+        greatest[key] = max(greatest.get(key, 0), row["n"])
+    return [
+        row
+        for row in rows
+        if not row["row"].startswith("sort ")
+        or (row["distribution"] == "uniform" and row["n"] == greatest[row["row"], row["type"]])
+    ]
+
+
+def plot_ratios(plt: Any, rows: list[Row], path: Path) -> bool:
+    """Bars of the headline ratios, on a logarithmic scale around 1."""
+    compared = [row for row in headline(rows) if row["ratio"]]
+    if not compared:
+        return False
+    compared.reverse()
+    fig, axes = plt.subplots(figsize=(9, 1.2 + 0.2 * len(compared)))
+    places = range(len(compared))
+    colors = ["#2a7f62" if row["ratio"] >= 1 else "#c0392b" for row in compared]
+    axes.barh(places, [row["ratio"] - 1 for row in compared], left=1, color=colors, height=0.7)
+    axes.set_xscale("log")
+    axes.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20], minor=False)
+    axes.set_xticks([], minor=True)
+    axes.xaxis.set_major_formatter("{x:g}")
+    ratios = [row["ratio"] for row in compared]
+    axes.set_xlim(min(0.4, 0.8 * min(ratios)), max(2.5, 1.25 * max(ratios)))
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_yticks(places, [label(row) for row in compared], fontsize=6)
+    axes.set_ylim(-0.6, len(compared) - 0.4)
+    axes.set_xlabel("ours against the reference; above 1 is better for us")
+    save(plt, fig, path)
+    return True
+
+
+def rate_lines(rows: list[Row]) -> dict[str, dict[str, list[tuple[int, float]]]]:
+    """For each type: named lines of (n, billions of elements per second), from the uniform sorts."""
+    lines: dict[str, dict[str, list[tuple[int, float]]]] = {}
+    for row in rows:
+        details = row.get("details", {})
+        if row["distribution"] != "uniform" or "cub_radix_us" not in details:
+            continue
+        of_type = lines.setdefault(row["type"], {})
+        of_type.setdefault(row["row"].removeprefix("sort "), []).append((row["n"], row["n"] / details["ours_us"] / 1e3))
+        if row["row"] == "sort AUTO":
+            for name, detail in (("cub::DeviceRadixSort", "cub_radix_us"), ("cub::DeviceMergeSort", "cub_merge_us")):
+                of_type.setdefault(name, []).append((row["n"], row["n"] / details[detail] / 1e3))
+    return lines
+
+
+def plot_rates(plt: Any, rows: list[Row], path: Path) -> bool:
+    """The rate of the sorts against the number of keys, one panel a type."""
+    lines = rate_lines(rows)
+    if not lines:
+        return False
+    fig, panels = plt.subplots(1, len(lines), figsize=(4.2 * len(lines), 3.6), squeeze=False)
+    for axes, (kind, of_type) in zip(panels[0], lines.items(), strict=True):
+        for name, points in of_type.items():
+            points.sort()
+            axes.plot(
+                [n for n, _ in points],
+                [rate for _, rate in points],
+                marker=".",
+                linestyle="--" if name.startswith("cub") else "-",
+                label=name,
+            )
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_title(kind)
+        axes.set_xlabel("elements")
+        axes.grid(True, which="major", alpha=0.3)
+    panels[0][0].set_ylabel("billions of elements per second")
+    panels[0][0].legend(fontsize=7)
+    save(plt, fig, path)
+    return True
+
+
+LENGTH = re.compile(r"(segments of|mean) (\d+)")
+
+
+def length_lines(rows: list[Row]) -> dict[str, dict[str, list[tuple[int, float]]]]:
+    """For each kind of work on segments or intervals: named lines of (length, rate), ours and the references'."""
+    lines: dict[str, dict[str, list[tuple[int, float]]]] = {}
+    for row in rows:
+        found = LENGTH.fullmatch(row["distribution"])
+        if not found or not row["ours"]:
+            continue
+        length = int(found[2])
+        of_kind = lines.setdefault(f"{row['row']}, {row['unit']}", {})
+        of_kind.setdefault(f"ours, {row['type']}", []).append((length, row["ours"]))
+        if row["reference"]:
+            name = f"{row['reference_name'].split(',')[0]}, {row['type']}"
+            of_kind.setdefault(name, []).append((length, row["reference"]))
+    return {kind: of_kind for kind, of_kind in lines.items() if any(len(points) > 2 for points in of_kind.values())}
+
+
+def plot_lengths(plt: Any, rows: list[Row], path: Path) -> bool:
+    """Rates against the length of segments or intervals, one panel a kind of work."""
+    lines = length_lines(rows)
+    if not lines:
+        return False
+    columns = min(3, len(lines))
+    height = math.ceil(len(lines) / columns)
+    fig, panels = plt.subplots(height, columns, figsize=(4.6 * columns, 3.6 * height), squeeze=False)
+    places = [axes for line in panels for axes in line]
+    for axes, (kind, of_kind) in zip(places, lines.items(), strict=False):
+        for name, points in of_kind.items():
+            points.sort()
+            axes.plot(
+                [length for length, _ in points],
+                [rate for _, rate in points],
+                marker=".",
+                linestyle="-" if name.startswith("ours") else "--",
+                label=name,
+            )
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        work, unit = kind.rsplit(", ", 1)
+        axes.set_title(work, fontsize=9)
+        axes.set_xlabel("mean length")
+        axes.set_ylabel(unit)
+        axes.grid(True, which="major", alpha=0.3)
+        axes.legend(fontsize=6)
+    for axes in places[len(lines) :]:
+        axes.set_visible(False)
+    save(plt, fig, path)
+    return True
+
+
+def save(plt: Any, fig: Any, path: Path) -> None:
+    fig.tight_layout()
+    temporary = path.with_suffix(".tmp")
+    fig.savefig(temporary, format=path.suffix[1:], metadata={"Date": None} if path.suffix == ".svg" else None)
+    os.replace(temporary, path)
+    plt.close(fig)
+
+
+def pyplot() -> Any | None:
+    """matplotlib without a display, or None where it is not installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        return None
+    matplotlib: Any = importlib.import_module("matplotlib")
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "corank"  # the same file from the same figures
+    return importlib.import_module("matplotlib.pyplot")
+
+
+KINDS: dict[str, Callable[[Any, list[Row], Path], bool]] = {
+    "rates": plot_rates,
+    "lengths": plot_lengths,
+    "ratios": plot_ratios,
+}

@@ -1,0 +1,14 @@
+"""A row of a results file, as bench/results/schema.json has it, and how its number of elements is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Row = dict[str, Any]
+
+
+def count(n: int) -> str:
+    """A number of elements, as a power of two where it is one."""
+    if n >= 1024 and n & (n - 1) == 0:
+        return f"2^{n.bit_length() - 1}"
+    return f"{n:,}"
