@@ -66,10 +66,6 @@ cudaError_t FillCounts(int64_t* d_counts, int64_t count, int64_t least, int64_t 
   });
 }
 
-cudaError_t FillSteps(int64_t* d_offsets, int64_t count, int64_t step, cudaStream_t stream) {
-  return ForEach(count, stream, [=] __device__(int64_t i) { d_offsets[i] = i * step; });
-}
-
 cudaError_t Permute(const int64_t* d_in, int64_t* d_out, int64_t count, cudaStream_t stream) {
   return ForEach(count, stream, [=] __device__(int64_t i) { d_out[PermutedPosition(i, count)] = d_in[i]; });
 }

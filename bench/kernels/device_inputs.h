@@ -20,9 +20,6 @@ cudaError_t FillPositions(uint32_t* d_values, int64_t count, cudaStream_t stream
 /// Counts uniform in [least, greatest].
 cudaError_t FillCounts(int64_t* d_counts, int64_t count, int64_t least, int64_t greatest, cudaStream_t stream);
 
-/// d_offsets[i] = i * step.
-cudaError_t FillSteps(int64_t* d_offsets, int64_t count, int64_t step, cudaStream_t stream);
-
 /// d_out[p(i)] = d_in[i], and the way back, for a random-looking permutation p of `count` positions.
 cudaError_t Permute(const int64_t* d_in, int64_t* d_out, int64_t count, cudaStream_t stream);
 cudaError_t Unpermute(const int64_t* d_in, int64_t* d_out, int64_t count, cudaStream_t stream);

@@ -114,7 +114,7 @@ void ExpectMoved(const MoveProblem& problem) {
       << "elements of " << problem.element_bytes;
 }
 
-/// Counts of many shapes: mean lengths from 0 to 5000, mostly empty, one giant, and sizes around a tile.
+/// Counts of many shapes: mean lengths from 0 to 5000, mostly empty, one giant, and sizes around tiles and windows.
 std::vector<Counts> ManyCounts() {
   std::vector<Counts> all = {{}, {0}, {1}, Counts(5000, 0), Counts(5000, 1)};
   Random random(7);
@@ -128,13 +128,26 @@ std::vector<Counts> ManyCounts() {
   all.push_back(sparse);
   sparse[9000] = 100000;
   all.push_back(sparse);
-  for (int tile : {cuda::IntervalTile(1), cuda::IntervalTile(16)}) {
-    for (int64_t steps = tile - 1; steps <= tile + 1; ++steps) {
-      all.push_back({steps - 1});        // one interval and its units
-      all.push_back({0, 0, steps - 3});  // empty ones first
-      all.push_back({steps - 3, 0, 0});
+  // Full tiles, of intervals...
+  for (int64_t tile : {cuda::ExpandTuning::kTile, cuda::LoadBalanceTuning::kTile, cuda::MoveTuning::kTile}) {
+    for (int64_t intervals = tile - 1; intervals <= tile + 1; ++intervals) {
+      all.push_back(Counts(static_cast<size_t>(intervals), 1));
+      all.push_back(Counts(static_cast<size_t>(intervals), 0));
+      all.back().back() = 3;
     }
   }
+  // ...full windows, and as many units as a block does alone...
+  for (int64_t limit : {cuda::IntervalTuning::kWindow, cuda::ExpandTuning::kOwnUnits, cuda::MoveTuning::kOwnUnits}) {
+    for (int64_t units = limit - 1; units <= limit + 1; ++units) {
+      all.push_back({units});
+      all.push_back({0, 0, units - 40, 0, 40});
+      all.push_back({units - 3, 0, 0, 3});
+    }
+  }
+  // ...and several tiles that are left to the second launch, with others between them.
+  Counts giants(3 * cuda::LoadBalanceTuning::kTile, 1);
+  for (size_t i : {size_t{5}, giants.size() / 2, giants.size() - 1}) giants[i] = 70000 + static_cast<int64_t>(i);
+  all.push_back(giants);
   return all;
 }
 
@@ -241,6 +254,49 @@ TEST(Move, ReportsTheFirstOverlapInDestinationOrder) {
     problem.check_overlap = false;
     EXPECT_EQ(RunMove(problem).report.fault, OperatorReport::Fault::kNone) << "seed " << seed;
   }
+}
+
+/// More tiles than a warp looks back at together, most of them without a unit.
+Counts ManyTiles() {
+  const int64_t tiles = 3 * 32 * cuda::IntervalTuning::kLookBack + 5;
+  Counts counts(static_cast<size_t>(tiles * cuda::ExpandTuning::kTile), 0);
+  Random random(8);
+  for (int i = 0; i < 100000; ++i) counts[size_t(random.Below(int64_t(counts.size())))] = random.Below(4);
+  return counts;
+}
+
+TEST(Expand, AddsUpTheCountsOfManyTiles) {
+  CORANK_SKIP_WITHOUT_GPU();
+  const Counts counts = ManyTiles();
+  const Bytes values = MakeBytes(static_cast<int64_t>(counts.size()) * 4, 12);
+  EXPECT_TRUE(RunExpand(values, 4, counts) == Gather(values, 4, LoadBalance(counts).first));
+}
+
+TEST(Move, MovesBytesFromAnyPhaseToAnyOther) {
+  CORANK_SKIP_WITHOUT_GPU();
+  // Every pair of phases modulo 16, with lengths about those at which whole blocks begin; long means take blocks.
+  MoveProblem problem;
+  problem.element_bytes = 1;
+  problem.source_offsets.emplace();
+  problem.destination_offsets.emplace();
+  int64_t end = 0;
+  for (int64_t from = 0; from < 16; ++from) {
+    for (int64_t to = 0; to < 16; ++to) {
+      for (int64_t length : {0, 1, 7, 15, 16, 17, 31, 33, 300, 1200}) {
+        end = (end + 31) / 16 * 16;
+        problem.source_offsets->push_back(end + from);
+        problem.destination_offsets->push_back(end + to);
+        problem.counts.push_back(length);
+        end += 16 + length;
+      }
+    }
+  }
+  problem.source = MakeBytes(end + 16, 13);
+  problem.destination = MakeBytes(end + 16, 14);
+  ASSERT_GE(Total(problem.counts), static_cast<int64_t>(problem.counts.size()) * cuda::MoveTuning::kShortBytes);
+  ExpectMoved(problem);
+  for (int64_t& count : problem.counts) count = std::min<int64_t>(count, 33);  // and short ones take words
+  ExpectMoved(problem);
 }
 
 TEST(LoadBalance, MakesThePublishedExampleAndEveryShapeOfCounts) {

@@ -15,13 +15,14 @@ namespace corank::cuda {
 // that counts are not negative, that total is their sum and that every interval is within its arrays.
 // Errors: cudaErrorInvalidValue for counts, widths or a workspace that do not fit; else what a launch answers.
 
-/// 8 bytes an interval, 8 bytes for each IntervalTile(unit) of intervals and units, and what CUB's scan asks for.
+/// 40 bytes for each tile of intervals (interval_tuning.h): no tile but the last has fewer than 32.
 int64_t ExpandWorkspaceBytes(const ExpandArgs& args);
 /// Enqueues: value i goes counts[i] times to args.out.
 cudaError_t Expand(const ExpandArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* d_report,
                    cudaStream_t stream);
 
-/// As Expand; with check_overlap and destination offsets, 24 bytes an interval more and what Sort asks for.
+/// As Expand; with check_overlap and destination offsets, what the check asks for (overlap_check.cu), where that is
+/// more.
 int64_t MoveWorkspaceBytes(const MoveArgs& args);
 /// Enqueues: elements of every interval go from source to destination. kOverlapping names, of the first pair of
 /// neighbours by destination (stable, empty intervals left out) that overlap, the later one in `index` and the earlier

@@ -1,0 +1,348 @@
+// One pass over counts, for every interval operator: a block scans a tile of intervals, learns what is before them, and
+// gives each unit of work its interval.
+//
+// Algorithm   (1) a block sums its tile's counts and publishes the sum; where the operator needs the sum of all counts
+//             before, one warp looks back over the tiles before, whose blocks have published sums or sums of sums
+//             (decoupled look-back); (2) each interval that is not empty sets one bit, at its first unit, in a bitmap
+//             of a window of units; the interval of a unit is then the number of bits up to it: a population count and
+//             a sum of those of the words before; (3) the operator takes the window's units, neighbours by neighbouring
+//             threads. A tile with more units than a block should do alone is left to a second launch, whose blocks
+//             share the windows of all such tiles equally, so that a giant interval costs no more than its bytes. Empty
+//             intervals set no bit.
+// Work        O(n + units)
+// Passes      counts are read once, and again by every block that shares a tile that is left over
+// Workspace   8 bytes (look-back) and 32 bytes (left-over list) a tile
+// Source      D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016; S. Baxter,
+//             moderngpu, "Load-Balancing Search", 2013
+#ifndef CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_TILE_CUH_
+#define CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_TILE_CUH_
+
+#include <algorithm>
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+#include <type_traits>
+
+#include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/workspace.h"
+#include "kernels/cuda/intervals/interval_tuning.h"
+#include "kernels/cuda/intervals/interval_units.h"
+
+namespace corank::cuda {
+
+/// What a tile has published for those behind it: a sum and how far it reaches, in one word so that no fence is needed.
+using TileSum = unsigned long long;
+inline constexpr TileSum kOwnSum = TileSum{1} << 62;    // of the tile
+inline constexpr TileSum kWholeSum = TileSum{2} << 62;  // of the tile and all before it
+inline constexpr TileSum kSumMask = kOwnSum - 1;
+
+/// How the intervals are cut. A kernel argument.
+struct IntervalPlan {
+  const int64_t* counts;
+  int64_t count;
+  int tile;  // intervals in each
+  int64_t tiles;
+  TileSum* d_sums;    // zero before, `tiles` of them; used where the operator asks for sums
+  LeftCount* d_left;  // zero before
+  LeftTile* d_left_tiles;
+};
+
+/// Of a block, while it works on one tile.
+struct TileShared {
+  template <typename Count>
+  using Scan = cub::BlockScan<Count, IntervalTuning::kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+  using Sum = cub::BlockReduce<int64_t, IntervalTuning::kThreads, cub::BLOCK_REDUCE_WARP_REDUCTIONS>;
+  union {
+    typename Scan<int>::TempStorage scan;
+    typename Scan<int64_t>::TempStorage wide_scan;
+    typename Sum::TempStorage sum;
+  };
+  alignas(16) uint32_t heads[IntervalTuning::kWindow / 32];         // a bit where an interval starts
+  alignas(16) uint16_t heads_before[IntervalTuning::kWindow / 32];  // in all words before
+  int64_t base;
+  int64_t exact;
+
+  __device__ int Exclusive(int value, int& before) {
+    int total = 0;
+    Scan<int>(scan).ExclusiveSum(value, before, total);
+    return total;
+  }
+  __device__ int64_t Exclusive(int64_t value, int64_t& before) {
+    int64_t total = 0;
+    Scan<int64_t>(wide_scan).ExclusiveSum(value, before, total);
+    return total;
+  }
+};
+
+/// A thread's part of a tile. Count is int where a tile is small enough for one block; larger counts are cut to
+/// kMostUnits there, so that their sum shows that it is not.
+template <typename Count, typename Tuning>
+struct TileItems {
+  static constexpr int kItems = Tuning::kItems;
+  static constexpr int kMostUnits = (1 << 30) / Tuning::kTile;  // the sum of a tile of these is an int
+  static_assert(kMostUnits > Tuning::kOwnUnits, "and shows that the tile has too many");
+
+  Count start[kItems];  // first unit, from the tile's first
+  Count units[kItems];
+  int64_t exact = 0;  // sum of the thread's units
+  Count total;        // of the tile
+
+  __device__ __forceinline__ void Set(int i, int64_t exact_units) {
+    exact += exact_units;
+    units[i] = sizeof(Count) == sizeof(int64_t) ? static_cast<Count>(exact_units)
+                                                : static_cast<Count>(min(exact_units, int64_t{kMostUnits}));
+  }
+  /// The whole block. A barrier in it comes after all reads of shared memory that come before the call.
+  __device__ __forceinline__ void Scan(TileShared& shared) {
+    Count sum = 0;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      start[i] = sum;
+      sum += units[i];
+    }
+    Count before = 0;
+    total = shared.Exclusive(sum, before);
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) start[i] += before;
+  }
+};
+
+/// The sum of the tile's units, also where items.total is cut. The whole block, after items.Scan.
+template <typename Count, typename Tuning>
+__device__ __forceinline__ int64_t ExactTotal(const TileItems<Count, Tuning>& items, TileShared& shared) {
+  if (sizeof(Count) == sizeof(int64_t) || items.total <= Tuning::kOwnUnits) return items.total;
+  __syncthreads();
+  const int64_t sum = TileShared::Sum(shared.sum).Sum(items.exact);
+  if (threadIdx.x == 0) shared.exact = sum;
+  __syncthreads();
+  return shared.exact;
+}
+
+/// Publishes the tile's sum and answers that of all before. The whole block; ends with a barrier.
+__device__ __forceinline__ int64_t SumBefore(const IntervalPlan& plan, int64_t tile, int64_t sum, TileShared& shared) {
+  constexpr int kLook = IntervalTuning::kLookBack;
+  if (threadIdx.x < 32) {  // one warp: the others would only add instructions
+    const int lane = static_cast<int>(threadIdx.x);
+    volatile TileSum* const sums = plan.d_sums;
+    if (lane == 0) sums[tile] = (tile == 0 ? kWholeSum : kOwnSum) | static_cast<TileSum>(sum);
+    TileSum before = 0;
+    bool found = tile == 0;
+    for (int64_t last = tile - 1; !found; last -= 32 * kLook) {
+      TileSum seen[kLook];
+#pragma unroll
+      for (int i = 0; i < kLook; ++i) {
+        seen[i] = kWholeSum;
+        if (last - i * 32 - lane >= 0) seen[i] = sums[last - i * 32 - lane];
+      }
+#pragma unroll
+      for (int i = 0; i < kLook; ++i) {
+        while (seen[i] == 0) seen[i] = sums[last - i * 32 - lane];
+        const unsigned whole = __ballot_sync(0xFFFFFFFFu, seen[i] >= kWholeSum);
+        const int nearest = whole == 0 ? 32 : __ffs(static_cast<int>(whole)) - 1;
+        if (!found && lane <= nearest) before += seen[i] & kSumMask;
+        found |= whole != 0;
+      }
+    }
+    for (int step = 16; step > 0; step /= 2) before += __shfl_xor_sync(0xFFFFFFFFu, before, step);
+    if (lane == 0) {
+      if (tile > 0) sums[tile] = kWholeSum | (before + static_cast<TileSum>(sum));
+      shared.base = static_cast<int64_t>(before);
+    }
+  }
+  __syncthreads();
+  return shared.base;
+}
+
+/// The slot of a position of the window: 0 for the interval that reaches into the window, the others in order.
+__device__ __forceinline__ int SlotAt(const TileShared& shared, int position) {
+  return shared.heads_before[position / 32] + HeadsUpTo(shared.heads[position / 32], position % 32);
+}
+
+/// Sets up the window of the positions from `begin` on, where a position is a unit + shift, and calls
+/// place(slot, item, position of its start in the window) for each interval of the thread that has units in it.
+/// The heads are zero before. The whole block; ends with a barrier.
+template <typename Count, typename Tuning, typename Place>
+__device__ __forceinline__ void OpenWindow(const TileItems<Count, Tuning>& items, Count begin, int shift,
+                                           TileShared& shared, Place place) {
+  constexpr int kItems = Tuning::kItems;
+  constexpr Count kWindow = IntervalTuning::kWindow;
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const Count position = items.start[i] + shift - begin;
+    if (items.units[i] > 0 && position >= 0 && position < kWindow) {
+      atomicOr(shared.heads + static_cast<int>(position) / 32, 1u << (static_cast<int>(position) % 32));
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x < 32) {  // one warp, 8 words a lane: cheaper than a scan by the block
+    const auto* const words = reinterpret_cast<const uint4*>(shared.heads) + 2 * threadIdx.x;
+    const uint4 low = words[0], high = words[1];
+    const uint32_t heads[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    int sums[8];
+    int sum = 0;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      sums[i] = sum;
+      sum += __popc(heads[i]);
+    }
+    int before = sum;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+      const int other = __shfl_up_sync(0xFFFFFFFFu, before, step);
+      if (static_cast<int>(threadIdx.x) >= step) before += other;
+    }
+    before -= sum;
+    uint4 packed;
+    packed.x = static_cast<uint32_t>((before + sums[0]) | (before + sums[1]) << 16);
+    packed.y = static_cast<uint32_t>((before + sums[2]) | (before + sums[3]) << 16);
+    packed.z = static_cast<uint32_t>((before + sums[4]) | (before + sums[5]) << 16);
+    packed.w = static_cast<uint32_t>((before + sums[6]) | (before + sums[7]) << 16);
+    reinterpret_cast<uint4*>(shared.heads_before)[threadIdx.x] = packed;
+  }
+  __syncthreads();
+  const int first = static_cast<int>(min(max(items.start[0] + shift - begin, Count{0}), kWindow - 1));
+  int slot = shared.heads_before[first / 32] + HeadsBefore(shared.heads[first / 32], first % 32);
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const Count position = items.start[i] + shift - begin;
+    const bool starts = items.units[i] > 0 && position >= 0 && position < kWindow;
+    const bool reaches = position < 0 && position + items.units[i] > 0;
+    slot += starts ? 1 : 0;
+    if (starts || reaches) place(reaches ? 0 : slot, i, position);
+  }
+  __syncthreads();
+}
+
+/// A thread's part of the n numbers of a tile, 0 behind them. No shared memory: what two vectors of a thread leave of a
+/// sector is in the cache for the other.
+template <int kItems>
+__device__ __forceinline__ void LoadItems(const int64_t* tile, int n, int64_t (&items)[kItems]) {
+  const int first = static_cast<int>(threadIdx.x) * kItems;
+  if (first + kItems <= n && (reinterpret_cast<uintptr_t>(tile) & 15) == 0) {
+#pragma unroll
+    for (int i = 0; i < kItems; i += 2) {
+      const longlong2 two = __ldg(reinterpret_cast<const longlong2*>(tile + first + i));
+      items[i] = two.x;
+      items[i + 1] = two.y;
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) items[i] = first + i < n ? tile[first + i] : 0;
+}
+
+/// Elements between the last line of the cache and p. Positions are counted from a line, so that warps write whole
+/// sectors.
+template <typename T>
+__device__ __forceinline__ int LinePhaseOf(const T* p) {
+  return static_cast<int>(reinterpret_cast<uintptr_t>(p) & 127) / static_cast<int>(sizeof(T));
+}
+
+/// One tile a block, or, where kRest, an equal share of the windows that are left.
+///
+/// Op has: Tuning; Shared, with a member `tile` of TileShared; Registers, of a thread;
+/// Load(plan, first, n, base_of, items, shared), which sets the items' units, scans them, answers Registers and may ask
+/// base_of(sum of counts) for the sum of all counts before the tile; Shift(base), from units to positions;
+/// Place(shared, registers, slot, item, number in the tile, position); Process(shared, base, first, begin, count,
+/// shift, end), which takes `count` positions from `begin` on, of which those in [shift, end) are units of the tile.
+template <typename Op, bool kRest>
+__global__ void __launch_bounds__(IntervalTuning::kThreads, Op::Tuning::kBlocks)
+    IntervalKernel(const Op op, const IntervalPlan plan) {
+  using Tuning = typename Op::Tuning;
+  using Count = std::conditional_t<kRest, int64_t, int>;
+  constexpr Count kWindow = IntervalTuning::kWindow;
+  __shared__ typename Op::Shared shared;
+  const int thread = static_cast<int>(threadIdx.x);
+  int64_t tile = blockIdx.x;
+  int64_t next = 0, last = 0, left_tiles = 0;
+  if constexpr (kRest) {
+    const LeftCount left = *plan.d_left;
+    left_tiles = LeftTiles(left);
+    next = LeftWindows(left) * blockIdx.x / gridDim.x;
+    last = LeftWindows(left) * (blockIdx.x + 1) / gridDim.x;
+    if (next == last) return;
+  }
+  shared.tile.heads[thread] = 0;
+  do {
+    int64_t base = 0;
+    Count begin = 0, end = 0;
+    if constexpr (kRest) {
+      const LeftTile found = plan.d_left_tiles[TileOfWindow(plan.d_left_tiles, left_tiles, next)];
+      tile = found.tile;
+      base = found.base;
+      begin = (next - found.first_window) * kWindow;
+      end = min(last - found.first_window, found.windows) * kWindow;
+      next = found.first_window + end / kWindow;
+    }
+    const int64_t first = tile * plan.tile;
+    const int n = static_cast<int>(min(int64_t{plan.tile}, plan.count - first));
+    TileItems<Count, Tuning> items;
+    const auto base_of = [&](int64_t sum) {
+      if constexpr (!kRest) base = SumBefore(plan, tile, sum, shared.tile);
+      return base;
+    };
+    const typename Op::Registers registers = op.Load(plan, first, n, base_of, items, shared);
+    const int shift = op.Shift(base);
+    const Count positions = items.total + shift;
+    if constexpr (!kRest) {
+      if (positions > Tuning::kOwnUnits) {
+        const int64_t units = ExactTotal(items, shared.tile);
+        if (thread == 0) {
+          const int64_t windows = CeilDiv(units + shift, kWindow);
+          const LeftCount before = atomicAdd(plan.d_left, PackLeft(1, windows));
+          plan.d_left_tiles[LeftTiles(before)] = {tile, base, LeftWindows(before), windows};
+        }
+        return;
+      }
+      end = positions;
+    }
+    end = min(end, positions);
+    // No interval reaches into the first window, but the positions before its first unit are looked up.
+    if (thread == 0 && begin == 0 && shift > 0) op.Place(shared, registers, 0, 0, first, 0);
+    while (begin < end) {
+      OpenWindow(items, begin, shift, shared.tile, [&](int slot, int i, Count position) {
+        op.Place(shared, registers, slot, i, first + thread * Tuning::kItems + i, position);
+      });
+      op.Process(shared, base, static_cast<int64_t>(begin), static_cast<int>(min(kWindow, positions - begin)), shift,
+                 static_cast<int64_t>(positions));
+      begin += kWindow;
+      if (!kRest && begin >= end) break;
+      __syncthreads();
+      shared.tile.heads[thread] = 0;
+      __syncthreads();
+    }
+  } while (kRest && next < last);
+}
+
+/// Carves the plan from a workspace. `units`: about how many there are in all.
+template <typename Tuning>
+IntervalPlan MakePlan(const int64_t* counts, int64_t count, int64_t units, Workspace& workspace) {
+  IntervalPlan plan{};
+  plan.counts = counts;
+  plan.count = count;
+  plan.tile = TileIntervals<Tuning>(count, units);
+  plan.tiles = CeilDiv(count, plan.tile);
+  plan.d_left = workspace.Carve<LeftCount>(1 + plan.tiles);
+  plan.d_sums = plan.d_left == nullptr ? nullptr : plan.d_left + 1;
+  plan.d_left_tiles = workspace.Carve<LeftTile>(plan.tiles);
+  return plan;
+}
+
+/// Enqueues both launches. `most_units`: no tile has more than this.
+template <typename Op>
+cudaError_t RunIntervals(const Op& op, const IntervalPlan& plan, bool needs_sums, int64_t most_units,
+                         cudaStream_t stream) {
+  using Tuning = typename Op::Tuning;
+  const size_t zeros = sizeof(LeftCount) * static_cast<size_t>(1 + (needs_sums ? plan.tiles : 0));
+  CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(plan.d_left, 0, zeros, stream));
+  IntervalKernel<Op, false><<<static_cast<unsigned>(plan.tiles), IntervalTuning::kThreads, 0, stream>>>(op, plan);
+  CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+  if (most_units <= Tuning::kOwnUnits) return cudaSuccess;
+  const auto blocks =
+      static_cast<unsigned>(std::min<int64_t>(CeilDiv(most_units, IntervalTuning::kWindow), Tuning::kRestBlocks));
+  IntervalKernel<Op, true><<<blocks, IntervalTuning::kThreads, 0, stream>>>(op, plan);
+  return cudaGetLastError();
+}
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_TILE_CUH_
