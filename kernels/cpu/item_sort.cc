@@ -1,10 +1,11 @@
 #include "kernels/cpu/item_sort.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "kernels/common/merge_path.h"
 #include "kernels/cpu/item_merge.h"
@@ -37,29 +38,50 @@ void InsertionSort(Item* items, int64_t count) {
   }
 }
 
-void CountingSort(uint8_t* items, int64_t count, Parallel& parallel) {
-  std::array<int64_t, 256> histogram{};
+// For items of 8 and 16 bits, of which there are many equal ones.
+template <typename Item>
+void CountingSort(Item* items, int64_t count, Parallel& parallel) {
+  constexpr int64_t kKeys = int64_t{1} << (8 * sizeof(Item));
+  // Several tables of few keys: runs of one key would otherwise wait for their own stores.
+  constexpr int kTables = sizeof(Item) == 1 ? 4 : 1;
+  constexpr int kPerWord = 8 / static_cast<int>(sizeof(Item));
+  std::vector<int64_t> ends(kKeys, 0);
   std::mutex mutex;
-  parallel.ForRange(count, kMinimumChunk, [&](int64_t begin, int64_t end) {
-    // Several tables: runs of one key would otherwise wait for their own stores.
-    std::array<std::array<int64_t, 256>, 4> tables{};
-    int64_t i = begin;
-    for (; i + 8 <= end; i += 8) {
+  const int64_t pieces = PieceCount(count, std::max(kMinimumChunk, 2 * kKeys), parallel.threads());
+  parallel.ForPieces(pieces, [&](int64_t piece) {
+    const int64_t end = PieceBegin(count, piece + 1, pieces);
+    std::vector<int64_t> tables(kTables * kKeys, 0);
+    int64_t i = PieceBegin(count, piece, pieces);
+    for (; i + kPerWord <= end; i += kPerWord) {
       uint64_t keys;
       std::memcpy(&keys, items + i, sizeof(keys));
-      for (size_t byte = 0; byte < 8; ++byte) ++tables[byte % 4][keys >> (8 * byte) & 0xFF];
+      for (int place = 0; place < kPerWord; ++place) {
+        ++tables[(place % kTables) * kKeys + (keys >> (8 * sizeof(Item) * place) & (kKeys - 1))];
+      }
     }
-    for (; i < end; ++i) ++tables[0][items[i]];
+    for (; i < end; ++i) ++tables[items[i]];
     const std::lock_guard<std::mutex> lock(mutex);
-    for (const auto& table : tables) {
-      for (size_t key = 0; key < 256; ++key) histogram[key] += table[key];
+    for (size_t entry = 0; entry < tables.size(); ++entry) ends[entry % kKeys] += tables[entry];
+  });
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  parallel.ForPieces(pieces, [&](int64_t piece) {
+    int64_t begin = PieceBegin(count, piece, pieces);
+    const int64_t piece_end = PieceBegin(count, piece + 1, pieces);
+    for (auto key = std::upper_bound(ends.begin(), ends.end(), begin); begin < piece_end; ++key) {
+      const int64_t end = std::min(*key, piece_end);
+      std::fill(items + begin, items + end, static_cast<Item>(key - ends.begin()));
+      begin = end;
     }
   });
-  int64_t begin = 0;
-  for (size_t key = 0; key < 256; ++key) {
-    std::fill_n(items + begin, histogram[key], static_cast<uint8_t>(key));
-    begin += histogram[key];
-  }
+}
+
+// From here on counting beats comparing: a table of 16-bit keys has to be cleared and read.
+template <typename Item>
+constexpr int64_t kLeastCounted = sizeof(Item) == 1 ? 0 : int64_t{1} << 18;
+
+template <typename Item>
+bool Counts(int64_t count, SortAlgorithm algorithm) {
+  return sizeof(Item) <= 2 && count >= kLeastCounted<Item> && algorithm != SortAlgorithm::kMergesort;
 }
 
 template <typename Item>
@@ -117,7 +139,10 @@ void MergePass(const Item* from, Item* to, int64_t count, int64_t pairs, const B
       const int64_t last = end - bound(2 * pair);
       const int64_t a_begin = CoRank(first, a, a_count, b, b_count, ItemLess());
       const int64_t a_end = CoRank(last, a, a_count, b, b_count, ItemLess());
-      MergeInto(to + begin, a, a_begin, a_end, b, first - a_begin, last - a_end);
+      Item* const out = to + begin;
+      MergeInterleaved(
+          a + a_begin, a_end - a_begin, b + (first - a_begin), (last - a_end) - (first - a_begin), ItemLess(),
+          [&](int64_t i, bool, int64_t, const Item& item) { out[i] = item; }, [](int64_t, int64_t, int64_t) {});
     }
   });
 }
@@ -151,6 +176,14 @@ void BatcherSort(Item* items, int64_t count, Parallel& parallel) {
 
 }  // namespace
 
+template <typename Item>
+bool EndsInTemp(int64_t count, SortAlgorithm algorithm, int threads) {
+  if (algorithm == SortAlgorithm::kOddEvenMergesort || Counts<Item>(count, algorithm)) return false;
+  bool in_temp = false;
+  for (int64_t runs = ChunkCount(count, threads); runs > 1; runs /= 2) in_temp = !in_temp;
+  return in_temp;
+}
+
 bool NeedsTemp(int64_t count, SortAlgorithm algorithm, int threads) {
   if (algorithm == SortAlgorithm::kOddEvenMergesort) return false;
   return algorithm == SortAlgorithm::kMergesort || ChunkCount(count, threads) > 1;
@@ -162,8 +195,8 @@ Item* SortItems(Item* items, Item* temp, int64_t count, SortAlgorithm algorithm,
     BatcherSort(items, count, parallel);
     return items;
   }
-  if constexpr (sizeof(Item) == 1) {
-    if (algorithm != SortAlgorithm::kMergesort) {
+  if constexpr (sizeof(Item) <= 2) {
+    if (Counts<Item>(count, algorithm)) {
       CountingSort(items, count, parallel);
       return items;
     }
@@ -233,6 +266,7 @@ int64_t SelectItems(Item* items, int64_t count, int64_t limit, Parallel& paralle
 }
 
 #define CORANK_INSTANTIATE(Item)                                                                         \
+  template bool EndsInTemp<Item>(int64_t, SortAlgorithm, int);                                           \
   template Item* SortItems<Item>(Item*, Item*, int64_t, SortAlgorithm, Parallel&);                       \
   template void SortItemSegments<Item>(Item*, Item*, const int64_t*, int64_t, SortAlgorithm, Parallel&); \
   template int64_t SelectItems<Item>(Item*, int64_t, int64_t, Parallel&);

@@ -1,6 +1,7 @@
 #include "kernels/cpu/merge.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "kernels/common/key_order.h"
@@ -141,8 +142,13 @@ void MergeMany(const MergeArgs& args, const Ordering& order, int64_t* position, 
   }
 }
 
+// Whether the merge itself notices inputs that are out of order, and no read of them comes before.
+bool ChecksResult(const MergeArgs& args) { return args.check_sorted && args.input_count == 2; }
+
+// Merges all pieces. Answers whether the result is in order, where ChecksResult: every input
+// is a part of the result, so that this says whether the inputs are, and the result is still in the cache.
 template <typename Bits, typename Ordering, typename Copier>
-void MergePieces(const MergeArgs& args, const Ordering& order, const Copier& copy_value,
+bool MergePieces(const MergeArgs& args, const Ordering& order, const Copier& copy_value,
                  const MergeScratch<Bits>& scratch, Parallel& parallel) {
   const int32_t inputs = args.input_count;
   const int64_t total = args.TotalCount();
@@ -153,26 +159,69 @@ void MergePieces(const MergeArgs& args, const Ordering& order, const Copier& cop
     int64_t* begin = scratch.splits + piece * inputs;
     CoRanks<Bits>(args, order, begin, steps, scratch, begin + inputs);
   }
+  std::atomic<bool> in_order{true};
   parallel.ForPieces(scratch.pieces, [&](int64_t piece) {
-    int64_t out = PieceBegin(total, piece, scratch.pieces);
-    const auto emit = [&](int32_t input, int64_t position, Bits key) {
-      keys_out[out] = key;
-      copy_value(out, input, position);
-      ++out;
-    };
+    const int64_t first = PieceBegin(total, piece, scratch.pieces);
     const int64_t* begin = scratch.splits + piece * inputs;
     const int64_t* end = begin + inputs;
     if (inputs == 2) {
-      const auto before = [&](Bits a, Bits b) { return order.Before(a, b); };
-      MergeRanges(Keys<Bits>(args, 0), begin[0], end[0], Keys<Bits>(args, 1), begin[1], end[1], before,
-                  [&](bool from_a, int64_t position, Bits key) { emit(from_a ? 0 : 1, position, key); });
+      // By value: what is read through a reference is read again for every key.
+      const auto before = [order](Bits a, Bits b) { return order.Before(a, b); };
+      const int64_t a_count = end[0] - begin[0], b_count = end[1] - begin[1];
+      Bits* const out = keys_out + first;
+      bool wrong = false;
+      const auto check = [&wrong, out, before](int64_t check_begin, int64_t check_end) {
+        const auto is_before = before;
+        bool any = false;
+        for (int64_t i = check_begin; i < check_end; ++i) any |= is_before(out[i], out[i - 1]);
+        wrong |= any;
+      };
+      MergeInterleaved(
+          Keys<Bits>(args, 0) + begin[0], a_count, Keys<Bits>(args, 1) + begin[1], b_count, before,
+          [&copy_value, out, first, begin](int64_t i, bool from_a, int64_t position, Bits key) {
+            out[i] = key;
+            copy_value(first + i, from_a ? 0 : 1, begin[from_a ? 0 : 1] + position);
+          },
+          [&](int64_t part, int64_t done_begin, int64_t done_end) {
+            if (ChecksResult(args)) check(std::max(done_begin, part + 1), done_end);
+          });
+      for (int stream = 1; ChecksResult(args) && stream < kMergeStreams; ++stream) {
+        const int64_t part = MergeStreamBegin(a_count + b_count, stream);
+        if (part > 0) check(part, part + 1);
+      }
+      if (wrong) in_order.store(false, std::memory_order_relaxed);
     } else {
+      int64_t out = first;
       // Cursors are a copy: the piece in front reads these splits as its end.
       int64_t* cursors = scratch.cursors + piece * inputs;
       std::copy(begin, end, cursors);
-      MergeMany<Bits>(args, order, cursors, end, scratch.heads + piece * inputs, emit);
+      MergeMany<Bits>(args, order, cursors, end, scratch.heads + piece * inputs,
+                      [&](int32_t input, int64_t position, Bits key) {
+                        keys_out[out] = key;
+                        copy_value(out, input, position);
+                        ++out;
+                      });
     }
   });
+  for (int64_t piece = 1; ChecksResult(args) && piece < scratch.pieces; ++piece) {
+    const int64_t first = PieceBegin(total, piece, scratch.pieces);
+    if (order.Before(keys_out[first], keys_out[first - 1])) return false;
+  }
+  return in_order;
+}
+
+// Reports the first input that is out of order. Answers whether there is one.
+template <typename Bits, typename Ordering>
+bool FindUnsorted(const MergeArgs& args, const Ordering& order, Parallel& parallel, OperatorReport* report) {
+  for (int32_t input = 0; input < args.input_count; ++input) {
+    const int64_t unsorted = FirstUnsorted(Keys<Bits>(args, input), args.inputs[input].count, order, parallel);
+    if (unsorted == args.inputs[input].count) continue;
+    report->fault = OperatorReport::Fault::kUnsorted;
+    report->input = input;
+    report->index = unsorted;
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -190,30 +239,24 @@ void Merge(const MergeArgs& args, void* workspace_bytes, Parallel& parallel, Ope
   report->merge_algorithm = MergeAlgorithm::kMergePath;
   WithKeyOrder(args.key_type, args.order, [&](auto order) {
     using Bits = decltype(order.Encode(0));
-    for (int32_t input = 0; args.check_sorted && input < args.input_count; ++input) {
-      const int64_t unsorted = FirstUnsorted(Keys<Bits>(args, input), args.inputs[input].count, order, parallel);
-      if (unsorted == args.inputs[input].count) continue;
-      report->fault = OperatorReport::Fault::kUnsorted;
-      report->input = input;
-      report->index = unsorted;
-      return;
-    }
+    if (args.check_sorted && !ChecksResult(args) && FindUnsorted<Bits>(args, order, parallel, report)) return;
     if (args.TotalCount() == 0) return;
     Workspace workspace(workspace_bytes);
     const MergeScratch<Bits> scratch = TakeScratch<Bits>(args, parallel.threads(), workspace);
+    const auto merge = [&](const auto& copy_value) {
+      return MergePieces<Bits>(args, order, copy_value, scratch, parallel);
+    };
+    bool in_order = true;
     if (args.value_bytes == 0) {
-      MergePieces<Bits>(
-          args, order, [](int64_t, int32_t, int64_t) {}, scratch, parallel);
-      return;
+      in_order = merge([](int64_t, int32_t, int64_t) {});
+    } else {
+      WithRecordCopier(args.value_bytes, [&](auto copy) {
+        in_order = merge([&](int64_t out, int32_t input, int64_t position) {
+          copy(args.values_out, out, args.inputs[input].values, position);
+        });
+      });
     }
-    WithRecordCopier(args.value_bytes, [&](auto copy) {
-      MergePieces<Bits>(
-          args, order,
-          [&](int64_t out, int32_t input, int64_t position) {
-            copy(args.values_out, out, args.inputs[input].values, position);
-          },
-          scratch, parallel);
-    });
+    if (!in_order) FindUnsorted<Bits>(args, order, parallel, report);
   });
 }
 

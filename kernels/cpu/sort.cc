@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/common/key_order.h"
 #include "kernels/common/merge_path.h"
@@ -76,10 +77,16 @@ void SortCodes(const SortArgs& args, Buffers<Bits> buffers, const Ordering& orde
                OperatorReport* report) {
   const Bits* keys = static_cast<const Bits*>(args.keys_in);
   Bits* out = static_cast<Bits*>(args.keys_out);
+  // Start so that the last pass over memory ends in `out`.
+  if (buffers.items == out && args.segment_offsets == nullptr &&
+      EndsInTemp<Bits>(args.count, Resolve(args.algorithm), parallel.threads())) {
+    std::swap(buffers.items, buffers.temp);
+  }
   parallel.ForRange(args.count, kElementGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) buffers.items[i] = order.Encode(keys[i]);
   });
   const Bits* sorted = SortAsAsked(args, buffers, parallel, report);
+  if (sorted == out && order.Decode(Bits{0}) == 0) return;  // codes of integers are keys with some bits flipped: none
   parallel.ForRange(args.ResultCount(), kElementGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i] = order.Decode(sorted[i]);
   });
