@@ -14,6 +14,12 @@ v1::SortAlgorithm ToWire(SortAlgorithm algorithm) {
       return v1::SORT_ALGORITHM_ODD_EVEN_MERGESORT;
     case SortAlgorithm::kCopy:
       return v1::SORT_ALGORITHM_COPY;
+    case SortAlgorithm::kReverse:
+      return v1::SORT_ALGORITHM_REVERSE;
+    case SortAlgorithm::kMergeRuns:
+      return v1::SORT_ALGORITHM_MERGE_RUNS;
+    case SortAlgorithm::kCount:
+      return v1::SORT_ALGORITHM_COUNT;
   }
   return v1::SORT_ALGORITHM_UNSPECIFIED;
 }
@@ -36,8 +42,9 @@ v1::MergeAlgorithm ToWire(MergeAlgorithm algorithm) {
 
 std::optional<SortAlgorithm> FromWire(v1::SortAlgorithm algorithm) {
   if (algorithm == v1::SORT_ALGORITHM_UNSPECIFIED) return SortAlgorithm::kAuto;
-  for (const SortAlgorithm known : {SortAlgorithm::kAuto, SortAlgorithm::kMergesort, SortAlgorithm::kRadix,
-                                    SortAlgorithm::kOddEvenMergesort, SortAlgorithm::kCopy}) {
+  for (const SortAlgorithm known :
+       {SortAlgorithm::kAuto, SortAlgorithm::kMergesort, SortAlgorithm::kRadix, SortAlgorithm::kOddEvenMergesort,
+        SortAlgorithm::kCopy, SortAlgorithm::kReverse, SortAlgorithm::kMergeRuns, SortAlgorithm::kCount}) {
     if (ToWire(known) == algorithm) return known;
   }
   return std::nullopt;

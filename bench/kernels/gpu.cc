@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/kernels/device_inputs.h"
+#include "kernels/cuda/columns/column_sort.h"
 #include "kernels/cuda/intervals/intervals.h"
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/sort/sort.h"
@@ -46,11 +47,14 @@ absl::StatusOr<std::unique_ptr<Gpu>> Gpu::Create(int device) {
   status.Update(ToStatus(cudaEventCreate(&gpu->stop_), "cudaEventCreate"));
   absl::StatusOr<Memory> counter = Memory::Create(sizeof(uint64_t));
   absl::StatusOr<Memory> report = Memory::Create(sizeof(OperatorReport));
+  absl::StatusOr<Memory> letter = Memory::Create(cuda::kSortLetterBytes, MemoryKind::kPinnedHost);
   status.Update(counter.status());
   status.Update(report.status());
+  status.Update(letter.status());
   if (!status.ok()) return status;
   gpu->counter_ = *std::move(counter);
   gpu->report_ = *std::move(report);
+  gpu->letter_ = *std::move(letter);
   gpu->description_ = absl::StrCat(properties.name, ", CUDA driver ", driver / 1000, ".", driver % 1000 / 10);
   return gpu;
 }
@@ -77,8 +81,19 @@ absl::StatusOr<double> Gpu::Time(const SortArgs& args, SortAlgorithm* taken) {
   const absl::Status reserved = Reserve(bytes);
   if (!reserved.ok()) return reserved;
   OperatorReport report;
+  const absl::StatusOr<double> seconds = Time(
+      [&](cudaStream_t stream) { return cuda::Sort(args, workspace_.get(), bytes, &report, stream, letter_.get()); });
+  if (taken != nullptr) *taken = report.sort_algorithm;
+  return seconds;
+}
+
+absl::StatusOr<double> Gpu::Time(const ColumnSortArgs& args, SortAlgorithm* taken) {
+  const int64_t bytes = cuda::ColumnSortWorkspaceBytes(args);
+  const absl::Status reserved = Reserve(bytes);
+  if (!reserved.ok()) return reserved;
+  OperatorReport report;
   const absl::StatusOr<double> seconds =
-      Time([&](cudaStream_t stream) { return cuda::Sort(args, workspace_.get(), bytes, &report, stream); });
+      Time([&](cudaStream_t stream) { return cuda::SortColumns(args, workspace_.get(), bytes, &report, stream); });
   if (taken != nullptr) *taken = report.sort_algorithm;
   return seconds;
 }

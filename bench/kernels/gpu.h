@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/common/column_sort.h"
 #include "kernels/common/operators.h"
 
 namespace corank::bench {
@@ -49,6 +50,7 @@ class Gpu {
   /// Runs one operator of ours and returns its seconds; its workspace is allocated outside of them. A fault that the
   /// operator reports is an error. `taken`: the algorithm that AUTO took; may be null.
   absl::StatusOr<double> Time(const SortArgs& args, SortAlgorithm* taken);
+  absl::StatusOr<double> Time(const ColumnSortArgs& args, SortAlgorithm* taken);
   absl::StatusOr<double> Time(const MergeArgs& args);
   absl::StatusOr<double> Time(const MoveArgs& args);
   absl::StatusOr<double> Time(const ExpandArgs& args);
@@ -78,7 +80,7 @@ class Gpu {
 
   cudaStream_t stream_ = nullptr;
   cudaEvent_t start_ = nullptr, stop_ = nullptr;
-  Memory counter_, report_, workspace_;
+  Memory counter_, report_, letter_, workspace_;
   int64_t workspace_bytes_ = 0;
   std::string description_;
 };

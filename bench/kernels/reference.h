@@ -48,6 +48,10 @@ cudaError_t CubMerge(const Key* d_a, int64_t a_count, const Key* d_b, int64_t b_
 cudaError_t CubSegmentedSort(const uint32_t* d_in, uint32_t* d_out, int64_t count, const int64_t* d_offsets,
                              int64_t segments, void* d_workspace, size_t* workspace_bytes, cudaStream_t stream);
 
+/// cub::DeviceSegmentedSort::StableSortPairs.
+cudaError_t CubSegmentedSortPairs(const SortReference<uint32_t>& args, const int64_t* d_offsets, int64_t segments,
+                                  void* d_workspace, size_t* workspace_bytes, cudaStream_t stream);
+
 /// cub::DeviceCopy::Batched: counts[i] elements from source + source_offsets[i] to destination +
 /// destination_offsets[i].
 cudaError_t CubBatchedCopy(const uint32_t* d_source, uint32_t* d_destination, const int64_t* d_source_offsets,

@@ -1,5 +1,12 @@
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,39 +18,112 @@
 namespace corank::bench {
 namespace {
 
+using Offsets = std::vector<int64_t>;
+
 struct SegmentedData {
-  Memory keys, offsets, ours, reference, workspace;
+  Memory keys, values, offsets, ours, our_values, reference, reference_values, workspace;
   size_t workspace_bytes = 0;
 };
 
-absl::StatusOr<Contest> PrepareSegmented(const Row& identity, int64_t length, Gpu* gpu) {
-  auto data = std::make_shared<SegmentedData>();
-  const int64_t count = identity.n;
-  const int64_t segments = count / length;
+/// A way to cut `count` keys into segments.
+struct Layout {
+  std::string name;
+  std::function<Offsets(int64_t count)> offsets;
+};
+
+/// Segments of next() keys, the last one shorter.
+template <typename Next>
+Offsets CutBy(int64_t count, Next next) {
+  Offsets offsets = {0};
+  while (offsets.back() < count) offsets.push_back(std::min<int64_t>(count, offsets.back() + next()));
+  return offsets;
+}
+
+Layout EqualSegments(int64_t length) {
+  return {absl::StrCat("segments of ", length),
+          [length](int64_t count) { return CutBy(count, [length] { return length; }); }};
+}
+
+/// P(length >= x) = 1 / x^exponent, up to a quarter of all keys.
+Layout PowerLaw(double exponent) {
+  return {absl::StrCat("power-law segments, exponent ", exponent), [exponent](int64_t count) {
+            std::mt19937_64 random(1);
+            std::uniform_real_distribution<double> uniform(0.0, 1.0);
+            return CutBy(count, [&] {
+              const double length = std::pow(1.0 - uniform(random), -1.0 / exponent);
+              return static_cast<int64_t>(std::min(length, static_cast<double>(count / 4)));
+            });
+          }};
+}
+
+Layout OneGiant() {
+  return {"one giant among a million of 0 to 7 keys", [](int64_t count) {
+            const int64_t tiny = std::min<int64_t>(1'000'000, count / 16);
+            Offsets offsets = {0};
+            for (int64_t i = 0; i < tiny / 2; ++i) offsets.push_back(offsets.back() + i % 8);
+            offsets.push_back(count - offsets.back());
+            for (int64_t i = 0; i < tiny / 2; ++i) offsets.push_back(offsets.back() + i % 8);
+            return offsets;
+          }};
+}
+
+Layout ManyEmpty() {
+  return {"segments of 16, a million empty ones first", [](int64_t count) {
+            Offsets offsets(1'000'000, 0);
+            const Offsets equal = CutBy(count, [] { return 16; });
+            offsets.insert(offsets.end(), equal.begin(), equal.end());
+            return offsets;
+          }};
+}
+
+absl::Status Fill(SegmentedData& data, int64_t count, const Offsets& offsets, bool pairs, Gpu* gpu) {
   const int64_t bytes = count * static_cast<int64_t>(sizeof(uint32_t));
-  for (Memory* memory : {&data->keys, &data->ours, &data->reference}) {
-    absl::StatusOr<Memory> created = Memory::Create(bytes);
+  const int64_t offset_bytes = static_cast<int64_t>(offsets.size() * sizeof(int64_t));
+  std::vector<std::pair<Memory*, int64_t>> wanted = {
+      {&data.keys, bytes}, {&data.ours, bytes}, {&data.reference, bytes}, {&data.offsets, offset_bytes}};
+  if (pairs) {
+    wanted.insert(wanted.end(), {{&data.values, bytes}, {&data.our_values, bytes}, {&data.reference_values, bytes}});
+  }
+  for (const auto& [memory, size] : wanted) {
+    absl::StatusOr<Memory> created = Memory::Create(size);
     if (!created.ok()) return created.status();
     *memory = *std::move(created);
   }
-  absl::StatusOr<Memory> offsets = Memory::Create((segments + 1) * static_cast<int64_t>(sizeof(int64_t)));
-  if (!offsets.ok()) return offsets.status();
-  data->offsets = *std::move(offsets);
-  absl::Status status =
-      ToStatus(CubSegmentedSort(data->keys.as<uint32_t>(), data->reference.as<uint32_t>(), count,
-                                data->offsets.as<int64_t>(), segments, nullptr, &data->workspace_bytes, gpu->stream()),
-               "sizing");
+  return gpu->Run([&](cudaStream_t stream) {
+    InputSpec spec;
+    spec.count = count;
+    cudaError_t error = FillKeys(spec, data.keys.as<uint32_t>(), stream);
+    if (error == cudaSuccess && pairs) error = FillPositions(data.values.as<uint32_t>(), count, stream);
+    if (error != cudaSuccess) return error;
+    return cudaMemcpyAsync(data.offsets.get(), offsets.data(), offset_bytes, cudaMemcpyHostToDevice, stream);
+  });
+}
+
+absl::StatusOr<Contest> PrepareSegmented(const Row& identity, const Layout& layout, bool pairs, Gpu* gpu) {
+  auto data = std::make_shared<SegmentedData>();
+  const int64_t count = identity.n;
+  const Offsets offsets = layout.offsets(count);
+  const auto segments = static_cast<int64_t>(offsets.size()) - 1;
+  absl::Status status = Fill(*data, count, offsets, pairs, gpu);
+  if (!status.ok()) return status;
+  const auto run_reference = [=](void* d_workspace, size_t* size, cudaStream_t stream) {
+    if (!pairs) {
+      return CubSegmentedSort(data->keys.as<uint32_t>(), data->reference.as<uint32_t>(), count,
+                              data->offsets.as<int64_t>(), segments, d_workspace, size, stream);
+    }
+    SortReference<uint32_t> args;
+    args.keys_in = data->keys.as<uint32_t>();
+    args.keys_out = data->reference.as<uint32_t>();
+    args.values_in = data->values.as<uint32_t>();
+    args.values_out = data->reference_values.as<uint32_t>();
+    args.count = count;
+    return CubSegmentedSortPairs(args, data->offsets.as<int64_t>(), segments, d_workspace, size, stream);
+  };
+  status = ToStatus(run_reference(nullptr, &data->workspace_bytes, gpu->stream()), "sizing");
   absl::StatusOr<Memory> workspace = Memory::Create(static_cast<int64_t>(data->workspace_bytes));
   status.Update(workspace.status());
   if (!status.ok()) return status;
   data->workspace = *std::move(workspace);
-  status = gpu->Run([&](cudaStream_t stream) {
-    InputSpec spec;
-    spec.count = count;
-    const cudaError_t error = FillKeys(spec, data->keys.as<uint32_t>(), stream);
-    return error != cudaSuccess ? error : FillSteps(data->offsets.as<int64_t>(), segments + 1, length, stream);
-  });
-  if (!status.ok()) return status;
 
   Contest contest;
   contest.contestants.push_back({"corank", [=] {
@@ -53,44 +133,63 @@ absl::StatusOr<Contest> PrepareSegmented(const Row& identity, int64_t length, Gp
                                    args.keys_out = data->ours.get();
                                    args.segment_offsets = data->offsets.as<int64_t>();
                                    args.segment_count = segments;
+                                   if (pairs) {
+                                     args.values_in = data->values.get();
+                                     args.values_out = data->our_values.get();
+                                     args.value_bytes = sizeof(uint32_t);
+                                   }
                                    return gpu->Time(args, nullptr);
                                  }});
   contest.contestants.push_back({"cub::DeviceSegmentedSort", [=] {
                                    return gpu->Time([&](cudaStream_t stream) {
                                      size_t size = data->workspace_bytes;
-                                     return CubSegmentedSort(data->keys.as<uint32_t>(), data->reference.as<uint32_t>(),
-                                                             count, data->offsets.as<int64_t>(), segments,
-                                                             data->workspace.get(), &size, stream);
+                                     return run_reference(data->workspace.get(), &size, stream);
                                    });
                                  }});
-  contest.check = [=] { return gpu->CompareBits(data->ours.get(), data->reference.get(), bytes); };
-  contest.rows = [identity](const std::vector<Summary>& seconds) {
+  contest.check = [=] {
+    const int64_t bytes = count * static_cast<int64_t>(sizeof(uint32_t));
+    absl::Status same = gpu->CompareBits(data->ours.get(), data->reference.get(), bytes);
+    if (pairs) same.Update(gpu->CompareBits(data->our_values.get(), data->reference_values.get(), bytes));
+    return same;
+  };
+  contest.rows = [identity, pairs](const std::vector<Summary>& seconds) {
     Row row = identity;
     row.reference_name = "cub::DeviceSegmentedSort";
     row.ours = GigaPerSecond(seconds[0], static_cast<double>(row.n));
     row.reference = GigaPerSecond(seconds[1], static_cast<double>(row.n));
-    row.goal = "ratio >= 1 and >= 30 Gkeys/s";
-    row.met = row.Ratio() >= 1.0 && row.ours.median >= 30.0;
+    row.goal = pairs ? "ratio >= 1" : "ratio >= 1 and >= 30 Gkeys/s";
+    row.met = row.Ratio() >= 1.0 && (pairs || row.ours.median >= 30.0);
     return std::vector<Row>{row};
   };
   return contest;
 }
 
+void AddSegmented(const KernelBenchOptions& options, const Layout& layout, bool pairs, Gpu* gpu,
+                  std::vector<Case>* cases) {
+  Case entry;
+  Row& identity = entry.failure_row;
+  identity.row = "segmented sort";
+  identity.type = pairs ? "u32+u32" : "u32";
+  identity.n = options.Count(26);
+  identity.distribution = layout.name;
+  identity.unit = pairs ? "Gpairs/s" : "Gkeys/s";
+  entry.name = absl::StrCat("segmented/", identity.type, "/", layout.name);
+  entry.repetitions = options.Repetitions(identity.n);
+  entry.prepare = [identity, layout, pairs, gpu] { return PrepareSegmented(identity, layout, pairs, gpu); };
+  cases->push_back(std::move(entry));
+}
+
 }  // namespace
 
 void AddSegmentedCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases) {
-  for (const int64_t length : {16, 128, 1024, 4096, 65536}) {
-    Case entry;
-    Row& identity = entry.failure_row;
-    identity.row = "segmented sort";
-    identity.type = "u32";
-    identity.n = options.Count(26);
-    identity.distribution = absl::StrCat("segments of ", length);
-    identity.unit = "Gkeys/s";
-    entry.name = absl::StrCat("segmented/u32/", length);
-    entry.repetitions = options.Repetitions(identity.n);
-    entry.prepare = [identity, length, gpu] { return PrepareSegmented(identity, length, gpu); };
-    cases->push_back(std::move(entry));
+  for (const int log2 : {0, 2, 4, 6, 7, 8, 10, 12, 14, 16, 20, 26}) {
+    AddSegmented(options, EqualSegments(options.Count(log2)), false, gpu, cases);
+  }
+  for (const Layout& layout : {PowerLaw(0.6), PowerLaw(1.0), OneGiant(), ManyEmpty()}) {
+    AddSegmented(options, layout, false, gpu, cases);
+  }
+  for (const int log2 : {4, 7, 10, 12, 16, 20}) {
+    AddSegmented(options, EqualSegments(options.Count(log2)), true, gpu, cases);
   }
 }
 

@@ -22,7 +22,7 @@ void AddSort(const KernelBenchOptions& options, Distribution distribution, int64
     // Made for our own mergesort, and of a size at which its tiles pair up in every pass.
     const cuda::MergesortTuning tuning =
         cuda::MergesortTuningFor(sizeof(Key), pairs ? cuda::MergesortForm::kPayload : cuda::MergesortForm::kKeys);
-    work.input.adversary = {tuning.SortTile(), tuning.items};
+    work.input.adversary = {tuning.SortTile(), tuning.sort.items};
     work.input.count = tuning.SortTile();
     while (work.input.count * 2 <= count) work.input.count *= 2;
   }

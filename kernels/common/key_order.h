@@ -48,9 +48,11 @@ class KeyOrder {
   }
 
   CORANK_HOST_DEVICE Bits Encode(Bits raw) const {
+    if constexpr (!kFloat) return static_cast<Bits>(raw ^ positive_);  // negative_ is the same
     return static_cast<Bits>(raw ^ (IsHigh(raw) ? negative_ : positive_));
   }
   CORANK_HOST_DEVICE Bits Decode(Bits code) const {
+    if constexpr (!kFloat) return static_cast<Bits>(code ^ positive_);
     return static_cast<Bits>(code ^ (IsHigh(code) ? decode_high_ : decode_low_));
   }
   CORANK_HOST_DEVICE Bits Rank(Bits code) const {

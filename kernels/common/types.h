@@ -93,7 +93,19 @@ constexpr const char* KeyTypeName(KeyType type) {
 /// Equal keys keep the order of their input in both directions.
 enum class Order : uint8_t { kAscending, kDescending };
 
-enum class SortAlgorithm : uint8_t { kAuto, kMergesort, kRadix, kOddEvenMergesort, kCopy };
+enum class SortAlgorithm : uint8_t {
+  kAuto,
+  kMergesort,
+  kRadix,
+  kOddEvenMergesort,
+  kCopy,       // the keys were in order
+  kReverse,    // they were in the opposite order
+  kMergeRuns,  // they were a few ascending runs
+  kCount,      // few were distinct
+};
+
+/// Whether it can be asked for. The others are what AUTO takes when the data are so.
+constexpr bool IsRequestable(SortAlgorithm algorithm) { return algorithm < SortAlgorithm::kCopy; }
 
 constexpr const char* SortAlgorithmName(SortAlgorithm algorithm) {
   switch (algorithm) {
@@ -107,6 +119,12 @@ constexpr const char* SortAlgorithmName(SortAlgorithm algorithm) {
       return "odd-even-mergesort";
     case SortAlgorithm::kCopy:
       return "copy";
+    case SortAlgorithm::kReverse:
+      return "reverse";
+    case SortAlgorithm::kMergeRuns:
+      return "merge-runs";
+    case SortAlgorithm::kCount:
+      return "count";
   }
   return "unknown";
 }

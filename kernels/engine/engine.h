@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/common/column_sort.h"
 #include "kernels/common/operators.h"
 #include "kernels/common/types.h"
 
@@ -82,8 +83,10 @@ class EngineStream {
   virtual absl::StatusOr<PhaseTimes> Finish() = 0;
 
   /// The operators. Each writes its outputs and *report by the time Finish returns; report must live until then. When a
-  /// fault is reported, outputs are not specified. `absl::OkStatus()` means enqueued (CUDA) or done (CPU).
+  /// fault is reported, outputs are not specified. `absl::OkStatus()` means enqueued (CUDA; a Sort may have waited for
+  /// what was enqueued before, to look at the keys) or done (CPU).
   virtual absl::Status Sort(const SortArgs& args, OperatorReport* report) = 0;
+  virtual absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Merge(const MergeArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Expand(const ExpandArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Move(const MoveArgs& args, OperatorReport* report) = 0;
@@ -103,8 +106,9 @@ class Engine {
   virtual absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() = 0;
 
   /// Upper bounds of the workspace that the operators ask for, in bytes. Known before the run; pointers in args are
-  /// not read (except MergeArgs::inputs).
+  /// not read (except MergeArgs::inputs and ColumnSortArgs::columns).
   virtual int64_t WorkspaceBytes(const SortArgs& args) const = 0;
+  virtual int64_t WorkspaceBytes(const ColumnSortArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const MergeArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const ExpandArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const MoveArgs& args) const = 0;

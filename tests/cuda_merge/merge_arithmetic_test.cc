@@ -10,6 +10,7 @@
 #include "kernels/common/merge_path.h"
 #include "kernels/cuda/merge/circular_buffer.h"
 #include "kernels/cuda/merge/merge_tree.h"
+#include "kernels/cuda/merge/merge_tuning.h"
 #include "kernels/cuda/search/search_tuning.h"
 #include "tests/support/distributions.h"
 #include "tests/support/published_examples.h"
@@ -19,6 +20,7 @@ namespace {
 
 using cuda::CircularBuffer;
 using cuda::MergeTree;
+using cuda::MultiwayGroups;
 
 TEST(CoRank, CutsTheTextbooksMergeWhereTheTextbookDoes) {
   using Example = published::CoRankExample;
@@ -105,6 +107,31 @@ TEST(MergeTree, MakesAPowerOfTwoRunsOfOneOrTwoInputsEach) {
     }
     EXPECT_GE(int64_t{1} << tree.levels(), inputs);
     EXPECT_TRUE(inputs == 1 || (int64_t{1} << (tree.levels() - 1)) < inputs) << inputs;
+  }
+}
+
+TEST(MultiwayGroups, FitThePassesAndCoverAllInputs) {
+  for (int32_t inputs = 1; inputs <= 1024; ++inputs) {
+    const MultiwayGroups groups(inputs);
+    EXPECT_EQ(groups.groups() == 1, inputs <= cuda::kMaxWays) << inputs;
+    EXPECT_LE(groups.groups(), cuda::kMaxWays) << inputs;
+    EXPECT_EQ(groups.FirstInput(0), 0);
+    EXPECT_EQ(groups.FirstInput(groups.groups()), inputs);
+    for (int32_t group = 0; group < groups.groups(); ++group) {
+      const int32_t size = groups.FirstInput(group + 1) - groups.FirstInput(group);
+      EXPECT_TRUE(size >= 1 && size <= cuda::kMaxWays) << inputs << " inputs, group " << group << " has " << size;
+    }
+  }
+}
+
+TEST(MergeSectionSize, MakesFewSectionsOfWholeTilesForStreams) {
+  for (int64_t total : {int64_t{1}, int64_t{960}, int64_t{5'000'000}, int64_t{1} << 28, int64_t{1} << 40}) {
+    const int64_t size = cuda::MergeSectionSize(MergeAlgorithm::kAuto, 4, /*keys_alone=*/true, total);
+    EXPECT_LE((total + size - 1) / size, cuda::kStreamMergeSections) << total;
+    EXPECT_EQ(size % cuda::StreamMergeTuning<1>::kTile, 0) << total;
+    EXPECT_EQ(size % cuda::StreamMergeTuning<8>::kTile, 0) << total;
+    // Not more than one unit longer than it must be.
+    EXPECT_LT((size - cuda::kStreamMergeUnit) * cuda::kStreamMergeSections, total) << total;
   }
 }
 

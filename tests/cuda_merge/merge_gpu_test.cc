@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/common/multiway_runs.h"
+#include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/merge/merge_group.h"
 #include "kernels/cuda/merge/merge_tuning.h"
 #include "tests/cuda_merge/merge_runner.h"
@@ -115,8 +117,11 @@ TEST(Merge, IsRightAroundTheSizesOfTilesAndSections) {
   uint64_t seed = 1000;
   for (KeyType type : {KeyType::kUint8, KeyType::kFloat16, KeyType::kInt32, KeyType::kFloat64}) {
     std::vector<int64_t> totals = {1, 2, cuda::StagedMergeTuning::kTile - 1, cuda::StagedMergeTuning::kTile + 1};
+    for (int64_t tile : {cuda::StreamMergeTuning<4>::kTile, cuda::StreamMergeTuning<8>::kTile}) {
+      totals.insert(totals.end(), {tile - 1, tile, tile + 1, 2 * tile, 5 * tile - 1});
+    }
     for (MergeAlgorithm algorithm : kAlgorithms) {
-      const int64_t section = cuda::MergeSectionSize(algorithm, KeyBytes(type));
+      const int64_t section = cuda::MergeSectionSize(algorithm, KeyBytes(type), !IsFloat(type), 1);
       totals.insert(totals.end(), {section - 1, section, section + 1, 3 * section + 1});
     }
     std::sort(totals.begin(), totals.end());
@@ -131,6 +136,76 @@ TEST(Merge, IsRightAroundTheSizesOfTilesAndSections) {
         ExpectMerged(problem);
         if (HasFailure()) return;
       }
+    }
+  }
+}
+
+TEST(Merge, StreamsSectionsOfManyTilesFromAnyAddress) {
+  CORANK_SKIP_WITHOUT_GPU();
+  // More than one tile a section, and inputs that start at every offset within what is loaded together.
+  const int64_t total = cuda::kStreamMergeSections * cuda::kStreamMergeUnit + 12345;
+  uint64_t seed = 7000;
+  for (KeyType type : {KeyType::kUint8, KeyType::kInt16, KeyType::kUint32, KeyType::kInt64}) {
+    MergeProblem problem;
+    problem.type = type;
+    problem.order = seed % 2 == 0 ? Order::kAscending : Order::kDescending;
+    problem.keys = {SortedKeys(type, problem.order, total / 3, 0, ++seed),
+                    SortedKeys(type, problem.order, total - total / 3, 0, ++seed)};
+    const std::vector<int64_t> positions = MergeOrder(type, problem.order, problem.keys);
+    const Bytes expected = Gather(Concatenate(problem.keys), KeyBytes(type), positions);
+    for (int shift : {0, 5}) {
+      problem.shift = shift;
+      SCOPED_TRACE(Describe(problem) + ", shift " + std::to_string(shift));
+      const MergeAnswer answer = RunMerge(problem);
+      EXPECT_EQ(answer.report.fault, OperatorReport::Fault::kNone);
+      ASSERT_TRUE(answer.keys == expected);
+    }
+  }
+  for (int shift = 0; shift < 33; ++shift) {
+    MergeProblem problem;
+    problem.type = shift % 2 == 0 ? KeyType::kUint8 : KeyType::kUint64;
+    problem.shift = shift;
+    problem.keys = {SortedKeys(problem.type, problem.order, 3000 + shift, 0, ++seed),
+                    SortedKeys(problem.type, problem.order, 2000 - shift, 0, ++seed)};
+    ExpectMerged(problem);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Merge, TakesInputsOfVeryDifferentLengths) {
+  CORANK_SKIP_WITHOUT_GPU();
+  uint64_t seed = 8000;
+  for (const std::vector<int64_t>& counts :
+       std::vector<std::vector<int64_t>>{{0, 1 << 20}, {1 << 20, 0}, {1, 1 << 20}, {1 << 20, 1}, {1, 1 << 20, 0, 7}}) {
+    for (KeyType type : {KeyType::kInt32, KeyType::kUint64, KeyType::kFloat32}) {
+      MergeProblem problem;
+      problem.type = type;
+      problem.shift = 1;
+      for (int64_t count : counts) problem.keys.push_back(SortedKeys(type, problem.order, count, 0, ++seed));
+      ExpectMerged(problem);
+      AddValues(problem, 4, seed);
+      ExpectMerged(problem);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(Merge, KeepsTheOrderOfInputsThroughLongRunsOfEqualKeys) {
+  CORANK_SKIP_WITHOUT_GPU();
+  for (int inputs : {2, 3, 8, 33}) {
+    for (uint32_t distinct : {1u, 3u}) {
+      MergeProblem problem;
+      for (int i = 0; i < inputs; ++i) {
+        std::vector<uint32_t> keys(static_cast<size_t>(20000 + i));
+        for (size_t j = 0; j < keys.size(); ++j) keys[j] = static_cast<uint32_t>(j * distinct / keys.size());
+        problem.keys.push_back(ToBytes(keys));
+      }
+      AddValues(problem, 8, 9000);
+      ExpectMerged(problem);
+      problem.values.clear();
+      problem.value_bytes = 0;
+      ExpectMerged(problem);
+      if (HasFailure()) return;
     }
   }
 }
@@ -199,7 +274,7 @@ TEST(Merge, ReportsTheFirstKeyOutOfOrderOfTheFirstInputThatHasOne) {
     MergeProblem problem;
     problem.type = kAllKeyTypes[random.Below(12)];
     problem.order = kOrders[random.Below(2)];
-    const int inputs = static_cast<int>(1 + random.Below(6));
+    const int inputs = static_cast<int>(1 + random.Below(seed % 10 == 0 ? 60 : 6));
     const int key_bytes = KeyBytes(problem.type);
     for (int i = 0; i < inputs; ++i) {
       problem.keys.push_back(SortedKeys(problem.type, problem.order, random.Below(30000), 0, seed * 100 + uint64_t(i)));
@@ -236,6 +311,32 @@ TEST(Merge, ReportsTheFirstKeyOutOfOrderOfTheFirstInputThatHasOne) {
   }
 }
 
+TEST(Merge, NeedsExactlyTheWorkspaceThatItAsksFor) {
+  CORANK_SKIP_WITHOUT_GPU();
+  // RunMerge gives every merge exactly what it asks for, between guards; here: no byte less, and hardly more than
+  // copies.
+  for (int value_bytes : {0, 4, 24}) {
+    for (int32_t input_count : {1, 2, 8, cuda::kMaxWays, cuda::kMaxWays + 1}) {
+      std::vector<MergeInput> inputs(static_cast<size_t>(input_count));
+      for (MergeInput& input : inputs) input.count = 4'000'000 / input_count;
+      MergeArgs args;
+      args.key_type = KeyType::kUint64;
+      args.inputs = inputs.data();
+      args.input_count = input_count;
+      args.value_bytes = value_bytes;
+      const int64_t bytes = cuda::MergeWorkspaceBytes(args);
+      const bool by_index = value_bytes == 24 && input_count > 1;
+      const int64_t copies = input_count <= cuda::kMaxWays ? 0 : 8 + (value_bytes == 0 ? 0 : 4);
+      const int64_t of_input = 8 + value_bytes;
+      EXPECT_LE(bytes, args.TotalCount() * (copies + (by_index ? 4 : 0)) + args.TotalCount() * of_input / 100 + 65536)
+          << input_count << " inputs, values of " << value_bytes;
+      const DeviceBuffer workspace(bytes), report(int64_t{sizeof(OperatorReport)});
+      EXPECT_EQ(cuda::Merge(args, workspace.data(), bytes - 1, static_cast<OperatorReport*>(report.data()), nullptr),
+                cudaErrorInvalidValue);
+    }
+  }
+}
+
 TEST(Merge, PermutesInputsThatAreNotSortedAndNotChecked) {
   CORANK_SKIP_WITHOUT_GPU();
   for (uint64_t seed = 1; seed <= 20; ++seed) {
@@ -243,7 +344,7 @@ TEST(Merge, PermutesInputsThatAreNotSortedAndNotChecked) {
     problem.type = seed % 2 == 0 ? KeyType::kInt64 : KeyType::kFloat16;
     problem.check_sorted = false;
     Random random(seed);
-    const int inputs = static_cast<int>(2 + random.Below(4));
+    const int inputs = static_cast<int>(2 + random.Below(seed % 5 == 0 ? 60 : 4));
     for (int i = 0; i < inputs; ++i) {
       problem.keys.push_back(
           MakeKeys(problem.type, Distribution::kUniform, random.Below(40000), seed * 100 + uint64_t(i)));

@@ -30,28 +30,46 @@ void NetworkSort(std::vector<int>& keys) {
   }
 }
 
-/// The algorithm of odd_even.cu with a small window.
-template <int kWindow>
+/// One window of a BatcherPass: rows [core - halo, ...) of `rows` rows of one column, as the kernels do it.
+void WindowPass(const std::vector<int>& input, const BatcherPass& pass, int64_t rows, int64_t core, int64_t column,
+                std::vector<int>* output) {
+  const int64_t size = static_cast<int64_t>(input.size());
+  const int64_t start = core - pass.halo;
+  const int first = static_cast<int>(std::max<int64_t>(0, -start));
+  const int64_t last = size > column ? (size - column + pass.stride - 1) / pass.stride : 0;
+  const int end = static_cast<int>(std::min<int64_t>(rows, last - start));
+  std::vector<int> window(static_cast<size_t>(rows));
+  for (int row = first; row < end; ++row) window[row] = input[(start + row) * pass.stride + column];
+  const int64_t p = pass.p / pass.stride;
+  const BatcherBlocks blocks(start, p);
+  for (int k = static_cast<int>(pass.first_step / pass.stride); k >= 1; k /= 2) {
+    for (int c = 0; c < rows / 2; ++c) {
+      const int x = BatcherLower(c, k == p ? k : 2 * k, k);
+      if (x < first || x + k >= end || !blocks.Contain(x, k)) continue;
+      if (window[x + k] < window[x]) std::swap(window[x], window[x + k]);
+    }
+  }
+  for (int64_t row = pass.halo; row < std::min<int64_t>(end, pass.halo + pass.core); ++row) {
+    (*output)[(start + row) * pass.stride + column] = window[row];
+  }
+}
+
+/// The algorithm of odd_even.cu with small windows.
+template <int kWindow, int kRows>
 void WindowedSort(std::vector<int>& keys) {
-  using Layout = BatcherWindow<kWindow>;
   const int64_t size = static_cast<int64_t>(keys.size());
   for (int64_t start = 0; start < size; start += kWindow) {
     std::sort(keys.begin() + start, keys.begin() + std::min(size, start + kWindow));
   }
-  for (int64_t p = kWindow; p < size; p *= 2) {
-    for (int64_t k = p; k > Layout::kFirstStep; k /= 2) Step(keys, 0, 0, size, p, k);
+  ForEachBatcherPass<kWindow, kRows>(size, [&](const BatcherPass& pass) {
     const std::vector<int> input = keys;
-    for (int64_t core = 0; core < size; core += Layout::kCore) {
-      const int64_t start = core - Layout::kHalo;
-      const int64_t first = std::max<int64_t>(0, -start), end = std::min<int64_t>(kWindow, size - start);
-      std::vector<int> window(kWindow);
-      for (int64_t i = first; i < end; ++i) window[i] = input[start + i];
-      for (int64_t k = Layout::kFirstStep; k >= 1; k /= 2) Step(window, start, first, end, p, k);
-      for (int64_t i = 0; i < std::min<int64_t>(Layout::kCore, size - core); ++i) {
-        keys[core + i] = window[Layout::kHalo + i];
+    std::fill(keys.begin(), keys.end(), -1);
+    for (int64_t core = 0; core * pass.stride < size; core += pass.core) {
+      for (int64_t column = 0; column < pass.stride; ++column) {
+        WindowPass(input, pass, pass.stride == 1 ? kWindow : kRows, core, column, &keys);
       }
     }
-  }
+  });
 }
 
 // The 0-1 principle: a network that sorts all sequences of zeros and ones sorts everything.
@@ -82,17 +100,50 @@ TEST(BatcherNetwork, IsBatcherLowerNamesTheEnumeratedComparators) {
   }
 }
 
+TEST(BatcherBlocks, ContainTheComparatorsThatStayInABlock) {
+  for (int64_t p : {int64_t{1}, int64_t{4}, int64_t{64}, int64_t{1} << 29, int64_t{1} << 30, int64_t{1} << 40}) {
+    for (int64_t block : {int64_t{0}, int64_t{1}, int64_t{5}}) {
+      for (int64_t back : {int64_t{0}, int64_t{8}, int64_t{96}, 2 * p}) {
+        const int64_t start = 2 * p * block - back;
+        const BatcherBlocks blocks(start, p);
+        for (int k = 1; k <= p && k <= 64; k *= 2) {
+          for (int x = 0; x < 256; ++x) {
+            ASSERT_EQ(blocks.Contain(x, k), BatcherInBlock(start + x, p, int64_t{k}))
+                << "p " << p << ", start " << start << ", x " << x << ", k " << k;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(BatcherPasses, DoEveryStepOnceAndInOrder) {
+  int64_t p = 8192, k = p, passes = 0;
+  ForEachBatcherPass<8192, 256>(1000000000, [&](const BatcherPass& pass) {
+    ++passes;
+    ASSERT_EQ(pass.p, p);
+    ASSERT_EQ(pass.first_step, k);
+    ASSERT_LE(pass.stride, k);
+    const int64_t rows = k == p ? 256 : pass.stride == 1 ? 8192 : 256;
+    EXPECT_LE(pass.halo == 0 ? 2 * p : 16 * k, rows * pass.stride) << "p " << p << ", k " << k;
+    k = pass.stride / 2;
+    if (k == 0) k = p *= 2;
+  });
+  EXPECT_GE(p, 1000000000);
+  EXPECT_EQ(passes, 55);
+}
+
 TEST(BatcherNetwork, FusedWindowsGiveTheSameOrderForAnyLength) {
   Random random(11);
-  for (int64_t size = 0; size < 700; ++size) {
+  for (int64_t size = 0; size < 1500; size += size < 300 ? 1 : 7) {
     std::vector<int> keys(size);
     for (int& key : keys) key = static_cast<int>(random.Below(size + 1));
     std::vector<int> expected = keys;
     std::sort(expected.begin(), expected.end());
     std::vector<int> other = keys;
-    WindowedSort<16>(keys);
+    WindowedSort<16, 16>(keys);
     ASSERT_EQ(keys, expected) << "size " << size;
-    WindowedSort<64>(other);
+    WindowedSort<64, 32>(other);
     ASSERT_EQ(other, expected) << "size " << size;
   }
 }

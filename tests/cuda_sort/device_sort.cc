@@ -97,7 +97,7 @@ AssertionResult RunCase(const SortInput& input, const SortRequest& request, Sort
   if (request.value_bytes > 0) args.values_out = d_values_out.data();
   if (request.indices) args.indices_out = d_indices_out.data();
   if (!input.segment_offsets.empty()) args.segment_offsets = static_cast<const int64_t*>(d_offsets.data());
-  const int64_t workspace_bytes = cuda::SortWorkspaceBytes(args);
+  const int64_t workspace_bytes = cuda::SortWorkspaceBytes(args, request.look_count);
   const GuardedArray d_workspace(Bytes(static_cast<size_t>(workspace_bytes)), 0);
   for (const GuardedArray* array :
        {&d_keys_in, &d_keys_out, &d_values_in, &d_values_out, &d_indices_out, &d_offsets, &d_workspace}) {
@@ -105,11 +105,17 @@ AssertionResult RunCase(const SortInput& input, const SortRequest& request, Sort
   }
 
   cudaStream_t stream = nullptr;
+  void* h_letter = nullptr;
   cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  // A copy from pageable memory may return before it has landed, and the stream does not wait for it.
+  if (error == cudaSuccess) error = cudaDeviceSynchronize();
+  if (error == cudaSuccess) error = cudaMallocHost(&h_letter, cuda::kSortLetterBytes);
   OperatorReport report;
-  if (error == cudaSuccess) error = cuda::Sort(args, d_workspace.data(), workspace_bytes, &report, stream);
+  if (error == cudaSuccess)
+    error = cuda::Sort(args, d_workspace.data(), workspace_bytes, &report, stream, h_letter, request.look_count);
   if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
   if (error == cudaSuccess) error = cudaStreamDestroy(stream);
+  cudaFreeHost(h_letter);
   if (error != cudaSuccess) return AssertionFailure() << cudaGetErrorString(error);
   if (taken != nullptr) *taken = report.sort_algorithm;
 
@@ -147,6 +153,14 @@ SortInput::SortInput(KeyType key_type, Order key_order, Distribution key_distrib
       segment_offsets(std::move(offsets)),
       keys(MakeKeys(key_type, key_distribution, count, key_seed)),
       expected(StableOrder(key_type, key_order, keys, segment_offsets)) {}
+
+SortInput::SortInput(KeyType key_type, Order key_order, Bytes given_keys)
+    : type(key_type),
+      order(key_order),
+      distribution(Distribution::kUniform),
+      seed(0),
+      keys(std::move(given_keys)),
+      expected(StableOrder(key_type, key_order, keys)) {}
 
 AssertionResult SortsRight(const SortInput& input, const SortRequest& request, SortAlgorithm* taken) {
   AssertionResult result = RunCase(input, request, taken);

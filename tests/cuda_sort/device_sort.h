@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/common/operators.h"
+#include "kernels/cuda/sort/tuning.h"
 #include "tests/support/distributions.h"
 
 namespace corank::testing {
@@ -26,6 +27,8 @@ struct SortInput {
 
   SortInput(KeyType type, Order order, Distribution distribution, int64_t count, uint64_t seed,
             std::vector<int64_t> segment_offsets = {});
+  /// Keys made by the test; distribution and seed mean nothing.
+  SortInput(KeyType type, Order order, Bytes keys);
   int64_t count() const { return static_cast<int64_t>(keys.size()) / KeyBytes(type); }
 };
 
@@ -38,6 +41,8 @@ struct SortRequest {
   int64_t limit = -1;
   /// Arrays start this many elements after an aligned address.
   int skew = 0;
+  /// AUTO looks at the data from this count on.
+  int64_t look_count = cuda::kAutoLookCount;
 };
 
 /// Sorts on the GPU, with guard zones around every output and the workspace. Outputs must be those of the oracle and

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/cuda/sort/small_sort_tuning.h"
 #include "kernels/cuda/sort/sort.h"
 #include "kernels/cuda/sort/tuning.h"
 #include "tests/cuda_sort/device_sort.h"
@@ -100,6 +101,47 @@ TEST_P(CudaSortOfType, SortsAMillionKeys) {
   ExpectEveryAlgorithmSorts(SortInput(GetParam(), Order::kDescending, Distribution::kUniform, kCount, 301));
 }
 
+/// Keys alone, with an index, with values of 4 and 8 bytes, all by MERGESORT.
+void ExpectMergesortSorts(const SortInput& input, int64_t limit = -1) {
+  for (const int value_bytes : {-1, 0, 4, 8}) {
+    SortRequest request;
+    request.limit = limit;
+    request.indices = value_bytes < 0;
+    request.value_bytes = std::max(value_bytes, 0);
+    EXPECT_TRUE(SortsRight(input, request));
+  }
+}
+
+TEST_P(CudaSortOfType, MergesortMergesGroupsOfRuns) {
+  for (const auto form : kForms) {
+    const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(KeyBytes(GetParam()), form);
+    const int64_t group = int64_t{tuning.SortTile()} << tuning.max_ways_log;
+    // Shorter arrays are sorted in other ways.
+    const int64_t groups = cuda::SmallSortLimit(cuda::SmallForm::kRank32) / group * group + group;
+    // Whole groups, a last group of one run, of a single key, of two runs.
+    for (const int64_t count : {groups - tuning.SortTile(), groups, groups + 1, groups + tuning.SortTile() + 1}) {
+      for (const Distribution distribution :
+           {Distribution::kUniform, Distribution::kAllEqual, Distribution::kSpecialFloats}) {
+        ExpectMergesortSorts(SortInput(GetParam(), Order::kAscending, distribution, count, 310 + count));
+      }
+      ExpectMergesortSorts(SortInput(GetParam(), Order::kDescending, Distribution::kSpecialFloats, count, 311),
+                           count / 2);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(CudaSort, MergesortTakesThreePasses) {
+  for (const KeyType type : {KeyType::kUint8, KeyType::kUint32, KeyType::kFloat32, KeyType::kUint64}) {
+    const cuda::MergesortTuning tuning =
+        cuda::MergesortTuningFor(KeyBytes(type), cuda::MergesortFormOf(IsFloat(type), /*has_payload=*/false));
+    const int64_t count = (int64_t{tuning.SortTile()} << (2 * tuning.max_ways_log)) + tuning.SortTile() + 7;
+    ExpectMergesortSorts(SortInput(type, Order::kAscending, Distribution::kZipf, count, 320));
+    ExpectMergesortSorts(SortInput(type, Order::kDescending, Distribution::kRuns, count, 321), count - 1);
+    if (HasFailure()) return;
+  }
+}
+
 TEST_P(CudaSortOfType, SortsArraysThatStartAnywhere) {
   const SortInput input(GetParam(), Order::kAscending, Distribution::kSpecialFloats, 2 * SortTile(GetParam()) + 5, 400);
   for (const SortAlgorithm algorithm : kAlgorithms) {
@@ -187,7 +229,7 @@ TEST_P(CudaSortOfType, SortsEachSegmentForItself) {
     request.algorithm = SortAlgorithm::kRadix;
     SortAlgorithm taken = SortAlgorithm::kAuto;
     EXPECT_TRUE(SortsRight(input, request, &taken));
-    EXPECT_EQ(taken, SortAlgorithm::kMergesort);
+    EXPECT_EQ(taken, patterns[pattern].size() == 2 ? SortAlgorithm::kRadix : SortAlgorithm::kMergesort);
     request.indices = true;
     EXPECT_TRUE(SortsRight(input, request));
     request.indices = false;
@@ -212,7 +254,7 @@ TEST_P(CudaSortOfType, SortsSmallSegmentedArrays) {
 
 TEST_F(CudaSort, AutoTakesRadixFromItsCountOnAndReportsIt) {
   for (const KeyType type : {KeyType::kInt8, KeyType::kInt32, KeyType::kFloat32}) {
-    const int64_t radix_count = cuda::AutoRadixCount(KeyBytes(type), IsFloat(type));
+    const int64_t radix_count = cuda::AutoRadixCount(KeyBytes(type));
     for (const int64_t count : {radix_count - 1, radix_count}) {
       if (count < 0) continue;
       SortRequest request;

@@ -27,17 +27,12 @@ struct Items {
   }
 };
 
-/// The positions that a stable sort of each segment gives; bit i of heads starts a segment at i.
+/// The positions that a stable sort gives.
 template <typename Bits, int kItems>
-std::vector<uint32_t> ExpectedPositions(const Items<Bits, kItems>& items, uint32_t heads) {
+std::vector<uint32_t> ExpectedPositions(const Items<Bits, kItems>& items) {
   std::vector<uint32_t> positions(items.positions, items.positions + kItems);
-  for (int begin = 0; begin < kItems;) {
-    int end = begin + 1;
-    while (end < kItems && (heads >> end & 1) == 0) ++end;
-    std::stable_sort(positions.begin() + begin, positions.begin() + end,
-                     [&](uint32_t x, uint32_t y) { return items.keys[x] < items.keys[y]; });
-    begin = end;
-  }
+  std::stable_sort(positions.begin(), positions.end(),
+                   [&](uint32_t x, uint32_t y) { return items.keys[x] < items.keys[y]; });
   return positions;
 }
 
@@ -47,7 +42,7 @@ void TestItems(uint64_t seed) {
   Random random(seed);
   for (int round = 0; round < 200; ++round) {
     const Items<Bits, kItems> items(random, 1 + random.Below(20));
-    const std::vector<uint32_t> stable = ExpectedPositions(items, 0);
+    const std::vector<uint32_t> stable = ExpectedPositions(items);
     Items<Bits, kItems> sorted = items;
     NetworkSort<true>(sorted.keys, sorted.positions);
     Items<Bits, kItems> keys_only = items;
@@ -57,29 +52,20 @@ void TestItems(uint64_t seed) {
       ASSERT_EQ(sorted.keys[i], items.keys[stable[i]]);
       ASSERT_EQ(keys_only.keys[i], items.keys[stable[i]]);
     }
-
-    const auto heads = static_cast<uint32_t>(random.Next() & random.Next());
-    const std::vector<uint32_t> segmented = ExpectedPositions(items, heads);
-    sorted = items;
-    SegmentedTranspositionSort<true>(heads, sorted.keys, sorted.positions);
-    for (int i = 0; i < kItems; ++i) {
-      ASSERT_EQ(sorted.positions[i], segmented[i]);
-      ASSERT_EQ(sorted.keys[i], items.keys[segmented[i]]);
-    }
   }
 }
 
-TEST(ThreadSort, SortsStablyAndKeepsSegmentsApart) {
-  TestItems<uint8_t, MergesortTuningFor(1, MergesortForm::kKeys).items>(1);
-  TestItems<uint16_t, MergesortTuningFor(2, MergesortForm::kPayload).items>(2);
-  TestItems<uint32_t, MergesortTuningFor(4, MergesortForm::kKeys).items>(3);
-  TestItems<uint32_t, MergesortTuningFor(4, MergesortForm::kPayload).items>(4);
-  TestItems<uint64_t, MergesortTuningFor(8, MergesortForm::kKeys).items>(5);
-  TestItems<uint64_t, MergesortTuningFor(8, MergesortForm::kPayload).items>(6);
+TEST(ThreadSort, SortsStably) {
+  TestItems<uint8_t, MergesortTuningFor(1, MergesortForm::kKeys).sort.items>(1);
+  TestItems<uint16_t, MergesortTuningFor(2, MergesortForm::kPayload).sort.items>(2);
+  TestItems<uint32_t, MergesortTuningFor(4, MergesortForm::kKeys).sort.items>(3);
+  TestItems<uint32_t, MergesortTuningFor(4, MergesortForm::kPayload).sort.items>(4);
+  TestItems<uint64_t, MergesortTuningFor(8, MergesortForm::kKeys).sort.items>(5);
+  TestItems<uint64_t, MergesortTuningFor(8, MergesortForm::kPayload).sort.items>(6);
 }
 
 TEST(ThreadSort, NetworkSortsEverySequenceOfZerosAndOnes) {
-  constexpr int kItems = MergesortTuningFor(4, MergesortForm::kKeys).items;
+  constexpr int kItems = MergesortTuningFor(4, MergesortForm::kPayload).sort.items;
   for (uint32_t bits = 0; bits < uint32_t{1} << kItems; ++bits) {
     uint32_t keys[kItems];
     uint32_t positions[kItems] = {};

@@ -24,11 +24,19 @@ class Workspace {
   /// Hands out device memory from d_base, which may be null where no bytes are needed.
   explicit Workspace(void* d_base) : d_base_(static_cast<char*>(d_base)), is_sizing_(false) {}
 
+  /// Counts what is needed behind the arrays that `other` has handed out, and includes these.
+  static Workspace SizingAfter(const Workspace& other) {
+    Workspace sizing;
+    sizing.bytes_ = other.bytes_;
+    return sizing;
+  }
+
   bool IsSizing() const { return is_sizing_; }
   /// Bytes handed out so far.
   int64_t bytes() const { return bytes_; }
 
-  /// `bytes` bytes, not initialised; null while sizing, and for no bytes.
+  /// `bytes` bytes, not initialised; null for no bytes. While sizing, an address that means nothing: not null, so that
+  /// what depends on whether there is an array goes the same way as in the run.
   void* CarveBytes(int64_t bytes) {
     char* const array = bytes == 0 || d_base_ == nullptr ? nullptr : d_base_ + bytes_;
     bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -40,7 +48,7 @@ class Workspace {
   }
 
  private:
-  char* d_base_ = nullptr;
+  char* d_base_ = reinterpret_cast<char*>(kAlignment);
   bool is_sizing_ = true;
   int64_t bytes_ = 0;
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/columns/column_sort.h"
 #include "kernels/cuda/engine/cuda_status.h"
 #include "kernels/cuda/engine/cuda_stream.h"
 #include "kernels/cuda/engine/probe.h"
@@ -30,6 +31,9 @@ class CudaEngine final : public Engine {
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override { return cuda::CudaStream::Create(device_); }
 
   int64_t WorkspaceBytes(const SortArgs& args) const override { return OnDevice(cuda::SortWorkspaceBytes, args); }
+  int64_t WorkspaceBytes(const ColumnSortArgs& args) const override {
+    return OnDevice(cuda::ColumnSortWorkspaceBytes, args);
+  }
   int64_t WorkspaceBytes(const MergeArgs& args) const override { return OnDevice(cuda::MergeWorkspaceBytes, args); }
   int64_t WorkspaceBytes(const ExpandArgs& args) const override { return OnDevice(cuda::ExpandWorkspaceBytes, args); }
   int64_t WorkspaceBytes(const MoveArgs& args) const override { return OnDevice(cuda::MoveWorkspaceBytes, args); }

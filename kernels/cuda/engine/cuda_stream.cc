@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "kernels/cuda/columns/column_sort.h"
 #include "kernels/cuda/engine/cuda_status.h"
 #include "kernels/cuda/intervals/intervals.h"
 #include "kernels/cuda/merge/merge.h"
@@ -171,8 +172,20 @@ absl::Status CudaStream::Sort(const SortArgs& args, OperatorReport* report) {
   const int64_t bytes = SortWorkspaceBytes(args);
   const absl::StatusOr<void*> d_workspace = AllocateWorkspace(bytes);
   if (!d_workspace.ok()) return d_workspace.status();
+  const absl::StatusOr<void*> h_letter = AllocateHost(kSortLetterBytes);
+  if (!h_letter.ok()) return h_letter.status();
   has_unfinished_work_ = true;
-  return ToStatus(cuda::Sort(args, *d_workspace, bytes, report, stream_), "sort");
+  return ToStatus(cuda::Sort(args, *d_workspace, bytes, report, stream_, *h_letter), "sort");
+}
+
+absl::Status CudaStream::SortColumns(const ColumnSortArgs& args, OperatorReport* report) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  *report = OperatorReport();
+  const int64_t bytes = ColumnSortWorkspaceBytes(args);
+  const absl::StatusOr<void*> d_workspace = AllocateWorkspace(bytes);
+  if (!d_workspace.ok()) return d_workspace.status();
+  has_unfinished_work_ = true;
+  return ToStatus(cuda::SortColumns(args, *d_workspace, bytes, report, stream_), "sort by columns");
 }
 
 template <typename Args>

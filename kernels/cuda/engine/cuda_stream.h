@@ -39,6 +39,7 @@ class CudaStream final : public EngineStream {
   absl::StatusOr<PhaseTimes> Finish() override;
 
   absl::Status Sort(const SortArgs& args, OperatorReport* report) override;
+  absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override;
   absl::Status Merge(const MergeArgs& args, OperatorReport* report) override;
   absl::Status Expand(const ExpandArgs& args, OperatorReport* report) override;
   absl::Status Move(const MoveArgs& args, OperatorReport* report) override;

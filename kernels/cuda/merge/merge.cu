@@ -1,12 +1,19 @@
-// k-way merge: a balanced tree of pairwise merges (merge_tree.h), up to 32 pairs of a level in one launch.
+// The operator Merge: which kernels merge what.
+//
+//   AUTO, MERGE_PATH, two inputs     merge_stream.cu for integer keys alone, merge_path.cu for all others
+//   AUTO, MERGE_PATH, more inputs    merge_multiway.cu
+//   the textbook's kernels           a balanced tree of pairwise merges (merge_tree.h), up to 32 pairs of a level in a
+//   launch
 //
 // Work        O(n log k)
-// Passes      ceil(log2 k) reads and writes of the keys and values (k = 1: one copy). Values of other widths than 4 and
-//             8 bytes do not travel through the levels: their numbers do, and the rows are gathered once at the end.
-// Workspace   k > 2: one more array of keys and one of values of 4 or 8 bytes, which take turns with the outputs.
-//             Wide values: one array of indices, two for k > 2, and 16 k bytes. 8 bytes a section and 4 bytes a pair.
+// Passes      AUTO: one read and one write of keys and values for k <= 32, two for more; the textbook's: ceil(log2 k).
+//             Values of other widths than 4 and 8 bytes do not travel along: their numbers do, and the rows are
+//             gathered once at the end. k = 1: one copy.
+// Workspace   8 bytes a section, or k a tile, and 4 bytes a pair. Several passes: one more array of keys and one of
+// values
+//             of 4 or 8 bytes, which take turns with the outputs. Wide values: one array of indices, two for several
+//             passes, and 16 k bytes.
 // Stability   equal keys from the earlier input first: runs are neighbours in the order of inputs
-// Source      see merge_path.cu, merge_basic.cu, merge_tiled.cu, merge_circular.cu
 #include <vector>
 
 #include "kernels/cuda/common/sorted_check.cuh"
@@ -14,6 +21,7 @@
 #include "kernels/cuda/merge/gather_inputs.h"
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/merge/merge_device.cuh"
+#include "kernels/cuda/merge/merge_multiway.h"
 #include "kernels/cuda/merge/merge_tree.h"
 #include "kernels/cuda/merge/merge_tuning.h"
 
@@ -38,22 +46,26 @@ struct LevelOutput {
 class Merger {
  public:
   Merger(const MergeArgs& args, Workspace& workspace, cudaStream_t stream)
-      : args_(args), tree_(args.input_count), total_(args.TotalCount()), stream_(stream) {
+      : args_(args), workspace_(workspace), tree_(args.input_count), total_(args.TotalCount()), stream_(stream) {
     const bool by_index = args.value_bytes != 0 && args.value_bytes != 4 && args.value_bytes != 8;
     const int key_bytes = KeyBytes(args.key_type);
     const int index_bytes = IndexBytes(total_ - 1);
     kind_ = {args.key_type, args.order, by_index ? index_bytes : args.value_bytes};
-    section_size_ = MergeSectionSize(args.algorithm, key_bytes);
+    section_size_ = MergeSectionSize(args.algorithm, key_bytes, kind_.IsKeysAlone(), total_);
 
     outputs_[0] = {static_cast<char*>(args.keys_out), static_cast<char*>(args.values_out)};
     found_bytes_ = static_cast<int64_t>(sizeof(FaultCell)) + args.input_count * static_cast<int64_t>(sizeof(int32_t));
     d_found_ = static_cast<FaultCell*>(workspace.CarveBytes(found_bytes_));
     if (tree_.levels() == 0) return;
-    d_splits_ = workspace.Carve<int64_t>(CeilDiv(total_, section_size_) + MergeGroup::kMaxPairs);
     if (by_index) {
       d_inputs_ = workspace.Carve<InputRows>(args.input_count);
       outputs_[0].values = static_cast<char*>(workspace.CarveBytes(total_ * index_bytes));
     }
+    if (IsMultiway()) {
+      if (workspace.IsSizing()) MergeMultiway(Runs(), kind_, nullptr, nullptr, nullptr, workspace, stream);
+      return;
+    }
+    d_splits_ = workspace.Carve<int64_t>(CeilDiv(total_, section_size_) + MergeGroup::kMaxPairs);
     if (tree_.levels() > 1) {
       outputs_[1].keys = static_cast<char*>(workspace.CarveBytes(total_ * key_bytes));
       if (kind_.value_bytes != 0) {
@@ -67,7 +79,7 @@ class Merger {
     if (tree_.levels() == 0) {
       CORANK_RETURN_IF_CUDA_ERROR(CopyOnlyInput());
     } else {
-      CORANK_RETURN_IF_CUDA_ERROR(MergeTreeLevels());
+      CORANK_RETURN_IF_CUDA_ERROR(IsMultiway() ? MergeAllInputs() : MergeTreeLevels());
       if (d_inputs_ != nullptr) {
         CORANK_RETURN_IF_CUDA_ERROR(GatherInputs(args_, outputs_[0].values, kind_.value_bytes, d_inputs_, stream_));
       }
@@ -79,7 +91,7 @@ class Merger {
   FaultCell* d_unsorted() const { return args_.check_sorted ? d_found_ : nullptr; }
 
  private:
-  /// Behind the cell: whether any pair is broken, then whether each of the k - 1 pairs is.
+  /// Behind the cell: whether any pair is broken or a run suspect, then whether each of the k - 1 pairs is broken.
   int32_t* d_any_broken() const { return reinterpret_cast<int32_t*>(d_found_ + 1); }
 
   cudaError_t CopyOnlyInput() {
@@ -91,6 +103,30 @@ class Merger {
     if (args_.value_bytes == 0) return cudaSuccess;
     return cudaMemcpyAsync(args_.values_out, input.values, count * static_cast<size_t>(args_.value_bytes),
                            cudaMemcpyDeviceToDevice, stream_);
+  }
+
+  bool IsPathAlgorithm() const {
+    return args_.algorithm == MergeAlgorithm::kAuto || args_.algorithm == MergeAlgorithm::kMergePath;
+  }
+  bool IsMultiway() const { return IsPathAlgorithm() && args_.input_count > 2; }
+
+  std::vector<MergeRun> Runs() const {
+    std::vector<MergeRun> runs;
+    int64_t first = 0;
+    for (int32_t i = 0; i < args_.input_count; ++i) {
+      const MergeInput& input = args_.inputs[i];
+      runs.push_back({input.keys, d_inputs_ == nullptr ? input.values : nullptr, input.count, first});
+      first += input.count;
+    }
+    return runs;
+  }
+
+  cudaError_t MergeAllInputs() {
+    const std::vector<MergeRun> runs = Runs();
+    const LevelOutput& output = outputs_[0];
+    CORANK_RETURN_IF_CUDA_ERROR(
+        MergeMultiway(runs, kind_, output.keys, output.values, d_any_broken(), workspace_, stream_));
+    return CopyRuns(runs, kind_, output.keys, output.values, d_any_broken(), stream_);
   }
 
   cudaError_t MergeTreeLevels() {
@@ -157,14 +193,14 @@ class Merger {
       case MergeAlgorithm::kMergePath:
         break;
     }
+    if (kind_.IsKeysAlone()) return StreamMerge(group, kind_, section_size_, splits, d_unsorted(), stream_);
     return PathMerge(group, kind_, splits, d_unsorted(), stream_);
   }
 
-  /// PathMerge has checked the inputs unless a pair is broken; the other kernels and the copy do not check.
+  /// AUTO's kernels have checked the inputs, unless a pair is broken or a run suspect; the others and the copy do not.
   cudaError_t CheckInputs() {
     if (!args_.check_sorted) return cudaSuccess;
-    const bool is_path = args_.algorithm == MergeAlgorithm::kAuto || args_.algorithm == MergeAlgorithm::kMergePath;
-    const bool checked = is_path && tree_.levels() > 0;
+    const bool checked = IsPathAlgorithm() && tree_.levels() > 0;
     return WithKeyOrder(args_.key_type, args_.order, [&](auto order) {
       SortedCheckGroup group;
       for (int32_t i = 0; i < args_.input_count; ++i) {
@@ -180,11 +216,12 @@ class Merger {
   }
 
   const MergeArgs& args_;
+  Workspace& workspace_;
   const MergeTree tree_;
   const int64_t total_;
   const cudaStream_t stream_;
   MergeKind kind_{};
-  int section_size_ = 0;
+  int64_t section_size_ = 0;
   LevelOutput outputs_[2] = {};
   FaultCell* d_found_ = nullptr;
   int64_t found_bytes_ = 0;

@@ -37,6 +37,24 @@ struct KeyBefore {
   CORANK_HOST_DEVICE bool operator()(Bits a, Bits b) const { return order.Before(a, b); }
 };
 
+/// As CoRank, by kLanes neighbouring lanes that all call it: the least i in [low, high) that `is_past`, or high.
+/// is_past is false and then true for sorted inputs; for others the answer is some i in [low, high].
+template <int kLanes, typename Index, typename IsPast>
+__device__ __forceinline__ Index CoRankByLanes(Index low, Index high, IsPast is_past) {
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int first_lane = static_cast<int>(threadIdx.x) % 32 - lane;
+  constexpr unsigned kAll = kLanes == 32 ? ~0u : (1u << kLanes) - 1;
+  while (low < high) {
+    const Index stride = (high - low + kLanes) / (kLanes + 1);
+    const Index probe = low + (lane + 1) * stride - 1;
+    const unsigned past = __ballot_sync(kAll << first_lane, probe >= high || is_past(probe)) >> first_lane & kAll;
+    const int before = past == 0 ? kLanes : __ffs(static_cast<int>(past)) - 1;
+    low += before * stride;
+    high = min(high, low + stride - 1 + (before == kLanes ? 1 : 0));
+  }
+  return low;
+}
+
 /// The pair that holds a section of the group.
 __device__ __forceinline__ int FindPair(const MergeGroup& group, int64_t section) {
   int low = 0, high = group.size - 1;
@@ -76,7 +94,7 @@ struct MergeSection {
 
 template <typename Bits, typename Value>
 __device__ __forceinline__ MergeSection<Bits, Value> LoadSection(const MergeGroup& group, const MergePair& pair,
-                                                                 int64_t section, int section_size,
+                                                                 int64_t section, int64_t section_size,
                                                                  const MergeSplits& splits) {
   const int64_t begin = (section - pair.first_section) * section_size;
   const int64_t end = min(begin + section_size, pair.count());

@@ -50,16 +50,21 @@ struct MergeKind {
   KeyType key_type;
   Order order;
   int value_bytes;  // 0, 4 or 8
+
+  /// Whether equal keys cannot be told apart.
+  constexpr bool IsKeysAlone() const { return value_bytes == 0 && !IsFloat(key_type); }
 };
 
 /// Enqueues the search of all splits of a group. splits.d_broken is 0 before.
-cudaError_t PartitionMerge(const MergeGroup& group, const MergeKind& kind, int section_size, const MergeSplits& splits,
-                           cudaStream_t stream);
+cudaError_t PartitionMerge(const MergeGroup& group, const MergeKind& kind, int64_t section_size,
+                           const MergeSplits& splits, cudaStream_t stream);
 
 /// Enqueue the merge of a group that was partitioned with MergeSectionSize of their algorithm. d_unsorted: null, or the
 /// cell for the first key out of order in pairs with input numbers; complete unless a pair is broken.
 cudaError_t PathMerge(const MergeGroup& group, const MergeKind& kind, const MergeSplits& splits,
                       unsigned long long* d_unsorted, cudaStream_t stream);
+cudaError_t StreamMerge(const MergeGroup& group, const MergeKind& kind, int64_t section_size, const MergeSplits& splits,
+                        unsigned long long* d_unsorted, cudaStream_t stream);
 cudaError_t BasicMerge(const MergeGroup& group, const MergeKind& kind, const MergeSplits& splits, cudaStream_t stream);
 cudaError_t TiledMerge(const MergeGroup& group, const MergeKind& kind, const MergeSplits& splits, cudaStream_t stream);
 cudaError_t CircularBufferMerge(const MergeGroup& group, const MergeKind& kind, const MergeSplits& splits,

@@ -1,8 +1,8 @@
 // The co-ranks of all sections of a group of merges.
 //
-// Algorithm   one co-rank search in global memory per section; neighbouring splits are compared, and a pair whose
-// splits
-//             do not ascend (only possible when an input is not sorted) is marked broken
+// Algorithm   one co-rank search in global memory per section, by several lanes that probe different places at a time;
+//             neighbouring splits are compared, and a pair whose splits do not ascend (only possible when an input is
+//             not sorted) is marked broken
 // Work        O(sections * log(count))
 // Passes      none: scattered reads only
 // Workspace   8 bytes a section, 4 bytes a pair (given by the caller)
@@ -14,35 +14,39 @@ namespace corank::cuda {
 namespace {
 
 struct Tuning {
-  static constexpr int kThreads = 256;
-  static constexpr int kSections = kThreads - 1;  // thread 0 searches the last section of the block before it once more
+  static constexpr int kLanes = 4;  // that search one split, each its own probe: fewer rounds, more traffic
+  static constexpr int kThreads = 128;
+  static constexpr int kSplits = kThreads / kLanes;
+  static constexpr int kSections = kSplits - 1;  // the last section of the block before is searched once more
 };
 
 template <typename Bits, bool kFloat>
 __global__ void __launch_bounds__(Tuning::kThreads)
-    PartitionKernel(const __grid_constant__ MergeGroup group, KeyOrder<Bits, kFloat> order, int section_size,
+    PartitionKernel(const __grid_constant__ MergeGroup group, KeyOrder<Bits, kFloat> order, int64_t section_size,
                     MergeSplits splits) {
-  __shared__ int64_t s_splits[Tuning::kThreads];
-  const int thread = static_cast<int>(threadIdx.x);
-  const int64_t section = int64_t{blockIdx.x} * Tuning::kSections + thread - 1;
+  __shared__ int64_t s_splits[Tuning::kSplits];
+  const int place = static_cast<int>(threadIdx.x) / Tuning::kLanes;
+  const int64_t section = int64_t{blockIdx.x} * Tuning::kSections + place - 1;
   const bool active = section >= 0 && section < group.sections;
   const int number = active ? FindPair(group, section) : 0;
   const MergePair& pair = group.pairs[number];
   const int64_t diagonal = (section - pair.first_section) * section_size;
   int64_t split = 0;
   if (active) {
-    split = CoRank(diagonal, static_cast<const Bits*>(pair.a_keys), pair.a_count, static_cast<const Bits*>(pair.b_keys),
-                   pair.b_count, KeyBefore<Bits, kFloat>{order});
+    const Bits* const a = static_cast<const Bits*>(pair.a_keys);
+    const Bits* const b = static_cast<const Bits*>(pair.b_keys);
+    split = CoRankByLanes<Tuning::kLanes>(max(int64_t{0}, diagonal - pair.b_count), min(diagonal, pair.a_count),
+                                          [&](int64_t i) { return order.Before(b[diagonal - 1 - i], a[i]); });
   }
-  s_splits[thread] = split;
+  s_splits[place] = split;
   __syncthreads();
-  if (!active || thread == 0) return;
+  if (!active || place == 0 || threadIdx.x % Tuning::kLanes != 0) return;
 
   splits.d_splits[section] = split;
   const auto ascends = [](int64_t from, int64_t to, int64_t outputs) { return to >= from && to - from <= outputs; };
   const int64_t left = pair.count() - diagonal;
   bool broken = false;
-  if (diagonal > 0) broken = !ascends(s_splits[thread - 1], split, section_size);
+  if (diagonal > 0) broken = !ascends(s_splits[place - 1], split, section_size);
   if (left <= section_size) broken = broken || !ascends(split, pair.a_count, left);
   if (broken) {
     splits.d_broken[number] = 1;  // all who write, write the same
@@ -52,8 +56,8 @@ __global__ void __launch_bounds__(Tuning::kThreads)
 
 }  // namespace
 
-cudaError_t PartitionMerge(const MergeGroup& group, const MergeKind& kind, int section_size, const MergeSplits& splits,
-                           cudaStream_t stream) {
+cudaError_t PartitionMerge(const MergeGroup& group, const MergeKind& kind, int64_t section_size,
+                           const MergeSplits& splits, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>(CeilDiv(group.sections, Tuning::kSections));
   return WithKeyOrder(kind.key_type, kind.order, [&](auto order) {
     PartitionKernel<<<blocks, Tuning::kThreads, 0, stream>>>(group, order, section_size, splits);

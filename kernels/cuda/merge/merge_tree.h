@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/common/multiway_runs.h"
+
 namespace corank::cuda {
 
 /// For k >= 1 inputs let P be the greatest power of two <= k. Level 0 makes P runs, run r of the inputs
@@ -29,6 +31,24 @@ class MergeTree {
  private:
   int32_t inputs_;
   int32_t runs_ = 1;
+};
+
+/// The groups of neighbouring inputs that the first pass of a multiway merge makes one run each: one group where all
+/// fit a pass; otherwise about as many as each has inputs, so that both passes have few ways. Sizes differ by at most
+/// one.
+class MultiwayGroups {
+ public:
+  explicit MultiwayGroups(int32_t inputs) : inputs_(inputs) {
+    if (inputs <= kMaxWays) return;
+    while (groups_ * groups_ < inputs) ++groups_;
+  }
+
+  int32_t groups() const { return groups_; }
+  int32_t FirstInput(int32_t group) const { return static_cast<int32_t>(int64_t{group} * inputs_ / groups_); }
+
+ private:
+  int32_t inputs_;
+  int32_t groups_ = 1;
 };
 
 }  // namespace corank::cuda

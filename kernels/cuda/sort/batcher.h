@@ -32,17 +32,64 @@ CORANK_HOST_DEVICE constexpr bool IsBatcherLower(Index x, Index p, Index k) {
   return k == p ? (x & p) == 0 : (x & k) != 0 && (x & (2 * p - 1)) + k < 2 * p;
 }
 
-/// How the last steps of one p, k = kWindow / 16 down to 1, are fused in a window of kWindow positions that sits in
-/// shared memory. A position depends on positions at most k + k/2 + ... + 1 < 2k away, so the middle of a window comes
-/// out right although its ends do not: windows overlap by their halos and cores tile the array.
-template <int kWindow>
+/// Where a window of positions that starts at `start` lies among the blocks of 2p, for windows of at most 2^28
+/// positions, in int arithmetic.
+class BatcherBlocks {
+ public:
+  CORANK_HOST_DEVICE BatcherBlocks(int64_t start, int64_t p) {
+    constexpr int64_t kLongest = int64_t{1} << 30;  // as good as any longer block for a window that meets one end
+    const int64_t length = 2 * p < kLongest ? 2 * p : kLongest;
+    const int64_t left = 2 * p - (start & (2 * p - 1));  // until the end of the block
+    mask_ = static_cast<int>(length - 1);
+    shift_ = static_cast<int>(left < length ? length - left : 0);
+  }
+  /// BatcherInBlock for the window's position x.
+  CORANK_HOST_DEVICE bool Contain(int x, int k) const { return ((x + shift_) & mask_) + k <= mask_; }
+
+ private:
+  int shift_, mask_;
+};
+
+/// How successive steps of one p, k = kRows / 16 down to 1, are fused in a window of kRows rows that sits in shared
+/// memory. A row depends on rows at most k + k/2 + ... + 1 < 2k away, so the middle of a window comes out right
+/// although its ends do not: windows overlap by their halos and cores tile the array.
+template <int kRows>
 struct BatcherWindow {
-  static_assert((kWindow & (kWindow - 1)) == 0 && kWindow >= 16, "steps are powers of two");
-  static constexpr int kFirstStep = kWindow / 16;
+  static_assert((kRows & (kRows - 1)) == 0 && kRows >= 16, "steps are powers of two");
+  static constexpr int kFirstStep = kRows / 16;
   static constexpr int kHalo = 2 * kFirstStep;
-  static constexpr int kCore = kWindow - 2 * kHalo;
+  static constexpr int kCore = kRows - 2 * kHalo;
   static_assert(kCore % kHalo == 0, "windows start at multiples of 2k for every fused k");
 };
+
+/// One pass over the array that does steps (p, first_step) to (p, stride). They see the array as rows of `stride`
+/// positions: positions in other columns are never compared, so a window may be some rows of some columns.
+struct BatcherPass {
+  int64_t p;
+  int64_t first_step;
+  int64_t stride;
+  int64_t halo, core;  // of a window, in rows
+};
+
+/// Calls fn(BatcherPass) for all passes that follow the sort of windows of kWindow positions. Those of stride 1 have
+/// windows of kWindow rows, the others of kRows. The first steps of each p are closed in blocks of 2p, which are whole
+/// in a window: it needs no halo.
+template <int kWindow, int kRows, typename Fn>
+void ForEachBatcherPass(int64_t count, Fn fn) {
+  using Last = BatcherWindow<kWindow>;
+  using Strided = BatcherWindow<kRows>;
+  for (int64_t p = kWindow; p < count; p *= 2) {
+    int64_t k = p;
+    while (k > Last::kFirstStep) {
+      const bool whole = k == p;
+      int64_t stride = k / (whole ? kRows / 2 : Strided::kFirstStep);
+      if (stride < 2 * Last::kFirstStep) stride = 2 * Last::kFirstStep;
+      fn(BatcherPass{p, k, stride, whole ? 0 : Strided::kHalo, whole ? kRows : Strided::kCore});
+      k = stride / 2;
+    }
+    fn(BatcherPass{p, k, 1, Last::kHalo, Last::kCore});
+  }
+}
 
 }  // namespace corank::cuda
 

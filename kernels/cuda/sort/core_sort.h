@@ -1,5 +1,5 @@
 // What the sort algorithms take: keys that are already in the form they can order, and at most one payload of 4 or 8
-// bytes. sort.cu makes one of these from SortArgs.
+// bytes. sort_plan.cc makes one of these from SortArgs.
 #ifndef CORANK_KERNELS_CUDA_SORT_CORE_SORT_H_
 #define CORANK_KERNELS_CUDA_SORT_CORE_SORT_H_
 
@@ -24,6 +24,9 @@ struct CoreSort {
   int payload_bytes = 0;                       // 0, 4 or 8
   const int64_t* d_segment_offsets = nullptr;  // null: one segment
   int64_t segment_count = 0;
+  /// RADIX of integers: the bits of the keys' codes (key_order.h) that may differ between keys; all others are known to
+  /// be the same in every key. Digits are made of these only.
+  uint64_t live_bits = ~uint64_t{0};
 
   bool OutputsAreWhole() const { return result_count == count; }
 };
@@ -32,7 +35,7 @@ struct CoreSort {
 
 /// Any key type, order and segments; float keys not together with segments. mergesort.cuh.
 cudaError_t Mergesort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);
-/// Unsigned ascending keys, one segment. radix.cuh.
+/// Any key type and order, one segment. radix.cuh.
 cudaError_t RadixSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);
 /// Unsigned ascending keys, one segment; the payload, if any, is the index. odd_even.cu.
 cudaError_t OddEvenMergesort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);

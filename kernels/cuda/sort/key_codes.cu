@@ -1,12 +1,13 @@
-// Keys to ranks, ranks to integer keys, and indices.
+// Keys to ranks, and ranks to integer keys.
 //
 // Algorithm: element by element; a block's tile moves as 16-byte vectors through shared memory, whatever its alignment.
 // Memory: one read, one write. Workspace: none.
 #include "kernels/common/key_order.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/tile_elements.cuh"
 #include "kernels/cuda/common/tile_io.cuh"
-#include "kernels/cuda/sort/block_sort.cuh"
 #include "kernels/cuda/sort/key_codes.h"
+#include "kernels/cuda/sort/run_pairs.h"
 
 namespace corank::cuda {
 namespace {
@@ -56,12 +57,6 @@ struct Decode {
   }
 };
 
-template <typename Index>
-__global__ void __launch_bounds__(kThreads) FillIndicesKernel(Index* indices, int64_t count) {
-  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (i < count) indices[i] = static_cast<Index>(i);
-}
-
 }  // namespace
 
 cudaError_t KeysToRanks(KeyType type, Order order, const void* d_keys, void* d_ranks, int64_t count,
@@ -83,16 +78,6 @@ cudaError_t RanksToIntegerKeys(KeyType type, Order order, void* d_ranks, int64_t
       return LaunchMap<Bits>(d_ranks, d_ranks, count, Decode<KeyOrderType>{key_order}, stream);
     }
   });
-}
-
-cudaError_t FillIndices(void* d_indices, int index_bytes, int64_t count, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(CeilDiv(count, kThreads));
-  if (index_bytes == 4) {
-    FillIndicesKernel<<<blocks, kThreads, 0, stream>>>(static_cast<uint32_t*>(d_indices), count);
-  } else {
-    FillIndicesKernel<<<blocks, kThreads, 0, stream>>>(static_cast<uint64_t*>(d_indices), count);
-  }
-  return cudaGetLastError();
 }
 
 }  // namespace corank::cuda

@@ -29,8 +29,6 @@ cudaError_t KeysToRanks(KeyType type, Order order, const void* d_keys, void* d_r
                         cudaStream_t stream);
 /// The inverse for integer keys, in place. Enqueues one launch; count > 0.
 cudaError_t RanksToIntegerKeys(KeyType type, Order order, void* d_ranks, int64_t count, cudaStream_t stream);
-/// d_indices[i] = i, of index_bytes bytes (4 or 8) each. Enqueues one launch; count > 0.
-cudaError_t FillIndices(void* d_indices, int index_bytes, int64_t count, cudaStream_t stream);
 
 }  // namespace corank::cuda
 

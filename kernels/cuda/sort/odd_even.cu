@@ -1,11 +1,12 @@
 // Odd-even mergesort: Batcher's network on the whole array, for any n.
 //
 // Algorithm: WindowSortKernel sorts windows in shared memory (the steps with 2p <= window). For every greater p, the
-//            steps with large k are one in-place pass each (StepKernel); the last ones, k = window / 16 down to 1, are
-//            one out-of-place pass (WindowMergeKernel) over overlapping windows, see BatcherWindow in batcher.h.
+//            steps are grouped into passes of several steps each (ForEachBatcherPass in batcher.h), out of place:
+//            StridedMergeKernel takes windows of rows that are `stride` positions apart and 32 columns wide, so that a
+//            warp accesses whole lines; WindowMergeKernel does the last steps, down to k = 1, in windows of neighbours.
 //            Ties are broken by the key's index where equal keys can be told apart (an index is wanted).
-// Work: O(n log^2 n). Memory: with L = log2(n / window), 1 + L (L + 7) / 2 passes, each one read and one write; the
-//       fused ones read 4/3.
+// Work: O(n log^2 n). Memory: for keys of 4 bytes, and each p = 2^13 ... n/2, one to four passes of one read and one
+//       write (55 passes for 10^9); those with halos read 4/3.
 // Workspace: one array of keys and one of indices; another of each where the result is shorter than the input or not
 //            wanted.
 // Stability: by index; without indices equal keys are the same bits.
@@ -56,13 +57,12 @@ struct Window {
   Bits keys[kSize];
   std::conditional_t<kIndexed<Index>, Index, NoIndex> indices[kIndexed<Index> ? kSize : 1];
 
-  /// Step (p, k) on positions [first, end) of the window. The window starts at position `start` of the array, a
-  /// multiple of 2k.
-  __device__ __forceinline__ void Step(int64_t start, int first, int end, int64_t p, int k) {
+  /// Step (p, k) on positions [first, end) of the window. The window starts at a multiple of 2k.
+  __device__ __forceinline__ void Step(const BatcherBlocks& blocks, int first, int end, bool is_first_of_p, int k) {
     __syncthreads();
     for (int c = static_cast<int>(threadIdx.x); c < kSize / 2; c += kThreads) {
-      const int x = BatcherLower(c, k == p ? k : 2 * k, k);
-      if (x < first || x + k >= end || !BatcherInBlock<int64_t>(start + x, p, k)) continue;
+      const int x = BatcherLower(c, is_first_of_p ? k : 2 * k, k);
+      if (x < first || x + k >= end || !blocks.Contain(x, k)) continue;
       CompareExchange(keys, indices, x, x + k);
     }
   }
@@ -70,6 +70,11 @@ struct Window {
 static_assert(sizeof(Window<uint32_t, uint32_t>) <= kMaxSharedBytes &&
                   sizeof(Window<uint64_t, uint64_t>) <= kMaxSharedBytes,
               "a window does not fit");
+
+/// Columns of a strided window: a warp.
+inline constexpr int kColumns = 32;
+template <typename Bits, typename Index>
+inline constexpr int kRowsOf = kTuningOf<Bits, Index>.window / kColumns;
 
 template <typename Bits, typename Index>
 __global__ void __launch_bounds__(kTuningOf<Bits, Index>.threads)
@@ -83,7 +88,8 @@ __global__ void __launch_bounds__(kTuningOf<Bits, Index>.threads)
     if constexpr (kIndexed<Index>) window.indices[i] = static_cast<Index>(start + i);
   }
   for (int p = 1; p < size; p *= 2) {
-    for (int k = p; k >= 1; k /= 2) window.Step(start, 0, size, p, k);
+    const BatcherBlocks blocks(0, p);
+    for (int k = p; k >= 1; k /= 2) window.Step(blocks, 0, size, k == p, k);
   }
   __syncthreads();
   const int stored = static_cast<int>(Max<int64_t>(0, Min<int64_t>(size, result_count - start)));
@@ -93,11 +99,46 @@ __global__ void __launch_bounds__(kTuningOf<Bits, Index>.threads)
   }
 }
 
+/// A warp has one row at a time, a lane one column.
 template <typename Bits, typename Index>
 __global__ void __launch_bounds__(kTuningOf<Bits, Index>.threads)
-    StepKernel(Bits* keys, Index* indices, int64_t count, int64_t p, int64_t k) {
-  const int64_t x = BatcherLower<int64_t>(int64_t{blockIdx.x} * blockDim.x + threadIdx.x, p, k);
-  if (x + k < count && BatcherInBlock(x, p, k)) CompareExchange(keys, indices, x, x + k);
+    StridedMergeKernel(const Bits* keys_in, const Index* indices_in, Bits* keys_out, Index* indices_out, int64_t count,
+                       const BatcherPass pass) {
+  constexpr int kRows = kRowsOf<Bits, Index>, kWarps = kTuningOf<Bits, Index>.threads / 32;
+  static_assert(kColumns == 32, "a lane has a column");
+  __shared__ Window<Bits, Index> window;
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  const int64_t groups = pass.stride / kColumns;
+  const int64_t column = blockIdx.x % groups * kColumns + lane;
+  const int64_t core = blockIdx.x / groups * pass.core;
+  const int64_t start = core - pass.halo;
+  // Rows of this lane's column: others are not there.
+  const int first = static_cast<int>(Max<int64_t>(0, -start));
+  const int64_t last = count > column ? CeilDiv(count - column, pass.stride) : 0;
+  const int end = static_cast<int>(Min<int64_t>(kRows, last - start));
+  const int64_t origin = start * pass.stride + column;
+  for (int row = warp; row < kRows; row += kWarps) {
+    if (row < first || row >= end) continue;
+    window.keys[row * kColumns + lane] = keys_in[origin + row * pass.stride];
+    if constexpr (kIndexed<Index>) window.indices[row * kColumns + lane] = indices_in[origin + row * pass.stride];
+  }
+  const int64_t p = pass.p / pass.stride;
+  const BatcherBlocks blocks(start, p);
+  for (int k = static_cast<int>(pass.first_step / pass.stride); k >= 1; k /= 2) {
+    __syncthreads();
+#pragma unroll 4
+    for (int c = warp; c < kRows / 2; c += kWarps) {
+      const int x = BatcherLower(c, k == p ? k : 2 * k, k);
+      if (x < first || x + k >= end || !blocks.Contain(x, k)) continue;
+      CompareExchange(window.keys, window.indices, x * kColumns + lane, (x + k) * kColumns + lane);
+    }
+  }
+  __syncthreads();
+  const int stored_end = Min(end, static_cast<int>(pass.halo + pass.core));
+  for (int row = static_cast<int>(pass.halo) + warp; row < stored_end; row += kWarps) {
+    keys_out[origin + row * pass.stride] = window.keys[row * kColumns + lane];
+    if constexpr (kIndexed<Index>) indices_out[origin + row * pass.stride] = window.indices[row * kColumns + lane];
+  }
 }
 
 template <typename Bits, typename Index>
@@ -115,7 +156,8 @@ __global__ void __launch_bounds__(kTuningOf<Bits, Index>.threads)
     window.keys[i] = keys_in[start + i];
     if constexpr (kIndexed<Index>) window.indices[i] = indices_in[start + i];
   }
-  for (int k = Layout::kFirstStep; k >= 1; k /= 2) window.Step(start, first, end, p, k);
+  const BatcherBlocks blocks(start, p);
+  for (int k = Layout::kFirstStep; k >= 1; k /= 2) window.Step(blocks, first, end, false, k);
   __syncthreads();
   const int stored = static_cast<int>(Min<int64_t>(Layout::kCore, result_count - core));
   for (int i = static_cast<int>(threadIdx.x); i < stored; i += Shared::kThreads) {
@@ -126,10 +168,9 @@ __global__ void __launch_bounds__(kTuningOf<Bits, Index>.threads)
 
 template <typename Bits, typename Index>
 cudaError_t RunOddEven(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
-  using Layout = BatcherWindow<kTuningOf<Bits, Index>.window>;
   constexpr int kWindow = kTuningOf<Bits, Index>.window, kThreads = kTuningOf<Bits, Index>.threads;
-  const int64_t windows = CeilDiv(sort.count, kWindow);
-  const int last_pass = CeilLog2(windows);
+  int last_pass = 0;
+  ForEachBatcherPass<kWindow, kRowsOf<Bits, Index>>(sort.count, [&](const BatcherPass&) { ++last_pass; });
   const PassBuffers keys(workspace, sort.d_keys_out, sort.OutputsAreWhole(),
                          sort.count * static_cast<int64_t>(sizeof(Bits)), last_pass);
   const PassBuffers indices(workspace, sort.d_payload_out, sort.OutputsAreWhole(), sort.count * kIndexBytes<Index>,
@@ -140,27 +181,27 @@ cudaError_t RunOddEven(const CoreSort& sort, Workspace& workspace, cudaStream_t 
   const auto indices_of = [&](int pass) {
     return kIndexed<Index> ? static_cast<Index*>(indices.Output(pass)) : nullptr;
   };
-  WindowSortKernel<Bits, Index><<<static_cast<unsigned>(windows), kThreads, 0, stream>>>(
+  WindowSortKernel<Bits, Index><<<static_cast<unsigned>(CeilDiv(sort.count, kWindow)), kThreads, 0, stream>>>(
       static_cast<const Bits*>(sort.d_keys_in), keys_of(0), indices_of(0), sort.count,
       last_pass == 0 ? sort.result_count : sort.count);
-  CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+  cudaError_t error = cudaGetLastError();
 
-  for (int pass = 1; pass <= last_pass; ++pass) {
-    const int64_t p = int64_t{kWindow} << (pass - 1);
-    // Comparators are numbered block by block: the last one that starts below count is within half the whole blocks.
-    const int64_t comparators = CeilDiv(sort.count, 2 * p) * p;
-    const auto step_blocks = static_cast<unsigned>(CeilDiv(comparators, kThreads));
-    for (int64_t k = p; k > Layout::kFirstStep; k /= 2) {
-      StepKernel<<<step_blocks, kThreads, 0, stream>>>(keys_of(pass - 1), indices_of(pass - 1), sort.count, p, k);
-      CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+  int done = 0;
+  ForEachBatcherPass<kWindow, kRowsOf<Bits, Index>>(sort.count, [&](const BatcherPass& pass) {
+    if (error != cudaSuccess) return;
+    const int from = done++;
+    if (pass.stride > 1) {
+      const int64_t blocks = CeilDiv(CeilDiv(sort.count, pass.stride), pass.core) * (pass.stride / kColumns);
+      StridedMergeKernel<Bits, Index><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(
+          keys_of(from), indices_of(from), keys_of(done), indices_of(done), sort.count, pass);
+    } else {
+      const int64_t result_count = done == last_pass ? sort.result_count : sort.count;
+      WindowMergeKernel<Bits, Index><<<static_cast<unsigned>(CeilDiv(result_count, pass.core)), kThreads, 0, stream>>>(
+          keys_of(from), indices_of(from), keys_of(done), indices_of(done), sort.count, result_count, pass.p);
     }
-    const int64_t result_count = pass == last_pass ? sort.result_count : sort.count;
-    WindowMergeKernel<Bits, Index>
-        <<<static_cast<unsigned>(CeilDiv(result_count, Layout::kCore)), kThreads, 0, stream>>>(
-            keys_of(pass - 1), indices_of(pass - 1), keys_of(pass), indices_of(pass), sort.count, result_count, p);
-    CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
-  }
-  return cudaSuccess;
+    error = cudaGetLastError();
+  });
+  return error;
 }
 
 template <typename Bits>

@@ -1,86 +1,157 @@
 // Radix sort of one key width.
 //
-// Algorithm: cub::DeviceRadixSort (least significant digit first, one sweep a digit) over unsigned keys.
-// Work: O(n * key bytes). Memory: one read and one write of keys and payload for each 8 bits of the key, and one read
-//       for the histograms.
-// Workspace: CUB's (one array of keys and payload and its counters); the indices where they are the payload; a whole
+// Algorithm: least significant digit first, 8 bits a digit, one sweep a digit: one kernel makes the histograms of all
+//            digits; then a pass for each digit that is not the same in all keys (the device finds out which these
+//            are) counts its tile, learns by decoupled look-back how many keys of each digit the tiles before it have,
+//            ranks keys within a warp by ballots and writes runs of equal digits. Signed and descending keys differ by
+//            an exclusive or of the digit. Floats are ordered by code, and where codes and ranks differ (-0.0, NaNs) by
+//            the digits of ranks, which costs a few operations and keeps equal keys in their order.
+// Work: O(n * key bytes). Memory: one read of the keys; one read and one write of keys and payload for each digit.
+// Workspace: one array of keys and one of payload; counts of at most some 2000 tiles, 1 KiB each, whatever n is; a
+// whole
 //            output of keys or payload where the result is shorter or not wanted.
 // Stability: stable.
-// Source: CUB, from the CUDA Toolkit.
+// Source: A. Adinets, D. Merrill, "Onesweep: A Faster Least Significant Digit Radix Sort for GPUs", 2022.
 #ifndef CORANK_KERNELS_CUDA_SORT_RADIX_CUH_
 #define CORANK_KERNELS_CUDA_SORT_RADIX_CUH_
 
-#include <cub/device/device_radix_sort.cuh>
+#include <algorithm>
+#include <cstdint>
 #include <type_traits>
 
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/core_sort.h"
-#include "kernels/cuda/sort/key_codes.h"
+#include "kernels/cuda/sort/radix_histogram.cuh"
+#include "kernels/cuda/sort/radix_pass.cuh"
 
 namespace corank::cuda {
 
-/// Payload: cub::NullType, uint32_t or uint64_t.
-template <typename Bits, typename Payload>
+struct RadixDevice {
+  int multiprocessors = 0;
+  int block_bytes = 0;  // of shared memory, most
+};
+
+inline cudaError_t GetRadixDevice(RadixDevice* device) {
+  int id = 0;
+  CORANK_RETURN_IF_CUDA_ERROR(cudaGetDevice(&id));
+  CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&device->multiprocessors, cudaDevAttrMultiProcessorCount, id));
+  return cudaDeviceGetAttribute(&device->block_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, id);
+}
+
+/// Carves the arrays that passes go through. `wanted_out` null: the last pass writes nothing; that does not take less.
+template <typename T>
+RadixArrays<T> CarveRadixArrays(const void* in, void* wanted_out, bool output_is_whole, int64_t count, int most_passes,
+                                Workspace& workspace) {
+  RadixArrays<T> arrays;
+  arrays.in = static_cast<const T*>(in);
+  arrays.wanted = wanted_out != nullptr;
+  if (most_passes > 1) arrays.near = workspace.Carve<T>(count);
+  if (arrays.wanted && output_is_whole) {
+    arrays.last = static_cast<T*>(wanted_out);
+  } else if (!output_is_whole || most_passes > 2) {
+    arrays.last = workspace.Carve<T>(count);
+  }
+  return arrays;
+}
+
+template <typename Bits, bool kFloat>
+cudaError_t LaunchRadixHistogram(const RadixDevice& device, const Bits* d_keys, int64_t count,
+                                 const RadixDigits& digits, const KeyOrder<Bits, kFloat>& order, RadixState* d_state,
+                                 cudaStream_t stream) {
+  constexpr int kCopyBytes = static_cast<int>(sizeof(Bits)) * kDigitBins * static_cast<int>(sizeof(uint32_t));
+  int copies = kHistogramCopies;
+  while (copies * kCopyBytes > device.block_bytes - 1024) copies /= 2;
+  const auto kernel = RadixHistogramKernel<Bits, kFloat>;
+  CORANK_RETURN_IF_CUDA_ERROR(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, copies * kCopyBytes));
+  const int64_t tiles = CeilDiv(count, kRadixHistogram.threads * kRadixHistogram.items);
+  const int64_t blocks = std::min<int64_t>(tiles, device.multiprocessors * kRadixHistogram.blocks);
+  kernel<<<static_cast<unsigned>(blocks), kRadixHistogram.threads, static_cast<size_t>(copies) * kCopyBytes, stream>>>(
+      d_keys, count, digits, copies, order, d_state);
+  return cudaGetLastError();
+}
+
+template <typename Bits, bool kFloat, typename Payload>
 cudaError_t RunRadixSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
-  constexpr bool kPayload = !std::is_same_v<Payload, cub::NullType>;
-  const int64_t key_bytes = sizeof(Bits);
-  const auto* keys_in = static_cast<const Bits*>(sort.d_keys_in);
-  const bool direct_keys = sort.OutputsAreWhole() && sort.d_keys_out != nullptr;
-  auto* const keys_out = direct_keys ? static_cast<Bits*>(sort.d_keys_out) : workspace.Carve<Bits>(sort.count);
+  using Tile = RadixTile<Bits, Payload>;
+  constexpr int kKeyBits = 8 * static_cast<int>(sizeof(Bits));
+  constexpr int kMostPasses = kKeyBits / kDigitBits;
+  RadixDevice device;
+  CORANK_RETURN_IF_CUDA_ERROR(GetRadixDevice(&device));
 
-  const bool makes_indices = kPayload && sort.d_payload_in == nullptr;
-  const bool direct_payload = sort.OutputsAreWhole() && sort.d_payload_out != nullptr;
-  void* const d_indices = workspace.CarveBytes(makes_indices ? sort.count * sort.payload_bytes : 0);
-  void* const d_payload_scratch =
-      workspace.CarveBytes(kPayload && !direct_payload ? sort.count * sort.payload_bytes : 0);
-  const auto* payload_in = static_cast<const Payload*>(makes_indices ? d_indices : sort.d_payload_in);
-  auto* const payload_out = static_cast<Payload*>(direct_payload ? sort.d_payload_out : d_payload_scratch);
+  RadixPassArgs<Bits, Payload> args;
+  args.count = sort.count;
+  // Float digits may be those of ranks, which differ in more bits than the codes do.
+  args.digits = DigitsOf(kFloat ? ~uint64_t{0} : sort.live_bits, kKeyBits);
+  args.keys = CarveRadixArrays<Bits>(sort.d_keys_in, sort.d_keys_out, sort.OutputsAreWhole(), sort.count, kMostPasses,
+                                     workspace);
+  if constexpr (Tile::kPayload) {
+    args.payload = CarveRadixArrays<Payload>(sort.d_payload_in, sort.d_payload_out, sort.OutputsAreWhole(), sort.count,
+                                             kMostPasses, workspace);
+  }
 
-  const auto run = [&](void* d_temporary, size_t& temporary_bytes) {
-    // CUB picks its tuning by the type of the count: for these pairs the 32-bit one is 14 % faster on sm_90.
-    if constexpr (sizeof(Bits) == 4 && std::is_same_v<Payload, uint32_t>) {
-      if (sort.count <= int64_t{0xFFFFFFFF}) {
-        return cub::DeviceRadixSort::SortPairs(d_temporary, temporary_bytes, keys_in, keys_out, payload_in, payload_out,
-                                               static_cast<uint32_t>(sort.count), 0, static_cast<int>(8 * sizeof(Bits)),
-                                               stream);
-      }
-    }
-    if constexpr (kPayload) {
-      return cub::DeviceRadixSort::SortPairs(d_temporary, temporary_bytes, keys_in, keys_out, payload_in, payload_out,
-                                             sort.count, 0, static_cast<int>(8 * sizeof(Bits)), stream);
-    } else {
-      return cub::DeviceRadixSort::SortKeys(d_temporary, temporary_bytes, keys_in, keys_out, sort.count, 0,
-                                            static_cast<int>(8 * sizeof(Bits)), stream);
-    }
-  };
-  size_t temporary_bytes = 0;
-  CORANK_RETURN_IF_CUDA_ERROR(run(nullptr, temporary_bytes));
-  void* const d_temporary = workspace.CarveBytes(static_cast<int64_t>(temporary_bytes));
+  const int64_t portions = CeilDiv(sort.count, kMaxLaunchKeys / Tile::kKeys * Tile::kKeys);
+  args.tiles = static_cast<int>(CeilDiv(CeilDiv(sort.count, Tile::kKeys), portions));
+  args.statuses.reach = MostRunningTiles(device.multiprocessors, Tile::kThreads);
+  args.statuses.rows = std::min(args.tiles, StatusRows(args.statuses.reach));
+  const bool rows_are_shared = args.statuses.rows < args.tiles;
+  args.statuses.groups = rows_are_shared ? static_cast<int>(CeilDiv(args.tiles, kTilesPerGroup)) : 0;
+
+  const int64_t most_launches = kMostPasses * portions;
+  const int64_t ticket_bytes = most_launches * static_cast<int64_t>(sizeof(uint32_t));
+  const int64_t finished_bytes = ticket_bytes * args.statuses.groups;
+  const int64_t row_bytes = int64_t{args.statuses.rows} * kDigitBins * static_cast<int64_t>(sizeof(uint32_t));
+  const int64_t zeroed_bytes = static_cast<int64_t>(sizeof(RadixState)) + row_bytes + ticket_bytes + finished_bytes;
+  char* const d_zeroed = static_cast<char*>(workspace.CarveBytes(zeroed_bytes));
   if (workspace.IsSizing()) return cudaSuccess;
 
-  if (makes_indices) {
-    CORANK_RETURN_IF_CUDA_ERROR(FillIndices(d_indices, sort.payload_bytes, sort.count, stream));
+  args.state = reinterpret_cast<RadixState*>(d_zeroed);
+  args.statuses.d_rows = reinterpret_cast<uint32_t*>(d_zeroed + sizeof(RadixState));
+  args.statuses.d_tickets = args.statuses.d_rows + row_bytes / static_cast<int64_t>(sizeof(uint32_t));
+  args.statuses.d_finished = args.statuses.d_tickets + most_launches;
+  CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_zeroed, 0, static_cast<size_t>(zeroed_bytes), stream));
+  const KeyOrder<Bits, kFloat> order(sort.key_type, sort.order);
+  CORANK_RETURN_IF_CUDA_ERROR(
+      LaunchRadixHistogram(device, args.keys.in, sort.count, args.digits, order, args.state, stream));
+
+  const auto kernel = RadixPassKernel<Bits, kFloat, Tile>;
+  constexpr size_t kSharedBytes = sizeof(typename Tile::Shared);
+  CORANK_RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+  for (args.pass = 0; args.pass < args.digits.count; ++args.pass) {
+    for (args.portion = 0; args.portion < portions; ++args.portion) {
+      args.launch = args.pass * static_cast<int>(portions) + args.portion;
+      kernel<<<static_cast<unsigned>(args.tiles), Tile::kThreads, kSharedBytes, stream>>>(args, order);
+      CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+    }
   }
-  CORANK_RETURN_IF_CUDA_ERROR(run(d_temporary, temporary_bytes));
-  if (!direct_keys && sort.d_keys_out != nullptr) {
-    CORANK_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(sort.d_keys_out, keys_out,
-                                                static_cast<size_t>(sort.result_count * key_bytes),
+  if (sort.OutputsAreWhole()) return cudaSuccess;
+  if (args.keys.wanted) {
+    CORANK_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(sort.d_keys_out, args.keys.last,
+                                                static_cast<size_t>(sort.result_count) * sizeof(Bits),
                                                 cudaMemcpyDeviceToDevice, stream));
   }
-  if (kPayload && !direct_payload) {
-    CORANK_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(sort.d_payload_out, payload_out,
-                                                static_cast<size_t>(sort.result_count * sort.payload_bytes),
+  if constexpr (Tile::kPayload) {
+    CORANK_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(sort.d_payload_out, args.payload.last,
+                                                static_cast<size_t>(sort.result_count) * sizeof(Payload),
                                                 cudaMemcpyDeviceToDevice, stream));
   }
   return cudaSuccess;
 }
 
+template <typename Bits, bool kFloat>
+cudaError_t RadixSortBy(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
+  if (sort.payload_bytes == 4) return RunRadixSort<Bits, kFloat, uint32_t>(sort, workspace, stream);
+  if (sort.payload_bytes == 8) return RunRadixSort<Bits, kFloat, uint64_t>(sort, workspace, stream);
+  return RunRadixSort<Bits, kFloat, NoPayload>(sort, workspace, stream);
+}
+
 /// Radix sort of keys of one width: explicitly instantiated in the radix_u*.cu files.
 template <typename Bits>
 cudaError_t RadixSortWith(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
-  if (sort.payload_bytes == 4) return RunRadixSort<Bits, uint32_t>(sort, workspace, stream);
-  if (sort.payload_bytes == 8) return RunRadixSort<Bits, uint64_t>(sort, workspace, stream);
-  return RunRadixSort<Bits, cub::NullType>(sort, workspace, stream);
+  if constexpr (sizeof(Bits) > 1) {
+    if (IsFloat(sort.key_type)) return RadixSortBy<Bits, true>(sort, workspace, stream);
+  }
+  return RadixSortBy<Bits, false>(sort, workspace, stream);
 }
 
 }  // namespace corank::cuda

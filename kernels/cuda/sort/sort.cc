@@ -1,140 +1,124 @@
 #include "kernels/cuda/sort/sort.h"
 
-#include "kernels/cuda/common/gather.h"
+#include <algorithm>
+
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/workspace.h"
-#include "kernels/cuda/sort/core_sort.h"
-#include "kernels/cuda/sort/key_codes.h"
-#include "kernels/cuda/sort/tuning.h"
+#include "kernels/cuda/sort/selected_sort.h"
+#include "kernels/cuda/sort/sort_plan.h"
+#include "kernels/cuda/sort/structure.h"
+#include "kernels/cuda/sort/structure_rules.h"
+#include "kernels/cuda/sort/structured_output.h"
 
 namespace corank::cuda {
 namespace {
 
-bool IsUnsignedAscending(const SortArgs& args) {
-  return !IsFloat(args.key_type) && !IsSigned(args.key_type) && args.order == Order::kAscending;
+static_assert(sizeof(StatisticsLetter) <= kSortLetterBytes);
+
+/// A lone segment is the whole array.
+SortArgs WithoutLoneSegment(SortArgs args) {
+  if (args.segment_count == 1) args.segment_offsets = nullptr;
+  return args;
 }
 
-SortAlgorithm TakenAlgorithm(const SortArgs& args) {
-  if (args.segment_offsets != nullptr) return SortAlgorithm::kMergesort;
-  if (args.algorithm == SortAlgorithm::kRadix || args.algorithm == SortAlgorithm::kOddEvenMergesort) {
-    return args.algorithm;
-  }
-  const int64_t radix_count = AutoRadixCount(KeyBytes(args.key_type), IsFloat(args.key_type));
-  const bool takes_radix = args.algorithm == SortAlgorithm::kAuto && args.count >= radix_count;
-  return takes_radix ? SortAlgorithm::kRadix : SortAlgorithm::kMergesort;
+bool HasPayload(const SortArgs& args) { return args.value_bytes > 0 || args.indices_out != nullptr; }
+
+/// What is left to sort when each key has been replaced by its position among the distinct ones: the payload.
+SortArgs PayloadByRank(const SortArgs& args, const uint8_t* d_ranks) {
+  SortArgs by_rank = args;
+  by_rank.key_type = KeyType::kUint8;
+  by_rank.order = Order::kAscending;
+  by_rank.algorithm = SortAlgorithm::kRadix;
+  by_rank.keys_in = d_ranks;
+  by_rank.keys_out = nullptr;
+  return by_rank;
 }
 
-/// How SortArgs become a CoreSort.
-struct Plan {
-  SortAlgorithm algorithm;
-  bool ranks;           // the core sorts ranks in the workspace, not the keys themselves
-  bool gathers_keys;    // ranks of floats do not give the keys back: they are gathered by index
-  bool gathers_values;  // values are gathered by index
-  bool moves_values;    // values are the core's payload
-  int index_bytes;      // of the core's payload where that is the index, otherwise 0
+/// The arrays of a sort that looks at the data. What is left behind d_scratch is used in one of several ways.
+struct Arrays {
+  StatisticsScratch* d_scratch = nullptr;
+  StructureArrays found;
+  Workspace left;
+  Workspace left_by_rank;      // behind found.d_ranks
+  Workspace left_by_selected;  // behind found.d_selected
 };
 
-Plan MakePlan(const SortArgs& args) {
-  Plan plan{};
-  const bool has_values = args.value_bytes > 0;
-  const bool is_float = IsFloat(args.key_type);
-  plan.algorithm = TakenAlgorithm(args);
-  switch (plan.algorithm) {
-    case SortAlgorithm::kRadix:
-      plan.ranks = !IsUnsignedAscending(args);
-      break;
-    case SortAlgorithm::kOddEvenMergesort:
-      plan.ranks = !IsUnsignedAscending(args);
-      plan.gathers_values = has_values;  // its tie-break is the index
-      break;
-    default:
-      plan.ranks = args.segment_offsets != nullptr && is_float;
-  }
-  plan.gathers_keys = plan.ranks && is_float;
-  plan.gathers_values |= has_values && (plan.gathers_keys || (args.value_bytes != 4 && args.value_bytes != 8));
-  plan.moves_values = has_values && !plan.gathers_values;
-  if (args.indices_out != nullptr || plan.gathers_keys || plan.gathers_values) {
-    plan.index_bytes = IndexBytes(args.count - 1);
-  }
-  return plan;
-}
+cudaError_t CarveArrays(const SortArgs& args, bool looks, Workspace workspace, Arrays* arrays, int64_t* bytes) {
+  arrays->d_scratch = workspace.Carve<StatisticsScratch>(looks ? 1 : 0);
+  arrays->left = arrays->left_by_rank = arrays->left_by_selected = workspace;
+  const auto add = [bytes](const Workspace& before, auto run) {
+    Workspace sizing = Workspace::SizingAfter(before);
+    const cudaError_t error = run(sizing);
+    *bytes = std::max(*bytes, sizing.bytes());
+    return error;
+  };
+  *bytes = 0;
+  CORANK_RETURN_IF_CUDA_ERROR(
+      add(arrays->left, [&](Workspace& sizing) { return RunSort(args, kAllBitsLive, sizing, nullptr); }));
+  if (!looks) return cudaSuccess;
 
-cudaError_t RunCore(SortAlgorithm algorithm, const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
-  switch (algorithm) {
-    case SortAlgorithm::kRadix:
-      return RadixSort(sort, workspace, stream);
-    case SortAlgorithm::kOddEvenMergesort:
-      return OddEvenMergesort(sort, workspace, stream);
-    default:
-      return Mergesort(sort, workspace, stream);
+  CORANK_RETURN_IF_CUDA_ERROR(
+      add(arrays->left, [&](Workspace& sizing) { return WriteMerged(args, Structure(), sizing, nullptr); }));
+  // Ranks take more room than keys of 2 bytes would.
+  if (KeyBytes(args.key_type) >= 4 && HasPayload(args)) {
+    arrays->found.d_ranks = arrays->left_by_rank.Carve<uint8_t>(args.count);
+    CORANK_RETURN_IF_CUDA_ERROR(add(arrays->left_by_rank, [&](Workspace& sizing) {
+      return RunSort(PayloadByRank(args, nullptr), kAllBitsLive, sizing, nullptr);
+    }));
   }
-}
-
-cudaError_t Run(const SortArgs& args, Workspace& workspace, cudaStream_t stream) {
-  if (args.ResultCount() == 0) return cudaSuccess;
-  const Plan plan = MakePlan(args);
-  const int key_bytes = KeyBytes(args.key_type);
-
-  CoreSort core;
-  core.key_type = plan.ranks ? RankType(args.key_type) : args.key_type;
-  core.order = plan.ranks ? Order::kAscending : args.order;
-  core.count = args.count;
-  core.result_count = args.ResultCount();
-  core.d_segment_offsets = args.segment_offsets;
-  core.segment_count = args.segment_count;
-  core.d_keys_in = args.keys_in;
-  core.d_keys_out = plan.gathers_keys ? nullptr : args.keys_out;
-  void* const d_ranks = workspace.CarveBytes(plan.ranks ? args.count * key_bytes : 0);
-  if (plan.ranks) core.d_keys_in = d_ranks;
-  if (plan.moves_values) {
-    core.d_payload_in = args.values_in;
-    core.d_payload_out = args.values_out;
-    core.payload_bytes = args.value_bytes;
-  }
-  void* const d_index_scratch = workspace.CarveBytes(
-      plan.index_bytes > 0 && args.indices_out == nullptr ? core.result_count * plan.index_bytes : 0);
-  if (plan.index_bytes > 0) {
-    core.d_payload_out = args.indices_out != nullptr ? args.indices_out : d_index_scratch;
-    core.payload_bytes = plan.index_bytes;
-  }
-
-  if (plan.ranks && !workspace.IsSizing()) {
-    CORANK_RETURN_IF_CUDA_ERROR(KeysToRanks(args.key_type, args.order, args.keys_in, d_ranks, args.count, stream));
-  }
-  CORANK_RETURN_IF_CUDA_ERROR(RunCore(plan.algorithm, core, workspace, stream));
-  if (workspace.IsSizing()) return cudaSuccess;
-
-  if (args.keys_out != nullptr && plan.gathers_keys) {
-    CORANK_RETURN_IF_CUDA_ERROR(GatherRows(args.keys_in, key_bytes, core.d_payload_out, plan.index_bytes, args.keys_out,
-                                           core.result_count, stream));
-  } else if (args.keys_out != nullptr && plan.ranks) {
-    CORANK_RETURN_IF_CUDA_ERROR(
-        RanksToIntegerKeys(args.key_type, args.order, args.keys_out, core.result_count, stream));
-  }
-  if (plan.gathers_values) {
-    CORANK_RETURN_IF_CUDA_ERROR(GatherRows(args.values_in, args.value_bytes, core.d_payload_out, plan.index_bytes,
-                                           args.values_out, core.result_count, stream));
-  }
-  return cudaSuccess;
+  const int64_t capacity = SelectCapacity(args);
+  if (capacity == 0) return cudaSuccess;
+  arrays->found.d_selected = arrays->left_by_selected.CarveBytes(capacity * IndexBytes(args.count - 1));
+  return add(arrays->left_by_selected,
+             [&](Workspace& sizing) { return SortSelected(args, nullptr, capacity, sizing, nullptr); });
 }
 
 }  // namespace
 
-int64_t SortWorkspaceBytes(const SortArgs& args) {
-  Workspace sizing;
+int64_t SortWorkspaceBytes(const SortArgs& asked, int64_t look_count) {
+  const SortArgs args = WithoutLoneSegment(asked);
+  Arrays arrays;
+  int64_t bytes = 0;
   // An error of the device is met again, and returned, by Sort itself.
-  static_cast<void>(Run(args, sizing, nullptr));
-  return sizing.bytes();
+  static_cast<void>(CarveArrays(args, LooksAtData(args, look_count), Workspace(), &arrays, &bytes));
+  return bytes;
 }
 
-cudaError_t Sort(const SortArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* h_report,
-                 cudaStream_t stream) {
+cudaError_t Sort(const SortArgs& asked, void* d_workspace, int64_t workspace_bytes, OperatorReport* h_report,
+                 cudaStream_t stream, void* h_letter, int64_t look_count) {
+  const SortArgs args = WithoutLoneSegment(asked);
   h_report->sort_algorithm = TakenAlgorithm(args);
-  Workspace sizing;
-  CORANK_RETURN_IF_CUDA_ERROR(Run(args, sizing, stream));
-  if (workspace_bytes < sizing.bytes()) return cudaErrorInvalidValue;
-  Workspace workspace(d_workspace);
-  return Run(args, workspace, stream);
+  Arrays arrays;
+  int64_t bytes = 0;
+  const bool looks = LooksAtData(args, look_count);
+  CORANK_RETURN_IF_CUDA_ERROR(CarveArrays(args, looks, Workspace(d_workspace), &arrays, &bytes));
+  if (workspace_bytes < bytes) return cudaErrorInvalidValue;
+  Structure structure;
+  if (h_letter != nullptr && looks) {
+    CORANK_RETURN_IF_CUDA_ERROR(FindStructure(args, arrays.d_scratch, arrays.found,
+                                              static_cast<StatisticsLetter*>(h_letter), stream, &structure));
+  }
+  switch (structure.kind) {
+    case StructureKind::kSorted:
+      h_report->sort_algorithm = SortAlgorithm::kCopy;
+      return WriteSorted(args, structure, stream);
+    case StructureKind::kReversed:
+      h_report->sort_algorithm = SortAlgorithm::kReverse;
+      return WriteReversed(args, structure, stream);
+    case StructureKind::kFewDistinct:
+      h_report->sort_algorithm = SortAlgorithm::kCount;
+      CORANK_RETURN_IF_CUDA_ERROR(WriteCounted(args, arrays.d_scratch, stream));
+      if (!HasPayload(args)) return cudaSuccess;
+      return RunSort(PayloadByRank(args, arrays.found.d_ranks), kAllBitsLive, arrays.left_by_rank, stream);
+    case StructureKind::kFewRuns:
+      h_report->sort_algorithm = SortAlgorithm::kMergeRuns;
+      return WriteMerged(args, structure, arrays.left, stream);
+    case StructureKind::kSelected:
+      h_report->sort_algorithm = SortAlgorithm::kRadix;
+      return SortSelected(args, arrays.found.d_selected, structure.selected, arrays.left_by_selected, stream);
+    default:
+      return RunSort(args, structure.live_bits, arrays.left, stream);
+  }
 }
 
 }  // namespace corank::cuda

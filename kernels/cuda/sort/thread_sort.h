@@ -46,24 +46,6 @@ CORANK_HOST_DEVICE void NetworkSort(Bits (&keys)[kItems], uint32_t (&positions)[
   NetworkSteps<kPositions, 1, 1>(keys, positions);
 }
 
-/// Sorts each segment of the items for itself, stably, by odd-even transposition: only neighbours are compared, so a
-/// segment's border is a comparator left out. Bit i of `heads`: item i starts a segment. kPositions: positions follow
-/// their keys.
-template <bool kPositions, typename Bits, int kItems>
-CORANK_HOST_DEVICE void SegmentedTranspositionSort(uint32_t heads, Bits (&keys)[kItems],
-                                                   uint32_t (&positions)[kItems]) {
-  static_assert(kItems <= 32, "heads is a mask of 32 bits");
-  CORANK_UNROLL
-  for (int round = 0; round < kItems; ++round) {
-    CORANK_UNROLL
-    for (int x = round & 1; x + 1 < kItems; x += 2) {
-      const bool swap = ((heads >> (x + 1)) & 1) == 0 && keys[x + 1] < keys[x];
-      if constexpr (kPositions) SwapIf(swap, positions[x], positions[x + 1]);
-      SwapIf(swap, keys[x], keys[x + 1]);
-    }
-  }
-}
-
 }  // namespace corank::cuda
 
 #endif  // CORANK_KERNELS_CUDA_SORT_THREAD_SORT_H_

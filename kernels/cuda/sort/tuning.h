@@ -12,52 +12,72 @@ inline constexpr int kMaxSharedBytes = 48 * 1024;
 /// What the mergesort carries, since it decides what fits.
 enum class MergesortForm {
   kKeys,       // integer keys
-  kFloatKeys,  // float keys: the block sort carries each key's 16-bit position in the tile
+  kFloatKeys,  // float keys: the tile sort carries each key's 16-bit position in the tile
   kPayload     // keys with a payload: both kernels carry positions
 };
+constexpr MergesortForm MergesortFormOf(bool is_float, bool has_payload) {
+  return has_payload ? MergesortForm::kPayload : is_float ? MergesortForm::kFloatKeys : MergesortForm::kKeys;
+}
 
-/// Mergesort. `items` keys a thread, odd, so that threads that walk their own keys in shared memory meet in no bank;
-/// one value for both kernels, so that sort tiles are whole merge tiles. Longer tiles save whole passes over memory and
-/// cost a block-level round for each doubling; shorter ones let more blocks share a multiprocessor.
-struct MergesortTuning {
+/// One kernel: `items` keys a thread; `blocks` that must fit a multiprocessor bound the registers.
+struct TileTuning {
   int items;
-  int sort_threads;
-  int sort_blocks;  // that must fit a multiprocessor: bounds the registers
-  int merge_threads;
+  int threads;
+  int blocks;
 
-  constexpr int SortTile() const { return items * sort_threads; }
-  constexpr int MergeTile() const { return items * merge_threads; }
+  constexpr int Tile() const { return items * threads; }
 };
 
-/// Measured on sm_90 (H200), 2^20 to 2^28 uniform keys.
+/// Mergesort. An odd number of items keeps threads that walk their own keys in shared memory in different banks; 32
+/// make the tile sort a row sort (row_sort.cuh). Longer tiles save co-ranks and passes; shorter ones let more blocks
+/// share a multiprocessor, so that one's loads hide behind another's merges, and let small arrays use all
+/// multiprocessors.
+struct MergesortTuning {
+  TileTuning sort;
+  TileTuning merge;
+  int max_ways_log;  // runs that a pass merges: 8 bytes a run and tile must stay below 1 % of the keys
+
+  constexpr int SortTile() const { return sort.Tile(); }
+  constexpr int MergeTile() const { return merge.Tile(); }
+};
+
+/// Measured on sm_90 (H200), 2^28 uniform keys.
 constexpr MergesortTuning MergesortTuningFor(int key_bytes, MergesortForm form) {
   switch (form) {
     case MergesortForm::kKeys:
-      return key_bytes == 8 ? MergesortTuning{19, 256, 4, 256} : MergesortTuning{21, 512, 2, 256};
+      if (key_bytes == 8) return {{17, 256, 4}, {19, 256, 4}, 5};
+      return {{32, 256, 4}, {39, 256, 4}, key_bytes == 1 ? 3 : key_bytes == 2 ? 4 : 5};
     case MergesortForm::kFloatKeys:
-      return key_bytes == 8 ? MergesortTuning{9, 512, 2, 256} : MergesortTuning{15, 512, 2, 256};
+      if (key_bytes == 8) return {{17, 256, 3}, {19, 256, 4}, 5};
+      return {{17, 256, 4}, {17, 512, 2}, key_bytes == 2 ? 4 : 5};
     default:
-      return key_bytes == 8 ? MergesortTuning{9, 512, 2, 256} : MergesortTuning{9, 512, 3, 256};
+      if (key_bytes == 8) return {{17, 256, 3}, {15, 256, 3}, 5};
+      return {{17, 256, 4}, {19, 256, 4}, key_bytes == 1 ? 4 : 5};
   }
 }
 
-/// Odd-even mergesort. The window is the tile that is sorted, and later merged, in shared memory.
+/// Odd-even mergesort. The window is the tile that is sorted, and later merged, in shared memory. 256 threads are
+/// faster than 512 and 1024: less waiting at the barrier after each step. Measured on an H200.
 struct OddEvenTuning {
   int window;
   int threads;
 };
 
 constexpr OddEvenTuning OddEvenTuningFor(int key_bytes, int index_bytes) {
-  return key_bytes + index_bytes <= 8 ? OddEvenTuning{4096, 512} : OddEvenTuning{2048, 512};
+  const int bytes = key_bytes + index_bytes;
+  return {bytes <= 4 ? 8192 : bytes <= 8 ? 4096 : 2048, 256};
 }
 
 /// AUTO takes RADIX from this count on, MERGESORT below it: each digit costs the radix sort a fixed time, and wide keys
-/// have many. Float keys cost it twice the traffic, for they travel as (rank, index) pairs. Measured on an H200.
-constexpr int64_t AutoRadixCount(int key_bytes, bool is_float) {
-  if (key_bytes == 8) return int64_t{1} << (is_float ? 22 : 21);
-  if (key_bytes == 4 || is_float) return int64_t{1} << 17;
-  return 0;
+/// have many. Measured on an H200.
+constexpr int64_t AutoRadixCount(int key_bytes) {
+  if (key_bytes == 8) return int64_t{1} << 21;
+  // Below, the mergesort that is taken is the small sort (small_sort_tuning.h).
+  return (int64_t{1} << (key_bytes == 4 ? 19 : 17)) + 1;
 }
+
+/// AUTO looks at the data from this count on: asking the device costs about 12 us.
+inline constexpr int64_t kAutoLookCount = int64_t{1} << 22;
 
 }  // namespace corank::cuda
 

@@ -1,0 +1,331 @@
+// One pass of a k-way merge: every group of at most 32 sorted runs becomes one run.
+//
+//   using Merge = MultiwayMerge<kPayload, kItems, kThreads, kBlocks, Runs, KeyOrder<Bits, kFloat>>;
+//   const auto cut = MultiwayTiles::Cut(count, longest_group, result_count, Merge::MaxTile(ways));
+//   typename Merge::Pass pass{runs, order, ..., cut, workspace.Carve<int64_t>(Merge::SplitCount(cut, ways)), ...};
+//   if (!workspace.IsSizing()) Merge::Run(pass, stream);     two launches: partition, merge
+//
+// Algorithm: multiway_partition.cuh finds for each tile where it starts in each run; a block loads the pieces of its
+//            tile into shared memory and merges them there, level by level (multiway_tile.cuh). What is merged are
+//            elements of 4 or 8 bytes: integer keys, or (rank, 16-bit position in the tile) in one word, or, where that
+//            does not fit, keys and positions apart. Payload, and keys whose rank does not give them back, are moved
+//            once, at the end, by position and through shared memory.
+// Work: O(n log k). Memory: one read, one write of keys and payload.
+// Workspace: 8 bytes for each tile and run.
+// Stability: equal keys come from the earlier run first, and in their order within a run.
+#ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_MERGE_CUH_
+#define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_MERGE_CUH_
+
+#include <cstdint>
+
+#include "kernels/common/key_order.h"
+#include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/multiway_partition.cuh"
+#include "kernels/cuda/common/multiway_runs.h"
+#include "kernels/cuda/common/multiway_tile.cuh"
+#include "kernels/cuda/common/strided_load.cuh"
+#include "kernels/cuda/common/tile_elements.cuh"
+
+namespace corank::cuda {
+
+/// The order of keys that are raw or codes.
+template <typename Order>
+struct RunRank {
+  Order order;
+  bool raw;
+  template <typename Bits>
+  __device__ __forceinline__ Bits operator()(Bits key) const {
+    return raw ? order.RankOfRaw(key) : order.Rank(key);
+  }
+};
+
+template <typename Runs, typename Order, typename Bits>
+struct MultiwayPass {
+  Runs runs;
+  Order order;
+  bool encode;  // runs are raw keys; otherwise codes
+  bool decode;  // the result is raw keys; otherwise codes
+  MultiwayTiles cut;
+  int64_t* splits;  // SplitCount of them, workspace
+  Bits* keys_out;   // null: not wanted
+  void* payload_out;
+  int payload_bytes;             // 0, 4 or 8; not 0 if and only if kPayload
+  int64_t result_count;          // this many are stored
+  int32_t* d_suspect = nullptr;  // null, or set to 1 where a run is not sorted
+};
+
+template <bool kPayload, int kItems, int kThreads, int kBlocks, typename Runs, typename Order>
+struct MultiwayMerge {
+  using Elements = TileElements<Order, kPayload>;
+  using Bits = typename Elements::Bits;
+  using Element = typename Elements::Element;
+  using Pass = MultiwayPass<Runs, Order, Bits>;
+  static constexpr int kLaunchThreads = kThreads, kLaunchBlocks = kBlocks;
+  static constexpr int kCapacity = kItems * kThreads;
+  static_assert(kCapacity < 65535, "positions in a tile have 16 bits, and the greatest is not used");
+  static_assert(kThreads >= 32 * kMaxLevels && kThreads >= kMaxWays, "a warp fills one level's slots");
+
+  /// The longest tile that a block can merge: one thread of each pair may have fewer than kItems outputs.
+  static CORANK_HOST_DEVICE constexpr int64_t MaxTile(int ways) {
+    return kCapacity - LevelPairs(ways, 0) * (kItems - 1);
+  }
+  static int64_t SplitCount(const MultiwayTiles& cut, int ways) { return (cut.tiles + 1) * ways; }
+
+  struct Shared {
+    PieceTable table;
+    int64_t begin[kMaxWays];  // of each piece, in its run
+    cuda::Run<Bits> runs[kMaxWays];
+    int64_t out_start;
+  };
+  /// Slots of the tile: the keys, a free one behind each range, what a merge reads past the end, the phase.
+  static constexpr int kVector = 16 / static_cast<int>(sizeof(Element));
+  static constexpr int kSlots = kCapacity + 2 * kVector * kMaxWays + kItems + 16;
+  static constexpr int kElementsOffset = (sizeof(Shared) + 127) / 128 * 128;
+  static constexpr int kStageBytes = kPayload ? 8 : static_cast<int>(sizeof(Element));  // payload is staged there too
+  static constexpr int kPositionsOffset = kElementsOffset + kSlots * kStageBytes;
+  static constexpr int kSharedBytes = kPositionsOffset + (Elements::kPositionsApart ? 2 * kSlots : 0);
+
+  /// Whether pieces are loaded as vectors of 16 bytes: then each has in the tile the phase that it has in its run.
+  static __device__ __forceinline__ bool LoadsVectors(const Pass& pass) { return Elements::kIsKeys && !pass.encode; }
+
+  static __device__ __forceinline__ void FillTable(const Pass& pass, Shared& shared) {
+    const int lane = static_cast<int>(threadIdx.x);
+    if (lane >= 32) return;
+    const int64_t tile = blockIdx.x;
+    const int64_t group = tile / pass.cut.tiles_per_group;
+    const int64_t in_group = tile % pass.cut.tiles_per_group;
+    const int ways = pass.runs.ways;
+    const bool last = (in_group + 1) * pass.cut.tile >= pass.runs.GroupCount(group);
+    int64_t before = 0;
+    int count = 0, phase = 0;
+    bool broken = false;
+    if (lane < ways) {
+      const cuda::Run<Bits> run = pass.runs.RunAt(group, lane);
+      before = pass.splits[tile * ways + lane];
+      const int64_t piece = (last ? run.count : pass.splits[(tile + 1) * ways + lane]) - before;
+      broken = piece < 0 || before + piece > run.count;
+      count = static_cast<int>(Clamp(piece, 0, kCapacity));
+      if (LoadsVectors(pass)) phase = PhaseOf(run.keys + before);
+      shared.runs[lane] = run;
+      shared.begin[lane] = before;
+    }
+    if (pass.d_suspect != nullptr) {
+      // The splits of runs that are not sorted may not rise: such a tile is left out.
+      const auto all = static_cast<int64_t>(__reduce_add_sync(~0u, static_cast<unsigned>(count)));
+      if (__any_sync(~0u, broken) || all > MaxTile(ways)) {
+        count = 0;
+        if (lane == 0) *pass.d_suspect = 1;
+      }
+    }
+    const int units = LoadsVectors(pass) ? (phase + count) / kVector + 1 : count + 1;
+    int end = count, load_end = lane < ways ? units : 0;
+    for (int step = 1; step < 32; step *= 2) {
+      const int other = __shfl_up_sync(~0u, end, step), load_other = __shfl_up_sync(~0u, load_end, step);
+      if (lane >= step) {
+        end += other;
+        load_end += load_other;
+      }
+      before += __shfl_xor_sync(~0u, before, step);
+    }
+    shared.table.start[lane + 1] = end;
+    shared.table.load_start[lane + 1] = load_end;
+    shared.table.load_slot[lane] = LoadsVectors(pass) ? (load_end - units) * kVector + phase : load_end - units;
+    if (lane == 0) {
+      shared.table.start[0] = 0;
+      shared.table.load_start[0] = 0;
+      shared.out_start = pass.runs.GroupStart(group) + before;
+    }
+  }
+
+  /// Sets *d_suspect where a key of the tile comes after the next one of its run. Pieces are loaded.
+  static __device__ __forceinline__ void CheckPieces(const Pass& pass, const Shared& shared, const Element* area) {
+    const PieceTable& table = shared.table;
+    const RunRank<Order> rank{pass.order, pass.encode};
+    const auto rank_of = [&](Element element) {
+      // A packed element's position breaks ties in the order of the run.
+      if constexpr (Elements::kPacked) return element;
+      return static_cast<Element>(pass.order.Rank(static_cast<Bits>(element)));
+    };
+    bool unsorted = false;
+    ForEachPiece<kThreads>(table.start, pass.runs.ways, [&](int piece, int begin, int end) {
+      const Element* const slots = area + (table.load_slot[piece] - table.start[piece]);
+      const int last = table.start[piece + 1] - 1;
+#pragma unroll 4
+      for (int i = begin; i < min(end, last); i += 32) unsorted |= rank_of(slots[i + 1]) < rank_of(slots[i]);
+      const int64_t next = shared.begin[piece] + table.start[piece + 1] - table.start[piece];
+      if (last >= begin && last < end && (last - begin) % 32 == 0 && next < shared.runs[piece].count) {
+        const Bits* const keys = shared.runs[piece].keys;
+        unsorted |= rank(keys[next]) < rank(keys[next - 1]);
+      }
+    });
+    if (unsorted) *pass.d_suspect = 1;
+  }
+
+  /// Starts the load of all pieces; FinishLoads and a barrier make them visible.
+  static __device__ __forceinline__ void LoadElements(const Pass& pass, const Shared& shared, Element* tile,
+                                                      uint16_t* positions) {
+    const PieceTable& table = shared.table;
+    if constexpr (Elements::kIsKeys) {
+      if (LoadsVectors(pass)) {
+        ForEachPiece<kThreads>(table.load_start, pass.runs.ways, [&](int piece, int begin, int end) {
+          const int64_t run_count = shared.runs[piece].count, piece_begin = shared.begin[piece];
+          const int count = table.start[piece + 1] - table.start[piece];
+          const Bits* const source = shared.runs[piece].keys + piece_begin;
+          Element* const slots = tile + table.load_slot[piece];
+#pragma unroll 4
+          for (int i = begin; i < end; i += 32) {
+            const int at = i * kVector - table.load_slot[piece];
+            if (piece_begin + at >= 0 && piece_begin + at + kVector <= run_count) {
+              __pipeline_memcpy_async(slots + at, source + at, 16);
+            } else {
+              for (int k = max(at, 0); k < min(at + kVector, count); ++k) slots[k] = source[k];
+            }
+          }
+        });
+      }
+    }
+    if (!LoadsVectors(pass)) {
+      ForEachPiece<kThreads>(table.start, pass.runs.ways, [&](int piece, int begin, int end) {
+        const Bits* const source = shared.runs[piece].keys + (shared.begin[piece] - table.start[piece]);
+        Elements::Load(pass.order, pass.encode, source, tile + piece, begin, end);
+      });
+    }
+    if constexpr (Elements::kPositionsApart) {
+      ForEachPiece<kThreads>(table.start, pass.runs.ways, [&](int piece, int begin, int end) {
+        uint16_t* const slots = positions + (table.load_slot[piece] - table.start[piece]);
+        for (int i = begin; i < end; i += 32) slots[i] = static_cast<uint16_t>(i);
+      });
+    }
+  }
+
+  /// Merges the pieces that were loaded to `area` into one at `tile`.
+  static __device__ __forceinline__ void MergeLevels(const Pass& pass, Shared& shared, Element* area, Element* tile,
+                                                     uint16_t* positions) {
+    const int ways = pass.runs.ways;
+    const uint32_t tile_address = SharedAddress(tile);
+#pragma unroll 1
+    for (int level = 0; level == 0 || (1 << level) < ways; ++level) {
+      const PairChunk chunk = ChunkAt<kItems>(shared.table, ways, level, static_cast<int>(threadIdx.x));
+      typename Elements::template Registers<kItems> outputs;
+      if (chunk.count > 0) outputs.Merge(pass.order, level == 0 ? SharedAddress(area) : tile_address, positions, chunk);
+      __syncthreads();
+      CloseRanges(shared.table, ways, level + 1, tile);
+      outputs.Write(tile_address, positions, chunk);
+      __syncthreads();
+    }
+  }
+
+  /// out[i] = the T at position source(i) of the tile's pieces, staged in the tile's memory. The positions are read
+  /// before that memory is overwritten. `piece_at(piece)`: the piece's first T, or null: its value is number_at(piece).
+  template <typename T, typename PieceAt, typename Change>
+  static __device__ __forceinline__ void MoveStaged(const PieceTable& table, int ways, int stored,
+                                                    const uint16_t (&sources)[kItems], T* staged, T* out,
+                                                    PieceAt piece_at, Change change) {
+    __syncthreads();
+    ForEachPiece<kThreads>(table.start, ways,
+                           [&](int piece, int begin, int end) { piece_at(piece, begin, end, staged); });
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      const int i = k * kThreads + static_cast<int>(threadIdx.x);
+      if (i < stored) out[i] = change(staged[sources[k]]);
+    }
+  }
+
+  template <typename Payload>
+  static __device__ __forceinline__ void MovePayload(const Pass& pass, const Shared& shared, int stored,
+                                                     const uint16_t (&sources)[kItems], void* staged) {
+    MoveStaged(
+        shared.table, pass.runs.ways, stored, sources, static_cast<Payload*>(staged),
+        static_cast<Payload*>(pass.payload_out) + shared.out_start,
+        [&](int piece, int begin, int end, Payload* stage) {
+          const int64_t offset = shared.begin[piece] - shared.table.start[piece];
+          const auto* const payload = static_cast<const Payload*>(shared.runs[piece].payload);
+          if (payload != nullptr) {
+            LoadStrided<8>(payload + offset, begin, end, [&](int i, Payload value) { stage[i] = value; });
+          } else {
+            const int64_t first = shared.runs[piece].first + offset;
+            for (int i = begin; i < end; i += 32) stage[i] = static_cast<Payload>(first + i);
+          }
+        },
+        [](Payload value) { return value; });
+  }
+
+  static __device__ __forceinline__ void Tile(const Pass& pass, char* memory) {
+    Shared& shared = *reinterpret_cast<Shared*>(memory);
+    Element* const area = reinterpret_cast<Element*>(memory + kElementsOffset);
+    uint16_t* const positions = reinterpret_cast<uint16_t*>(memory + kPositionsOffset);
+    const int ways = pass.runs.ways;
+    FillTable(pass, shared);
+    __syncthreads();
+    const int total = shared.table.start[ways];
+    const int64_t out_start = shared.out_start;
+    const int stored = static_cast<int>(Clamp(pass.result_count - out_start, 0, total));
+    Bits* const keys_out = pass.keys_out == nullptr ? nullptr : pass.keys_out + out_start;
+    Element* const tile = Elements::kIsKeys && keys_out != nullptr ? area + PhaseOf(keys_out) : area;
+    FillSlots<kItems>(shared.table, ways);
+    LoadElements(pass, shared, area, positions);
+    FinishLoads();
+    __syncthreads();
+    CloseRanges(shared.table, ways, 0, area);
+    __syncthreads();
+    if (pass.d_suspect != nullptr) CheckPieces(pass, shared, area);
+    MergeLevels(pass, shared, area, tile, positions);
+
+    if (keys_out != nullptr && Elements::kGivesKeys) {
+      Elements::template StoreKeys<kThreads>(pass.order, pass.decode, tile, keys_out, stored);
+    }
+    if constexpr (Elements::kHasPositions) {
+      uint16_t sources[kItems];
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        const int i = k * kThreads + static_cast<int>(threadIdx.x);
+        if (i < stored) sources[k] = Elements::PositionAt(tile, positions, i);
+      }
+      if (keys_out != nullptr && !Elements::kGivesKeys) {
+        MoveStaged(
+            shared.table, ways, stored, sources, reinterpret_cast<Bits*>(area), keys_out,
+            [&](int piece, int begin, int end, Bits* stage) {
+              const Bits* const source = shared.runs[piece].keys + (shared.begin[piece] - shared.table.start[piece]);
+              LoadStrided<8>(source, begin, end, [&](int i, Bits key) { stage[i] = key; });
+            },
+            [&](Bits key) {
+              const Bits code = pass.encode ? pass.order.Encode(key) : key;
+              return pass.decode ? pass.order.Decode(code) : code;
+            });
+      }
+      if constexpr (kPayload) {
+        if (pass.payload_bytes == 4) {
+          MovePayload<uint32_t>(pass, shared, stored, sources, area);
+        } else {
+          MovePayload<uint64_t>(pass, shared, stored, sources, area);
+        }
+      }
+    }
+  }
+
+  /// Enqueues the pass: two launches.
+  static cudaError_t Run(const Pass& pass, cudaStream_t stream);
+};
+
+template <typename Merge>
+__global__ void __launch_bounds__(Merge::kLaunchThreads, Merge::kLaunchBlocks)
+    MultiwayMergeKernel(const __grid_constant__ typename Merge::Pass pass) {
+  extern __shared__ __align__(128) char multiway_memory[];
+  Merge::Tile(pass, multiway_memory);
+}
+
+template <bool kPayload, int kItems, int kThreads, int kBlocks, typename Runs, typename Order>
+cudaError_t MultiwayMerge<kPayload, kItems, kThreads, kBlocks, Runs, Order>::Run(const Pass& pass,
+                                                                                 cudaStream_t stream) {
+  CORANK_RETURN_IF_CUDA_ERROR(
+      LaunchMultiwayPartition(pass.runs, pass.cut, RunRank<Order>{pass.order, pass.encode}, pass.splits, stream));
+  const auto kernel = MultiwayMergeKernel<MultiwayMerge>;
+  CORANK_RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+  kernel<<<static_cast<unsigned>(pass.cut.tiles), kThreads, kSharedBytes, stream>>>(pass);
+  return cudaGetLastError();
+}
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_COMMON_MULTIWAY_MERGE_CUH_

@@ -1,0 +1,88 @@
+// Where the sorted runs of a k-way merge lie, and how a merge is cut into tiles. Host and device arithmetic.
+//
+// A merge works on groups of at most kMaxWays runs; each group becomes one run. Groups are merged independently, in one
+// launch. A Runs type says where they are:
+//   EvenRuns     runs of equal width, one after the other in one array (the passes of a mergesort);
+//   ListedRuns   one group; each run anywhere (the operator Merge, arrays that consist of a few runs).
+#ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_RUNS_H_
+#define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_RUNS_H_
+
+#include <cstdint>
+
+#include "kernels/common/types.h"
+#include "kernels/cuda/common/integer_math.h"
+
+namespace corank::cuda {
+
+/// Most runs that one pass merges into one: a warp finds the co-ranks of a tile, a lane a run.
+inline constexpr int kMaxWays = 32;
+
+/// One sorted run, which may be empty.
+template <typename Bits>
+struct Run {
+  const Bits* keys;
+  const void* payload;  // null: the payload of key i is the number first + i
+  int64_t count;
+  int64_t first;
+};
+
+template <typename Bits>
+struct EvenRuns {
+  const Bits* keys;
+  const void* payload;
+  int payload_bytes;
+  int64_t count;  // keys in all runs together
+  int64_t width;  // keys in a run; the last one may be shorter
+  int ways;       // runs in a group; the last group may have fewer
+
+  CORANK_HOST_DEVICE int64_t GroupStart(int64_t group) const { return group * ways * width; }
+  CORANK_HOST_DEVICE int64_t GroupCount(int64_t group) const {
+    return Clamp(count - GroupStart(group), 0, ways * width);
+  }
+  CORANK_HOST_DEVICE Run<Bits> RunAt(int64_t group, int way) const {
+    const int64_t first = Clamp(GroupStart(group) + way * width, 0, count);
+    const void* const at = payload == nullptr ? nullptr : static_cast<const char*>(payload) + first * payload_bytes;
+    return {keys + first, at, Clamp(count - first, 0, width), first};
+  }
+};
+
+template <typename Bits>
+struct ListedRuns {
+  Run<Bits> runs[kMaxWays];
+  int64_t count;  // keys in all runs together
+  int ways;
+
+  CORANK_HOST_DEVICE int64_t GroupStart(int64_t) const { return 0; }
+  CORANK_HOST_DEVICE int64_t GroupCount(int64_t) const { return count; }
+  CORANK_HOST_DEVICE Run<Bits> RunAt(int64_t, int way) const { return runs[way]; }
+};
+
+/// How a merge is cut: each group of `group_count` keys into tiles_per_group tiles. Tile t of a group starts at an
+/// output in [t * tile - slack, t * tile], so that no tile is longer than tile + slack.
+struct MultiwayTiles {
+  int64_t tile;
+  int64_t slack;
+  int64_t tiles_per_group;
+  int64_t tiles;  // that are to be made: those with the first result_count outputs
+
+  /// `max_tile`: what a block can merge. `longest_group`: keys in each group but the last; `count`: in all.
+  static MultiwayTiles Cut(int64_t count, int64_t longest_group, int64_t result_count, int64_t max_tile) {
+    MultiwayTiles cut{};
+    cut.slack = max_tile / 64;
+    cut.tiles_per_group = CeilDiv(longest_group, max_tile - cut.slack);
+    cut.tile = CeilDiv(longest_group, cut.tiles_per_group);
+    const int64_t full_groups = count / longest_group;
+    const int64_t rest = count - full_groups * longest_group;
+    const int64_t all = full_groups * cut.tiles_per_group + CeilDiv(rest, cut.tile);
+    cut.tiles = all;
+    if (full_groups + (rest > 0 ? 1 : 0) == 1) {
+      const int64_t wanted = CeilDiv(result_count + cut.slack, cut.tile);
+      if (wanted < all) cut.tiles = wanted;
+    }
+    return cut;
+  }
+};
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_COMMON_MULTIWAY_RUNS_H_

@@ -1,0 +1,61 @@
+// The merge of run_merge.h for one kind of key: multiway_merge.cuh over runs that are listed in the kernel's arguments.
+#ifndef CORANK_KERNELS_CUDA_COMMON_RUN_MERGE_CUH_
+#define CORANK_KERNELS_CUDA_COMMON_RUN_MERGE_CUH_
+
+#include <cstdint>
+
+#include "kernels/common/key_order.h"
+#include "kernels/cuda/common/multiway_merge.cuh"
+#include "kernels/cuda/common/run_merge.h"
+
+namespace corank::cuda {
+
+/// Measured on sm_90 (H200), 16 runs, 2^28 keys in all.
+struct RunMergeTuning {
+  int items;
+  int threads;
+  int blocks;  // that must fit a multiprocessor: bounds the registers
+};
+constexpr RunMergeTuning RunMergeTuningFor(int key_bytes, bool has_payload) {
+  if (has_payload) return key_bytes == 8 ? RunMergeTuning{13, 512, 2} : RunMergeTuning{17, 512, 2};
+  return key_bytes == 8 ? RunMergeTuning{17, 512, 2} : RunMergeTuning{31, 512, 2};
+}
+
+template <bool kPayload, typename Bits, bool kFloat>
+cudaError_t RunMergeWithPayload(const KeyOrder<Bits, kFloat>& order, const RunMerge& merge, Workspace& workspace,
+                                cudaStream_t stream) {
+  constexpr RunMergeTuning kTuning = RunMergeTuningFor(sizeof(Bits), kPayload);
+  using Merge =
+      MultiwayMerge<kPayload, kTuning.items, kTuning.threads, kTuning.blocks, ListedRuns<Bits>, KeyOrder<Bits, kFloat>>;
+  typename Merge::Pass pass{};
+  pass.cut = MultiwayTiles::Cut(merge.count, merge.count, merge.result_count, Merge::MaxTile(merge.run_count));
+  pass.splits = workspace.Carve<int64_t>(Merge::SplitCount(pass.cut, merge.run_count));
+  if (workspace.IsSizing()) return cudaSuccess;
+  pass.runs.count = merge.count;
+  pass.runs.ways = merge.run_count;
+  for (int i = 0; i < merge.run_count; ++i) {
+    const MergeRun& run = merge.runs[i];
+    pass.runs.runs[i] = {static_cast<const Bits*>(run.d_keys), run.d_payload, run.count, run.first};
+  }
+  pass.order = order;
+  // Unsigned ascending keys are their own codes, and are loaded faster as such.
+  const bool are_codes = !kFloat && !IsSigned(merge.key_type) && merge.order == Order::kAscending;
+  pass.encode = pass.decode = !are_codes;
+  pass.keys_out = static_cast<Bits*>(merge.d_keys_out);
+  pass.payload_out = merge.d_payload_out;
+  pass.payload_bytes = merge.payload_bytes;
+  pass.result_count = merge.result_count;
+  pass.d_suspect = merge.d_suspect;
+  return Merge::Run(pass, stream);
+}
+
+/// Explicitly instantiated in the run_merge_u*.cu files, one for each key width.
+template <typename KeyOrderType>
+cudaError_t RunMergeWith(const KeyOrderType& order, const RunMerge& merge, Workspace& workspace, cudaStream_t stream) {
+  return merge.payload_bytes != 0 ? RunMergeWithPayload<true>(order, merge, workspace, stream)
+                                  : RunMergeWithPayload<false>(order, merge, workspace, stream);
+}
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_COMMON_RUN_MERGE_CUH_

@@ -1,0 +1,44 @@
+// Merges up to kMaxWays sorted runs of raw keys, wherever they lie, in one pass over memory.
+#ifndef CORANK_KERNELS_CUDA_COMMON_RUN_MERGE_H_
+#define CORANK_KERNELS_CUDA_COMMON_RUN_MERGE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/common/types.h"
+#include "kernels/cuda/common/multiway_runs.h"
+#include "kernels/cuda/common/workspace.h"
+
+namespace corank::cuda {
+
+/// One sorted run; keys and payload are device pointers.
+struct MergeRun {
+  const void* d_keys = nullptr;
+  const void* d_payload = nullptr;  // null: the payload of key i is the number first + i
+  int64_t count = 0;
+  int64_t first = 0;
+};
+
+struct RunMerge {
+  KeyType key_type = KeyType::kUint32;
+  Order order = Order::kAscending;
+  const MergeRun* runs = nullptr;  // a HOST array; not read while sizing
+  int run_count = 0;               // 1 to kMaxWays
+  int64_t count = 0;               // keys in all runs together, > 0
+  int64_t result_count = 0;        // outputs hold this many
+  void* d_keys_out = nullptr;      // null: not wanted
+  void* d_payload_out = nullptr;   // null only where payload_bytes is 0
+  int payload_bytes = 0;           // 0, 4 or 8
+  /// Null: the runs are known to be sorted. Otherwise device memory; not 0 after the merge where a run is not: then the
+  /// outputs mean nothing, but nothing else was touched.
+  int32_t* d_suspect = nullptr;
+};
+
+/// Stable: equal keys come from the earlier run first. Carves its workspace, which grows with run_count, and, unless
+/// that is only sizing, enqueues two launches.
+cudaError_t MergeRuns(const RunMerge& merge, Workspace& workspace, cudaStream_t stream);
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_COMMON_RUN_MERGE_H_

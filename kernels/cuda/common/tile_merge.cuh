@@ -1,0 +1,138 @@
+// Merging two sorted ranges of a tile in shared memory, a few outputs a thread: the step that block sorts and multiway
+// merges repeat.
+//
+// Elements of a tile have 4 or 8 bytes. Behind each range lies one slot that holds kLastElement, no less than any
+// element, so that the merge needs no bounds: see MergeDistinct. Where equal elements can be told apart, MergeStable
+// looks at the bounds.
+//
+// Source: S. Odeh, O. Green et al., "Merge Path", 2012.
+#ifndef CORANK_KERNELS_CUDA_COMMON_TILE_MERGE_CUH_
+#define CORANK_KERNELS_CUDA_COMMON_TILE_MERGE_CUH_
+
+#include <cstdint>
+
+#include "kernels/common/types.h"
+#include "kernels/cuda/common/multiway_levels.h"
+
+namespace corank::cuda {
+
+template <typename Element>
+inline constexpr Element kLastElement = static_cast<Element>(~Element{0});
+
+/// Shared memory by 32-bit address, so that what is added to an address in an unrolled loop is part of the instruction.
+template <typename Element>
+__device__ __forceinline__ Element LoadShared(uint32_t address) {
+  Element value;
+  if constexpr (sizeof(Element) == 8) {
+    asm volatile("ld.shared.u64 %0, [%1];" : "=l"(value) : "r"(address) : "memory");
+  } else {
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+  }
+  return value;
+}
+template <typename Element>
+__device__ __forceinline__ void StoreShared(uint32_t address, Element value) {
+  if constexpr (sizeof(Element) == 8) {
+    asm volatile("st.shared.u64 [%0], %1;" ::"r"(address), "l"(value) : "memory");
+  } else {
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+  }
+}
+__device__ __forceinline__ uint32_t SharedAddress(const void* pointer) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+/// How many of the chunk's pair's outputs before its first come from the first range, in bytes.
+template <typename Element, typename RankOf>
+__device__ __forceinline__ uint32_t SplitBytes(uint32_t tile, const PairChunk& chunk, RankOf rank) {
+  constexpr int kSize = sizeof(Element);
+  const int a_count = chunk.a_end - chunk.a_begin, b_count = chunk.b_end - chunk.b_begin;
+  const uint32_t a = tile + chunk.a_begin * kSize;
+  const uint32_t b = tile + (chunk.b_begin + chunk.first - 1) * kSize;
+  uint32_t low = static_cast<uint32_t>(max(0, chunk.first - b_count)) * kSize;
+  uint32_t high = static_cast<uint32_t>(min(chunk.first, a_count)) * kSize;
+  while (low < high) {
+    const uint32_t middle = (low + high) / 2 & ~uint32_t{kSize - 1};
+    const bool before = rank(LoadShared<Element>(b - middle)) < rank(LoadShared<Element>(a + middle));
+    low = before ? low : middle + kSize;
+    high = before ? middle : high;
+  }
+  return low;
+}
+
+/// Merges a chunk of elements among which equal ones cannot be told apart. Two elements are at hand: the next output
+/// and the head of the other range; `at` is where the former is, the latter is at turn - at. Both are kept less half an
+/// element a step, so that a step adds a constant or takes the other.
+template <int kItems, typename Element>
+__device__ __forceinline__ void MergeDistinct(uint32_t tile, const PairChunk& chunk, Element (&elements)[kItems]) {
+  constexpr int kSize = sizeof(Element), kHalf = kSize / 2;
+  const uint32_t split = SplitBytes<Element>(tile, chunk, [](Element element) { return element; });
+  const uint32_t a = tile + chunk.a_begin * kSize + split;
+  const uint32_t b = tile + (chunk.b_begin + chunk.first) * kSize - split;
+  const Element a_head = LoadShared<Element>(a), b_head = LoadShared<Element>(b);
+  Element next = min(a_head, b_head), other = max(a_head, b_head);
+  const uint32_t turn = a + b - kHalf;
+  uint32_t at = b_head < a_head ? b : a;
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    elements[i] = next;
+    if (i + 1 == kItems) break;
+    const Element head = LoadShared<Element>(at + (kHalf * i + kSize));
+    at = other < head ? turn - at : at + kHalf;
+    next = min(other, head);
+    other = max(other, head);
+  }
+  // A last element that was there to be merged equals the ones that close the ranges; after it, the merge may have read
+  // past a range. All that is left then are last elements.
+  if (other == kLastElement<Element>) {
+#pragma unroll
+    for (int i = 1; i < kItems; ++i) elements[i] = max(elements[i - 1], elements[i]);
+  }
+}
+
+/// Merges a chunk by rank; equal ranks are taken from the first range first. from[i]: the slot of output i.
+template <int kItems, typename Element, typename RankOf>
+__device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chunk, RankOf rank,
+                                            Element (&elements)[kItems], uint32_t (&from)[kItems]) {
+  constexpr int kSize = sizeof(Element);
+  const uint32_t split = SplitBytes<Element>(tile, chunk, rank);
+  uint32_t a = tile + chunk.a_begin * kSize + split;
+  uint32_t b = tile + (chunk.b_begin + chunk.first) * kSize - split;
+  const uint32_t a_end = tile + chunk.a_end * kSize, b_end = tile + chunk.b_end * kSize;
+  Element a_head = LoadShared<Element>(a), b_head = LoadShared<Element>(b);
+  auto a_rank = rank(a_head), b_rank = rank(b_head);
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const bool take_a = a < a_end && (b >= b_end || !(b_rank < a_rank));
+    elements[i] = take_a ? a_head : b_head;
+    from[i] = ((take_a ? a : b) - tile) / kSize;
+    if (i + 1 == kItems) break;
+    a += take_a ? kSize : 0;
+    b += take_a ? 0 : kSize;
+    const Element head = LoadShared<Element>(take_a ? a : b);
+    const auto head_rank = rank(head);
+    a_head = take_a ? head : a_head;
+    a_rank = take_a ? head_rank : a_rank;
+    b_head = take_a ? b_head : head;
+    b_rank = take_a ? b_rank : head_rank;
+  }
+}
+
+/// Writes the outputs of a chunk to its place in the tile.
+template <int kItems, typename Element>
+__device__ __forceinline__ void WriteChunk(uint32_t tile, const PairChunk& chunk, const Element (&elements)[kItems]) {
+  const uint32_t out = tile + chunk.out * static_cast<int>(sizeof(Element));
+  if (__all_sync(~0u, chunk.count == kItems)) {
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) StoreShared(out + i * static_cast<int>(sizeof(Element)), elements[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      if (i < chunk.count) StoreShared(out + i * static_cast<int>(sizeof(Element)), elements[i]);
+    }
+  }
+}
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_COMMON_TILE_MERGE_CUH_

@@ -1,0 +1,102 @@
+// What AUTO can know about keys, as plain data: for kernels, host code and tests.
+#ifndef CORANK_KERNELS_CUDA_SORT_KEY_STATISTICS_H_
+#define CORANK_KERNELS_CUDA_SORT_KEY_STATISTICS_H_
+
+#include <cstdint>
+
+#include "kernels/common/types.h"
+
+namespace corank::cuda {
+
+struct StatisticsTuning {
+  static constexpr int kSampleThreads = 1024;
+  static constexpr int kSampleItems = 4;
+  static constexpr int kSamples = kSampleThreads * kSampleItems;
+  static constexpr int kThreads = 256;
+  static constexpr int kVectors = 4;              // of 16 bytes, a thread and tile
+  static constexpr int64_t kMaxBlocks = 132 * 8;  // enough to fill an H200; the rest is a loop
+};
+
+/// Most runs whose starts are listed.
+inline constexpr int kMaxListedRuns = 32;
+/// Most distinct keys that are told apart.
+inline constexpr int kMaxDistinctKeys = 256;
+
+/// What some thousand keys, spread over the array, look like: reason to read all keys, or not. Never proof of anything
+/// but disorder: each descent counted is one of the array.
+struct KeySample {
+  uint32_t near_descents = 0;  // samples whose next key in the array comes before them
+  uint32_t near_ascents = 0;
+  uint32_t far_descents = 0;  // samples that come before the sample in front of them
+  uint32_t far_ascents = 0;
+  uint32_t distinct = 0;    // kMaxDistinctKeys + 1: more, or equal keys that differ in their bits
+  uint32_t singletons = 0;  // of the distinct ones, those seen once
+  uint64_t varying = 0;     // bits of the codes that are not the same in all samples
+  uint64_t threshold = 0;   // the rank of the sample that was asked for
+};
+
+/// What all keys look like. Breaks are places where the order is not the direction's; a run ends there.
+struct KeyStatistics {
+  unsigned long long ones = 0;   // bits set in some code
+  unsigned long long zeros = 0;  // bits not set in some code
+  unsigned long long breaks = 0;
+  uint32_t ties = 0;            // 1: neighbours are equal
+  uint32_t differing_ties = 0;  // 1: equal neighbours have other bits (zeros, NaNs)
+  uint32_t listed = 0;          // starts of runs in `starts`, at most kMaxListedRuns count; in no order
+  uint32_t blocks_done = 0;
+  int64_t starts[kMaxListedRuns] = {};
+};
+
+/// How all keys are examined.
+struct Examination {
+  KeyType key_type = KeyType::kUint32;
+  Order order = Order::kAscending;
+  int64_t count = 0;         // > 0
+  int64_t result_count = 0;  // keys_out holds this many
+  const void* d_keys_in = nullptr;
+  void* d_keys_out = nullptr;  // not null: the keys are copied on the way, backwards where `descends`
+  bool descends = false;       // breaks are ascents, not descents
+  /// Whether all keys are read for `ones` and `zeros`. Otherwise reading stops soon after kMaxListedRuns breaks, and
+  /// breaks beyond are not all counted in either case.
+  bool reads_all = false;
+};
+
+/// The distinct keys of a sample in sorted order, as a hash table, and how often each is met.
+struct KeyDictionary {
+  static constexpr int kSlotBits = 11;
+  static constexpr int kSlots = 1 << kSlotBits;
+  uint64_t keys[kMaxDistinctKeys];  // raw bits, sorted
+  unsigned long long counts[kMaxDistinctKeys];
+  uint64_t slot_keys[kSlots];  // a free slot holds keys[0] and rank 0
+  uint8_t slot_ranks[kSlots];  // position in `keys`
+  uint32_t size;
+  uint32_t probes;   // slots to look at before a key is known to be missing
+  uint32_t missing;  // 1: a key was met that is not in the table
+  uint32_t blocks_done;
+
+  /// The first slot of a key.
+  static CORANK_HOST_DEVICE uint32_t SlotOf(uint64_t raw) {
+    return static_cast<uint32_t>((raw * 0x9E3779B97F4A7C15u) >> (64 - kSlotBits));
+  }
+};
+
+/// Device memory of the statistics.
+struct StatisticsScratch {
+  KeyStatistics statistics;
+  KeyDictionary dictionary;
+  unsigned long long selected;
+  uint32_t select_blocks_done;
+};
+
+/// How the device answers the host: pinned host memory that kernels write and the host reads as soon as it is there.
+struct StatisticsLetter {
+  uint32_t arrived;  // 0 before, 1 after
+  uint32_t missing;  // of the dictionary
+  unsigned long long selected;
+  KeySample sample;
+  KeyStatistics statistics;
+};
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_SORT_KEY_STATISTICS_H_

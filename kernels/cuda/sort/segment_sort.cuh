@@ -1,0 +1,96 @@
+// Segmented sort: every segment for itself, whatever the lengths, without a word from the device to the host.
+//
+// Algorithm: the plan (segment_plan.cu); all segments and pieces of segments that fit a block (segment_windows.cuh);
+// the
+//            merge of the pieces (segment_long.cuh): three launches, whatever the segments are.
+// Work: O(n log longest + segments). Memory: one read, one write of keys and payload while segments fit a block.
+// Workspace: one array of keys and payload (another of keys where they are not wanted), one bit a key, 80 bytes a
+// window
+//            (144 from 2^34 keys on).
+// Stability: stable.
+#ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_SORT_CUH_
+#define CORANK_KERNELS_CUDA_SORT_SEGMENT_SORT_CUH_
+
+#include <cstdint>
+
+#include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/sort/core_sort.h"
+#include "kernels/cuda/sort/segment_long.cuh"
+#include "kernels/cuda/sort/segment_windows.cuh"
+
+namespace corank::cuda {
+
+/// The blocks of a persistent kernel without dynamic shared memory that the current device holds at once.
+template <typename Kernel>
+cudaError_t ResidentBlocks(Kernel kernel, int threads, unsigned* blocks) {
+  int device = 0, multiprocessors = 0, blocks_each = 0;
+  CORANK_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
+  CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  CORANK_RETURN_IF_CUDA_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, kernel, threads, 0));
+  *blocks = static_cast<unsigned>(multiprocessors * blocks_each);
+  return cudaSuccess;
+}
+
+template <typename Bits, bool kPayload>
+cudaError_t RunSegmentSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
+  using Window = SegmentWindow<Bits, kPayload>;
+  using Long = LongSegments<Bits, kPayload>;
+  constexpr SegmentTuning kTuning = Window::kTuning;
+  const int64_t key_bytes = sort.count * static_cast<int64_t>(sizeof(Bits));
+  const bool merges = sort.count > kTuning.Window();
+  const int64_t splits = merges ? CeilDiv(sort.count, kTuning.Window()) * kMergeWays : 0;
+
+  void* const d_odd_keys = workspace.CarveBytes(merges ? key_bytes : 0);
+  void* const d_even_keys = workspace.CarveBytes(merges && sort.d_keys_out == nullptr ? key_bytes : 0);
+  void* const d_odd_payload = workspace.CarveBytes(merges && kPayload ? sort.count * sort.payload_bytes : 0);
+  void* const d_plan_memory = workspace.CarveBytes(SegmentPlan::Bytes(sort.count, kTuning.Window()));
+  uint32_t* const d_splits = workspace.Carve<uint32_t>(splits);
+  uint32_t* const d_high_splits = workspace.Carve<uint32_t>(sort.count > MergeSchedule::kMaxShortSplits ? splits : 0);
+  if (workspace.IsSizing()) return cudaSuccess;
+
+  const SegmentPlan d_plan(d_plan_memory, sort.count, kTuning.Window());
+  CORANK_RETURN_IF_CUDA_ERROR(
+      PlanSegments(sort.d_segment_offsets, sort.segment_count, sort.count, kTuning.Window(), d_plan, stream));
+  SegmentPass<Bits> pass{};
+  pass.order = KeyOrder<Bits, false>(sort.key_type, sort.order);
+  pass.count = sort.count;
+  pass.keys_in = static_cast<const Bits*>(sort.d_keys_in);
+  pass.payload_in = sort.d_payload_in;
+  pass.payload_bytes = sort.payload_bytes;
+  pass.keys_wanted = sort.d_keys_out != nullptr;
+  pass.keys = static_cast<Bits*>(pass.keys_wanted ? sort.d_keys_out : d_even_keys);
+  pass.odd_keys = static_cast<Bits*>(d_odd_keys);
+  pass.payload = sort.d_payload_out;
+  pass.odd_payload = d_odd_payload;
+  pass.plan = d_plan;
+  pass.splits = d_splits;
+  pass.high_splits = d_high_splits;
+
+  constexpr int kWindowBytes = static_cast<int>(sizeof(typename Window::Shared));
+  const auto window_kernel = SegmentWindowKernel<Bits, kPayload>;
+  CORANK_RETURN_IF_CUDA_ERROR(
+      cudaFuncSetAttribute(window_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kWindowBytes));
+  window_kernel<<<static_cast<unsigned>(CeilDiv(sort.count, kTuning.Window())), kTuning.threads, kWindowBytes,
+                  stream>>>(pass);
+  CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+  if (!merges) return cudaSuccess;
+
+  const auto long_kernel = LongSegmentsKernel<Bits, kPayload>;
+  unsigned blocks = 0;
+  CORANK_RETURN_IF_CUDA_ERROR(ResidentBlocks(long_kernel, kTuning.threads, &blocks));
+  blocks = static_cast<unsigned>(Min<int64_t>(blocks, CeilDiv(sort.count, kTuning.Window())));
+  void* arguments[] = {&pass};
+  return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(long_kernel), dim3(blocks), dim3(kTuning.threads),
+                                     arguments, 0, stream);
+}
+
+/// Segmented sort of integer keys of one width: explicitly instantiated in the segment_sort_u*.cu files.
+template <typename Bits>
+cudaError_t SegmentSortWith(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
+  return sort.payload_bytes != 0 ? RunSegmentSort<Bits, true>(sort, workspace, stream)
+                                 : RunSegmentSort<Bits, false>(sort, workspace, stream);
+}
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_SORT_SEGMENT_SORT_CUH_

@@ -1,0 +1,15 @@
+// Segmented sort.
+#ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_SORT_H_
+#define CORANK_KERNELS_CUDA_SORT_SEGMENT_SORT_H_
+
+#include "kernels/cuda/sort/core_sort.h"
+
+namespace corank::cuda {
+
+/// Integer keys in any order, with segments, without a limit. Carves its workspace and, unless that is only sizing,
+/// enqueues a fill and three launches; the last one is cooperative. Nothing waits. segment_sort.cuh.
+cudaError_t SegmentSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_SORT_SEGMENT_SORT_H_

@@ -1,0 +1,8 @@
+// Segmented sort of integer keys of 4 bytes.
+#include "kernels/cuda/sort/segment_sort.cuh"
+
+namespace corank::cuda {
+
+template cudaError_t SegmentSortWith<uint32_t>(const CoreSort&, Workspace&, cudaStream_t);
+
+}  // namespace corank::cuda

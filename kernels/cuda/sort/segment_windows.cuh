@@ -1,0 +1,196 @@
+// The first pass of the segmented sort: every segment that is not longer than a window, and every piece of a longer
+// one.
+//
+// Algorithm: a block takes the segments that start in its window of positions: they are neighbours, two windows of keys
+//            at most. A long segment has a piece in each of its windows: a block may have one before its first segment
+//            and one that begins last. It reads the heads as bits, makes a list of all chunks by a scan, loads the keys
+//            once and sorts groups of whole segments of as many chunks as it has threads.
+// Work: O(n log window). Memory: one read, one write of keys and payload; two bits a key.
+// Workspace: the plan. Stability: see segment_tile.cuh.
+#ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_WINDOWS_CUH_
+#define CORANK_KERNELS_CUDA_SORT_SEGMENT_WINDOWS_CUH_
+
+#include <cstdint>
+
+#include "kernels/cuda/sort/segment_pass.h"
+#include "kernels/cuda/sort/segment_tile.cuh"
+#include "kernels/cuda/sort/segment_tuning.h"
+
+namespace corank::cuda {
+
+template <typename Bits, bool kPayload>
+struct SegmentWindow {
+  static constexpr SegmentTuning kTuning = SegmentTuningFor(sizeof(Bits), kPayload);
+  static constexpr int kItems = kTuning.items, kThreads = kTuning.threads, kWarps = kThreads / 32;
+  static constexpr int kWindow = kTuning.Window(), kCapacity = 2 * kWindow;
+  static constexpr int kWords = kCapacity / 32, kStartWords = kWindow / 32;
+  static constexpr int kNone = 2 * kCapacity;  // a head so far away that the segment before it is long
+  // Of segments of two keys, then one that leaves the window; those of one key have none.
+  static constexpr int kMaxChunks = kWindow / 2 + kWindow / kItems + 2;
+  static_assert(kWords <= kThreads && kWindow % 32 == 0, "a thread has one word of heads");
+  static_assert(kWindow <= 1 << ChunkCode::kBeginBits && kWindow <= 1 << ChunkCode::kLengthBits, "chunks have codes");
+  using TileSort = SegmentTileSort<Bits, kPayload, kCapacity, kItems>;
+
+  struct Shared {
+    typename TileSort::Memory tile;
+    uint32_t chunks[kMaxChunks];
+    int warp_first[kWarps], warp_end[kWarps], warp_chunks[kWarps];
+  };
+
+  static __device__ __forceinline__ int ChunksOf(int length) { return length < 2 ? 0 : (length + kItems - 1) / kItems; }
+
+  /// Calls use(begin, length) for each segment whose head is in `heads`, from position `start` on and before `limit`;
+  /// the head after them is at `after`. A long segment has the length of its piece.
+  template <typename Use>
+  static __device__ __forceinline__ void ForEachSegment(uint32_t heads, int start, int limit, int after, Use use) {
+    while (heads != 0) {
+      const int begin = start + __ffs(static_cast<int>(heads)) - 1;
+      if (begin >= limit) return;
+      heads &= heads - 1;
+      const int length = (heads != 0 ? start + __ffs(static_cast<int>(heads)) - 1 : after) - begin;
+      use(begin, length > kWindow ? kWindow - begin : length);
+    }
+  }
+
+  /// Stores the sorted keys and payload in [begin, end) of the window; `left` passes come after this one.
+  static __device__ __forceinline__ void Store(const SegmentPass<Bits>& pass, const Shared& shared, int64_t window,
+                                               int begin, int end, int left) {
+    if (left != 0 || pass.keys_wanted) {
+      Bits* const out = pass.KeysAt(left) + window;
+      MoveRange<kThreads, 8>(
+          begin, end, [&](int i) { return shared.tile.keys[Padded<Bits>(i)]; },
+          [&](int i, Bits code) { out[i] = left == 0 ? pass.order.Decode(code) : code; });
+    }
+    if constexpr (kPayload) {
+      MovePayloadRange<kThreads, 8>(pass.payload_bytes, pass.payload_in, pass.PayloadAt(left), window, begin, end,
+                                    [&](int i) { return window + shared.tile.positions[Padded<Bits>(i)]; });
+    }
+  }
+
+  static __device__ __forceinline__ void Run(const SegmentPass<Bits>& pass, Shared& shared) {
+    const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+    constexpr unsigned kAll = 0xFFFFFFFF;
+    const int64_t window = int64_t{blockIdx.x} * kWindow;
+    const int64_t word = window / 32 + thread;
+    const uint32_t heads = thread < kWords && word <= pass.count / 32 ? pass.plan.heads[word] : 0;
+    const LongSegment across = pass.plan.long_across[blockIdx.x], last = pass.plan.long_across[blockIdx.x + 1];
+    const uint32_t own_heads = thread < kStartWords ? heads : 0;
+    const int start = thread * 32;
+    const int limit = static_cast<int>(Min<int64_t>(kWindow, pass.count - window));  // the head at the count is none
+    const int across_end = static_cast<int>(Max<int64_t>(0, Min<int64_t>(kWindow, across.end - window)));
+
+    // The first head from each thread's word on.
+    int first = heads != 0 ? start + __ffs(static_cast<int>(heads)) - 1 : kNone;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+      const int other = __shfl_down_sync(kAll, first, step);
+      if (lane + step < 32) first = Min(first, other);
+    }
+    if (lane == 0) shared.warp_first[warp] = first;
+    __syncthreads();
+    int after = __shfl_down_sync(kAll, first, 1);
+    if (lane == 31) after = kNone;
+    int begin = kNone;
+#pragma unroll
+    for (int w = kWarps - 1; w >= 0; --w) {
+      if (w > warp) after = Min(after, shared.warp_first[w]);
+      begin = Min(begin, shared.warp_first[w]);
+    }
+    if (across_end != 0) begin = 0;
+    if (begin >= limit) return;
+
+    // The number of each thread's first chunk, and the end of the last segment.
+    int chunks = 0, end = across_end;
+    ForEachSegment(own_heads, start, limit, after, [&](int segment, int length) {
+      chunks += ChunksOf(length);
+      end = segment + length;
+    });
+    const int own_chunks = chunks;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+      const int other = __shfl_up_sync(kAll, chunks, step);
+      if (lane >= step) chunks += other;
+    }
+    const int warp_end = __reduce_max_sync(kAll, end);
+    if (lane == 31) {
+      shared.warp_chunks[warp] = chunks;
+      shared.warp_end[warp] = warp_end;
+    }
+    __syncthreads();
+    const int across_chunks = ChunksOf(across_end);
+    int slot = across_chunks + chunks - own_chunks, total = across_chunks;
+    end = 0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) {
+      slot += w < warp ? shared.warp_chunks[w] : 0;
+      total += shared.warp_chunks[w];
+      end = Max(end, shared.warp_end[w]);
+    }
+
+    const Bits* const in = pass.keys_in + window;
+    MoveRange<kThreads, 8>(
+        begin, end, [&](int i) { return in[i]; },
+        [&](int i, Bits raw) {
+          shared.tile.keys[Padded<Bits>(i)] = pass.order.Encode(raw);
+          if constexpr (kPayload) shared.tile.positions[Padded<Bits>(i)] = static_cast<uint16_t>(i);
+        });
+    for (int c = thread; c < across_chunks; c += kThreads) shared.chunks[c] = ChunkCode::Of(0, across_end, c);
+    constexpr int kLoneChunks = 4;  // a segment of more is listed by its warp
+    unsigned many = 0;
+    ForEachSegment(own_heads, start, limit, after, [&](int segment, int length) {
+      const int count = ChunksOf(length);
+      if (count <= kLoneChunks) {
+        for (int c = 0; c < count; ++c) shared.chunks[slot + c] = ChunkCode::Of(segment, length, c);
+      } else {
+        many = static_cast<unsigned>(slot) | 1u << 31;  // only a thread's last segment is so long
+      }
+      slot += count;
+    });
+    for (unsigned left = __ballot_sync(kAll, many != 0); left != 0; left &= left - 1) {
+      const int from = __ffs(static_cast<int>(left)) - 1;
+      const int segment = __shfl_sync(kAll, start + 31 - __clz(static_cast<int>(own_heads | 1)), from);
+      const int whole = __shfl_sync(kAll, after, from) - segment;
+      const int length = whole > kWindow ? kWindow - segment : whole;
+      const int base = static_cast<int>(__shfl_sync(kAll, many, from) & ~(1u << 31));
+      for (int c = lane; c < ChunksOf(length); c += 32) shared.chunks[base + c] = ChunkCode::Of(segment, length, c);
+    }
+    __syncthreads();
+
+    for (int group = 0; group < total;) {
+      // Whole segments: the last one that begins in this group may be left to the next.
+      int group_end = Min(total, group + kThreads);
+      if (group_end < total) {
+        const uint32_t last = shared.chunks[group_end - 1];
+        const int number = ChunkCode::Chunk(last);
+        if (number + 1 < ChunksOf(ChunkCode::Length(last))) group_end -= number + 1;
+      }
+      const bool has_chunk = group + thread < group_end;
+      const uint32_t code = has_chunk ? shared.chunks[group + thread] : 0;
+      TileSort::Run(shared.tile, ChunkCode::Begin(code), has_chunk ? ChunkCode::Length(code) : 0,
+                    ChunkCode::Chunk(code));
+      group = group_end;
+    }
+    __syncthreads();
+
+    const auto passes = [](const LongSegment& segment) {
+      return MergeSchedule(LongPieces{segment, kWindow}.Count()).passes;
+    };
+    const int last_begin = last.end != 0 && last.begin >= window ? static_cast<int>(last.begin - window) : end;
+    if (across_end != 0) Store(pass, shared, window, 0, across_end, passes(across));
+    Store(pass, shared, window, across_end == 0 ? begin : across_end, last_begin, 0);
+    if (last_begin != end) Store(pass, shared, window, last_begin, end, passes(last));
+  }
+};
+
+template <typename Bits, bool kPayload>
+__global__ void __launch_bounds__(SegmentWindow<Bits, kPayload>::kThreads,
+                                  SegmentWindow<Bits, kPayload>::kTuning.blocks)
+    SegmentWindowKernel(const SegmentPass<Bits> pass) {
+  extern __shared__ __align__(16) unsigned char memory[];
+  using Window = SegmentWindow<Bits, kPayload>;
+  Window::Run(pass, *reinterpret_cast<typename Window::Shared*>(memory));
+}
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_SORT_SEGMENT_WINDOWS_CUH_

@@ -1,0 +1,141 @@
+#include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/sort/core_sort.h"
+#include "kernels/cuda/sort/small_cluster.cuh"
+#include "kernels/cuda/sort/small_sort.cuh"
+
+namespace corank::cuda {
+namespace {
+
+/// Dynamic shared memory that every kernel may use without asking, beside the static part of these.
+constexpr int kUnaskedSharedBytes = 40 * 1024;
+
+template <typename Kernel>
+cudaError_t AllowShared(Kernel* kernel, int bytes) {
+  if (bytes <= kUnaskedSharedBytes) return cudaSuccess;
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+}
+
+template <SmallForm kForm>
+SmallPass<kForm> MakePass(const CoreSort& sort, const SmallRuns<typename SmallElement<kForm>::Key>& runs) {
+  return {AnyKeyOrder(sort.key_type, sort.order),
+          sort.d_keys_in,
+          sort.d_keys_out,
+          sort.d_payload_in,
+          sort.d_payload_out,
+          sort.payload_bytes,
+          static_cast<int>(sort.result_count),
+          runs};
+}
+
+template <typename... Parameters>
+cudaError_t Launch(void (*kernel)(Parameters...), int blocks, int threads, int shared_bytes, cudaStream_t stream,
+                   const cudaLaunchAttribute* attribute, Parameters... parameters) {
+  CORANK_RETURN_IF_CUDA_ERROR(AllowShared(kernel, shared_bytes));
+  cudaLaunchAttribute copy{};
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+  config.stream = stream;
+  if (attribute != nullptr) {
+    copy = *attribute;
+    config.attrs = &copy;
+    config.numAttrs = 1;
+  }
+  return cudaLaunchKernelEx(&config, kernel, parameters...);
+}
+
+template <SmallForm kForm>
+cudaError_t RunCluster(const CoreSort& sort, const SmallPlan& plan, cudaStream_t stream) {
+  using Element = SmallElement<kForm>;
+  SmallRuns<typename Element::Key> runs{};
+  runs.count = static_cast<int>(sort.count);
+  runs.tile = plan.run;
+  const int blocks = static_cast<int>(CeilDiv(sort.count, plan.run));
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = static_cast<unsigned>(blocks);
+  attribute.val.clusterDim.y = 1;
+  attribute.val.clusterDim.z = 1;
+  const int bytes = plan.run * (Element::kBytes + blocks * static_cast<int>(sizeof(typename Element::Key)));
+  return Launch(SmallClusterKernel<kForm, SmallClusterItems(kForm)>, blocks, kSmallClusterThreads, bytes, stream,
+                &attribute, MakePass<kForm>(sort, runs));
+}
+
+template <SmallForm kForm, int kItems>
+cudaError_t RunBlocks(const CoreSort& sort, const SmallPlan& plan, bool has_dependent_launch, Workspace& workspace,
+                      cudaStream_t stream) {
+  using Element = SmallElement<kForm>;
+  using Key = typename Element::Key;
+  const int count = static_cast<int>(sort.count);
+  const int run_count = static_cast<int>(CeilDiv(count, plan.run));
+  const bool one_launch = run_count == 1;
+  SmallRuns<Key> runs{};
+  runs.keys = workspace.Carve<Key>(one_launch ? 0 : count);
+  runs.indices = workspace.Carve<uint32_t>(!one_launch && Element::kHasIndex ? count : 0);
+  runs.samples = workspace.Carve<Key>(one_launch ? 0 : run_count * kSmallSamples);
+  runs.count = count;
+  runs.tile = plan.run;
+  runs.run_count = run_count;
+  if (workspace.IsSizing()) return cudaSuccess;
+
+  const SmallPass<kForm> pass = MakePass<kForm>(sort, runs);
+  auto* const kernel = SmallSortKernel<kForm, kItems>;
+  const int warps = static_cast<int>(CeilDiv(Min(count, plan.run), 32 * kItems));
+  CORANK_RETURN_IF_CUDA_ERROR(Launch(kernel, run_count, 32 * warps, 32 * warps * kItems * Element::kBytes, stream,
+                                     nullptr, pass, one_launch ? SmallStage::kAll : SmallStage::kRuns));
+  if (one_launch) return cudaSuccess;
+
+  int samples = (run_count - 1) * kSmallSamples;
+  for (int sample = 0; sample < kSmallSamples; ++sample) {
+    samples += runs.SamplePosition(run_count - 1, sample) < runs.RunLength(run_count - 1) ? 1 : 0;
+  }
+  const int capacity = kSmallSlack * plan.run;
+  const int bytes =
+      Max(capacity * Element::kBytes, run_count * static_cast<int>(kSmallSamples * sizeof(Key) + 2 * sizeof(int)));
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  return Launch(kernel, static_cast<int>(CeilDiv(samples, kSmallSamples)), capacity / kItems, bytes, stream,
+                has_dependent_launch ? &attribute : nullptr, pass, SmallStage::kBuckets);
+}
+
+template <SmallForm kForm>
+cudaError_t RunForm(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
+  int device = 0, major = 0;
+  CORANK_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
+  CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  // Clusters and dependent launches came with the same generation.
+  const bool is_hopper = major >= 9;
+  const SmallPlan plan = SmallPlanFor(sort.count, kForm, is_hopper);
+  if (plan.shape == SmallShape::kOneCluster) {
+    return workspace.IsSizing() ? cudaSuccess : RunCluster<kForm>(sort, plan, stream);
+  }
+  return plan.items == 4 ? RunBlocks<kForm, 4>(sort, plan, is_hopper, workspace, stream)
+                         : RunBlocks<kForm, 8>(sort, plan, is_hopper, workspace, stream);
+}
+
+SmallForm FormOf(const CoreSort& sort) {
+  return SmallFormFor(KeyBytes(sort.key_type), IsFloat(sort.key_type), sort.payload_bytes > 0);
+}
+
+}  // namespace
+
+bool IsSmallSort(const CoreSort& sort) {
+  return sort.d_segment_offsets == nullptr && sort.count <= SmallSortLimit(FormOf(sort));
+}
+
+cudaError_t SmallSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
+  switch (FormOf(sort)) {
+    case SmallForm::kRank32:
+      return RunForm<SmallForm::kRank32>(sort, workspace, stream);
+    case SmallForm::kRank64:
+      return RunForm<SmallForm::kRank64>(sort, workspace, stream);
+    case SmallForm::kRankIndex32:
+      return RunForm<SmallForm::kRankIndex32>(sort, workspace, stream);
+    default:
+      return RunForm<SmallForm::kRankIndex64>(sort, workspace, stream);
+  }
+}
+
+}  // namespace corank::cuda

@@ -1,0 +1,74 @@
+// Sizes of the small sort. The tests take their boundary sizes from here.
+#ifndef CORANK_KERNELS_CUDA_SORT_SMALL_SORT_TUNING_H_
+#define CORANK_KERNELS_CUDA_SORT_SMALL_SORT_TUNING_H_
+
+#include <cstdint>
+
+namespace corank::cuda {
+
+/// What is sorted. Elements are either all different or, where equal, cannot be told apart: no sort of them need be
+/// stable.
+enum class SmallForm {
+  kRank32,       // integer keys of up to 4 bytes alone: the rank
+  kRank64,       // integer keys of 8 bytes alone: the rank
+  kRankIndex32,  // keys of up to 4 bytes: rank * 2^32 + index
+  kRankIndex64   // keys of 8 bytes: the rank, and beside it the index
+};
+
+/// The form that a sort takes: float keys are fetched by index, since their ranks do not give them back.
+constexpr SmallForm SmallFormFor(int key_bytes, bool is_float, bool has_payload) {
+  if (is_float || has_payload) return key_bytes == 8 ? SmallForm::kRankIndex64 : SmallForm::kRankIndex32;
+  return key_bytes == 8 ? SmallForm::kRank64 : SmallForm::kRank32;
+}
+
+/// Samples of each run.
+inline constexpr int kSmallSamples = 32;
+/// A block of the second launch holds this many times a run: samples cut runs only roughly into equal parts.
+inline constexpr int kSmallSlack = 2;
+/// Elements of a thread of a cluster, threads of its blocks, and blocks of the largest.
+constexpr int SmallClusterItems(SmallForm form) { return form == SmallForm::kRank32 ? 4 : 2; }
+inline constexpr int kSmallClusterThreads = 256;
+inline constexpr int kSmallClusterBlocks = 8;
+
+enum class SmallShape { kOneBlock, kOneCluster, kTwoLaunches };
+
+/// How a sort of `count` elements is done. `run`: elements that a block sorts first, a power of two and a multiple of
+/// kSmallSamples; `items`: of each thread.
+struct SmallPlan {
+  SmallShape shape;
+  int run;
+  int items;
+};
+
+/// Counts up to this are sorted so. From here on AUTO's other sorts are faster. Measured on an H200.
+constexpr int64_t SmallSortLimit(SmallForm form) {
+  switch (form) {
+    case SmallForm::kRank64:
+      return int64_t{1} << 20;
+    case SmallForm::kRankIndex64:
+      return int64_t{1} << 18;
+    default:
+      return int64_t{1} << 19;
+  }
+}
+
+/// One block while that is faster; then one cluster where the GPU has them (sm_90 and later): it costs about 1 us more
+/// than one block, and a second launch 3 to 4 us more. Runs of two launches: so many that they fill the GPU, but no
+/// more than 256, since each block looks at the samples of all. Measured on an H200. 0 < count <= SmallSortLimit(form).
+constexpr SmallPlan SmallPlanFor(int64_t count, SmallForm form, bool has_clusters) {
+  const bool narrow = form == SmallForm::kRank32;
+  const int one_block = narrow ? 2048 : 1024;
+  if (count <= one_block) return {SmallShape::kOneBlock, one_block, 4};
+  if (has_clusters && count <= 4096) {
+    return {SmallShape::kOneCluster, kSmallClusterThreads * SmallClusterItems(form), SmallClusterItems(form)};
+  }
+  if (count <= 1 << 13 && !narrow) return {SmallShape::kTwoLaunches, 256, 4};
+  if (count <= 1 << 15) return {SmallShape::kTwoLaunches, 512, 4};
+  if (count <= 1 << 17) return {SmallShape::kTwoLaunches, 1024, 4};
+  if (count <= 1 << 18) return {SmallShape::kTwoLaunches, 2048, 4};
+  return {SmallShape::kTwoLaunches, 4096, 8};
+}
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_SORT_SMALL_SORT_TUNING_H_

@@ -1,0 +1,27 @@
+// The outputs of a sort whose keys were found to have a structure.
+#ifndef CORANK_KERNELS_CUDA_SORT_STRUCTURED_OUTPUT_H_
+#define CORANK_KERNELS_CUDA_SORT_STRUCTURED_OUTPUT_H_
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/common/operators.h"
+#include "kernels/cuda/common/workspace.h"
+#include "kernels/cuda/sort/statistics.h"
+#include "kernels/cuda/sort/structure.h"
+
+namespace corank::cuda {
+
+/// Each enqueues the writes of the outputs that args want; no workspace, but for the last.
+
+/// kSorted.
+cudaError_t WriteSorted(const SortArgs& args, const Structure& structure, cudaStream_t stream);
+/// kReversed.
+cudaError_t WriteReversed(const SortArgs& args, const Structure& structure, cudaStream_t stream);
+/// kFewDistinct: the keys only.
+cudaError_t WriteCounted(const SortArgs& args, const StatisticsScratch* d_scratch, cudaStream_t stream);
+/// kFewRuns. Carves its workspace, for kMaxListedRuns runs where that is only sizing.
+cudaError_t WriteMerged(const SortArgs& args, const Structure& structure, Workspace& workspace, cudaStream_t stream);
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_SORT_STRUCTURED_OUTPUT_H_

@@ -1,0 +1,180 @@
+// The arithmetic of the multiway merge: where runs, tiles, chunks and rows lie, and which passes there are.
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/cuda/common/integer_math.h"
+#include "kernels/cuda/common/multiway_levels.h"
+#include "kernels/cuda/common/multiway_runs.h"
+#include "kernels/cuda/common/multiway_search.h"
+#include "kernels/cuda/sort/merge_plan.h"
+#include "tests/support/distributions.h"
+
+namespace corank::cuda {
+namespace {
+
+using testing::Random;
+
+TEST(MultiwayRuns, EvenRunsCoverTheArrayInOrder) {
+  for (const int64_t count :
+       {int64_t{1}, int64_t{9}, int64_t{10}, int64_t{11}, int64_t{59}, int64_t{60}, int64_t{61}}) {
+    const std::vector<uint32_t> keys(static_cast<size_t>(count));
+    const std::vector<uint64_t> payload(keys.size());
+    const EvenRuns<uint32_t> runs{keys.data(), payload.data(), 8, count, /*width=*/10, /*ways=*/3};
+    int64_t next = 0;
+    for (int64_t group = 0; group * 30 < count; ++group) {
+      EXPECT_EQ(runs.GroupStart(group), next);
+      const int64_t start = next;
+      for (int way = 0; way < 3; ++way) {
+        const cuda::Run<uint32_t> run = runs.RunAt(group, way);
+        EXPECT_EQ(run.first, next);
+        EXPECT_EQ(run.keys, keys.data() + next);
+        EXPECT_EQ(run.payload, payload.data() + next);
+        EXPECT_LE(run.count, 10);
+        next += run.count;
+      }
+      EXPECT_EQ(runs.GroupCount(group), next - start);
+    }
+    EXPECT_EQ(next, count);
+  }
+}
+
+TEST(MultiwayTiles, CoverEveryGroupAndFitABlock) {
+  for (const int64_t max_tile : {64, 1000, 7936}) {
+    for (const int64_t group : {int64_t{1}, max_tile - 1, max_tile, max_tile + 1, 32 * max_tile, 100 * max_tile + 7}) {
+      for (const int64_t count : {group, group + 1, 2 * group, 3 * group - 1}) {
+        const auto cut = MultiwayTiles::Cut(count, group, count, max_tile);
+        EXPECT_LE(cut.tile + cut.slack, max_tile);
+        EXPECT_GE(cut.tile * cut.tiles_per_group, group);
+        EXPECT_LT(cut.tile * (cut.tiles_per_group - 1), group) << "an empty tile";
+        const int64_t rest = count % group;
+        EXPECT_EQ(cut.tiles, count / group * cut.tiles_per_group + CeilDiv(rest, cut.tile));
+      }
+    }
+  }
+}
+
+TEST(MultiwayTiles, LimitLeavesOutTilesThatStartBehindIt) {
+  constexpr int64_t kCount = 1'000'000, kMaxTile = 1000;
+  const int64_t all = MultiwayTiles::Cut(kCount, kCount, kCount, kMaxTile).tiles;
+  for (const int64_t wanted : {int64_t{1}, int64_t{984}, int64_t{985}, int64_t{500'000}, kCount - 1, kCount}) {
+    const auto cut = MultiwayTiles::Cut(kCount, kCount, wanted, kMaxTile);
+    EXPECT_LE(cut.tiles, all);
+    // The tile behind the last one starts at tiles * tile, or up to the slack before.
+    if (cut.tiles < all) {
+      EXPECT_GE(cut.tiles * cut.tile - cut.slack, wanted);
+    }
+    EXPECT_LT((cut.tiles - 1) * cut.tile - cut.slack, wanted);
+  }
+}
+
+TEST(MultiwaySearch, GallopFindsTheBorderFromEverywhere) {
+  for (const int64_t step : {1, 2, 8, 64}) {
+    for (int64_t high = 0; high <= 70; ++high) {
+      for (int64_t border = 0; border <= high; ++border) {
+        for (int64_t start = 0; start <= high; ++start) {
+          const auto before = [&](int64_t position) {
+            EXPECT_GE(position, 0);
+            EXPECT_LT(position, high);
+            return position < border;
+          };
+          const bool up = start <= border;
+          ASSERT_EQ(Gallop(0, high, start, up, step, before), border) << high << " from " << start << " by " << step;
+        }
+      }
+    }
+  }
+}
+
+TEST(MultiwaySearch, GallopStepIsAboutTheRoot) {
+  EXPECT_EQ(GallopStep(0), 1);
+  for (const int64_t n : {int64_t{1}, int64_t{100}, int64_t{10'000}, int64_t{1} << 40}) {
+    EXPECT_LE(GallopStep(n) * GallopStep(n), 2 * n);
+    EXPECT_GE(4 * GallopStep(n) * GallopStep(n), n);
+  }
+}
+
+TEST(MergePlan, MergesAllRunsInAsFewPassesAsItTakes) {
+  for (const int max_log : {1, 3, 5}) {
+    for (int64_t runs = 1; runs < 40'000; runs += 1 + runs / 7) {
+      const MergePlan plan(runs, max_log);
+      int64_t left = runs;
+      for (int pass = 0; pass < plan.passes(); ++pass) {
+        EXPECT_EQ(CeilDiv(runs, plan.RunsBefore(pass)), left);
+        EXPECT_GE(plan.WaysOf(pass), 2);
+        EXPECT_LE(plan.WaysOf(pass), left);
+        EXPECT_LE(plan.WaysOf(pass), 1 << max_log);
+        left = CeilDiv(left, plan.WaysOf(pass));
+      }
+      EXPECT_EQ(left, 1) << runs << " runs";
+      EXPECT_EQ(plan.passes(), CeilDiv(CeilLog2(runs), max_log));
+    }
+  }
+}
+
+/// The lengths of a tile's pieces: random ones, some of them empty, or all in one piece.
+std::vector<int> RandomPieces(Random& random, int ways) {
+  std::vector<int> pieces(static_cast<size_t>(ways));
+  const bool one = random.OneIn(4);
+  for (int& piece : pieces) piece = one || random.OneIn(4) ? 0 : static_cast<int>(random.Below(60));
+  if (one) pieces[static_cast<size_t>(random.Below(ways))] = 500;
+  return pieces;
+}
+
+template <int kItems>
+PieceTable TableOf(const std::vector<int>& pieces) {
+  PieceTable table{};
+  const int ways = static_cast<int>(pieces.size());
+  for (int piece = 0; piece < ways; ++piece) {
+    table.start[piece + 1] = table.start[piece] + pieces[static_cast<size_t>(piece)];
+    table.load_slot[piece] = table.start[piece] + piece;
+  }
+  for (int level = 0; level < kMaxLevels; ++level) {
+    for (int pair = 0; pair < LevelPairs(ways, level); ++pair) {
+      const int keys = table.Start((pair + 1) << (level + 1), ways) - table.Start(pair << (level + 1), ways);
+      table.slot_start[level][pair + 1] = table.slot_start[level][pair] + (keys + kItems - 1) / kItems;
+    }
+  }
+  return table;
+}
+
+TEST(MultiwayLevels, ChunksOfAllLevelsSortTheTile) {
+  constexpr int kItems = 7;
+  Random random(7);
+  for (int round = 0; round < 300; ++round) {
+    const int ways = 1 + static_cast<int>(random.Below(kMaxWays));
+    const std::vector<int> pieces = RandomPieces(random, ways);
+    const PieceTable table = TableOf<kItems>(pieces);
+    const int total = table.start[ways];
+    std::vector<uint32_t> slots(static_cast<size_t>(total + 2 * kMaxWays)), expected;
+    for (int piece = 0; piece < ways; ++piece) {
+      const auto begin = slots.begin() + table.load_slot[piece];
+      std::generate_n(begin, pieces[static_cast<size_t>(piece)], [&] { return random.Below(1000); });
+      std::sort(begin, begin + pieces[static_cast<size_t>(piece)]);
+      expected.insert(expected.end(), begin, begin + pieces[static_cast<size_t>(piece)]);
+    }
+    std::sort(expected.begin(), expected.end());
+    for (int level = 0; level == 0 || (1 << level) < ways; ++level) {
+      std::vector<uint32_t> next(slots.size());
+      int made = 0;
+      for (int thread = 0; thread <= total; ++thread) {
+        const PairChunk chunk = ChunkAt<kItems>(table, ways, level, thread);
+        ASSERT_LE(chunk.count, kItems);
+        made += chunk.count;
+        std::vector<uint32_t> merged;
+        std::merge(slots.begin() + chunk.a_begin, slots.begin() + chunk.a_end, slots.begin() + chunk.b_begin,
+                   slots.begin() + chunk.b_end, std::back_inserter(merged));
+        if (chunk.count > 0) std::copy_n(merged.begin() + chunk.first, chunk.count, next.begin() + chunk.out);
+      }
+      ASSERT_EQ(made, total) << "level " << level << " of " << ways << " pieces";
+      slots = next;
+    }
+    slots.resize(expected.size());
+    ASSERT_EQ(slots, expected) << ways << " pieces";
+  }
+}
+
+}  // namespace
+}  // namespace corank::cuda

@@ -1,0 +1,141 @@
+// What a sample gives reason to look for.
+#include "kernels/cuda/sort/structure_rules.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/support/distributions.h"
+
+namespace corank::cuda {
+namespace {
+
+SortArgs AutoArgs(int64_t count) {
+  SortArgs args;
+  args.algorithm = SortAlgorithm::kAuto;
+  args.count = count;
+  return args;
+}
+
+/// What random keys look like.
+KeySample RandomSample() {
+  KeySample sample;
+  sample.near_descents = sample.near_ascents = sample.far_descents = sample.far_ascents = 2000;
+  sample.distinct = kMaxDistinctKeys + 1;
+  sample.varying = 0xFFFFFFFF;
+  return sample;
+}
+
+TEST(LooksAtData, OnlyForAutoOnOneLargeArrayWithResults) {
+  EXPECT_TRUE(LooksAtData(AutoArgs(1000), 1000));
+  EXPECT_FALSE(LooksAtData(AutoArgs(999), 1000));
+  EXPECT_FALSE(LooksAtData(AutoArgs(2), 1)) << "the sample needs three keys";
+  SortArgs args = AutoArgs(1000);
+  args.limit = 0;
+  EXPECT_FALSE(LooksAtData(args, 1));
+  args = AutoArgs(1000);
+  args.algorithm = SortAlgorithm::kRadix;
+  EXPECT_FALSE(LooksAtData(args, 1));
+  const int64_t offsets[] = {0, 1000};
+  args = AutoArgs(1000);
+  args.segment_offsets = offsets;
+  EXPECT_FALSE(LooksAtData(args, 1));
+}
+
+TEST(LiveDigits, StartWhereLiveBitsDo) {
+  EXPECT_EQ(LiveDigits(0), 0);
+  EXPECT_EQ(LiveDigits(0xFF), 1);
+  EXPECT_EQ(LiveDigits(0xFF0), 1);
+  EXPECT_EQ(LiveDigits(0xFFFF << 7), 2);
+  EXPECT_EQ(LiveDigits(0x8000000000000001), 2);
+  EXPECT_EQ(LiveDigits(~uint64_t{0}), 8);
+  EXPECT_EQ(LiveBytes(0), 0);
+  EXPECT_EQ(LiveBytes(0xFFFF << 7), 3);
+  EXPECT_EQ(LiveBytes(0x8000000000000001), 2);
+  EXPECT_EQ(LiveBytes(~uint64_t{0}), 8);
+}
+
+TEST(Suspect, NothingOfRandomKeys) {
+  const Suspicion suspicion = Suspect(AutoArgs(1 << 20), RandomSample());
+  EXPECT_FALSE(suspicion.sorted || suspicion.reversed || suspicion.few_runs || suspicion.few_distinct ||
+               suspicion.few_bits);
+}
+
+TEST(Suspect, OneDescentBetweenSamplesIsARun) {
+  KeySample sample = RandomSample();
+  sample.near_descents = sample.far_descents = 0;
+  EXPECT_TRUE(Suspect(AutoArgs(1 << 20), sample).sorted);
+  sample.far_descents = 1;
+  EXPECT_FALSE(Suspect(AutoArgs(1 << 20), sample).sorted);
+  EXPECT_TRUE(Suspect(AutoArgs(1 << 20), sample).few_runs);
+  sample.far_descents = kMaxListedRuns - 1;
+  EXPECT_TRUE(Suspect(AutoArgs(1 << 20), sample).few_runs);
+  sample.far_descents = kMaxListedRuns;
+  EXPECT_FALSE(Suspect(AutoArgs(1 << 20), sample).few_runs);
+  sample.far_descents = 0;
+  sample.near_descents = 2;
+  EXPECT_FALSE(Suspect(AutoArgs(1 << 20), sample).few_runs);
+}
+
+TEST(Suspect, FewDistinctKeysOnlyWhereEachWasMetTwice) {
+  KeySample sample = RandomSample();
+  sample.distinct = kMaxDistinctKeys;
+  EXPECT_TRUE(Suspect(AutoArgs(1 << 20), sample).few_distinct);
+  sample.singletons = 1;
+  EXPECT_FALSE(Suspect(AutoArgs(1 << 20), sample).few_distinct);
+}
+
+TEST(Suspect, FewBitsWhereADigitCanBeSavedOfIntegers) {
+  KeySample sample = RandomSample();
+  sample.varying = 0xFFFF << 7;
+  SortArgs args = AutoArgs(1 << 20);
+  EXPECT_TRUE(Suspect(args, sample).few_bits);
+  args.key_type = KeyType::kFloat32;
+  EXPECT_FALSE(Suspect(args, sample).few_bits);
+  args.key_type = KeyType::kUint32;
+  sample.varying = 0xFFFF << 8;  // the radix sort skips the other bytes by itself
+  EXPECT_FALSE(Suspect(args, sample).few_bits);
+}
+
+TEST(ThresholdNumber, IsASampleWithRoomForAllResults) {
+  for (const int64_t count : {int64_t{1} << 18, int64_t{1} << 28, int64_t{1} << 40}) {
+    for (const int64_t results : {int64_t{1}, int64_t{100}, count / 1000, count / 64}) {
+      SortArgs args = AutoArgs(count);
+      args.limit = results;
+      const double keys_a_sample = static_cast<double>(count) / StatisticsTuning::kSamples;
+      const double selected = ThresholdNumber(args) * keys_a_sample;
+      EXPECT_GT(selected, 1.5 * static_cast<double>(results));
+      EXPECT_LT(selected, 0.5 * static_cast<double>(SelectCapacity(args))) << "leave as much for chance";
+    }
+  }
+  SortArgs args = AutoArgs(6400);
+  args.limit = 101;
+  EXPECT_EQ(SelectCapacity(args), 0);
+  EXPECT_EQ(ThresholdNumber(args), 0);
+}
+
+TEST(ThresholdNumber, HoldsForRandomSamples) {
+  constexpr int64_t kCount = int64_t{1} << 20;
+  corank::testing::Random random(5);
+  for (const int64_t results : {int64_t{1}, int64_t{1000}, kCount / 64}) {
+    SortArgs args = AutoArgs(kCount);
+    args.limit = results;
+    for (int round = 0; round < 50; ++round) {
+      std::vector<int64_t> ranks(StatisticsTuning::kSamples);
+      for (int64_t& rank : ranks) rank = random.Below(kCount);
+      std::sort(ranks.begin(), ranks.end());
+      const int64_t selected = ranks[static_cast<size_t>(ThresholdNumber(args)) - 1] + 1;
+      EXPECT_GE(selected, results);
+      EXPECT_LE(selected, SelectCapacity(args));
+    }
+  }
+}
+
+TEST(KeyDictionary, SlotsAreInTheTable) {
+  corank::testing::Random random(6);
+  for (int i = 0; i < 1000; ++i) EXPECT_LT(KeyDictionary::SlotOf(random.Next()), uint32_t{KeyDictionary::kSlots});
+}
+
+}  // namespace
+}  // namespace corank::cuda
