@@ -36,6 +36,7 @@ absl::Status MeasureCeilings(Gpu* gpu, Ceilings* ceilings);
 /// Each appends its cases; `gpu` and `ceilings` must outlive them.
 void AddCeilingCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
+void AddColumnCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddSegmentedCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddMergeCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases);
 void AddIntervalCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases);

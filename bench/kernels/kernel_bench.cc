@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   std::vector<corank::bench::Case> cases;
   AddCeilingCases(options, gpu->get(), &cases);
   AddSortCases(options, gpu->get(), &cases);
+  AddColumnCases(options, gpu->get(), &cases);
   AddSegmentedCases(options, gpu->get(), &cases);
   AddMergeCases(options, gpu->get(), &ceilings, &cases);
   AddIntervalCases(options, gpu->get(), &ceilings, &cases);

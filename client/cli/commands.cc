@@ -14,8 +14,8 @@ namespace {
 
 const std::vector<Command>& Commands() {
   static const auto* const commands = new std::vector<Command>{
-      SortCommand(),    ArgsortCommand(),     MergeCommand(),  ExpandCommand(), MoveCommand(), GatherCommand(),
-      ScatterCommand(), LoadBalanceCommand(), SearchCommand(), InfoCommand(),   BenchCommand()};
+      SortCommand(),   ArgsortCommand(), ArgsortColumnsCommand(), MergeCommand(),  ExpandCommand(), MoveCommand(),
+      GatherCommand(), ScatterCommand(), LoadBalanceCommand(),    SearchCommand(), InfoCommand(),   BenchCommand()};
   return *commands;
 }
 
@@ -31,10 +31,10 @@ std::string GeneralHelp() {
       "corank sorts, merges and moves arrays in files on a corank server.\n\n"
       "Usage: corank COMMAND [arguments] [options]\n\nCommands:\n";
   for (const Command& command : Commands()) {
-    absl::StrAppendFormat(&help, "  %-13s %s\n", command.spec.name, command.spec.summary);
+    absl::StrAppendFormat(&help, "  %-15s %s\n", command.spec.name, command.spec.summary);
   }
-  absl::StrAppendFormat(&help, "  %-13s %s\n", "version", "the version of this program");
-  absl::StrAppendFormat(&help, "  %-13s %s\n", "help", "this text, or that of a command");
+  absl::StrAppendFormat(&help, "  %-15s %s\n", "version", "the version of this program");
+  absl::StrAppendFormat(&help, "  %-15s %s\n", "help", "this text, or that of a command");
   absl::StrAppend(&help,
                   "\nFiles are .npy, or raw little-endian elements with --type. The server is --server, else\n"
                   "$CORANK_SERVER, else 127.0.0.1:50051.\n\n"

@@ -17,6 +17,7 @@ struct Command {
 
 Command SortCommand();
 Command ArgsortCommand();
+Command ArgsortColumnsCommand();
 Command MergeCommand();
 Command ExpandCommand();
 Command MoveCommand();

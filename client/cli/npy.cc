@@ -51,7 +51,7 @@ absl::StatusOr<ElementType> ReadDescr(absl::string_view text) {
   if (descr[0] == '>' && (kind.size() < 2 || kind[1] != '1')) {
     return FileError(absl::StrCat("its type '", descr, "' is big-endian; convert it with array.astype('<", kind, "')"));
   }
-  if (kind[0] == 'V') {
+  if (kind[0] == 'V' || kind[0] == 'S') {
     if (absl::SimpleAtoi(kind.substr(1), &bytes) && bytes >= 1 && bytes <= kMaxRecordBytes) {
       return ElementType::Record(bytes);
     }

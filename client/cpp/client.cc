@@ -198,6 +198,41 @@ absl::StatusOr<RawSortResult> Client::Sort(const SortRequest& request, const Cal
                        FromWire(response.algorithm()).value_or(SortAlgorithm::kAuto), *std::move(stats)};
 }
 
+absl::StatusOr<ColumnSortResult> Client::SortColumns(const ColumnSortRequest& request, const CallOptions& call) const {
+  if (request.columns.empty()) return absl::InvalidArgumentError("columns: at least one is needed");
+  std::vector<std::pair<absl::string_view, ArrayView>> fields;
+  for (const ColumnView& column : request.columns) {
+    fields.emplace_back("columns", column.data);
+    if (column.offsets.has_value()) fields.emplace_back("columns", ViewOf(*column.offsets));
+  }
+  if (request.values.has_value()) fields.emplace_back("values", *request.values);
+  v1::SortResponse response;
+  auto stats = connection_->Run(&v1::CorankService::Stub::Sort, request, fields, call, &response);
+  if (!stats.ok()) return stats.status();
+  ColumnSortResult result;
+  for (v1::SortedColumn& column : *response.mutable_key_columns()) {
+    auto data = Required(column.has_data() ? column.mutable_data() : nullptr);
+    if (!data.ok()) return data.status();
+    auto offsets = Optional(column.has_offsets() ? column.mutable_offsets() : nullptr);
+    if (!offsets.ok()) return offsets.status();
+    SortedColumn& to = result.columns.emplace_back();
+    to.data = *std::move(data);
+    if (!offsets->has_value()) continue;
+    auto typed = ToVector<int64_t>(**offsets);
+    if (!typed.ok()) return typed.status();
+    to.offsets = *std::move(typed);
+  }
+  auto values = Optional(response.has_values() ? response.mutable_values() : nullptr);
+  if (!values.ok()) return values.status();
+  auto indices = Optional(response.has_indices() ? response.mutable_indices() : nullptr);
+  if (!indices.ok()) return indices.status();
+  result.values = *std::move(values);
+  result.indices = *std::move(indices);
+  result.algorithm = FromWire(response.algorithm()).value_or(SortAlgorithm::kAuto);
+  result.stats = *std::move(stats);
+  return result;
+}
+
 absl::StatusOr<RawMergeResult> Client::Merge(const MergeRequest& request, const CallOptions& call) const {
   std::vector<std::pair<absl::string_view, ArrayView>> fields;
   for (const ArrayView& keys : request.keys) fields.emplace_back("keys", keys);

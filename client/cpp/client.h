@@ -32,6 +32,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "client/cpp/columns.h"
 #include "client/cpp/element.h"
 #include "client/cpp/operators.h"
 #include "client/cpp/retry.h"
@@ -62,6 +63,7 @@ class Client {
   // With every argument by name, for types known at run time.
 
   absl::StatusOr<RawSortResult> Sort(const SortRequest& request, const CallOptions& call = {}) const;
+  absl::StatusOr<ColumnSortResult> SortColumns(const ColumnSortRequest& request, const CallOptions& call = {}) const;
   absl::StatusOr<RawMergeResult> Merge(const MergeRequest& request, const CallOptions& call = {}) const;
   absl::StatusOr<RawResult> ExpandIntervals(const ExpandRequest& request, const CallOptions& call = {}) const;
   absl::StatusOr<RawResult> MoveIntervals(const MoveRequest& request, const CallOptions& call = {}) const;

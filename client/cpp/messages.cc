@@ -66,6 +66,21 @@ v1::SortRequest ToProto(const SortRequest& request) {
   return message;
 }
 
+v1::SortRequest ToProto(const ColumnSortRequest& request) {
+  v1::SortRequest message;
+  for (const ColumnView& column : request.columns) {
+    v1::KeyColumn* to = message.add_key_columns();
+    Fill(column.data, to->mutable_data());
+    if (column.offsets.has_value()) Fill(*column.offsets, to->mutable_offsets());
+    to->set_order(ToProto(column.order));
+  }
+  if (request.values.has_value()) Fill(*request.values, message.mutable_values());
+  message.set_algorithm(ToWire(request.algorithm));
+  message.set_output(ToProto(request.output));
+  if (request.limit.has_value()) message.set_limit(*request.limit);
+  return message;
+}
+
 v1::MergeRequest ToProto(const MergeRequest& request) {
   v1::MergeRequest message;
   for (const ArrayView& keys : request.keys) Fill(keys, message.add_keys());

@@ -3,12 +3,14 @@
 #define CORANK_CLIENT_CPP_MESSAGES_H_
 
 #include "absl/status/statusor.h"
+#include "client/cpp/columns.h"
 #include "client/cpp/operators.h"
 #include "corank/v1/corank_service.pb.h"
 
 namespace corank::client {
 
 v1::SortRequest ToProto(const SortRequest& request);
+v1::SortRequest ToProto(const ColumnSortRequest& request);
 v1::MergeRequest ToProto(const MergeRequest& request);
 v1::ExpandIntervalsRequest ToProto(const ExpandRequest& request);
 v1::MoveIntervalsRequest ToProto(const MoveRequest& request);

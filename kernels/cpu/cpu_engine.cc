@@ -13,6 +13,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "kernels/cpu/columns.h"
 #include "kernels/cpu/host_memory.h"
 #include "kernels/cpu/intervals.h"
 #include "kernels/cpu/merge.h"
@@ -76,6 +77,10 @@ class CpuStream final : public EngineStream {
     return Run(cpu::SortWorkspaceBytes(args, parallel_.threads()),
                [&](void* workspace) { cpu::Sort(args, workspace, parallel_, report); });
   }
+  absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override {
+    return Run(cpu::ColumnSortWorkspaceBytes(args),
+               [&](void* workspace) { cpu::SortColumns(args, workspace, parallel_, report); });
+  }
   absl::Status Merge(const MergeArgs& args, OperatorReport* report) override {
     return Run(cpu::MergeWorkspaceBytes(args, parallel_.threads()),
                [&](void* workspace) { cpu::Merge(args, workspace, parallel_, report); });
@@ -137,6 +142,7 @@ class CpuEngine final : public Engine {
   int64_t WorkspaceBytes(const SortArgs& args) const override {
     return cpu::SortWorkspaceBytes(args, info_.parallelism);
   }
+  int64_t WorkspaceBytes(const ColumnSortArgs& args) const override { return cpu::ColumnSortWorkspaceBytes(args); }
   int64_t WorkspaceBytes(const MergeArgs& args) const override {
     return cpu::MergeWorkspaceBytes(args, info_.parallelism);
   }

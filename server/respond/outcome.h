@@ -13,7 +13,18 @@
 namespace corank {
 
 /// Which array of a response a result is.
-enum class ResultRole : uint8_t { kKeys, kValues, kIndices, kResult, kObjects, kRanks, kPositions };
+/// kColumnOffsets follows the kColumnData that it belongs to.
+enum class ResultRole : uint8_t {
+  kKeys,
+  kValues,
+  kIndices,
+  kColumnData,
+  kColumnOffsets,
+  kResult,
+  kObjects,
+  kRanks,
+  kPositions,
+};
 
 /// A dense result. Borrows its bytes.
 struct ResultArray {

@@ -33,6 +33,8 @@ int FieldNumber(ResultRole role) {
   }
 }
 
+bool IsColumnPart(ResultRole role) { return role == ResultRole::kColumnData || role == ResultRole::kColumnOffsets; }
+
 size_t Size(const ResultArray& result) { return static_cast<size_t>(result.count * result.element_bytes); }
 
 // The tag of a field that holds bytes or a message.
@@ -60,6 +62,24 @@ std::string Head(int field, const ResultArray& result) {
   return head;
 }
 
+// The same for a part of a SortedColumn: the head of its data begins the column's message, which ends with its offsets
+// where it has any. `next`: the result behind it, or null.
+std::string ColumnHead(const ResultArray& result, const ResultArray* next) {
+  if (result.role == ResultRole::kColumnOffsets) return Head(v1::SortedColumn::kOffsetsFieldNumber, result);
+  const std::string data = Head(v1::SortedColumn::kDataFieldNumber, result);
+  size_t bytes = data.size() + Size(result);
+  if (next != nullptr && next->role == ResultRole::kColumnOffsets)
+    bytes += ColumnHead(*next, nullptr).size() + Size(*next);
+  std::string head;
+  {
+    google::protobuf::io::StringOutputStream stream(&head);
+    CodedOutputStream out(&stream);
+    out.WriteTag(LengthDelimitedTag(v1::SortResponse::kKeyColumnsFieldNumber));
+    out.WriteVarint32(static_cast<uint32_t>(bytes));
+  }
+  return head + data;
+}
+
 }  // namespace
 
 template <typename Response>
@@ -70,8 +90,11 @@ grpc::ByteBuffer EncodeResponse(const Outcome& outcome) {
   if constexpr (std::is_same_v<Response, v1::MergeResponse>) rest.set_algorithm(outcome.merge_algorithm);
   absl::InlinedVector<std::string, 3> heads;
   size_t size = rest.ByteSizeLong();
-  for (const ResultArray& result : outcome.results) {
-    heads.push_back(Head(FieldNumber<Response>(result.role), result));
+  for (size_t i = 0; i < outcome.results.size(); ++i) {
+    const ResultArray& result = outcome.results[i];
+    const ResultArray* next = i + 1 < outcome.results.size() ? &outcome.results[i + 1] : nullptr;
+    heads.push_back(IsColumnPart(result.role) ? ColumnHead(result, next)
+                                              : Head(FieldNumber<Response>(result.role), result));
     size += heads.back().size() + Size(result);
   }
   grpc_slice bytes = grpc_slice_malloc(size);

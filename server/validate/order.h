@@ -1,16 +1,17 @@
-// The order that Sort, Merge and Search share.
+// The order that keys of Sort, key columns, Merge and Search share.
 #ifndef CORANK_SERVER_VALIDATE_ORDER_H_
 #define CORANK_SERVER_VALIDATE_ORDER_H_
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "corank/v1/operators.pb.h"
 #include "kernels/common/types.h"
 #include "server/respond/errors.h"
 
 namespace corank {
 
-inline absl::StatusOr<Order> CheckOrder(v1::SortOrder order) {
+inline absl::StatusOr<Order> CheckOrder(v1::SortOrder order, absl::string_view field = "order") {
   switch (order) {
     case v1::SORT_ORDER_UNSPECIFIED:
     case v1::SORT_ORDER_ASCENDING:
@@ -18,7 +19,7 @@ inline absl::StatusOr<Order> CheckOrder(v1::SortOrder order) {
     case v1::SORT_ORDER_DESCENDING:
       return Order::kDescending;
     default:
-      return InvalidField("order", absl::StrCat("not a known order: ", order));
+      return InvalidField(field, absl::StrCat("not a known order: ", order));
   }
 }
 

@@ -197,5 +197,18 @@ TEST_F(CliTest, VersionAndHelpNeedNoServer) {
   EXPECT_THAT(Corank({"sort", "--help"}).out, HasSubstr("--values-output"));
 }
 
+TEST_F(CliTest, ArgsortsRowsOfSeveralColumns) {
+  WriteFile(Path("codes.npy"), Npy("|S2", std::vector<uint16_t>{0x6262, 0x6161, 0x6262, 0x6161}));
+  WriteFile(Path("sizes.npy"), Npy("<f4", std::vector<float>{1, 2, 3, 4}));
+  const Finished run = Corank(
+      {"argsort-columns", Path("codes.npy"), Path("sizes.npy"), "--descending-column", "2", "-o", Path("order.npy")});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("order.npy")), "<u4"), ElementsAre(3, 1, 2, 0));
+
+  const Finished wrong = Corank({"argsort-columns", Path("codes.npy"), "--descending-column", "2", "-o", Path("x")});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--descending-column is a number from 1 to 1, not '2'"));
+}
+
 }  // namespace
 }  // namespace corank::testing

@@ -199,5 +199,42 @@ TEST_F(ClientOnServer, SaysWhatTheServerIs) {
   EXPECT_THAT(info->places, ::testing::Contains("inline"));
 }
 
+TEST_F(ClientOnServer, SortsRowsOfSeveralColumns) {
+  const std::vector<std::string> names = {"pear", "", "apple", "pear", "app", "apple"};
+  const std::vector<int16_t> numbers = {1, 5, -2, 7, 0, 3};
+  PackedStrings packed;
+  for (const std::string& name : names) packed.Add(name);
+  ColumnSortRequest request;
+  request.columns = {packed.view(), {ViewOf(numbers), std::nullopt, Order::kDescending}};
+  request.output = SortOutput::kKeysAndIndices;
+  auto sorted = client_->SortColumns(request);
+  ASSERT_TRUE(sorted.ok()) << sorted.status();
+  ASSERT_EQ(sorted->columns.size(), 2U);
+  EXPECT_THAT(*sorted->columns[0].Strings(), ElementsAre("", "app", "apple", "apple", "pear", "pear"));
+  EXPECT_THAT(*ToVector<int16_t>(sorted->columns[1].data), ElementsAre(5, 0, 3, -2, 7, 1));
+  EXPECT_TRUE(absl::IsInternal(sorted->columns[1].Strings().status()));
+  EXPECT_THAT(*ToIndices(*sorted->indices), ElementsAre(1, 4, 5, 2, 3, 0));
+
+  const std::vector<std::array<char, 3>> codes = {{'b', 'b', 'b'}, {'a', 'b', 'c'}, {'\xFF', 'a', 'a'},
+                                                  {'b', 'b', 'a'}, {'b', 'b', 'b'}, {'a', 'b', 'c'}};
+  request.columns = {{ViewOf(codes), std::nullopt, Order::kDescending}, packed.view(Order::kDescending)};
+  request.output = SortOutput::kKeys;
+  request.values = ViewOf(numbers);
+  request.limit = 4;
+  sorted = client_->SortColumns(request);
+  ASSERT_TRUE(sorted.ok()) << sorted.status();
+  EXPECT_THAT(*ToVector<int16_t>(*sorted->values), ElementsAre(-2, 1, 0, 7));
+  EXPECT_THAT(*sorted->columns[1].Strings(), ElementsAre("apple", "pear", "app", "pear"));
+  EXPECT_FALSE(sorted->indices.has_value());
+}
+
+TEST_F(ClientOnServer, NamesTheColumnThatIsWrong) {
+  const std::vector<int16_t> long_column = {1, 2, 3}, short_column = {1, 2};
+  ColumnSortRequest request;
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->SortColumns(request).status()));
+  request.columns = {{ViewOf(long_column), std::nullopt}, {ViewOf(short_column), std::nullopt}};
+  EXPECT_EQ(ViolatedField(client_->SortColumns(request).status()), "key_columns[1].data.count");
+}
+
 }  // namespace
 }  // namespace corank::client

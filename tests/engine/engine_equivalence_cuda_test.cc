@@ -63,8 +63,11 @@ T OneOf(const T (&choices)[kCount], Random& random) {
 constexpr Order kOrders[] = {Order::kAscending, Order::kDescending};
 constexpr int kWidths[] = {1, 2, 3, 4, 5, 8, 12, 16, 24, 32, 100, 256};
 
-// Mostly small, now and then several tiles.
-int64_t AnyCount(Random& random) { return random.OneIn(10) ? random.Below(30000) : random.Below(300); }
+// Mostly small, now and then several tiles, rarely enough for what only large arrays get.
+int64_t AnyCount(Random& random) {
+  if (random.OneIn(500)) return random.Below(int64_t{1} << 22);
+  return random.OneIn(10) ? random.Below(30000) : random.Below(300);
+}
 
 Bytes SortedKeys(KeyType type, Order order, int64_t count, Random& random) {
   const Bytes keys = MakeKeys(type, OneOf(kAllDistributions, random), count, random.Next());

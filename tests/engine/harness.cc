@@ -140,6 +140,50 @@ Outcome Harness::Sort(const SortCase& test) {
   return request.Run(&EngineStream::Sort, args);
 }
 
+Outcome Harness::SortColumns(const ColumnSortCase& test) {
+  Request request(engine_, stream_.get());
+  ColumnSortArgs args;
+  args.algorithm = test.algorithm;
+  args.count = test.columns.front().rows();
+  args.limit = test.limit;
+  const int64_t results = args.ResultCount();
+  if (test.value_bytes > 0) {
+    args.value_bytes = test.value_bytes;
+    args.values_in = request.Input(test.values);
+    args.values_out = request.Output(results * test.value_bytes);
+  } else {
+    request.NoOutput();
+  }
+  if (test.want_indices) {
+    args.indices_out = request.Output(results * IndexBytes(args.count - 1));
+  } else {
+    request.NoOutput();
+  }
+  std::vector<KeyColumn> columns;
+  for (const TestColumn& from : test.columns) {
+    KeyColumn& column = columns.emplace_back();
+    column.kind = from.kind;
+    column.type = from.type;
+    column.order = from.order;
+    column.row_bytes = from.row_bytes;
+    column.data = request.Input(from.data);
+    if (from.kind == ColumnKind::kStrings) {
+      column.offsets = request.Numbers(from.offsets);
+      column.data_bytes = static_cast<int64_t>(from.data.size());
+    }
+    if (!test.want_columns) continue;
+    if (from.kind == ColumnKind::kStrings) {
+      column.data_out = request.Output(column.data_bytes);
+      column.offsets_out = static_cast<int64_t*>(request.Output((results + 1) * static_cast<int64_t>(sizeof(int64_t))));
+    } else {
+      column.data_out = request.Output(results * column.row_bytes);
+    }
+  }
+  args.columns = columns.data();
+  args.column_count = static_cast<int32_t>(columns.size());
+  return request.Run(&EngineStream::SortColumns, args);
+}
+
 Outcome Harness::Merge(const MergeCase& test) {
   Request request(engine_, stream_.get());
   std::vector<MergeInput> inputs(test.keys.size());

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/engine/engine.h"
 #include "tests/support/real_keys.h"
+#include "tests/support/rows.h"
 
 namespace corank::testing {
 
@@ -27,6 +28,16 @@ struct SortCase {
   bool want_keys = true;
   bool want_indices = false;
   std::vector<int64_t> segment_offsets;
+  int64_t limit = -1;
+};
+
+struct ColumnSortCase {
+  std::vector<TestColumn> columns;
+  SortAlgorithm algorithm = SortAlgorithm::kAuto;
+  Bytes values;
+  int value_bytes = 0;
+  bool want_columns = true;
+  bool want_indices = false;
   int64_t limit = -1;
 };
 
@@ -72,7 +83,9 @@ class Harness {
  public:
   explicit Harness(Engine* engine);
 
-  Outcome Sort(const SortCase& test);    // keys, values, indices
+  Outcome Sort(const SortCase& test);  // keys, values, indices
+  /// values, indices, then of each column its data and, of strings, their offsets.
+  Outcome SortColumns(const ColumnSortCase& test);
   Outcome Merge(const MergeCase& test);  // keys, values
   Outcome Expand(const Bytes& values, int element_bytes, const std::vector<int64_t>& counts);
   Outcome Move(const MoveCase& test);

@@ -136,6 +136,24 @@ TEST_P(Merge, ReportsTheFirstIndexOfTheFirstUnsortedInput) {
   }
 }
 
+TEST_P(Merge, ReportsTheOneUnsortedIndexOfTwoInputs) {
+  // Two inputs may be checked while they are merged. One key out of order, anywhere, also where parts of a merge meet.
+  for (size_t faulty : {size_t{0}, size_t{1}}) {
+    for (int64_t fault = 1; fault < 30000; fault += 1 + fault / 3) {
+      MergeCase test = Make({30000, 30000}, Order::kAscending, Distribution::kUniform, 17);
+      Bytes& keys = test.keys[faulty];
+      const auto key = keys.begin() + fault * KeyBytes(test.type);
+      std::swap_ranges(keys.begin(), keys.begin() + KeyBytes(test.type), key);
+      const std::optional<int64_t> expected = FirstUnsorted(test.type, test.order, keys);
+      const Outcome outcome = harness().Merge(test);
+      ASSERT_EQ(outcome.report.fault, expected ? Fault::kUnsorted : Fault::kNone) << fault;
+      if (!expected) continue;
+      EXPECT_EQ(outcome.report.input, static_cast<int32_t>(faulty));
+      EXPECT_EQ(outcome.report.index, *expected);
+    }
+  }
+}
+
 TEST_P(Merge, UnsortedInputsThatAreNotCheckedStayAPermutation) {
   for (size_t inputs : {size_t{2}, size_t{5}}) {
     for (MergeAlgorithm algorithm : kMergeAlgorithms) {

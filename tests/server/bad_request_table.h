@@ -26,6 +26,9 @@ class Table {
   std::vector<BadRequest> rows_;
 };
 
+/// Rows of Sort with key columns.
+void AddBadColumnSorts(Table& table);
+
 /// Rows of ExpandIntervals, Move-, Gather- and ScatterIntervals and LoadBalance.
 void AddBadIntervals(Table& table);
 

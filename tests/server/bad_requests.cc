@@ -207,6 +207,7 @@ std::vector<BadRequest> MalformedRequests() {
   Table table;
   AddArrays(table);
   AddSorts(table);
+  AddBadColumnSorts(table);
   AddMergesAndSearches(table);
   AddBadIntervals(table);
   return table.Take();

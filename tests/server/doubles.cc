@@ -50,6 +50,9 @@ class PuppetStream final : public EngineStream {
     }
     return engine_->Enter("Run", report);
   }
+  absl::Status SortColumns(const ColumnSortArgs&, OperatorReport* report) override {
+    return engine_->Enter("Run", report);
+  }
   absl::Status Merge(const MergeArgs&, OperatorReport* report) override { return engine_->Enter("Run", report); }
   absl::Status Expand(const ExpandArgs&, OperatorReport* report) override { return engine_->Enter("Run", report); }
   absl::Status Move(const MoveArgs&, OperatorReport* report) override { return engine_->Enter("Run", report); }

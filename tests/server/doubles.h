@@ -44,6 +44,7 @@ class PuppetEngine final : public Engine {
   const EngineInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override;
   int64_t WorkspaceBytes(const SortArgs&) const override { return 0; }
+  int64_t WorkspaceBytes(const ColumnSortArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const MergeArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const ExpandArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const MoveArgs&) const override { return 0; }

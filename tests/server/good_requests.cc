@@ -9,6 +9,16 @@ v1::SortRequest GoodSort() {
   *request.mutable_keys() = Int32s({3, 1, 2});
   return request;
 }
+v1::SortRequest GoodColumnSort() {
+  v1::SortRequest request;
+  *request.add_key_columns()->mutable_data() = Int32s({2, 1, 2});
+  *request.add_key_columns()->mutable_data() = Records(2, "bbaaab");
+  v1::KeyColumn* strings = request.add_key_columns();
+  *strings->mutable_data() = MakeArray(v1::ELEMENT_TYPE_UINT8, "abcd", 4);
+  *strings->mutable_offsets() = Int64s({0, 1, 1, 4});
+  strings->set_order(v1::SORT_ORDER_DESCENDING);
+  return request;
+}
 v1::MergeRequest GoodMerge() {
   v1::MergeRequest request;
   *request.add_keys() = Int32s({1, 3});
@@ -60,7 +70,8 @@ v1::SearchRequest GoodSearch() {
 }
 
 std::vector<AnyRequest> GoodRequests() {
-  return {GoodSort(), GoodMerge(), GoodExpand(), GoodMove(), GoodGather(), GoodScatter(), GoodBalance(), GoodSearch()};
+  return {GoodSort(),    GoodMerge(),   GoodExpand(), GoodMove(),      GoodGather(),
+          GoodScatter(), GoodBalance(), GoodSearch(), GoodColumnSort()};
 }
 
 }  // namespace corank::testing

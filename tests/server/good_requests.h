@@ -14,6 +14,7 @@ using AnyRequest =
                  v1::GatherIntervalsRequest, v1::ScatterIntervalsRequest, v1::LoadBalanceRequest, v1::SearchRequest>;
 
 v1::SortRequest GoodSort();
+v1::SortRequest GoodColumnSort();
 v1::MergeRequest GoodMerge();
 v1::ExpandIntervalsRequest GoodExpand();
 v1::MoveIntervalsRequest GoodMove();

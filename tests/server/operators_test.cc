@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "corank/v1/memory_service.grpc.pb.h"
+#include "tests/server/good_requests.h"
 #include "tests/server/messages.h"
 #include "tests/server/raw_stream.h"
 #include "tests/server/running_server.h"
@@ -104,6 +105,40 @@ TEST_F(OperatorsTest, ReturnsWhatSortWasAskedFor) {
   response = Get<v1::SortResponse>(request);
   EXPECT_EQ(response.keys().count(), 0);
   EXPECT_EQ(response.indices().count(), 0);
+}
+
+TEST_F(OperatorsTest, SortsRowsOfSeveralColumns) {
+  // Numbers, byte strings, and strings: "a", "", "bcd". Rows 0 and 2 differ in the second column only.
+  v1::SortRequest request = GoodColumnSort();
+  *request.mutable_values() = ToRecords(1, {'x', 'y', 'z'});
+  auto response = Get<v1::SortResponse>(request);
+  EXPECT_FALSE(response.has_keys());
+  ASSERT_EQ(response.key_columns_size(), 3);
+  EXPECT_EQ(response.key_columns(0).data().inline_data(), Int32s({1, 2, 2}).inline_data());
+  EXPECT_EQ(response.key_columns(0).data().type(), v1::ELEMENT_TYPE_INT32);
+  EXPECT_FALSE(response.key_columns(0).has_offsets());
+  EXPECT_EQ(response.key_columns(1).data().inline_data(), "aaabbb");
+  EXPECT_EQ(response.key_columns(1).data().record_bytes(), 2U);
+  EXPECT_EQ(response.key_columns(2).data().inline_data(), "bcda");
+  EXPECT_EQ(response.key_columns(2).offsets().inline_data(), Int64s({0, 0, 3, 4}).inline_data());
+  EXPECT_EQ(response.key_columns(2).offsets().type(), v1::ELEMENT_TYPE_INT64);
+  EXPECT_EQ(response.values().inline_data(), "yzx");
+
+  request.clear_values();
+  request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
+  request.set_limit(2);
+  request.mutable_key_columns(0)->set_order(v1::SORT_ORDER_DESCENDING);
+  response = Get<v1::SortResponse>(request);
+  EXPECT_EQ(response.indices().inline_data(), Indices({2, 0}));
+  EXPECT_EQ(response.key_columns(2).data().inline_data(), "bcda");
+  EXPECT_EQ(response.key_columns(2).data().count(), 4);
+  EXPECT_EQ(response.key_columns(2).offsets().inline_data(), Int64s({0, 3, 4}).inline_data());
+
+  request.set_output(v1::SORT_OUTPUT_INDICES);
+  request.set_limit(1);
+  response = Get<v1::SortResponse>(request);
+  EXPECT_EQ(response.key_columns_size(), 0);
+  EXPECT_EQ(response.indices().inline_data(), Indices({2}));
 }
 
 TEST_F(OperatorsTest, SortsSegmentsForThemselves) {

@@ -52,6 +52,12 @@ TEST(Validate, TakesEmptyArraysOfEveryShape) {
   EXPECT_EQ(ValidateAll(sort), absl::OkStatus()) << "no bytes";
   *sort.mutable_segment_offsets() = Int64s({0});
   EXPECT_EQ(ValidateAll(sort), absl::OkStatus()) << "no segments";
+  v1::SortRequest columns;
+  columns.add_key_columns()->mutable_data()->set_type(v1::ELEMENT_TYPE_INT64);
+  *columns.add_key_columns()->mutable_data() = Records(256, "");
+  *columns.add_key_columns()->mutable_data() = MakeArray(v1::ELEMENT_TYPE_UINT8, "", 0);
+  *columns.mutable_key_columns(2)->mutable_offsets() = Int64s({0});
+  EXPECT_EQ(ValidateAll(columns), absl::OkStatus()) << "no rows";
   v1::MoveIntervalsRequest move;
   *move.mutable_source() = Records(256, "");
   *move.mutable_source_offsets() = *move.mutable_destination_offsets() = *move.mutable_counts() = Int64s({});

@@ -53,6 +53,7 @@ __all__ = [
     "Unimplemented",
     "__version__",
     "argsort",
+    "argsort_columns",
     "connect",
     "expand",
     "gather",
@@ -63,6 +64,7 @@ __all__ = [
     "scatter",
     "search",
     "sort",
+    "sort_columns",
     "sort_with_indices",
 ]
 
@@ -92,6 +94,8 @@ _default = Client()
 sort = _default.sort
 argsort = _default.argsort
 sort_with_indices = _default.sort_with_indices
+sort_columns = _default.sort_columns
+argsort_columns = _default.argsort_columns
 merge = _default.merge
 expand = _default.expand
 move = _default.move

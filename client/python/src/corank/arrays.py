@@ -35,7 +35,8 @@ def _key_bytes(name: str) -> int:
     return 2 if name == "bfloat16" else np.dtype(name).itemsize
 
 
-def _outgoing(field: str, array: NDArray[Any], type_: int, record_bytes: int = 0) -> OutgoingArray:
+def outgoing(field: str, array: NDArray[Any], type_: int, record_bytes: int = 0) -> OutgoingArray:
+    """A part of a request: `array` as the field of this name."""
     # A mypy stub of protobuf wants ElementType.ValueType, which is an int.
     header = array_pb2.Array(type=type_, count=array.size, record_bytes=record_bytes)  # type: ignore[arg-type]
     return OutgoingArray(field, header, _bytes_of(array))
@@ -79,11 +80,11 @@ def keys(field: str, array: ArrayLike, key_type: str | None = None) -> tuple[Out
         if out.dtype.kind in "mM":
             hint = "; pass array.view(np.int64), which puts NaT first"
         elif out.dtype.kind in "VSU":
-            hint = "; records and strings can be values, not keys"
+            hint = "; records and strings can be values, not keys; sort_columns takes byte strings"
         raise TypeError(f"{field}: {name} cannot be compared; keys are {', '.join(KEY_TYPES)}{hint}")
     if key_type is not None and out.dtype.itemsize != _key_bytes(name):
         raise TypeError(f"{field}: elements of {out.dtype.itemsize} bytes ({out.dtype.name}) cannot be read as {name}")
-    return _outgoing(field, out, _TYPES[name]), out.dtype
+    return outgoing(field, out, _TYPES[name]), out.dtype
 
 
 def values(field: str, array: ArrayLike) -> tuple[OutgoingArray, np.dtype[Any]]:
@@ -94,10 +95,10 @@ def values(field: str, array: ArrayLike) -> tuple[OutgoingArray, np.dtype[Any]]:
     """
     out = one_dimensional(field, array)
     if out.dtype.name in _TYPES and out.dtype == out.dtype.newbyteorder("<"):
-        return _outgoing(field, out, _TYPES[out.dtype.name]), out.dtype
+        return outgoing(field, out, _TYPES[out.dtype.name]), out.dtype
     if not 1 <= out.dtype.itemsize <= MAX_RECORD_BYTES:
         raise TypeError(f"{field}: elements have {out.dtype.itemsize} bytes; 1 to {MAX_RECORD_BYTES} can be moved")
-    return _outgoing(field, out, array_pb2.ELEMENT_TYPE_RECORD, out.dtype.itemsize), out.dtype
+    return outgoing(field, out, array_pb2.ELEMENT_TYPE_RECORD, out.dtype.itemsize), out.dtype
 
 
 def integers(field: str, array: ArrayLike) -> OutgoingArray:
@@ -112,7 +113,7 @@ def integers(field: str, array: ArrayLike) -> OutgoingArray:
         raise TypeError(f"{field}: must be integers, are {out.dtype.name}")
     if out.dtype.kind == "u" and out.dtype.itemsize == 8 and out.size and int(out.max()) > np.iinfo(np.int64).max:
         raise InvalidArgument(f"{field}[{int(out.argmax())}]: {out.max()} is more than 2^63 - 1", field=field)
-    return _outgoing(field, out.astype("<i8", copy=False), array_pb2.ELEMENT_TYPE_INT64)
+    return outgoing(field, out.astype("<i8", copy=False), array_pb2.ELEMENT_TYPE_INT64)
 
 
 def like(field: str, array: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from corank import arrays, errors
+from corank.columns import KeyColumn, columns_request
 from corank.connection import ENGINES, MERGE_ALGORITHMS, SORT_ALGORITHMS, CallOptions, Connection, choice
 from corank.results import LoadBalance, ServerInfo, ServerLimits
 from corank.v1 import corank_service_pb2 as service
 from corank.v1 import operators_pb2 as operators
-from corank.wire import OutgoingArray
+from corank.wire import OutgoingArray, OutgoingMessage
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -147,6 +148,70 @@ class Client(Connection):
         request.output = operators.SORT_OUTPUT_KEYS_AND_INDICES
         result = self.call("Sort", request, parts, operators.SortResponse, options)
         return result.array("keys", key_dtype), result.indices("indices", index_dtype)
+
+    def sort_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        values: ArrayLike | None = None,
+        descending: bool | Sequence[bool] = False,
+        algorithm: SortAlgorithm = "auto",
+        limit: int | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Sorts rows by several columns: by the first one, equal rows by the second, and so on. Stable.
+
+        Args:
+            columns: 1 to 16 of them, each with n rows:
+                - numbers, as for `sort`;
+                - byte strings of one width, 1 to 256: an array of dtype "S" or "V", compared byte by byte. In NumPy's
+                  "S" shorter strings end in zero bytes, which come before every other byte;
+                - a list or tuple of bytes or of str, of any lengths. A string comes before what it is a prefix of; str
+                  compare by code points, as in Python (they travel as UTF-8).
+            values: one for each row, as for `sort`.
+            descending: greatest first, in all columns or, as a sequence, in each.
+            algorithm: how the first 8 bytes that differ are sorted; the answer is the same for all.
+            limit: return only the first `limit` rows of the order.
+            **options: see CallOptions.
+
+        Returns:
+            The list of sorted columns, each in the form in which it was given (lists for lists of strings), or with
+            values a pair (columns, values).
+        """
+        number = choice("algorithm", algorithm, SORT_ALGORITHMS)
+        request, found = columns_request(columns, descending, number, limit)
+        parts: list[OutgoingArray | OutgoingMessage] = [column.part for column in found]
+        request.output = operators.SORT_OUTPUT_KEYS
+        value_dtype = None
+        if values is not None:
+            part, value_dtype = arrays.values("values", values)
+            parts.append(part)
+        result = self.call("Sort", request, parts, operators.SortResponse, options)
+        out = [result.column(at, column) for at, column in enumerate(found)]
+        return out if value_dtype is None else (out, result.array("values", value_dtype))
+
+    def argsort_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        descending: bool | Sequence[bool] = False,
+        algorithm: SortAlgorithm = "auto",
+        limit: int | None = None,
+        index_dtype: DTypeLike | None = np.intp,
+        **options: Unpack[CallOptions],
+    ) -> NDArray[Any]:
+        """The stable permutation that sorts rows by several columns, like np.lexsort, but with the first column first.
+
+        Takes what `sort_columns` takes.
+
+        Returns:
+            Row numbers, shape (n,) or (min(n, limit),), of `index_dtype`.
+        """
+        number = choice("algorithm", algorithm, SORT_ALGORITHMS)
+        request, found = columns_request(columns, descending, number, limit)
+        request.output = operators.SORT_OUTPUT_INDICES
+        parts = [column.part for column in found]
+        return self.call("Sort", request, parts, operators.SortResponse, options).indices("indices", index_dtype)
 
     @overload
     def merge(

@@ -13,11 +13,12 @@ import numpy as np
 from google.protobuf.message import Message
 from numpy.typing import DTypeLike, NDArray
 
-from corank import arrays, errors
+from corank import arrays, columns, errors
 from corank.call import Progress, invoke
+from corank.columns import Column
 from corank.results import Stats
 from corank.v1 import operators_pb2 as operators
-from corank.wire import IncomingArray, OutgoingArray, decode, encode
+from corank.wire import IncomingArray, OutgoingArray, OutgoingMessage, decode, encode
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -63,7 +64,11 @@ ENGINES = {number: name for name, number in names("ENGINE_", operators.Engine).i
 _PRIORITIES = names("PRIORITY_", operators.Priority)
 
 
-def choice(field: str, name: str, choices: Mapping[str, int], without: Sequence[str] = ("unspecified", "copy")) -> Any:
+# What only responses name: what AUTO found the keys to be.
+_FOUND = ("copy", "reverse", "merge-runs", "count")
+
+
+def choice(field: str, name: str, choices: Mapping[str, int], without: Sequence[str] = ("unspecified", *_FOUND)) -> Any:
     """The number of the choice `name` for a request's `field`; InvalidArgument if there is none."""
     if name not in choices or name in without:
         known = ", ".join(repr(choice) for choice in choices if choice not in without)
@@ -86,6 +91,16 @@ class Result:
     def array(self, field: str, dtype: np.dtype[Any]) -> NDArray[Any]:
         """The array of this field, whose elements are `dtype`."""
         return arrays.incoming(self._response, self._array(field), dtype, self._copy)
+
+    def column(self, index: int, column: Column) -> NDArray[Any] | list[bytes] | list[str]:
+        """The sorted column at `index`, in the form in which it was given."""
+        data = f"key_columns[{index}].data"
+        if column.strings is None:
+            return self.array(data, column.dtype)
+        offsets = arrays.incoming(
+            self._response, self._array(f"key_columns[{index}].offsets"), np.dtype("<i8"), copy=False
+        )
+        return columns.unpack(self._response, self._array(data), offsets, column.strings)
 
     def indices(self, field: str, dtype: DTypeLike | None) -> NDArray[Any]:
         """The index array of this field, in `dtype`."""
@@ -161,7 +176,7 @@ class Connection:
         self,
         name: str,
         request: Any,
-        parts: Sequence[OutgoingArray],
+        parts: Sequence[OutgoingArray | OutgoingMessage],
         response_type: type[R],
         options: CallOptions,
     ) -> Result:

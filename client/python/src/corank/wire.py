@@ -7,8 +7,9 @@ walked field by field, and its arrays are handed out as ranges of the bytes that
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
@@ -28,6 +29,14 @@ class OutgoingArray(NamedTuple):
     field: str  # name of the request's field, singular or repeated
     header: array_pb2.Array  # all but the bytes
     data: memoryview  # the bytes
+
+
+class OutgoingMessage(NamedTuple):
+    """A part of a request that holds arrays itself."""
+
+    field: str  # name of the request's field, singular or repeated
+    message: Message  # all but the arrays
+    arrays: list[OutgoingArray]
 
 
 class IncomingArray(NamedTuple):
@@ -51,14 +60,23 @@ def _prefix(number: int, length: int) -> bytes:
     return _varint(number << 3 | _LENGTH_DELIMITED) + _varint(length)
 
 
-def encode(message: Message, arrays: Iterable[OutgoingArray]) -> bytes:
-    """Serialises `message` with `arrays` as further fields; arrays of a repeated field stay in order."""
+def _pieces(message: Message, parts: Iterable[OutgoingArray | OutgoingMessage]) -> list[bytes | memoryview]:
     pieces: list[bytes | memoryview] = [message.SerializeToString()]
-    for array in arrays:
-        header = array.header.SerializeToString() + _prefix(_INLINE_DATA, array.data.nbytes)
-        number = message.DESCRIPTOR.fields_by_name[array.field].number
-        pieces += [_prefix(number, len(header) + array.data.nbytes), header, array.data]
-    return b"".join(pieces)
+    for part in parts:
+        inner: list[bytes | memoryview]
+        if isinstance(part, OutgoingArray):
+            inner = [part.header.SerializeToString() + _prefix(_INLINE_DATA, part.data.nbytes), part.data]
+        else:
+            inner = _pieces(part.message, part.arrays)
+        number = message.DESCRIPTOR.fields_by_name[part.field].number
+        length = sum(piece.nbytes if isinstance(piece, memoryview) else len(piece) for piece in inner)
+        pieces += [_prefix(number, length), *inner]
+    return pieces
+
+
+def encode(message: Message, parts: Iterable[OutgoingArray | OutgoingMessage]) -> bytes:
+    """Serialises `message` with `parts` as further fields; parts of a repeated field stay in order."""
+    return b"".join(_pieces(message, parts))
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
@@ -104,21 +122,43 @@ def _decode_array(data: bytes, at: int, end: int) -> IncomingArray:
     return IncomingArray(array_pb2.Array.FromString(bytes(rest)), start, stop)
 
 
+def _holds_arrays(descriptor: Any) -> bool:
+    return descriptor is not None and any(field.message_type is _ARRAY for field in descriptor.fields)
+
+
+def _decode_fields(
+    data: bytes, at: int, end: int, descriptor: Any, path: str, arrays: dict[str, IncomingArray]
+) -> bytearray:
+    """Puts the arrays of data[at:end] into `arrays` under path + name and returns the bytes of all other fields."""
+    rest = bytearray()
+    seen: Counter[str] = Counter()
+    for number, wire_type, start, value, after in _fields(data, at, end):
+        field = descriptor.fields_by_number.get(number)
+        if field is None or wire_type != _LENGTH_DELIMITED:
+            rest += data[start:after]
+        elif field.message_type is _ARRAY:
+            arrays[path + field.name] = _decode_array(data, value, after)
+        elif _holds_arrays(field.message_type):
+            inner_path = f"{path}{field.name}[{seen[field.name]}]."
+            inner = _decode_fields(data, value, after, field.message_type, inner_path, arrays)
+            rest += _prefix(number, len(inner)) + inner
+            seen[field.name] += 1
+        else:
+            rest += data[start:after]
+    return rest
+
+
 def decode(data: bytes, message_type: type[M]) -> tuple[M, dict[str, IncomingArray]]:
     """Parses a response: the message without its arrays, and the arrays by the names of their fields.
+
+    An array inside a repeated field has a name such as "key_columns[0].data".
 
     Raises:
         ValueError: `data` is not a message.
     """
-    names = {field.number: field.name for field in message_type.DESCRIPTOR.fields if field.message_type is _ARRAY}
     arrays: dict[str, IncomingArray] = {}
-    rest = bytearray()
     try:
-        for number, wire_type, field, value, after in _fields(data, 0, len(data)):
-            if number in names and wire_type == _LENGTH_DELIMITED:
-                arrays[names[number]] = _decode_array(data, value, after)
-            else:
-                rest += data[field:after]
+        rest = _decode_fields(data, 0, len(data), message_type.DESCRIPTOR, "", arrays)
         return message_type.FromString(bytes(rest)), arrays
     except IndexError:
         raise ValueError("message ends inside a field") from None

@@ -1,0 +1,97 @@
+"""Key columns: numbers, byte strings of one width, and strings of any length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corank import arrays
+from corank.errors import Internal, InvalidArgument
+from corank.v1 import array_pb2
+from corank.v1 import operators_pb2 as operators
+from corank.wire import IncomingArray, OutgoingArray, OutgoingMessage
+
+KeyColumn = Union[NDArray[Any], Sequence[bytes], Sequence[str], Sequence[int], Sequence[float]]
+"""What a column may be: see Client.sort_columns."""
+
+
+class Column(NamedTuple):
+    """A column on its way out, and the form in which it comes back."""
+
+    part: OutgoingMessage
+    dtype: np.dtype[Any]
+    strings: type[bytes] | type[str] | None  # of a list of strings, what they are
+
+
+def _strings(path: str, strings: Sequence[Any], kind: type[Any]) -> list[OutgoingArray]:
+    for at, string in enumerate(strings):
+        if not isinstance(string, kind):
+            raise TypeError(f"{path}[{at}]: {type(string).__name__} among {kind.__name__}")
+    encoded = strings if kind is bytes else [string.encode() for string in strings]
+    offsets = np.fromiter(accumulate(map(len, encoded), initial=0), np.dtype("<i8"), len(encoded) + 1)
+    data = np.frombuffer(b"".join(encoded), np.uint8)
+    return [
+        arrays.outgoing("data", data, array_pb2.ELEMENT_TYPE_UINT8),
+        arrays.outgoing("offsets", offsets, array_pb2.ELEMENT_TYPE_INT64),
+    ]
+
+
+def _fixed(path: str, column: Any) -> tuple[list[OutgoingArray], np.dtype[Any]]:
+    found = arrays.one_dimensional(path, column)
+    if found.dtype.kind == "U":
+        raise TypeError(f"{path}: NumPy's strings are not bytes; pass array.tolist(), or array.astype('S')")
+    if found.dtype.kind == "S" or (found.dtype.kind == "V" and found.dtype.names is None):
+        part, dtype = arrays.values("data", found)
+    else:
+        part, dtype = arrays.keys(path, found)
+    return [part._replace(field="data")], dtype
+
+
+def columns_request(
+    columns: Sequence[KeyColumn], descending: bool | Sequence[bool], algorithm: Any, limit: int | None
+) -> tuple[operators.SortRequest, list[Column]]:
+    """A Sort request without its columns, and these.
+
+    Raises:
+        TypeError: a column has no order that corank knows.
+        InvalidArgument: there are no columns, or not as many directions.
+    """
+    if len(columns) == 0:
+        raise InvalidArgument("columns: at least one is needed", field="key_columns")
+    directions = [descending] * len(columns) if isinstance(descending, (bool, np.bool_)) else list(descending)
+    if len(directions) != len(columns):
+        raise InvalidArgument(
+            f"descending: {len(directions)} directions for {len(columns)} columns", field="key_columns"
+        )
+    out = []
+    for at, column in enumerate(columns):
+        path = f"key_columns[{at}]"
+        kind = type(column[0]) if isinstance(column, (list, tuple)) and len(column) > 0 else None
+        strings = kind if kind in (bytes, str) else None
+        if strings is not None:
+            parts, dtype = _strings(path, list(column), strings), np.dtype(np.uint8)
+        else:
+            parts, dtype = _fixed(path, column)
+        order = operators.SORT_ORDER_DESCENDING if directions[at] else operators.SORT_ORDER_ASCENDING
+        message = operators.KeyColumn(order=order)
+        out.append(Column(OutgoingMessage("key_columns", message, parts), dtype, strings))
+    return operators.SortRequest(algorithm=algorithm, limit=limit), out
+
+
+def unpack(
+    response: bytes, data: IncomingArray, offsets: NDArray[Any], kind: type[bytes] | type[str]
+) -> list[bytes] | list[str]:
+    """The strings of a sorted column.
+
+    Raises:
+        Internal: the server's answer is not what it should be.
+    """
+    ends = [data.start + offset for offset in offsets.tolist()]
+    if not ends or ends[0] != data.start or ends[-1] != data.stop or any(a > b for a, b in zip(ends, ends[1:])):
+        raise Internal("the server answered strings whose offsets are not those of their bytes")
+    pieces = [response[begin:end] for begin, end in zip(ends, ends[1:])]
+    return pieces if kind is bytes else [piece.decode() for piece in pieces]

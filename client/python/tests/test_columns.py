@@ -1,0 +1,88 @@
+"""Key columns as messages, checked against protobuf's own encoding; no server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from corank import InvalidArgument
+from corank.columns import columns_request, unpack
+from corank.errors import Internal
+from corank.v1 import array_pb2
+from corank.v1 import operators_pb2 as operators
+from corank.wire import decode, encode
+
+
+def sent(columns: Any, descending: Any = False) -> operators.SortRequest:
+    """The request as a server reads it."""
+    request, found = columns_request(columns, descending, operators.SORT_ALGORITHM_RADIX, 7)
+    return operators.SortRequest.FromString(encode(request, [column.part for column in found]))
+
+
+def test_columns_of_every_kind_become_messages() -> None:
+    request = sent(
+        [np.array([3, -1], np.int16), np.array([b"ab", b"c"]), [b"", b"xyz"], ["é", "z"]], [False, True, False, True]
+    )
+    assert request.algorithm == operators.SORT_ALGORITHM_RADIX
+    assert request.limit == 7
+    assert request.order == operators.SORT_ORDER_UNSPECIFIED
+    numbers, fixed, strings, text = request.key_columns
+    assert (numbers.data.type, numbers.data.count) == (array_pb2.ELEMENT_TYPE_INT16, 2)
+    assert numbers.data.inline_data == np.array([3, -1], "<i2").tobytes()
+    assert (fixed.data.type, fixed.data.record_bytes) == (array_pb2.ELEMENT_TYPE_RECORD, 2)
+    assert fixed.data.inline_data == b"abc\0"
+    assert (strings.data.type, strings.data.inline_data) == (array_pb2.ELEMENT_TYPE_UINT8, b"xyz")
+    assert strings.offsets.inline_data == np.array([0, 0, 3], "<i8").tobytes()
+    assert text.data.inline_data == "éz".encode()
+    assert text.offsets.inline_data == np.array([0, 2, 3], "<i8").tobytes()
+    assert [column.order for column in request.key_columns] == [1, 2, 1, 2]
+    assert not numbers.HasField("offsets")
+
+
+def test_one_direction_is_that_of_all_columns() -> None:
+    assert [column.order for column in sent([np.arange(2), np.arange(2)], True).key_columns] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("columns", "descending", "error"),
+    [
+        ([], False, InvalidArgument),
+        ([np.arange(2)], [True, False], InvalidArgument),
+        ([np.zeros((2, 2))], False, InvalidArgument),
+        ([np.array(["a", "b"])], False, TypeError),
+        ([[b"a", "b"]], False, TypeError),
+        ([np.zeros(2, complex)], False, TypeError),
+        ([np.zeros(2, [("a", "i4")])], False, TypeError),
+    ],
+    ids=["none", "directions", "matrix", "unicode", "mixed", "complex", "structured"],
+)
+def test_what_is_no_column_is_refused(columns: Any, descending: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        sent(columns, descending)
+
+
+def test_sorted_columns_are_found_by_their_place() -> None:
+    response = operators.SortResponse(algorithm=operators.SORT_ALGORITHM_RADIX)
+    response.key_columns.add().data.inline_data = b"0123"
+    strings = response.key_columns.add()
+    strings.data.inline_data = b"abbc"
+    strings.offsets.inline_data = np.array([0, 1, 1, 4], "<i8").tobytes()
+    response.values.inline_data = b"vv"
+    data = response.SerializeToString()
+    message, found = decode(data, operators.SortResponse)
+    assert message.algorithm == operators.SORT_ALGORITHM_RADIX
+    assert sorted(found) == ["key_columns[0].data", "key_columns[1].data", "key_columns[1].offsets", "values"]
+    assert {name: data[array.start : array.stop] for name, array in found.items()} == {
+        "key_columns[0].data": b"0123",
+        "key_columns[1].data": b"abbc",
+        "key_columns[1].offsets": strings.offsets.inline_data,
+        "values": b"vv",
+    }
+    part = found["key_columns[1].data"]
+    assert unpack(data, part, np.array([0, 1, 1, 4]), bytes) == [b"a", b"", b"bbc"]
+    assert unpack(data, part, np.array([0, 1, 1, 4]), str) == ["a", "", "bbc"]
+    for offsets in ([], [0, 3], [1, 4], [0, 3, 2, 4], [0, 5]):
+        with pytest.raises(Internal):
+            unpack(data, part, np.array(offsets, np.int64), bytes)

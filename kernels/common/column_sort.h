@@ -1,0 +1,54 @@
+// Arguments of a sort by key columns, as engines take them. The rules for pointers, counts and lifetimes are those of
+// operators.h.
+#ifndef CORANK_KERNELS_COMMON_COLUMN_SORT_H_
+#define CORANK_KERNELS_COMMON_COLUMN_SORT_H_
+
+#include <cstdint>
+
+#include "kernels/common/types.h"
+
+namespace corank {
+
+/// Most columns of one key.
+inline constexpr int kMaxKeyColumns = 16;
+
+/// What a row holds in a column, and how rows compare there.
+enum class ColumnKind : uint8_t {
+  kNumbers,  // one number of a KeyType, in the order of Sort's keys
+  kBytes,    // row_bytes bytes, compared from the first on as unsigned numbers (memcmp)
+  kStrings,  // bytes [offsets[row], offsets[row + 1]), compared in the same way; a prefix comes before what is longer
+};
+
+/// One column of a key, and where it goes once it is sorted.
+struct KeyColumn {
+  ColumnKind kind = ColumnKind::kNumbers;
+  KeyType type = KeyType::kUint32;  // of kNumbers
+  Order order = Order::kAscending;
+  int32_t row_bytes = 0;             // kNumbers: KeyBytes(type); kBytes: 1 to kMaxRecordBytes; kStrings: not read
+  const void* data = nullptr;        // the rows, one after the other. On the GPU, bytes and strings are read in aligned
+                                     // words of 8 bytes, each of which holds at least one byte of the column
+  const int64_t* offsets = nullptr;  // kStrings: count + 1 of them, rising from 0 to data_bytes, checked by the caller
+  int64_t data_bytes = 0;            // of kStrings
+  void* data_out = nullptr;          // null: not wanted
+  int64_t* offsets_out = nullptr;    // kStrings, with data_out: ResultCount() + 1 of them, rising from 0
+};
+
+/// Sorts rows by several columns, the first one first (lexicographic), alone, with values, or into a permutation.
+/// Stable. Outputs hold ResultCount() rows.
+struct ColumnSortArgs {
+  const KeyColumn* columns = nullptr;              // a HOST array
+  int32_t column_count = 0;                        // 1 to kMaxKeyColumns
+  SortAlgorithm algorithm = SortAlgorithm::kAuto;  // how the first 8 bytes that decide are sorted
+  int64_t count = 0;
+  const void* values_in = nullptr;  // null: no values
+  void* values_out = nullptr;
+  int32_t value_bytes = 0;      // 0 to kMaxRecordBytes; 0: no values
+  void* indices_out = nullptr;  // null: no permutation wanted. IndexBytes(count - 1) each
+  int64_t limit = -1;           // -1: all
+
+  int64_t ResultCount() const { return limit >= 0 && limit < count ? limit : count; }
+};
+
+}  // namespace corank
+
+#endif  // CORANK_KERNELS_COMMON_COLUMN_SORT_H_

@@ -1,0 +1,243 @@
+// The order of rows with several key columns: whole rows compared, and rows as streams of bytes that compare as rows
+// do.
+//
+// A row's stream is what its columns hold, one after the other: a number as its rank (key_order.h), the highest byte
+// first, bytes and strings as they are, and every byte complemented in a descending column. The stream ends with the
+// last column, or goes on without end in the first column of strings, filled up with zero bytes before they are
+// complemented. So:
+//
+//   the first difference of two streams decides the order of the two rows;
+//   two streams without a difference belong to equal rows, unless there is a column of strings: then Compare decides.
+#ifndef CORANK_KERNELS_COMMON_ROW_ORDER_H_
+#define CORANK_KERNELS_COMMON_ROW_ORDER_H_
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "kernels/common/column_sort.h"
+#include "kernels/common/key_order.h"
+
+namespace corank {
+
+/// The first min(count, 8) bytes as they lie in memory, followed by zero bytes. count > 0. Device code reads aligned
+/// words, each of which holds at least one of the bytes.
+CORANK_HOST_DEVICE uint64_t LoadBytes(const uint8_t* bytes, int64_t count) {
+  uint64_t word = 0;
+#if defined(__CUDA_ARCH__)
+  const auto address = reinterpret_cast<uintptr_t>(bytes);
+  const auto* aligned = reinterpret_cast<const uint64_t*>(address & ~uintptr_t{7});
+  const int phase = static_cast<int>(address & 7);
+  word = aligned[0] >> (8 * phase);
+  if (phase != 0 && count > 8 - phase) word |= aligned[1] << (64 - 8 * phase);
+  return count >= 8 ? word : word & (~uint64_t{0} >> (64 - 8 * count));
+#else
+  std::memcpy(&word, bytes, count < 8 ? static_cast<size_t>(count) : 8);
+  return word;
+#endif
+}
+
+/// The same as a number, the first byte highest.
+CORANK_HOST_DEVICE uint64_t LoadHead(const uint8_t* bytes, int64_t count) {
+  const uint64_t word = LoadBytes(bytes, count);
+#if defined(__CUDA_ARCH__)
+  return uint64_t{__byte_perm(static_cast<uint32_t>(word), 0, 0x0123)} << 32 |
+         __byte_perm(static_cast<uint32_t>(word >> 32), 0, 0x0123);
+#else
+  return __builtin_bswap64(word);
+#endif
+}
+
+/// The order of one table's rows. A value type: pass it to kernels by value. Borrows the columns' data.
+class RowOrder {
+ public:
+  /// The length of streams that go on without end.
+  static constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();
+
+  RowOrder(const KeyColumn* columns, int column_count) : column_count_(column_count) {
+    for (int i = 0; i < column_count; ++i) columns_[i] = MakeColumn(columns[i]);
+    for (int i = 0; i < column_count; ++i) {
+      if (columns[i].kind == ColumnKind::kStrings) {
+        ends_in_strings_ = i == column_count - 1;
+        stream_bytes_ = kEndless;
+        break;
+      }
+      bytes_before_strings_ += columns[i].row_bytes;
+      stream_bytes_ = bytes_before_strings_;
+    }
+  }
+
+  int column_count() const { return column_count_; }
+  /// Whether column i holds integers, from which a base can be subtracted.
+  CORANK_HOST_DEVICE bool HasBase(int i) const {
+    return columns_[i].kind == ColumnKind::kNumbers && !columns_[i].is_float;
+  }
+  /// From now on, integers enter streams less the base of their column, which is not above the rank of any of them.
+  /// Bases are ranks, as Rank gives them, one for each column, in memory that outlives this and that kernels can read.
+  void set_bases(const uint64_t* bases) { bases_ = bases; }
+  /// The rank of a row's number in column i, in the highest bytes.
+  CORANK_HOST_DEVICE uint64_t Rank(int i, int64_t row) const { return columns_[i].NumberCode(row); }
+
+  /// The length of the rows' streams, or kEndless.
+  CORANK_HOST_DEVICE int64_t stream_bytes() const { return stream_bytes_; }
+
+  /// 8 bytes of the row's stream, from byte `first` on, the first one highest; zero bytes past the stream's end.
+  CORANK_HOST_DEVICE uint64_t Word(int64_t row, int64_t first) const {
+    uint64_t word = 0;
+    int filled = 0;
+    for (int i = 0; i < column_count_ && filled < 8; ++i) {
+      const Column& column = columns_[i];
+      if (column.kind == ColumnKind::kStrings) {
+        const int64_t begin = column.offsets[row];
+        const int64_t left = column.offsets[row + 1] - begin - first;
+        const uint64_t head = left > 0 ? LoadHead(column.data + begin + first, left) : 0;
+        return word | (head ^ column.flip) >> (8 * filled);
+      }
+      if (first >= column.row_bytes) {
+        first -= column.row_bytes;
+        continue;
+      }
+      const int left = column.row_bytes - static_cast<int>(first);
+      const uint64_t base = bases_ != nullptr && !column.is_float ? bases_[i] : 0;
+      const uint64_t head =
+          column.kind == ColumnKind::kNumbers
+              ? (column.NumberCode(row) - base) << (8 * first)
+              : (LoadHead(column.data + row * column.row_bytes + first, left) ^ column.flip) & HighBytes(left);
+      word |= head >> (8 * filled);
+      filled += left;
+      first = 0;
+    }
+    return word;
+  }
+
+  /// Whether the last column is the only one of strings.
+  CORANK_HOST_DEVICE bool ends_in_strings() const { return ends_in_strings_; }
+  /// 7 bytes of the row's stream, from byte `first` on, and in the lowest byte where the row's string ends, counted
+  /// from near `first`: for rows whose streams are equal before, the order of tails is that of the rows as far as they
+  /// go. Only where ends_in_strings().
+  CORANK_HOST_DEVICE uint64_t Tail(int64_t row, int64_t first) const {
+    const Column& column = columns_[column_count_ - 1];
+    const int64_t end = bytes_before_strings_ + column.offsets[row + 1] - column.offsets[row] - first + kTailsBefore;
+    const uint64_t tag = end < 0 ? 0 : end > kTailsBefore + 8 ? kTailsBefore + 8 : static_cast<uint64_t>(end);
+    return (Word(row, first) & ~uint64_t{0xFF}) | (tag ^ (column.flip & 0xFF));
+  }
+  /// Whether two rows with this tail are equal: their strings end at the same place, and not behind the 7 bytes.
+  CORANK_HOST_DEVICE bool TailDecides(uint64_t tail) const {
+    const uint64_t tag = (tail ^ columns_[column_count_ - 1].flip) & 0xFF;
+    return tag > 0 && tag < kTailsBefore + 8;
+  }
+
+  /// Less than 0, 0, or more than 0: row a comes before, with or after row b. Their streams are known to be equal in
+  /// the first `equal_bytes` bytes.
+  CORANK_HOST_DEVICE int Compare(int64_t a, int64_t b, int64_t equal_bytes) const {
+    for (int i = 0; i < column_count_; ++i) {
+      const Column& column = columns_[i];
+      int difference = 0;
+      if (column.kind == ColumnKind::kStrings) {
+        const int64_t a_begin = column.offsets[a], a_bytes = column.offsets[a + 1] - a_begin;
+        const int64_t b_begin = column.offsets[b], b_bytes = column.offsets[b + 1] - b_begin;
+        difference = CompareBytes(column.data + a_begin, column.data + b_begin, equal_bytes,
+                                  a_bytes < b_bytes ? a_bytes : b_bytes);
+        if (difference == 0) difference = (a_bytes > b_bytes) - (a_bytes < b_bytes);
+        if (column.flip != 0) difference = -difference;
+        equal_bytes = 0;
+      } else if (equal_bytes >= column.row_bytes) {
+        equal_bytes -= column.row_bytes;
+      } else {
+        if (column.kind == ColumnKind::kNumbers) {
+          const uint64_t a_code = column.NumberCode(a), b_code = column.NumberCode(b);
+          difference = (a_code > b_code) - (a_code < b_code);
+        } else {
+          difference = CompareBytes(column.data + a * column.row_bytes, column.data + b * column.row_bytes, equal_bytes,
+                                    column.row_bytes);
+          if (column.flip != 0) difference = -difference;
+        }
+        equal_bytes = 0;
+      }
+      if (difference != 0) return difference;
+    }
+    return 0;
+  }
+
+ private:
+  struct Column {
+    const uint8_t* data = nullptr;
+    const int64_t* offsets = nullptr;
+    uint64_t flip = 0;  // all ones for bytes and strings in descending order
+    KeyOrder<uint64_t, false> integers;
+    KeyOrder<uint64_t, true> doubles;
+    KeyOrder<uint32_t, true> floats;
+    KeyOrder<uint16_t, true> halves;
+    int32_t row_bytes = 0;
+    ColumnKind kind = ColumnKind::kNumbers;
+    bool is_float = false;
+
+    /// The rank of a number in the highest bytes; zero bytes follow.
+    CORANK_HOST_DEVICE uint64_t NumberCode(int64_t row) const {
+      switch (row_bytes) {
+        case 1:
+          return Integer(uint64_t{data[row]} << 56);
+        case 2: {
+          const uint16_t raw = reinterpret_cast<const uint16_t*>(data)[row];
+          return is_float ? uint64_t{halves.RankOfRaw(raw)} << 48 : Integer(uint64_t{raw} << 48);
+        }
+        case 4: {
+          const uint32_t raw = reinterpret_cast<const uint32_t*>(data)[row];
+          return is_float ? uint64_t{floats.RankOfRaw(raw)} << 32 : Integer(uint64_t{raw} << 32);
+        }
+        default: {
+          const uint64_t raw = reinterpret_cast<const uint64_t*>(data)[row];
+          return is_float ? doubles.RankOfRaw(raw) : Integer(raw);
+        }
+      }
+    }
+    CORANK_HOST_DEVICE uint64_t Integer(uint64_t raw) const { return integers.Encode(raw) & HighBytes(row_bytes); }
+  };
+
+  static Column MakeColumn(const KeyColumn& from) {
+    Column column;
+    column.data = static_cast<const uint8_t*>(from.data);
+    column.offsets = from.offsets;
+    column.row_bytes = from.row_bytes;
+    column.kind = from.kind;
+    if (from.kind != ColumnKind::kNumbers) {
+      column.flip = from.order == Order::kDescending ? ~uint64_t{0} : 0;
+      return column;
+    }
+    column.is_float = IsFloat(from.type);
+    column.integers = KeyOrder<uint64_t, false>(IsSigned(from.type) ? KeyType::kInt64 : KeyType::kUint64, from.order);
+    column.doubles = KeyOrder<uint64_t, true>(from.type, from.order);
+    column.floats = KeyOrder<uint32_t, true>(from.type, from.order);
+    column.halves = KeyOrder<uint16_t, true>(from.type, from.order);
+    return column;
+  }
+
+  /// Ones in the `count` highest bytes. count > 0.
+  static CORANK_HOST_DEVICE uint64_t HighBytes(int count) {
+    return count >= 8 ? ~uint64_t{0} : ~(~uint64_t{0} >> (8 * count));
+  }
+
+  /// memcmp of bytes [begin, end), where those before `begin` are equal as far as they exist.
+  static CORANK_HOST_DEVICE int CompareBytes(const uint8_t* a, const uint8_t* b, int64_t begin, int64_t end) {
+    for (; begin < end; begin += 8) {
+      const uint64_t a_head = LoadHead(a + begin, end - begin), b_head = LoadHead(b + begin, end - begin);
+      if (a_head != b_head) return a_head < b_head ? -1 : 1;
+    }
+    return 0;
+  }
+
+  // Ends of strings up to this many bytes before a tail are told apart.
+  static constexpr int kTailsBefore = 120;
+
+  Column columns_[kMaxKeyColumns];
+  const uint64_t* bases_ = nullptr;
+  int32_t column_count_;
+  bool ends_in_strings_ = false;
+  int64_t bytes_before_strings_ = 0;
+  int64_t stream_bytes_ = 0;
+};
+static_assert(sizeof(RowOrder) <= 3584, "a kernel argument, with others beside it, has at most 4096 bytes");
+
+}  // namespace corank
+
+#endif  // CORANK_KERNELS_COMMON_ROW_ORDER_H_

@@ -1,0 +1,239 @@
+#include "kernels/cpu/columns.h"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <vector>
+
+#include "kernels/common/merge_path.h"
+#include "kernels/common/row_code.h"
+#include "kernels/cpu/item_merge.h"
+#include "kernels/cpu/item_sort.h"
+#include "kernels/cpu/records.h"
+#include "kernels/cpu/workspace.h"
+
+namespace corank::cpu {
+namespace {
+
+constexpr int64_t kRowGrain = int64_t{1} << 13;
+constexpr int64_t kLongRun = int64_t{1} << 15;  // worth all threads
+
+struct Buffers {
+  Item128* items;
+  Item128* temp;
+};
+
+Buffers TakeBuffers(int64_t count, Workspace& workspace) {
+  Buffers buffers{};
+  buffers.items = workspace.Take<Item128>(count);
+  buffers.temp = workspace.Take<Item128>(count);
+  return buffers;
+}
+
+// Calls fn(row, &least) for all rows, each thread with a `least` of its own that starts at `start`, and returns the
+// least of all.
+template <typename T, typename Fn>
+T LeastOfRows(int64_t count, T start, Parallel& parallel, const Fn& fn) {
+  std::atomic<T> least_of_all{start};
+  parallel.ForRange(count, kRowGrain, [&](int64_t begin, int64_t end) {
+    T least = least_of_all.load(std::memory_order_relaxed);
+    for (int64_t row = begin; row < end; ++row) fn(row, &least);
+    T known = least_of_all.load(std::memory_order_relaxed);
+    while (least < known && !least_of_all.compare_exchange_weak(known, least)) {
+    }
+  });
+  return least_of_all.load();
+}
+
+// The least rank of each column of integers.
+void FindBases(const RowOrder& order, int64_t count, uint64_t* bases, Parallel& parallel) {
+  for (int i = 0; i < order.column_count(); ++i) {
+    if (!order.HasBase(i)) continue;
+    bases[i] = LeastOfRows(count, ~uint64_t{0}, parallel,
+                           [&](int64_t row, uint64_t* least) { *least = std::min(*least, order.Rank(i, row)); });
+  }
+}
+
+RowSurvey Survey(const RowOrder& order, int64_t count, Parallel& parallel) {
+  RowSurvey survey;
+  survey.common_bytes = static_cast<uint32_t>(LeastOfRows(
+      count, std::min(RowSurvey::kMaxCommonBytes, order.stream_bytes()), parallel, [&](int64_t row, int64_t* common) {
+        for (int64_t first = 0; first < *common; first += 8) {
+          const uint64_t difference = order.Word(row, first) ^ order.Word(0, first);
+          if (difference != 0) *common = std::min<int64_t>(*common, first + __builtin_clzll(difference) / 8);
+        }
+      }));
+  std::atomic<uint64_t> differing_of_all[RowSurvey::kWords] = {};
+  parallel.ForRange(count, kRowGrain, [&](int64_t begin, int64_t end) {
+    uint64_t differing[RowSurvey::kWords] = {};
+    for (int64_t row = begin; row < end; ++row) {
+      int bits = 0;
+      for (int i = 0; i < RowSurvey::kWords && bits < 64; ++i) {
+        const int64_t first = survey.common_bytes + 8 * i;
+        if (first >= order.stream_bytes()) break;
+        differing[i] |= order.Word(row, first) ^ order.Word(0, first);
+        bits += __builtin_popcountll(differing[i]);
+      }
+    }
+    for (int i = 0; i < RowSurvey::kWords; ++i) differing_of_all[i].fetch_or(differing[i]);
+  });
+  for (int i = 0; i < RowSurvey::kWords; ++i) survey.differing[i] = differing_of_all[i];
+  return survey;
+}
+
+// Sorts items[0, count) by all threads; before is a strict total order.
+template <typename Before>
+void SortByAll(Item128* items, Item128* temp, int64_t count, const Before& before, Parallel& parallel) {
+  const int64_t pieces = PieceCount(count, kLongRun / 4, parallel.threads());
+  const int64_t width = (count + pieces - 1) / pieces;
+  parallel.ForPieces(pieces, [&](int64_t piece) {
+    std::sort(items + std::min(piece * width, count), items + std::min((piece + 1) * width, count), before);
+  });
+  Item128* from = items;
+  Item128* to = temp;
+  for (int64_t run = width; run < count; run *= 2) {
+    // A run is whole pieces long, so that no piece of the output belongs to two pairs of runs.
+    parallel.ForPieces(pieces, [&](int64_t piece) {
+      const int64_t begin = std::min(piece * width, count), end = std::min(begin + width, count);
+      const int64_t a_begin = begin / (2 * run) * 2 * run;
+      const int64_t a_end = std::min(a_begin + run, count), b_end = std::min(a_end + run, count);
+      const auto split = [&](int64_t at) {
+        return CoRank(at - a_begin, from + a_begin, a_end - a_begin, from + a_end, b_end - a_end, before);
+      };
+      const int64_t a = split(begin), a_last = split(end);
+      Item128* out = to + begin;
+      MergeRanges(from + a_begin, a, a_last, from + a_end, begin - a_begin - a, end - a_begin - a_last, before,
+                  [&](bool, int64_t, const Item128& item) { *out++ = item; });
+    });
+    std::swap(from, to);
+  }
+  if (from != items) parallel.Copy(items, from, count * static_cast<int64_t>(sizeof(Item128)));
+}
+
+// Sorts each run of items with equal codes by their rows, which are known to be equal in `equal_bytes` bytes.
+void SortRuns(const RowOrder& order, int64_t equal_bytes, Item128* items, Item128* temp, int64_t count,
+              Parallel& parallel) {
+  const auto before = [&](const Item128& x, const Item128& y) {
+    const int difference = order.Compare(static_cast<int64_t>(x.lo), static_cast<int64_t>(y.lo), equal_bytes);
+    return difference != 0 ? difference < 0 : x.lo < y.lo;
+  };
+  const auto run_end = [&](int64_t begin, int64_t limit) {
+    int64_t end = begin + 1;
+    while (end < limit && items[end].hi == items[begin].hi) ++end;
+    return end;
+  };
+  // A run belongs to the piece in which it begins. Where that is must be known before the first run is sorted.
+  const int64_t pieces = PieceCount(count, kRowGrain, parallel.threads());
+  std::vector<int64_t> piece_begin(static_cast<size_t>(pieces) + 1, count);
+  parallel.ForPieces(pieces, [&](int64_t piece) {
+    int64_t begin = PieceBegin(count, piece, pieces);
+    while (begin > 0 && begin < count && items[begin].hi == items[begin - 1].hi) ++begin;
+    piece_begin[static_cast<size_t>(piece)] = begin;
+  });
+  std::vector<int64_t> long_runs(static_cast<size_t>((count + kLongRun - 1) / kLongRun), -1);
+  parallel.ForPieces(pieces, [&](int64_t piece) {
+    const int64_t limit = piece_begin[static_cast<size_t>(piece) + 1];
+    for (int64_t begin = piece_begin[static_cast<size_t>(piece)]; begin < limit;) {
+      const int64_t end = run_end(begin, limit);
+      if (end - begin >= kLongRun) {
+        long_runs[static_cast<size_t>(begin / kLongRun)] = begin;  // no other long run can begin in this stretch
+      } else if (end - begin > 1) {
+        std::sort(items + begin, items + end, before);
+      }
+      begin = end;
+    }
+  });
+  for (int64_t begin : long_runs) {
+    if (begin >= 0) SortByAll(items + begin, temp + begin, run_end(begin, count) - begin, before, parallel);
+  }
+}
+
+void GatherStrings(const KeyColumn& column, const Item128* rows, int64_t count, Parallel& parallel) {
+  const auto length = [&](int64_t i) { return column.offsets[rows[i].lo + 1] - column.offsets[rows[i].lo]; };
+  const int64_t pieces = PieceCount(count, kRowGrain, parallel.threads());
+  std::vector<int64_t> starts(static_cast<size_t>(pieces) + 1, 0);
+  parallel.ForPieces(pieces, [&](int64_t piece) {
+    int64_t bytes = 0;
+    const int64_t end = PieceBegin(count, piece + 1, pieces);
+    for (int64_t i = PieceBegin(count, piece, pieces); i < end; ++i) bytes += length(i);
+    starts[static_cast<size_t>(piece) + 1] = bytes;
+  });
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  const char* data = static_cast<const char*>(column.data);
+  char* out = static_cast<char*>(column.data_out);
+  column.offsets_out[0] = 0;
+  parallel.ForPieces(pieces, [&](int64_t piece) {
+    int64_t at = starts[static_cast<size_t>(piece)];
+    const int64_t end = PieceBegin(count, piece + 1, pieces);
+    for (int64_t i = PieceBegin(count, piece, pieces); i < end; ++i) {
+      if (length(i) > 0) std::memcpy(out + at, data + column.offsets[rows[i].lo], static_cast<size_t>(length(i)));
+      at += length(i);
+      column.offsets_out[i + 1] = at;
+    }
+  });
+}
+
+void GatherRecords(const void* from, int record_bytes, void* to, const Item128* rows, int64_t count,
+                   Parallel& parallel) {
+  WithRecordCopier(record_bytes, [&](auto copy) {
+    parallel.ForRange(count, kRowGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) copy(to, i, from, static_cast<int64_t>(rows[i].lo));
+    });
+  });
+}
+
+void GatherOutputs(const ColumnSortArgs& args, const Item128* rows, Parallel& parallel) {
+  const int64_t count = args.ResultCount();
+  for (int i = 0; i < args.column_count; ++i) {
+    const KeyColumn& column = args.columns[i];
+    if (column.kind == ColumnKind::kStrings) {
+      if (column.offsets_out != nullptr) GatherStrings(column, rows, count, parallel);
+    } else if (column.data_out != nullptr) {
+      GatherRecords(column.data, column.row_bytes, column.data_out, rows, count, parallel);
+    }
+  }
+  if (args.value_bytes > 0) GatherRecords(args.values_in, args.value_bytes, args.values_out, rows, count, parallel);
+  if (args.indices_out != nullptr) {
+    WithIndexType(IndexBytes(args.count - 1), [&](auto zero) {
+      auto* indices = static_cast<decltype(zero)*>(args.indices_out);
+      parallel.ForRange(count, kRowGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) indices[i] = static_cast<decltype(zero)>(rows[i].lo);
+      });
+    });
+  }
+}
+
+}  // namespace
+
+int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args) {
+  Workspace measure(nullptr);
+  TakeBuffers(args.count, measure);
+  return measure.used_bytes();
+}
+
+void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& parallel, OperatorReport* report) {
+  *report = OperatorReport();
+  report->sort_algorithm = args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kRadix : args.algorithm;
+  if (args.ResultCount() == 0) return GatherOutputs(args, nullptr, parallel);
+  uint64_t bases[kMaxKeyColumns] = {};
+  RowOrder order(args.columns, args.column_count);
+  FindBases(order, args.count, bases, parallel);
+  order.set_bases(bases);
+  const RowCode code(Survey(order, args.count, parallel), order.stream_bytes());
+  Workspace workspace(workspace_bytes);
+  const Buffers buffers = TakeBuffers(args.count, workspace);
+  parallel.ForRange(args.count, kRowGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      buffers.items[row].lo = static_cast<uint64_t>(row);
+      buffers.items[row].hi = code.Make(order, row);
+    }
+  });
+  Item128* sorted = SortItems(buffers.items, buffers.temp, args.count, report->sort_algorithm, parallel);
+  if (code.next_byte() < order.stream_bytes()) {
+    SortRuns(order, code.next_byte(), sorted, sorted == buffers.items ? buffers.temp : buffers.items, args.count,
+             parallel);
+  }
+  GatherOutputs(args, sorted, parallel);
+}
+
+}  // namespace corank::cpu

@@ -1,0 +1,25 @@
+// Sort by several key columns on the cores of the host.
+//
+// Every row becomes an item: a code, 64 bits of the row's stream (kernels/common/row_code.h), above the row's number.
+// Items are sorted (item_sort.h); runs of items with equal codes are then sorted by comparing the rows themselves, long
+// runs by all threads. Columns, values and indices are gathered. Work O(n log n) comparisons of items, and of rows with
+// equal codes.
+#ifndef CORANK_KERNELS_CPU_COLUMNS_H_
+#define CORANK_KERNELS_CPU_COLUMNS_H_
+
+#include <cstdint>
+
+#include "kernels/common/column_sort.h"
+#include "kernels/common/operators.h"
+#include "kernels/cpu/parallel.h"
+
+namespace corank::cpu {
+
+int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args);
+
+/// `workspace`: ColumnSortWorkspaceBytes(args), 256-byte aligned.
+void SortColumns(const ColumnSortArgs& args, void* workspace, Parallel& parallel, OperatorReport* report);
+
+}  // namespace corank::cpu
+
+#endif  // CORANK_KERNELS_CPU_COLUMNS_H_

@@ -1,0 +1,102 @@
+#include "server/execute/column_sort_operation.h"
+
+#include <utility>
+
+#include "proto/wire_enums.h"
+#include "server/execute/status_macros.h"
+
+namespace corank {
+
+ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), columns_(spec_.columns.size()) {
+  args_.columns = columns_.data();
+  args_.column_count = static_cast<int32_t>(columns_.size());
+  args_.algorithm = spec_.algorithm;
+  args_.count = spec_.rows();
+  args_.limit = spec_.limit;
+  const int64_t count = args_.ResultCount();
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    const Column& from = spec_.columns[i];
+    KeyColumn& column = columns_[i];
+    column.order = from.order;
+    if (from.offsets) {
+      column.kind = ColumnKind::kStrings;
+      column.data_bytes = from.data.size_bytes();
+    } else if (from.data.type == v1::ELEMENT_TYPE_RECORD) {
+      column.kind = ColumnKind::kBytes;
+      column.row_bytes = from.data.element_bytes;
+    } else {
+      column.kind = ColumnKind::kNumbers;
+      column.type = static_cast<KeyType>(from.data.type);  // keys have the numbers of corank.v1.ElementType
+      column.row_bytes = from.data.element_bytes;
+    }
+    if (!spec_.want_columns) continue;
+    // How many bytes the strings up to a limit have is known once they are sorted; at most all.
+    const int64_t elements = from.offsets ? from.data.count : count;
+    results_.push_back({ResultRole::kColumnData, from.data.type, from.data.element_bytes, elements, {}});
+    if (from.offsets) {
+      results_.push_back({ResultRole::kColumnOffsets, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), count + 1, {}});
+    }
+  }
+  if (spec_.values) {
+    args_.value_bytes = spec_.values->element_bytes;
+    values_ = PendingResult{ResultRole::kValues, spec_.values->type, args_.value_bytes, count, {}};
+  }
+  if (spec_.want_indices) {
+    const int index_bytes = IndexBytes(args_.count - 1);
+    indices_ = PendingResult{ResultRole::kIndices, IndexType(index_bytes), index_bytes, count, {}};
+  }
+}
+
+absl::Status ColumnSortOperation::CopyIn(EngineStream& stream) {
+  auto result = results_.begin();
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    CORANK_ASSIGN_OR_RETURN(columns_[i].data, Upload(stream, spec_.columns[i].data));
+    if (spec_.columns[i].offsets) {
+      CORANK_ASSIGN_OR_RETURN(const void* offsets, Upload(stream, *spec_.columns[i].offsets));
+      columns_[i].offsets = static_cast<const int64_t*>(offsets);
+    }
+    if (!spec_.want_columns) continue;
+    CORANK_RETURN_IF_ERROR(result->Allocate(stream));
+    columns_[i].data_out = (result++)->buffer.device;
+    if (spec_.columns[i].offsets) {
+      CORANK_RETURN_IF_ERROR(result->Allocate(stream));
+      columns_[i].offsets_out = static_cast<int64_t*>((result++)->buffer.device);
+    }
+  }
+  if (values_) {
+    CORANK_ASSIGN_OR_RETURN(args_.values_in, Upload(stream, *spec_.values));
+    CORANK_RETURN_IF_ERROR(values_->Allocate(stream));
+    args_.values_out = values_->buffer.device;
+  }
+  if (indices_) {
+    CORANK_RETURN_IF_ERROR(indices_->Allocate(stream));
+    args_.indices_out = indices_->buffer.device;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ColumnSortOperation::Run(EngineStream& stream, OperatorReport* report) {
+  return stream.SortColumns(args_, report);
+}
+
+absl::Status ColumnSortOperation::CopyOut(EngineStream& stream) {
+  for (const PendingResult& result : results_) CORANK_RETURN_IF_ERROR(result.Download(stream));
+  if (values_) CORANK_RETURN_IF_ERROR(values_->Download(stream));
+  return indices_ ? indices_->Download(stream) : absl::OkStatus();
+}
+
+void ColumnSortOperation::Collect(const OperatorReport& report, Outcome& outcome) const {
+  for (const PendingResult& result : results_) {
+    outcome.results.push_back(result.Collect());
+    if (result.role != ResultRole::kColumnOffsets) continue;
+    ResultArray& strings = outcome.results[outcome.results.size() - 2];
+    strings.count = static_cast<const int64_t*>(result.buffer.host)[result.count - 1];
+  }
+  if (values_) outcome.results.push_back(values_->Collect());
+  if (indices_) outcome.results.push_back(indices_->Collect());
+  outcome.sort_algorithm = ToWire(report.sort_algorithm);
+}
+
+absl::Status ColumnSortOperation::FaultStatus(const OperatorReport& report) const { return UnexpectedFault(report); }
+
+}  // namespace corank

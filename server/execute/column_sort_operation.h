@@ -1,0 +1,52 @@
+// Sort by several key columns.
+#ifndef CORANK_SERVER_EXECUTE_COLUMN_SORT_OPERATION_H_
+#define CORANK_SERVER_EXECUTE_COLUMN_SORT_OPERATION_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "server/execute/operand.h"
+#include "server/execute/operation.h"
+
+namespace corank {
+
+class ColumnSortOperation final : public Operation {
+ public:
+  struct Column {
+    Operand data;
+    std::optional<Operand> offsets;  // of strings of variable length
+    Order order = Order::kAscending;
+
+    int64_t rows() const { return offsets ? offsets->count - 1 : data.count; }
+  };
+  struct Spec {
+    std::vector<Column> columns;  // 1 to kMaxKeyColumns, all with the same number of rows
+    std::optional<Operand> values;
+    SortAlgorithm algorithm = SortAlgorithm::kAuto;
+    bool want_columns = true;
+    bool want_indices = false;
+    int64_t limit = -1;  // -1: all
+
+    int64_t rows() const { return columns.front().rows(); }
+  };
+  explicit ColumnSortOperation(Spec spec);
+
+  Operator op() const override { return Operator::kSort; }
+  absl::Status CopyIn(EngineStream& stream) override;
+  absl::Status Run(EngineStream& stream, OperatorReport* report) override;
+  absl::Status CopyOut(EngineStream& stream) override;
+  void Collect(const OperatorReport& report, Outcome& outcome) const override;
+  absl::Status FaultStatus(const OperatorReport& report) const override;
+
+ private:
+  const Spec spec_;
+  std::vector<KeyColumn> columns_;
+  ColumnSortArgs args_;
+  std::vector<PendingResult> results_;  // of each column its data, then, for strings, its offsets
+  std::optional<PendingResult> values_, indices_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_EXECUTE_COLUMN_SORT_OPERATION_H_

@@ -1,0 +1,43 @@
+// What the two forms of a Sort request share: keys in one array (sort.cc) and keys of several columns (column_sort.cc).
+#ifndef CORANK_SERVER_VALIDATE_SORT_PARTS_H_
+#define CORANK_SERVER_VALIDATE_SORT_PARTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "corank/v1/operators.pb.h"
+#include "server/execute/operand.h"
+#include "server/validate/field.h"
+#include "server/validate/validate.h"
+
+namespace corank {
+
+/// What a Sort returns.
+struct SortOutputs {
+  bool keys = true;
+  bool indices = false;
+};
+
+absl::StatusOr<SortAlgorithm> CheckSortAlgorithm(v1::SortAlgorithm algorithm);
+absl::StatusOr<SortOutputs> CheckSortOutput(v1::SortOutput output);
+/// The values, where there are any. Their number is not checked.
+absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& request, const SortOutputs& outputs);
+/// The limit, or -1.
+absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request);
+absl::Status CheckSortDestinations(const v1::SortRequest& request);
+
+/// That offsets rise from 0 to last_offset, which is the number of `elements` (such as "keys") that they cut into
+/// `parts` (such as "segments").
+absl::Status CheckRisingOffsets(const Operand& offsets, Field field, int64_t last_offset, absl::string_view parts,
+                                absl::string_view elements);
+
+/// A request with key columns.
+absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequest& request, const Limits& limits);
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_VALIDATE_SORT_PARTS_H_

@@ -1,0 +1,137 @@
+"""Sort by several key columns, from the Python client to a real server and back, against Python's own sorted."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import corank
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+RNG_SEED = 33
+ROWS = (0, 1, 2, 1000, 20_011)
+ALGORITHMS = ("auto", "mergesort", "radix", "odd-even-mergesort")
+
+
+def rows_of(column: Any) -> list[Any]:
+    """A column as Python objects; byte strings of one width keep their zero bytes."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "SV":
+        data, width = column.tobytes(), column.dtype.itemsize
+        return [data[at : at + width] for at in range(0, len(data), width)]
+    return list(column.tolist() if isinstance(column, np.ndarray) else column)
+
+
+def order_of(columns: Sequence[Any], descending: Sequence[bool]) -> list[int]:
+    """The stable permutation: sorted by the last column first. Python's reverse keeps equal rows in order."""
+
+    def key(value: Any) -> Any:
+        return (
+            (math.isnan(value), value)
+            if isinstance(value, float) and not math.isnan(value)
+            else ((True, 0.0) if isinstance(value, float) else value)
+        )
+
+    count = len(columns[0])
+    order = list(range(count))
+    for column, reverse in reversed(list(zip(columns, descending, strict=True))):
+        keys = [key(value) for value in rows_of(column)]
+        order.sort(key=keys.__getitem__, reverse=reverse)
+    return order
+
+
+def bits(column: Any) -> list[Any]:
+    """A column's rows so that equal means equal bit for bit."""
+    if isinstance(column, np.ndarray) and column.dtype.kind == "f":
+        return list(column.view(f"u{column.dtype.itemsize}").tolist())
+    return rows_of(column)
+
+
+def check(client: corank.Client, columns: Sequence[Any], descending: Sequence[bool], **arguments: Any) -> None:
+    """Sorts in every way and compares with order_of, bit for bit."""
+    expected = order_of(columns, descending)
+    limit = arguments.get("limit")
+    wanted = expected if limit is None else expected[:limit]
+    found = client.argsort_columns(columns, descending=descending, **arguments)
+    assert found.tolist() == wanted
+    values = np.arange(len(expected), dtype=np.int64) * 3
+    result, moved = client.sort_columns(columns, values=values, descending=descending, **arguments)
+    assert moved.tolist() == [3 * i for i in wanted]
+    for before, after in zip(columns, result, strict=True):
+        assert type(after) is (list if isinstance(before, (list, tuple)) else np.ndarray) or len(before) == 0
+        old = bits(before)
+        assert bits(after) == [old[i] for i in wanted]
+
+
+def words(rng: np.random.Generator, count: int, prefix: bytes = b"") -> list[bytes]:
+    """Strings of 0 to 20 bytes of few kinds, zero bytes among them, behind a prefix; many are prefixes of others."""
+    lengths = rng.integers(0, 21, count)
+    return [prefix + bytes(rng.integers(0, 3, length, dtype=np.uint8)) for length in lengths]
+
+
+@pytest.mark.parametrize("count", ROWS)
+def test_numbers_of_several_types_and_directions(client: corank.Client, count: int) -> None:
+    rng = np.random.default_rng(RNG_SEED)
+    special = np.array([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-40, -3.5], np.float32)
+    columns = [
+        rng.integers(-2, 3, count, dtype=np.int64),
+        special[rng.integers(0, len(special), count)],
+        rng.integers(0, 4, count, dtype=np.uint16),
+    ]
+    for descending in itertools.product((False, True), repeat=3):
+        check(client, columns, descending)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("width", [1, 7, 8, 9, 16, 64, 256])
+def test_byte_strings_of_fixed_width(client: corank.Client, width: int, algorithm: str) -> None:
+    rng = np.random.default_rng(width)
+    rows = rng.integers(0, 2, (3000, width), dtype=np.uint8)
+    rows[:, : width - 3] = rows[0, : width - 3]  # all but the last bytes are equal
+    column: NDArray[Any] = np.ascontiguousarray(rows).view(f"S{width}").ravel()
+    check(client, [column, rng.integers(0, 2, 3000, dtype=np.int8)], [False, True], algorithm=algorithm)
+    check(client, [column.view(f"V{width}")], [True], algorithm=algorithm)
+
+
+@pytest.mark.parametrize("prefix", [b"", b"prefix..", b"\0" * 70, b"x" * 300])
+@pytest.mark.parametrize("descending", [False, True])
+def test_strings_of_any_length(client: corank.Client, prefix: bytes, descending: bool) -> None:
+    rng = np.random.default_rng(len(prefix))
+    strings = [*words(rng, 3000, prefix), b"", prefix, prefix + b"\0"]
+    check(client, [strings], [descending])
+    check(client, [strings, rng.integers(0, 2, len(strings)), strings[::-1]], [descending, True, not descending])
+    check(client, [rng.integers(0, 5, len(strings)), strings], [True, descending], limit=100)
+
+
+def test_str_come_back_as_str(client: corank.Client) -> None:
+    names = ["Ωmega", "alpha", "", "alphabet", "Älpha", "alpha", "\U0001f600", "zeta", "alpha\0"]
+    assert client.sort_columns([names]) == [sorted(names)]
+    assert client.sort_columns([names], descending=True) == [sorted(names, reverse=True)]
+    assert client.sort_columns([names], limit=3) == [sorted(names)[:3]]
+
+
+def test_one_column_of_numbers_is_what_sort_answers(client: corank.Client) -> None:
+    keys = np.random.default_rng(5).standard_normal(30_000)
+    assert client.sort_columns([keys])[0].tobytes() == client.sort(keys).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("columns", "field"),
+    [
+        ([np.arange(3), np.arange(4)], "key_columns[1].data.count"),
+        ([np.arange(3), [b"a", b"b"]], "key_columns[1].offsets.count"),
+        ([np.arange(2)] * 17, "key_columns"),
+        ([np.zeros(2, "V257")], None),
+    ],
+)
+def test_bad_columns_are_named(client: corank.Client, columns: list[Any], field: str | None) -> None:
+    if field is None:
+        with pytest.raises(TypeError, match="257 bytes"):
+            client.sort_columns(columns)
+        return
+    with pytest.raises(corank.InvalidArgument) as caught:
+        client.sort_columns(columns)
+    assert caught.value.field == field

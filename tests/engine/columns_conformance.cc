@@ -1,0 +1,206 @@
+// Sort by several key columns: every kind, order and algorithm, against std::stable_sort of whole rows.
+#include <algorithm>
+
+#include "tests/engine/conformance_fixture.h"
+#include "tests/support/oracles.h"
+#include "tests/support/rows.h"
+
+namespace corank::testing {
+namespace {
+
+constexpr auto kAscending = Order::kAscending;
+constexpr auto kDescending = Order::kDescending;
+// Around what kernels cut their work into.
+constexpr int64_t kRowCounts[] = {0, 1, 2, 1023, 1024, 1025, 2049, 4097, 70001};
+
+class SortColumns : public OnEngineUnderTest<::testing::Test> {
+ protected:
+  // Sorts in every way that the case does not set, and compares all outputs with the oracle's.
+  void Check(const std::vector<TestColumn>& columns) {
+    ColumnSortCase test;
+    test.columns = columns;
+    const std::vector<int64_t> order = StableRowOrder(test.columns);
+    const int64_t count = test.columns.front().rows();
+    test.value_bytes = count % 2 == 0 ? 4 : 3;
+    test.values = MakeBytes(count * test.value_bytes, 9);
+    for (SortAlgorithm algorithm : kSortAlgorithms) {
+      test.algorithm = algorithm;
+      for (bool want_columns : {true, false}) {
+        test.want_columns = want_columns;
+        test.want_indices = true;
+        CheckOnce(test, order);
+      }
+    }
+    test.algorithm = SortAlgorithm::kAuto;
+    test.want_columns = true;
+    test.want_indices = false;
+    for (int64_t limit : {int64_t{0}, int64_t{1}, count / 3, count + 5}) {
+      test.limit = limit;
+      CheckOnce(test, order);
+    }
+  }
+
+  void CheckOnce(const ColumnSortCase& test, const std::vector<int64_t>& order) {
+    SCOPED_TRACE(::testing::Message() << "n=" << order.size() << " algorithm=" << SortAlgorithmName(test.algorithm)
+                                      << " limit=" << test.limit << " columns=" << test.want_columns);
+    const Outcome outcome = harness().SortColumns(test);
+    std::vector<int64_t> wanted = order;
+    if (test.limit >= 0 && test.limit < static_cast<int64_t>(order.size())) {
+      wanted.resize(static_cast<size_t>(test.limit));
+    }
+    EXPECT_EQ(outcome.report.fault, OperatorReport::Fault::kNone);
+    EXPECT_NE(outcome.report.sort_algorithm, SortAlgorithm::kAuto);
+    EXPECT_TRUE(outcome.outputs[0] == Gather(test.values, test.value_bytes, wanted)) << "values";
+    if (test.want_indices) {
+      EXPECT_TRUE(outcome.outputs[1] == IndexArray(wanted, 4)) << "indices";
+    }
+    if (!test.want_columns) return;
+    size_t output = 2;
+    for (size_t i = 0; i < test.columns.size(); ++i) {
+      const TestColumn expected = TakeRows(test.columns[i], wanted);
+      Bytes data = outcome.outputs[output++];
+      if (expected.kind == ColumnKind::kStrings) {
+        EXPECT_TRUE(outcome.outputs[output++] == IndexArray(expected.offsets, 8)) << "offsets of column " << i;
+        // The output has room for all strings; a limit leaves the rest unused.
+        ASSERT_GE(data.size(), expected.data.size());
+        data.resize(expected.data.size());
+      }
+      EXPECT_TRUE(data == expected.data) << "column " << i;
+    }
+  }
+};
+
+// Rows of few kinds, so that many are equal: byte strings whose bytes are 0 to `kinds` - 1 but for a common beginning.
+Bytes FewBytes(int64_t rows, int row_bytes, int common, int64_t kinds, uint64_t seed) {
+  Random random(seed);
+  Bytes bytes;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int i = 0; i < row_bytes; ++i) {
+      bytes.push_back(i < common ? static_cast<uint8_t>(200 + i % 50) : static_cast<uint8_t>(random.Below(kinds)));
+    }
+  }
+  return bytes;
+}
+
+// Strings of 0 to `longest` bytes 0 and 1 behind `prefix`, which now and then is cut short: prefixes of each other,
+// zero bytes inside, duplicates.
+std::vector<std::string> FewStrings(int64_t rows, int64_t longest, const std::string& prefix, uint64_t seed) {
+  Random random(seed);
+  std::vector<std::string> strings;
+  for (int64_t row = 0; row < rows; ++row) {
+    std::string string = random.OneIn(20) ? prefix.substr(0, static_cast<size_t>(random.Below(20))) : prefix;
+    const int64_t length = random.Below(longest + 1);
+    for (int64_t i = 0; i < length; ++i) string.push_back(static_cast<char>(random.Below(2)));
+    strings.push_back(string);
+  }
+  return strings;
+}
+
+TEST_F(SortColumns, OrdersNumbersOfEveryTypeByTheFirstColumnThatDiffers) {
+  uint64_t seed = 1;
+  for (int64_t count : kRowCounts) {
+    for (KeyType type : kAllKeyTypes) {
+      if (count > 5000 && KeyBytes(type) != 4) continue;
+      ++seed;
+      Check({NumberColumn(KeyType::kUint8, kBothOrders[seed % 2],
+                          MakeKeys(KeyType::kUint8, Distribution::kSixteenDistinct, count, seed)),
+             NumberColumn(type, kBothOrders[seed / 2 % 2], MakeKeys(type, Distribution::kSpecialFloats, count, seed)),
+             NumberColumn(KeyType::kInt64, kBothOrders[seed / 4 % 2],
+                          MakeKeys(KeyType::kInt64, Distribution::kSixteenDistinct, count, seed + 1)),
+             NumberColumn(KeyType::kFloat16, kDescending,
+                          MakeKeys(KeyType::kFloat16, Distribution::kSpecialFloats, count, seed))});
+    }
+  }
+}
+
+TEST_F(SortColumns, OneColumnIsSort) {
+  for (KeyType type : kAllKeyTypes) {
+    for (Order order : kBothOrders) Check({NumberColumn(type, order, MakeKeys(type, Distribution::kZipf, 3000, 3))});
+  }
+}
+
+TEST_F(SortColumns, OrdersByteStringsOfEveryWidth) {
+  for (int width : {1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 64, 100, 255, 256}) {
+    // Differences right at the front, only in the last two bytes, and none at all.
+    for (int common : {0, width - 2, width}) {
+      const Order order = kBothOrders[width % 2];
+      Check({BytesColumn(width, order, FewBytes(3001, width, std::max(common, 0), 2, 7))});
+    }
+  }
+}
+
+TEST_F(SortColumns, OrdersByteStringsOfManyTiles) {
+  for (int64_t count : kRowCounts) {
+    Check({BytesColumn(16, kDescending, FewBytes(count, 16, 0, 256, 1))});
+    Check({BytesColumn(23, kAscending, FewBytes(count, 23, 9, 2, 2)),
+           NumberColumn(KeyType::kUint32, kDescending,
+                        MakeKeys(KeyType::kUint32, Distribution::kSixteenDistinct, count, 3)),
+           BytesColumn(3, kDescending, FewBytes(count, 3, 0, 2, 4))});
+  }
+}
+
+TEST_F(SortColumns, BytesAreUnsigned) {
+  Check({BytesColumn(2, kAscending, {0x80, 0, 0x7F, 0xFF, 0xFF, 0, 0, 0xFF})});
+  Check({StringColumn(kAscending, {"\x80", "\x7F\xFF", "\xFF", std::string("\0\xFF", 2)})});
+}
+
+TEST_F(SortColumns, OrdersStringsWithPrefixesFirst) {
+  const std::string zeros(9, '\0');
+  Check({StringColumn(kAscending, {"b", "", "a", zeros, "ab", "a", zeros.substr(1), "", "abcdefgh", "abcdefghi",
+                                   std::string("a\0", 2), std::string("abcdefgh\0", 9), "abc"})});
+  Check({StringColumn(kDescending, {"b", "", "a", zeros, "ab", "a", zeros.substr(1), "", "abcdefgh", "abcdefghi",
+                                    std::string("a\0", 2), std::string("abcdefgh\0", 9), "abc"})});
+}
+
+TEST_F(SortColumns, OrdersStringsWithLongCommonBeginnings) {
+  for (size_t common : {0, 5, 8, 64, 256, 600}) {
+    for (int64_t longest : {3, 12, 40}) {
+      const Order order = kBothOrders[common % 2];
+      const std::string prefix(common, common == 64 ? '\0' : 'p');
+      Check({StringColumn(order, FewStrings(5000, longest, prefix, common + 1))});
+    }
+  }
+}
+
+TEST_F(SortColumns, OrdersStringsAmongOtherColumns) {
+  for (int64_t count : kRowCounts) {
+    Check({StringColumn(kAscending, FewStrings(count, 3, "abcdefghij", 1)),
+           NumberColumn(KeyType::kInt16, kDescending,
+                        MakeKeys(KeyType::kInt16, Distribution::kSixteenDistinct, count, 2)),
+           StringColumn(kDescending, FewStrings(count, 20, "", 3))});
+    Check({NumberColumn(KeyType::kUint8, kDescending,
+                        MakeKeys(KeyType::kUint8, Distribution::kSixteenDistinct, count, 4)),
+           StringColumn(kDescending, FewStrings(count, 12, "", 5)),
+           BytesColumn(5, kAscending, FewBytes(count, 5, 1, 2, 6))});
+  }
+}
+
+TEST_F(SortColumns, KeepsEqualRowsInInputOrder) {
+  for (int64_t count : kRowCounts) {
+    const auto rows = static_cast<size_t>(count);
+    Check({StringColumn(kAscending, std::vector<std::string>(rows))});
+    Check(
+        {StringColumn(kDescending, std::vector<std::string>(rows, std::string(40, 'e'))),
+         BytesColumn(20, kDescending, FewBytes(count, 20, 20, 1, 1)),
+         NumberColumn(KeyType::kFloat64, kDescending, MakeKeys(KeyType::kFloat64, Distribution::kAllEqual, count, 2))});
+  }
+}
+
+TEST_F(SortColumns, MovesOneLongStringAndManyShortOnes) {
+  std::vector<std::string> strings = FewStrings(3000, 4, "", 8);
+  strings[1500] = std::string(300000, '\1') + "end";
+  strings[20] = std::string(300000, '\1');
+  Check({StringColumn(kAscending, strings)});
+  Check({StringColumn(kDescending, strings)});
+}
+
+TEST_F(SortColumns, TakesAsManyColumnsAsTheLimitAllows) {
+  std::vector<TestColumn> columns;
+  for (int i = 0; i < kMaxKeyColumns; ++i) {
+    columns.push_back(BytesColumn(2, kBothOrders[i % 2], FewBytes(2000, 2, 1, 2, static_cast<uint64_t>(i))));
+  }
+  Check(columns);
+}
+
+}  // namespace
+}  // namespace corank::testing

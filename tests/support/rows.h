@@ -1,0 +1,41 @@
+// Tables of rows to sort by several columns, and what must come of it, in plain std:: code.
+#ifndef CORANK_TESTS_SUPPORT_ROWS_H_
+#define CORANK_TESTS_SUPPORT_ROWS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/common/column_sort.h"
+#include "tests/support/real_keys.h"
+
+namespace corank::testing {
+
+/// A column that owns what it holds.
+struct TestColumn {
+  ColumnKind kind = ColumnKind::kNumbers;
+  KeyType type = KeyType::kUint32;
+  Order order = Order::kAscending;
+  int row_bytes = 0;  // of numbers and bytes
+  Bytes data;
+  std::vector<int64_t> offsets;  // of strings
+
+  int64_t rows() const;
+  /// The bytes of one row.
+  std::string Row(int64_t row) const;
+};
+
+TestColumn NumberColumn(KeyType type, Order order, Bytes data);
+TestColumn BytesColumn(int row_bytes, Order order, Bytes data);
+TestColumn StringColumn(Order order, const std::vector<std::string>& strings);
+
+/// The stable permutation that sorts rows by the first column, equal ones by the second, and so on. Numbers compare as
+/// the numbers they are, bytes and strings as std::string does.
+std::vector<int64_t> StableRowOrder(const std::vector<TestColumn>& columns);
+
+/// The column with these rows, in this order.
+TestColumn TakeRows(const TestColumn& column, const std::vector<int64_t>& rows);
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_SUPPORT_ROWS_H_
