@@ -38,16 +38,17 @@ inline cudaError_t GetRadixDevice(RadixDevice* device) {
   return cudaDeviceGetAttribute(&device->block_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, id);
 }
 
-/// Carves the arrays that passes go through. `wanted_out` null: the last pass writes nothing; that does not take less.
+/// Carves the arrays that passes go through. Where the output is not `wanted`, the last pass writes nothing; that does
+/// not take less.
 template <typename T>
-RadixArrays<T> CarveRadixArrays(const void* in, void* wanted_out, bool output_is_whole, int64_t count, int most_passes,
-                                Workspace& workspace) {
+RadixArrays<T> CarveRadixArrays(const void* in, void* out, bool wanted, bool output_is_whole, int64_t count,
+                                int most_passes, Workspace& workspace) {
   RadixArrays<T> arrays;
   arrays.in = static_cast<const T*>(in);
-  arrays.wanted = wanted_out != nullptr;
+  arrays.wanted = wanted;
   if (most_passes > 1) arrays.near = workspace.Carve<T>(count);
   if (arrays.wanted && output_is_whole) {
-    arrays.last = static_cast<T*>(wanted_out);
+    arrays.last = static_cast<T*>(out);
   } else if (!output_is_whole || most_passes > 2) {
     arrays.last = workspace.Carve<T>(count);
   }
@@ -83,11 +84,11 @@ cudaError_t RunRadixSort(const CoreSort& sort, Workspace& workspace, cudaStream_
   args.count = sort.count;
   // Float digits may be those of ranks, which differ in more bits than the codes do.
   args.digits = DigitsOf(kFloat ? ~uint64_t{0} : sort.live_bits, kKeyBits);
-  args.keys = CarveRadixArrays<Bits>(sort.d_keys_in, sort.d_keys_out, sort.OutputsAreWhole(), sort.count, kMostPasses,
-                                     workspace);
-  if constexpr (Tile::kPayload) {
-    args.payload = CarveRadixArrays<Payload>(sort.d_payload_in, sort.d_payload_out, sort.OutputsAreWhole(), sort.count,
-                                             kMostPasses, workspace);
+  args.keys = CarveRadixArrays<Bits>(sort.d_keys_in, sort.d_keys_out, sort.d_keys_out != nullptr,
+                                     sort.OutputsAreWhole(), sort.count, kMostPasses, workspace);
+  if constexpr (Tile::kPayload) {  // always wanted, whether or not sizing knows the array
+    args.payload = CarveRadixArrays<Payload>(sort.d_payload_in, sort.d_payload_out, true, sort.OutputsAreWhole(),
+                                             sort.count, kMostPasses, workspace);
   }
 
   const int64_t portions = CeilDiv(sort.count, kMaxLaunchKeys / Tile::kKeys * Tile::kKeys);

@@ -10,9 +10,9 @@
 //            - two launches. The first sorts runs, one a block. In the second each block picks two of the samples of
 //              all runs, cuts every run at both (small_split.cuh), gathers what is between, in order of the runs, and
 //              sorts it. Samples cut only roughly into equal parts: a block whose part does not fit takes it in
-//              several, cut exactly, by a search over the bits of the keys that costs about 100 us and that only
-//              contrived inputs need. The second launch is a dependent one: its blocks are placed while the first runs.
-//              It waits for all of the first at no block's cost to progress: no block ever spins on another.
+//              several, cut exactly by a search over the bits of the keys, slow and rarely needed. The second launch is
+//              a dependent one: its blocks are placed while the first runs, once all blocks of the first have started,
+//              so that none can wait for one that has no room.
 // Work: O(n log n); the second launch also looks at all samples in each block, O(n^2 / run^2).
 // Memory: one read and one write of keys and payload, or of keys two of each; all of it stays in the L2 cache.
 // Workspace: none, or for two launches one array of elements and kSmallSamples keys a run.

@@ -53,7 +53,7 @@ constexpr int64_t SmallSortLimit(SmallForm form) {
 }
 
 /// One block while that is faster; then one cluster where the GPU has them (sm_90 and later): it costs about 1 us more
-/// than one block, and a second launch 3 to 4 us more. Runs of two launches: so many that they fill the GPU, but no
+/// than one block, and a second launch 2 to 4 us more. Runs of two launches: so many that they fill the GPU, but no
 /// more than 256, since each block looks at the samples of all. Measured on an H200. 0 < count <= SmallSortLimit(form).
 constexpr SmallPlan SmallPlanFor(int64_t count, SmallForm form, bool has_clusters) {
   const bool narrow = form == SmallForm::kRank32;
