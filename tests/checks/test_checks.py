@@ -119,3 +119,9 @@ def test_files_names_what_is_wrong(tmp_path: Path, name: str, text: str, message
 def test_this_tree_passes_the_include_check() -> None:
     result = run_check("include_direction.py", ROOT)
     assert result.returncode == 0, result.stderr
+
+
+def test_the_text_of_every_mutation_stands_in_the_code() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "mutate.py"), "list"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
