@@ -13,6 +13,8 @@ from typing import Any
 
 from rows import Row, count
 
+LENGTH = re.compile(r"(segments of|mean) (\d+)")
+
 
 def label(row: Row) -> str:
     reference = row["reference_name"].split(",")[0]
@@ -20,7 +22,8 @@ def label(row: Row) -> str:
 
 
 def headline(rows: list[Row]) -> list[Row]:
-    """The rows that a plot can show: of the sorts, each type at its greatest uniform n; the tables have the rest."""
+    """The rows that a plot can show: of the sorts, each type at its greatest uniform n; of what is drawn against a
+    length, those with a goal. The tables have the rest."""
     uniform = [row for row in rows if row["row"].startswith("sort ") and row["distribution"] == "uniform"]
     greatest: dict[tuple[str, str], int] = {}
     for row in uniform:
@@ -29,8 +32,11 @@ def headline(rows: list[Row]) -> list[Row]:
     return [
         row
         for row in rows
-        if not row["row"].startswith("sort ")
-        or (row["distribution"] == "uniform" and row["n"] == greatest[row["row"], row["type"]])
+        if (row["goal"] or not LENGTH.fullmatch(row["distribution"]))
+        and (
+            not row["row"].startswith("sort ")
+            or (row["distribution"] == "uniform" and row["n"] == greatest[row["row"], row["type"]])
+        )
     ]
 
 
@@ -45,7 +51,7 @@ def plot_ratios(plt: Any, rows: list[Row], path: Path) -> bool:
     colors = ["#2a7f62" if row["ratio"] >= 1 else "#c0392b" for row in compared]
     axes.barh(places, [row["ratio"] - 1 for row in compared], left=1, color=colors, height=0.7)
     axes.set_xscale("log")
-    axes.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20], minor=False)
+    axes.set_xticks([0.02, 0.1, 0.5, 1, 2, 10, 50, 250, 1000], minor=False)
     axes.set_xticks([], minor=True)
     axes.xaxis.set_major_formatter("{x:g}")
     ratios = [row["ratio"] for row in compared]
@@ -98,9 +104,6 @@ def plot_rates(plt: Any, rows: list[Row], path: Path) -> bool:
     panels[0][0].legend(fontsize=7)
     save(plt, fig, path)
     return True
-
-
-LENGTH = re.compile(r"(segments of|mean) (\d+)")
 
 
 def length_lines(rows: list[Row]) -> dict[str, dict[str, list[tuple[int, float]]]]:
