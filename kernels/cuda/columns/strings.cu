@@ -1,13 +1,11 @@
 // Gather of variable-length strings by row number.
 //
 // Algorithm: the offsets of the output are the prefix sums of the strings' lengths in their new order. A block then
-// takes
-//            4096 bytes of the output, however many strings they belong to: one binary search finds the strings that
-//            touch them, and each thread finds among these the string of its first byte and copies 16 bytes from there
-//            on. So one long string is copied by many blocks, and many short ones by one.
+//            takes 4096 bytes of the output, however many strings they belong to: one binary search finds the strings
+//            that touch them, and each thread finds among these the string of its first byte and copies 16 bytes from
+//            there on. So one long string is copied by many blocks, and many short ones by one.
 // Work: O(bytes + n). Memory: one random read of the offsets for the lengths and one for the copy, one random read and
-// one
-//       write of the bytes. Workspace: CUB's scan.
+//       one write of the bytes. Workspace: CUB's scan.
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 

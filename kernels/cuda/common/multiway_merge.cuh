@@ -215,8 +215,9 @@ struct MultiwayMerge {
     }
   }
 
-  /// out[i] = the T at position source(i) of the tile's pieces, staged in the tile's memory. The positions are read
-  /// before that memory is overwritten. `piece_at(piece)`: the piece's first T, or null: its value is number_at(piece).
+  /// out[i] = change(the T at position sources of the tile's pieces), staged in the tile's memory: the thread has read
+  /// its positions before that memory is overwritten. `piece_at(piece, begin, end, staged)` stages what is at
+  /// [begin, end) of the tile and of that piece.
   template <typename T, typename PieceAt, typename Change>
   static __device__ __forceinline__ void MoveStaged(const PieceTable& table, int ways, int stored,
                                                     const uint16_t (&sources)[kItems], T* staged, T* out,

@@ -13,7 +13,6 @@
 #include <cuda_pipeline_primitives.h>
 
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/cuda/common/multiway_levels.h"
 #include "kernels/cuda/common/multiway_runs.h"

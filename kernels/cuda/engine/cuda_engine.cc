@@ -43,7 +43,7 @@ class CudaEngine final : public Engine {
   int64_t WorkspaceBytes(const SearchArgs& args) const override { return OnDevice(cuda::SearchWorkspaceBytes, args); }
 
  private:
-  // CUB's sizes depend on the GPU, and the caller may be any thread.
+  // Some sizes depend on the GPU, and the caller may be any thread.
   template <typename Args>
   int64_t OnDevice(int64_t (*workspace_bytes)(const Args&), const Args& args) const {
     static_cast<void>(cudaSetDevice(device_));

@@ -10,9 +10,8 @@
 //             Values of other widths than 4 and 8 bytes do not travel along: their numbers do, and the rows are
 //             gathered once at the end. k = 1: one copy.
 // Workspace   8 bytes a section, or k a tile, and 4 bytes a pair. Several passes: one more array of keys and one of
-// values
-//             of 4 or 8 bytes, which take turns with the outputs. Wide values: one array of indices, two for several
-//             passes, and 16 k bytes.
+//             values of 4 or 8 bytes, which take turns with the outputs. Wide values: one array of indices, two for
+//             several passes, and 16 k bytes.
 // Stability   equal keys from the earlier input first: runs are neighbours in the order of inputs
 #include <vector>
 

@@ -1,8 +1,7 @@
 // Sorted search.
 //
 // Algorithm   a block keeps evenly spaced keys of the haystack in shared memory; each thread finds the gap between two
-// of
-//             them that holds its needle's bound, and ends the binary search in global memory
+//             of them that holds its needle's bound, and ends the binary search in global memory
 // Work        O(needles * log(haystack))
 // Passes      one read of the needles and one write of the positions, coalesced; scattered reads of the haystack. The
 //             check that the haystack is sorted is one read of it

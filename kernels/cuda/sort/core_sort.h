@@ -33,7 +33,7 @@ struct CoreSort {
 
 /// Each carves its workspace and, unless that is only sizing, enqueues its launches. Nothing waits.
 
-/// Any key type, order and segments; float keys not together with segments. mergesort.cuh.
+/// Any key type and order, one segment. mergesort.cuh.
 cudaError_t Mergesort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);
 /// Any key type and order, one segment. radix.cuh.
 cudaError_t RadixSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);

@@ -2,6 +2,8 @@
 //
 // Algorithm: element by element; a block's tile moves as 16-byte vectors through shared memory, whatever its alignment.
 // Memory: one read, one write. Workspace: none.
+#include <type_traits>
+
 #include "kernels/common/key_order.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/tile_elements.cuh"

@@ -8,8 +8,7 @@
 //            the digits of ranks, which costs a few operations and keeps equal keys in their order.
 // Work: O(n * key bytes). Memory: one read of the keys; one read and one write of keys and payload for each digit.
 // Workspace: one array of keys and one of payload; counts of at most some 2000 tiles, 1 KiB each, whatever n is; a
-// whole
-//            output of keys or payload where the result is shorter or not wanted.
+//            whole output of keys or payload where the result is shorter or not wanted.
 // Stability: stable.
 // Source: A. Adinets, D. Merrill, "Onesweep: A Faster Least Significant Digit Radix Sort for GPUs", 2022.
 #ifndef CORANK_KERNELS_CUDA_SORT_RADIX_CUH_
@@ -17,7 +16,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/core_sort.h"

@@ -1,10 +1,9 @@
 // Merging the pieces of long segments, up to 16 runs at a time.
 //
 // Algorithm: one persistent launch that ends at once when there is no long segment. Pass by pass, half a warp finds
-// where
-//            the outputs of each window start in each of the runs that they come from (multiway_partition.cuh), and
-//            blocks merge (segment_merge.cuh). The pieces of a segment are first in the array from which its last pass
-//            ends in the result.
+//            where the outputs of each window start in each of the runs that they come from (multiway_partition.cuh),
+//            and blocks merge (segment_merge.cuh). The pieces of a segment are first in the array from which its last
+//            pass ends in the result.
 // Work: O(n log n). Memory: log16(segment / window) reads and writes of the long segments.
 // Workspace: one array of keys and payload; for each window 16 bytes of the plan and 64 of splits, or 128 from 2^34
 // keys. Stability: stable.

@@ -1,12 +1,10 @@
 // Segmented sort: every segment for itself, whatever the lengths, without a word from the device to the host.
 //
 // Algorithm: the plan (segment_plan.cu); all segments and pieces of segments that fit a block (segment_windows.cuh);
-// the
-//            merge of the pieces (segment_long.cuh): three launches, whatever the segments are.
+//            the merge of the pieces (segment_long.cuh): three launches, whatever the segments are.
 // Work: O(n log longest + segments). Memory: one read, one write of keys and payload while segments fit a block.
 // Workspace: one array of keys and payload (another of keys where they are not wanted), one bit a key, 80 bytes a
-// window
-//            (144 from 2^34 keys on).
+//            window (144 from 2^34 keys on).
 // Stability: stable.
 #ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_SORT_CUH_
 #define CORANK_KERNELS_CUDA_SORT_SEGMENT_SORT_CUH_

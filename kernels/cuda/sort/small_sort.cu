@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/core_sort.h"
 #include "kernels/cuda/sort/small_cluster.cuh"
@@ -8,11 +11,24 @@ namespace {
 
 /// Dynamic shared memory that every kernel may use without asking, beside the static part of these.
 constexpr int kUnaskedSharedBytes = 40 * 1024;
+/// Of any plan. A constant, for threads share the attribute: one must not lower what another is about to launch with.
+constexpr int kMostSharedBytes = 72 * 1024;
 
 template <typename Kernel>
 cudaError_t AllowShared(Kernel* kernel, int bytes) {
   if (bytes <= kUnaskedSharedBytes) return cudaSuccess;
-  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (bytes > kMostSharedBytes) return cudaErrorInvalidValue;
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostSharedBytes);
+}
+
+/// Whether the code that a GPU of this generation runs was compiled for Hopper or later: clusters and dependent
+/// launches came with it, and older code that the driver translates for a newer GPU knows neither.
+bool RunsHopperCode(int major, int minor) {
+  constexpr int kCompiledFor[] = {__CUDA_ARCH_LIST__};
+  const auto is_hopper = [&](int architecture) {
+    return architecture >= 900 && architecture <= 100 * major + 10 * minor;
+  };
+  return std::any_of(std::begin(kCompiledFor), std::end(kCompiledFor), is_hopper);
 }
 
 template <SmallForm kForm>
@@ -102,11 +118,11 @@ cudaError_t RunBlocks(const CoreSort& sort, const SmallPlan& plan, bool has_depe
 
 template <SmallForm kForm>
 cudaError_t RunForm(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
-  int device = 0, major = 0;
+  int device = 0, major = 0, minor = 0;
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
   CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  // Clusters and dependent launches came with the same generation.
-  const bool is_hopper = major >= 9;
+  CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  const bool is_hopper = RunsHopperCode(major, minor);
   const SmallPlan plan = SmallPlanFor(sort.count, kForm, is_hopper);
   if (plan.shape == SmallShape::kOneCluster) {
     return workspace.IsSizing() ? cudaSuccess : RunCluster<kForm>(sort, plan, stream);

@@ -1,8 +1,7 @@
 // Small sort: arrays that are too short to fill the GPU tile by tile.
 //
 // Algorithm: what is sorted are ranks, or ranks with indices (SmallForm), so that elements are all different or cannot
-// be
-//            told apart. A block sorts by bitonic networks within warps and merges in shared memory
+//            be told apart. A block sorts by bitonic networks within warps and merges in shared memory
 //            (small_tile_sort.cuh). By count, as SmallPlanFor says:
 //            - one block;
 //            - one cluster of blocks, each of which sorts a run and finds its elements' places by their ranks in the
@@ -23,6 +22,7 @@
 #define CORANK_KERNELS_CUDA_SORT_SMALL_SORT_CUH_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/common/merge_path.h"
 #include "kernels/cuda/common/launch.h"

@@ -1,9 +1,8 @@
 // Statistics of keys: a sample, then all keys.
 //
 // Algorithm: SampleKernel, one block, takes keys at jittered distances, each with its neighbour, and puts them in a
-// hash
-//            table in shared memory. ExamineKernel compares every key with the next one (16-byte loads, the key behind
-//            a vector from the neighbouring lane), ors the codes, and can copy the keys, forwards or backwards,
+//            hash table in shared memory. ExamineKernel compares every key with the next one (16-byte loads, the key
+//            behind a vector from the neighbouring lane), ors the codes, and can copy the keys, forwards or backwards,
 //            on the way. The last block to finish writes the answer to pinned host memory.
 // Work: O(n). Memory: one read of the keys, one write where they are copied. Workspace: a StatisticsScratch.
 #include <algorithm>

@@ -37,8 +37,8 @@ struct StructureArrays {
   void* d_selected = nullptr;  // SelectCapacity indices, in no order, for kSelected
 };
 
-/// Finds out, and waits for what the device has to say, one to three times, on `stream` only. The sample decides what
-/// is looked for, all keys decide what is found.
+/// Finds out, and waits for what the device has to say, one to four times, on `stream` only. The sample decides what is
+/// looked for, all keys decide what is found.
 cudaError_t FindStructure(const SortArgs& args, StatisticsScratch* d_scratch, const StructureArrays& arrays,
                           StatisticsLetter* h_letter, cudaStream_t stream, Structure* structure);
 
