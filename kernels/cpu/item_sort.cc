@@ -9,6 +9,7 @@
 
 #include "kernels/common/merge_path.h"
 #include "kernels/cpu/item_merge.h"
+#include "kernels/cpu/vector_merge.h"
 
 namespace corank::cpu {
 namespace {
@@ -139,10 +140,16 @@ void MergePass(const Item* from, Item* to, int64_t count, int64_t pairs, const B
       const int64_t last = end - bound(2 * pair);
       const int64_t a_begin = CoRank(first, a, a_count, b, b_count, ItemLess());
       const int64_t a_end = CoRank(last, a, a_count, b, b_count, ItemLess());
+      const Item* const piece_b = b + (first - a_begin);
+      const int64_t piece_b_count = (last - a_end) - (first - a_begin);
       Item* const out = to + begin;
-      MergeInterleaved(
-          a + a_begin, a_end - a_begin, b + (first - a_begin), (last - a_end) - (first - a_begin), ItemLess(),
-          [&](int64_t i, bool, int64_t, const Item& item) { out[i] = item; }, [](int64_t, int64_t, int64_t) {});
+      if constexpr (kVectorMerges<Item>) {
+        VectorMerge(a + a_begin, a_end - a_begin, piece_b, piece_b_count, 0, out);
+      } else {
+        MergeInterleaved(
+            a + a_begin, a_end - a_begin, piece_b, piece_b_count, ItemLess(),
+            [&](int64_t i, bool, int64_t, const Item& item) { out[i] = item; }, [](int64_t, int64_t, int64_t) {});
+      }
     }
   });
 }

@@ -9,6 +9,7 @@
 #include "kernels/cpu/item_merge.h"
 #include "kernels/cpu/records.h"
 #include "kernels/cpu/sorted_check.h"
+#include "kernels/cpu/vector_merge.h"
 #include "kernels/cpu/workspace.h"
 
 namespace corank::cpu {
@@ -145,6 +146,47 @@ void MergeMany(const MergeArgs& args, const Ordering& order, int64_t* position, 
 // Whether the merge itself notices inputs that are out of order, and no read of them comes before.
 bool ChecksResult(const MergeArgs& args) { return args.check_sorted && args.input_count == 2; }
 
+// Cuts the inputs into pieces whose parts of the output are of equal size.
+template <typename Bits, typename Ordering>
+void Split(const MergeArgs& args, const Ordering& order, const MergeScratch<Bits>& scratch) {
+  const int32_t inputs = args.input_count;
+  const int64_t total = args.TotalCount();
+  std::fill(scratch.splits, scratch.splits + inputs, int64_t{0});
+  for (int64_t piece = 0; piece < scratch.pieces; ++piece) {
+    const int64_t steps = PieceBegin(total, piece + 1, scratch.pieces) - PieceBegin(total, piece, scratch.pieces);
+    int64_t* begin = scratch.splits + piece * inputs;
+    CoRanks<Bits>(args, order, begin, steps, scratch, begin + inputs);
+  }
+}
+
+// Whether equal keys are the same bits, and there are vectors of them.
+template <typename Bits, bool kFloat>
+constexpr bool MergesVectors(const KeyOrder<Bits, kFloat>&) {
+  return !kFloat && kVectorMerges<Bits>;
+}
+
+// Merges all pieces of two inputs without values. Answers whether the inputs are in order.
+template <typename Bits, typename Ordering>
+bool MergeVectors(const MergeArgs& args, const Ordering& order, const MergeScratch<Bits>& scratch, Parallel& parallel) {
+  const int64_t total = args.TotalCount();
+  std::atomic<bool> in_order{true};
+  parallel.ForPieces(scratch.pieces, [&](int64_t piece) {
+    const int64_t* begin = scratch.splits + 2 * piece;
+    const int64_t* end = begin + 2;
+    const Bits* a = Keys<Bits>(args, 0) + begin[0];
+    const Bits* b = Keys<Bits>(args, 1) + begin[1];
+    Bits* out = static_cast<Bits*>(args.keys_out) + PieceBegin(total, piece, scratch.pieces);
+    // Codes of integers are keys with some bits flipped: those of 0.
+    if (!VectorMerge(a, end[0] - begin[0], b, end[1] - begin[1], order.Encode(0), out)) in_order = false;
+  });
+  for (int64_t split = 2; split < 2 * scratch.pieces; ++split) {
+    const int64_t at = scratch.splits[split];
+    const Bits* keys = Keys<Bits>(args, split % 2);
+    if (at > 0 && at < args.inputs[split % 2].count && order.Before(keys[at], keys[at - 1])) return false;
+  }
+  return in_order;
+}
+
 // Merges all pieces. Answers whether the result is in order, where ChecksResult: every input
 // is a part of the result, so that this says whether the inputs are, and the result is still in the cache.
 template <typename Bits, typename Ordering, typename Copier>
@@ -153,12 +195,6 @@ bool MergePieces(const MergeArgs& args, const Ordering& order, const Copier& cop
   const int32_t inputs = args.input_count;
   const int64_t total = args.TotalCount();
   Bits* keys_out = static_cast<Bits*>(args.keys_out);
-  std::fill(scratch.splits, scratch.splits + inputs, int64_t{0});
-  for (int64_t piece = 0; piece < scratch.pieces; ++piece) {
-    const int64_t steps = PieceBegin(total, piece + 1, scratch.pieces) - PieceBegin(total, piece, scratch.pieces);
-    int64_t* begin = scratch.splits + piece * inputs;
-    CoRanks<Bits>(args, order, begin, steps, scratch, begin + inputs);
-  }
   std::atomic<bool> in_order{true};
   parallel.ForPieces(scratch.pieces, [&](int64_t piece) {
     const int64_t first = PieceBegin(total, piece, scratch.pieces);
@@ -243,9 +279,17 @@ void Merge(const MergeArgs& args, void* workspace_bytes, Parallel& parallel, Ope
     if (args.TotalCount() == 0) return;
     Workspace workspace(workspace_bytes);
     const MergeScratch<Bits> scratch = TakeScratch<Bits>(args, parallel.threads(), workspace);
+    Split<Bits>(args, order, scratch);
     const auto merge = [&](const auto& copy_value) {
       return MergePieces<Bits>(args, order, copy_value, scratch, parallel);
     };
+    if constexpr (MergesVectors(decltype(order)())) {
+      if (args.value_bytes == 0 && args.input_count == 2) {
+        const bool in_order = MergeVectors<Bits>(args, order, scratch, parallel);
+        if (args.check_sorted && !in_order) FindUnsorted<Bits>(args, order, parallel, report);
+        return;
+      }
+    }
     bool in_order = true;
     if (args.value_bytes == 0) {
       in_order = merge([](int64_t, int32_t, int64_t) {});
