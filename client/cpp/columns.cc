@@ -4,6 +4,9 @@ namespace corank::client {
 
 absl::StatusOr<std::vector<std::string>> SortedColumn::Strings() const {
   if (!offsets.has_value()) return absl::InternalError("this column holds no strings of variable length");
+  if (offsets->empty() || offsets->front() != 0 || offsets->back() != static_cast<int64_t>(data.bytes.size())) {
+    return absl::InternalError("the server answered strings whose offsets do not cover their bytes");
+  }
   std::vector<std::string> strings;
   for (size_t i = 1; i < offsets->size(); ++i) {
     const int64_t begin = (*offsets)[i - 1], end = (*offsets)[i];

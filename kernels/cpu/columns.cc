@@ -214,7 +214,10 @@ int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args) {
 void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& parallel, OperatorReport* report) {
   *report = OperatorReport();
   report->sort_algorithm = args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kRadix : args.algorithm;
-  if (args.ResultCount() == 0) return GatherOutputs(args, nullptr, parallel);
+  if (args.ResultCount() == 0) {
+    if (args.algorithm == SortAlgorithm::kAuto) report->sort_algorithm = SortAlgorithm::kCopy;
+    return GatherOutputs(args, nullptr, parallel);
+  }
   uint64_t bases[kMaxKeyColumns] = {};
   RowOrder order(args.columns, args.column_count);
   FindBases(order, args.count, bases, parallel);

@@ -88,7 +88,8 @@ __global__ void __launch_bounds__(Tuning::kThreads)
     DifferingBitsKernel(const __grid_constant__ RowOrder order, int64_t count, CodeState* d_state) {
   const int64_t first = d_state->survey.common_bytes;
   const int64_t words = min(int64_t{RowSurvey::kWords}, CeilDiv(order.stream_bytes() - first, 8));
-  if (NothingIsCommon(*d_state)) return;
+  // Of the whole block at once: other blocks are still changing what it looks at.
+  if (__syncthreads_or(NothingIsCommon(*d_state))) return;
   __shared__ uint64_t start[RowSurvey::kWords];
   if (threadIdx.x < words) start[threadIdx.x] = order.Word(0, first + 8 * threadIdx.x);
   __syncthreads();

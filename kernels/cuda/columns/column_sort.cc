@@ -40,7 +40,7 @@ cudaError_t GatherOutputs(const ColumnSortArgs& args, const void* d_rows, int in
 
 cudaError_t Run(const ColumnSortArgs& args, Workspace& workspace, OperatorReport* h_report, cudaStream_t stream) {
   if (args.ResultCount() == 0) {
-    h_report->sort_algorithm = SortAlgorithm::kCopy;
+    h_report->sort_algorithm = args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : args.algorithm;
     return GatherOutputs(args, nullptr, 4, workspace, stream);
   }
   const int index_bytes = IndexBytes(args.count - 1);

@@ -145,7 +145,7 @@ int64_t ExpandWorkspaceBytes(const ExpandArgs& args) {
 cudaError_t Expand(const ExpandArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* d_report,
                    cudaStream_t stream) {
   if (args.interval_count < 0 || args.total < 0 || args.element_bytes < 1 || args.element_bytes > kMaxRecordBytes ||
-      workspace_bytes < ExpandWorkspaceBytes(args)) {
+      (args.interval_count == 0 && args.total > 0) || workspace_bytes < ExpandWorkspaceBytes(args)) {
     return cudaErrorInvalidValue;
   }
   CORANK_RETURN_IF_CUDA_ERROR(WriteReport(OperatorReport(), nullptr, d_report, stream));
@@ -158,7 +158,7 @@ cudaError_t Expand(const ExpandArgs& args, void* d_workspace, int64_t workspace_
     using Unit = decltype(unit);
     const ExpandOp<Unit> op{static_cast<const Unit*>(args.values), static_cast<Unit*>(args.out),
                             static_cast<unsigned>(units_per_element)};
-    return RunIntervals(op, plan, true, units + ExpandOp<Unit>::kVector, stream);
+    return RunIntervals(op, plan, true, units + 128 / static_cast<int64_t>(sizeof(Unit)), stream);
   };
   switch (UnitBytes(args.element_bytes)) {
     case 1:

@@ -327,7 +327,8 @@ IntervalPlan MakePlan(const int64_t* counts, int64_t count, int64_t units, Works
   return plan;
 }
 
-/// Enqueues both launches. `most_units`: no tile has more than this.
+/// Enqueues both launches. `most_units`: no tile has more than this, the units before it in its line of 128 bytes
+/// included.
 template <typename Op>
 cudaError_t RunIntervals(const Op& op, const IntervalPlan& plan, bool needs_sums, int64_t most_units,
                          cudaStream_t stream) {

@@ -103,7 +103,8 @@ int64_t LoadBalanceWorkspaceBytes(const LoadBalanceArgs& args) {
 
 cudaError_t LoadBalance(const LoadBalanceArgs& args, void* d_workspace, int64_t workspace_bytes,
                         OperatorReport* d_report, cudaStream_t stream) {
-  if (args.object_count < 0 || args.total < 0 || workspace_bytes < LoadBalanceWorkspaceBytes(args)) {
+  if (args.object_count < 0 || args.total < 0 || (args.object_count == 0 && args.total > 0) ||
+      workspace_bytes < LoadBalanceWorkspaceBytes(args)) {
     return cudaErrorInvalidValue;
   }
   CORANK_RETURN_IF_CUDA_ERROR(WriteReport(OperatorReport(), nullptr, d_report, stream));
@@ -113,7 +114,7 @@ cudaError_t LoadBalance(const LoadBalanceArgs& args, void* d_workspace, int64_t 
   const auto run = [&](auto index) {
     using Index = decltype(index);
     const LoadBalanceOp<Index> op{static_cast<Index*>(args.objects_out), static_cast<Index*>(args.ranks_out)};
-    return RunIntervals(op, plan, true, args.total + LoadBalanceOp<Index>::kVector, stream);
+    return RunIntervals(op, plan, true, args.total + 128 / static_cast<int64_t>(sizeof(Index)), stream);
   };
   return args.IndexWidth() == 4 ? run(uint32_t{}) : run(uint64_t{});
 }
