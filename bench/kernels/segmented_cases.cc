@@ -49,9 +49,10 @@ Layout PowerLaw(double exponent) {
   return {absl::StrCat("power-law segments, exponent ", exponent), [exponent](int64_t count) {
             std::mt19937_64 random(1);
             std::uniform_real_distribution<double> uniform(0.0, 1.0);
+            const int64_t longest = count / 4;
             return CutBy(count, [&] {
               const double length = std::pow(1.0 - uniform(random), -1.0 / exponent);
-              return static_cast<int64_t>(std::min(length, static_cast<double>(count / 4)));
+              return static_cast<int64_t>(std::min(length, static_cast<double>(longest)));
             });
           }};
 }

@@ -113,7 +113,7 @@ Bytes MisleadingKeys(int64_t count, int run_length) {
     for (int i = 0; i < length; ++i) {
       if (sample < cuda::kSmallSamples && i >= runs.SamplePosition(run, sample)) ++sample;
       const bool is_sample = sample > 0 && i == runs.SamplePosition(run, sample - 1);
-      begin[i] = static_cast<Key>(1000 * sample + (is_sample ? 0 : 1 + i % 7));
+      begin[i] = Key{1000} * static_cast<Key>(sample) + static_cast<Key>(is_sample ? 0 : 1 + i % 7);
     }
     for (int i = length - 1; i > 0; --i) std::swap(begin[i], begin[random.Below(i + 1)]);
   }
