@@ -79,6 +79,22 @@ def rate_lines(rows: list[Row]) -> dict[str, dict[str, list[tuple[int, float]]]]
     return lines
 
 
+def draw_lines(axes: Any, lines: dict[str, list[tuple[int, float]]], references: set[str]) -> None:
+    """Named lines on logarithmic scales; those of references are dashed."""
+    for name, points in lines.items():
+        points.sort()
+        axes.plot(
+            [x for x, _ in points],
+            [rate for _, rate in points],
+            marker=".",
+            linestyle="--" if name in references else "-",
+            label=name,
+        )
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.grid(True, which="major", alpha=0.3)
+
+
 def plot_rates(plt: Any, rows: list[Row], path: Path) -> bool:
     """The rate of the sorts against the number of keys, one panel a type."""
     lines = rate_lines(rows)
@@ -86,20 +102,9 @@ def plot_rates(plt: Any, rows: list[Row], path: Path) -> bool:
         return False
     fig, panels = plt.subplots(1, len(lines), figsize=(4.2 * len(lines), 3.6), squeeze=False)
     for axes, (kind, of_type) in zip(panels[0], lines.items(), strict=True):
-        for name, points in of_type.items():
-            points.sort()
-            axes.plot(
-                [n for n, _ in points],
-                [rate for _, rate in points],
-                marker=".",
-                linestyle="--" if name.startswith("cub") else "-",
-                label=name,
-            )
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
+        draw_lines(axes, of_type, {name for name in of_type if name.startswith("cub")})
         axes.set_title(kind)
         axes.set_xlabel("elements")
-        axes.grid(True, which="major", alpha=0.3)
     panels[0][0].set_ylabel("billions of elements per second")
     panels[0][0].legend(fontsize=7)
     save(plt, fig, path)
@@ -132,22 +137,11 @@ def plot_lengths(plt: Any, rows: list[Row], path: Path) -> bool:
     fig, panels = plt.subplots(height, columns, figsize=(4.6 * columns, 3.6 * height), squeeze=False)
     places = [axes for line in panels for axes in line]
     for axes, (kind, of_kind) in zip(places, lines.items(), strict=False):
-        for name, points in of_kind.items():
-            points.sort()
-            axes.plot(
-                [length for length, _ in points],
-                [rate for _, rate in points],
-                marker=".",
-                linestyle="-" if name.startswith("ours") else "--",
-                label=name,
-            )
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
+        draw_lines(axes, of_kind, {name for name in of_kind if not name.startswith("ours")})
         work, unit = kind.rsplit(", ", 1)
         axes.set_title(work, fontsize=9)
         axes.set_xlabel("mean length")
         axes.set_ylabel(unit)
-        axes.grid(True, which="major", alpha=0.3)
         axes.legend(fontsize=6)
     for axes in places[len(lines) :]:
         axes.set_visible(False)

@@ -1,9 +1,8 @@
 // Codes of rows: 64 bits that decide as much as 64 bits can (kernels/common/row_code.h).
 //
-// Algorithm: four launches: the least value of each column of integers; how many bytes all streams begin with in
-// common;
-//            which bits behind them differ from row 0's in any row; and the codes. Threads stop reading a row where
-//            what they know already says that the rest cannot matter.
+// Algorithm: a sample, which may say that nothing is worth leaving out; the least value of each column of integers; how
+//            many bytes all streams begin with in common; which bits behind them differ from row 0's in any row; and
+//            the codes. Threads stop reading a row where what they know already says that the rest cannot matter.
 // Work: O(n) words of the streams. Memory: one read of the columns of integers for their bases, one of the bytes in
 //       common and a few of those behind them, one of the bytes that the codes are made of; one write of the codes.
 // Workspace: CodeState.

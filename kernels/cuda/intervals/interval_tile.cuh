@@ -242,8 +242,8 @@ __device__ __forceinline__ int LinePhaseOf(const T* p) {
 /// Op has: Tuning; Shared, with a member `tile` of TileShared; Registers, of a thread;
 /// Load(plan, first, n, base_of, items, shared), which sets the items' units, scans them, answers Registers and may ask
 /// base_of(sum of counts) for the sum of all counts before the tile; Shift(base), from units to positions;
-/// Place(shared, registers, slot, item, number in the tile, position); Process(shared, base, first, begin, count,
-/// shift, end), which takes `count` positions from `begin` on, of which those in [shift, end) are units of the tile.
+/// Place(shared, registers, slot, item, number of the interval, position); Process(shared, base, begin, count, shift,
+/// end), which takes `count` positions from `begin` on, of which those in [shift, end) are units of the tile.
 template <typename Op, bool kRest>
 __global__ void __launch_bounds__(IntervalTuning::kThreads, Op::Tuning::kBlocks)
     IntervalKernel(const Op op, const IntervalPlan plan) {
