@@ -51,12 +51,21 @@ class CpuStream final : public EngineStream {
     return ResultBuffer{*memory, *memory};
   }
 
+  absl::StatusOr<ResultBuffer> AllocateResultAt(void* h_place, int64_t) override {
+    return ResultBuffer{h_place, h_place};
+  }
+
   absl::Status Zero(void* d_bytes, int64_t bytes) override {
     return Run(0, [&](void*) { parallel_.Zero(d_bytes, bytes); });
   }
   absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
     return Run(0, [&](void*) { parallel_.Copy(d_to, d_from, bytes); });
   }
+
+  absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) override {
+    return Copy(d_to, h_from, bytes);
+  }
+  absl::Status CopyToHost(void* h_to, const void* d_from, int64_t bytes) override { return Copy(h_to, d_from, bytes); }
 
   absl::Status EndCopyIn() override {
     kernels_begin_ = kernels_end_ = Clock::now();
@@ -128,6 +137,17 @@ class CpuStream final : public EngineStream {
   Clock::time_point kernels_begin_, kernels_end_;
 };
 
+class CpuMemory final : public EngineMemory {
+ public:
+  static absl::StatusOr<std::unique_ptr<EngineMemory>> Make(int64_t bytes) {
+    absl::StatusOr<void*> memory = cpu::HostMemory().Allocate(bytes);
+    if (!memory.ok()) return memory.status();
+    return std::make_unique<CpuMemory>(*memory, bytes);
+  }
+  using EngineMemory::EngineMemory;
+  ~CpuMemory() override { cpu::HostMemory().Free(data()); }
+};
+
 class CpuEngine final : public Engine {
  public:
   explicit CpuEngine(EngineInfo info)
@@ -137,6 +157,17 @@ class CpuEngine final : public Engine {
   const EngineInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override {
     return std::make_unique<CpuStream>(info_.parallelism);
+  }
+
+  absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) override { return CpuMemory::Make(bytes); }
+  absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateDevice(int64_t bytes) override {
+    return CpuMemory::Make(bytes);
+  }
+  absl::StatusOr<std::unique_ptr<EngineMemory>> PinHost(void* h_bytes, int64_t bytes) override {
+    return std::make_unique<EngineMemory>(h_bytes, bytes);
+  }
+  absl::StatusOr<std::unique_ptr<EngineMemory>> OpenIpc(absl::string_view, int64_t, int64_t) override {
+    return absl::UnimplementedError("the CPU engine has no GPU memory");
   }
 
   int64_t WorkspaceBytes(const SortArgs& args) const override {

@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "kernels/common/column_sort.h"
 #include "kernels/common/operators.h"
 #include "kernels/common/types.h"
@@ -37,6 +38,7 @@ struct EngineInfo {
   std::string device;  // "NVIDIA H200", or the CPU's model name
   int64_t memory_bytes = 0;
   int32_t parallelism = 0;  // multiprocessors, or threads
+  std::string device_uuid;  // "GPU-...", as the driver gives it; empty on the CPU engine
 };
 
 /// Where the time of a request on a stream went. On the CPU engine only kernel_ns is not 0.
@@ -50,6 +52,22 @@ struct PhaseTimes {
 struct ResultBuffer {
   void* device = nullptr;
   void* host = nullptr;  // the same pointer on the CPU engine
+};
+
+/// Memory that belongs to no request: it lives until this is destroyed, which must not be before all work that uses it
+/// has ended. Any stream of the engine may use it; 256-byte aligned unless it was made elsewhere.
+class EngineMemory {
+ public:
+  EngineMemory(void* data, int64_t size_bytes) : data_(data), size_bytes_(size_bytes) {}
+  virtual ~EngineMemory() = default;
+  EngineMemory(const EngineMemory&) = delete;
+  EngineMemory& operator=(const EngineMemory&) = delete;
+  void* data() const { return data_; }
+  int64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  void* const data_;
+  const int64_t size_bytes_;
 };
 
 /// One in-order sequence of work. Not thread-safe: used by one thread at a time.
@@ -71,10 +89,17 @@ class EngineStream {
   virtual absl::StatusOr<void*> AllocateDevice(int64_t bytes) = 0;
   /// Memory for a result, not initialised; 256-byte aligned.
   virtual absl::StatusOr<ResultBuffer> AllocateResult(int64_t bytes) = 0;
+  /// The same for a result that shall be downloaded to `h_place`, which is the caller's and aligned as its elements.
+  /// CPU: the place itself, no copy.
+  virtual absl::StatusOr<ResultBuffer> AllocateResultAt(void* h_place, int64_t bytes) = 0;
   /// Enqueues a fill of device memory with zero bytes.
   virtual absl::Status Zero(void* d_bytes, int64_t bytes) = 0;
   /// Enqueues a copy between two places of device memory.
   virtual absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) = 0;
+  /// Enqueue copies between host memory, at full speed where it is pinned, and device memory. Both stay as they are
+  /// until Finish.
+  virtual absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) = 0;
+  virtual absl::Status CopyToHost(void* h_to, const void* d_from, int64_t bytes) = 0;
   virtual absl::Status EndCopyIn() = 0;
   virtual absl::Status EndKernels() = 0;
   /// Enqueues the copy of the first `bytes` of result.device to result.host.
@@ -104,6 +129,18 @@ class Engine {
   virtual const EngineInfo& info() const = 0;
   /// A new stream; streams work at the same time. The engine must outlive it.
   virtual absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() = 0;
+
+  /// Memory outside of requests; slow to get. RESOURCE_EXHAUSTED when it is short.
+  /// Pinned host memory, which kernels can read and write in place too.
+  virtual absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) = 0;
+  /// Memory for kernels. CPU: host memory.
+  virtual absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateDevice(int64_t bytes) = 0;
+  /// Pins whole pages of the caller's, which stay mapped until the result is destroyed. CPU: nothing to be done.
+  virtual absl::StatusOr<std::unique_ptr<EngineMemory>> PinHost(void* h_bytes, int64_t bytes) = 0;
+  /// Opens device memory of another process by its cudaIpcMemHandle_t: size_bytes from offset_bytes on.
+  /// INVALID_ARGUMENT if the handle cannot be opened or the allocation is smaller. CPU: UNIMPLEMENTED.
+  virtual absl::StatusOr<std::unique_ptr<EngineMemory>> OpenIpc(absl::string_view handle, int64_t offset_bytes,
+                                                                int64_t size_bytes) = 0;
 
   /// Upper bounds of the workspace that the operators ask for, in bytes. Known before the run; pointers in args are
   /// not read (except MergeArgs::inputs and ColumnSortArgs::columns).

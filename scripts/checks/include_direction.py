@@ -7,9 +7,10 @@ The layers, each of which may include only itself and what it leans on:
 
     kernels/common <- kernels/engine <- kernels/cpu, kernels/cuda <- server/execute, server (main)
     server: rpc -> validate -> admit -> batch -> execute -> respond, forwards only; every stage may use observe, respond
+    server/memory (what outlives a request) leans on respond; rpc, validate and execute may use it
     client, proto -> kernels/common
 
-Messages (corank/v1, proto) are for rpc, validate, execute, respond and client. bench and tests are free.
+Messages (corank/v1, proto) are for rpc, validate, execute, memory, respond and client. bench and tests are free.
 """
 
 from __future__ import annotations
@@ -57,14 +58,16 @@ def server_rule(stage: str, include: str) -> str | None:
         return None
     if PROMETHEUS.match(include) and stage != "observe":
         return "only server/observe knows Prometheus"
-    if MESSAGES.match(include) and stage not in {"rpc", "validate", "execute", "respond"}:
-        return "messages stay in rpc, validate, execute and respond"
+    if MESSAGES.match(include) and stage not in {"rpc", "validate", "execute", "respond", "memory"}:
+        return "messages stay in rpc, validate, execute, memory and respond"
     if include.startswith(("kernels/cpu/", "kernels/cuda/")) and stage != "execute":
         return "a stage works through kernels/engine; only execute chooses an engine"
     if not include.startswith("server/"):
         return None
     target = include.split("/")[1]
     if target == stage or target in {"observe", "respond"}:
+        return None
+    if target == "memory" and stage in {"rpc", "validate", "execute"}:
         return None
     if stage not in STAGES:
         return f"server/{stage} serves all stages and may include none of them"

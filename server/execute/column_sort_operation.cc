@@ -32,18 +32,19 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
     if (!spec_.want_columns) continue;
     // How many bytes the strings up to a limit have is known once they are sorted; at most all.
     const int64_t elements = from.offsets ? from.data.count : count;
-    results_.push_back({ResultRole::kColumnData, from.data.type, from.data.element_bytes, elements, {}});
+    results_.push_back({ResultRole::kColumnData, from.data.type, from.data.element_bytes, elements, from.data_target});
     if (from.offsets) {
-      results_.push_back({ResultRole::kColumnOffsets, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), count + 1, {}});
+      results_.push_back(
+          {ResultRole::kColumnOffsets, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), count + 1, from.offsets_target});
     }
   }
   if (spec_.values) {
     args_.value_bytes = spec_.values->element_bytes;
-    values_ = PendingResult{ResultRole::kValues, spec_.values->type, args_.value_bytes, count, {}};
+    values_ = PendingResult{ResultRole::kValues, spec_.values->type, args_.value_bytes, count, spec_.values_target};
   }
   if (spec_.want_indices) {
     const int index_bytes = IndexBytes(args_.count - 1);
-    indices_ = PendingResult{ResultRole::kIndices, IndexType(index_bytes), index_bytes, count, {}};
+    indices_ = PendingResult{ResultRole::kIndices, IndexType(index_bytes), index_bytes, count, spec_.indices_target};
   }
 }
 
@@ -80,17 +81,25 @@ absl::Status ColumnSortOperation::Run(EngineStream& stream, OperatorReport* repo
 }
 
 absl::Status ColumnSortOperation::CopyOut(EngineStream& stream) {
-  for (const PendingResult& result : results_) CORANK_RETURN_IF_ERROR(result.Download(stream));
+  for (const PendingResult& result : results_) {
+    CORANK_RETURN_IF_ERROR(result.Download(stream));
+    if (result.role != ResultRole::kColumnOffsets) continue;
+    CORANK_ASSIGN_OR_RETURN(void* last_offset, stream.AllocateHost(sizeof(int64_t)));
+    const int64_t* const offsets = static_cast<const int64_t*>(result.buffer.device);
+    CORANK_RETURN_IF_ERROR(stream.CopyToHost(last_offset, offsets + result.count - 1, sizeof(int64_t)));
+    string_bytes_.push_back(static_cast<const int64_t*>(last_offset));
+  }
   if (values_) CORANK_RETURN_IF_ERROR(values_->Download(stream));
   return indices_ ? indices_->Download(stream) : absl::OkStatus();
 }
 
 void ColumnSortOperation::Collect(const OperatorReport& report, Outcome& outcome) const {
+  auto string_bytes = string_bytes_.begin();
   for (const PendingResult& result : results_) {
     outcome.results.push_back(result.Collect());
-    if (result.role != ResultRole::kColumnOffsets) continue;
-    ResultArray& strings = outcome.results[outcome.results.size() - 2];
-    strings.count = static_cast<const int64_t*>(result.buffer.host)[result.count - 1];
+    if (result.role == ResultRole::kColumnOffsets) {
+      outcome.results[outcome.results.size() - 2].count = **string_bytes++;
+    }
   }
   if (values_) outcome.results.push_back(values_->Collect());
   if (indices_) outcome.results.push_back(indices_->Collect());

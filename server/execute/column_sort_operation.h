@@ -3,6 +3,7 @@
 #define CORANK_SERVER_EXECUTE_COLUMN_SORT_OPERATION_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -11,12 +12,13 @@
 
 namespace corank {
 
-class ColumnSortOperation final : public Operation {
+class ColumnSortOperation final : public PhasedOperation {
  public:
   struct Column {
     Operand data;
     std::optional<Operand> offsets;  // of strings of variable length
     Order order = Order::kAscending;
+    std::shared_ptr<ResultTarget> data_target = nullptr, offsets_target = nullptr;
 
     int64_t rows() const { return offsets ? offsets->count - 1 : data.count; }
   };
@@ -27,6 +29,7 @@ class ColumnSortOperation final : public Operation {
     bool want_columns = true;
     bool want_indices = false;
     int64_t limit = -1;  // -1: all
+    std::shared_ptr<ResultTarget> values_target = nullptr, indices_target = nullptr;
 
     int64_t rows() const { return columns.front().rows(); }
   };
@@ -43,7 +46,8 @@ class ColumnSortOperation final : public Operation {
   const Spec spec_;
   std::vector<KeyColumn> columns_;
   ColumnSortArgs args_;
-  std::vector<PendingResult> results_;  // of each column its data, then, for strings, its offsets
+  std::vector<PendingResult> results_;        // of each column its data, then, for strings, its offsets
+  std::vector<const int64_t*> string_bytes_;  // of each string column, in the stream's host memory
   std::optional<PendingResult> values_, indices_;
 };
 

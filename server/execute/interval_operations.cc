@@ -18,7 +18,8 @@ ExpandOperation::ExpandOperation(Spec spec) : spec_(std::move(spec)) {
   args_.element_bytes = spec_.values.element_bytes;
   args_.interval_count = spec_.counts.count;
   args_.total = spec_.total;
-  result_ = PendingResult{ResultRole::kValues, spec_.values.type, spec_.values.element_bytes, spec_.total, {}};
+  result_ =
+      PendingResult{ResultRole::kValues, spec_.values.type, spec_.values.element_bytes, spec_.total, spec_.target};
 }
 
 absl::Status ExpandOperation::CopyIn(EngineStream& stream) {
@@ -41,7 +42,8 @@ MoveOperation::MoveOperation(Spec spec) : spec_(std::move(spec)) {
   args_.interval_count = spec_.counts.count;
   args_.total = spec_.total;
   args_.check_overlap = spec_.check_overlap;
-  result_ = PendingResult{ResultRole::kResult, spec_.source.type, spec_.source.element_bytes, spec_.result_count, {}};
+  result_ = PendingResult{ResultRole::kResult, spec_.source.type, spec_.source.element_bytes, spec_.result_count,
+                          spec_.target};
 }
 
 absl::Status MoveOperation::CopyIn(EngineStream& stream) {
@@ -86,8 +88,9 @@ LoadBalanceOperation::LoadBalanceOperation(Spec spec) : spec_(std::move(spec)) {
   args_.object_count = spec_.counts.count;
   args_.total = spec_.total;
   const int index_bytes = args_.IndexWidth();
-  objects_ = PendingResult{ResultRole::kObjects, IndexType(index_bytes), index_bytes, spec_.total, {}};
-  ranks_ = PendingResult{ResultRole::kRanks, IndexType(index_bytes), index_bytes, spec_.total, {}};
+  objects_ =
+      PendingResult{ResultRole::kObjects, IndexType(index_bytes), index_bytes, spec_.total, spec_.objects_target};
+  ranks_ = PendingResult{ResultRole::kRanks, IndexType(index_bytes), index_bytes, spec_.total, spec_.ranks_target};
 }
 
 absl::Status LoadBalanceOperation::CopyIn(EngineStream& stream) {

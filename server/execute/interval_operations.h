@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_EXECUTE_INTERVAL_OPERATIONS_H_
 #define CORANK_SERVER_EXECUTE_INTERVAL_OPERATIONS_H_
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -10,12 +11,13 @@
 
 namespace corank {
 
-class ExpandOperation final : public Operation {
+class ExpandOperation final : public PhasedOperation {
  public:
   struct Spec {
     Operand values;
     Operand counts;
     int64_t total = 0;  // the sum of the counts
+    std::shared_ptr<ResultTarget> target = nullptr;
   };
   explicit ExpandOperation(Spec spec);
 
@@ -33,7 +35,7 @@ class ExpandOperation final : public Operation {
 };
 
 /// Move, gather (no destination offsets) and scatter (no source offsets).
-class MoveOperation final : public Operation {
+class MoveOperation final : public PhasedOperation {
  public:
   struct Spec {
     Operator op = Operator::kMoveIntervals;
@@ -45,6 +47,7 @@ class MoveOperation final : public Operation {
     int64_t result_count = 0;        // elements of the destination
     std::optional<Operand> initial;  // what the destination holds before; unset: zero bytes. Not used by a gather
     bool check_overlap = true;
+    std::shared_ptr<ResultTarget> target = nullptr;
   };
   explicit MoveOperation(Spec spec);
 
@@ -62,11 +65,12 @@ class MoveOperation final : public Operation {
   PendingResult result_;
 };
 
-class LoadBalanceOperation final : public Operation {
+class LoadBalanceOperation final : public PhasedOperation {
  public:
   struct Spec {
     Operand counts;
     int64_t total = 0;  // the sum of the counts
+    std::shared_ptr<ResultTarget> objects_target = nullptr, ranks_target = nullptr;
   };
   explicit LoadBalanceOperation(Spec spec);
 

@@ -12,78 +12,105 @@ namespace {
 constexpr absl::Duration kMemoryRetry = absl::Seconds(1);
 constexpr absl::Duration kDeviceLostRetry = absl::Seconds(5);
 
+// Makes the results of a request that succeeded visible where the caller wants them.
+absl::Status Commit(Outcome& outcome) {
+  for (ResultArray& result : outcome.results) {
+    if (result.target == nullptr) continue;
+    auto described = std::make_shared<v1::Array>();
+    described->set_type(result.type);
+    described->set_count(result.count);
+    if (result.type == v1::ELEMENT_TYPE_RECORD) {
+      described->set_record_bytes(static_cast<uint32_t>(result.element_bytes));
+    }
+    CORANK_RETURN_IF_ERROR(result.target->Commit(described.get()));
+    result.described = std::move(described);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+// The streams of one lane, lent to one task after the other.
+class LanePool::LaneStreams final : public Lane {
+ public:
+  LaneStreams(const LanePool* pool, std::unique_ptr<EngineStream> stream) : pool_(pool), stream_(std::move(stream)) {}
+
+  void set_task(const Task* task) { task_ = task; }
+
+  EngineStream& stream() override { return *stream_; }
+  absl::StatusOr<EngineStream*> ExtraStream(int i) override {
+    while (static_cast<size_t>(i) >= extra_.size()) {
+      CORANK_ASSIGN_OR_RETURN(std::unique_ptr<EngineStream> stream, pool_->engine_->CreateStream());
+      extra_.push_back(std::move(stream));
+    }
+    return extra_[static_cast<size_t>(i)].get();
+  }
+  absl::Status CheckWanted() override {
+    if (pool_->device_lost_) return absl::UnavailableError("the device is lost");
+    return task_->CheckWanted(pool_->clock_->Now());
+  }
+
+ private:
+  const LanePool* const pool_;
+  const std::unique_ptr<EngineStream> stream_;
+  std::vector<std::unique_ptr<EngineStream>> extra_;
+  const Task* task_ = nullptr;
+};
 
 absl::StatusOr<std::unique_ptr<LanePool>> LanePool::Create(Options options, Engine* engine, WorkSource* source,
                                                            const Clock* clock, Metrics* metrics, const Logger* logger) {
   const int lanes = options.lanes;
-  std::unique_ptr<LanePool> pool(new LanePool(std::move(options), engine->info(), source, clock, metrics, logger));
+  std::unique_ptr<LanePool> pool(new LanePool(std::move(options), engine, source, clock, metrics, logger));
   for (int i = 0; i < lanes; ++i) {
     CORANK_ASSIGN_OR_RETURN(std::unique_ptr<EngineStream> stream, engine->CreateStream());
-    pool->streams_.push_back(std::move(stream));
+    pool->lanes_.push_back(std::make_unique<LaneStreams>(pool.get(), std::move(stream)));
   }
-  for (const auto& stream : pool->streams_) {
-    pool->threads_.emplace_back([lane = pool.get(), stream = stream.get()] { lane->RunLane(*stream); });
+  for (const auto& lane : pool->lanes_) {
+    pool->threads_.emplace_back([pool = pool.get(), lane = lane.get()] { pool->RunLane(*lane); });
   }
   return pool;
 }
 
-LanePool::LanePool(Options options, const EngineInfo& info, WorkSource* source, const Clock* clock, Metrics* metrics,
+LanePool::LanePool(Options options, Engine* engine, WorkSource* source, const Clock* clock, Metrics* metrics,
                    const Logger* logger)
-    : options_(std::move(options)), info_(info), source_(source), clock_(clock), metrics_(metrics), logger_(logger) {}
+    : options_(std::move(options)),
+      engine_(engine),
+      info_(engine->info()),
+      source_(source),
+      clock_(clock),
+      metrics_(metrics),
+      logger_(logger) {}
 
 LanePool::~LanePool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void LanePool::RunLane(EngineStream& stream) {
+void LanePool::RunLane(LaneStreams& lane) {
   for (auto batch = source_->Next(); !batch.empty(); batch = source_->Next()) {
     metrics_->AddBusyLanes(1);
-    for (const std::unique_ptr<Task>& task : batch) RunTask(stream, *task, static_cast<int>(batch.size()));
+    for (const std::unique_ptr<Task>& task : batch) RunTask(lane, *task, static_cast<int>(batch.size()));
     metrics_->AddBusyLanes(-1);
   }
 }
 
-void LanePool::RunTask(EngineStream& stream, Task& task, int batch_size) {
+void LanePool::RunTask(LaneStreams& lane, Task& task, int batch_size) {
   Outcome outcome;
   outcome.started = clock_->Now();
   outcome.stats.set_engine(info_.kind == EngineKind::kCuda ? v1::ENGINE_CUDA : v1::ENGINE_CPU);
   outcome.stats.set_device(info_.device);
   outcome.stats.set_queue_ns(Nanoseconds(task.arrival, *outcome.started));
   outcome.stats.set_batch_size(batch_size);
-  const absl::Status status = Work(stream, task, outcome);
+  lane.set_task(&task);
+  const absl::Status status = FromEngine(Work(lane, task, outcome));
   outcome.finished = clock_->Now();
   task.completion->Done(status, outcome);
 }
 
-absl::Status LanePool::Work(EngineStream& stream, Task& task, Outcome& outcome) {
-  CORANK_RETURN_IF_ERROR(task.CheckWanted(*outcome.started));
-  if (device_lost_) return FromEngine(absl::UnavailableError("the device is lost"));
-  CORANK_RETURN_IF_ERROR(FromEngine(stream.Begin()));
-  OperatorReport report;
-  const absl::Status enqueued = Enqueue(stream, task, &report);
-  // Also after an error: enqueued copies still read the request's bytes until the stream finished.
-  const absl::StatusOr<PhaseTimes> times = stream.Finish();
-  CORANK_RETURN_IF_ERROR(FromEngine(enqueued));
-  CORANK_RETURN_IF_ERROR(FromEngine(times.status()));
-  outcome.stats.set_copy_in_ns(times->copy_in_ns);
-  outcome.stats.set_kernel_ns(times->kernel_ns);
-  outcome.stats.set_copy_out_ns(times->copy_out_ns);
-  outcome.stats.set_workspace_bytes(stream.workspace_bytes());
-  if (report.fault != OperatorReport::Fault::kNone) return task.operation->FaultStatus(report);
-  CORANK_RETURN_IF_ERROR(task.CheckWanted(clock_->Now()));
-  task.operation->Collect(report, outcome);
-  return absl::OkStatus();
-}
-
-absl::Status LanePool::Enqueue(EngineStream& stream, Task& task, OperatorReport* report) {
-  CORANK_RETURN_IF_ERROR(task.operation->CopyIn(stream));
-  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
-  CORANK_RETURN_IF_ERROR(task.CheckWanted(clock_->Now()));
-  CORANK_RETURN_IF_ERROR(task.operation->Run(stream, report));
-  CORANK_RETURN_IF_ERROR(stream.EndKernels());
-  CORANK_RETURN_IF_ERROR(task.CheckWanted(clock_->Now()));
-  return task.operation->CopyOut(stream);
+absl::Status LanePool::Work(LaneStreams& lane, Task& task, Outcome& outcome) {
+  CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+  CORANK_RETURN_IF_ERROR(task.operation->Execute(lane, outcome));
+  CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+  return Commit(outcome);
 }
 
 // The engine's words are for the log; the caller gets what it can act on.
@@ -94,6 +121,7 @@ absl::Status LanePool::FromEngine(const absl::Status& status) {
     case absl::StatusCode::kDeadlineExceeded:
       return status;
     case absl::StatusCode::kResourceExhausted:
+      if (HasRetryDelay(status)) return status;  // of a budget of the server's
       logger_->Log(LogLevel::kWarning, "memory_short", {{"message", std::string(status.message())}});
       return RetryLater(status.code(), "the device's memory is full; try again, or with a smaller request",
                         kMemoryRetry);
@@ -104,7 +132,7 @@ absl::Status LanePool::FromEngine(const absl::Status& status) {
       }
       return RetryLater(status.code(), "the server lost its device", kDeviceLostRetry);
     default:
-      return absl::InternalError(status.message());
+      return NamedField(status).empty() ? absl::InternalError(status.message()) : status;
   }
 }
 

@@ -34,23 +34,25 @@ class LanePool {
   ~LanePool();
 
  private:
-  LanePool(Options options, const EngineInfo& info, WorkSource* source, const Clock* clock, Metrics* metrics,
+  LanePool(Options options, Engine* engine, WorkSource* source, const Clock* clock, Metrics* metrics,
            const Logger* logger);
 
-  void RunLane(EngineStream& stream);
-  void RunTask(EngineStream& stream, Task& task, int batch_size);
-  absl::Status Work(EngineStream& stream, Task& task, Outcome& outcome);
-  absl::Status Enqueue(EngineStream& stream, Task& task, OperatorReport* report);
+  class LaneStreams;
+
+  void RunLane(LaneStreams& lane);
+  void RunTask(LaneStreams& lane, Task& task, int batch_size);
+  absl::Status Work(LaneStreams& lane, Task& task, Outcome& outcome);
   absl::Status FromEngine(const absl::Status& status);
 
   const Options options_;
+  Engine* const engine_;
   const EngineInfo info_;
   WorkSource* const source_;
   const Clock* const clock_;
   Metrics* const metrics_;
   const Logger* const logger_;
   std::atomic<bool> device_lost_{false};
-  std::vector<std::unique_ptr<EngineStream>> streams_;
+  std::vector<std::unique_ptr<LaneStreams>> lanes_;
   std::vector<std::thread> threads_;
 };
 

@@ -8,6 +8,13 @@ namespace corank {
 absl::StatusOr<const void*> Upload(EngineStream& stream, const Operand& operand) {
   const int64_t bytes = operand.size_bytes();
   if (bytes == 0) return nullptr;
+  if (operand.on_device) return operand.bytes;
+  if (operand.is_shared) {
+    absl::StatusOr<void*> copy = stream.AllocateDevice(bytes);
+    if (!copy.ok()) return copy.status();
+    if (absl::Status status = stream.CopyToDevice(*copy, operand.bytes, bytes); !status.ok()) return status;
+    return *copy;
+  }
   const uintptr_t lowest_set_bit = static_cast<uintptr_t>(operand.element_bytes & -operand.element_bytes);
   const uintptr_t alignment = std::min<uintptr_t>(lowest_set_bit, 16);
   if (reinterpret_cast<uintptr_t>(operand.bytes) % alignment == 0) return stream.Upload(operand.bytes, bytes);

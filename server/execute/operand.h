@@ -3,6 +3,7 @@
 #define CORANK_SERVER_EXECUTE_OPERAND_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/statusor.h"
 #include "corank/v1/array.pb.h"
@@ -10,18 +11,23 @@
 
 namespace corank {
 
-/// A validated array. Borrows its bytes from the request message, which lives until the response is out.
+/// A validated array. Its bytes lie in the request message, which lives until the response is out, or in memory that
+/// the lease keeps.
 struct Operand {
   v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;
   int32_t element_bytes = 0;
   int64_t count = 0;
-  const void* bytes = nullptr;  // at any alignment
+  const void* bytes = nullptr;        // in host memory at any alignment; on the device aligned as its elements
+  bool on_device = false;             // kernels read the bytes where they are
+  bool is_shared = false;             // host memory that the caller may change at any time
+  bool is_pending = false;            // the bytes have not come yet: only for a first check of the request
+  std::shared_ptr<const void> lease = nullptr;
 
   int64_t size_bytes() const { return count * element_bytes; }
 };
 
-/// Makes the operand readable by kernels. Engines want bytes at the natural alignment of the element; what lies
-/// otherwise goes through an aligned copy in the stream's host memory.
+/// Makes the operand readable by kernels, which never see the bytes change. Engines want bytes at the natural alignment
+/// of the element; what lies otherwise goes through an aligned copy in the stream's host memory.
 absl::StatusOr<const void*> Upload(EngineStream& stream, const Operand& operand);
 
 }  // namespace corank

@@ -1,18 +1,49 @@
 #include "server/execute/operation.h"
 
 #include "absl/strings/str_cat.h"
+#include "server/execute/status_macros.h"
 
 namespace corank {
 
+absl::Status PhasedOperation::Execute(Lane& lane, Outcome& outcome) {
+  EngineStream& stream = lane.stream();
+  CORANK_RETURN_IF_ERROR(stream.Begin());
+  OperatorReport report;
+  const absl::Status enqueued = Enqueue(lane, &report);
+  // Also after an error: enqueued copies still read the request's bytes until the stream finished.
+  const absl::StatusOr<PhaseTimes> times = stream.Finish();
+  CORANK_RETURN_IF_ERROR(enqueued);
+  CORANK_RETURN_IF_ERROR(times.status());
+  outcome.stats.set_copy_in_ns(times->copy_in_ns);
+  outcome.stats.set_kernel_ns(times->kernel_ns);
+  outcome.stats.set_copy_out_ns(times->copy_out_ns);
+  outcome.stats.set_workspace_bytes(stream.workspace_bytes());
+  if (report.fault != OperatorReport::Fault::kNone) return FaultStatus(report);
+  Collect(report, outcome);
+  return absl::OkStatus();
+}
+
+absl::Status PhasedOperation::Enqueue(Lane& lane, OperatorReport* report) {
+  EngineStream& stream = lane.stream();
+  CORANK_RETURN_IF_ERROR(CopyIn(stream));
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+  CORANK_RETURN_IF_ERROR(Run(stream, report));
+  CORANK_RETURN_IF_ERROR(stream.EndKernels());
+  CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+  return CopyOut(stream);
+}
+
 absl::Status PendingResult::Allocate(EngineStream& stream) {
   if (size_bytes() == 0) return absl::OkStatus();
-  absl::StatusOr<ResultBuffer> allocated = stream.AllocateResult(size_bytes());
+  absl::StatusOr<ResultBuffer> allocated =
+      target == nullptr ? stream.AllocateResult(size_bytes()) : target->Allocate(stream, size_bytes());
   if (allocated.ok()) buffer = *allocated;
   return allocated.status();
 }
 
 absl::Status PendingResult::Download(EngineStream& stream) const {
-  return size_bytes() == 0 ? absl::OkStatus() : stream.Download(buffer, size_bytes());
+  return size_bytes() == 0 || buffer.host == nullptr ? absl::OkStatus() : stream.Download(buffer, size_bytes());
 }
 
 absl::Status UnexpectedFault(const OperatorReport& report) {

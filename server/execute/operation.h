@@ -1,22 +1,46 @@
-// The work of one request, cut into the phases of a stream (kernels/engine/engine.h).
+// The work of one request: what a lane runs.
 #ifndef CORANK_SERVER_EXECUTE_OPERATION_H_
 #define CORANK_SERVER_EXECUTE_OPERATION_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "kernels/engine/engine.h"
 #include "server/observe/operator.h"
 #include "server/respond/outcome.h"
+#include "server/respond/result_target.h"
 
 namespace corank {
 
-/// One operator with its validated inputs. A lane calls the phases in the order in which they are written here, each
-/// once; it may stop after any of them.
+/// What a lane lends to the operation that it runs.
+class Lane {
+ public:
+  virtual ~Lane() = default;
+  virtual EngineStream& stream() = 0;
+  /// A further stream of this lane, i from 0, made when it is first asked for. Streams work at the same time.
+  virtual absl::StatusOr<EngineStream*> ExtraStream(int i) = 0;
+  /// OK, or why nobody wants the answer any more: DEADLINE_EXCEEDED, CANCELLED, or UNAVAILABLE where the device is
+  /// lost.
+  virtual absl::Status CheckWanted() = 0;
+};
+
+/// One operator with its validated inputs.
 class Operation {
  public:
   virtual ~Operation() = default;
   virtual Operator op() const = 0;
+  /// Does all the work, once, on the lane's thread, and lists the results in the outcome: they are valid until the
+  /// lane's streams begin anew, or as long as their targets keep them. Nothing of it is in progress on the lane's
+  /// streams when this returns, whatever it returns. Errors: the caller's (respond/errors.h) and the engine's.
+  virtual absl::Status Execute(Lane& lane, Outcome& outcome) = 0;
+};
+
+/// An operator that is one request on one stream (kernels/engine/engine.h). The phases are called in the order in which
+/// they are written here, each once; the work may stop after any of them.
+class PhasedOperation : public Operation {
+ public:
+  absl::Status Execute(Lane& lane, Outcome& outcome) final;
   /// Uploads the inputs and allocates the results.
   virtual absl::Status CopyIn(EngineStream& stream) = 0;
   /// Runs the operator. `report` is valid once the stream finished.
@@ -27,6 +51,9 @@ class Operation {
   virtual void Collect(const OperatorReport& report, Outcome& outcome) const = 0;
   /// After the stream finished with a fault in the report: the caller's error, with its field named.
   virtual absl::Status FaultStatus(const OperatorReport& report) const = 0;
+
+ private:
+  absl::Status Enqueue(Lane& lane, OperatorReport* report);
 };
 
 /// A result while it is being made.
@@ -35,12 +62,13 @@ struct PendingResult {
   v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;
   int32_t element_bytes = 0;
   int64_t count = 0;
-  ResultBuffer buffer;
+  std::shared_ptr<ResultTarget> target;  // null: the response, from the stream's own memory
+  ResultBuffer buffer = {};
 
   int64_t size_bytes() const { return count * element_bytes; }
   absl::Status Allocate(EngineStream& stream);
   absl::Status Download(EngineStream& stream) const;
-  ResultArray Collect() const { return {role, type, element_bytes, count, buffer.host}; }
+  ResultArray Collect() const { return {role, type, element_bytes, count, buffer.host, target}; }
 };
 
 /// UINT32 or UINT64 (ELEMENT_TYPE_*) for an index of this many bytes.

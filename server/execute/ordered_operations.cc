@@ -27,14 +27,15 @@ SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {
   args_.count = keys.count;
   args_.limit = spec_.limit;
   const int64_t count = args_.ResultCount();
-  if (spec_.want_keys) keys_ = PendingResult{ResultRole::kKeys, keys.type, keys.element_bytes, count, {}};
+  if (spec_.want_keys)
+    keys_ = PendingResult{ResultRole::kKeys, keys.type, keys.element_bytes, count, spec_.keys_target};
   if (spec_.values) {
     args_.value_bytes = spec_.values->element_bytes;
-    values_ = PendingResult{ResultRole::kValues, spec_.values->type, args_.value_bytes, count, {}};
+    values_ = PendingResult{ResultRole::kValues, spec_.values->type, args_.value_bytes, count, spec_.values_target};
   }
   if (spec_.want_indices) {
     const int index_bytes = IndexBytes(keys.count - 1);
-    indices_ = PendingResult{ResultRole::kIndices, IndexType(index_bytes), index_bytes, count, {}};
+    indices_ = PendingResult{ResultRole::kIndices, IndexType(index_bytes), index_bytes, count, spec_.indices_target};
   }
   if (spec_.segment_offsets) args_.segment_count = spec_.segment_offsets->count - 1;
 }
@@ -84,10 +85,10 @@ MergeOperation::MergeOperation(Spec spec) : spec_(std::move(spec)), inputs_(spec
     total += spec_.keys[i].count;
   }
   const Operand& keys = spec_.keys.front();
-  keys_ = PendingResult{ResultRole::kKeys, keys.type, keys.element_bytes, total, {}};
+  keys_ = PendingResult{ResultRole::kKeys, keys.type, keys.element_bytes, total, spec_.keys_target};
   if (!spec_.values.empty()) {
     const Operand& values = spec_.values.front();
-    values_ = PendingResult{ResultRole::kValues, values.type, values.element_bytes, total, {}};
+    values_ = PendingResult{ResultRole::kValues, values.type, values.element_bytes, total, spec_.values_target};
   }
 }
 
@@ -142,7 +143,8 @@ SearchOperation::SearchOperation(Spec spec) : spec_(std::move(spec)) {
   args_.needle_count = spec_.needles.count;
   args_.check_sorted = spec_.check_sorted;
   const int index_bytes = IndexBytes(spec_.haystack.count);
-  positions_ = PendingResult{ResultRole::kPositions, IndexType(index_bytes), index_bytes, spec_.needles.count, {}};
+  positions_ =
+      PendingResult{ResultRole::kPositions, IndexType(index_bytes), index_bytes, spec_.needles.count, spec_.target};
 }
 
 absl::Status SearchOperation::CopyIn(EngineStream& stream) {

@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_EXECUTE_ORDERED_OPERATIONS_H_
 #define CORANK_SERVER_EXECUTE_ORDERED_OPERATIONS_H_
 
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,7 +12,7 @@
 
 namespace corank {
 
-class SortOperation final : public Operation {
+class SortOperation final : public PhasedOperation {
  public:
   struct Spec {
     Operand keys;
@@ -22,6 +23,7 @@ class SortOperation final : public Operation {
     bool want_keys = true;
     bool want_indices = false;
     int64_t limit = -1;  // -1: all
+    std::shared_ptr<ResultTarget> keys_target = nullptr, values_target = nullptr, indices_target = nullptr;
   };
   explicit SortOperation(Spec spec);
 
@@ -38,7 +40,7 @@ class SortOperation final : public Operation {
   std::optional<PendingResult> keys_, values_, indices_;
 };
 
-class MergeOperation final : public Operation {
+class MergeOperation final : public PhasedOperation {
  public:
   struct Spec {
     std::vector<Operand> keys;    // 2 or more
@@ -46,6 +48,7 @@ class MergeOperation final : public Operation {
     Order order = Order::kAscending;
     MergeAlgorithm algorithm = MergeAlgorithm::kAuto;
     bool check_sorted = true;
+    std::shared_ptr<ResultTarget> keys_target = nullptr, values_target = nullptr;
   };
   explicit MergeOperation(Spec spec);
 
@@ -63,7 +66,7 @@ class MergeOperation final : public Operation {
   std::optional<PendingResult> values_;
 };
 
-class SearchOperation final : public Operation {
+class SearchOperation final : public PhasedOperation {
  public:
   struct Spec {
     Operand haystack;
@@ -71,6 +74,7 @@ class SearchOperation final : public Operation {
     Order order = Order::kAscending;
     SearchBound bound = SearchBound::kLower;
     bool check_sorted = true;
+    std::shared_ptr<ResultTarget> target = nullptr;
   };
   explicit SearchOperation(Spec spec);
 

@@ -14,7 +14,9 @@ namespace {
 constexpr char kBadRequestUrl[] = "type.googleapis.com/google.rpc.BadRequest";
 constexpr char kRetryInfoUrl[] = "type.googleapis.com/google.rpc.RetryInfo";
 
-absl::Status FieldStatus(absl::StatusCode code, absl::string_view field, absl::string_view description) {
+}  // namespace
+
+absl::Status FieldError(absl::StatusCode code, absl::string_view field, absl::string_view description) {
   google::rpc::BadRequest detail;
   auto* violation = detail.add_field_violations();
   violation->set_field(std::string(field));
@@ -24,14 +26,12 @@ absl::Status FieldStatus(absl::StatusCode code, absl::string_view field, absl::s
   return status;
 }
 
-}  // namespace
-
 absl::Status InvalidField(absl::string_view field, absl::string_view description) {
-  return FieldStatus(absl::StatusCode::kInvalidArgument, field, description);
+  return FieldError(absl::StatusCode::kInvalidArgument, field, description);
 }
 
 absl::Status UnimplementedField(absl::string_view field, absl::string_view description) {
-  return FieldStatus(absl::StatusCode::kUnimplemented, field, description);
+  return FieldError(absl::StatusCode::kUnimplemented, field, description);
 }
 
 absl::Status RetryLater(absl::StatusCode code, absl::string_view message, absl::Duration delay) {
@@ -43,6 +43,8 @@ absl::Status RetryLater(absl::StatusCode code, absl::string_view message, absl::
   status.SetPayload(kRetryInfoUrl, absl::Cord(detail.SerializeAsString()));
   return status;
 }
+
+bool HasRetryDelay(const absl::Status& status) { return status.GetPayload(kRetryInfoUrl).has_value(); }
 
 absl::Status DeadlinePassed() { return absl::DeadlineExceededError("the deadline passed before the work was done"); }
 

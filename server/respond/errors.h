@@ -18,8 +18,15 @@ absl::Status InvalidField(absl::string_view field, absl::string_view description
 /// UNIMPLEMENTED, with the field named in the same way.
 absl::Status UnimplementedField(absl::string_view field, absl::string_view description);
 
+/// The same with another code for what is the caller's to change: NOT_FOUND, FAILED_PRECONDITION, ALREADY_EXISTS,
+/// PERMISSION_DENIED.
+absl::Status FieldError(absl::StatusCode code, absl::string_view field, absl::string_view description);
+
 /// RESOURCE_EXHAUSTED or UNAVAILABLE with a google.rpc.RetryInfo.
 absl::Status RetryLater(absl::StatusCode code, absl::string_view message, absl::Duration delay);
+
+/// Whether the status carries a google.rpc.RetryInfo.
+bool HasRetryDelay(const absl::Status& status);
 
 absl::Status DeadlinePassed();
 absl::Status CallerCancelled();

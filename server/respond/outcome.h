@@ -3,12 +3,14 @@
 #define CORANK_SERVER_RESPOND_OUTCOME_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "absl/container/inlined_vector.h"
 #include "corank/v1/array.pb.h"
 #include "corank/v1/operators.pb.h"
 #include "server/observe/clock.h"
+#include "server/respond/result_target.h"
 
 namespace corank {
 
@@ -26,13 +28,19 @@ enum class ResultRole : uint8_t {
   kPositions,
 };
 
-/// A dense result. Borrows its bytes.
+/// A dense result. Borrows its bytes, unless a target keeps them.
 struct ResultArray {
   ResultRole role = ResultRole::kResult;
   v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;
   int32_t element_bytes = 0;
   int64_t count = 0;
-  const void* bytes = nullptr;  // count * element_bytes of them; null where there are none
+  const void* bytes = nullptr;  // count * element_bytes of them; null where there are none, or none for the response
+  std::shared_ptr<ResultTarget> target = nullptr;  // null: the bytes go into the response
+  // What the response says of a result with a target, once it is committed; without a place where the bytes go into the
+  // response after all.
+  std::shared_ptr<const v1::Array> described = nullptr;
+
+  bool is_inline() const { return described == nullptr || described->place_case() == v1::Array::PLACE_NOT_SET; }
 };
 
 /// Results are there only for a request that succeeded.

@@ -35,14 +35,30 @@ int FieldNumber(ResultRole role) {
 
 bool IsColumnPart(ResultRole role) { return role == ResultRole::kColumnData || role == ResultRole::kColumnOffsets; }
 
-size_t Size(const ResultArray& result) { return static_cast<size_t>(result.count * result.element_bytes); }
+// Of the bytes that go into the response.
+size_t Size(const ResultArray& result) {
+  return result.is_inline() ? static_cast<size_t>(result.count * result.element_bytes) : 0;
+}
 
 // The tag of a field that holds bytes or a message.
 constexpr uint32_t LengthDelimitedTag(int field) { return static_cast<uint32_t>(field) << 3 | 2; }
 
+// A field of the response that holds an Array whose bytes are elsewhere.
+std::string Placed(int field, const v1::Array& array) {
+  std::string text;
+  google::protobuf::io::StringOutputStream stream(&text);
+  CodedOutputStream out(&stream);
+  out.WriteTag(LengthDelimitedTag(field));
+  out.WriteVarint32(static_cast<uint32_t>(array.ByteSizeLong()));
+  array.SerializeWithCachedSizes(&out);
+  out.Trim();
+  return text;
+}
+
 // A field of the response that holds an Array, up to the first of the result's bytes, which are the Array's last field.
 std::string Head(int field, const ResultArray& result) {
   constexpr uint32_t kBytesTag = LengthDelimitedTag(v1::Array::kInlineDataFieldNumber);
+  if (!result.is_inline()) return Placed(field, *result.described);
   v1::Array array;
   array.set_type(result.type);
   array.set_count(result.count);

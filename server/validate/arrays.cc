@@ -1,5 +1,7 @@
 #include "server/validate/arrays.h"
 
+#include <limits>
+
 #include "kernels/common/types.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
@@ -37,48 +39,20 @@ absl::Status CheckType(const v1::Array& array, Field field, ArrayUse use) {
   return absl::OkStatus();
 }
 
-absl::Status NotInline(absl::string_view path, absl::string_view place) {
-  return UnimplementedField(path,
-                            absl::StrCat("the place ", place, " is not built into this server; send the bytes inline"));
-}
-
 }  // namespace
 
-absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use) {
+absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use,
+                                   const Places& places) {
   if (!present) return InvalidField(field.Path(), "required");
   CORANK_RETURN_IF_ERROR(CheckType(array, field, use));
   Operand operand;
   operand.type = array.type();
   operand.element_bytes = array.type() == v1::ELEMENT_TYPE_RECORD ? static_cast<int32_t>(array.record_bytes())
                                                                   : KeyBytes(static_cast<KeyType>(array.type()));
-  switch (array.place_case()) {
-    case v1::Array::kInlineData:
-      break;
-    case v1::Array::PLACE_NOT_SET:
-      if (array.count() != 0) {
-        return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements, but no bytes are given"));
-      }
-      return operand;
-    case v1::Array::kSharedMemory:
-      return NotInline(field.Sub("shared_memory"), "shared_memory");
-    case v1::Array::kCudaIpc:
-      return NotInline(field.Sub("cuda_ipc"), "cuda_ipc");
-    case v1::Array::kStored:
-      return NotInline(field.Sub("stored"), "stored");
-    case v1::Array::kStream:
-      return NotInline(field.Sub("stream"), "stream");
-  }
-  const auto bytes = static_cast<int64_t>(array.inline_data().size());
-  if (bytes % operand.element_bytes != 0) {
-    return InvalidField(field.Sub("inline_data"),
-                        absl::StrCat(bytes, " bytes are not a whole number of ", TypeName(operand.type),
-                                     " elements of ", operand.element_bytes, " bytes"));
-  }
-  operand.count = bytes / operand.element_bytes;
-  operand.bytes = array.inline_data().data();
-  if (array.has_count() && array.count() != operand.count) {
-    return InvalidField(field.Sub("count"),
-                        absl::StrCat(array.count(), " elements are announced, but the bytes hold ", operand.count));
+  if (array.place_case() != v1::Array::PLACE_NOT_SET) {
+    CORANK_RETURN_IF_ERROR(places.Find(array, field, use, &operand));
+  } else if (array.count() != 0) {
+    return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements, but no bytes are given"));
   }
   return operand;
 }
@@ -101,23 +75,6 @@ absl::Status CheckSameType(const Operand& array, Field field, const Operand& lik
   return absl::OkStatus();
 }
 
-absl::Status CheckDestination(const v1::Destination& destination, Field field) {
-  switch (destination.place_case()) {
-    case v1::Destination::kInlineResponse:
-    case v1::Destination::PLACE_NOT_SET:
-      return absl::OkStatus();
-    case v1::Destination::kSharedMemory:
-      return NotInline(field.Sub("shared_memory"), "shared_memory");
-    case v1::Destination::kCudaIpc:
-      return NotInline(field.Sub("cuda_ipc"), "cuda_ipc");
-    case v1::Destination::kStored:
-      return NotInline(field.Sub("stored"), "stored");
-    case v1::Destination::kStream:
-      return NotInline(field.Sub("stream"), "stream");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckResultBytes(int64_t count, int64_t element_bytes, const Limits& limits, Field field) {
   const int64_t limit = limits.max_response_bytes - kResponseOverheadBytes;
   if (count <= limit / element_bytes) return absl::OkStatus();
@@ -125,6 +82,32 @@ absl::Status CheckResultBytes(int64_t count, int64_t element_bytes, const Limits
                                                  " bytes, more than a response may hold (max_response_bytes is ",
                                                  limits.max_response_bytes,
                                                  "); larger results are for CorankService.Execute, in chunks"));
+}
+
+absl::StatusOr<std::shared_ptr<ResultTarget>> PlaceResult(const v1::Destination& destination, Field field,
+                                                          int64_t count, int64_t element_bytes, const Places& places) {
+  if (element_bytes == 0) {
+    if (IsInline(destination)) return nullptr;
+    return InvalidField(field.Path(), "this request has no such result");
+  }
+  if (count > std::numeric_limits<int64_t>::max() / element_bytes) {
+    return InvalidField(field.Path(), absl::StrCat("a result of ", count, " elements is too large for any place"));
+  }
+  return places.Target(destination, field, count * element_bytes, static_cast<int32_t>(element_bytes));
+}
+
+absl::Status PlaceResults(std::initializer_list<WantedResult> results, int64_t count, const Limits& limits,
+                          const Places& places, Field made_by) {
+  int64_t inline_bytes = 0;  // of one element of each result
+  for (const WantedResult& result : results) {
+    if (IsInline(*result.destination)) inline_bytes += result.element_bytes;
+  }
+  if (inline_bytes > 0) CORANK_RETURN_IF_ERROR(CheckResultBytes(count, inline_bytes, limits, made_by));
+  for (const WantedResult& result : results) {
+    CORANK_ASSIGN_OR_RETURN(*result.target,
+                            PlaceResult(*result.destination, result.field, count, result.element_bytes, places));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int64_t> SumCounts(const Operand& counts, Field field) {
@@ -143,6 +126,7 @@ absl::Status CheckIntervals(const Operand& offsets, Field field, const Operand& 
                             absl::string_view of) {
   const Int64View starts(offsets);
   const Int64View lengths(counts);
+  if (counts.is_pending) return absl::OkStatus();
   for (int64_t i = 0; i < starts.size(); ++i) {
     if (starts[i] < 0 || lengths[i] > size || starts[i] > size - lengths[i]) {
       return InvalidField(field.Element(i), absl::StrCat("interval ", i, " (offset ", starts[i], ", count ", lengths[i],

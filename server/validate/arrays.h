@@ -4,26 +4,22 @@
 
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "corank/v1/array.pb.h"
 #include "server/execute/operand.h"
 #include "server/validate/field.h"
+#include "server/validate/places.h"
 #include "server/validate/validate.h"
 
 namespace corank {
 
-/// What an array may hold.
-enum class ArrayUse : uint8_t {
-  kKeys,   // anything that has an order
-  kMoved,  // anything, records included
-  kInt64,  // counts and offsets
-};
-
-/// Checks one array by itself: that it is there, its type, record size, place, count and bytes. The operand borrows
-/// the array's bytes.
-absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use);
+/// Checks one array by itself: that it is there, its type, record size, place, count and bytes.
+absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use,
+                                   const Places& places);
 
 /// That `array` has as many elements as `like`.
 absl::Status CheckSameCount(const Operand& array, Field field, const Operand& like, Field like_field);
@@ -31,16 +27,36 @@ absl::Status CheckSameCount(const Operand& array, Field field, const Operand& li
 /// That `array` has the type, and for records the size, of `like`.
 absl::Status CheckSameType(const Operand& array, Field field, const Operand& like, Field like_field);
 
-/// That the result goes into the response.
-absl::Status CheckDestination(const v1::Destination& destination, Field field);
-
 /// That `count` elements of `element_bytes` bytes each fit into a response. `field`: what made them so many.
 absl::Status CheckResultBytes(int64_t count, int64_t element_bytes, const Limits& limits, Field field);
 
-/// The elements of an INT64 array at any alignment.
+/// A result, and where the caller wants it.
+struct WantedResult {
+  const v1::Destination* destination;
+  Field field;                            // of the destination
+  int64_t element_bytes;                  // 0: the request has no such result
+  std::shared_ptr<ResultTarget>* target;  // is set
+};
+
+/// Finds the targets of a request's results, of `count` elements each, and checks that those for the response fit into
+/// it together. `made_by`: the field that made them so many.
+absl::Status PlaceResults(std::initializer_list<WantedResult> results, int64_t count, const Limits& limits,
+                          const Places& places, Field made_by);
+
+/// The same for one result, whose bytes in the response the caller checks.
+absl::StatusOr<std::shared_ptr<ResultTarget>> PlaceResult(const v1::Destination& destination, Field field,
+                                                          int64_t count, int64_t element_bytes, const Places& places);
+
+inline bool IsInline(const v1::Destination& destination) {
+  return destination.place_case() == v1::Destination::kInlineResponse ||
+         destination.place_case() == v1::Destination::PLACE_NOT_SET;
+}
+
+/// The elements of an INT64 array at any alignment; none while they have not come yet (Operand::is_pending).
 class Int64View {
  public:
-  explicit Int64View(const Operand& operand) : bytes_(static_cast<const char*>(operand.bytes)), count_(operand.count) {}
+  explicit Int64View(const Operand& operand)
+      : bytes_(static_cast<const char*>(operand.bytes)), count_(operand.is_pending ? 0 : operand.count) {}
   int64_t size() const { return count_; }
   int64_t operator[](int64_t i) const {
     int64_t value;

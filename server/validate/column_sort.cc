@@ -15,41 +15,47 @@ namespace {
 // What a response takes for each column beside its bytes: tags, lengths, types and counts of two arrays.
 constexpr int64_t kColumnOverheadBytes = 64;
 
-absl::StatusOr<ColumnSortOperation::Column> CheckColumn(const v1::KeyColumn& message, const std::string& path) {
+absl::StatusOr<ColumnSortOperation::Column> CheckColumn(const v1::KeyColumn& message, const std::string& path,
+                                                        const Places& places) {
   const std::string data_path = path + ".data", offsets_path = path + ".offsets";
   const Field data{data_path}, offsets{offsets_path};
   ColumnSortOperation::Column column;
-  CORANK_ASSIGN_OR_RETURN(column.data, CheckArray(message.has_data(), message.data(), data, ArrayUse::kMoved));
+  CORANK_ASSIGN_OR_RETURN(column.data, CheckArray(message.has_data(), message.data(), data, ArrayUse::kMoved, places));
   CORANK_ASSIGN_OR_RETURN(column.order, CheckOrder(message.order(), path + ".order"));
   if (message.has_offsets()) {
-    CORANK_ASSIGN_OR_RETURN(column.offsets, CheckArray(true, message.offsets(), offsets, ArrayUse::kInt64));
+    CORANK_ASSIGN_OR_RETURN(column.offsets, CheckArray(true, message.offsets(), offsets, ArrayUse::kInt64, places));
     if (column.data.type != v1::ELEMENT_TYPE_UINT8) {
       return InvalidField(data.Sub("type"), "uint8 where offsets are given: the bytes of the strings");
     }
     CORANK_RETURN_IF_ERROR(CheckRisingOffsets(*column.offsets, offsets, column.data.count, "strings", "bytes"));
   }
-  CORANK_RETURN_IF_ERROR(CheckDestination(message.data_destination(), {path + ".data_destination"}));
-  CORANK_RETURN_IF_ERROR(CheckDestination(message.offsets_destination(), {path + ".offsets_destination"}));
   return column;
 }
 
-// Bytes of the columns in a response of `rows` rows.
-int64_t ResultBytes(const std::vector<ColumnSortOperation::Column>& columns, int64_t rows) {
-  int64_t bytes = 0;
-  for (const auto& column : columns) {
-    bytes += kColumnOverheadBytes;
-    if (column.offsets) {
-      bytes += column.data.size_bytes() + (rows + 1) * static_cast<int64_t>(sizeof(int64_t));
-    } else {
-      bytes += rows * column.data.element_bytes;
-    }
+// Finds the targets of a column's results, of `rows` rows, and adds those for the response to `inline_bytes`.
+absl::Status PlaceColumn(const v1::KeyColumn& message, const std::string& path, bool wanted, int64_t rows,
+                         const Places& places, ColumnSortOperation::Column& column, int64_t& inline_bytes) {
+  const std::string data_path = path + ".data_destination", offsets_path = path + ".offsets_destination";
+  // How many bytes the strings up to a limit have is known once they are sorted; at most all.
+  const int64_t elements = column.offsets ? column.data.count : rows;
+  CORANK_ASSIGN_OR_RETURN(column.data_target, PlaceResult(message.data_destination(), {data_path}, elements,
+                                                          wanted ? column.data.element_bytes : 0, places));
+  const bool with_offsets = wanted && column.offsets;
+  CORANK_ASSIGN_OR_RETURN(column.offsets_target, PlaceResult(message.offsets_destination(), {offsets_path}, rows + 1,
+                                                             with_offsets ? sizeof(int64_t) : 0, places));
+  if (!wanted) return absl::OkStatus();
+  inline_bytes += kColumnOverheadBytes;
+  if (IsInline(message.data_destination())) inline_bytes += elements * column.data.element_bytes;
+  if (with_offsets && IsInline(message.offsets_destination())) {
+    inline_bytes += (rows + 1) * static_cast<int64_t>(sizeof(int64_t));
   }
-  return bytes;
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequest& request, const Limits& limits) {
+absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequest& request, const Limits& limits,
+                                                              const Places& places) {
   constexpr absl::string_view kColumns = "key_columns";
   if (request.has_keys()) return InvalidField(kColumns, "not together with keys");
   if (request.key_columns_size() > kMaxKeyColumns) {
@@ -62,7 +68,7 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
   ColumnSortOperation::Spec spec;
   for (int i = 0; i < request.key_columns_size(); ++i) {
     const std::string path = absl::StrCat(kColumns, "[", i, "]");
-    CORANK_ASSIGN_OR_RETURN(ColumnSortOperation::Column column, CheckColumn(request.key_columns(i), path));
+    CORANK_ASSIGN_OR_RETURN(ColumnSortOperation::Column column, CheckColumn(request.key_columns(i), path, places));
     if (i > 0 && column.rows() != spec.rows()) {
       return InvalidField(path + (column.offsets ? ".offsets.count" : ".data.count"),
                           absl::StrCat(column.rows(), " rows, but key_columns[0] has ", spec.rows()));
@@ -73,18 +79,30 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
   CORANK_ASSIGN_OR_RETURN(const SortOutputs outputs, CheckSortOutput(request.output()));
   spec.want_columns = outputs.keys;
   spec.want_indices = outputs.indices;
-  CORANK_ASSIGN_OR_RETURN(spec.values, CheckSortValues(request, outputs));
+  CORANK_ASSIGN_OR_RETURN(spec.values, CheckSortValues(request, outputs, places));
   if (spec.values && spec.values->count != spec.rows()) {
     return InvalidField("values.count",
                         absl::StrCat(spec.values->count, " elements, but key_columns[0] has ", spec.rows(), " rows"));
   }
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
-  CORANK_RETURN_IF_ERROR(CheckSortDestinations(request));
+  if (!IsInline(request.keys_destination())) {
+    return InvalidField("keys_destination", "not together with key_columns, each of which has its own");
+  }
   const int64_t rows = spec.limit >= 0 && spec.limit < spec.rows() ? spec.limit : spec.rows();
-  const int64_t bytes = (spec.want_columns ? ResultBytes(spec.columns, rows) : 0) +
-                        (spec.values ? rows * spec.values->element_bytes : 0) +
-                        (spec.want_indices ? rows * IndexBytes(spec.rows() - 1) : 0);
-  CORANK_RETURN_IF_ERROR(CheckResultBytes(bytes, 1, limits, {kColumns}));
+  int64_t inline_bytes = 0;
+  for (int i = 0; i < request.key_columns_size(); ++i) {
+    CORANK_RETURN_IF_ERROR(PlaceColumn(request.key_columns(i), absl::StrCat(kColumns, "[", i, "]"), spec.want_columns,
+                                       rows, places, spec.columns[static_cast<size_t>(i)], inline_bytes));
+  }
+  const int64_t value_bytes = spec.values ? spec.values->element_bytes : 0;
+  const int64_t index_bytes = spec.want_indices ? IndexBytes(spec.rows() - 1) : 0;
+  CORANK_ASSIGN_OR_RETURN(spec.values_target,
+                          PlaceResult(request.values_destination(), {"values_destination"}, rows, value_bytes, places));
+  CORANK_ASSIGN_OR_RETURN(spec.indices_target, PlaceResult(request.indices_destination(), {"indices_destination"}, rows,
+                                                           index_bytes, places));
+  if (IsInline(request.values_destination())) inline_bytes += rows * value_bytes;
+  if (IsInline(request.indices_destination())) inline_bytes += rows * index_bytes;
+  CORANK_RETURN_IF_ERROR(CheckResultBytes(inline_bytes, 1, limits, {kColumns}));
   return std::make_unique<ColumnSortOperation>(std::move(spec));
 }
 

@@ -16,21 +16,31 @@ constexpr Field kSourceOffsets{"source_offsets"};
 constexpr Field kDestinationOffsets{"destination_offsets"};
 constexpr Field kDestination{"destination"};
 
-// The oneof `initial` of Move and Scatter: sets result_count and, where an array is given, initial.
 template <typename Request>
-absl::Status CheckInitial(const Request& request, const Limits& limits, MoveOperation::Spec& spec) {
+absl::Status PlaceInitial(const Request& request, const Limits& limits, const Places& places, Field made_by,
+                          MoveOperation::Spec& spec) {
+  return PlaceResults(
+      {{&request.result_destination(), {"result_destination"}, spec.source.element_bytes, &spec.target}},
+      spec.result_count, limits, places, made_by);
+}
+
+// The oneof `initial` of Move and Scatter: sets result_count, target and, where an array is given, initial.
+template <typename Request>
+absl::Status CheckInitial(const Request& request, const Limits& limits, const Places& places,
+                          MoveOperation::Spec& spec) {
   switch (request.initial_case()) {
     case Request::kDestinationCount:
       if (request.destination_count() < 0) {
         return InvalidField("destination_count", absl::StrCat("0 or more, not ", request.destination_count()));
       }
       spec.result_count = request.destination_count();
-      return CheckResultBytes(spec.result_count, spec.source.element_bytes, limits, {"destination_count"});
+      return PlaceInitial(request, limits, places, {"destination_count"}, spec);
     case Request::kDestination: {
-      CORANK_ASSIGN_OR_RETURN(spec.initial, CheckArray(true, request.destination(), kDestination, ArrayUse::kMoved));
+      CORANK_ASSIGN_OR_RETURN(spec.initial,
+                              CheckArray(true, request.destination(), kDestination, ArrayUse::kMoved, places));
       CORANK_RETURN_IF_ERROR(CheckSameType(*spec.initial, kDestination, spec.source, kSource));
       spec.result_count = spec.initial->count;
-      return CheckResultBytes(spec.result_count, spec.source.element_bytes, limits, kDestination);
+      return PlaceInitial(request, limits, places, kDestination, spec);
     }
     case Request::INITIAL_NOT_SET:
       break;
@@ -40,8 +50,8 @@ absl::Status CheckInitial(const Request& request, const Limits& limits, MoveOper
 
 // Offsets of intervals in `of`: one for each count, each interval inside.
 absl::StatusOr<Operand> CheckOffsets(bool present, const v1::Array& array, Field field, const Operand& counts,
-                                     int64_t size, absl::string_view of) {
-  CORANK_ASSIGN_OR_RETURN(Operand offsets, CheckArray(present, array, field, ArrayUse::kInt64));
+                                     int64_t size, absl::string_view of, const Places& places) {
+  CORANK_ASSIGN_OR_RETURN(Operand offsets, CheckArray(present, array, field, ArrayUse::kInt64, places));
   CORANK_RETURN_IF_ERROR(CheckSameCount(offsets, field, counts, kCounts));
   CORANK_RETURN_IF_ERROR(CheckIntervals(offsets, field, counts, size, of));
   return offsets;
@@ -64,77 +74,92 @@ absl::Status CheckMovedSum(const MoveOperation::Spec& spec, const Limits& limits
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ExpandIntervalsRequest& request, const Limits& limits) {
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ExpandIntervalsRequest& request, const Limits& limits,
+                                                    const Places& places) {
   constexpr Field kValues{"values"};
   ExpandOperation::Spec spec;
-  CORANK_ASSIGN_OR_RETURN(spec.values, CheckArray(request.has_values(), request.values(), kValues, ArrayUse::kMoved));
-  CORANK_ASSIGN_OR_RETURN(spec.counts, CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64));
+  CORANK_ASSIGN_OR_RETURN(spec.values,
+                          CheckArray(request.has_values(), request.values(), kValues, ArrayUse::kMoved, places));
+  CORANK_ASSIGN_OR_RETURN(spec.counts,
+                          CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64, places));
   CORANK_RETURN_IF_ERROR(CheckSameCount(spec.counts, kCounts, spec.values, kValues));
   CORANK_ASSIGN_OR_RETURN(spec.total, SumCounts(spec.counts, kCounts));
-  CORANK_RETURN_IF_ERROR(CheckDestination(request.destination(), kDestination));
-  CORANK_RETURN_IF_ERROR(CheckResultBytes(spec.total, spec.values.element_bytes, limits, kCounts));
+  CORANK_RETURN_IF_ERROR(PlaceResults({{&request.destination(), kDestination, spec.values.element_bytes, &spec.target}},
+                                      spec.total, limits, places, kCounts));
   return std::make_unique<ExpandOperation>(std::move(spec));
 }
 
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MoveIntervalsRequest& request, const Limits& limits) {
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MoveIntervalsRequest& request, const Limits& limits,
+                                                    const Places& places) {
   MoveOperation::Spec spec;
   spec.op = Operator::kMoveIntervals;
-  CORANK_ASSIGN_OR_RETURN(spec.source, CheckArray(request.has_source(), request.source(), kSource, ArrayUse::kMoved));
-  CORANK_ASSIGN_OR_RETURN(spec.counts, CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64));
+  CORANK_ASSIGN_OR_RETURN(spec.source,
+                          CheckArray(request.has_source(), request.source(), kSource, ArrayUse::kMoved, places));
+  CORANK_ASSIGN_OR_RETURN(spec.counts,
+                          CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64, places));
   CORANK_ASSIGN_OR_RETURN(spec.total, SumCounts(spec.counts, kCounts));
-  CORANK_RETURN_IF_ERROR(CheckInitial(request, limits, spec));
-  CORANK_ASSIGN_OR_RETURN(spec.source_offsets, CheckOffsets(request.has_source_offsets(), request.source_offsets(),
-                                                            kSourceOffsets, spec.counts, spec.source.count, "source"));
+  CORANK_RETURN_IF_ERROR(CheckInitial(request, limits, places, spec));
+  CORANK_ASSIGN_OR_RETURN(spec.source_offsets,
+                          CheckOffsets(request.has_source_offsets(), request.source_offsets(), kSourceOffsets,
+                                       spec.counts, spec.source.count, "source", places));
   CORANK_ASSIGN_OR_RETURN(spec.destination_offsets,
                           CheckOffsets(request.has_destination_offsets(), request.destination_offsets(),
-                                       kDestinationOffsets, spec.counts, spec.result_count, "destination"));
+                                       kDestinationOffsets, spec.counts, spec.result_count, "destination", places));
   spec.check_overlap = !request.allow_overlap();
   CORANK_RETURN_IF_ERROR(CheckMovedSum(spec, limits));
-  CORANK_RETURN_IF_ERROR(CheckDestination(request.result_destination(), {"result_destination"}));
   return std::make_unique<MoveOperation>(std::move(spec));
 }
 
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GatherIntervalsRequest& request, const Limits& limits) {
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GatherIntervalsRequest& request, const Limits& limits,
+                                                    const Places& places) {
   MoveOperation::Spec spec;
   spec.op = Operator::kGatherIntervals;
-  CORANK_ASSIGN_OR_RETURN(spec.source, CheckArray(request.has_source(), request.source(), kSource, ArrayUse::kMoved));
-  CORANK_ASSIGN_OR_RETURN(spec.counts, CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64));
+  CORANK_ASSIGN_OR_RETURN(spec.source,
+                          CheckArray(request.has_source(), request.source(), kSource, ArrayUse::kMoved, places));
+  CORANK_ASSIGN_OR_RETURN(spec.counts,
+                          CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64, places));
   CORANK_ASSIGN_OR_RETURN(spec.total, SumCounts(spec.counts, kCounts));
-  CORANK_ASSIGN_OR_RETURN(spec.source_offsets, CheckOffsets(request.has_source_offsets(), request.source_offsets(),
-                                                            kSourceOffsets, spec.counts, spec.source.count, "source"));
+  CORANK_ASSIGN_OR_RETURN(spec.source_offsets,
+                          CheckOffsets(request.has_source_offsets(), request.source_offsets(), kSourceOffsets,
+                                       spec.counts, spec.source.count, "source", places));
   spec.result_count = spec.total;
-  CORANK_RETURN_IF_ERROR(CheckDestination(request.destination(), kDestination));
-  CORANK_RETURN_IF_ERROR(CheckResultBytes(spec.total, spec.source.element_bytes, limits, kCounts));
+  CORANK_RETURN_IF_ERROR(PlaceResults({{&request.destination(), kDestination, spec.source.element_bytes, &spec.target}},
+                                      spec.total, limits, places, kCounts));
   return std::make_unique<MoveOperation>(std::move(spec));
 }
 
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ScatterIntervalsRequest& request, const Limits& limits) {
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ScatterIntervalsRequest& request, const Limits& limits,
+                                                    const Places& places) {
   MoveOperation::Spec spec;
   spec.op = Operator::kScatterIntervals;
-  CORANK_ASSIGN_OR_RETURN(spec.source, CheckArray(request.has_source(), request.source(), kSource, ArrayUse::kMoved));
-  CORANK_ASSIGN_OR_RETURN(spec.counts, CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64));
+  CORANK_ASSIGN_OR_RETURN(spec.source,
+                          CheckArray(request.has_source(), request.source(), kSource, ArrayUse::kMoved, places));
+  CORANK_ASSIGN_OR_RETURN(spec.counts,
+                          CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64, places));
   CORANK_ASSIGN_OR_RETURN(spec.total, SumCounts(spec.counts, kCounts));
-  if (spec.source.count != spec.total) {
+  if (spec.source.count != spec.total && !spec.counts.is_pending) {
     return InvalidField(kSource.Sub("count"),
                         absl::StrCat(spec.source.count, " elements, but the counts sum to ", spec.total));
   }
-  CORANK_RETURN_IF_ERROR(CheckInitial(request, limits, spec));
+  CORANK_RETURN_IF_ERROR(CheckInitial(request, limits, places, spec));
   CORANK_ASSIGN_OR_RETURN(spec.destination_offsets,
                           CheckOffsets(request.has_destination_offsets(), request.destination_offsets(),
-                                       kDestinationOffsets, spec.counts, spec.result_count, "destination"));
+                                       kDestinationOffsets, spec.counts, spec.result_count, "destination", places));
   spec.check_overlap = !request.allow_overlap();
-  CORANK_RETURN_IF_ERROR(CheckDestination(request.result_destination(), {"result_destination"}));
   return std::make_unique<MoveOperation>(std::move(spec));
 }
 
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::LoadBalanceRequest& request, const Limits& limits) {
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::LoadBalanceRequest& request, const Limits& limits,
+                                                    const Places& places) {
   LoadBalanceOperation::Spec spec;
-  CORANK_ASSIGN_OR_RETURN(spec.counts, CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64));
+  CORANK_ASSIGN_OR_RETURN(spec.counts,
+                          CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64, places));
   CORANK_ASSIGN_OR_RETURN(spec.total, SumCounts(spec.counts, kCounts));
-  CORANK_RETURN_IF_ERROR(CheckDestination(request.objects_destination(), {"objects_destination"}));
-  CORANK_RETURN_IF_ERROR(CheckDestination(request.ranks_destination(), {"ranks_destination"}));
   const int index_bytes = IndexBytes(std::max(spec.counts.count, spec.total) - 1);
-  CORANK_RETURN_IF_ERROR(CheckResultBytes(spec.total, 2 * index_bytes, limits, kCounts));
+  CORANK_RETURN_IF_ERROR(
+      PlaceResults({{&request.objects_destination(), {"objects_destination"}, index_bytes, &spec.objects_target},
+                    {&request.ranks_destination(), {"ranks_destination"}, index_bytes, &spec.ranks_target}},
+                   spec.total, limits, places, kCounts));
   return std::make_unique<LoadBalanceOperation>(std::move(spec));
 }
 

@@ -19,7 +19,8 @@ absl::StatusOr<MergeAlgorithm> CheckAlgorithm(v1::MergeAlgorithm algorithm) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MergeRequest& request, const Limits& limits) {
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MergeRequest& request, const Limits& limits,
+                                                    const Places& places) {
   if (request.keys_size() < 2 || request.keys_size() > kMaxMergeInputs) {
     return InvalidField("keys", absl::StrCat("2 to ", kMaxMergeInputs, " inputs, not ", request.keys_size()));
   }
@@ -30,17 +31,19 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MergeRequest& requ
   MergeOperation::Spec spec;
   spec.keys.reserve(static_cast<size_t>(request.keys_size()));
   spec.values.reserve(static_cast<size_t>(request.values_size()));
-  int64_t total = 0;  // of arrays that lie in one message: it cannot overflow
+  int64_t total = 0;
   for (int i = 0; i < request.keys_size(); ++i) {
     const Field field{"keys", i};
-    CORANK_ASSIGN_OR_RETURN(Operand keys, CheckArray(true, request.keys(i), field, ArrayUse::kKeys));
+    CORANK_ASSIGN_OR_RETURN(Operand keys, CheckArray(true, request.keys(i), field, ArrayUse::kKeys, places));
     if (i > 0) CORANK_RETURN_IF_ERROR(CheckSameType(keys, field, spec.keys[0], {"keys", 0}));
-    total += keys.count;
+    if (__builtin_add_overflow(total, keys.count, &total)) {
+      return InvalidField(field.Sub("count"), "the inputs up to here have more than 2^63 elements");
+    }
     spec.keys.push_back(keys);
   }
   for (int i = 0; i < request.values_size(); ++i) {
     const Field field{"values", i};
-    CORANK_ASSIGN_OR_RETURN(Operand values, CheckArray(true, request.values(i), field, ArrayUse::kMoved));
+    CORANK_ASSIGN_OR_RETURN(Operand values, CheckArray(true, request.values(i), field, ArrayUse::kMoved, places));
     if (i > 0) CORANK_RETURN_IF_ERROR(CheckSameType(values, field, spec.values[0], {"values", 0}));
     CORANK_RETURN_IF_ERROR(CheckSameCount(values, field, spec.keys[static_cast<size_t>(i)], {"keys", i}));
     spec.values.push_back(values);
@@ -48,10 +51,13 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MergeRequest& requ
   CORANK_ASSIGN_OR_RETURN(spec.order, CheckOrder(request.order()));
   CORANK_ASSIGN_OR_RETURN(spec.algorithm, CheckAlgorithm(request.algorithm()));
   spec.check_sorted = !request.assume_sorted();
-  CORANK_RETURN_IF_ERROR(CheckDestination(request.keys_destination(), {"keys_destination"}));
-  CORANK_RETURN_IF_ERROR(CheckDestination(request.values_destination(), {"values_destination"}));
-  const int64_t element_bytes = spec.keys[0].element_bytes + (spec.values.empty() ? 0 : spec.values[0].element_bytes);
-  CORANK_RETURN_IF_ERROR(CheckResultBytes(total, element_bytes, limits, {"keys"}));
+  CORANK_RETURN_IF_ERROR(
+      PlaceResults({{&request.keys_destination(), {"keys_destination"}, spec.keys[0].element_bytes, &spec.keys_target},
+                    {&request.values_destination(),
+                     {"values_destination"},
+                     spec.values.empty() ? 0 : spec.values[0].element_bytes,
+                     &spec.values_target}},
+                   total, limits, places, {"keys"}));
   return std::make_unique<MergeOperation>(std::move(spec));
 }
 

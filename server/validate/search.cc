@@ -8,14 +8,15 @@
 
 namespace corank {
 
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SearchRequest& request, const Limits& limits) {
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SearchRequest& request, const Limits& limits,
+                                                    const Places& places) {
   constexpr Field kHaystack{"haystack"};
   constexpr Field kNeedles{"needles"};
   SearchOperation::Spec spec;
   CORANK_ASSIGN_OR_RETURN(spec.haystack,
-                          CheckArray(request.has_haystack(), request.haystack(), kHaystack, ArrayUse::kKeys));
+                          CheckArray(request.has_haystack(), request.haystack(), kHaystack, ArrayUse::kKeys, places));
   CORANK_ASSIGN_OR_RETURN(spec.needles,
-                          CheckArray(request.has_needles(), request.needles(), kNeedles, ArrayUse::kKeys));
+                          CheckArray(request.has_needles(), request.needles(), kNeedles, ArrayUse::kKeys, places));
   CORANK_RETURN_IF_ERROR(CheckSameType(spec.needles, kNeedles, spec.haystack, kHaystack));
   switch (request.bound()) {
     case v1::SEARCH_BOUND_UNSPECIFIED:
@@ -30,8 +31,9 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SearchRequest& req
   }
   CORANK_ASSIGN_OR_RETURN(spec.order, CheckOrder(request.order()));
   spec.check_sorted = !request.assume_sorted();
-  CORANK_RETURN_IF_ERROR(CheckDestination(request.destination(), {"destination"}));
-  CORANK_RETURN_IF_ERROR(CheckResultBytes(spec.needles.count, IndexBytes(spec.haystack.count), limits, kNeedles));
+  CORANK_RETURN_IF_ERROR(
+      PlaceResults({{&request.destination(), {"destination"}, IndexBytes(spec.haystack.count), &spec.target}},
+                   spec.needles.count, limits, places, kNeedles));
   return std::make_unique<SearchOperation>(std::move(spec));
 }
 

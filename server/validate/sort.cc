@@ -34,11 +34,12 @@ absl::StatusOr<SortOutputs> CheckSortOutput(v1::SortOutput output) {
   }
 }
 
-absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& request, const SortOutputs& outputs) {
+absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& request, const SortOutputs& outputs,
+                                                       const Places& places) {
   if (!request.has_values()) return std::nullopt;
   constexpr Field kValues{"values"};
   if (outputs.indices) return InvalidField(kValues.Path(), "not together with an index output");
-  return CheckArray(true, request.values(), kValues, ArrayUse::kMoved);
+  return CheckArray(true, request.values(), kValues, ArrayUse::kMoved, places);
 }
 
 absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request) {
@@ -47,14 +48,9 @@ absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request) {
   return request.limit();
 }
 
-absl::Status CheckSortDestinations(const v1::SortRequest& request) {
-  CORANK_RETURN_IF_ERROR(CheckDestination(request.keys_destination(), {"keys_destination"}));
-  CORANK_RETURN_IF_ERROR(CheckDestination(request.values_destination(), {"values_destination"}));
-  return CheckDestination(request.indices_destination(), {"indices_destination"});
-}
-
 absl::Status CheckRisingOffsets(const Operand& offsets, Field field, int64_t last_offset, absl::string_view parts,
                                 absl::string_view elements) {
+  if (offsets.is_pending) return absl::OkStatus();
   const Int64View view(offsets);
   if (view.size() == 0) {
     return InvalidField(field.Path(), absl::StrCat("one offset more than there are ", parts, ", so at least one"));
@@ -74,32 +70,41 @@ absl::Status CheckRisingOffsets(const Operand& offsets, Field field, int64_t las
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& request, const Limits& limits) {
-  if (request.key_columns_size() > 0) return ValidateColumnSort(request, limits);
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& request, const Limits& limits,
+                                                    const Places& places) {
+  if (request.key_columns_size() > 0) return ValidateColumnSort(request, limits, places);
   constexpr Field kKeys{"keys"};
   SortOperation::Spec spec;
-  CORANK_ASSIGN_OR_RETURN(spec.keys, CheckArray(request.has_keys(), request.keys(), kKeys, ArrayUse::kKeys));
+  CORANK_ASSIGN_OR_RETURN(spec.keys, CheckArray(request.has_keys(), request.keys(), kKeys, ArrayUse::kKeys, places));
   CORANK_ASSIGN_OR_RETURN(spec.order, CheckOrder(request.order()));
   CORANK_ASSIGN_OR_RETURN(spec.algorithm, CheckSortAlgorithm(request.algorithm()));
   CORANK_ASSIGN_OR_RETURN(const SortOutputs outputs, CheckSortOutput(request.output()));
   spec.want_keys = outputs.keys;
   spec.want_indices = outputs.indices;
-  CORANK_ASSIGN_OR_RETURN(spec.values, CheckSortValues(request, outputs));
+  CORANK_ASSIGN_OR_RETURN(spec.values, CheckSortValues(request, outputs, places));
   if (spec.values) CORANK_RETURN_IF_ERROR(CheckSameCount(*spec.values, {"values"}, spec.keys, kKeys));
   if (request.has_segment_offsets()) {
     constexpr Field kOffsets{"segment_offsets"};
     CORANK_ASSIGN_OR_RETURN(spec.segment_offsets,
-                            CheckArray(true, request.segment_offsets(), kOffsets, ArrayUse::kInt64));
+                            CheckArray(true, request.segment_offsets(), kOffsets, ArrayUse::kInt64, places));
     CORANK_RETURN_IF_ERROR(CheckRisingOffsets(*spec.segment_offsets, kOffsets, spec.keys.count, "segments", "keys"));
   }
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
   if (request.has_limit() && request.has_segment_offsets()) return InvalidField("limit", "not together with segments");
-  CORANK_RETURN_IF_ERROR(CheckSortDestinations(request));
   const int64_t count = spec.limit >= 0 && spec.limit < spec.keys.count ? spec.limit : spec.keys.count;
-  const int64_t element_bytes = (spec.want_keys ? spec.keys.element_bytes : 0) +
-                                (spec.values ? spec.values->element_bytes : 0) +
-                                (spec.want_indices ? IndexBytes(spec.keys.count - 1) : 0);
-  CORANK_RETURN_IF_ERROR(CheckResultBytes(count, element_bytes, limits, kKeys));
+  CORANK_RETURN_IF_ERROR(PlaceResults({{&request.keys_destination(),
+                                        {"keys_destination"},
+                                        spec.want_keys ? spec.keys.element_bytes : 0,
+                                        &spec.keys_target},
+                                       {&request.values_destination(),
+                                        {"values_destination"},
+                                        spec.values ? spec.values->element_bytes : 0,
+                                        &spec.values_target},
+                                       {&request.indices_destination(),
+                                        {"indices_destination"},
+                                        spec.want_indices ? IndexBytes(spec.keys.count - 1) : 0,
+                                        &spec.indices_target}},
+                                      count, limits, places, kKeys));
   return std::make_unique<SortOperation>(std::move(spec));
 }
 

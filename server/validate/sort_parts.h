@@ -25,10 +25,10 @@ struct SortOutputs {
 absl::StatusOr<SortAlgorithm> CheckSortAlgorithm(v1::SortAlgorithm algorithm);
 absl::StatusOr<SortOutputs> CheckSortOutput(v1::SortOutput output);
 /// The values, where there are any. Their number is not checked.
-absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& request, const SortOutputs& outputs);
+absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& request, const SortOutputs& outputs,
+                                                       const Places& places);
 /// The limit, or -1.
 absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request);
-absl::Status CheckSortDestinations(const v1::SortRequest& request);
 
 /// That offsets rise from 0 to last_offset, which is the number of `elements` (such as "keys") that they cut into
 /// `parts` (such as "segments").
@@ -36,7 +36,8 @@ absl::Status CheckRisingOffsets(const Operand& offsets, Field field, int64_t las
                                 absl::string_view elements);
 
 /// A request with key columns.
-absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequest& request, const Limits& limits);
+absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequest& request, const Limits& limits,
+                                                              const Places& places);
 
 }  // namespace corank
 

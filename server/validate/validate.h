@@ -11,6 +11,7 @@
 #include "corank/v1/operators.pb.h"
 #include "server/execute/operation.h"
 #include "server/execute/task.h"
+#include "server/validate/places.h"
 
 namespace corank {
 
@@ -21,16 +22,24 @@ struct Limits {
   int64_t max_response_bytes = int64_t{256} << 20;
 };
 
-/// INVALID_ARGUMENT, or UNIMPLEMENTED for a place that is not built; both name the field (respond/errors.h). The
-/// operation borrows the arrays of the request, which must outlive it.
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& request, const Limits& limits);
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MergeRequest& request, const Limits& limits);
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ExpandIntervalsRequest& request, const Limits& limits);
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MoveIntervalsRequest& request, const Limits& limits);
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GatherIntervalsRequest& request, const Limits& limits);
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ScatterIntervalsRequest& request, const Limits& limits);
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::LoadBalanceRequest& request, const Limits& limits);
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SearchRequest& request, const Limits& limits);
+/// INVALID_ARGUMENT, or what `places` says (UNIMPLEMENTED, NOT_FOUND); each names the field (respond/errors.h). The
+/// operation borrows the inline arrays of the request, which must outlive it.
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& request, const Limits& limits,
+                                                    const Places& places = InlineOnly());
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MergeRequest& request, const Limits& limits,
+                                                    const Places& places = InlineOnly());
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ExpandIntervalsRequest& request, const Limits& limits,
+                                                    const Places& places = InlineOnly());
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MoveIntervalsRequest& request, const Limits& limits,
+                                                    const Places& places = InlineOnly());
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GatherIntervalsRequest& request, const Limits& limits,
+                                                    const Places& places = InlineOnly());
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ScatterIntervalsRequest& request, const Limits& limits,
+                                                    const Places& places = InlineOnly());
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::LoadBalanceRequest& request, const Limits& limits,
+                                                    const Places& places = InlineOnly());
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SearchRequest& request, const Limits& limits,
+                                                    const Places& places = InlineOnly());
 
 /// Whether an id may travel in metadata and logs: 1 to 128 printable ASCII characters.
 bool IsValidRequestId(absl::string_view id);

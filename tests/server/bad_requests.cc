@@ -54,11 +54,23 @@ void AddArrays(Table& table) {
       "DestinationSharedMemory", GoodSort(), [](R& r) { r.mutable_keys_destination()->mutable_shared_memory(); },
       "keys_destination.shared_memory", kUnimplemented);
   table.Add<R>(
-      "DestinationCudaIpc", GoodSort(), [](R& r) { r.mutable_values_destination()->mutable_cuda_ipc(); },
+      "DestinationCudaIpc", GoodSort(),
+      [](R& r) {
+        *r.mutable_values() = r.keys();
+        r.mutable_values_destination()->mutable_cuda_ipc();
+      },
       "values_destination.cuda_ipc", kUnimplemented);
   table.Add<R>(
-      "DestinationStored", GoodSort(), [](R& r) { r.mutable_indices_destination()->mutable_stored(); },
+      "DestinationStored", GoodSort(),
+      [](R& r) {
+        r.clear_values();
+        r.set_output(v1::SORT_OUTPUT_INDICES);
+        r.mutable_indices_destination()->mutable_stored();
+      },
       "indices_destination.stored", kUnimplemented);
+  table.Add<R>(
+      "DestinationOfNoResult", GoodSort(), [](R& r) { r.mutable_indices_destination()->mutable_stored(); },
+      "indices_destination");
   table.Add<R>(
       "DestinationStream", GoodSort(), [](R& r) { r.mutable_keys_destination()->mutable_stream(); },
       "keys_destination.stream", kUnimplemented);

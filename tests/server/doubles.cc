@@ -28,6 +28,10 @@ class PuppetStream final : public EngineStream {
     void* memory = Allocate(bytes);
     return ResultBuffer{memory, memory};
   }
+  absl::StatusOr<ResultBuffer> AllocateResultAt(void* h_place, int64_t) override {
+    if (absl::Status status = engine_->Enter("AllocateResult"); !status.ok()) return status;
+    return ResultBuffer{h_place, h_place};
+  }
   absl::Status Zero(void* d_bytes, int64_t bytes) override {
     std::memset(d_bytes, 0, static_cast<size_t>(bytes));
     return absl::OkStatus();
@@ -36,6 +40,10 @@ class PuppetStream final : public EngineStream {
     std::memcpy(d_to, d_from, static_cast<size_t>(bytes));
     return absl::OkStatus();
   }
+  absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) override {
+    return Copy(d_to, h_from, bytes);
+  }
+  absl::Status CopyToHost(void* h_to, const void* d_from, int64_t bytes) override { return Copy(h_to, d_from, bytes); }
   absl::Status EndCopyIn() override { return engine_->Enter("EndCopyIn"); }
   absl::Status EndKernels() override { return engine_->Enter("EndKernels"); }
   absl::Status Download(const ResultBuffer&, int64_t) override { return engine_->Enter("Download"); }
@@ -72,10 +80,30 @@ class PuppetStream final : public EngineStream {
   std::vector<std::unique_ptr<uint64_t[]>> memory_;
 };
 
+class PuppetMemory final : public EngineMemory {
+ public:
+  explicit PuppetMemory(int64_t bytes) : EngineMemory(new uint64_t[static_cast<size_t>(bytes / 8 + 1)], bytes) {}
+  ~PuppetMemory() override { delete[] static_cast<uint64_t*>(data()); }
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EngineStream>> PuppetEngine::CreateStream() {
   return std::make_unique<PuppetStream>(this);
+}
+
+absl::StatusOr<std::unique_ptr<EngineMemory>> PuppetEngine::AllocateHost(int64_t bytes) {
+  if (absl::Status status = Enter("AllocateMemory"); !status.ok()) return status;
+  return std::make_unique<PuppetMemory>(bytes);
+}
+
+absl::StatusOr<std::unique_ptr<EngineMemory>> PuppetEngine::PinHost(void* h_bytes, int64_t bytes) {
+  if (absl::Status status = Enter("PinHost"); !status.ok()) return status;
+  return std::make_unique<EngineMemory>(h_bytes, bytes);
+}
+
+absl::StatusOr<std::unique_ptr<EngineMemory>> PuppetEngine::OpenIpc(absl::string_view, int64_t, int64_t) {
+  return absl::UnimplementedError("a puppet has no GPU memory");
 }
 
 void PuppetEngine::Hold() {

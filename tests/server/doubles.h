@@ -34,8 +34,8 @@ class FakeClock final : public Clock {
 /// recorded and goes through a script, which may wait, answer with an error, or set a fault. Thread-safe.
 class PuppetEngine final : public Engine {
  public:
-  /// Phases: Begin, Upload, AllocateHost, AllocateResult, EndCopyIn, Run, EndKernels, Download, Finish. `report` is not
-  /// null in Run.
+  /// Phases: AllocateMemory, PinHost (outside of requests), Begin, Upload, AllocateHost, AllocateResult, EndCopyIn,
+  /// Run, EndKernels, Download, Finish. `report` is not null in Run.
   using Script = std::function<absl::Status(const std::string& phase, OperatorReport* report)>;
 
   PuppetEngine() = default;
@@ -43,6 +43,11 @@ class PuppetEngine final : public Engine {
 
   const EngineInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override;
+  absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) override;
+  absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateDevice(int64_t bytes) override { return AllocateHost(bytes); }
+  absl::StatusOr<std::unique_ptr<EngineMemory>> PinHost(void* h_bytes, int64_t bytes) override;
+  absl::StatusOr<std::unique_ptr<EngineMemory>> OpenIpc(absl::string_view handle, int64_t offset_bytes,
+                                                        int64_t size_bytes) override;
   int64_t WorkspaceBytes(const SortArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const ColumnSortArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const MergeArgs&) const override { return 0; }
@@ -65,7 +70,7 @@ class PuppetEngine final : public Engine {
   void NoteUpload(const void* bytes);
 
  private:
-  const EngineInfo info_{EngineKind::kCpu, "puppet", 1 << 20, 1};
+  const EngineInfo info_{EngineKind::kCpu, "puppet", 1 << 20, 1, ""};
   const Script script_;
   std::atomic<bool> uploads_were_aligned_{true};
   mutable absl::Mutex mutex_;
@@ -82,7 +87,7 @@ inline std::pair<PuppetEngine*, ChosenEngine> MakePuppet(PuppetEngine::Script sc
 }
 
 /// An operation that does nothing.
-class NullOperation final : public Operation {
+class NullOperation final : public PhasedOperation {
  public:
   explicit NullOperation(Operator op) : op_(op) {}
   Operator op() const override { return op_; }

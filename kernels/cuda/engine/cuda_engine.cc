@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/columns/column_sort.h"
+#include "kernels/cuda/engine/cuda_memory.h"
 #include "kernels/cuda/engine/cuda_status.h"
 #include "kernels/cuda/engine/cuda_stream.h"
 #include "kernels/cuda/engine/probe.h"
@@ -29,6 +30,20 @@ class CudaEngine final : public Engine {
 
   const EngineInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override { return cuda::CudaStream::Create(device_); }
+
+  absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) override {
+    return cuda::AllocateHostMemory(device_, bytes);
+  }
+  absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateDevice(int64_t bytes) override {
+    return cuda::AllocateDeviceMemory(device_, bytes);
+  }
+  absl::StatusOr<std::unique_ptr<EngineMemory>> PinHost(void* h_bytes, int64_t bytes) override {
+    return cuda::PinHostMemory(device_, h_bytes, bytes);
+  }
+  absl::StatusOr<std::unique_ptr<EngineMemory>> OpenIpc(absl::string_view handle, int64_t offset_bytes,
+                                                        int64_t size_bytes) override {
+    return cuda::OpenIpcMemory(device_, handle, offset_bytes, size_bytes);
+  }
 
   int64_t WorkspaceBytes(const SortArgs& args) const override { return OnDevice(cuda::SortWorkspaceBytes, args); }
   int64_t WorkspaceBytes(const ColumnSortArgs& args) const override {
@@ -53,6 +68,16 @@ class CudaEngine final : public Engine {
   const int device_;
   const EngineInfo info_;
 };
+
+// As `nvidia-smi -L` prints it.
+std::string UuidText(const cudaUUID_t& uuid) {
+  std::string text = "GPU-";
+  for (size_t i = 0; i < sizeof(uuid.bytes); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    absl::StrAppend(&text, absl::Hex(static_cast<uint8_t>(uuid.bytes[i]), absl::kZeroPad2));
+  }
+  return text;
+}
 
 std::string CudaVersion(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
 
@@ -111,6 +136,7 @@ absl::StatusOr<std::unique_ptr<Engine>> CreateCudaEngine(const CudaEngineOptions
   info.device = properties.name;
   info.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
   info.parallelism = properties.multiProcessorCount;
+  info.device_uuid = UuidText(properties.uuid);
   return std::make_unique<CudaEngine>(options.device, std::move(info));
 }
 

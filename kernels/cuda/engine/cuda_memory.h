@@ -1,4 +1,4 @@
-// Device memory and pinned host memory as sources of an Arena.
+// Device memory and pinned host memory: as sources of an Arena, and outside of requests.
 #ifndef CORANK_KERNELS_CUDA_ENGINE_CUDA_MEMORY_H_
 #define CORANK_KERNELS_CUDA_ENGINE_CUDA_MEMORY_H_
 
@@ -6,9 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "kernels/cuda/engine/cuda_status.h"
+#include "kernels/engine/engine.h"
 
 namespace corank::cuda {
 
@@ -41,6 +44,13 @@ class PinnedMemory {
   }
   void Free(void* h_memory) { static_cast<void>(cudaFreeHost(h_memory)); }
 };
+
+/// What an engine hands out beyond requests (kernels/engine/engine.h). Each sets the device, on any thread.
+absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHostMemory(int device, int64_t bytes);
+absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateDeviceMemory(int device, int64_t bytes);
+absl::StatusOr<std::unique_ptr<EngineMemory>> PinHostMemory(int device, void* h_bytes, int64_t bytes);
+absl::StatusOr<std::unique_ptr<EngineMemory>> OpenIpcMemory(int device, absl::string_view handle, int64_t offset_bytes,
+                                                            int64_t size_bytes);
 
 }  // namespace corank::cuda
 

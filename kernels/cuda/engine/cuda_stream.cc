@@ -75,15 +75,16 @@ absl::Status CudaStream::RecordMark(Mark mark) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<const void*> CudaStream::Upload(const void* h_bytes, int64_t bytes) {
+absl::Status CudaStream::StartClock() {
   // The clock starts with the first copy, not with Begin: what the host does in between is not the GPU's time.
-  if (!is_recorded_[kStart]) {
-    if (absl::Status status = RecordMark(kStart); !status.ok()) return status;
-  }
+  return is_recorded_[kStart] ? absl::OkStatus() : RecordMark(kStart);
+}
+
+absl::StatusOr<const void*> CudaStream::Upload(const void* h_bytes, int64_t bytes) {
+  if (absl::Status status = StartClock(); !status.ok()) return status;
   absl::StatusOr<void*> d_bytes = AllocateDevice(bytes);
-  if (!d_bytes.ok() || bytes == 0) return d_bytes;
-  CORANK_RETURN_IF_CUDA_FAILED(
-      cudaMemcpyAsync(*d_bytes, h_bytes, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream_), "copy in");
+  if (!d_bytes.ok()) return d_bytes;
+  if (absl::Status status = CopyToDevice(*d_bytes, h_bytes, bytes); !status.ok()) return status;
   return *d_bytes;
 }
 
@@ -97,6 +98,12 @@ absl::StatusOr<ResultBuffer> CudaStream::AllocateResult(int64_t bytes) {
   const absl::StatusOr<void*> h_result = pinned_arena_.Allocate(bytes);
   if (!h_result.ok()) return h_result.status();
   return ResultBuffer{*d_result, *h_result};
+}
+
+absl::StatusOr<ResultBuffer> CudaStream::AllocateResultAt(void* h_place, int64_t bytes) {
+  const absl::StatusOr<void*> d_result = device_arena_.Allocate(bytes);
+  if (!d_result.ok()) return d_result.status();
+  return ResultBuffer{*d_result, h_place};
 }
 
 absl::Status CudaStream::Zero(void* d_bytes, int64_t bytes) {
@@ -114,22 +121,31 @@ absl::Status CudaStream::Copy(void* d_to, const void* d_from, int64_t bytes) {
   return absl::OkStatus();
 }
 
+absl::Status CudaStream::CopyToDevice(void* d_to, const void* h_from, int64_t bytes) {
+  if (absl::Status status = StartClock(); !status.ok()) return status;
+  if (bytes == 0) return absl::OkStatus();
+  CORANK_RETURN_IF_CUDA_FAILED(
+      cudaMemcpyAsync(d_to, h_from, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream_), "copy in");
+  return absl::OkStatus();
+}
+
+absl::Status CudaStream::CopyToHost(void* h_to, const void* d_from, int64_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  has_unfinished_work_ = true;
+  CORANK_RETURN_IF_CUDA_FAILED(
+      cudaMemcpyAsync(h_to, d_from, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, stream_), "copy out");
+  return absl::OkStatus();
+}
+
 absl::Status CudaStream::EndCopyIn() {
-  if (!is_recorded_[kStart]) {
-    if (absl::Status status = RecordMark(kStart); !status.ok()) return status;
-  }
+  if (absl::Status status = StartClock(); !status.ok()) return status;
   return RecordMark(kCopyInEnd);
 }
 
 absl::Status CudaStream::EndKernels() { return RecordMark(kKernelsEnd); }
 
 absl::Status CudaStream::Download(const ResultBuffer& result, int64_t bytes) {
-  if (bytes == 0) return absl::OkStatus();
-  has_unfinished_work_ = true;
-  CORANK_RETURN_IF_CUDA_FAILED(
-      cudaMemcpyAsync(result.host, result.device, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, stream_),
-      "copy out");
-  return absl::OkStatus();
+  return CopyToHost(result.host, result.device, bytes);
 }
 
 absl::Status CudaStream::WaitForMark(Mark mark) {

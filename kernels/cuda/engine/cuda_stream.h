@@ -31,8 +31,11 @@ class CudaStream final : public EngineStream {
   absl::StatusOr<void*> AllocateHost(int64_t bytes) override;
   absl::StatusOr<void*> AllocateDevice(int64_t bytes) override;
   absl::StatusOr<ResultBuffer> AllocateResult(int64_t bytes) override;
+  absl::StatusOr<ResultBuffer> AllocateResultAt(void* h_place, int64_t bytes) override;
   absl::Status Zero(void* d_bytes, int64_t bytes) override;
   absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override;
+  absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) override;
+  absl::Status CopyToHost(void* h_to, const void* d_from, int64_t bytes) override;
   absl::Status EndCopyIn() override;
   absl::Status EndKernels() override;
   absl::Status Download(const ResultBuffer& result, int64_t bytes) override;
@@ -55,6 +58,7 @@ class CudaStream final : public EngineStream {
   CudaStream(int device, cudaStream_t stream);
 
   absl::Status RecordMark(Mark mark);
+  absl::Status StartClock();
   absl::StatusOr<void*> AllocateWorkspace(int64_t bytes);
   absl::Status WaitForMark(Mark mark);
   int64_t NanosecondsBetween(Mark from, Mark to) const;

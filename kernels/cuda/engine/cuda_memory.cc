@@ -1,0 +1,118 @@
+#include "kernels/cuda/engine/cuda_memory.h"
+
+#include <cuda.h>
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace corank::cuda {
+namespace {
+
+// An error while memory is given back is a ruined context, which every other call reports too.
+
+class PinnedBlock final : public EngineMemory {
+ public:
+  using EngineMemory::EngineMemory;
+  ~PinnedBlock() override { static_cast<void>(cudaFreeHost(data())); }
+};
+
+class DeviceBlock final : public EngineMemory {
+ public:
+  DeviceBlock(int device, void* data, int64_t bytes) : EngineMemory(data, bytes), device_(device) {}
+  ~DeviceBlock() override {
+    static_cast<void>(cudaSetDevice(device_));
+    static_cast<void>(cudaFree(data()));
+  }
+
+ private:
+  const int device_;
+};
+
+class RegisteredBlock final : public EngineMemory {
+ public:
+  using EngineMemory::EngineMemory;
+  ~RegisteredBlock() override { static_cast<void>(cudaHostUnregister(data())); }
+};
+
+class IpcBlock final : public EngineMemory {
+ public:
+  IpcBlock(int device, void* base, int64_t offset, int64_t bytes)
+      : EngineMemory(static_cast<char*>(base) + offset, bytes), device_(device), base_(base) {}
+  ~IpcBlock() override {
+    static_cast<void>(cudaSetDevice(device_));
+    static_cast<void>(cudaIpcCloseMemHandle(base_));
+  }
+
+ private:
+  const int device_;
+  void* const base_;
+};
+
+// cuMemGetAddressRange, found at run time: the binary must start where there is no driver.
+absl::StatusOr<int64_t> AllocationBytes(void* d_base) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  CORANK_RETURN_IF_CUDA_FAILED(
+      cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", &function, 12000, cudaEnableDefault, &found),
+      "find cuMemGetAddressRange");
+  if (found != cudaDriverEntryPointSuccess) return absl::InternalError("the driver has no cuMemGetAddressRange");
+  CUdeviceptr start = 0;
+  size_t bytes = 0;
+  const auto get_range = reinterpret_cast<CUresult (*)(CUdeviceptr*, size_t*, CUdeviceptr)>(function);
+  if (get_range(&start, &bytes, reinterpret_cast<CUdeviceptr>(d_base)) != CUDA_SUCCESS) {
+    return absl::InternalError("the driver does not know the size of memory that it opened");
+  }
+  return static_cast<int64_t>(start + bytes - reinterpret_cast<CUdeviceptr>(d_base));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHostMemory(int device, int64_t bytes) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device), "set device");
+  const absl::StatusOr<void*> h_memory = PinnedMemory().Allocate(bytes);
+  if (!h_memory.ok()) return h_memory.status();
+  return std::make_unique<PinnedBlock>(*h_memory, bytes);
+}
+
+absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateDeviceMemory(int device, int64_t bytes) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device), "set device");
+  void* d_memory = nullptr;
+  CORANK_RETURN_IF_CUDA_FAILED(cudaMalloc(&d_memory, static_cast<size_t>(bytes)), "the GPU has no memory left");
+  return std::make_unique<DeviceBlock>(device, d_memory, bytes);
+}
+
+absl::StatusOr<std::unique_ptr<EngineMemory>> PinHostMemory(int device, void* h_bytes, int64_t bytes) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device), "set device");
+  CORANK_RETURN_IF_CUDA_FAILED(cudaHostRegister(h_bytes, static_cast<size_t>(bytes), cudaHostRegisterDefault),
+                               "pin host memory");
+  return std::make_unique<RegisteredBlock>(h_bytes, bytes);
+}
+
+absl::StatusOr<std::unique_ptr<EngineMemory>> OpenIpcMemory(int device, absl::string_view handle, int64_t offset_bytes,
+                                                            int64_t size_bytes) {
+  cudaIpcMemHandle_t ipc_handle;
+  if (handle.size() != sizeof(ipc_handle)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a CUDA IPC handle has ", sizeof(ipc_handle), " bytes, not ", handle.size()));
+  }
+  std::memcpy(&ipc_handle, handle.data(), sizeof(ipc_handle));
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device), "set device");
+  void* d_base = nullptr;
+  const cudaError_t opened = cudaIpcOpenMemHandle(&d_base, ipc_handle, cudaIpcMemLazyEnablePeerAccess);
+  if (opened != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return absl::InvalidArgumentError(
+        absl::StrCat("the CUDA IPC handle cannot be opened here: ", cudaGetErrorString(opened)));
+  }
+  auto memory = std::make_unique<IpcBlock>(device, d_base, offset_bytes, size_bytes);
+  const absl::StatusOr<int64_t> allocation = AllocationBytes(d_base);
+  if (!allocation.ok()) return allocation.status();
+  if (offset_bytes > *allocation || size_bytes > *allocation - offset_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the allocation has ", *allocation, " bytes, fewer than offset ",
+                                                   offset_bytes, " and size ", size_bytes, " need"));
+  }
+  return memory;
+}
+
+}  // namespace corank::cuda

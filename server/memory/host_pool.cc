@@ -1,0 +1,106 @@
+#include "server/memory/host_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+namespace {
+
+constexpr int64_t kLeastBytes = 4096;
+constexpr absl::Duration kRetry = absl::Milliseconds(50);
+
+// The smallest of 1, 1.25, 1.5 and 1.75 times a power of two that holds `bytes`.
+int64_t SizeClass(int64_t bytes) {
+  int64_t power = kLeastBytes;
+  while (power * 2 <= bytes) power *= 2;
+  const int64_t step = power / 4;
+  return bytes <= power ? power : (bytes + step - 1) / step * step;
+}
+
+absl::Status Full() {
+  return RetryLater(absl::StatusCode::kResourceExhausted,
+                    "the server's host memory for requests is in use; try again, or with smaller requests", kRetry);
+}
+
+}  // namespace
+
+std::shared_ptr<HostPool> HostPool::Create(Engine* engine, const Options& options) {
+  return std::shared_ptr<HostPool>(new HostPool(engine, options));
+}
+
+absl::StatusOr<std::shared_ptr<void>> HostPool::Take(int64_t bytes) {
+  if (bytes > options_.max_bytes) return Full();
+  const int64_t size = std::min(SizeClass(bytes), options_.max_bytes);
+  Memory memory;
+  std::vector<Memory> given_up;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto& same = kept_[size];
+    if (!same.empty()) {
+      memory = std::move(same.back());
+      same.pop_back();
+      kept_bytes_ -= size;
+    } else {
+      given_up = MakeRoom(size);
+      if (bytes_in_use_ + kept_bytes_ + size > options_.max_bytes) return Full();
+      ++allocations_;
+    }
+    bytes_in_use_ += size;
+    ++buffers_in_use_;
+  }
+  given_up.clear();
+  if (memory == nullptr) {
+    absl::StatusOr<Memory> allocated = engine_->AllocateHost(size);
+    if (!allocated.ok()) {
+      absl::MutexLock lock(&mutex_);
+      bytes_in_use_ -= size;
+      --buffers_in_use_;
+      return absl::IsResourceExhausted(allocated.status()) ? Full() : allocated.status();
+    }
+    memory = *std::move(allocated);
+  }
+  EngineMemory* const raw = memory.release();
+  return std::shared_ptr<void>(raw->data(), [pool = shared_from_this(), raw](void*) { pool->GiveBack(raw); });
+}
+
+std::vector<HostPool::Memory> HostPool::MakeRoom(int64_t bytes) {
+  std::vector<Memory> given_up;
+  for (auto& [size, memories] : kept_) {
+    while (!memories.empty() && bytes_in_use_ + kept_bytes_ + bytes > options_.max_bytes) {
+      given_up.push_back(std::move(memories.back()));
+      memories.pop_back();
+      kept_bytes_ -= size;
+    }
+  }
+  return given_up;
+}
+
+void HostPool::GiveBack(EngineMemory* raw) {
+  Memory memory(raw);  // freed outside of the lock where it is not kept
+  absl::MutexLock lock(&mutex_);
+  bytes_in_use_ -= raw->size_bytes();
+  --buffers_in_use_;
+  if (kept_bytes_ + raw->size_bytes() > options_.max_kept_bytes) return;
+  kept_bytes_ += raw->size_bytes();
+  kept_[raw->size_bytes()].push_back(std::move(memory));
+}
+
+int64_t HostPool::bytes_in_use() const {
+  absl::MutexLock lock(&mutex_);
+  return bytes_in_use_;
+}
+
+int64_t HostPool::buffers_in_use() const {
+  absl::MutexLock lock(&mutex_);
+  return buffers_in_use_;
+}
+
+int64_t HostPool::allocations() const {
+  absl::MutexLock lock(&mutex_);
+  return allocations_;
+}
+
+}  // namespace corank

@@ -1,0 +1,60 @@
+// Pinned host memory that requests share: payloads wait in it for their lane, results leave from it.
+#ifndef CORANK_SERVER_MEMORY_HOST_POOL_H_
+#define CORANK_SERVER_MEMORY_HOST_POOL_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "kernels/engine/engine.h"
+
+namespace corank {
+
+/// Buffers come in sizes of four steps a doubling, from 4 KiB up, and are kept for the next taker of their size.
+/// Thread-safe.
+class HostPool : public std::enable_shared_from_this<HostPool> {
+ public:
+  struct Options {
+    /// Most bytes that buffers may take, in use and kept together.
+    int64_t max_bytes = int64_t{8} << 30;
+    /// Most bytes that are kept for the next taker.
+    int64_t max_kept_bytes = int64_t{2} << 30;
+  };
+
+  /// `engine` must outlive the pool and all its buffers.
+  static std::shared_ptr<HostPool> Create(Engine* engine, const Options& options);
+
+  /// At least `bytes` bytes (1 or more), not initialised, given back when the last copy of the pointer is gone, on any
+  /// thread. RESOURCE_EXHAUSTED with RetryInfo: the pool's or the host's memory is in use.
+  absl::StatusOr<std::shared_ptr<void>> Take(int64_t bytes);
+
+  int64_t bytes_in_use() const;
+  int64_t buffers_in_use() const;
+  /// How often the engine was asked for memory.
+  int64_t allocations() const;
+
+ private:
+  using Memory = std::unique_ptr<EngineMemory>;
+
+  HostPool(Engine* engine, const Options& options) : engine_(engine), options_(options) {}
+  void GiveBack(EngineMemory* memory);
+  // Takes kept buffers out until `bytes` more fit under max_bytes, or none is left.
+  std::vector<Memory> MakeRoom(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Engine* const engine_;
+  const Options options_;
+  mutable absl::Mutex mutex_;
+  std::map<int64_t, std::vector<Memory>> kept_ ABSL_GUARDED_BY(mutex_);  // by size
+  int64_t kept_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t bytes_in_use_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t buffers_in_use_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_MEMORY_HOST_POOL_H_

@@ -1,0 +1,29 @@
+// Where a result goes: an interface, so that the operators need not know the places.
+#ifndef CORANK_SERVER_RESPOND_RESULT_TARGET_H_
+#define CORANK_SERVER_RESPOND_RESULT_TARGET_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corank/v1/array.pb.h"
+#include "kernels/engine/engine.h"
+
+namespace corank {
+
+/// One result of one request. The calls come in the order in which they are written here, each once; Describe and the
+/// ends of success are left out when the request fails.
+class ResultTarget {
+ public:
+  virtual ~ResultTarget() = default;
+  /// Memory for `bytes` bytes, 1 or more. Where `host` is not null, the bytes are downloaded to it before Commit.
+  virtual absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) = 0;
+  /// After the work has succeeded: makes the result visible. `described`: type, record_bytes and count are set; sets
+  /// the place. With an error nothing is visible.
+  virtual absl::Status Commit(v1::Array* described) = 0;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RESPOND_RESULT_TARGET_H_
