@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <functional>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/marshalling.h"
@@ -22,12 +24,30 @@ ABSL_FLAG(std::string, metrics_listen, "127.0.0.1:9464",
 ABSL_FLAG(std::string, engine, "auto", "auto (CUDA where it works, else CPU), cuda or cpu.");
 ABSL_FLAG(int32_t, device, 0, "Ordinal of the GPU, 0 to 127.");
 ABSL_FLAG(int32_t, lanes, 4, "Requests that run at the same time, 1 to 256.");
+ABSL_FLAG(int32_t, long_lanes, 4,
+          "Streams, and requests on large arrays outside of messages, that run at the same time, 1 to 256.");
 ABSL_FLAG(int32_t, cpu_threads, 0, "Threads of one operator on the CPU engine, 0 to 4096; 0 takes all cores.");
 ABSL_FLAG(int64_t, max_request_bytes, int64_t{256} << 20,
           "Largest request message, and largest response message, in bytes, 1024 to 2147483647.");
 ABSL_FLAG(int32_t, max_queued_requests, 1024, "Requests that may wait, 1 or more.");
 ABSL_FLAG(int64_t, max_queued_bytes, int64_t{4} << 30,
           "Bytes of the requests that may wait, --max-request-bytes or more.");
+ABSL_FLAG(int64_t, host_pool_bytes, int64_t{8} << 30,
+          "Pinned host memory for requests and answers on their way, in bytes, --max-request-bytes or more.");
+ABSL_FLAG(std::vector<std::string>, shared_memory, {},
+          "What the names of POSIX shared-memory objects that callers may register begin with, such as /corank-; "
+          "several with commas between. Empty: shared memory is off. Only for callers that are trusted to keep their "
+          "own requests' memory unchanged.");
+ABSL_FLAG(bool, cuda_ipc, false,
+          "Whether callers may register GPU memory of other processes. Only for trusted callers: kernels read it in "
+          "place, and a process that changes it meanwhile can break the server.");
+ABSL_FLAG(absl::Duration, region_expiry, absl::Minutes(10),
+          "A region without a lease that was not used for this long is unregistered.");
+ABSL_FLAG(int64_t, kept_bytes, 0, "Device memory for arrays that callers keep on the server, in bytes. 0: off.");
+ABSL_FLAG(int64_t, kept_quota_bytes, 0,
+          "What the arrays of one caller may take of it, in bytes, at most --kept-bytes; 0 takes all of it.");
+ABSL_FLAG(absl::Duration, kept_expiry, absl::Hours(1),
+          "A kept array that was not used for this long is forgotten, where its maker does not say.");
 ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(30),
           "After SIGTERM or SIGINT: time for the admitted requests to end, such as 30s or 2m.");
 ABSL_FLAG(std::string, log_level, "info", "Least level of log lines: debug, info, warning or error.");
@@ -61,10 +81,18 @@ const std::vector<FlagEntry>& Entries() {
                                                                 Entry(FLAGS_engine),
                                                                 Entry(FLAGS_device),
                                                                 Entry(FLAGS_lanes),
+                                                                Entry(FLAGS_long_lanes),
                                                                 Entry(FLAGS_cpu_threads),
                                                                 Entry(FLAGS_max_request_bytes),
                                                                 Entry(FLAGS_max_queued_requests),
                                                                 Entry(FLAGS_max_queued_bytes),
+                                                                Entry(FLAGS_host_pool_bytes),
+                                                                Entry(FLAGS_shared_memory),
+                                                                Entry(FLAGS_cuda_ipc),
+                                                                Entry(FLAGS_region_expiry),
+                                                                Entry(FLAGS_kept_bytes),
+                                                                Entry(FLAGS_kept_quota_bytes),
+                                                                Entry(FLAGS_kept_expiry),
                                                                 Entry(FLAGS_drain_timeout),
                                                                 Entry(FLAGS_log_level),
                                                                 Entry(FLAGS_ports_file)};
@@ -128,6 +156,40 @@ absl::StatusOr<EngineChoice> ParseEngine(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat("--engine: '", name, "' is not auto, cuda or cpu"));
 }
 
+absl::Status CheckDuration(absl::string_view name, absl::Duration value, absl::Duration least) {
+  if (value >= least && value <= absl::Hours(24)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--", name, ": ", absl::FormatDuration(value), " is not in ",
+                                                 absl::FormatDuration(least), " to 24h"));
+}
+
+// Where arrays outside of messages may be.
+absl::Status ReadPlaces(Server::Options& server) {
+  server.host_pool.max_bytes = absl::GetFlag(FLAGS_host_pool_bytes);
+  if (server.host_pool.max_bytes < server.limits.max_request_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("--host-pool-bytes: ", server.host_pool.max_bytes,
+                                                   " is less than --max-request-bytes, ",
+                                                   server.limits.max_request_bytes));
+  }
+  server.regions.shared_memory_prefixes = absl::GetFlag(FLAGS_shared_memory);
+  for (const std::string& prefix : server.regions.shared_memory_prefixes) {
+    if (prefix.size() < 2 || prefix.front() != '/' || prefix.find('/', 1) != std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--shared-memory: '", prefix, "' is not a slash and at least one more character, such as /corank-"));
+    }
+  }
+  server.regions.cuda_ipc = absl::GetFlag(FLAGS_cuda_ipc);
+  CORANK_RETURN_IF_ERROR(CheckDuration("region-expiry", absl::GetFlag(FLAGS_region_expiry), absl::Seconds(1)));
+  server.regions.expiry = absl::ToChronoNanoseconds(absl::GetFlag(FLAGS_region_expiry));
+  server.arrays.max_bytes = absl::GetFlag(FLAGS_kept_bytes);
+  CORANK_RETURN_IF_ERROR(CheckRange("kept-bytes", server.arrays.max_bytes, 0, std::numeric_limits<int64_t>::max()));
+  server.arrays.quota_bytes = absl::GetFlag(FLAGS_kept_quota_bytes);
+  CORANK_RETURN_IF_ERROR(CheckRange("kept-quota-bytes", server.arrays.quota_bytes, 0, server.arrays.max_bytes));
+  if (server.arrays.quota_bytes == 0) server.arrays.quota_bytes = server.arrays.max_bytes;
+  CORANK_RETURN_IF_ERROR(CheckDuration("kept-expiry", absl::GetFlag(FLAGS_kept_expiry), absl::Seconds(1)));
+  server.arrays.default_expiry = absl::ToChronoSeconds(absl::GetFlag(FLAGS_kept_expiry));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Configuration> FromFlags() {
   Configuration configuration;
   Server::Options& server = configuration.server;
@@ -142,6 +204,8 @@ absl::StatusOr<Configuration> FromFlags() {
   CORANK_RETURN_IF_ERROR(CheckRange("device", configuration.engine.device, 0, 127));
   server.lanes = absl::GetFlag(FLAGS_lanes);
   CORANK_RETURN_IF_ERROR(CheckRange("lanes", server.lanes, 1, 256));
+  server.long_lanes = absl::GetFlag(FLAGS_long_lanes);
+  CORANK_RETURN_IF_ERROR(CheckRange("long-lanes", server.long_lanes, 1, 256));
   configuration.engine.cpu_threads = absl::GetFlag(FLAGS_cpu_threads);
   CORANK_RETURN_IF_ERROR(CheckRange("cpu-threads", configuration.engine.cpu_threads, 0, 4096));
   server.limits.max_request_bytes = absl::GetFlag(FLAGS_max_request_bytes);
@@ -152,16 +216,15 @@ absl::StatusOr<Configuration> FromFlags() {
   CORANK_RETURN_IF_ERROR(
       CheckRange("max-queued-requests", server.queue.max_requests, 1, std::numeric_limits<int32_t>::max()));
   server.queue.max_bytes = absl::GetFlag(FLAGS_max_queued_bytes);
+  server.long_queue = server.queue;
   if (server.queue.max_bytes < server.limits.max_request_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("--max-queued-bytes: ", server.queue.max_bytes,
                                                    " is less than --max-request-bytes, ",
                                                    server.limits.max_request_bytes));
   }
   configuration.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
-  if (configuration.drain_timeout < absl::ZeroDuration() || configuration.drain_timeout > absl::Hours(24)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--drain-timeout: ", absl::FormatDuration(configuration.drain_timeout), " is not in 0s to 24h"));
-  }
+  CORANK_RETURN_IF_ERROR(CheckDuration("drain-timeout", configuration.drain_timeout, absl::ZeroDuration()));
+  CORANK_RETURN_IF_ERROR(ReadPlaces(server));
   const std::string level = absl::GetFlag(FLAGS_log_level);
   const std::optional<LogLevel> parsed_level = ParseLogLevel(level);
   if (!parsed_level) {

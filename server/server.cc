@@ -21,6 +21,9 @@ constexpr absl::Duration kRestartRetry = absl::Seconds(5);
 // For what gRPC still has to flush once no operator call is left; open health watches end with it.
 constexpr std::chrono::milliseconds kFlushTime(200);
 
+// Long work shares no lease.
+constexpr Batcher::Options kOneByOne{1, 0};
+
 absl::Status Draining() {
   return RetryLater(absl::StatusCode::kUnavailable, "the server drains and will take no more requests", kRestartRetry);
 }
@@ -32,8 +35,13 @@ Server::Server(const Options& options, ChosenEngine engine, const Clock* clock, 
       engine_(std::move(engine)),
       clock_(clock),
       logger_(logger),
+      host_pool_(HostPool::Create(engine_.engine.get(), options.host_pool)),
+      regions_(options.regions, engine_.engine.get(), clock),
+      arrays_(options.arrays, engine_.engine.get(), clock),
       queue_(options.queue, clock, &metrics_),
-      batcher_(options.batch, &queue_) {}
+      long_queue_(options.long_queue, clock, &metrics_),
+      batcher_(options.batch, &queue_),
+      long_batcher_(kOneByOne, &long_queue_) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, ChosenEngine engine, const Clock* clock,
                                                       const Logger* logger) {
@@ -66,11 +74,15 @@ absl::Status Server::StartMetrics() {
 }
 
 absl::Status Server::StartLanes() {
+  CORANK_ASSIGN_OR_RETURN(copier_, Copier::Create(engine_.engine.get()));
   LanePool::Options options;
   options.lanes = options_.lanes;
   options.on_device_lost = [this] { OnDeviceLost(); };
-  CORANK_ASSIGN_OR_RETURN(
-      lanes_, LanePool::Create(std::move(options), engine_.engine.get(), &batcher_, clock_, &metrics_, logger_));
+  CORANK_ASSIGN_OR_RETURN(lanes_,
+                          LanePool::Create(options, engine_.engine.get(), &batcher_, clock_, &metrics_, logger_));
+  options.lanes = options_.long_lanes;
+  CORANK_ASSIGN_OR_RETURN(long_lanes_,
+                          LanePool::Create(options, engine_.engine.get(), &long_batcher_, clock_, &metrics_, logger_));
   return absl::OkStatus();
 }
 
@@ -82,15 +94,19 @@ absl::Status Server::StartRpc() {
   environment.metrics = &metrics_;
   environment.logger = logger_;
   environment.queue = &queue_;
+  environment.long_queue = &long_queue_;
+  environment.places = {&regions_, &arrays_, host_pool_.get()};
   environment.active_calls = &active_calls_;
   corank_service_ = std::make_unique<CorankServiceImpl>(environment, Info());
+  memory_service_ = std::make_unique<MemoryServiceImpl>(
+      MemoryEnvironment{environment.places, copier_.get(), logger_, options_.limits.max_chunk_bytes});
 
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &address.port);
   builder.RegisterService(corank_service_.get());
-  builder.RegisterService(&memory_service_);
+  builder.RegisterService(memory_service_.get());
   // A message over the limit is answered with the limit's name; one far over it is cut off before it is buffered.
   const int64_t hard_limit = std::min<int64_t>(2 * options_.limits.max_request_bytes, std::numeric_limits<int>::max());
   builder.SetMaxReceiveMessageSize(static_cast<int>(hard_limit));
@@ -126,23 +142,35 @@ v1::GetServerInfoResponse Server::Info() const {
   limits->set_max_queued_requests(static_cast<int32_t>(options_.queue.max_requests));
   limits->set_max_queued_bytes(options_.queue.max_bytes);
   limits->set_max_merge_inputs(kMaxMergeInputs);
+  limits->set_max_chunk_bytes(options_.limits.max_chunk_bytes);
   info.add_places("inline");
+  if (!options_.regions.shared_memory_prefixes.empty()) info.add_places("shared_memory");
+  for (const std::string& prefix : options_.regions.shared_memory_prefixes) info.add_shared_memory_prefixes(prefix);
+  if (options_.regions.cuda_ipc) info.add_places("cuda_ipc");
+  if (arrays_.is_on()) info.add_places("stored");
+  info.set_device_uuid(engine_info().device_uuid);
   return info;
 }
 
 void Server::OnDeviceLost() {
   rpc_->GetHealthCheckService()->SetServingStatus(false);
-  queue_.Abort(RetryLater(absl::StatusCode::kUnavailable, "the server lost its device", kRestartRetry));
+  for (AdmissionQueue* queue : {&queue_, &long_queue_}) {
+    queue->Abort(RetryLater(absl::StatusCode::kUnavailable, "the server lost its device", kRestartRetry));
+  }
   if (options_.on_device_lost) options_.on_device_lost();
 }
 
 void Server::Drain(std::function<void()> on_drained) {
   rpc_->GetHealthCheckService()->SetServingStatus(false);
   queue_.Close(Draining());
+  long_queue_.Close(Draining());
   active_calls_.NotifyWhenNone(std::move(on_drained));
 }
 
-void Server::AbortQueued() { queue_.Abort(Draining()); }
+void Server::AbortQueued() {
+  queue_.Abort(Draining());
+  long_queue_.Abort(Draining());
+}
 
 void Server::Stop() {
   AbortQueued();

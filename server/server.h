@@ -13,6 +13,10 @@
 #include "server/batch/batcher.h"
 #include "server/execute/engine_choice.h"
 #include "server/execute/lane_pool.h"
+#include "server/memory/array_store.h"
+#include "server/memory/copier.h"
+#include "server/memory/host_pool.h"
+#include "server/memory/region_registry.h"
 #include "server/observe/clock.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -31,8 +35,14 @@ class Server {
     /// The same, for Prometheus; empty: no metrics are served.
     std::string metrics_listen = "127.0.0.1:9464";
     int lanes = 4;
+    /// Lanes for streams and for large arrays outside of messages.
+    int long_lanes = 4;
     Limits limits;
     AdmissionQueue::Options queue;
+    AdmissionQueue::Options long_queue;
+    HostPool::Options host_pool;
+    RegionRegistry::Options regions;
+    ArrayStore::Options arrays;
     Batcher::Options batch;
     /// Called once, when the device is lost: every call in flight gets UNAVAILABLE and the server will take no other.
     /// On any thread; must not block.
@@ -56,8 +66,11 @@ class Server {
   const EngineInfo& engine_info() const { return engine_.engine->info(); }
   const std::string& engine_reason() const { return engine_.reason; }
   int64_t active_calls() const { return active_calls_.count(); }
-  int64_t waiting_requests() const { return queue_.waiting_requests(); }
+  int64_t waiting_requests() const { return queue_.waiting_requests() + long_queue_.waiting_requests(); }
   const Metrics& metrics() const { return metrics_; }
+  const HostPool& host_pool() const { return *host_pool_; }
+  const RegionRegistry& regions() const { return regions_; }
+  const ArrayStore& arrays() const { return arrays_; }
 
   /// Health goes to NOT_SERVING and new requests get UNAVAILABLE; what was admitted before is finished.
   /// `on_drained` is called when no call is left, perhaps more than once, on any thread; must not block. Once only.
@@ -84,11 +97,15 @@ class Server {
   const Logger* const logger_;
   Metrics metrics_;
   ActiveCalls active_calls_;
-  AdmissionQueue queue_;
-  Batcher batcher_;
-  std::unique_ptr<LanePool> lanes_;
+  const std::shared_ptr<HostPool> host_pool_;
+  RegionRegistry regions_;
+  ArrayStore arrays_;
+  std::unique_ptr<Copier> copier_;
+  AdmissionQueue queue_, long_queue_;
+  Batcher batcher_, long_batcher_;
+  std::unique_ptr<LanePool> lanes_, long_lanes_;
   std::unique_ptr<CorankServiceImpl> corank_service_;
-  MemoryServiceImpl memory_service_;
+  std::unique_ptr<MemoryServiceImpl> memory_service_;
   std::unique_ptr<MetricsEndpoint> metrics_endpoint_;
   std::unique_ptr<grpc::Server> rpc_;
   std::string address_;

@@ -75,7 +75,9 @@ class CpuStream final : public EngineStream {
     kernels_end_ = Clock::now();
     return absl::OkStatus();
   }
-  absl::Status Download(const ResultBuffer&, int64_t) override { return absl::OkStatus(); }
+  absl::Status Download(const ResultBuffer& result, int64_t bytes) override {
+    return result.host == result.device ? absl::OkStatus() : CopyToHost(result.host, result.device, bytes);
+  }
   absl::StatusOr<PhaseTimes> Finish() override {
     PhaseTimes times;
     times.kernel_ns = Nanoseconds(kernels_end_ - kernels_begin_);
@@ -93,6 +95,9 @@ class CpuStream final : public EngineStream {
   absl::Status Merge(const MergeArgs& args, OperatorReport* report) override {
     return Run(cpu::MergeWorkspaceBytes(args, parallel_.threads()),
                [&](void* workspace) { cpu::Merge(args, workspace, parallel_, report); });
+  }
+  absl::Status SplitRuns(const SplitArgs& args) override {
+    return Run(0, [&](void*) { cpu::SplitRuns(args); });
   }
   absl::Status Expand(const ExpandArgs& args, OperatorReport* report) override {
     return Run(cpu::ExpandWorkspaceBytes(args),

@@ -102,7 +102,7 @@ std::unique_ptr<Task> AdmissionQueue::Pop(Line& line) {
 void AdmissionQueue::Count(int64_t requests, int64_t bytes) {
   requests_ += requests;
   bytes_ += bytes;
-  metrics_->SetQueue(requests_, bytes_);
+  metrics_->AddQueued(requests, bytes);
 }
 
 }  // namespace corank

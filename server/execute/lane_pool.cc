@@ -102,6 +102,7 @@ void LanePool::RunTask(LaneStreams& lane, Task& task, int batch_size) {
   outcome.stats.set_batch_size(batch_size);
   lane.set_task(&task);
   const absl::Status status = FromEngine(Work(lane, task, outcome));
+  task.operation.reset();  // a caller who has the answer finds its regions and arrays free
   outcome.finished = clock_->Now();
   task.completion->Done(status, outcome);
 }

@@ -12,14 +12,6 @@ namespace {
 constexpr int64_t kLeastBytes = 4096;
 constexpr absl::Duration kRetry = absl::Milliseconds(50);
 
-// The smallest of 1, 1.25, 1.5 and 1.75 times a power of two that holds `bytes`.
-int64_t SizeClass(int64_t bytes) {
-  int64_t power = kLeastBytes;
-  while (power * 2 <= bytes) power *= 2;
-  const int64_t step = power / 4;
-  return bytes <= power ? power : (bytes + step - 1) / step * step;
-}
-
 absl::Status Full() {
   return RetryLater(absl::StatusCode::kResourceExhausted,
                     "the server's host memory for requests is in use; try again, or with smaller requests", kRetry);
@@ -31,9 +23,17 @@ std::shared_ptr<HostPool> HostPool::Create(Engine* engine, const Options& option
   return std::shared_ptr<HostPool>(new HostPool(engine, options));
 }
 
+// The smallest of 1, 1.25, 1.5 and 1.75 times a power of two that holds `bytes`.
+int64_t HostPool::BufferBytes(int64_t bytes) {
+  int64_t power = kLeastBytes;
+  while (power * 2 <= bytes) power *= 2;
+  const int64_t step = power / 4;
+  return bytes <= power ? power : (bytes + step - 1) / step * step;
+}
+
 absl::StatusOr<std::shared_ptr<void>> HostPool::Take(int64_t bytes) {
   if (bytes > options_.max_bytes) return Full();
-  const int64_t size = std::min(SizeClass(bytes), options_.max_bytes);
+  const int64_t size = std::min(BufferBytes(bytes), options_.max_bytes);
   Memory memory;
   std::vector<Memory> given_up;
   {

@@ -32,6 +32,9 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
   /// thread. RESOURCE_EXHAUSTED with RetryInfo: the pool's or the host's memory is in use.
   absl::StatusOr<std::shared_ptr<void>> Take(int64_t bytes);
 
+  /// What a buffer of `bytes` bytes takes of the pool, where that has room for it.
+  static int64_t BufferBytes(int64_t bytes);
+
   int64_t bytes_in_use() const;
   int64_t buffers_in_use() const;
   /// How often the engine was asked for memory.

@@ -95,9 +95,9 @@ void Metrics::CountRequest(const RequestRecord& record) {
   counters.sent_bytes->Increment(static_cast<double>(record.sent_bytes));
 }
 
-void Metrics::SetQueue(int64_t requests, int64_t bytes) {
-  queue_requests_->Set(static_cast<double>(requests));
-  queue_bytes_->Set(static_cast<double>(bytes));
+void Metrics::AddQueued(int64_t requests, int64_t bytes) {
+  queue_requests_->Increment(static_cast<double>(requests));
+  queue_bytes_->Increment(static_cast<double>(bytes));
 }
 
 void Metrics::AddBusyLanes(int change) { lanes_busy_->Increment(change); }

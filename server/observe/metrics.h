@@ -49,7 +49,7 @@ class Metrics {
   Metrics();
 
   void CountRequest(const RequestRecord& record);
-  void SetQueue(int64_t requests, int64_t bytes);
+  void AddQueued(int64_t requests, int64_t bytes);
   void AddBusyLanes(int change);
   /// Once, at start.
   void SetEngine(const std::string& engine, const std::string& device, const std::string& version);

@@ -3,18 +3,16 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/random/random.h"
-#include "absl/strings/str_cat.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
+#include "server/rpc/request_id.h"
 
 namespace corank {
 namespace {
 
-std::string MakeRequestId() {
-  thread_local absl::BitGen random;
-  return absl::StrCat(absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
-}
+// Arrays in regions and kept arrays beyond this many bytes have lanes of their own, so that small requests do not wait
+// behind them: a GPU copies this much in about a millisecond.
+constexpr int64_t kLongBytes = int64_t{32} << 20;
 
 // gRPC's deadline, of the wall clock, on the server's monotonic clock.
 Instant ToInstant(std::chrono::system_clock::time_point deadline, Instant now) {
@@ -49,10 +47,11 @@ void CallBase::Start(grpc::ByteBuffer* bytes) {
   record_.received_bytes = static_cast<int64_t>(bytes->Length());
   absl::Status status = Read(bytes);
   request_id_ = IsValidRequestId(options().request_id()) ? options().request_id() : MakeRequestId();
-  context_->AddTrailingMetadata("x-request-id", request_id_);
+  context_->AddTrailingMetadata(kRequestIdKey, request_id_);
   if (status.ok()) status = Submit();
   if (status.ok()) return;  // Done will be, or was, called
-  Reply(status, Outcome());
+  Outcome nothing;
+  Reply(status, nothing);
 }
 
 absl::Status CallBase::Read(grpc::ByteBuffer* bytes) {
@@ -68,10 +67,13 @@ absl::Status CallBase::Submit() {
   task->cancelled = &cancelled_;
   task->completion = this;
   CORANK_ASSIGN_OR_RETURN(task->priority, ValidateOptions(options()));
-  CORANK_ASSIGN_OR_RETURN(task->operation, ValidateRequest(environment_.limits));
+  const RequestPlaces places(environment_.places, std::string(kAnonymous));
+  CORANK_ASSIGN_OR_RETURN(task->operation, ValidateRequest(environment_.limits, places));
   validated_ = environment_.clock->Now();
   record_[Stage::kValidate] = Nanoseconds(arrival_, validated_);
-  return environment_.queue->Admit(std::move(task));
+  AdmissionQueue* const queue = places.placed_bytes() > kLongBytes ? environment_.long_queue : environment_.queue;
+  queue_.store(queue);
+  return queue->Admit(std::move(task));
 }
 
 void CallBase::Done(const absl::Status& status, Outcome& outcome) {
@@ -84,7 +86,7 @@ void CallBase::Done(const absl::Status& status, Outcome& outcome) {
   Reply(status, outcome);
 }
 
-void CallBase::Reply(const absl::Status& status, const Outcome& outcome) {
+void CallBase::Reply(const absl::Status& status, Outcome& outcome) {
   replied_ = outcome.finished.value_or(environment_.clock->Now());
   record_.code = status.code();
   if (status.ok()) {
@@ -93,6 +95,7 @@ void CallBase::Reply(const absl::Status& status, const Outcome& outcome) {
   } else {
     LogFailure(status);
   }
+  outcome.results.clear();  // what the caller may take back once it has the answer
   Finish(ToGrpcStatus(status, request_id_));  // the call may be gone after this
 }
 
@@ -111,7 +114,7 @@ void CallBase::LogFailure(const absl::Status& status) const {
 
 void CallBase::OnCancel() {
   cancelled_.store(true, std::memory_order_release);
-  environment_.queue->Sweep();
+  if (AdmissionQueue* const queue = queue_.load()) queue->Sweep();
 }
 
 void CallBase::OnDone() {

@@ -21,6 +21,7 @@
 #include "server/respond/errors.h"
 #include "server/respond/responses.h"
 #include "server/rpc/active_calls.h"
+#include "server/rpc/request_places.h"
 #include "server/validate/validate.h"
 
 namespace corank {
@@ -32,6 +33,9 @@ struct CallEnvironment {
   Metrics* metrics = nullptr;
   const Logger* logger = nullptr;
   AdmissionQueue* queue = nullptr;
+  /// For work that takes a lane for long: streams, and large arrays outside of the message.
+  AdmissionQueue* long_queue = nullptr;
+  SharedPlaces places;
   ActiveCalls* active_calls = nullptr;
 };
 
@@ -54,13 +58,14 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   virtual absl::Status ParseRequest(grpc::ByteBuffer* bytes) = 0;
   /// Of the request message, as far as it was read.
   virtual const v1::RequestOptions& options() const = 0;
-  virtual absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits) const = 0;
+  virtual absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
+                                                                     const Places& places) const = 0;
   virtual grpc::ByteBuffer Respond(const Outcome& outcome) const = 0;
 
  private:
   absl::Status Read(grpc::ByteBuffer* bytes);
   absl::Status Submit();
-  void Reply(const absl::Status& status, const Outcome& outcome);
+  void Reply(const absl::Status& status, Outcome& outcome);
   void LogFailure(const absl::Status& status) const;
 
   const CallEnvironment& environment_;
@@ -70,6 +75,7 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   Instant validated_;
   Instant replied_;
   std::atomic<bool> cancelled_{false};
+  std::atomic<AdmissionQueue*> queue_{nullptr};  // the one that was asked; null before
   std::string request_id_;
   RequestRecord record_;
 };
@@ -85,8 +91,9 @@ class Call final : public CallBase {
     return InvalidField("request", absl::StrCat("the bytes are not a ", request_.GetTypeName(), " message"));
   }
   const v1::RequestOptions& options() const override { return request_.options(); }
-  absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits) const override {
-    return Validate(request_, limits);
+  absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
+                                                             const Places& places) const override {
+    return Validate(request_, limits, places);
   }
   grpc::ByteBuffer Respond(const Outcome& outcome) const override { return EncodeResponse<Response>(outcome); }
 

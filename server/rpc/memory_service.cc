@@ -1,59 +1,111 @@
 #include "server/rpc/memory_service.h"
 
-#include "server/rpc/refused.h"
+#include <string>
+#include <utility>
+
+#include "server/respond/errors.h"
+#include "server/rpc/array_transfer.h"
+#include "server/rpc/request_id.h"
 
 namespace corank {
 namespace {
 
-template <typename Reactor>
-Reactor* Refuse() {
-  return new Refused<Reactor>(
-      Unimplemented("regions and kept arrays are not built into this server; send arrays inline with each call"));
-}
+// A call that stays open until its caller ends it or is gone.
+class LeaseCall final : public grpc::ServerWriteReactor<v1::OpenLeaseResponse> {
+ public:
+  explicit LeaseCall(RegionRegistry* regions) : regions_(regions), id_(regions->OpenLease(kAnonymous)) {
+    response_.set_lease_id(id_);
+    StartWrite(&response_);
+  }
+  void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+  void OnDone() override {
+    regions_->CloseLease(id_);
+    delete this;
+  }
+
+ private:
+  RegionRegistry* const regions_;
+  const std::string id_;
+  v1::OpenLeaseResponse response_;
+};
 
 }  // namespace
 
-grpc::ServerUnaryReactor* MemoryServiceImpl::RegisterSharedMemory(grpc::CallbackServerContext*,
-                                                                  const v1::RegisterSharedMemoryRequest*,
-                                                                  v1::RegisterSharedMemoryResponse*) {
-  return Refuse<grpc::ServerUnaryReactor>();
+grpc::ServerUnaryReactor* MemoryServiceImpl::Answer(grpc::CallbackServerContext* context,
+                                                    const absl::Status& status) const {
+  const std::string request_id = MakeRequestId();
+  if (status.code() == absl::StatusCode::kInternal) {
+    environment_.logger->Log(LogLevel::kError, "request_failed",
+                             {{"request_id", request_id}, {"message", std::string(status.message())}});
+  }
+  context->AddTrailingMetadata(kRequestIdKey, request_id);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(status, request_id));
+  return reactor;
 }
 
-grpc::ServerUnaryReactor* MemoryServiceImpl::RegisterCudaIpc(grpc::CallbackServerContext*,
-                                                             const v1::RegisterCudaIpcRequest*,
-                                                             v1::RegisterCudaIpcResponse*) {
-  return Refuse<grpc::ServerUnaryReactor>();
+absl::Status MemoryServiceImpl::CheckStoreIsOn() const {
+  if (environment_.places.arrays->is_on()) return absl::OkStatus();
+  return absl::UnimplementedError("kept arrays are switched off on this server (--kept-bytes)");
 }
 
-grpc::ServerUnaryReactor* MemoryServiceImpl::ListRegions(grpc::CallbackServerContext*, const v1::ListRegionsRequest*,
-                                                         v1::ListRegionsResponse*) {
-  return Refuse<grpc::ServerUnaryReactor>();
+grpc::ServerUnaryReactor* MemoryServiceImpl::RegisterSharedMemory(grpc::CallbackServerContext* context,
+                                                                  const v1::RegisterSharedMemoryRequest* request,
+                                                                  v1::RegisterSharedMemoryResponse* response) {
+  absl::StatusOr<v1::Region> region = environment_.places.regions->Register(kAnonymous, *request);
+  if (region.ok()) *response->mutable_region() = *std::move(region);
+  return Answer(context, region.status());
 }
 
-grpc::ServerUnaryReactor* MemoryServiceImpl::UnregisterRegion(grpc::CallbackServerContext*,
-                                                              const v1::UnregisterRegionRequest*,
+grpc::ServerUnaryReactor* MemoryServiceImpl::RegisterCudaIpc(grpc::CallbackServerContext* context,
+                                                             const v1::RegisterCudaIpcRequest* request,
+                                                             v1::RegisterCudaIpcResponse* response) {
+  absl::StatusOr<v1::Region> region = environment_.places.regions->Register(kAnonymous, *request);
+  if (region.ok()) *response->mutable_region() = *std::move(region);
+  return Answer(context, region.status());
+}
+
+grpc::ServerWriteReactor<v1::OpenLeaseResponse>* MemoryServiceImpl::OpenLease(grpc::CallbackServerContext*,
+                                                                              const v1::OpenLeaseRequest*) {
+  return new LeaseCall(environment_.places.regions);
+}
+
+grpc::ServerUnaryReactor* MemoryServiceImpl::ListRegions(grpc::CallbackServerContext* context,
+                                                         const v1::ListRegionsRequest*,
+                                                         v1::ListRegionsResponse* response) {
+  for (v1::Region& region : environment_.places.regions->List(kAnonymous)) *response->add_regions() = std::move(region);
+  return Answer(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* MemoryServiceImpl::UnregisterRegion(grpc::CallbackServerContext* context,
+                                                              const v1::UnregisterRegionRequest* request,
                                                               v1::UnregisterRegionResponse*) {
-  return Refuse<grpc::ServerUnaryReactor>();
+  return Answer(context, environment_.places.regions->Unregister(kAnonymous, request->name()));
 }
 
-grpc::ServerReadReactor<v1::StoreArrayRequest>* MemoryServiceImpl::StoreArray(grpc::CallbackServerContext*,
-                                                                              v1::StoreArrayResponse*) {
-  return Refuse<grpc::ServerReadReactor<v1::StoreArrayRequest>>();
+grpc::ServerReadReactor<grpc::ByteBuffer>* MemoryServiceImpl::StoreArray(grpc::CallbackServerContext* context,
+                                                                         grpc::ByteBuffer* response) {
+  return StartStore(environment_, CheckStoreIsOn(), context, response);
 }
 
-grpc::ServerWriteReactor<v1::FetchArrayResponse>* MemoryServiceImpl::FetchArray(grpc::CallbackServerContext*,
-                                                                                const v1::FetchArrayRequest*) {
-  return Refuse<grpc::ServerWriteReactor<v1::FetchArrayResponse>>();
+grpc::ServerWriteReactor<grpc::ByteBuffer>* MemoryServiceImpl::FetchArray(grpc::CallbackServerContext* context,
+                                                                          const grpc::ByteBuffer* request) {
+  return StartFetch(environment_, CheckStoreIsOn(), context, request);
 }
 
-grpc::ServerUnaryReactor* MemoryServiceImpl::ListArrays(grpc::CallbackServerContext*, const v1::ListArraysRequest*,
-                                                        v1::ListArraysResponse*) {
-  return Refuse<grpc::ServerUnaryReactor>();
+grpc::ServerUnaryReactor* MemoryServiceImpl::ListArrays(grpc::CallbackServerContext* context,
+                                                        const v1::ListArraysRequest*,
+                                                        v1::ListArraysResponse* response) {
+  const absl::Status status = CheckStoreIsOn();
+  if (status.ok()) *response = environment_.places.arrays->List(kAnonymous);
+  return Answer(context, status);
 }
 
-grpc::ServerUnaryReactor* MemoryServiceImpl::DeleteArray(grpc::CallbackServerContext*, const v1::DeleteArrayRequest*,
+grpc::ServerUnaryReactor* MemoryServiceImpl::DeleteArray(grpc::CallbackServerContext* context,
+                                                         const v1::DeleteArrayRequest* request,
                                                          v1::DeleteArrayResponse*) {
-  return Refuse<grpc::ServerUnaryReactor>();
+  const absl::Status status = CheckStoreIsOn();
+  return Answer(context, status.ok() ? environment_.places.arrays->Delete(kAnonymous, request->name()) : status);
 }
 
 }  // namespace corank

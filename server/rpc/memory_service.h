@@ -1,29 +1,62 @@
-// corank.v1.MemoryService: switched off in this version, and says so.
+// corank.v1.MemoryService: registered regions and kept arrays.
 #ifndef CORANK_SERVER_RPC_MEMORY_SERVICE_H_
 #define CORANK_SERVER_RPC_MEMORY_SERVICE_H_
 
 #include "corank/v1/memory_service.grpc.pb.h"
+#include "server/memory/copier.h"
+#include "server/observe/log.h"
+#include "server/rpc/request_places.h"
 
 namespace corank {
 
-class MemoryServiceImpl final : public v1::MemoryService::CallbackService {
+/// Arrays come and go as messages' bytes, so that no payload passes through protobuf.
+using MemoryServiceBase = v1::MemoryService::WithRawCallbackMethod_StoreArray<
+    v1::MemoryService::WithRawCallbackMethod_FetchArray<v1::MemoryService::WithCallbackMethod_RegisterSharedMemory<
+        v1::MemoryService::WithCallbackMethod_RegisterCudaIpc<
+            v1::MemoryService::WithCallbackMethod_OpenLease<v1::MemoryService::WithCallbackMethod_ListRegions<
+                v1::MemoryService::WithCallbackMethod_UnregisterRegion<v1::MemoryService::WithCallbackMethod_ListArrays<
+                    v1::MemoryService::WithCallbackMethod_DeleteArray<v1::MemoryService::Service>>>>>>>>>;
+
+/// What the calls of the service need. The pointees outlive all calls.
+struct MemoryEnvironment {
+  SharedPlaces places;
+  Copier* copier = nullptr;
+  const Logger* logger = nullptr;
+  int64_t max_chunk_bytes = 0;
+};
+
+/// Thread-safe. Mapping, pinning and allocating take milliseconds on gRPC's threads; nothing waits for a lane.
+class MemoryServiceImpl final : public MemoryServiceBase {
  public:
-  grpc::ServerUnaryReactor* RegisterSharedMemory(grpc::CallbackServerContext*, const v1::RegisterSharedMemoryRequest*,
-                                                 v1::RegisterSharedMemoryResponse*) override;
-  grpc::ServerUnaryReactor* RegisterCudaIpc(grpc::CallbackServerContext*, const v1::RegisterCudaIpcRequest*,
-                                            v1::RegisterCudaIpcResponse*) override;
-  grpc::ServerUnaryReactor* ListRegions(grpc::CallbackServerContext*, const v1::ListRegionsRequest*,
-                                        v1::ListRegionsResponse*) override;
-  grpc::ServerUnaryReactor* UnregisterRegion(grpc::CallbackServerContext*, const v1::UnregisterRegionRequest*,
-                                             v1::UnregisterRegionResponse*) override;
-  grpc::ServerReadReactor<v1::StoreArrayRequest>* StoreArray(grpc::CallbackServerContext*,
-                                                             v1::StoreArrayResponse*) override;
-  grpc::ServerWriteReactor<v1::FetchArrayResponse>* FetchArray(grpc::CallbackServerContext*,
-                                                               const v1::FetchArrayRequest*) override;
-  grpc::ServerUnaryReactor* ListArrays(grpc::CallbackServerContext*, const v1::ListArraysRequest*,
-                                       v1::ListArraysResponse*) override;
-  grpc::ServerUnaryReactor* DeleteArray(grpc::CallbackServerContext*, const v1::DeleteArrayRequest*,
-                                        v1::DeleteArrayResponse*) override;
+  explicit MemoryServiceImpl(const MemoryEnvironment& environment) : environment_(environment) {}
+
+  grpc::ServerUnaryReactor* RegisterSharedMemory(grpc::CallbackServerContext* context,
+                                                 const v1::RegisterSharedMemoryRequest* request,
+                                                 v1::RegisterSharedMemoryResponse* response) override;
+  grpc::ServerUnaryReactor* RegisterCudaIpc(grpc::CallbackServerContext* context,
+                                            const v1::RegisterCudaIpcRequest* request,
+                                            v1::RegisterCudaIpcResponse* response) override;
+  grpc::ServerWriteReactor<v1::OpenLeaseResponse>* OpenLease(grpc::CallbackServerContext* context,
+                                                             const v1::OpenLeaseRequest* request) override;
+  grpc::ServerUnaryReactor* ListRegions(grpc::CallbackServerContext* context, const v1::ListRegionsRequest* request,
+                                        v1::ListRegionsResponse* response) override;
+  grpc::ServerUnaryReactor* UnregisterRegion(grpc::CallbackServerContext* context,
+                                             const v1::UnregisterRegionRequest* request,
+                                             v1::UnregisterRegionResponse* response) override;
+  grpc::ServerReadReactor<grpc::ByteBuffer>* StoreArray(grpc::CallbackServerContext* context,
+                                                        grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* FetchArray(grpc::CallbackServerContext* context,
+                                                         const grpc::ByteBuffer* request) override;
+  grpc::ServerUnaryReactor* ListArrays(grpc::CallbackServerContext* context, const v1::ListArraysRequest* request,
+                                       v1::ListArraysResponse* response) override;
+  grpc::ServerUnaryReactor* DeleteArray(grpc::CallbackServerContext* context, const v1::DeleteArrayRequest* request,
+                                        v1::DeleteArrayResponse* response) override;
+
+ private:
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const absl::Status& status) const;
+  absl::Status CheckStoreIsOn() const;
+
+  const MemoryEnvironment environment_;
 };
 
 }  // namespace corank

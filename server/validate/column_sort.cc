@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -32,20 +34,29 @@ absl::StatusOr<ColumnSortOperation::Column> CheckColumn(const v1::KeyColumn& mes
   return column;
 }
 
+// The most bytes that `rows` of a column's strings have: how many they are is known once they are sorted.
+int64_t MostStringBytes(const ColumnSortOperation::Column& column, int64_t rows) {
+  const Int64View offsets(*column.offsets);
+  if (column.offsets->is_pending || rows >= column.rows()) return column.data.count;
+  int64_t longest = 0;
+  for (int64_t i = 1; i < offsets.size(); ++i) longest = std::max(longest, offsets[i] - offsets[i - 1]);
+  const bool are_fewer = rows == 0 || longest < column.data.count / rows;
+  return are_fewer ? rows * longest : column.data.count;
+}
+
 // Finds the targets of a column's results, of `rows` rows, and adds those for the response to `inline_bytes`.
 absl::Status PlaceColumn(const v1::KeyColumn& message, const std::string& path, bool wanted, int64_t rows,
                          const Places& places, ColumnSortOperation::Column& column, int64_t& inline_bytes) {
   const std::string data_path = path + ".data_destination", offsets_path = path + ".offsets_destination";
-  // How many bytes the strings up to a limit have is known once they are sorted; at most all.
-  const int64_t elements = column.offsets ? column.data.count : rows;
-  CORANK_ASSIGN_OR_RETURN(column.data_target, PlaceResult(message.data_destination(), {data_path}, elements,
+  column.result_count = wanted && column.offsets ? MostStringBytes(column, rows) : rows;
+  CORANK_ASSIGN_OR_RETURN(column.data_target, PlaceResult(message.data_destination(), {data_path}, column.result_count,
                                                           wanted ? column.data.element_bytes : 0, places));
   const bool with_offsets = wanted && column.offsets;
   CORANK_ASSIGN_OR_RETURN(column.offsets_target, PlaceResult(message.offsets_destination(), {offsets_path}, rows + 1,
                                                              with_offsets ? sizeof(int64_t) : 0, places));
   if (!wanted) return absl::OkStatus();
   inline_bytes += kColumnOverheadBytes;
-  if (IsInline(message.data_destination())) inline_bytes += elements * column.data.element_bytes;
+  if (IsInline(message.data_destination())) inline_bytes += column.result_count * column.data.element_bytes;
   if (with_offsets && IsInline(message.offsets_destination())) {
     inline_bytes += (rows + 1) * static_cast<int64_t>(sizeof(int64_t));
   }

@@ -20,6 +20,8 @@ struct Limits {
   int64_t max_request_bytes = int64_t{256} << 20;
   /// Bytes of a response message.
   int64_t max_response_bytes = int64_t{256} << 20;
+  /// Bytes of an ArrayChunk, in either direction.
+  int64_t max_chunk_bytes = int64_t{4} << 20;
 };
 
 /// INVALID_ARGUMENT, or what `places` says (UNIMPLEMENTED, NOT_FOUND); each names the field (respond/errors.h). The

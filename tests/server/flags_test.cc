@@ -71,6 +71,15 @@ TEST_F(FlagsTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--max-request-bytes=99999999999999999999", "--max-request-bytes"},
       {"--max-queued-requests=0", "--max-queued-requests"},
       {"--max-queued-bytes=1000", "--max-queued-bytes"},
+      {"--long-lanes=0", "--long-lanes: 0 is not in 1 to 256"},
+      {"--host-pool-bytes=1000", "--host-pool-bytes: 1000 is less than --max-request-bytes"},
+      {"--shared-memory=corank-", "--shared-memory: 'corank-'"},
+      {"--shared-memory=/", "--shared-memory: '/'"},
+      {"--shared-memory=/a,/b/c", "--shared-memory: '/b/c'"},
+      {"--region-expiry=0s", "--region-expiry"},
+      {"--kept-bytes=-1", "--kept-bytes"},
+      {"--kept-quota-bytes=1", "--kept-quota-bytes: 1 is not in 0 to 0"},
+      {"--kept-expiry=25h", "--kept-expiry"},
       {"--drain-timeout=-1s", "--drain-timeout"},
       {"--drain-timeout=inf", "--drain-timeout"},
       {"--log-level=loud", "--log-level: 'loud'"},
@@ -87,9 +96,26 @@ TEST_F(FlagsTest, BadValuesAreRefusedWithTheFlagsName) {
 TEST_F(FlagsTest, HelpNamesEveryFlag) {
   EXPECT_TRUE(ReadConfiguration({"--lanes=0", "--help"})->help);
   EXPECT_TRUE(ReadConfiguration({"--version"})->version);
-  for (const char* flag : {"--listen=", "--metrics-listen=", "--engine=", "--device=", "--lanes=", "--cpu-threads=",
-                           "--max-request-bytes=", "--max-queued-requests=", "--max-queued-bytes=", "--drain-timeout=",
-                           "--log-level=", "--ports-file="}) {
+  for (const char* flag : {"--listen=",
+                           "--metrics-listen=",
+                           "--engine=",
+                           "--device=",
+                           "--lanes=",
+                           "--long-lanes=",
+                           "--host-pool-bytes=",
+                           "--shared-memory=",
+                           "--cuda-ipc=",
+                           "--region-expiry=",
+                           "--kept-bytes=",
+                           "--kept-quota-bytes=",
+                           "--kept-expiry=",
+                           "--cpu-threads=",
+                           "--max-request-bytes=",
+                           "--max-queued-requests=",
+                           "--max-queued-bytes=",
+                           "--drain-timeout=",
+                           "--log-level=",
+                           "--ports-file="}) {
     EXPECT_THAT(HelpText(), HasSubstr(flag));
   }
 }

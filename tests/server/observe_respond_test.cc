@@ -80,7 +80,8 @@ TEST(Metrics, CountsRequestsByOperatorAndCode) {
 
 TEST(Metrics, ShowsQueueLanesAndEngine) {
   Metrics metrics;
-  metrics.SetQueue(3, 4096);
+  metrics.AddQueued(4, 5000);
+  metrics.AddQueued(-1, -904);
   metrics.AddBusyLanes(1);
   metrics.SetEngine("cpu", "a processor", "1.2.3");
   const std::string text = Scrape(metrics);

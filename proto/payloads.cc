@@ -1,0 +1,251 @@
+#include "proto/payloads.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "absl/container/flat_hash_set.h"
+#include "corank/v1/corank_service.pb.h"
+#include "corank/v1/memory_service.pb.h"
+#include "corank/v1/operators.pb.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "google/protobuf/wire_format_lite.h"
+#include "grpcpp/support/proto_buffer_reader.h"
+
+namespace corank {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+using google::protobuf::io::CodedOutputStream;
+using google::protobuf::io::StringOutputStream;
+
+constexpr uint32_t LengthDelimitedTag(int field) { return static_cast<uint32_t>(field) << 3 | 2; }
+
+// The number of the field that holds a payload, or 0.
+int PayloadField(const Descriptor* type) {
+  if (type == v1::Array::descriptor()) return v1::Array::kInlineDataFieldNumber;
+  if (type == v1::ArrayChunk::descriptor()) return v1::ArrayChunk::kDataFieldNumber;
+  return 0;
+}
+
+bool HoldsPayloads(const Descriptor* type);
+
+bool HoldsPayloads(const FieldDescriptor* field) {
+  return field->message_type() != nullptr && HoldsPayloads(field->message_type());
+}
+
+// Adds the messages among `type` and those nested in it that hold payloads at any depth. The contract's messages do not
+// contain themselves.
+bool FindHolders(const Descriptor* type, absl::flat_hash_set<const Descriptor*>* holders) {
+  bool holds = PayloadField(type) != 0;
+  for (int i = 0; i < type->field_count(); ++i) {
+    const Descriptor* inner = type->field(i)->message_type();
+    if (inner != nullptr && FindHolders(inner, holders)) holds = true;
+  }
+  if (holds) holders->insert(type);
+  return holds;
+}
+
+// Whether messages of this type hold payloads, at any depth.
+bool HoldsPayloads(const Descriptor* type) {
+  static const auto* const holders = [] {
+    auto* const found = new absl::flat_hash_set<const Descriptor*>;
+    for (const google::protobuf::FileDescriptor* file :
+         {v1::ExecuteRequest::descriptor()->file(), v1::StoreArrayRequest::descriptor()->file(),
+          v1::SortRequest::descriptor()->file(), v1::Array::descriptor()->file()}) {
+      for (int i = 0; i < file->message_type_count(); ++i) FindHolders(file->message_type(i), found);
+    }
+    return found;
+  }();
+  return holders->contains(type);
+}
+
+size_t SizeOf(const std::vector<WirePiece>& pieces) {
+  size_t bytes = 0;
+  for (const WirePiece& piece : pieces) bytes += piece.head.size() + piece.payload.size();
+  return bytes;
+}
+
+// Appends a piece that has its head only, to the last piece if that has no payload either.
+void AppendHead(std::string head, std::vector<WirePiece>* pieces) {
+  if (!pieces->empty() && pieces->back().payload.empty()) {
+    pieces->back().head += head;
+  } else {
+    pieces->push_back({std::move(head), {}});
+  }
+}
+
+void Append(std::vector<WirePiece> more, std::vector<WirePiece>* pieces) {
+  for (WirePiece& piece : more) {
+    AppendHead(std::move(piece.head), pieces);
+    pieces->back().payload = piece.payload;
+  }
+}
+
+// Parses one message up to the input's limit.
+class HeadParser {
+ public:
+  HeadParser(CodedInputStream* input, std::vector<PayloadRange>* payloads) : input_(input), payloads_(payloads) {}
+
+  bool Parse(Message* message) {
+    const Descriptor* type = message->GetDescriptor();
+    const int payload_field = PayloadField(type);
+    std::string rest;  // fields that hold no payload, as they came
+    while (const uint32_t tag = input_->ReadTag()) {
+      const int number = WireFormatLite::GetTagFieldNumber(tag);
+      const bool is_delimited = WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+      if (is_delimited && number == payload_field) {
+        // In this order, the last of several places wins, as in protobuf's own parser.
+        if (!Merge(&rest, message) || !TakePayload(message)) return false;
+        continue;
+      }
+      const FieldDescriptor* field = is_delimited ? type->FindFieldByNumber(number) : nullptr;
+      if (field != nullptr && HoldsPayloads(field)) {
+        if (!Merge(&rest, message) || !Descend(field, message)) return false;
+        continue;
+      }
+      StringOutputStream stream(&rest);
+      CodedOutputStream out(&stream);
+      if (!WireFormatLite::SkipField(input_, tag, &out)) return false;
+    }
+    return input_->ConsumedEntireMessage() && Merge(&rest, message);
+  }
+
+ private:
+  static bool Merge(std::string* rest, Message* message) {
+    if (rest->empty()) return true;
+    // Not MergeFromString, which takes the message as whole and would ask for required fields.
+    const bool merged = message->MergePartialFromCodedStream(
+        std::make_unique<CodedInputStream>(reinterpret_cast<const uint8_t*>(rest->data()),
+                                           static_cast<int>(rest->size()))
+            .get());
+    rest->clear();
+    return merged;
+  }
+
+  bool TakePayload(Message* holder) {
+    int length = 0;
+    if (!input_->ReadVarintSizeAsInt(&length)) return false;
+    if (holder->GetDescriptor() == v1::Array::descriptor()) static_cast<v1::Array*>(holder)->mutable_inline_data();
+    const int offset = input_->CurrentPosition();
+    payloads_->push_back({holder, offset, length});
+    return input_->Skip(length);
+  }
+
+  bool Descend(const FieldDescriptor* field, Message* message) {
+    const Reflection* reflection = message->GetReflection();
+    Message* inner =
+        field->is_repeated() ? reflection->AddMessage(message, field) : reflection->MutableMessage(message, field);
+    int length = 0;
+    if (!input_->ReadVarintSizeAsInt(&length)) return false;
+    if (length > input_->BytesUntilLimit() && input_->BytesUntilLimit() >= 0) return false;
+    const CodedInputStream::Limit limit = input_->PushLimit(length);
+    const bool parsed = Parse(inner) && input_->BytesUntilLimit() == 0;
+    input_->PopLimit(limit);
+    return parsed;
+  }
+
+  CodedInputStream* const input_;
+  std::vector<PayloadRange>* const payloads_;
+};
+
+}  // namespace
+
+std::string FieldHead(int field, size_t bytes) {
+  std::string head;
+  {
+    StringOutputStream stream(&head);
+    CodedOutputStream out(&stream);
+    out.WriteTag(LengthDelimitedTag(field));
+    out.WriteVarint64(bytes);
+  }
+  return head;
+}
+
+std::string ArrayHead(int field, const v1::Array& array, size_t payload_bytes) {
+  const std::string inner = array.SerializeAsString() + FieldHead(v1::Array::kInlineDataFieldNumber, payload_bytes);
+  return FieldHead(field, inner.size() + payload_bytes) + inner;
+}
+
+std::vector<WirePiece> SerializeHeads(const Message& message, const PayloadMap& payloads) {
+  std::vector<WirePiece> pieces;
+  if (const auto found = payloads.find(&message); found != payloads.end()) {
+    AppendHead(message.SerializeAsString() + FieldHead(PayloadField(message.GetDescriptor()), found->second.size()),
+               &pieces);
+    pieces.back().payload = found->second;
+    return pieces;
+  }
+  std::vector<const FieldDescriptor*> fields;
+  const Reflection* reflection = message.GetReflection();
+  reflection->ListFields(message, &fields);
+  const bool is_holder = PayloadField(message.GetDescriptor()) != 0;
+  fields.erase(std::remove_if(fields.begin(), fields.end(),
+                              [&](const FieldDescriptor* field) { return is_holder || !HoldsPayloads(field); }),
+               fields.end());
+  if (fields.empty()) {
+    AppendHead(message.SerializeAsString(), &pieces);
+    return pieces;
+  }
+  const std::unique_ptr<Message> rest(message.New());
+  rest->CopyFrom(message);
+  for (const FieldDescriptor* field : fields) rest->GetReflection()->ClearField(rest.get(), field);
+  AppendHead(rest->SerializeAsString(), &pieces);
+  for (const FieldDescriptor* field : fields) {
+    const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      const Message& inner = field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
+                                                  : reflection->GetMessage(message, field);
+      std::vector<WirePiece> part = SerializeHeads(inner, payloads);
+      AppendHead(FieldHead(field->number(), SizeOf(part)), &pieces);
+      Append(std::move(part), &pieces);
+    }
+  }
+  return pieces;
+}
+
+bool ParseHeads(const grpc::ByteBuffer& bytes, Message* message, std::vector<PayloadRange>* payloads) {
+  grpc::ByteBuffer readable(bytes);  // shares the slices; the reader wants a buffer that it may change
+  grpc::ProtoBufferReader reader(&readable);
+  if (!reader.status().ok()) return false;
+  message->Clear();
+  payloads->clear();
+  CodedInputStream input(&reader);
+  if (!HeadParser(&input, payloads).Parse(message)) return false;
+  // Of a payload given twice the last one counts, and none where the Array has another place since.
+  absl::flat_hash_set<const Message*> seen;
+  const auto superseded = [&seen](const PayloadRange& range) {
+    if (!seen.insert(range.holder).second) return true;
+    const bool is_array = range.holder->GetDescriptor() == v1::Array::descriptor();
+    return is_array && static_cast<const v1::Array*>(range.holder)->place_case() != v1::Array::kInlineData;
+  };
+  std::reverse(payloads->begin(), payloads->end());
+  payloads->erase(std::remove_if(payloads->begin(), payloads->end(), superseded), payloads->end());
+  std::reverse(payloads->begin(), payloads->end());
+  return true;
+}
+
+void CopyRange(const std::vector<grpc::Slice>& slices, int64_t offset, int64_t bytes, void* to) {
+  auto* next = static_cast<char*>(to);
+  for (const grpc::Slice& slice : slices) {
+    const auto size = static_cast<int64_t>(slice.size());
+    if (offset < size && bytes > 0) {
+      const int64_t take = std::min(bytes, size - offset);
+      std::memcpy(next, slice.begin() + offset, static_cast<size_t>(take));
+      next += take;
+      bytes -= take;
+      offset = 0;
+    } else {
+      offset -= size;
+    }
+    if (bytes == 0) return;
+  }
+}
+
+}  // namespace corank

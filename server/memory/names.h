@@ -1,0 +1,34 @@
+// Names that callers give to regions and kept arrays.
+#ifndef CORANK_SERVER_MEMORY_NAMES_H_
+#define CORANK_SERVER_MEMORY_NAMES_H_
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/string_view.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+
+/// A tenant's name for something: another tenant's things are not found.
+using OwnedName = std::pair<std::string, std::string>;  // owner, name
+
+/// Who calls, as long as callers have no names.
+inline constexpr absl::string_view kAnonymous = "";
+
+inline absl::Status CheckName(absl::string_view field, absl::string_view name) {
+  constexpr size_t kMostCharacters = 128;
+  const bool valid =
+      !name.empty() && name.size() <= kMostCharacters && std::all_of(name.begin(), name.end(), [](char c) {
+        return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+      });
+  if (valid) return absl::OkStatus();
+  return InvalidField(field, "1 to 128 characters of [A-Za-z0-9._-]");
+}
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_MEMORY_NAMES_H_

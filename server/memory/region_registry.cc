@@ -1,0 +1,323 @@
+#include "server/memory/region_registry.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/memory/fault_guard.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+namespace {
+
+constexpr absl::Duration kFullRetry = absl::Seconds(10);
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  ~FileDescriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+  /// Of the file; -1 if it cannot be told.
+  int64_t size() const {
+    struct stat status = {};
+    return fstat(fd_, &status) == 0 ? static_cast<int64_t>(status.st_size) : -1;
+  }
+
+ private:
+  int fd_;
+};
+
+class Mapping {
+ public:
+  Mapping(void* data, size_t bytes) : data_(data), bytes_(bytes) {}
+  ~Mapping() { munmap(data_, bytes_); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+ private:
+  void* const data_;
+  const size_t bytes_;
+};
+
+class SharedMemoryRegion final : public MemoryRegion {
+ public:
+  SharedMemoryRegion(std::string name, FileDescriptor file, void* data, int64_t offset, int64_t bytes)
+      : MemoryRegion(std::move(name), v1::REGION_KIND_SHARED_MEMORY),
+        file_(std::move(file)),
+        data_(data),
+        offset_(offset),
+        bytes_(bytes),
+        mapping_(data, static_cast<size_t>(bytes)),
+        guard_(data, static_cast<size_t>(bytes)) {}
+
+  absl::Status Pin(Engine* engine) {
+    if (!guard_.active()) return absl::ResourceExhaustedError("too many regions are mapped");
+    absl::StatusOr<std::unique_ptr<EngineMemory>> pinned = engine->PinHost(data_, bytes_);
+    if (pinned.ok()) pinned_ = *std::move(pinned);
+    return pinned.status();
+  }
+
+  void* data() const override { return data_; }
+  int64_t size_bytes() const override { return bytes_; }
+  bool intact() const override { return !guard_.broken() && file_.size() >= offset_ + bytes_; }
+
+ private:
+  const FileDescriptor file_;
+  void* const data_;
+  const int64_t offset_;
+  const int64_t bytes_;
+  const Mapping mapping_;
+  const FaultGuard guard_;
+  std::unique_ptr<EngineMemory> pinned_;  // goes before the mapping
+};
+
+class IpcRegion final : public MemoryRegion {
+ public:
+  IpcRegion(std::string name, std::unique_ptr<EngineMemory> memory)
+      : MemoryRegion(std::move(name), v1::REGION_KIND_CUDA_IPC), memory_(std::move(memory)) {}
+  void* data() const override { return memory_->data(); }
+  int64_t size_bytes() const override { return memory_->size_bytes(); }
+  bool intact() const override { return true; }
+
+ private:
+  const std::unique_ptr<EngineMemory> memory_;
+};
+
+absl::Status CheckRange(int64_t offset, int64_t size, int64_t unit) {
+  if (size < 1) return InvalidField("size_bytes", absl::StrCat("1 or more, not ", size));
+  if (offset < 0 || offset % unit != 0) {
+    return InvalidField("offset_bytes", absl::StrCat("0 or more, a multiple of ", unit, ", not ", offset));
+  }
+  if (size > std::numeric_limits<int64_t>::max() - offset) {
+    return InvalidField("size_bytes", "offset and size together do not fit in 64 bits");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKey(const std::string& key, const std::vector<std::string>& prefixes) {
+  const bool one_component = key.size() > 1 && key.front() == '/' && key.find('/', 1) == std::string::npos &&
+                             key.find('\0') == std::string::npos && key.size() <= NAME_MAX;
+  if (!one_component) return InvalidField("key", "a name as shm_open takes it: one leading slash and no other");
+  const bool allowed = std::any_of(prefixes.begin(), prefixes.end(),
+                                   [&key](const std::string& prefix) { return absl::StartsWith(key, prefix); });
+  if (allowed) return absl::OkStatus();
+  return FieldError(absl::StatusCode::kPermissionDenied, "key",
+                    "the server takes only objects whose names begin as GetServerInfo says");
+}
+
+absl::Status OpenError(int error) {
+  switch (error) {
+    case ENOENT:
+      return FieldError(absl::StatusCode::kNotFound, "key", "the server's host has no such shared-memory object");
+    case EACCES:
+    case EPERM:
+      return FieldError(absl::StatusCode::kPermissionDenied, "key",
+                        "the server's user may not read and write this object");
+    default:
+      return InvalidField("key", absl::StrCat("cannot be opened: ", std::strerror(error)));
+  }
+}
+
+// A pin that fails for want of memory is the caller's to wait for, not a fault of the server.
+absl::Status PinError(const absl::Status& status) {
+  if (status.code() != absl::StatusCode::kResourceExhausted) return status;
+  return RetryLater(status.code(), "the server cannot map or pin more memory now", kFullRetry);
+}
+
+absl::StatusOr<std::shared_ptr<MemoryRegion>> MapSharedMemory(const v1::RegisterSharedMemoryRequest& request,
+                                                              Engine* engine) {
+  const int64_t offset = request.offset_bytes(), bytes = request.size_bytes();
+  FileDescriptor file(shm_open(request.key().c_str(), O_RDWR | O_CLOEXEC, 0));
+  if (file.get() < 0) return OpenError(errno);
+  if (file.size() < offset + bytes) {
+    return InvalidField("size_bytes", absl::StrCat("the object has ", file.size(), " bytes, fewer than offset ", offset,
+                                                   " and size ", bytes, " need"));
+  }
+  void* const data = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), offset);
+  if (data == MAP_FAILED) return PinError(absl::ResourceExhaustedError(std::strerror(errno)));
+  auto region = std::make_shared<SharedMemoryRegion>(request.name(), std::move(file), data, offset, bytes);
+  if (absl::Status status = region->Pin(engine); !status.ok()) return PinError(status);
+  return region;
+}
+
+v1::Region Describe(const MemoryRegion& region) {
+  v1::Region described;
+  described.set_name(region.name());
+  described.set_kind(region.kind());
+  described.set_size_bytes(region.size_bytes());
+  return described;
+}
+
+absl::Status NoSuchRegion(absl::string_view field, const std::string& name) {
+  return FieldError(absl::StatusCode::kNotFound, field, absl::StrCat("no region is registered as '", name, "'"));
+}
+
+}  // namespace
+
+RegionRegistry::RegionRegistry(Options options, Engine* engine, const Clock* clock)
+    : options_(std::move(options)), engine_(engine), clock_(clock) {}
+
+absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
+                                                    const v1::RegisterSharedMemoryRequest& request) {
+  if (options_.shared_memory_prefixes.empty()) {
+    return absl::UnimplementedError("shared memory is switched off on this server (--shared-memory)");
+  }
+  if (absl::Status status = CheckName("name", request.name()); !status.ok()) return status;
+  if (absl::Status status = CheckKey(request.key(), options_.shared_memory_prefixes); !status.ok()) return status;
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  if (absl::Status status = CheckRange(request.offset_bytes(), request.size_bytes(), page); !status.ok()) return status;
+  const OwnedName key(owner, request.name());
+  if (absl::Status status = Reserve(key, request.lease_id()); !status.ok()) return status;
+  return Publish(key, MapSharedMemory(request, engine_));
+}
+
+absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
+                                                    const v1::RegisterCudaIpcRequest& request) {
+  if (!options_.cuda_ipc) return absl::UnimplementedError("CUDA IPC is switched off on this server (--cuda-ipc)");
+  if (absl::Status status = CheckName("name", request.name()); !status.ok()) return status;
+  if (absl::Status status = CheckRange(request.offset_bytes(), request.size_bytes(), 1); !status.ok()) return status;
+  if (request.device_uuid() != engine_->info().device_uuid) {
+    return FieldError(absl::StatusCode::kFailedPrecondition, "device_uuid",
+                      "the memory is on another GPU than the server's, which GetServerInfo names");
+  }
+  const OwnedName key(owner, request.name());
+  if (absl::Status status = Reserve(key, request.lease_id()); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<EngineMemory>> memory =
+      engine_->OpenIpc(request.handle(), request.offset_bytes(), request.size_bytes());
+  if (memory.ok()) return Publish(key, std::make_shared<IpcRegion>(request.name(), *std::move(memory)));
+  return Publish(key, memory.status().code() == absl::StatusCode::kInvalidArgument
+                          ? InvalidField("handle", memory.status().message())
+                          : PinError(memory.status()));
+}
+
+absl::Status RegionRegistry::Reserve(const OwnedName& key, const std::string& lease_id) {
+  std::vector<std::shared_ptr<MemoryRegion>> expired;
+  absl::MutexLock lock(&mutex_);
+  expired = TakeExpired();
+  const auto lease = leases_.find(lease_id);
+  if (!lease_id.empty() && (lease == leases_.end() || lease->second != key.first)) {
+    return FieldError(absl::StatusCode::kNotFound, "lease_id", "no lease of this id is open");
+  }
+  if (static_cast<int>(regions_.size()) >= options_.max_regions) {
+    return RetryLater(absl::StatusCode::kResourceExhausted,
+                      absl::StrCat("the server holds its most regions, ", options_.max_regions), kFullRetry);
+  }
+  if (!regions_.emplace(key, Entry{nullptr, lease_id, clock_->Now()}).second) {
+    return FieldError(absl::StatusCode::kAlreadyExists, "name", "a region of this name is registered");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Region> RegionRegistry::Publish(const OwnedName& key,
+                                                   absl::StatusOr<std::shared_ptr<MemoryRegion>> region) {
+  absl::MutexLock lock(&mutex_);
+  const auto entry = regions_.find(key);
+  // The lease may have ended while the memory was mapped.
+  if (entry == regions_.end()) return region.ok() ? absl::CancelledError("the lease has ended") : region.status();
+  if (!region.ok()) {
+    regions_.erase(entry);
+    return region.status();
+  }
+  entry->second.region = *std::move(region);
+  return Describe(*entry->second.region);
+}
+
+std::vector<v1::Region> RegionRegistry::List(absl::string_view owner) {
+  std::vector<std::shared_ptr<MemoryRegion>> expired;
+  absl::MutexLock lock(&mutex_);
+  expired = TakeExpired();
+  std::vector<v1::Region> regions;
+  for (const auto& [key, entry] : regions_) {
+    if (key.first == owner && entry.region != nullptr) regions.push_back(Describe(*entry.region));
+  }
+  return regions;
+}
+
+absl::Status RegionRegistry::Unregister(absl::string_view owner, const std::string& name) {
+  std::shared_ptr<MemoryRegion> region;  // unmapped outside of the lock
+  absl::MutexLock lock(&mutex_);
+  const auto entry = regions_.find(OwnedName(owner, name));
+  if (entry == regions_.end() || entry->second.region == nullptr) return NoSuchRegion("name", name);
+  if (entry->second.region.use_count() > 1) {
+    return FieldError(absl::StatusCode::kFailedPrecondition, "name", "a request uses the region");
+  }
+  region = std::move(entry->second.region);
+  regions_.erase(entry);
+  return absl::OkStatus();
+}
+
+std::string RegionRegistry::OpenLease(absl::string_view owner) {
+  absl::BitGen random;
+  const std::string id = absl::StrCat(absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16),
+                                      absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
+  absl::MutexLock lock(&mutex_);
+  leases_.emplace(id, owner);
+  return id;
+}
+
+void RegionRegistry::CloseLease(const std::string& lease_id) {
+  std::vector<std::shared_ptr<MemoryRegion>> ended;
+  absl::MutexLock lock(&mutex_);
+  leases_.erase(lease_id);
+  for (auto entry = regions_.begin(); entry != regions_.end();) {
+    if (entry->second.lease_id == lease_id) {
+      ended.push_back(std::move(entry->second.region));
+      entry = regions_.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const MemoryRegion>> RegionRegistry::Find(absl::string_view owner,
+                                                                         const std::string& name, v1::RegionKind kind,
+                                                                         absl::string_view field) {
+  absl::MutexLock lock(&mutex_);
+  const auto entry = regions_.find(OwnedName(owner, name));
+  if (entry == regions_.end() || entry->second.region == nullptr || entry->second.region->kind() != kind) {
+    return NoSuchRegion(field, name);
+  }
+  entry->second.last_used = clock_->Now();
+  if (!entry->second.region->intact()) {
+    return FieldError(absl::StatusCode::kFailedPrecondition, field,
+                      absl::StrCat("the shared memory of region '", name, "' was made smaller"));
+  }
+  return std::shared_ptr<const MemoryRegion>(entry->second.region);
+}
+
+std::vector<std::shared_ptr<MemoryRegion>> RegionRegistry::TakeExpired() {
+  std::vector<std::shared_ptr<MemoryRegion>> expired;
+  const Instant now = clock_->Now();
+  for (auto entry = regions_.begin(); entry != regions_.end();) {
+    const Entry& region = entry->second;
+    if (region.region != nullptr && region.lease_id.empty() && region.region.use_count() == 1 &&
+        now - region.last_used > options_.expiry) {
+      expired.push_back(region.region);
+      entry = regions_.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
+  return expired;
+}
+
+int64_t RegionRegistry::region_count() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int64_t>(regions_.size());
+}
+
+}  // namespace corank

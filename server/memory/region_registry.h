@@ -1,0 +1,103 @@
+// Memory of callers that requests may name: shared memory of the host and GPU memory of other processes.
+#ifndef CORANK_SERVER_MEMORY_REGION_REGISTRY_H_
+#define CORANK_SERVER_MEMORY_REGION_REGISTRY_H_
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "corank/v1/memory_service.pb.h"
+#include "kernels/engine/engine.h"
+#include "server/memory/names.h"
+#include "server/observe/clock.h"
+
+namespace corank {
+
+/// A registered region. Whoever holds a pointer to it may use the memory. Thread-safe.
+class MemoryRegion {
+ public:
+  MemoryRegion(std::string name, v1::RegionKind kind) : name_(std::move(name)), kind_(kind) {}
+  virtual ~MemoryRegion() = default;
+
+  const std::string& name() const { return name_; }
+  v1::RegionKind kind() const { return kind_; }
+  /// Host memory of a shared-memory region, device memory of a CUDA IPC region.
+  virtual void* data() const = 0;
+  virtual int64_t size_bytes() const = 0;
+  /// Whether all of it is still there; a caller can make shared memory smaller at any time.
+  virtual bool intact() const = 0;
+
+ private:
+  const std::string name_;
+  const v1::RegionKind kind_;
+};
+
+/// Thread-safe. Names belong to an owner; another owner's are NOT_FOUND.
+class RegionRegistry {
+ public:
+  struct Options {
+    /// What the names of shared-memory objects must begin with, each with its leading slash; empty: switched off.
+    std::vector<std::string> shared_memory_prefixes;
+    /// Whether GPU memory of other processes may be registered.
+    bool cuda_ipc = false;
+    /// Most regions of all owners.
+    int max_regions = 1024;
+    /// A region that has no lease and that no request used for this long is unregistered.
+    std::chrono::nanoseconds expiry = std::chrono::minutes(10);
+  };
+
+  /// The pointees must outlive the registry and its regions.
+  RegionRegistry(Options options, Engine* engine, const Clock* clock);
+
+  const Options& options() const { return options_; }
+
+  absl::StatusOr<v1::Region> Register(absl::string_view owner, const v1::RegisterSharedMemoryRequest& request);
+  absl::StatusOr<v1::Region> Register(absl::string_view owner, const v1::RegisterCudaIpcRequest& request);
+  /// Ordered by name.
+  std::vector<v1::Region> List(absl::string_view owner);
+  /// FAILED_PRECONDITION while a request uses it.
+  absl::Status Unregister(absl::string_view owner, const std::string& name);
+
+  /// A new lease.
+  std::string OpenLease(absl::string_view owner);
+  /// Unregisters all regions of the lease; what requests use goes away with the last of them.
+  void CloseLease(const std::string& lease_id);
+
+  /// The region, in use as long as the pointer lives. NOT_FOUND, FAILED_PRECONDITION where it is not intact.
+  absl::StatusOr<std::shared_ptr<const MemoryRegion>> Find(absl::string_view owner, const std::string& name,
+                                                           v1::RegionKind kind, absl::string_view field);
+
+  int64_t region_count() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<MemoryRegion> region;  // null while it is being made
+    std::string lease_id;
+    Instant last_used;
+  };
+  using Regions = std::map<OwnedName, Entry>;
+
+  absl::Status Reserve(const OwnedName& key, const std::string& lease_id);
+  absl::StatusOr<v1::Region> Publish(const OwnedName& key, absl::StatusOr<std::shared_ptr<MemoryRegion>> region);
+  // Takes out what has expired; its memory is given back outside of the lock.
+  std::vector<std::shared_ptr<MemoryRegion>> TakeExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  Engine* const engine_;
+  const Clock* const clock_;
+  mutable absl::Mutex mutex_;
+  Regions regions_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> leases_ ABSL_GUARDED_BY(mutex_);  // id, owner
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_MEMORY_REGION_REGISTRY_H_

@@ -1,0 +1,23 @@
+// Bytes that gRPC sends from where they lie.
+#ifndef CORANK_SERVER_RESPOND_OWNED_SLICE_H_
+#define CORANK_SERVER_RESPOND_OWNED_SLICE_H_
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "grpcpp/support/slice.h"
+
+namespace corank {
+
+/// A slice of `bytes` bytes from `data` on, which `owner` keeps until gRPC is through with them, on any thread.
+inline grpc::Slice OwnedSlice(std::shared_ptr<const void> owner, const void* data, size_t bytes) {
+  using Owner = std::shared_ptr<const void>;
+  return grpc::Slice(
+      const_cast<void*>(data), bytes, [](void* kept) { delete static_cast<Owner*>(kept); },
+      new Owner(std::move(owner)));
+}
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RESPOND_OWNED_SLICE_H_

@@ -1,0 +1,239 @@
+#include "server/rpc/array_transfer.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/common/types.h"
+#include "proto/payloads.h"
+#include "server/execute/status_macros.h"
+#include "server/respond/errors.h"
+#include "server/respond/owned_slice.h"
+#include "server/rpc/memory_service.h"
+#include "server/rpc/request_id.h"
+#include "server/validate/arrays.h"
+
+namespace corank {
+namespace {
+
+// The header's array as an operand that has not come yet.
+class AnnouncedPlaces final : public InlinePlaces {
+ public:
+  absl::Status Find(const v1::Array& array, Field field, ArrayUse, Operand* operand) const override {
+    if (array.place_case() != v1::Array::kStream) return InvalidField(field.Path(), "its place is a stream");
+    if (!array.has_count() || array.count() < 0) return InvalidField(field.Sub("count"), "required, 0 or more");
+    if (array.count() > std::numeric_limits<int64_t>::max() / operand->element_bytes) {
+      return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements are too many"));
+    }
+    operand->count = array.count();
+    operand->is_pending = true;
+    return absl::OkStatus();
+  }
+};
+
+grpc::Status End(const absl::Status& status, const MemoryEnvironment& environment,
+                 grpc::CallbackServerContext* context) {
+  const std::string request_id = MakeRequestId();
+  if (status.code() == absl::StatusCode::kInternal) {
+    environment.logger->Log(LogLevel::kError, "request_failed",
+                            {{"request_id", request_id}, {"message", std::string(status.message())}});
+  }
+  context->AddTrailingMetadata(kRequestIdKey, request_id);
+  return ToGrpcStatus(status, request_id);
+}
+
+class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
+ public:
+  StoreCall(const MemoryEnvironment& environment, const absl::Status& allowed, grpc::CallbackServerContext* context,
+            grpc::ByteBuffer* response)
+      : environment_(environment), context_(context), response_(response) {
+    if (allowed.ok()) {
+      StartRead(&message_);
+    } else {
+      Finish(End(allowed, environment_, context_));
+    }
+  }
+
+  void OnReadDone(bool ok) override {
+    const absl::Status status = ok ? Take() : Complete();
+    message_.Clear();
+    if (status.ok() && ok) {
+      StartRead(&message_);
+    } else {
+      Finish(End(status, environment_, context_));
+    }
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  absl::Status Take() {
+    v1::StoreArrayRequest request;
+    std::vector<PayloadRange> payloads;
+    if (!ParseHeads(message_, &request, &payloads)) {
+      return InvalidField("request", "the bytes are not a corank.v1.StoreArrayRequest message");
+    }
+    if (array_ == nullptr) return TakeHeader(request);
+    return TakeChunk(request, payloads);
+  }
+
+  absl::Status TakeHeader(const v1::StoreArrayRequest& request) {
+    if (!request.has_header()) return InvalidField("header", "the first message has the header");
+    const v1::StoreArrayHeader& header = request.header();
+    CORANK_RETURN_IF_ERROR(CheckName("header.name", header.name()));
+    CORANK_ASSIGN_OR_RETURN(const Operand operand, CheckArray(header.has_array(), header.array(), {"header.array"},
+                                                              ArrayUse::kMoved, AnnouncedPlaces()));
+    name_ = header.name();
+    expiry_ = std::chrono::seconds(header.expiry_seconds());
+    stream_id_ = header.array().stream().stream_id();
+    CORANK_ASSIGN_OR_RETURN(array_,
+                            environment_.places.arrays->Make(kAnonymous, operand.size_bytes(), "header.array.count"));
+    array_->type = operand.type;
+    array_->element_bytes = operand.element_bytes;
+    array_->count = operand.count;
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeChunk(const v1::StoreArrayRequest& request, const std::vector<PayloadRange>& payloads) {
+    if (!request.has_chunk()) return InvalidField("chunk", "all messages after the first are chunks");
+    const v1::ArrayChunk& chunk = request.chunk();
+    if (chunk.stream_id() != stream_id_) {
+      return InvalidField("chunk.stream_id", absl::StrCat("the array's is ", stream_id_, ", not ", chunk.stream_id()));
+    }
+    if (chunk.first_element() != received_) {
+      return InvalidField("chunk.first_element",
+                          absl::StrCat("chunks come in order: ", received_, " is next, not ", chunk.first_element()));
+    }
+    const int64_t bytes = payloads.empty() ? 0 : payloads.back().bytes;
+    const int64_t count = bytes / array_->element_bytes;
+    if (bytes % array_->element_bytes != 0 || bytes > environment_.max_chunk_bytes) {
+      return InvalidField("chunk.data",
+                          absl::StrCat("a whole number of elements of ", array_->element_bytes, " bytes, at most ",
+                                       environment_.max_chunk_bytes, " bytes, not ", bytes));
+    }
+    if (count > array_->count - received_) {
+      return InvalidField("chunk.data", absl::StrCat("the array has ", array_->count, " elements, fewer than came"));
+    }
+    if (bytes == 0) return absl::OkStatus();
+    CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<void> staging, environment_.places.host_pool->Take(bytes));
+    std::vector<grpc::Slice> slices;
+    if (!message_.Dump(&slices).ok()) return absl::InternalError("gRPC gives no bytes");
+    CopyRange(slices, payloads.back().offset, bytes, staging.get());
+    char* const to = static_cast<char*>(array_->memory->data()) + received_ * array_->element_bytes;
+    received_ += count;
+    return environment_.copier->ToDevice(to, staging.get(), bytes);
+  }
+
+  absl::Status Complete() {
+    if (context_->IsCancelled()) return CallerCancelled();
+    if (array_ == nullptr) return InvalidField("header", "the first message has the header");
+    if (received_ != array_->count) {
+      return InvalidField("header.array.count",
+                          absl::StrCat(array_->count, " elements are announced, but ", received_, " came"));
+    }
+    CORANK_RETURN_IF_ERROR(environment_.places.arrays->Keep(kAnonymous, name_, array_, expiry_));
+    v1::StoreArrayResponse response;
+    *response.mutable_array() = environment_.places.arrays->Describe(kAnonymous, name_, *array_);
+    const grpc::Slice slice(response.SerializeAsString());
+    *response_ = grpc::ByteBuffer(&slice, 1);
+    return absl::OkStatus();
+  }
+
+  const MemoryEnvironment& environment_;
+  grpc::CallbackServerContext* const context_;
+  grpc::ByteBuffer* const response_;
+  grpc::ByteBuffer message_;
+  std::string name_;
+  std::chrono::seconds expiry_{0};
+  uint32_t stream_id_ = 0;
+  std::shared_ptr<KeptArray> array_;  // null until the header has come
+  int64_t received_ = 0;              // elements
+};
+
+class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+ public:
+  FetchCall(const MemoryEnvironment& environment, const absl::Status& allowed, grpc::CallbackServerContext* context,
+            const grpc::ByteBuffer* request)
+      : environment_(environment), context_(context) {
+    absl::Status status = allowed;
+    if (status.ok()) status = Open(*request);
+    if (status.ok()) status = WriteNext();
+    if (!status.ok()) Finish(End(status, environment_, context_));
+  }
+
+  void OnWriteDone(bool ok) override {
+    absl::Status status = ok ? absl::OkStatus() : CallerCancelled();
+    if (status.ok() && sent_ < array_->count) {
+      status = WriteNext();
+      if (status.ok()) return;
+    }
+    Finish(End(status, environment_, context_));
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  absl::Status Open(const grpc::ByteBuffer& bytes) {
+    v1::FetchArrayRequest request;
+    std::vector<PayloadRange> payloads;
+    if (!ParseHeads(bytes, &request, &payloads)) {
+      return InvalidField("request", "the bytes are not a corank.v1.FetchArrayRequest message");
+    }
+    CORANK_ASSIGN_OR_RETURN(array_, environment_.places.arrays->Find(kAnonymous, request.name(), "name"));
+    name_ = request.name();
+    return absl::OkStatus();
+  }
+
+  // The first message also says what is kept, and comes for an empty array too.
+  absl::Status WriteNext() {
+    v1::FetchArrayResponse response;
+    if (sent_ == 0) *response.mutable_array() = environment_.places.arrays->Describe(kAnonymous, name_, *array_);
+    v1::ArrayChunk* const chunk = response.mutable_chunk();
+    chunk->set_first_element(sent_);
+    const int64_t most = std::max<int64_t>(1, environment_.max_chunk_bytes / array_->element_bytes);
+    const int64_t count = std::min(most, array_->count - sent_);
+    const int64_t bytes = count * array_->element_bytes;
+    std::shared_ptr<void> staging;
+    PayloadMap payloads;
+    if (bytes > 0) {
+      CORANK_ASSIGN_OR_RETURN(staging, environment_.places.host_pool->Take(bytes));
+      const char* const from = static_cast<const char*>(array_->data()) + sent_ * array_->element_bytes;
+      CORANK_RETURN_IF_ERROR(environment_.copier->ToHost(staging.get(), from, bytes));
+      payloads[chunk] = absl::string_view(static_cast<const char*>(staging.get()), static_cast<size_t>(bytes));
+    }
+    std::vector<grpc::Slice> slices;
+    for (const WirePiece& piece : SerializeHeads(response, payloads)) {
+      slices.emplace_back(piece.head);
+      if (!piece.payload.empty()) slices.push_back(OwnedSlice(staging, piece.payload.data(), piece.payload.size()));
+    }
+    message_ = grpc::ByteBuffer(slices.data(), slices.size());
+    sent_ += count;
+    StartWrite(&message_);
+    return absl::OkStatus();
+  }
+
+  const MemoryEnvironment& environment_;
+  grpc::CallbackServerContext* const context_;
+  std::string name_;
+  std::shared_ptr<const KeptArray> array_;
+  grpc::ByteBuffer message_;
+  int64_t sent_ = 0;  // elements
+};
+
+}  // namespace
+
+grpc::ServerReadReactor<grpc::ByteBuffer>* StartStore(const MemoryEnvironment& environment, const absl::Status& allowed,
+                                                      grpc::CallbackServerContext* context,
+                                                      grpc::ByteBuffer* response) {
+  return new StoreCall(environment, allowed, context, response);
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartFetch(const MemoryEnvironment& environment,
+                                                       const absl::Status& allowed,
+                                                       grpc::CallbackServerContext* context,
+                                                       const grpc::ByteBuffer* request) {
+  return new FetchCall(environment, allowed, context, request);
+}
+
+}  // namespace corank

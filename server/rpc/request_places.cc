@@ -1,0 +1,240 @@
+#include "server/rpc/request_places.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "server/execute/status_macros.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+namespace {
+
+// Kernels and copies want elements at their natural alignment.
+int64_t Alignment(int32_t element_bytes) { return std::min(element_bytes & -element_bytes, 16); }
+
+v1::Array::PlaceCase PlaceOf(v1::RegionKind kind) {
+  return kind == v1::REGION_KIND_SHARED_MEMORY ? v1::Array::kSharedMemory : v1::Array::kCudaIpc;
+}
+
+absl::string_view PlaceName(v1::RegionKind kind) {
+  return kind == v1::REGION_KIND_SHARED_MEMORY ? "shared_memory" : "cuda_ipc";
+}
+
+// A result in a part of a registered region.
+class RegionTarget final : public ResultTarget {
+ public:
+  RegionTarget(std::shared_ptr<const MemoryRegion> region, void* bytes) : region_(std::move(region)), bytes_(bytes) {}
+
+  absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
+    if (region_->kind() == v1::REGION_KIND_CUDA_IPC) return ResultBuffer{bytes_, nullptr};
+    // Not in place: the caller may write there meanwhile, and operators read what they wrote.
+    CORANK_ASSIGN_OR_RETURN(void* device, stream.AllocateDevice(bytes));
+    return ResultBuffer{device, bytes_};
+  }
+
+  absl::Status Commit(v1::Array* described) override {
+    if (!region_->intact()) {
+      return FieldError(absl::StatusCode::kFailedPrecondition, "shared_memory.region",
+                        "the shared memory was made smaller while the request ran");
+    }
+    const int64_t offset = static_cast<const char*>(bytes_) - static_cast<const char*>(region_->data());
+    if (PlaceOf(region_->kind()) == v1::Array::kCudaIpc) {
+      described->mutable_cuda_ipc()->set_region(region_->name());
+      described->mutable_cuda_ipc()->set_offset_bytes(offset);
+    } else {
+      described->mutable_shared_memory()->set_region(region_->name());
+      described->mutable_shared_memory()->set_offset_bytes(offset);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::shared_ptr<const MemoryRegion> region_;
+  void* const bytes_;
+};
+
+// A result that is kept under a name once the request has succeeded.
+class KeptTarget final : public ResultTarget {
+ public:
+  KeptTarget(ArrayStore* store, std::string owner, std::string name, std::string field, int32_t element_bytes)
+      : store_(store),
+        owner_(std::move(owner)),
+        name_(std::move(name)),
+        field_(std::move(field)),
+        element_bytes_(element_bytes) {}
+
+  absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t bytes) override {
+    CORANK_ASSIGN_OR_RETURN(array_, store_->Make(owner_, bytes, field_));
+    return ResultBuffer{array_->memory->data(), nullptr};
+  }
+
+  absl::Status Commit(v1::Array* described) override {
+    if (array_ == nullptr) {  // an empty result
+      CORANK_ASSIGN_OR_RETURN(array_, store_->Make(owner_, 0, field_));
+    }
+    array_->type = described->type();
+    array_->element_bytes = element_bytes_;
+    array_->count = described->count();
+    described->mutable_stored()->set_name(name_);
+    return store_->Keep(owner_, name_, array_);
+  }
+
+ private:
+  ArrayStore* const store_;
+  const std::string owner_, name_, field_;
+  const int32_t element_bytes_;
+  std::shared_ptr<KeptArray> array_;
+};
+
+}  // namespace
+
+absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
+  switch (array.place_case()) {
+    case v1::Array::kSharedMemory:
+      if (shared_.regions->options().shared_memory_prefixes.empty()) break;
+      return FindInRegion(array, field, use, operand);
+    case v1::Array::kCudaIpc:
+      if (!shared_.regions->options().cuda_ipc) break;
+      return FindInRegion(array, field, use, operand);
+    case v1::Array::kStored:
+      if (!shared_.arrays->is_on()) break;
+      return FindKept(array, field, use, operand);
+    default:
+      break;
+  }
+  return InlinePlaces::Find(array, field, use, operand);
+}
+
+absl::Status RequestPlaces::FindInRegion(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
+  const bool is_host = array.place_case() == v1::Array::kSharedMemory;
+  const v1::RegionKind kind = is_host ? v1::REGION_KIND_SHARED_MEMORY : v1::REGION_KIND_CUDA_IPC;
+  const std::string& name = is_host ? array.shared_memory().region() : array.cuda_ipc().region();
+  const int64_t offset = is_host ? array.shared_memory().offset_bytes() : array.cuda_ipc().offset_bytes();
+  if (!array.has_count() || array.count() < 0) {
+    return InvalidField(field.Sub("count"), "required, 0 or more, for an array that is not inline");
+  }
+  if (array.count() > std::numeric_limits<int64_t>::max() / operand->element_bytes) {
+    return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements are more than a region holds"));
+  }
+  if (use == ArrayUse::kInt64 && !is_host) {
+    return UnimplementedField(field.Sub("cuda_ipc"),
+                              "counts and offsets are read by the host: send them inline or in shared memory");
+  }
+  operand->count = array.count();
+  CORANK_ASSIGN_OR_RETURN(
+      Span span, FindSpan(kind, name, offset, operand->size_bytes(), operand->element_bytes, field, PlaceName(kind)));
+  operand->bytes = reinterpret_cast<const void*>(span.begin);
+  operand->on_device = !is_host;
+  operand->is_shared = is_host;
+  operand->lease = span.region;
+  placed_bytes_ += operand->size_bytes();
+  if (use == ArrayUse::kInt64) return Snapshot(operand);
+  inputs_.push_back(std::move(span));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RequestPlaces::Span> RequestPlaces::FindSpan(v1::RegionKind kind, const std::string& name,
+                                                            int64_t offset, int64_t bytes, int32_t element_bytes,
+                                                            Field field, absl::string_view place) const {
+  const std::string path = field.Sub(place);
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const MemoryRegion> region,
+                          shared_.regions->Find(owner_, name, kind, path + ".region"));
+  if (offset < 0 || offset % Alignment(element_bytes) != 0) {
+    return InvalidField(path + ".offset_bytes",
+                        absl::StrCat("0 or more, a multiple of ", Alignment(element_bytes), ", not ", offset));
+  }
+  if (offset > region->size_bytes() || bytes > region->size_bytes() - offset) {
+    return InvalidField(path + ".offset_bytes",
+                        absl::StrCat(bytes, " bytes from ", offset, " on do not lie inside the ", region->size_bytes(),
+                                     " bytes of region '", name, "'"));
+  }
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(region->data()) + static_cast<uintptr_t>(offset);
+  return Span{std::move(region), begin, begin + static_cast<uintptr_t>(bytes)};
+}
+
+absl::Status RequestPlaces::Snapshot(Operand* operand) const {
+  if (operand->size_bytes() == 0) return absl::OkStatus();
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> copy, shared_.host_pool->Take(operand->size_bytes()));
+  std::memcpy(copy.get(), operand->bytes, static_cast<size_t>(operand->size_bytes()));
+  operand->bytes = copy.get();
+  operand->is_shared = false;
+  operand->lease = std::move(copy);
+  return absl::OkStatus();
+}
+
+absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
+  const std::string path = field.Sub("stored");
+  if (array.stored().temporary()) {
+    return InvalidField(path + ".temporary", "temporary arrays are for the plans of CorankService.Execute");
+  }
+  if (use == ArrayUse::kInt64) {
+    return UnimplementedField(path, "counts and offsets are read by the host: send them inline or in shared memory");
+  }
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const KeptArray> kept,
+                          shared_.arrays->Find(owner_, array.stored().name(), path + ".name"));
+  if (kept->type != array.type() || kept->element_bytes != operand->element_bytes) {
+    return InvalidField(field.Sub("type"), absl::StrCat("the array kept as '", array.stored().name(),
+                                                        "' has another type, or records of another size"));
+  }
+  if (array.has_count() && array.count() != kept->count) {
+    return InvalidField(field.Sub("count"),
+                        absl::StrCat(array.count(), " elements are announced, but the array kept as '",
+                                     array.stored().name(), "' has ", kept->count));
+  }
+  operand->count = kept->count;
+  operand->bytes = kept->data();
+  operand->on_device = true;
+  operand->lease = std::move(kept);
+  placed_bytes_ += operand->size_bytes();
+  return absl::OkStatus();
+}
+
+absl::Status RequestPlaces::CheckDisjoint(const Span& span, bool in_place, Field field) const {
+  const auto overlaps = [&span](const Span& other) { return span.begin < other.end && other.begin < span.end; };
+  if (std::any_of(results_.begin(), results_.end(), overlaps)) {
+    return InvalidField(field.Path(), "overlaps the place of another result");
+  }
+  if (in_place && std::any_of(inputs_.begin(), inputs_.end(), overlaps)) {
+    return InvalidField(field.Path(), "overlaps an input; GPU memory is written while inputs are read");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::Destination& destination, Field field,
+                                                                    int64_t bytes, int32_t element_bytes) const {
+  v1::RegionKind kind = v1::REGION_KIND_UNSPECIFIED;
+  switch (destination.place_case()) {
+    case v1::Destination::kSharedMemory:
+      if (!shared_.regions->options().shared_memory_prefixes.empty()) kind = v1::REGION_KIND_SHARED_MEMORY;
+      break;
+    case v1::Destination::kCudaIpc:
+      if (shared_.regions->options().cuda_ipc) kind = v1::REGION_KIND_CUDA_IPC;
+      break;
+    case v1::Destination::kStored:
+      if (!shared_.arrays->is_on()) break;
+      if (destination.stored().temporary()) {
+        return InvalidField(field.Sub("stored.temporary"),
+                            "temporary arrays are for the plans of CorankService.Execute");
+      }
+      CORANK_RETURN_IF_ERROR(CheckName(field.Sub("stored.name"), destination.stored().name()));
+      placed_bytes_ += bytes;
+      return std::make_shared<KeptTarget>(shared_.arrays, owner_, destination.stored().name(), field.Sub("stored"),
+                                          element_bytes);
+    default:
+      break;
+  }
+  if (kind == v1::REGION_KIND_UNSPECIFIED) return InlinePlaces::Target(destination, field, bytes, element_bytes);
+  const bool is_host = kind == v1::REGION_KIND_SHARED_MEMORY;
+  const std::string& name = is_host ? destination.shared_memory().region() : destination.cuda_ipc().region();
+  const int64_t offset = is_host ? destination.shared_memory().offset_bytes() : destination.cuda_ipc().offset_bytes();
+  CORANK_ASSIGN_OR_RETURN(Span span, FindSpan(kind, name, offset, bytes, element_bytes, field, PlaceName(kind)));
+  CORANK_RETURN_IF_ERROR(CheckDisjoint(span, !is_host, field));
+  auto target = std::make_shared<RegionTarget>(span.region, reinterpret_cast<void*>(span.begin));
+  results_.push_back(std::move(span));
+  placed_bytes_ += bytes;
+  return target;
+}
+
+}  // namespace corank

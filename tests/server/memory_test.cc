@@ -1,0 +1,315 @@
+// What outlives requests: pinned buffers, budgets, regions, kept arrays, and the guard of shared mappings.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "server/memory/array_store.h"
+#include "server/memory/copier.h"
+#include "server/memory/fault_guard.h"
+#include "server/memory/host_pool.h"
+#include "server/memory/region_registry.h"
+#include "tests/server/doubles.h"
+#include "tests/server/shared_object.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kPage = 4096;
+
+TEST(HostPoolTest, KeepsBuffersForTheNextTakerOfTheirSize) {
+  PuppetEngine engine;
+  const auto pool = HostPool::Create(&engine, {});
+  void* first = nullptr;
+  {
+    const auto buffer = pool->Take(5000);
+    ASSERT_TRUE(buffer.ok());
+    first = buffer->get();
+    EXPECT_EQ(pool->bytes_in_use(), 5120);
+    EXPECT_EQ(pool->buffers_in_use(), 1);
+  }
+  EXPECT_EQ(pool->bytes_in_use(), 0);
+  EXPECT_EQ(pool->Take(5120)->get(), first);
+  EXPECT_NE(pool->Take(5121)->get(), first);
+  EXPECT_EQ(pool->allocations(), 2);
+}
+
+TEST(HostPoolTest, IsBoundedAndGivesUpWhatNobodyUses) {
+  PuppetEngine engine;
+  const auto pool = HostPool::Create(&engine, {3 * kPage, 3 * kPage});
+  { const auto a = pool->Take(kPage), b = pool->Take(kPage), c = pool->Take(kPage); }
+  const auto large = pool->Take(2 * kPage);
+  ASSERT_TRUE(large.ok()) << "kept buffers must make room";
+  EXPECT_TRUE(pool->Take(kPage).ok());
+  const auto other = pool->Take(kPage);
+  const auto refused = pool->Take(1);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(HasRetryDelay(refused.status()));
+  EXPECT_TRUE(HasRetryDelay(pool->Take(int64_t{1} << 62).status()));
+}
+
+TEST(HostPoolTest, AnEngineWithoutMemoryIsReportedAndCountsNothing) {
+  PuppetEngine engine([](const std::string& phase, OperatorReport*) {
+    return phase == "AllocateMemory" ? absl::ResourceExhaustedError("none") : absl::OkStatus();
+  });
+  const auto pool = HostPool::Create(&engine, {});
+  EXPECT_TRUE(HasRetryDelay(pool->Take(1).status()));
+  EXPECT_EQ(pool->bytes_in_use(), 0);
+  EXPECT_EQ(pool->buffers_in_use(), 0);
+}
+
+TEST(BudgetTest, GivesBackWhatItLent) {
+  const auto budget = Budget::Create(10);
+  {
+    const Budget::Reservation first = budget->Reserve(7);
+    EXPECT_TRUE(first);
+    EXPECT_FALSE(budget->Reserve(4));
+    Budget::Reservation moved = budget->Reserve(3);
+    moved = Budget::Reservation();
+    EXPECT_EQ(budget->used(), 7);
+    EXPECT_TRUE(budget->Reserve(0));
+  }
+  EXPECT_EQ(budget->used(), 0);
+  EXPECT_FALSE(budget->Reserve(std::numeric_limits<int64_t>::max()));
+}
+
+TEST(FaultGuardTest, AccessBehindTheEndOfTheFileFindsZerosAndIsNoticed) {
+  SharedObject object(3 * kPage);
+  std::fill_n(object.As<char>(), 3 * kPage, 'x');
+  const FaultGuard guard(object.As<void>(), 3 * kPage);
+  ASSERT_TRUE(guard.active());
+  object.Resize(kPage);
+  EXPECT_EQ(object.As<char>()[kPage - 1], 'x');
+  EXPECT_FALSE(guard.broken());
+  std::thread([&object] { EXPECT_EQ(*const_cast<volatile char*>(object.As<char>(kPage)), 0); }).join();
+  EXPECT_TRUE(guard.broken());
+  *const_cast<volatile char*>(object.As<char>(2 * kPage)) = 1;  // writes end nowhere
+}
+
+class RegionTest : public ::testing::Test {
+ protected:
+  RegionTest() : registry_(TestOptions(), &engine_, &clock_) {}
+  static RegionRegistry::Options TestOptions() {
+    RegionRegistry::Options options;
+    options.shared_memory_prefixes = {SharedObject::kPrefix};
+    options.max_regions = 3;
+    return options;
+  }
+  v1::RegisterSharedMemoryRequest Request(const std::string& name, int64_t bytes = 2 * kPage) {
+    v1::RegisterSharedMemoryRequest request;
+    request.set_name(name);
+    request.set_key(object_.key());
+    request.set_size_bytes(bytes);
+    return request;
+  }
+  absl::StatusCode Code(const v1::RegisterSharedMemoryRequest& request) {
+    return registry_.Register("a", request).status().code();
+  }
+  auto Find(const std::string& owner, const std::string& name) {
+    return registry_.Find(owner, name, v1::REGION_KIND_SHARED_MEMORY, "keys.shared_memory.region");
+  }
+
+  PuppetEngine engine_;
+  FakeClock clock_;
+  SharedObject object_{2 * kPage};
+  RegionRegistry registry_;
+};
+
+TEST_F(RegionTest, ARegionIsTheCallersMemory) {
+  const auto region = registry_.Register("a", Request("keys"));
+  ASSERT_TRUE(region.ok()) << region.status();
+  EXPECT_EQ(region->size_bytes(), 2 * kPage);
+  object_.As<int>()[3] = 42;
+  const auto found = Find("a", "keys");
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(static_cast<const int*>((*found)->data())[3], 42);
+  EXPECT_EQ(registry_.List("a").size(), 1U);
+}
+
+TEST_F(RegionTest, NamesBelongToTheirOwner) {
+  ASSERT_TRUE(registry_.Register("a", Request("keys")).ok());
+  EXPECT_EQ(Find("b", "keys").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(registry_.Unregister("b", "keys").code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(registry_.List("b").empty());
+  EXPECT_TRUE(registry_.Register("b", Request("keys")).ok());
+  EXPECT_EQ(Code(Request("keys")), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(RegionTest, WhatCannotBeMappedIsRefusedAndLeavesNothing) {
+  EXPECT_EQ(Code(Request("bad name")), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Code(Request("", 1)), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Code(Request("r", 0)), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Code(Request("r", 2 * kPage + 1)), absl::StatusCode::kInvalidArgument);
+  auto request = Request("r");
+  request.set_offset_bytes(1);
+  EXPECT_EQ(Code(request), absl::StatusCode::kInvalidArgument);
+  request.set_offset_bytes(std::numeric_limits<int64_t>::max() / kPage * kPage);
+  EXPECT_EQ(Code(request), absl::StatusCode::kInvalidArgument);
+  request.set_offset_bytes(-kPage);
+  EXPECT_EQ(Code(request), absl::StatusCode::kInvalidArgument);
+  request = Request("r");
+  request.set_key("/somebody-elses");
+  EXPECT_EQ(Code(request), absl::StatusCode::kPermissionDenied);
+  request.set_key(std::string(SharedObject::kPrefix) + "x/../y");
+  EXPECT_EQ(Code(request), absl::StatusCode::kInvalidArgument);
+  request.set_key(std::string(SharedObject::kPrefix) + "missing");
+  EXPECT_EQ(Code(request), absl::StatusCode::kNotFound);
+  request = Request("r");
+  request.set_lease_id("unknown");
+  EXPECT_EQ(Code(request), absl::StatusCode::kNotFound);
+  EXPECT_EQ(registry_.region_count(), 0);
+}
+
+TEST_F(RegionTest, ARegionInUseStays) {
+  ASSERT_TRUE(registry_.Register("a", Request("keys")).ok());
+  {
+    const auto used = Find("a", "keys");
+    EXPECT_EQ(registry_.Unregister("a", "keys").code(), absl::StatusCode::kFailedPrecondition);
+  }
+  EXPECT_TRUE(registry_.Unregister("a", "keys").ok());
+  EXPECT_EQ(Find("a", "keys").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(RegionTest, ALeaseTakesItsRegionsWithIt) {
+  const std::string lease = registry_.OpenLease("a");
+  auto request = Request("leased");
+  request.set_lease_id(lease);
+  ASSERT_TRUE(registry_.Register("a", request).ok());
+  EXPECT_EQ(registry_.Register("b", request).status().code(), absl::StatusCode::kNotFound) << "another's lease";
+  ASSERT_TRUE(registry_.Register("a", Request("free")).ok());
+  const auto used = Find("a", "leased");
+  registry_.CloseLease(lease);
+  EXPECT_EQ(registry_.region_count(), 1);
+  EXPECT_TRUE((*used)->intact()) << "a request keeps what it uses";
+}
+
+TEST_F(RegionTest, UnusedRegionsExpireAndUsedOnesDoNot) {
+  ASSERT_TRUE(registry_.Register("a", Request("old")).ok());
+  ASSERT_TRUE(registry_.Register("a", Request("used")).ok());
+  const auto used = Find("a", "used");
+  clock_.Advance(std::chrono::minutes(11));
+  ASSERT_EQ(registry_.List("a").size(), 1U);
+  EXPECT_EQ(registry_.List("a")[0].name(), "used");
+}
+
+TEST_F(RegionTest, TheirNumberIsBounded) {
+  for (const char* name : {"1", "2", "3"}) ASSERT_TRUE(registry_.Register("a", Request(name)).ok());
+  const auto refused = registry_.Register("a", Request("4"));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(HasRetryDelay(refused.status()));
+}
+
+TEST_F(RegionTest, AnObjectThatWasMadeSmallerIsNoticed) {
+  ASSERT_TRUE(registry_.Register("a", Request("keys")).ok());
+  object_.Resize(kPage);
+  EXPECT_EQ(Find("a", "keys").status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(registry_.Unregister("a", "keys").ok());
+}
+
+TEST_F(RegionTest, APinThatFailsLeavesNothing) {
+  PuppetEngine engine([](const std::string& phase, OperatorReport*) {
+    return phase == "PinHost" ? absl::ResourceExhaustedError("none") : absl::OkStatus();
+  });
+  RegionRegistry registry(TestOptions(), &engine, &clock_);
+  EXPECT_TRUE(HasRetryDelay(registry.Register("a", Request("keys")).status()));
+  EXPECT_EQ(registry.region_count(), 0);
+}
+
+TEST_F(RegionTest, WhatIsOffSaysSo) {
+  RegionRegistry registry({}, &engine_, &clock_);
+  EXPECT_EQ(registry.Register("a", Request("r")).status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(registry.Register("a", v1::RegisterCudaIpcRequest()).status().code(), absl::StatusCode::kUnimplemented);
+}
+
+class ArrayStoreTest : public ::testing::Test {
+ protected:
+  ArrayStoreTest() : store_(TestOptions(), &engine_, &clock_) {}
+  static ArrayStore::Options TestOptions() {
+    ArrayStore::Options options;
+    options.max_bytes = 100;
+    options.quota_bytes = 60;
+    return options;
+  }
+  absl::Status Keep(const std::string& owner, const std::string& name, int64_t bytes, int64_t expiry = 0) {
+    auto array = store_.Make(owner, bytes, "values");
+    if (!array.ok()) return array.status();
+    (*array)->type = v1::ELEMENT_TYPE_UINT8;
+    (*array)->element_bytes = 1;
+    (*array)->count = bytes;
+    return store_.Keep(owner, name, *std::move(array), std::chrono::seconds(expiry));
+  }
+
+  PuppetEngine engine_;
+  FakeClock clock_;
+  ArrayStore store_;
+};
+
+TEST_F(ArrayStoreTest, KeepsListsReplacesAndDeletes) {
+  ASSERT_TRUE(Keep("a", "y", 10).ok());
+  ASSERT_TRUE(Keep("a", "x", 20).ok());
+  ASSERT_TRUE(Keep("a", "y", 30).ok());
+  const v1::ListArraysResponse list = store_.List("a");
+  ASSERT_EQ(list.arrays_size(), 2);
+  EXPECT_EQ(list.arrays(0).name(), "x");
+  EXPECT_EQ(list.arrays(1).count(), 30);
+  EXPECT_EQ(list.used_bytes(), 50);
+  EXPECT_EQ(list.quota_bytes(), 60);
+  EXPECT_EQ(store_.Find("b", "x", "keys").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(store_.Delete("a", "x").ok());
+  EXPECT_EQ(store_.Delete("a", "x").code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_.used_bytes(), 30);
+}
+
+TEST_F(ArrayStoreTest, TheQuotaIsTheOwnersAndTheBoundIsTheServers) {
+  ASSERT_TRUE(Keep("a", "x", 60).ok());
+  const absl::Status over = Keep("a", "y", 1);
+  EXPECT_EQ(over.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(NamedField(over), "values");
+  const absl::Status full = Keep("b", "y", 41);
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(HasRetryDelay(full));
+  EXPECT_EQ(store_.used_bytes(), 60) << "what was refused takes nothing";
+  EXPECT_TRUE(Keep("b", "y", 40).ok());
+}
+
+TEST_F(ArrayStoreTest, WhatIsInUseStaysUntilItsUserIsThrough) {
+  ASSERT_TRUE(Keep("a", "x", 10).ok());
+  {
+    const auto used = store_.Find("a", "x", "keys");
+    EXPECT_EQ(store_.Delete("a", "x").code(), absl::StatusCode::kFailedPrecondition);
+    ASSERT_TRUE(Keep("a", "x", 20).ok());
+    EXPECT_EQ((*used)->count, 10);
+    EXPECT_EQ(store_.used_bytes(), 30);
+    clock_.Advance(std::chrono::hours(2));
+    EXPECT_EQ(store_.List("a").arrays_size(), 0);
+  }
+  EXPECT_EQ(store_.used_bytes(), 0);
+}
+
+TEST_F(ArrayStoreTest, ExpiryIsTheMakersWithinBounds) {
+  ASSERT_TRUE(Keep("a", "short", 1, 60).ok());
+  ASSERT_TRUE(Keep("a", "long", 1, 7200).ok());
+  EXPECT_EQ(NamedField(Keep("a", "bad", 1, -1)), "expiry_seconds");
+  EXPECT_EQ(NamedField(Keep("a", "bad", 1, 86401)), "expiry_seconds");
+  clock_.Advance(std::chrono::seconds(61));
+  ASSERT_EQ(store_.List("a").arrays_size(), 1);
+  EXPECT_EQ(store_.List("a").arrays(0).expires_in_seconds(), 7200 - 61);
+}
+
+TEST(CopierTest, CopiesBothWays) {
+  PuppetEngine engine;
+  const auto copier = Copier::Create(&engine);
+  ASSERT_TRUE(copier.ok());
+  std::vector<int> from(100), device(100), to(100);
+  std::iota(from.begin(), from.end(), 1);
+  EXPECT_TRUE((*copier)->ToDevice(device.data(), from.data(), 400).ok());
+  EXPECT_TRUE((*copier)->ToHost(to.data(), device.data(), 400).ok());
+  EXPECT_EQ(to, from);
+}
+
+}  // namespace
+}  // namespace corank::testing
