@@ -48,6 +48,8 @@ ABSL_FLAG(int64_t, kept_quota_bytes, 0,
           "What the arrays of one caller may take of it, in bytes, at most --kept-bytes; 0 takes all of it.");
 ABSL_FLAG(absl::Duration, kept_expiry, absl::Hours(1),
           "A kept array that was not used for this long is forgotten, where its maker does not say.");
+ABSL_FLAG(int64_t, direct_bytes, 16 << 10,
+          "A request of at most this many bytes runs on the thread that brings it, while nothing waits. 0: none does.");
 ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(30),
           "After SIGTERM or SIGINT: time for the admitted requests to end, such as 30s or 2m.");
 ABSL_FLAG(std::string, log_level, "info", "Least level of log lines: debug, info, warning or error.");
@@ -86,6 +88,7 @@ const std::vector<FlagEntry>& Entries() {
                                                                 Entry(FLAGS_max_request_bytes),
                                                                 Entry(FLAGS_max_queued_requests),
                                                                 Entry(FLAGS_max_queued_bytes),
+                                                                Entry(FLAGS_direct_bytes),
                                                                 Entry(FLAGS_host_pool_bytes),
                                                                 Entry(FLAGS_shared_memory),
                                                                 Entry(FLAGS_cuda_ipc),
@@ -217,6 +220,8 @@ absl::StatusOr<Configuration> FromFlags() {
       CheckRange("max-queued-requests", server.queue.max_requests, 1, std::numeric_limits<int32_t>::max()));
   server.queue.max_bytes = absl::GetFlag(FLAGS_max_queued_bytes);
   server.long_queue = server.queue;
+  server.queue.direct_bytes = absl::GetFlag(FLAGS_direct_bytes);
+  CORANK_RETURN_IF_ERROR(CheckRange("direct-bytes", server.queue.direct_bytes, 0, int64_t{1} << 20));
   if (server.queue.max_bytes < server.limits.max_request_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("--max-queued-bytes: ", server.queue.max_bytes,
                                                    " is less than --max-request-bytes, ",

@@ -15,8 +15,21 @@ AdmissionQueue::~AdmissionQueue() { Abort(absl::UnavailableError("the server end
 
 absl::Status AdmissionQueue::Admit(std::unique_ptr<Task>&& task) {
   if (absl::Status wanted = task->CheckWanted(clock_->Now()); !wanted.ok()) return wanted;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!refusal_.ok()) return refusal_;
+    const bool direct =
+        direct_runner_ != nullptr && !runs_directly_ && requests_ == 0 && task->bytes <= options_.direct_bytes;
+    if (!direct) return Enqueue(task);
+    runs_directly_ = true;
+  }
+  direct_runner_->RunDirectly(std::move(task));
   absl::MutexLock lock(&mutex_);
-  if (!refusal_.ok()) return refusal_;
+  runs_directly_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status AdmissionQueue::Enqueue(std::unique_ptr<Task>& task) {
   const bool requests_full = requests_ >= options_.max_requests;
   if (requests_full || task->bytes > options_.max_bytes - bytes_) {
     return RetryLater(absl::StatusCode::kResourceExhausted,

@@ -19,7 +19,8 @@
 
 namespace corank {
 
-/// First in, first out within a priority; a higher priority goes first. Thread-safe. No call but Take waits.
+/// First in, first out within a priority; a higher priority goes first. Thread-safe. No call but Take waits, and Admit
+/// for the work of a small request.
 class AdmissionQueue final : public TaskSource {
  public:
   struct Options {
@@ -27,11 +28,17 @@ class AdmissionQueue final : public TaskSource {
     int64_t max_requests = 1024;
     /// Bytes of the requests that may wait.
     int64_t max_bytes = int64_t{4} << 30;
+    /// A request of at most this many bytes runs on the thread that brings it while nothing waits and no other does so:
+    /// two changes of thread cost more than its work.
+    int64_t direct_bytes = 16 << 10;
   };
 
   /// The pointees must outlive the queue.
   AdmissionQueue(const Options& options, const Clock* clock, Metrics* metrics);
   ~AdmissionQueue() override;
+
+  /// Who runs small requests directly; to be called before the first Admit, with a runner that outlives the last.
+  void SetDirectRunner(DirectRunner* runner) { direct_runner_ = runner; }
 
   /// The task is consumed if and only if this returns OK; its completion is then called exactly once.
   /// DEADLINE_EXCEEDED or CANCELLED: it is not wanted any more. RESOURCE_EXHAUSTED with RetryInfo: the queue is full.
@@ -55,6 +62,8 @@ class AdmissionQueue final : public TaskSource {
   int64_t waiting_requests() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  absl::Status Enqueue(std::unique_ptr<Task>& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   using Line = std::deque<std::unique_ptr<Task>>;
 
   std::unique_ptr<Task> Pop(Line& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -65,11 +74,14 @@ class AdmissionQueue final : public TaskSource {
   const Clock* const clock_;
   Metrics* const metrics_;
 
+  DirectRunner* direct_runner_ = nullptr;
+
   mutable absl::Mutex mutex_;
   std::array<Line, kTaskPriorities> lines_ ABSL_GUARDED_BY(mutex_);
   int64_t requests_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int waiting_takers_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool runs_directly_ ABSL_GUARDED_BY(mutex_) = false;
   DrainRate rate_ ABSL_GUARDED_BY(mutex_);
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);  // not OK: closed
 };

@@ -22,13 +22,13 @@ class TaskSource {
       int max_tasks, absl::FunctionRef<bool(const Task& first, const Task& next)> joins) = 0;
 };
 
-/// Small requests of one operator share a lease, so that a burst of them costs one hand-over, not one each; they run
-/// one after the other on it. Anything larger has a lease of its own. Thread-safe.
+/// Small requests of one operator share a lease, so that a burst of them costs one hand-over, not one each; the lane
+/// runs alike ones as one, others one after the other. Anything larger has a lease of its own. Thread-safe.
 class Batcher final : public WorkSource {
  public:
   struct Options {
     /// Most requests of one lease.
-    int max_tasks = 16;
+    int max_tasks = 64;
     /// A request of at most this many bytes is small.
     int64_t small_bytes = 64 << 10;
   };

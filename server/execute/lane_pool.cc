@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/execute/fused_sort.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
 
@@ -11,22 +12,6 @@ namespace {
 // How long a caller should wait before it asks this server, or another one, again.
 constexpr absl::Duration kMemoryRetry = absl::Seconds(1);
 constexpr absl::Duration kDeviceLostRetry = absl::Seconds(5);
-
-// Makes the results of a request that succeeded visible where the caller wants them.
-absl::Status Commit(Outcome& outcome) {
-  for (ResultArray& result : outcome.results) {
-    if (result.target == nullptr) continue;
-    auto described = std::make_shared<v1::Array>();
-    described->set_type(result.type);
-    described->set_count(result.count);
-    if (result.type == v1::ELEMENT_TYPE_RECORD) {
-      described->set_record_bytes(static_cast<uint32_t>(result.element_bytes));
-    }
-    CORANK_RETURN_IF_ERROR(result.target->Commit(described.get()));
-    result.described = std::move(described);
-  }
-  return absl::OkStatus();
-}
 
 }  // namespace
 
@@ -65,6 +50,8 @@ absl::StatusOr<std::unique_ptr<LanePool>> LanePool::Create(Options options, Engi
     CORANK_ASSIGN_OR_RETURN(std::unique_ptr<EngineStream> stream, engine->CreateStream());
     pool->lanes_.push_back(std::make_unique<LaneStreams>(pool.get(), std::move(stream)));
   }
+  CORANK_ASSIGN_OR_RETURN(std::unique_ptr<EngineStream> direct, engine->CreateStream());
+  pool->direct_lane_ = std::make_unique<LaneStreams>(pool.get(), std::move(direct));
   for (const auto& lane : pool->lanes_) {
     pool->threads_.emplace_back([pool = pool.get(), lane = lane.get()] { pool->RunLane(*lane); });
   }
@@ -88,30 +75,83 @@ LanePool::~LanePool() {
 void LanePool::RunLane(LaneStreams& lane) {
   for (auto batch = source_->Next(); !batch.empty(); batch = source_->Next()) {
     metrics_->AddBusyLanes(1);
-    for (const std::unique_ptr<Task>& task : batch) RunTask(lane, *task, static_cast<int>(batch.size()));
+    RunBatch(lane, batch);
     metrics_->AddBusyLanes(-1);
   }
 }
 
-void LanePool::RunTask(LaneStreams& lane, Task& task, int batch_size) {
-  Outcome outcome;
+void LanePool::RunDirectly(std::unique_ptr<Task> task) {
+  metrics_->AddBusyLanes(1);
+  RunTask(*direct_lane_, *task, 1);
+  metrics_->AddBusyLanes(-1);
+}
+
+void LanePool::RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& batch) {
+  const auto size = static_cast<int>(batch.size());
+  for (size_t i = 0; i < batch.size();) {
+    size_t end = i + 1;
+    while (end < batch.size() && CanFuse(*batch[i]->operation, *batch[end]->operation)) ++end;
+    if (end == i + 1) {
+      RunTask(lane, *batch[i], size);
+    } else {
+      RunFused(lane, absl::MakeConstSpan(batch).subspan(i, end - i), size);
+    }
+    i = end;
+  }
+}
+
+void LanePool::Begin(const Task& task, int batch_size, Outcome& outcome) const {
   outcome.started = clock_->Now();
   outcome.stats.set_engine(info_.kind == EngineKind::kCuda ? v1::ENGINE_CUDA : v1::ENGINE_CPU);
   outcome.stats.set_device(info_.device);
   outcome.stats.set_queue_ns(Nanoseconds(task.arrival, *outcome.started));
   outcome.stats.set_batch_size(batch_size);
-  lane.set_task(&task);
-  const absl::Status status = FromEngine(Work(lane, task, outcome));
+}
+
+void LanePool::End(Task& task, const absl::Status& status, Outcome& outcome) const {
   task.operation.reset();  // a caller who has the answer finds its regions and arrays free
   outcome.finished = clock_->Now();
   task.completion->Done(status, outcome);
+}
+
+void LanePool::RunTask(LaneStreams& lane, Task& task, int batch_size) {
+  Outcome outcome;
+  Begin(task, batch_size, outcome);
+  lane.set_task(&task);
+  const absl::Status status = FromEngine(Work(lane, task, outcome));
+  End(task, status, outcome);
+}
+
+void LanePool::RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size) {
+  std::vector<Outcome> outcomes(tasks.size());
+  std::vector<Task*> members;
+  std::vector<const SortOperation*> sorts;
+  std::vector<Outcome*> results;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    Begin(*tasks[i], batch_size, outcomes[i]);
+    lane.set_task(tasks[i].get());
+    if (const absl::Status wanted = lane.CheckWanted(); !wanted.ok()) {
+      End(*tasks[i], FromEngine(wanted), outcomes[i]);
+      continue;
+    }
+    members.push_back(tasks[i].get());
+    sorts.push_back(static_cast<const SortOperation*>(tasks[i]->operation.get()));
+    results.push_back(&outcomes[i]);
+  }
+  if (members.empty()) return;
+  const absl::Status status = FromEngine(ExecuteFused(lane.stream(), sorts, results));
+  for (size_t i = 0; i < members.size(); ++i) {
+    const absl::Status wanted = status.ok() ? members[i]->CheckWanted(clock_->Now()) : status;
+    if (!wanted.ok()) results[i]->results.clear();
+    End(*members[i], wanted, *results[i]);
+  }
 }
 
 absl::Status LanePool::Work(LaneStreams& lane, Task& task, Outcome& outcome) {
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
   CORANK_RETURN_IF_ERROR(task.operation->Execute(lane, outcome));
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-  return Commit(outcome);
+  return CommitResults(outcome);
 }
 
 // The engine's words are for the log; the caller gets what it can act on.

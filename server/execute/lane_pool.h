@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "kernels/engine/engine.h"
 #include "server/execute/task.h"
 #include "server/observe/clock.h"
@@ -18,7 +19,7 @@
 
 namespace corank {
 
-class LanePool {
+class LanePool final : public DirectRunner {
  public:
   struct Options {
     /// Batches that run at the same time, 1 or more.
@@ -31,7 +32,10 @@ class LanePool {
   static absl::StatusOr<std::unique_ptr<LanePool>> Create(Options options, Engine* engine, WorkSource* source,
                                                           const Clock* clock, Metrics* metrics, const Logger* logger);
   /// Waits until every lane found no more work: close the work source before.
-  ~LanePool();
+  ~LanePool() override;
+
+  /// On a lane of its own that has no thread. One call at a time.
+  void RunDirectly(std::unique_ptr<Task> task) override;
 
  private:
   LanePool(Options options, Engine* engine, WorkSource* source, const Clock* clock, Metrics* metrics,
@@ -40,7 +44,12 @@ class LanePool {
   class LaneStreams;
 
   void RunLane(LaneStreams& lane);
+  void RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& batch);
   void RunTask(LaneStreams& lane, Task& task, int batch_size);
+  // Runs the first `count` tasks, which fuse, as one.
+  void RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size);
+  void Begin(const Task& task, int batch_size, Outcome& outcome) const;
+  void End(Task& task, const absl::Status& status, Outcome& outcome) const;
   absl::Status Work(LaneStreams& lane, Task& task, Outcome& outcome);
   absl::Status FromEngine(const absl::Status& status);
 
@@ -53,6 +62,7 @@ class LanePool {
   const Logger* const logger_;
   std::atomic<bool> device_lost_{false};
   std::vector<std::unique_ptr<LaneStreams>> lanes_;
+  std::unique_ptr<LaneStreams> direct_lane_;
   std::vector<std::thread> threads_;
 };
 

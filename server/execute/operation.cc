@@ -14,10 +14,7 @@ absl::Status PhasedOperation::Execute(Lane& lane, Outcome& outcome) {
   const absl::StatusOr<PhaseTimes> times = stream.Finish();
   CORANK_RETURN_IF_ERROR(enqueued);
   CORANK_RETURN_IF_ERROR(times.status());
-  outcome.stats.set_copy_in_ns(times->copy_in_ns);
-  outcome.stats.set_kernel_ns(times->kernel_ns);
-  outcome.stats.set_copy_out_ns(times->copy_out_ns);
-  outcome.stats.set_workspace_bytes(stream.workspace_bytes());
+  SetTimes(*times, stream.workspace_bytes(), outcome);
   if (report.fault != OperatorReport::Fault::kNone) return FaultStatus(report);
   Collect(report, outcome);
   return absl::OkStatus();
@@ -44,6 +41,28 @@ absl::Status PendingResult::Allocate(EngineStream& stream) {
 
 absl::Status PendingResult::Download(EngineStream& stream) const {
   return size_bytes() == 0 || buffer.host == nullptr ? absl::OkStatus() : stream.Download(buffer, size_bytes());
+}
+
+absl::Status CommitResults(Outcome& outcome) {
+  for (ResultArray& result : outcome.results) {
+    if (result.target == nullptr) continue;
+    auto described = std::make_shared<v1::Array>();
+    described->set_type(result.type);
+    described->set_count(result.count);
+    if (result.type == v1::ELEMENT_TYPE_RECORD) {
+      described->set_record_bytes(static_cast<uint32_t>(result.element_bytes));
+    }
+    CORANK_RETURN_IF_ERROR(result.target->Commit(described.get()));
+    result.described = std::move(described);
+  }
+  return absl::OkStatus();
+}
+
+void SetTimes(const PhaseTimes& times, int64_t workspace_bytes, Outcome& outcome) {
+  outcome.stats.set_copy_in_ns(times.copy_in_ns);
+  outcome.stats.set_kernel_ns(times.kernel_ns);
+  outcome.stats.set_copy_out_ns(times.copy_out_ns);
+  outcome.stats.set_workspace_bytes(workspace_bytes);
 }
 
 absl::Status UnexpectedFault(const OperatorReport& report) {

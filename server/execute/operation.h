@@ -76,6 +76,12 @@ constexpr v1::ElementType IndexType(int index_bytes) {
   return index_bytes == 4 ? v1::ELEMENT_TYPE_UINT32 : v1::ELEMENT_TYPE_UINT64;
 }
 
+/// Makes the results of a request that succeeded visible where the caller wants them.
+absl::Status CommitResults(Outcome& outcome);
+
+/// Where the time and the memory of one request on a stream went, as the response says it.
+void SetTimes(const PhaseTimes& times, int64_t workspace_bytes, Outcome& outcome);
+
 /// A fault that the operator cannot have.
 absl::Status UnexpectedFault(const OperatorReport& report);
 

@@ -26,6 +26,7 @@ class SortOperation final : public PhasedOperation {
     std::shared_ptr<ResultTarget> keys_target = nullptr, values_target = nullptr, indices_target = nullptr;
   };
   explicit SortOperation(Spec spec);
+  const Spec& spec() const { return spec_; }
 
   Operator op() const override { return Operator::kSort; }
   absl::Status CopyIn(EngineStream& stream) override;

@@ -59,6 +59,14 @@ class WorkSource {
   virtual std::vector<std::unique_ptr<Task>> Next() = 0;
 };
 
+/// Runs a task on the thread that brings it.
+class DirectRunner {
+ public:
+  virtual ~DirectRunner() = default;
+  /// Returns when the task has ended. One call at a time.
+  virtual void RunDirectly(std::unique_ptr<Task> task) = 0;
+};
+
 }  // namespace corank
 
 #endif  // CORANK_SERVER_EXECUTE_TASK_H_

@@ -1,4 +1,4 @@
-// From an outcome to the bytes of the response message: one copy of each result.
+// From an outcome to the bytes of the response message.
 #ifndef CORANK_SERVER_RESPOND_RESPONSES_H_
 #define CORANK_SERVER_RESPOND_RESPONSES_H_
 
@@ -8,8 +8,12 @@
 
 namespace corank {
 
-/// A serialised Response (SortResponse and so on) for the outcome of a request that succeeded. Results are copied from
-/// where they lie straight into the buffer, which borrows nothing. At most 2 GiB, Protobuf's limit.
+/// Results up to this size are copied beside the rest of the response: a slice of its own costs more.
+inline constexpr int64_t kCopiedResultBytes = 16 << 10;
+
+/// A serialised Response (SortResponse and so on) for the outcome of a request that succeeded. The buffer borrows
+/// nothing: it shares the memory of large results that have a target, and has copies of all others. At most 2 GiB,
+/// Protobuf's limit.
 template <typename Response>
 grpc::ByteBuffer EncodeResponse(const Outcome& outcome);
 

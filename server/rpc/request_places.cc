@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
+#include "server/respond/responses.h"
 
 namespace corank {
 namespace {
@@ -21,6 +22,22 @@ v1::Array::PlaceCase PlaceOf(v1::RegionKind kind) {
 absl::string_view PlaceName(v1::RegionKind kind) {
   return kind == v1::REGION_KIND_SHARED_MEMORY ? "shared_memory" : "cuda_ipc";
 }
+
+// A result for the response, in pinned memory that stays until it is sent.
+class ResponseTarget final : public ResultTarget {
+ public:
+  explicit ResponseTarget(HostPool* pool) : pool_(pool) {}
+
+  absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
+    CORANK_ASSIGN_OR_RETURN(buffer_, pool_->Take(bytes));
+    return stream.AllocateResultAt(buffer_.get(), bytes);
+  }
+  absl::Status Commit(v1::Array*) override { return absl::OkStatus(); }
+
+ private:
+  HostPool* const pool_;
+  std::shared_ptr<void> buffer_;
+};
 
 // A result in a part of a registered region.
 class RegionTarget final : public ResultTarget {
@@ -92,6 +109,10 @@ class KeptTarget final : public ResultTarget {
 
 absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
   switch (array.place_case()) {
+    case v1::Array::kInlineData: {
+      const absl::string_view bytes = payloads_->Find(array);
+      return SetBytes(array, field, "inline_data", bytes.data(), static_cast<int64_t>(bytes.size()), operand);
+    }
     case v1::Array::kSharedMemory:
       if (shared_.regions->options().shared_memory_prefixes.empty()) break;
       return FindInRegion(array, field, use, operand);
@@ -222,6 +243,10 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::De
       placed_bytes_ += bytes;
       return std::make_shared<KeptTarget>(shared_.arrays, owner_, destination.stored().name(), field.Sub("stored"),
                                           element_bytes);
+    case v1::Destination::kInlineResponse:
+    case v1::Destination::PLACE_NOT_SET:
+      if (bytes <= kCopiedResultBytes) break;
+      return std::make_shared<ResponseTarget>(shared_.host_pool);
     default:
       break;
   }

@@ -11,6 +11,7 @@
 #include "server/memory/array_store.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/region_registry.h"
+#include "server/rpc/inline_payloads.h"
 #include "server/validate/places.h"
 
 namespace corank {
@@ -22,10 +23,12 @@ struct SharedPlaces {
   HostPool* host_pool = nullptr;
 };
 
-/// Used by one thread, for one request. Inline arrays are taken from the message.
+/// Used by one thread, for one request. Results for the response go to pinned memory, from where they are sent.
 class RequestPlaces : public InlinePlaces {
  public:
-  RequestPlaces(const SharedPlaces& shared, std::string owner) : shared_(shared), owner_(std::move(owner)) {}
+  /// `payloads` must outlive the operation.
+  RequestPlaces(const SharedPlaces& shared, absl::string_view owner, const InlinePayloads* payloads)
+      : shared_(shared), owner_(owner), payloads_(payloads) {}
 
   absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const override;
   absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,
@@ -57,6 +60,7 @@ class RequestPlaces : public InlinePlaces {
 
   const SharedPlaces shared_;
   const std::string owner_;
+  const InlinePayloads* const payloads_;
   mutable std::vector<Span> inputs_, results_;
   mutable int64_t placed_bytes_ = 0;
 };

@@ -62,6 +62,55 @@ TEST_F(AdmitTest, TakesHigherPrioritiesFirst) {
   EXPECT_EQ(TakeOne()->completion, &requests_[0]);
 }
 
+// Records what it runs, and may do something meanwhile.
+class RecordingRunner final : public DirectRunner {
+ public:
+  void RunDirectly(std::unique_ptr<Task> task) override {
+    ran.push_back(task->completion);
+    if (meanwhile) meanwhile();
+    task->Drop(absl::OkStatus());
+  }
+  std::vector<Completion*> ran;
+  std::function<void()> meanwhile;
+};
+
+TEST_F(AdmitTest, ASmallRequestRunsAtOnceWhileNothingWaits) {
+  RecordingRunner runner;
+  queue_.SetDirectRunner(&runner);
+  runner.meanwhile = [this] {
+    if (requests_[1].ends > 0) return;
+    EXPECT_TRUE(queue_.Admit(requests_[1].MakeTask()).ok());  // waits: one at a time
+    EXPECT_EQ(queue_.waiting_requests(), 1);
+  };
+  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask()).ok());
+  EXPECT_THAT(runner.ran, ElementsAre(&requests_[0]));
+  ASSERT_TRUE(queue_.Admit(requests_[2].MakeTask()).ok());  // behind what waits
+  EXPECT_EQ(TakeOne()->completion, &requests_[1]);
+  EXPECT_EQ(TakeOne()->completion, &requests_[2]);
+  runner.meanwhile = nullptr;
+  ASSERT_TRUE(queue_.Admit(requests_[3].MakeTask()).ok());
+  EXPECT_THAT(runner.ran, ElementsAre(&requests_[0], &requests_[3]));
+}
+
+TEST_F(AdmitTest, ALargeRequestNeverRunsOnItsCallersThread) {
+  AdmissionQueue::Options options;
+  options.direct_bytes = 10;
+  AdmissionQueue queue(options, &clock_, &metrics_);
+  RecordingRunner runner;
+  queue.SetDirectRunner(&runner);
+  ASSERT_TRUE(queue.Admit(requests_[0].MakeTask(11)).ok());
+  EXPECT_EQ(queue.waiting_requests(), 1);
+  EXPECT_TRUE(runner.ran.empty());
+}
+
+TEST_F(AdmitTest, AClosedQueueRunsNothingDirectly) {
+  RecordingRunner runner;
+  queue_.SetDirectRunner(&runner);
+  queue_.Close(absl::UnavailableError("closed"));
+  EXPECT_EQ(queue_.Admit(requests_[0].MakeTask()).code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(runner.ran.empty());
+}
+
 TEST_F(AdmitTest, RefusesMoreRequestsThanAllowedAndLeavesTheTaskToTheCaller) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(queue_.Admit(requests_[i].MakeTask()).ok());
   std::unique_ptr<Task> task = requests_[3].MakeTask();

@@ -62,6 +62,7 @@ class PuppetStream final : public EngineStream {
     return engine_->Enter("Run", report);
   }
   absl::Status Merge(const MergeArgs&, OperatorReport* report) override { return engine_->Enter("Run", report); }
+  absl::Status SplitRuns(const SplitArgs&) override { return engine_->Enter("SplitRuns"); }
   absl::Status Expand(const ExpandArgs&, OperatorReport* report) override { return engine_->Enter("Run", report); }
   absl::Status Move(const MoveArgs&, OperatorReport* report) override { return engine_->Enter("Run", report); }
   absl::Status LoadBalance(const LoadBalanceArgs&, OperatorReport* report) override {

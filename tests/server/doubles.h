@@ -123,6 +123,10 @@ class RecordedRequest final : public Completion {
   void Done(const absl::Status& status, Outcome& outcome) override {
     ++ends;
     this->status = status;
+    for (const ResultArray& result : outcome.results) {
+      bytes.emplace_back(static_cast<const char*>(result.bytes),
+                         static_cast<size_t>(result.count * result.element_bytes));
+    }
     this->outcome = std::move(outcome);
   }
 
@@ -131,6 +135,7 @@ class RecordedRequest final : public Completion {
   int ends = 0;
   absl::Status status = absl::UnknownError("not ended");
   Outcome outcome;
+  std::vector<std::string> bytes;  // of the results, which the outcome borrows
 };
 
 }  // namespace corank::testing

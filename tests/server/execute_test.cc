@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <string>
@@ -95,6 +96,68 @@ TEST_F(LanePoolTest, BatchSizeIsWhatWentTogether) {
   RunAll(engine);
   EXPECT_EQ(request_.outcome.stats.batch_size(), 2);
   EXPECT_EQ(second_.outcome.stats.batch_size(), 2);
+}
+
+TEST_F(LanePoolTest, AlikeSortsRunAsOne) {
+  PuppetEngine engine;
+  const uint64_t more[2] = {9, 8};
+  std::vector<std::unique_ptr<Task>> batch;
+  batch.push_back(request_.MakeTask(SortOf(keys_, 4)));
+  batch.push_back(second_.MakeTask(SortOf(nullptr, 0)));
+  RecordedRequest third;
+  batch.push_back(third.MakeTask(SortOf(more, 2)));
+  work_.Add(std::move(batch));
+  RunAll(engine);
+  EXPECT_THAT(engine.phases(), ElementsAre("Begin", "AllocateHost", "Upload", "AllocateResult", "EndCopyIn", "Run",
+                                           "EndKernels", "Download", "Finish"));
+  // The puppet copies: each member gets what it gave.
+  EXPECT_THAT(request_.bytes, ElementsAre(std::string(reinterpret_cast<const char*>(keys_), 32)));
+  EXPECT_THAT(second_.bytes, ElementsAre(""));
+  EXPECT_THAT(third.bytes, ElementsAre(std::string(reinterpret_cast<const char*>(more), 16)));
+  EXPECT_EQ(third.outcome.stats.batch_size(), 3);
+  EXPECT_EQ(third.outcome.stats.kernel_ns(), 2);
+  EXPECT_EQ(third.outcome.sort_algorithm, v1::SORT_ALGORITHM_COPY);
+}
+
+TEST_F(LanePoolTest, OnlyAlikeNeighboursRunAsOne) {
+  PuppetEngine engine;
+  SortOperation::Spec descending;
+  descending.keys = Operand{v1::ELEMENT_TYPE_UINT64, 8, 4, keys_};
+  descending.order = Order::kDescending;
+  std::vector<std::unique_ptr<Task>> batch;
+  batch.push_back(request_.MakeTask(SortOf(keys_, 4)));
+  batch.push_back(second_.MakeTask(std::make_unique<SortOperation>(descending)));
+  work_.Add(std::move(batch));
+  RunAll(engine);
+  const std::vector<std::string> phases = engine.phases();
+  EXPECT_EQ(std::count(phases.begin(), phases.end(), "Run"), 2);
+}
+
+TEST_F(LanePoolTest, AMemberThatIsNotWantedLeavesTheOthersAlone) {
+  PuppetEngine engine;
+  second_.cancelled = true;
+  std::vector<std::unique_ptr<Task>> batch;
+  batch.push_back(request_.MakeTask(SortOf(keys_, 4)));
+  batch.push_back(second_.MakeTask(SortOf(keys_, 3)));
+  work_.Add(std::move(batch));
+  RunAll(engine);
+  EXPECT_TRUE(request_.status.ok());
+  EXPECT_THAT(request_.bytes, ElementsAre(std::string(reinterpret_cast<const char*>(keys_), 32)));
+  EXPECT_EQ(second_.status.code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(LanePoolTest, AnErrorOfTheEngineIsThatOfEveryMember) {
+  PuppetEngine engine([](const std::string& phase, OperatorReport*) {
+    return phase == "Finish" ? absl::InternalError("broken") : absl::OkStatus();
+  });
+  std::vector<std::unique_ptr<Task>> batch;
+  batch.push_back(request_.MakeTask(SortOf(keys_, 4)));
+  batch.push_back(second_.MakeTask(SortOf(keys_, 3)));
+  work_.Add(std::move(batch));
+  RunAll(engine);
+  EXPECT_EQ(request_.status.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(second_.status.code(), absl::StatusCode::kInternal);
+  EXPECT_TRUE(second_.bytes.empty());
 }
 
 TEST_F(LanePoolTest, CopiesWhatIsNotAligned) {

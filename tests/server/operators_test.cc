@@ -335,33 +335,26 @@ TEST_F(OperatorsTest, ReflectionListsItsServices) {
   }
 }
 
-TEST_F(OperatorsTest, MethodsThatAreNotBuiltSayWhatToDoInstead) {
-  grpc::ClientContext execute_context;
-  const auto execute = running_->stub().Execute(&execute_context);
-  const grpc::Status executed = execute->Finish();
-  EXPECT_EQ(executed.error_code(), grpc::StatusCode::UNIMPLEMENTED);
-  EXPECT_THAT(executed.error_message(), HasSubstr("inline"));
-
+TEST_F(OperatorsTest, PlacesThatAreOffSayHowToSwitchThemOn) {
   const auto memory = v1::MemoryService::NewStub(running_->channel());
-  const auto expect_refused = [](const grpc::Status& status) {
+  const auto expect_refused = [](const grpc::Status& status, const char* flag) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
-    EXPECT_THAT(status.error_message(), HasSubstr("inline"));
+    EXPECT_THAT(status.error_message(), HasSubstr(flag));
   };
-  const auto unary = [&](auto method, auto request, auto response) {
+  const auto unary = [&](auto method, auto request, auto response, const char* flag) {
     grpc::ClientContext context;
-    expect_refused((memory.get()->*method)(&context, request, &response));
+    expect_refused((memory.get()->*method)(&context, request, &response), flag);
   };
   using Stub = v1::MemoryService::Stub;
-  unary(&Stub::RegisterSharedMemory, v1::RegisterSharedMemoryRequest(), v1::RegisterSharedMemoryResponse());
-  unary(&Stub::RegisterCudaIpc, v1::RegisterCudaIpcRequest(), v1::RegisterCudaIpcResponse());
-  unary(&Stub::ListRegions, v1::ListRegionsRequest(), v1::ListRegionsResponse());
-  unary(&Stub::UnregisterRegion, v1::UnregisterRegionRequest(), v1::UnregisterRegionResponse());
-  unary(&Stub::ListArrays, v1::ListArraysRequest(), v1::ListArraysResponse());
-  unary(&Stub::DeleteArray, v1::DeleteArrayRequest(), v1::DeleteArrayResponse());
+  unary(&Stub::RegisterSharedMemory, v1::RegisterSharedMemoryRequest(), v1::RegisterSharedMemoryResponse(),
+        "--shared-memory");
+  unary(&Stub::RegisterCudaIpc, v1::RegisterCudaIpcRequest(), v1::RegisterCudaIpcResponse(), "--cuda-ipc");
+  unary(&Stub::ListArrays, v1::ListArraysRequest(), v1::ListArraysResponse(), "--kept-bytes");
+  unary(&Stub::DeleteArray, v1::DeleteArrayRequest(), v1::DeleteArrayResponse(), "--kept-bytes");
   grpc::ClientContext store_context, fetch_context;
   v1::StoreArrayResponse stored;
-  expect_refused(memory->StoreArray(&store_context, &stored)->Finish());
-  expect_refused(memory->FetchArray(&fetch_context, v1::FetchArrayRequest())->Finish());
+  expect_refused(memory->StoreArray(&store_context, &stored)->Finish(), "--kept-bytes");
+  expect_refused(memory->FetchArray(&fetch_context, v1::FetchArrayRequest())->Finish(), "--kept-bytes");
 }
 
 }  // namespace

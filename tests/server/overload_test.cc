@@ -45,6 +45,7 @@ class OverloadTest : public ::testing::Test {
     auto [puppet, engine] = MakePuppet(std::move(script));
     puppet_ = puppet;
     options.on_device_lost = [this] { device_lost_.Notify(); };
+    options.queue.direct_bytes = 0;  // all requests go to the lane
     running_ = std::make_unique<RunningServer>(options, std::move(engine));
   }
   std::unique_ptr<PendingSort> Send(absl::Duration timeout = absl::InfiniteDuration(),

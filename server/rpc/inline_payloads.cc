@@ -1,0 +1,45 @@
+#include "server/rpc/inline_payloads.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/execute/status_macros.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+namespace {
+
+// Where a payload may begin, so that elements of every type are aligned.
+constexpr int64_t kAlignment = 16;
+
+int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
+absl::Status InlinePayloads::Parse(const grpc::ByteBuffer& bytes, HostPool* pool, google::protobuf::Message* message) {
+  std::vector<PayloadRange> ranges;
+  if (!ParseHeads(bytes, message, &ranges)) {
+    return InvalidField("request", absl::StrCat("the bytes are not a ", message->GetTypeName(), " message"));
+  }
+  int64_t total = 0;
+  for (const PayloadRange& range : ranges) total += RoundUp(range.bytes);
+  if (total == 0) return absl::OkStatus();
+  CORANK_ASSIGN_OR_RETURN(buffer_, pool->Take(total));
+  std::vector<grpc::Slice> slices;
+  if (!bytes.Dump(&slices).ok()) return absl::InternalError("gRPC does not give the bytes of a message");
+  char* to = static_cast<char*>(buffer_.get());
+  for (const PayloadRange& range : ranges) {
+    CopyRange(slices, range.offset, range.bytes, to);
+    // The last of several payloads of one array counts, as in protobuf.
+    payloads_[range.holder] = absl::string_view(to, static_cast<size_t>(range.bytes));
+    to += RoundUp(range.bytes);
+  }
+  return absl::OkStatus();
+}
+
+absl::string_view InlinePayloads::Find(const v1::Array& array) const {
+  const auto found = payloads_.find(&array);
+  return found == payloads_.end() ? absl::string_view() : found->second;
+}
+
+}  // namespace corank
