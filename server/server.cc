@@ -24,6 +24,14 @@ constexpr std::chrono::milliseconds kFlushTime(200);
 // Long work shares no lease.
 constexpr Batcher::Options kOneByOne{1, 0};
 
+// A GPU runs a batch of small requests in the time of one; two lanes keep it and the wire busy, more would only take
+// the batches apart. A CPU's cores are better used one by one.
+AdmissionQueue::Options QueueOptions(const Server::Options& options, const EngineInfo& engine) {
+  AdmissionQueue::Options queue = options.queue;
+  if (engine.kind == EngineKind::kCuda) queue.small_takers = 2;
+  return queue;
+}
+
 absl::Status Draining() {
   return RetryLater(absl::StatusCode::kUnavailable, "the server drains and will take no more requests", kRestartRetry);
 }
@@ -38,7 +46,7 @@ Server::Server(const Options& options, ChosenEngine engine, const Clock* clock, 
       host_pool_(HostPool::Create(engine_.engine.get(), options.host_pool)),
       regions_(options.regions, engine_.engine.get(), clock),
       arrays_(options.arrays, engine_.engine.get(), clock),
-      queue_(options.queue, clock, &metrics_),
+      queue_(QueueOptions(options, engine_info()), clock, &metrics_),
       long_queue_(options.long_queue, clock, &metrics_),
       batcher_(options.batch, &queue_),
       long_batcher_(kOneByOne, &long_queue_) {}
@@ -80,6 +88,7 @@ absl::Status Server::StartLanes() {
   options.on_device_lost = [this] { OnDeviceLost(); };
   CORANK_ASSIGN_OR_RETURN(lanes_,
                           LanePool::Create(options, engine_.engine.get(), &batcher_, clock_, &metrics_, logger_));
+  queue_.SetDirectRunner(lanes_.get());
   options.lanes = options_.long_lanes;
   CORANK_ASSIGN_OR_RETURN(long_lanes_,
                           LanePool::Create(options, engine_.engine.get(), &long_batcher_, clock_, &metrics_, logger_));
@@ -95,6 +104,9 @@ absl::Status Server::StartRpc() {
   environment.logger = logger_;
   environment.queue = &queue_;
   environment.long_queue = &long_queue_;
+  environment.long_bytes = options_.long_bytes;
+  environment.engine = engine_.engine.get();
+  environment.streams = options_.streams.Derived(engine_info(), options_.long_lanes);
   environment.places = {&regions_, &arrays_, host_pool_.get()};
   environment.active_calls = &active_calls_;
   corank_service_ = std::make_unique<CorankServiceImpl>(environment, Info());
@@ -143,7 +155,11 @@ v1::GetServerInfoResponse Server::Info() const {
   limits->set_max_queued_bytes(options_.queue.max_bytes);
   limits->set_max_merge_inputs(kMaxMergeInputs);
   limits->set_max_chunk_bytes(options_.limits.max_chunk_bytes);
+  limits->set_max_parts(kMaxParts);
+  limits->set_stream_window_bytes(options_.streams.window_bytes);
+  limits->set_max_device_bytes(options_.streams.Derived(engine_info(), options_.long_lanes).max_device_bytes);
   info.add_places("inline");
+  info.add_places("stream");
   if (!options_.regions.shared_memory_prefixes.empty()) info.add_places("shared_memory");
   for (const std::string& prefix : options_.regions.shared_memory_prefixes) info.add_shared_memory_prefixes(prefix);
   if (options_.regions.cuda_ipc) info.add_places("cuda_ipc");

@@ -37,12 +37,15 @@ class Server {
     int lanes = 4;
     /// Lanes for streams and for large arrays outside of messages.
     int long_lanes = 4;
+    /// What makes arrays outside of a message large: more bytes than this. A GPU copies as much in about a millisecond.
+    int64_t long_bytes = int64_t{32} << 20;
     Limits limits;
     AdmissionQueue::Options queue;
     AdmissionQueue::Options long_queue;
     HostPool::Options host_pool;
     RegionRegistry::Options regions;
     ArrayStore::Options arrays;
+    StreamOptions streams;
     Batcher::Options batch;
     /// Called once, when the device is lost: every call in flight gets UNAVAILABLE and the server will take no other.
     /// On any thread; must not block.
@@ -71,6 +74,7 @@ class Server {
   const HostPool& host_pool() const { return *host_pool_; }
   const RegionRegistry& regions() const { return regions_; }
   const ArrayStore& arrays() const { return arrays_; }
+  const ExecuteJobs& jobs() const { return corank_service_->jobs(); }
 
   /// Health goes to NOT_SERVING and new requests get UNAVAILABLE; what was admitted before is finished.
   /// `on_drained` is called when no call is left, perhaps more than once, on any thread; must not block. Once only.

@@ -61,6 +61,18 @@ struct MergeArgs {
   }
 };
 
+/// Cuts a stable merge of sorted inputs: how many of the first outputs come from each input. Values are not looked at.
+/// Keys may also lie in pinned host memory. Inputs that are not sorted make a wrong cut, never a wrong access.
+struct SplitArgs {
+  KeyType key_type = KeyType::kUint32;
+  Order order = Order::kAscending;
+  const MergeInput* inputs = nullptr;  // a HOST array
+  int32_t input_count = 0;             // 1 to kMaxSplitInputs
+  const int64_t* positions = nullptr;  // a HOST array: outputs in front of each cut, rising, 0 to the inputs' total
+  int64_t position_count = 0;
+  int64_t* splits = nullptr;  // HOST memory: splits[p * input_count + i] of the first positions[p] are of input i
+};
+
 /// Repeats value i counts[i] times; total must be the sum of the counts.
 struct ExpandArgs {
   const void* values = nullptr;

@@ -153,6 +153,8 @@ enum class SearchBound : uint8_t { kLower, kUpper };
 inline constexpr int kMaxRecordBytes = 256;
 /// Most inputs of one Merge.
 inline constexpr int kMaxMergeInputs = 1024;
+/// Most inputs of a merge that is cut into pieces (SplitArgs).
+inline constexpr int kMaxSplitInputs = 32;
 
 /// Bytes of one index in an index array whose greatest value is `max_index`: 4 where it fits, otherwise 8.
 constexpr int IndexBytes(int64_t max_index) { return max_index <= int64_t{0xFFFFFFFF} ? 4 : 8; }

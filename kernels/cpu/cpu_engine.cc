@@ -35,7 +35,7 @@ class CpuStream final : public EngineStream {
  public:
   explicit CpuStream(int threads) : arena_(cpu::HostMemory(), {}), parallel_(threads) {}
 
-  absl::Status Begin() override {
+  absl::Status Begin(Pace) override {
     arena_.Reset();
     workspace_bytes_ = 0;
     kernels_begin_ = kernels_end_ = Clock::now();

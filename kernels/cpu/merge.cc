@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernels/common/key_order.h"
-#include "kernels/common/merge_path.h"
+#include "kernels/cpu/co_ranks.h"
 #include "kernels/cpu/item_merge.h"
 #include "kernels/cpu/records.h"
 #include "kernels/cpu/sorted_check.h"
@@ -53,60 +53,7 @@ MergeScratch<Bits> TakeScratch(const MergeArgs& args, int threads, Workspace& wo
 
 template <typename Bits>
 const Bits* Keys(const MergeArgs& args, int32_t input) {
-  return static_cast<const Bits*>(args.inputs[input].keys);
-}
-
-// Given where a piece begins in each input, finds where the inputs stand `steps` outputs later. Results never lie
-// before `begin` or beyond an input's end, whatever the keys are: an unsorted input makes a wrong order, never a wrong
-// access.
-template <typename Bits, typename Ordering>
-void CoRanks(const MergeArgs& args, const Ordering& order, const int64_t* begin, int64_t steps,
-             const MergeScratch<Bits>& scratch, int64_t* end) {
-  const auto before = [&](Bits a, Bits b) { return order.Before(a, b); };
-  const int32_t inputs = args.input_count;
-  if (inputs == 2) {
-    const int64_t from_a = CoRank(steps, Keys<Bits>(args, 0) + begin[0], args.inputs[0].count - begin[0],
-                                  Keys<Bits>(args, 1) + begin[1], args.inputs[1].count - begin[1], before);
-    end[0] = begin[0] + from_a;
-    end[1] = begin[1] + steps - from_a;
-    return;
-  }
-  // The answer lies between low and high in every input. The middle of the widest range is a pivot: `end` is set to how
-  // far each input comes before it, which is a new bound for all of them.
-  int64_t low_steps = 0;
-  int64_t high_steps = 0;
-  for (int32_t i = 0; i < inputs; ++i) {
-    scratch.low[i] = begin[i];
-    scratch.high[i] = args.inputs[i].count;
-    high_steps += scratch.high[i] - begin[i];
-  }
-  while (low_steps < steps && steps < high_steps) {
-    int32_t widest = 0;
-    for (int32_t i = 1; i < inputs; ++i) {
-      if (scratch.high[i] - scratch.low[i] > scratch.high[widest] - scratch.low[widest]) widest = i;
-    }
-    const int64_t middle = scratch.low[widest] + (scratch.high[widest] - scratch.low[widest]) / 2;
-    const Bits pivot = Keys<Bits>(args, widest)[middle];
-    int64_t pivot_steps = 0;
-    for (int32_t i = 0; i < inputs; ++i) {
-      const Bits* keys = Keys<Bits>(args, i) + scratch.low[i];
-      const int64_t count = scratch.high[i] - scratch.low[i];
-      end[i] = i == widest ? middle
-                           : scratch.low[i] + (i < widest ? UpperBound(keys, count, pivot, before)
-                                                          : LowerBound(keys, count, pivot, before));
-      pivot_steps += end[i] - begin[i];
-    }
-    if (pivot_steps < steps) {
-      ++end[widest];  // the pivot itself is among the first `steps`
-      std::copy(end, end + inputs, scratch.low);
-      low_steps = pivot_steps + 1;
-    } else {
-      std::copy(end, end + inputs, scratch.high);
-      high_steps = pivot_steps;
-    }
-  }
-  const int64_t* answer = low_steps == steps ? scratch.low : scratch.high;
-  std::copy(answer, answer + inputs, end);
+  return KeysOf<Bits>(args.inputs[input]);
 }
 
 // Calls emit(input, position, key) for all elements of the inputs in [position[i], end[i]), in order. Advances
@@ -155,7 +102,7 @@ void Split(const MergeArgs& args, const Ordering& order, const MergeScratch<Bits
   for (int64_t piece = 0; piece < scratch.pieces; ++piece) {
     const int64_t steps = PieceBegin(total, piece + 1, scratch.pieces) - PieceBegin(total, piece, scratch.pieces);
     int64_t* begin = scratch.splits + piece * inputs;
-    CoRanks<Bits>(args, order, begin, steps, scratch, begin + inputs);
+    CoRanks<Bits>(args.inputs, inputs, order, begin, steps, scratch.low, scratch.high, begin + inputs);
   }
 }
 
@@ -301,6 +248,21 @@ void Merge(const MergeArgs& args, void* workspace_bytes, Parallel& parallel, Ope
       });
     }
     if (!in_order) FindUnsorted<Bits>(args, order, parallel, report);
+  });
+}
+
+void SplitRuns(const SplitArgs& args) {
+  WithKeyOrder(args.key_type, args.order, [&](auto order) {
+    using Bits = decltype(order.Encode(0));
+    const int64_t none[kMaxSplitInputs] = {};
+    int64_t low[kMaxSplitInputs], high[kMaxSplitInputs];
+    const int64_t* begin = none;
+    int64_t* end = args.splits;
+    for (int64_t p = 0; p < args.position_count; ++p, end += args.input_count) {
+      const int64_t steps = args.positions[p] - (p == 0 ? 0 : args.positions[p - 1]);
+      CoRanks<Bits>(args.inputs, args.input_count, order, begin, steps, low, high, end);
+      begin = end;
+    }
   });
 }
 

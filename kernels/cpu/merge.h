@@ -20,6 +20,8 @@ int64_t MergeWorkspaceBytes(const MergeArgs& args, int threads);
 /// `workspace`: MergeWorkspaceBytes(args, parallel.threads()), 256-byte aligned.
 void Merge(const MergeArgs& args, void* workspace, Parallel& parallel, OperatorReport* report);
 
+void SplitRuns(const SplitArgs& args);
+
 }  // namespace corank::cpu
 
 #endif  // CORANK_KERNELS_CPU_MERGE_H_

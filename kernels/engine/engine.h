@@ -8,7 +8,7 @@
 //   stream->EndCopyIn();
 //   stream->Sort(args, report);                     // enqueues; asks for its own workspace from the stream
 //   stream->EndKernels();
-//   stream->Download(out, bytes);                   // CUDA: enqueues a copy. CPU: nothing
+//   stream->Download(out, bytes);                   // CUDA: enqueues a copy. CPU: nothing, where both are one
 //   times = stream->Finish();                       // waits; now report and out.host are valid
 //
 // Everything that a stream hands out stays valid until the next Begin.
@@ -70,6 +70,14 @@ class EngineMemory {
   const int64_t size_bytes_;
 };
 
+/// How a request is timed and how its bytes travel.
+enum class Pace : uint8_t {
+  kPhases,  // each phase is timed
+  /// For requests that are over in microseconds, where each call to the driver counts: Finish gives all of it as
+  /// kernel_ns; bytes given to Upload are pinned, kernels read them and write results where they lie in host memory.
+  kBrief,
+};
+
 /// One in-order sequence of work. Not thread-safe: used by one thread at a time.
 ///
 /// Errors: RESOURCE_EXHAUSTED when memory is short (the stream stays usable), INTERNAL for a fault of one operation,
@@ -79,7 +87,7 @@ class EngineStream {
   virtual ~EngineStream() = default;
 
   /// Starts a request: takes back all memory handed out since the last Begin (kept for reuse) and starts the clock.
-  virtual absl::Status Begin() = 0;
+  virtual absl::Status Begin(Pace pace = Pace::kPhases) = 0;
 
   /// Makes host bytes readable by kernels. The caller keeps them unchanged until Finish.
   virtual absl::StatusOr<const void*> Upload(const void* h_bytes, int64_t bytes) = 0;
@@ -113,6 +121,8 @@ class EngineStream {
   virtual absl::Status Sort(const SortArgs& args, OperatorReport* report) = 0;
   virtual absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Merge(const MergeArgs& args, OperatorReport* report) = 0;
+  /// Writes args.splits by the time Finish returns; `inputs` and `positions` are not needed after the return.
+  virtual absl::Status SplitRuns(const SplitArgs& args) = 0;
   virtual absl::Status Expand(const ExpandArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Move(const MoveArgs& args, OperatorReport* report) = 0;
   virtual absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) = 0;

@@ -86,10 +86,15 @@ std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
   ++waiting_takers_;
   mutex_.Await(absl::Condition(this, &AdmissionQueue::HasWorkOrClosed));
   --waiting_takers_;
-  const auto line = std::find_if(lines_.begin(), lines_.end(), [](const Line& line) { return !line.empty(); });
-  if (line == lines_.end()) return taken;
+  Line* const line = const_cast<Line*>(Front());
+  if (line == nullptr) return taken;
+  const bool is_small = IsSmall(*line->front());
   // An idle lane should get a share of a burst before one lane works through all of it.
-  const int64_t share = (requests_ + waiting_takers_) / (waiting_takers_ + 1);
+  const int64_t others =
+      is_small && options_.small_takers > 0
+          ? std::min<int64_t>(waiting_takers_, std::max(0, options_.small_takers - small_batches_ - 1))
+          : waiting_takers_;
+  const int64_t share = (requests_ + others) / (others + 1);
   const int64_t most = std::min<int64_t>(max_tasks, share);
   int64_t bytes = 0;
   do {
@@ -97,7 +102,28 @@ std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
     bytes += taken.back()->bytes;
   } while (static_cast<int64_t>(taken.size()) < most && !line->empty() && joins(*taken.front(), *line->front()));
   rate_.Leave(static_cast<int64_t>(taken.size()), bytes, clock_->Now(), requests_ > 0);
+  if (is_small) {
+    ++small_batches_;
+    taken.front()->batch =
+        std::shared_ptr<void>(this, [](void* queue) { static_cast<AdmissionQueue*>(queue)->EndSmallBatch(); });
+  }
   return taken;
+}
+
+const AdmissionQueue::Line* AdmissionQueue::Front() const {
+  const auto line = std::find_if(lines_.begin(), lines_.end(), [](const Line& line) { return !line.empty(); });
+  return line == lines_.end() ? nullptr : &*line;
+}
+
+bool AdmissionQueue::HasWorkOrClosed() const {
+  const Line* const line = Front();
+  if (line == nullptr) return !refusal_.ok();
+  return options_.small_takers == 0 || small_batches_ < options_.small_takers || !IsSmall(*line->front());
+}
+
+void AdmissionQueue::EndSmallBatch() {
+  absl::MutexLock lock(&mutex_);
+  --small_batches_;
 }
 
 int64_t AdmissionQueue::waiting_requests() const {

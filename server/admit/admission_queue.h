@@ -31,6 +31,10 @@ class AdmissionQueue final : public TaskSource {
     /// A request of at most this many bytes runs on the thread that brings it while nothing waits and no other does so:
     /// two changes of thread cost more than its work.
     int64_t direct_bytes = 16 << 10;
+    /// Takers that may have small tasks, of at most this many bytes, at the same time: what arrives meanwhile becomes a
+    /// batch. 0: all takers. For engines on which a batch costs hardly more than one of its members.
+    int64_t small_bytes = 64 << 10;
+    int small_takers = 0;
   };
 
   /// The pointees must outlive the queue.
@@ -67,7 +71,11 @@ class AdmissionQueue final : public TaskSource {
   using Line = std::deque<std::unique_ptr<Task>>;
 
   std::unique_ptr<Task> Pop(Line& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool HasWorkOrClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requests_ > 0 || !refusal_.ok(); }
+  // The first line with a task.
+  const Line* Front() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsSmall(const Task& task) const { return task.bytes <= options_.small_bytes; }
+  bool HasWorkOrClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndSmallBatch() ABSL_LOCKS_EXCLUDED(mutex_);
   void Count(int64_t requests, int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
@@ -82,6 +90,7 @@ class AdmissionQueue final : public TaskSource {
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int waiting_takers_ ABSL_GUARDED_BY(mutex_) = 0;
   bool runs_directly_ ABSL_GUARDED_BY(mutex_) = false;
+  int small_batches_ ABSL_GUARDED_BY(mutex_) = 0;  // that takers have
   DrainRate rate_ ABSL_GUARDED_BY(mutex_);
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);  // not OK: closed
 };

@@ -30,9 +30,8 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
       column.row_bytes = from.data.element_bytes;
     }
     if (!spec_.want_columns) continue;
-    // How many bytes the strings up to a limit have is known once they are sorted; at most all.
-    const int64_t elements = from.offsets ? from.data.count : count;
-    results_.push_back({ResultRole::kColumnData, from.data.type, from.data.element_bytes, elements, from.data_target});
+    results_.push_back(
+        {ResultRole::kColumnData, from.data.type, from.data.element_bytes, from.result_count, from.data_target});
     if (from.offsets) {
       results_.push_back(
           {ResultRole::kColumnOffsets, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), count + 1, from.offsets_target});

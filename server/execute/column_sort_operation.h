@@ -18,6 +18,7 @@ class ColumnSortOperation final : public PhasedOperation {
     Operand data;
     std::optional<Operand> offsets;  // of strings of variable length
     Order order = Order::kAscending;
+    int64_t result_count = 0;  // of elements of `data` in the result; of strings at most
     std::shared_ptr<ResultTarget> data_target = nullptr, offsets_target = nullptr;
 
     int64_t rows() const { return offsets ? offsets->count - 1 : data.count; }

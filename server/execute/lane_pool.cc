@@ -73,7 +73,9 @@ LanePool::~LanePool() {
 }
 
 void LanePool::RunLane(LaneStreams& lane) {
-  for (auto batch = source_->Next(); !batch.empty(); batch = source_->Next()) {
+  for (;;) {
+    auto batch = source_->Next();  // ends with each turn, before the next is asked for
+    if (batch.empty()) return;
     metrics_->AddBusyLanes(1);
     RunBatch(lane, batch);
     metrics_->AddBusyLanes(-1);

@@ -17,10 +17,11 @@ struct Operand {
   v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;
   int32_t element_bytes = 0;
   int64_t count = 0;
-  const void* bytes = nullptr;        // in host memory at any alignment; on the device aligned as its elements
-  bool on_device = false;             // kernels read the bytes where they are
-  bool is_shared = false;             // host memory that the caller may change at any time
-  bool is_pending = false;            // the bytes have not come yet: only for a first check of the request
+  const void* bytes = nullptr;  // in host memory at any alignment; on the device aligned as its elements
+  bool on_device = false;       // kernels read the bytes where they are
+  bool is_shared = false;       // host memory that the caller may change at any time
+  bool is_pinned = false;       // host memory that kernels can read
+  bool is_pending = false;      // the bytes have not come yet: only for a first check of the request
   std::shared_ptr<const void> lease = nullptr;
 
   int64_t size_bytes() const { return count * element_bytes; }

@@ -7,7 +7,7 @@ namespace corank {
 
 absl::Status PhasedOperation::Execute(Lane& lane, Outcome& outcome) {
   EngineStream& stream = lane.stream();
-  CORANK_RETURN_IF_ERROR(stream.Begin());
+  CORANK_RETURN_IF_ERROR(stream.Begin(pace()));
   OperatorReport report;
   const absl::Status enqueued = Enqueue(lane, &report);
   // Also after an error: enqueued copies still read the request's bytes until the stream finished.

@@ -41,6 +41,8 @@ class Operation {
 class PhasedOperation : public Operation {
  public:
   absl::Status Execute(Lane& lane, Outcome& outcome) final;
+  /// kBrief only where inputs and results are so small that kernels read and write them in host memory, each once.
+  virtual Pace pace() const { return Pace::kPhases; }
   /// Uploads the inputs and allocates the results.
   virtual absl::Status CopyIn(EngineStream& stream) = 0;
   /// Runs the operator. `report` is valid once the stream finished.

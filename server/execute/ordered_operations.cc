@@ -40,6 +40,15 @@ SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {
   if (spec_.segment_offsets) args_.segment_count = spec_.segment_offsets->count - 1;
 }
 
+Pace SortOperation::pace() const {
+  // One block, or one cluster, sorts this many keys in one launch, and reads each once.
+  constexpr int64_t kBriefKeys = 4096;
+  const bool is_brief = spec_.keys.is_pinned && spec_.keys.count > 0 && spec_.keys.count <= kBriefKeys &&
+                        spec_.want_keys && !spec_.want_indices && !spec_.values && !spec_.segment_offsets &&
+                        spec_.limit < 0 && spec_.keys_target == nullptr && spec_.algorithm == SortAlgorithm::kAuto;
+  return is_brief ? Pace::kBrief : Pace::kPhases;
+}
+
 absl::Status SortOperation::CopyIn(EngineStream& stream) {
   CORANK_ASSIGN_OR_RETURN(args_.keys_in, Upload(stream, spec_.keys));
   if (keys_) CORANK_RETURN_IF_ERROR(keys_->Allocate(stream));

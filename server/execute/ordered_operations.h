@@ -29,6 +29,7 @@ class SortOperation final : public PhasedOperation {
   const Spec& spec() const { return spec_; }
 
   Operator op() const override { return Operator::kSort; }
+  Pace pace() const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status CopyOut(EngineStream& stream) override;
@@ -52,6 +53,7 @@ class MergeOperation final : public PhasedOperation {
     std::shared_ptr<ResultTarget> keys_target = nullptr, values_target = nullptr;
   };
   explicit MergeOperation(Spec spec);
+  const Spec& spec() const { return spec_; }
 
   Operator op() const override { return Operator::kMerge; }
   absl::Status CopyIn(EngineStream& stream) override;

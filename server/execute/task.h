@@ -36,6 +36,8 @@ struct Task {
   Instant deadline = kForever;
   const std::atomic<bool>* cancelled = nullptr;  // valid until Done
   Completion* completion = nullptr;              // valid until Done
+  std::shared_ptr<const void> completion_owner;  // where the completion lives only as long as somebody holds it
+  std::shared_ptr<void> batch;                   // whoever handed out the batch learns of its end by this
 
   /// OK, or why this task is not worth doing any more. The deadline comes first: gRPC cancels a call whose deadline
   /// passed.

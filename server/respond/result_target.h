@@ -19,6 +19,8 @@ class ResultTarget {
   virtual ~ResultTarget() = default;
   /// Memory for `bytes` bytes, 1 or more. Where `host` is not null, the bytes are downloaded to it before Commit.
   virtual absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) = 0;
+  /// Pinned host memory where the result may be written piece by piece instead of Allocate; null where there is none.
+  virtual char* HostPlace() const { return nullptr; }
   /// After the work has succeeded: makes the result visible. `described`: type, record_bytes and count are set; sets
   /// the place. With an error nothing is visible.
   virtual absl::Status Commit(v1::Array* described) = 0;

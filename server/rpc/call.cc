@@ -1,41 +1,16 @@
 #include "server/rpc/call.h"
 
-#include <chrono>
+#include <limits>
 #include <utility>
 
+#include "server/execute/shared_pieces.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
+#include "server/rpc/deadline.h"
+#include "server/rpc/failure_log.h"
 #include "server/rpc/request_id.h"
 
 namespace corank {
-namespace {
-
-// Arrays in regions and kept arrays beyond this many bytes have lanes of their own, so that small requests do not wait
-// behind them: a GPU copies this much in about a millisecond.
-constexpr int64_t kLongBytes = int64_t{32} << 20;
-
-// gRPC's deadline, of the wall clock, on the server's monotonic clock.
-Instant ToInstant(std::chrono::system_clock::time_point deadline, Instant now) {
-  if (deadline == std::chrono::system_clock::time_point::max()) return kForever;
-  const auto left = deadline - std::chrono::system_clock::now();
-  return left < kForever - now ? now + left : kForever;
-}
-
-LogLevel LevelOf(absl::StatusCode code) {
-  switch (code) {
-    case absl::StatusCode::kInternal:
-    case absl::StatusCode::kUnknown:
-      return LogLevel::kError;
-    case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kUnavailable:
-      return LogLevel::kWarning;
-    default:  // the caller's doing
-      return LogLevel::kInfo;
-  }
-}
-
-}  // namespace
-
 CallBase::CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, Operator op,
                    grpc::ByteBuffer* response)
     : environment_(*environment), context_(context), response_(response), arrival_(environment->clock->Now()) {
@@ -45,7 +20,8 @@ CallBase::CallBase(const CallEnvironment* environment, grpc::CallbackServerConte
 
 void CallBase::Start(grpc::ByteBuffer* bytes) {
   record_.received_bytes = static_cast<int64_t>(bytes->Length());
-  absl::Status status = Read(bytes);
+  absl::Status status = Read(*bytes);
+  bytes->Clear();
   request_id_ = IsValidRequestId(options().request_id()) ? options().request_id() : MakeRequestId();
   context_->AddTrailingMetadata(kRequestIdKey, request_id_);
   if (status.ok()) status = Submit();
@@ -54,9 +30,9 @@ void CallBase::Start(grpc::ByteBuffer* bytes) {
   Reply(status, nothing);
 }
 
-absl::Status CallBase::Read(grpc::ByteBuffer* bytes) {
+absl::Status CallBase::Read(const grpc::ByteBuffer& bytes) {
   CORANK_RETURN_IF_ERROR(ValidateMessageBytes(record_.received_bytes, environment_.limits));
-  return ParseRequest(bytes);
+  return payloads_.Parse(bytes, environment_.places.host_pool, message());
 }
 
 absl::Status CallBase::Submit() {
@@ -67,11 +43,18 @@ absl::Status CallBase::Submit() {
   task->cancelled = &cancelled_;
   task->completion = this;
   CORANK_ASSIGN_OR_RETURN(task->priority, ValidateOptions(options()));
-  const RequestPlaces places(environment_.places, std::string(kAnonymous));
+  const RequestPlaces places(environment_.places, kAnonymous, &payloads_);
   CORANK_ASSIGN_OR_RETURN(task->operation, ValidateRequest(environment_.limits, places));
   validated_ = environment_.clock->Now();
   record_[Stage::kValidate] = Nanoseconds(arrival_, validated_);
-  AdmissionQueue* const queue = places.placed_bytes() > kLongBytes ? environment_.long_queue : environment_.queue;
+  AdmissionQueue* queue = environment_.queue;
+  if (places.placed_bytes() > environment_.long_bytes) {
+    queue = environment_.long_queue;
+    const StreamOptions& streams = environment_.streams;
+    auto memory = std::make_shared<StreamMemory>(environment_.engine, streams.max_device_bytes, streams.max_host_bytes,
+                                                 Budget::Create(std::numeric_limits<int64_t>::max()));
+    task->operation = InPieces(std::move(task->operation), std::move(memory), streams.piece_bytes);
+  }
   queue_.store(queue);
   return queue->Admit(std::move(task));
 }
@@ -95,21 +78,13 @@ void CallBase::Reply(const absl::Status& status, Outcome& outcome) {
   } else {
     LogFailure(status);
   }
-  outcome.results.clear();  // what the caller may take back once it has the answer
+  outcome.results.clear();                    // what the caller may take back once it has the answer
   Finish(ToGrpcStatus(status, request_id_));  // the call may be gone after this
 }
 
 void CallBase::LogFailure(const absl::Status& status) const {
-  const LogLevel level = LevelOf(status.code());
-  if (!environment_.logger->Enabled(level)) return;
-  environment_.logger->Log(level, "request_failed",
-                           {{"request_id", request_id_},
-                            {"operator", OperatorName(record_.op)},
-                            {"code", absl::StatusCodeToString(status.code())},
-                            {"field", NamedField(status)},
-                            {"message", std::string(status.message())},
-                            {"received_bytes", record_.received_bytes},
-                            {"seconds", static_cast<double>(Nanoseconds(arrival_, replied_)) * 1e-9}});
+  LogFailedRequest(*environment_.logger, request_id_, record_.op, status, record_.received_bytes,
+                   Nanoseconds(arrival_, replied_));
 }
 
 void CallBase::OnCancel() {

@@ -8,19 +8,18 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "grpcpp/support/proto_buffer_reader.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/admit/admission_queue.h"
+#include "server/execute/stream_options.h"
 #include "server/execute/task.h"
 #include "server/observe/clock.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/respond/errors.h"
 #include "server/respond/responses.h"
 #include "server/rpc/active_calls.h"
+#include "server/rpc/inline_payloads.h"
 #include "server/rpc/request_places.h"
 #include "server/validate/validate.h"
 
@@ -35,6 +34,10 @@ struct CallEnvironment {
   AdmissionQueue* queue = nullptr;
   /// For work that takes a lane for long: streams, and large arrays outside of the message.
   AdmissionQueue* long_queue = nullptr;
+  /// Requests with more bytes than this outside of the message are such work.
+  int64_t long_bytes = 0;
+  Engine* engine = nullptr;
+  StreamOptions streams;
   SharedPlaces places;
   ActiveCalls* active_calls = nullptr;
 };
@@ -54,8 +57,8 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   void OnDone() final;
 
  protected:
-  /// Makes the request message, and empties `bytes`.
-  virtual absl::Status ParseRequest(grpc::ByteBuffer* bytes) = 0;
+  /// The request, empty before it is read.
+  virtual google::protobuf::Message* message() = 0;
   /// Of the request message, as far as it was read.
   virtual const v1::RequestOptions& options() const = 0;
   virtual absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
@@ -63,7 +66,7 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   virtual grpc::ByteBuffer Respond(const Outcome& outcome) const = 0;
 
  private:
-  absl::Status Read(grpc::ByteBuffer* bytes);
+  absl::Status Read(const grpc::ByteBuffer& bytes);
   absl::Status Submit();
   void Reply(const absl::Status& status, Outcome& outcome);
   void LogFailure(const absl::Status& status) const;
@@ -78,6 +81,7 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   std::atomic<AdmissionQueue*> queue_{nullptr};  // the one that was asked; null before
   std::string request_id_;
   RequestRecord record_;
+  InlinePayloads payloads_;  // operands borrow its bytes
 };
 
 template <typename Request, typename Response>
@@ -86,10 +90,7 @@ class Call final : public CallBase {
   using CallBase::CallBase;
 
  private:
-  absl::Status ParseRequest(grpc::ByteBuffer* bytes) override {
-    if (grpc::SerializationTraits<Request>::Deserialize(bytes, &request_).ok()) return absl::OkStatus();
-    return InvalidField("request", absl::StrCat("the bytes are not a ", request_.GetTypeName(), " message"));
-  }
+  google::protobuf::Message* message() override { return &request_; }
   const v1::RequestOptions& options() const override { return request_.options(); }
   absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
                                                              const Places& places) const override {
@@ -97,7 +98,7 @@ class Call final : public CallBase {
   }
   grpc::ByteBuffer Respond(const Outcome& outcome) const override { return EncodeResponse<Response>(outcome); }
 
-  Request request_;  // operands borrow its bytes
+  Request request_;  // without its payloads
 };
 
 /// Starts a call; gRPC takes the reactor.

@@ -2,12 +2,15 @@
 
 #include <utility>
 
-#include "server/rpc/refused.h"
+#include "server/rpc/execute_call.h"
 
 namespace corank {
 
 CorankServiceImpl::CorankServiceImpl(const CallEnvironment& environment, v1::GetServerInfoResponse info)
-    : environment_(environment), info_(std::move(info)), started_(environment.clock->Now()) {}
+    : environment_(environment),
+      jobs_(ExecuteJobs::Create(environment)),
+      info_(std::move(info)),
+      started_(environment.clock->Now()) {}
 
 grpc::ServerUnaryReactor* CorankServiceImpl::Sort(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                                   grpc::ByteBuffer* response) {
@@ -58,10 +61,9 @@ grpc::ServerUnaryReactor* CorankServiceImpl::Search(grpc::CallbackServerContext*
   return StartCall<v1::SearchRequest, v1::SearchResponse>(&environment_, context, Operator::kSearch, request, response);
 }
 
-grpc::ServerBidiReactor<v1::ExecuteRequest, v1::ExecuteResponse>* CorankServiceImpl::Execute(
-    grpc::CallbackServerContext*) {
-  return new Refused<grpc::ServerBidiReactor<v1::ExecuteRequest, v1::ExecuteResponse>>(Unimplemented(
-      "Execute is not built into this server; send arrays inline with the unary methods, up to max_request_bytes"));
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* CorankServiceImpl::Execute(
+    grpc::CallbackServerContext* context) {
+  return ExecuteCall::Start(jobs_, context);
 }
 
 grpc::ServerUnaryReactor* CorankServiceImpl::GetServerInfo(grpc::CallbackServerContext* context,

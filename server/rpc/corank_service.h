@@ -4,6 +4,7 @@
 
 #include "corank/v1/corank_service.grpc.pb.h"
 #include "server/rpc/call.h"
+#include "server/rpc/execute_job.h"
 
 namespace corank {
 
@@ -14,7 +15,7 @@ using CorankServiceBase = v1::CorankService::WithRawCallbackMethod_Sort<
         v1::CorankService::WithRawCallbackMethod_MoveIntervals<v1::CorankService::WithRawCallbackMethod_GatherIntervals<
             v1::CorankService::WithRawCallbackMethod_ScatterIntervals<
                 v1::CorankService::WithRawCallbackMethod_LoadBalance<
-                    v1::CorankService::WithRawCallbackMethod_Search<v1::CorankService::WithCallbackMethod_Execute<
+                    v1::CorankService::WithRawCallbackMethod_Search<v1::CorankService::WithRawCallbackMethod_Execute<
                         v1::CorankService::WithCallbackMethod_GetServerInfo<v1::CorankService::Service>>>>>>>>>>;
 
 /// Thread-safe. Methods never wait: they run on gRPC's threads.
@@ -39,13 +40,15 @@ class CorankServiceImpl final : public CorankServiceBase {
                                         grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Search(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                    grpc::ByteBuffer* response) override;
-  grpc::ServerBidiReactor<v1::ExecuteRequest, v1::ExecuteResponse>* Execute(
-      grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Execute(grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context, const v1::GetServerInfoRequest* request,
                                           v1::GetServerInfoResponse* response) override;
 
+  const ExecuteJobs& jobs() const { return *jobs_; }
+
  private:
   const CallEnvironment environment_;
+  const std::shared_ptr<ExecuteJobs> jobs_;
   const v1::GetServerInfoResponse info_;
   const Instant started_;
 };

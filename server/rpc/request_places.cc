@@ -51,6 +51,10 @@ class RegionTarget final : public ResultTarget {
     return ResultBuffer{device, bytes_};
   }
 
+  char* HostPlace() const override {
+    return region_->kind() == v1::REGION_KIND_SHARED_MEMORY ? static_cast<char*>(bytes_) : nullptr;
+  }
+
   absl::Status Commit(v1::Array* described) override {
     if (!region_->intact()) {
       return FieldError(absl::StatusCode::kFailedPrecondition, "shared_memory.region",
@@ -111,6 +115,7 @@ absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse u
   switch (array.place_case()) {
     case v1::Array::kInlineData: {
       const absl::string_view bytes = payloads_->Find(array);
+      operand->is_pinned = true;
       return SetBytes(array, field, "inline_data", bytes.data(), static_cast<int64_t>(bytes.size()), operand);
     }
     case v1::Array::kSharedMemory:

@@ -111,6 +111,32 @@ TEST_F(AdmitTest, AClosedQueueRunsNothingDirectly) {
   EXPECT_TRUE(runner.ran.empty());
 }
 
+TEST_F(AdmitTest, SmallTasksWaitForOneOfTheTakersThatMayHaveThem) {
+  AdmissionQueue::Options options;
+  options.small_bytes = 10;
+  options.small_takers = 1;
+  options.direct_bytes = 0;
+  AdmissionQueue queue(options, &clock_, &metrics_);
+  const auto take = [&queue] { return queue.Take(9, [](const Task&, const Task&) { return true; }); };
+  ASSERT_TRUE(queue.Admit(requests_[0].MakeTask(10)).ok());
+  auto first = take();
+  ASSERT_TRUE(queue.Admit(requests_[1].MakeTask(10)).ok());
+  ASSERT_TRUE(queue.Admit(requests_[2].MakeTask(10)).ok());
+  absl::Notification taken;
+  std::vector<std::unique_ptr<Task>> second;
+  std::thread taker([&] {
+    second = take();
+    taken.Notify();
+  });
+  EXPECT_FALSE(taken.WaitForNotificationWithTimeout(absl::Milliseconds(20)));
+  first.clear();
+  taker.join();
+  EXPECT_EQ(second.size(), 2U) << "what came meanwhile is a batch";
+  // A large one passes.
+  ASSERT_TRUE(queue.Admit(requests_[3].MakeTask(11)).ok());
+  EXPECT_EQ(take().size(), 1U);
+}
+
 TEST_F(AdmitTest, RefusesMoreRequestsThanAllowedAndLeavesTheTaskToTheCaller) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(queue_.Admit(requests_[i].MakeTask()).ok());
   std::unique_ptr<Task> task = requests_[3].MakeTask();

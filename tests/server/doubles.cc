@@ -9,7 +9,7 @@ class PuppetStream final : public EngineStream {
  public:
   explicit PuppetStream(PuppetEngine* engine) : engine_(engine) {}
 
-  absl::Status Begin() override {
+  absl::Status Begin(Pace) override {
     memory_.clear();
     return engine_->Enter("Begin");
   }

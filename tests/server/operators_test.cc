@@ -315,7 +315,7 @@ TEST_F(OperatorsTest, SaysWhatItIs) {
   EXPECT_EQ(info.lanes(), 1);
   EXPECT_EQ(info.limits().max_request_bytes(), 256 << 20);
   EXPECT_EQ(info.limits().max_merge_inputs(), 1024);
-  EXPECT_THAT(info.places(), ::testing::ElementsAre("inline"));
+  EXPECT_THAT(info.places(), ::testing::ElementsAre("inline", "stream"));
 }
 
 TEST_F(OperatorsTest, AnswersHealthChecksForTheServerAndTheService) {

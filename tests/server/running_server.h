@@ -23,9 +23,9 @@ class RunningServer {
   explicit RunningServer(const Server::Options& options = TestOptions());
   RunningServer(const Server::Options& options, ChosenEngine engine);
 
-  Server& server() { return *server_; }
+  Server& server() const { return *server_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
-  v1::CorankService::Stub& stub() { return *stub_; }
+  v1::CorankService::Stub& stub() const { return *stub_; }
 
  private:
   const Logger logger_;

@@ -127,6 +127,33 @@ TEST(Validate, ALimitKeepsAResultSmall) {
   EXPECT_EQ(ValidateAll(sort), absl::OkStatus());
 }
 
+TEST(Validate, ALimitKeepsTheStringsOfAColumnFew) {
+  Limits limits;
+  limits.max_response_bytes = 8192;
+  std::vector<int64_t> offsets = {0};
+  for (int i = 0; i < 200; ++i) offsets.push_back(offsets.back() + 100);
+  v1::SortRequest sort;
+  v1::KeyColumn& column = *sort.add_key_columns();
+  const auto set_strings = [&] {
+    column.mutable_data()->set_type(v1::ELEMENT_TYPE_UINT8);
+    column.mutable_data()->set_inline_data(std::string(static_cast<size_t>(offsets.back()), 'x'));
+    *column.mutable_offsets() = Int64s(offsets);
+  };
+  set_strings();
+  EXPECT_EQ(NamedField(Validate(sort, limits).status()), "key_columns");
+  sort.set_limit(20);
+  EXPECT_EQ(Validate(sort, limits).status(), absl::OkStatus());
+  sort.set_limit(150);
+  EXPECT_EQ(NamedField(Validate(sort, limits).status()), "key_columns");
+  // One long string may be among the first.
+  offsets.back() += 10'000;
+  set_strings();
+  sort.set_limit(20);
+  EXPECT_EQ(NamedField(Validate(sort, limits).status()), "key_columns");
+  sort.set_limit(0);
+  EXPECT_EQ(Validate(sort, limits).status(), absl::OkStatus());
+}
+
 TEST(Validate, PrioritiesAndRequestIds) {
   v1::RequestOptions options;
   EXPECT_EQ(*ValidateOptions(options), TaskPriority::kNormal);

@@ -17,12 +17,14 @@ class PinnedBlock final : public EngineMemory {
   ~PinnedBlock() override { static_cast<void>(cudaFreeHost(data())); }
 };
 
+// From the device's pool, as memory of requests is: getting it from the system and giving it back there takes
+// milliseconds, and waits for the device. All that used it has ended when it is given back, so that any stream will do.
 class DeviceBlock final : public EngineMemory {
  public:
   DeviceBlock(int device, void* data, int64_t bytes) : EngineMemory(data, bytes), device_(device) {}
   ~DeviceBlock() override {
     static_cast<void>(cudaSetDevice(device_));
-    static_cast<void>(cudaFree(data()));
+    static_cast<void>(cudaFreeAsync(data(), cudaStreamPerThread));
   }
 
  private:
@@ -78,8 +80,11 @@ absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHostMemory(int device, int
 absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateDeviceMemory(int device, int64_t bytes) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device), "set device");
   void* d_memory = nullptr;
-  CORANK_RETURN_IF_CUDA_FAILED(cudaMalloc(&d_memory, static_cast<size_t>(bytes)), "the GPU has no memory left");
-  return std::make_unique<DeviceBlock>(device, d_memory, bytes);
+  CORANK_RETURN_IF_CUDA_FAILED(cudaMallocAsync(&d_memory, static_cast<size_t>(bytes), cudaStreamPerThread),
+                               "the GPU has no memory left");
+  auto memory = std::make_unique<DeviceBlock>(device, d_memory, bytes);
+  CORANK_RETURN_IF_CUDA_FAILED(cudaStreamSynchronize(cudaStreamPerThread), "allocate");
+  return memory;
 }
 
 absl::StatusOr<std::unique_ptr<EngineMemory>> PinHostMemory(int device, void* h_bytes, int64_t bytes) {

@@ -1,12 +1,15 @@
 #include "kernels/cuda/engine/cuda_stream.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 
 #include "kernels/cuda/columns/column_sort.h"
 #include "kernels/cuda/engine/cuda_status.h"
 #include "kernels/cuda/intervals/intervals.h"
 #include "kernels/cuda/merge/merge.h"
+#include "kernels/cuda/merge/split_runs.h"
 #include "kernels/cuda/search/search.h"
 #include "kernels/cuda/sort/sort.h"
 
@@ -33,7 +36,7 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device) {
   }
   // The first chunk of each arena costs milliseconds, pinned memory most of all: pay before the first request.
   if (absl::Status status = stream->AllocateResult(1).status(); !status.ok()) return status;
-  if (absl::Status status = stream->Begin(); !status.ok()) return status;
+  if (absl::Status status = stream->Begin(Pace::kPhases); !status.ok()) return status;
   return stream;
 }
 
@@ -54,7 +57,7 @@ CudaStream::~CudaStream() {
   static_cast<void>(cudaStreamDestroy(stream_));
 }
 
-absl::Status CudaStream::Begin() {
+absl::Status CudaStream::Begin(Pace pace) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   // After a request that was given up, copies may still read and write the memory that is about to be reused.
   if (has_unfinished_work_) CORANK_RETURN_IF_CUDA_FAILED(cudaStreamSynchronize(stream_), "wait for a request given up");
@@ -64,6 +67,8 @@ absl::Status CudaStream::Begin() {
   reports_.clear();
   is_recorded_.fill(false);
   workspace_bytes_ = 0;
+  pace_ = pace;
+  if (pace == Pace::kBrief) started_ = std::chrono::steady_clock::now();
   return absl::OkStatus();
 }
 
@@ -77,10 +82,11 @@ absl::Status CudaStream::RecordMark(Mark mark) {
 
 absl::Status CudaStream::StartClock() {
   // The clock starts with the first copy, not with Begin: what the host does in between is not the GPU's time.
-  return is_recorded_[kStart] ? absl::OkStatus() : RecordMark(kStart);
+  return is_recorded_[kStart] || pace_ == Pace::kBrief ? absl::OkStatus() : RecordMark(kStart);
 }
 
 absl::StatusOr<const void*> CudaStream::Upload(const void* h_bytes, int64_t bytes) {
+  if (pace_ == Pace::kBrief) return h_bytes;
   if (absl::Status status = StartClock(); !status.ok()) return status;
   absl::StatusOr<void*> d_bytes = AllocateDevice(bytes);
   if (!d_bytes.ok()) return d_bytes;
@@ -93,14 +99,13 @@ absl::StatusOr<void*> CudaStream::AllocateHost(int64_t bytes) { return pinned_ar
 absl::StatusOr<void*> CudaStream::AllocateDevice(int64_t bytes) { return device_arena_.Allocate(bytes); }
 
 absl::StatusOr<ResultBuffer> CudaStream::AllocateResult(int64_t bytes) {
-  const absl::StatusOr<void*> d_result = device_arena_.Allocate(bytes);
-  if (!d_result.ok()) return d_result.status();
   const absl::StatusOr<void*> h_result = pinned_arena_.Allocate(bytes);
   if (!h_result.ok()) return h_result.status();
-  return ResultBuffer{*d_result, *h_result};
+  return AllocateResultAt(*h_result, bytes);
 }
 
 absl::StatusOr<ResultBuffer> CudaStream::AllocateResultAt(void* h_place, int64_t bytes) {
+  if (pace_ == Pace::kBrief) return ResultBuffer{h_place, h_place};
   const absl::StatusOr<void*> d_result = device_arena_.Allocate(bytes);
   if (!d_result.ok()) return d_result.status();
   return ResultBuffer{*d_result, h_place};
@@ -138,14 +143,15 @@ absl::Status CudaStream::CopyToHost(void* h_to, const void* d_from, int64_t byte
 }
 
 absl::Status CudaStream::EndCopyIn() {
+  if (pace_ == Pace::kBrief) return absl::OkStatus();
   if (absl::Status status = StartClock(); !status.ok()) return status;
   return RecordMark(kCopyInEnd);
 }
 
-absl::Status CudaStream::EndKernels() { return RecordMark(kKernelsEnd); }
+absl::Status CudaStream::EndKernels() { return pace_ == Pace::kBrief ? absl::OkStatus() : RecordMark(kKernelsEnd); }
 
 absl::Status CudaStream::Download(const ResultBuffer& result, int64_t bytes) {
-  return CopyToHost(result.host, result.device, bytes);
+  return result.host == result.device ? absl::OkStatus() : CopyToHost(result.host, result.device, bytes);
 }
 
 absl::Status CudaStream::WaitForMark(Mark mark) {
@@ -169,7 +175,14 @@ absl::StatusOr<PhaseTimes> CudaStream::Finish() {
   has_unfinished_work_ = false;
   for (const auto& [h_report, report] : reports_) *report = *h_report;
   reports_.clear();
+  for (const Arrival& arrival : splits_) std::copy_n(arrival.from, arrival.count, arrival.to);
+  splits_.clear();
   PhaseTimes times;
+  if (pace_ == Pace::kBrief) {
+    times.kernel_ns =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - started_).count();
+    return times;
+  }
   times.copy_in_ns = NanosecondsBetween(kStart, kCopyInEnd);
   times.kernel_ns = NanosecondsBetween(kCopyInEnd, kKernelsEnd);
   times.copy_out_ns = NanosecondsBetween(kKernelsEnd, kEnd);
@@ -223,6 +236,28 @@ absl::Status CudaStream::RunReporting(const Args& args, int64_t workspace_bytes,
 absl::Status CudaStream::Merge(const MergeArgs& args, OperatorReport* report) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   return RunReporting(args, MergeWorkspaceBytes(args), &cuda::Merge, "merge", report);
+}
+
+absl::Status CudaStream::SplitRuns(const SplitArgs& args) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  const int64_t positions_bytes = args.position_count * static_cast<int64_t>(sizeof(int64_t));
+  const int64_t splits_bytes = positions_bytes * args.input_count;
+  if (splits_bytes == 0) return absl::OkStatus();
+  const absl::StatusOr<void*> h_positions = AllocateHost(positions_bytes);
+  if (!h_positions.ok()) return h_positions.status();
+  std::memcpy(*h_positions, args.positions, static_cast<size_t>(positions_bytes));
+  const absl::StatusOr<void*> d_positions = AllocateDevice(positions_bytes);
+  if (!d_positions.ok()) return d_positions.status();
+  const absl::StatusOr<ResultBuffer> splits = AllocateResult(splits_bytes);
+  if (!splits.ok()) return splits.status();
+  if (absl::Status status = CopyToDevice(*d_positions, *h_positions, positions_bytes); !status.ok()) return status;
+  has_unfinished_work_ = true;
+  CORANK_RETURN_IF_CUDA_FAILED(
+      cuda::SplitRuns(args, static_cast<const int64_t*>(*d_positions), static_cast<int64_t*>(splits->device), stream_),
+      "cut runs");
+  if (absl::Status status = Download(*splits, splits_bytes); !status.ok()) return status;
+  splits_.push_back({static_cast<const int64_t*>(splits->host), args.splits, args.position_count * args.input_count});
+  return absl::OkStatus();
 }
 
 absl::Status CudaStream::Expand(const ExpandArgs& args, OperatorReport* report) {

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -26,7 +27,7 @@ class CudaStream final : public EngineStream {
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
 
-  absl::Status Begin() override;
+  absl::Status Begin(Pace pace) override;
   absl::StatusOr<const void*> Upload(const void* h_bytes, int64_t bytes) override;
   absl::StatusOr<void*> AllocateHost(int64_t bytes) override;
   absl::StatusOr<void*> AllocateDevice(int64_t bytes) override;
@@ -44,6 +45,7 @@ class CudaStream final : public EngineStream {
   absl::Status Sort(const SortArgs& args, OperatorReport* report) override;
   absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override;
   absl::Status Merge(const MergeArgs& args, OperatorReport* report) override;
+  absl::Status SplitRuns(const SplitArgs& args) override;
   absl::Status Expand(const ExpandArgs& args, OperatorReport* report) override;
   absl::Status Move(const MoveArgs& args, OperatorReport* report) override;
   absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) override;
@@ -76,8 +78,17 @@ class CudaStream final : public EngineStream {
   Arena<PinnedMemory> pinned_arena_;
   // Where each report of this request arrives in pinned memory, and where the caller wants it.
   std::vector<std::pair<const OperatorReport*, OperatorReport*>> reports_;
+  // The same of splits: where they arrive, where they go, and how many.
+  struct Arrival {
+    const int64_t* from;
+    int64_t* to;
+    int64_t count;
+  };
+  std::vector<Arrival> splits_;
   int64_t workspace_bytes_ = 0;
   bool has_unfinished_work_ = false;
+  Pace pace_ = Pace::kPhases;
+  std::chrono::steady_clock::time_point started_;  // of a brief request
 };
 
 }  // namespace corank::cuda

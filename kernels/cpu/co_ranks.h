@@ -1,0 +1,72 @@
+// Where a stable merge of several sorted inputs is cut: the k-way co-rank of merge.h, for whoever cuts merges.
+#ifndef CORANK_KERNELS_CPU_CO_RANKS_H_
+#define CORANK_KERNELS_CPU_CO_RANKS_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/common/merge_path.h"
+#include "kernels/common/operators.h"
+
+namespace corank::cpu {
+
+template <typename Bits>
+const Bits* KeysOf(const MergeInput& input) {
+  return static_cast<const Bits*>(input.keys);
+}
+
+/// Given where a piece begins in each input, finds where the inputs stand `steps` outputs later. Results never lie
+/// before `begin` or beyond an input's end, whatever the keys are: an unsorted input makes a wrong order, never a wrong
+/// access. `low` and `high`: scratch, `input_count` each.
+template <typename Bits, typename Ordering>
+void CoRanks(const MergeInput* inputs, int32_t input_count, const Ordering& order, const int64_t* begin, int64_t steps,
+             int64_t* low, int64_t* high, int64_t* end) {
+  const auto before = [&](Bits a, Bits b) { return order.Before(a, b); };
+  if (input_count == 2) {
+    const int64_t from_a = CoRank(steps, KeysOf<Bits>(inputs[0]) + begin[0], inputs[0].count - begin[0],
+                                  KeysOf<Bits>(inputs[1]) + begin[1], inputs[1].count - begin[1], before);
+    end[0] = begin[0] + from_a;
+    end[1] = begin[1] + steps - from_a;
+    return;
+  }
+  // The answer lies between low and high in every input. The middle of the widest range is a pivot: `end` is set to how
+  // far each input comes before it, which is a new bound for all of them.
+  int64_t low_steps = 0;
+  int64_t high_steps = 0;
+  for (int32_t i = 0; i < input_count; ++i) {
+    low[i] = begin[i];
+    high[i] = inputs[i].count;
+    high_steps += high[i] - begin[i];
+  }
+  while (low_steps < steps && steps < high_steps) {
+    int32_t widest = 0;
+    for (int32_t i = 1; i < input_count; ++i) {
+      if (high[i] - low[i] > high[widest] - low[widest]) widest = i;
+    }
+    const int64_t middle = low[widest] + (high[widest] - low[widest]) / 2;
+    const Bits pivot = KeysOf<Bits>(inputs[widest])[middle];
+    int64_t pivot_steps = 0;
+    for (int32_t i = 0; i < input_count; ++i) {
+      const Bits* keys = KeysOf<Bits>(inputs[i]) + low[i];
+      const int64_t count = high[i] - low[i];
+      end[i] = i == widest ? middle
+                           : low[i] + (i < widest ? UpperBound(keys, count, pivot, before)
+                                                  : LowerBound(keys, count, pivot, before));
+      pivot_steps += end[i] - begin[i];
+    }
+    if (pivot_steps < steps) {
+      ++end[widest];  // the pivot itself is among the first `steps`
+      std::copy(end, end + input_count, low);
+      low_steps = pivot_steps + 1;
+    } else {
+      std::copy(end, end + input_count, high);
+      high_steps = pivot_steps;
+    }
+  }
+  const int64_t* answer = low_steps == steps ? low : high;
+  std::copy(answer, answer + input_count, end);
+}
+
+}  // namespace corank::cpu
+
+#endif  // CORANK_KERNELS_CPU_CO_RANKS_H_

@@ -1,0 +1,241 @@
+#include "server/execute/run_merge.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/common/key_order.h"
+#include "server/execute/status_macros.h"
+#include "server/execute/stream_turns.h"
+
+namespace corank {
+namespace {
+
+constexpr int kStreams = 3;
+// Of a job's device memory: a tile and its inputs, on each of the streams, leave room for the runs.
+constexpr int64_t kTileShare = 32;
+
+// Where each tile begins in each run: (tiles + 1) x runs numbers.
+absl::StatusOr<std::vector<int64_t>> CutRuns(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs,
+                                             int64_t total, int64_t tile_rows, v1::RequestStats* stats) {
+  const size_t ways = runs.size();
+  std::vector<int64_t> positions;
+  for (int64_t first = 0; first < total; first += tile_rows) positions.push_back(first);
+  positions.push_back(total);
+  if (ways == 1) return positions;
+  std::vector<MergeInput> inputs(ways);
+  for (size_t i = 0; i < ways; ++i) inputs[i] = {runs[i].keys, nullptr, runs[i].count};
+  std::vector<int64_t> splits(positions.size() * ways);
+  SplitArgs args;
+  args.key_type = shape.key_type;
+  args.order = shape.order;
+  args.inputs = inputs.data();
+  args.input_count = static_cast<int32_t>(ways);
+  args.positions = positions.data();
+  args.position_count = static_cast<int64_t>(positions.size());
+  args.splits = splits.data();
+  EngineStream& stream = lane.stream();
+  CORANK_RETURN_IF_ERROR(stream.Begin());
+  absl::Status enqueued = stream.EndCopyIn();
+  if (enqueued.ok()) enqueued = stream.SplitRuns(args);
+  if (enqueued.ok()) enqueued = stream.EndKernels();
+  const absl::StatusOr<PhaseTimes> times = stream.Finish();
+  CORANK_RETURN_IF_ERROR(enqueued);
+  CORANK_RETURN_IF_ERROR(times.status());
+  AddTimes(*times, stream.workspace_bytes(), stats);
+  return splits;
+}
+
+// Whether each run's pieces follow each other, which splits of runs that are in order do.
+bool SplitsRise(const std::vector<int64_t>& splits, size_t ways) {
+  for (size_t i = ways; i < splits.size(); ++i) {
+    if (splits[i] < splits[i - ways]) return false;
+  }
+  return true;
+}
+
+// Whether the last key before each split of a run in host memory may stand before the first one behind it: what the
+// checks of two neighbouring tiles leave out.
+bool InOrderAcross(const RowShape& shape, const std::vector<SortedRun>& runs, const std::vector<int64_t>& splits) {
+  return WithKeyOrder(shape.key_type, shape.order, [&](const auto& order) {
+    using Bits = decltype(order.Encode(0));
+    for (size_t i = 0; i < splits.size(); ++i) {
+      const SortedRun& run = runs[i % runs.size()];
+      if (splits[i] <= 0 || splits[i] >= run.count) continue;
+      Bits pair[2];
+      std::memcpy(pair, run.keys + (splits[i] - 1) * static_cast<int64_t>(sizeof(Bits)), sizeof(pair));
+      if (order.Before(pair[1], pair[0])) return false;
+    }
+    return true;
+  });
+}
+
+// One tile on one stream.
+class TileMaker {
+ public:
+  TileMaker(const RowShape& shape, const std::vector<SortedRun>& runs, bool check_sorted, EngineStream& stream)
+      : shape_(shape), runs_(runs), check_sorted_(check_sorted), stream_(stream) {}
+
+  // Rows [begin[i], end[i]) of each run i go to the tile.
+  absl::Status Enqueue(const int64_t* begin, const int64_t* end, const TileSink::Tile& tile, OperatorReport* report) {
+    int64_t count = 0;
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      if (end[i] == begin[i]) continue;
+      count += end[i] - begin[i];
+      MergeInput input{nullptr, nullptr, end[i] - begin[i]};
+      CORANK_ASSIGN_OR_RETURN(input.keys, Readable(runs_[i], runs_[i].keys, begin[i], end[i], shape_.key_bytes, tile));
+      if (shape_.value_bytes > 0) {
+        CORANK_ASSIGN_OR_RETURN(input.values,
+                                Readable(runs_[i], runs_[i].values, begin[i], end[i], shape_.value_bytes, tile));
+      }
+      inputs_.push_back(input);
+    }
+    CORANK_RETURN_IF_ERROR(stream_.EndCopyIn());
+    if (inputs_.size() == 1 && check_sorted_) inputs_.emplace_back();  // a merge with nothing checks, too
+    if (inputs_.size() == 1) {
+      CORANK_RETURN_IF_ERROR(stream_.EndKernels());
+      CORANK_RETURN_IF_ERROR(CopyOut(tile.keys, inputs_[0].keys, count * shape_.key_bytes, tile));
+      return CopyOut(tile.values, inputs_[0].values, count * shape_.value_bytes, tile);
+    }
+    CORANK_ASSIGN_OR_RETURN(const ResultBuffer keys, Result(tile.keys, count * shape_.key_bytes, tile));
+    CORANK_ASSIGN_OR_RETURN(const ResultBuffer values, Result(tile.values, count * shape_.value_bytes, tile));
+    MergeArgs args;
+    args.key_type = shape_.key_type;
+    args.order = shape_.order;
+    args.inputs = inputs_.data();
+    args.input_count = static_cast<int32_t>(inputs_.size());
+    args.keys_out = keys.device;
+    args.values_out = values.device;
+    args.value_bytes = shape_.value_bytes;
+    args.check_sorted = check_sorted_;
+    CORANK_RETURN_IF_ERROR(stream_.Merge(args, report));
+    CORANK_RETURN_IF_ERROR(stream_.EndKernels());
+    if (tile.on_device) return absl::OkStatus();
+    CORANK_RETURN_IF_ERROR(stream_.Download(keys, count * shape_.key_bytes));
+    return values.host == nullptr ? absl::OkStatus() : stream_.Download(values, count * shape_.value_bytes);
+  }
+
+ private:
+  // Where kernels read a piece of a run. A lone piece is only copied, from where it is.
+  absl::StatusOr<const void*> Readable(const SortedRun& run, const char* rows, int64_t begin, int64_t end,
+                                       int64_t bytes, const TileSink::Tile& tile) {
+    const char* const from = rows + begin * bytes;
+    if (run.on_device || (runs_.size() == 1 && !tile.on_device)) return from;
+    CORANK_ASSIGN_OR_RETURN(void* copy, stream_.AllocateDevice((end - begin) * bytes));
+    CORANK_RETURN_IF_ERROR(stream_.CopyToDevice(copy, from, (end - begin) * bytes));
+    return copy;
+  }
+  absl::Status CopyOut(char* to, const void* from, int64_t bytes, const TileSink::Tile& tile) {
+    if (bytes == 0) return absl::OkStatus();
+    return tile.on_device ? stream_.Copy(to, from, bytes) : stream_.CopyToHost(to, from, bytes);
+  }
+  absl::StatusOr<ResultBuffer> Result(char* place, int64_t bytes, const TileSink::Tile& tile) {
+    if (bytes == 0) return ResultBuffer();
+    if (tile.on_device) return ResultBuffer{place, nullptr};
+    return stream_.AllocateResultAt(place, bytes);
+  }
+
+  const RowShape& shape_;
+  const std::vector<SortedRun>& runs_;
+  const bool check_sorted_;
+  EngineStream& stream_;
+  std::vector<MergeInput> inputs_;
+};
+
+// Tiles one behind the other in memory of the job.
+class BlockSink final : public TileSink {
+ public:
+  BlockSink(const RowShape& shape, char* keys, char* values, bool on_device)
+      : shape_(shape), keys_(keys), values_(values), on_device_(on_device) {}
+  absl::StatusOr<Tile> Take(int64_t first, int64_t, bool) override {
+    return Tile{keys_ + first * shape_.key_bytes, values_ == nullptr ? nullptr : values_ + first * shape_.value_bytes,
+                on_device_, nullptr};
+  }
+  void Done(int64_t, int64_t, Tile) override {}
+
+ private:
+  const RowShape& shape_;
+  char* const keys_;
+  char* const values_;
+  const bool on_device_;
+};
+
+absl::StatusOr<SortedRun> MergeGroup(Lane& lane, const RowShape& shape, StreamMemory& memory, absl::string_view field,
+                                     const std::vector<SortedRun>& group, v1::RequestStats* stats) {
+  SortedRun merged;
+  merged.on_device = group.front().on_device;
+  for (const SortedRun& run : group) merged.count += run.count;
+  char* data[2] = {nullptr, nullptr};
+  for (const int column : {0, 1}) {
+    const int64_t bytes = merged.count * (column == 0 ? shape.key_bytes : shape.value_bytes);
+    if (bytes == 0) continue;
+    CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> block,
+                            merged.on_device ? memory.AllocateDevice(bytes, field) : memory.AllocateHost(bytes, field));
+    data[column] = block->data();
+    merged.memory.push_back(block);
+  }
+  merged.keys = data[0];
+  merged.values = data[1];
+  BlockSink sink(shape, data[0], data[1], merged.on_device);
+  const int64_t tile_rows = std::max<int64_t>(1, memory.max_device_bytes() / kTileShare / shape.row_bytes());
+  CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, group, tile_rows, sink, stats));
+  return merged;
+}
+
+}  // namespace
+
+absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs, int64_t tile_rows,
+                          TileSink& sink, v1::RequestStats* stats, bool* in_order) {
+  int64_t total = 0;
+  for (const SortedRun& run : runs) total += run.count;
+  CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> splits, CutRuns(lane, shape, runs, total, tile_rows, stats));
+  if (in_order != nullptr) {
+    *in_order = SplitsRise(splits, runs.size()) && InOrderAcross(shape, runs, splits);
+    if (!*in_order) return absl::OkStatus();
+  }
+  StreamTurns turns(lane, kStreams, stats);
+  const int64_t* begin = splits.data();
+  for (int64_t first = 0; first < total; first += tile_rows, begin += runs.size()) {
+    const int64_t count = std::min(tile_rows, total - first);
+    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+    CORANK_ASSIGN_OR_RETURN(TileSink::Tile tile, sink.Take(first, count, /*wait=*/false));
+    if (tile.keys == nullptr) {
+      // What was made must leave before there is room for more.
+      CORANK_RETURN_IF_ERROR(turns.FinishAll());
+      CORANK_ASSIGN_OR_RETURN(tile, sink.Take(first, count, /*wait=*/true));
+    }
+    CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
+    const auto report = std::make_shared<OperatorReport>();
+    turns.WhenDone([&sink, first, count, tile, report, in_order]() mutable {
+      if (in_order != nullptr && report->fault != OperatorReport::Fault::kNone) *in_order = false;
+      sink.Done(first, count, std::move(tile));
+    });
+    if (in_order != nullptr && !*in_order) break;
+    CORANK_RETURN_IF_ERROR(
+        TileMaker(shape, runs, in_order != nullptr, *stream).Enqueue(begin, begin + runs.size(), tile, report.get()));
+  }
+  return turns.FinishAll();
+}
+
+absl::Status ReduceRuns(Lane& lane, const RowShape& shape, StreamMemory& memory, absl::string_view field,
+                        std::vector<SortedRun>& runs, v1::RequestStats* stats) {
+  constexpr auto kWays = static_cast<ptrdiff_t>(kMaxSplitInputs);
+  while (runs.size() > static_cast<size_t>(kWays)) {
+    std::vector<SortedRun> merged;
+    for (auto run = runs.begin(); run < runs.end(); run += std::min(kWays, runs.end() - run)) {
+      // Moved out, so that a group's memory is free once it is merged.
+      std::vector<SortedRun> group(std::make_move_iterator(run),
+                                   std::make_move_iterator(run + std::min(kWays, runs.end() - run)));
+      if (group.size() == 1) {
+        merged.push_back(std::move(group.front()));
+        continue;
+      }
+      CORANK_ASSIGN_OR_RETURN(SortedRun one, MergeGroup(lane, shape, memory, field, group, stats));
+      merged.push_back(std::move(one));
+    }
+    runs = std::move(merged);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace corank

@@ -1,0 +1,68 @@
+// The merge of sorted runs, cut by co-rank into tiles that are made, and leave, one after the other.
+#ifndef CORANK_SERVER_EXECUTE_RUN_MERGE_H_
+#define CORANK_SERVER_EXECUTE_RUN_MERGE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/common/types.h"
+#include "server/execute/operation.h"
+#include "server/execute/stream_memory.h"
+
+namespace corank {
+
+/// What rows are made of.
+struct RowShape {
+  KeyType key_type = KeyType::kUint32;
+  Order order = Order::kAscending;
+  int32_t key_bytes = 4;  // any element of that many bytes where nothing is merged
+  int32_t value_bytes = 0;
+
+  int64_t row_bytes() const { return int64_t{key_bytes} + value_bytes; }
+};
+
+/// Rows in order. Keeps their memory.
+struct SortedRun {
+  const char* keys = nullptr;
+  const char* values = nullptr;
+  int64_t count = 0;
+  bool on_device = true;  // otherwise in pinned host memory
+  std::vector<std::shared_ptr<const void>> memory;
+};
+
+/// Where tiles go.
+class TileSink {
+ public:
+  struct Tile {
+    char* keys = nullptr;
+    char* values = nullptr;
+    bool on_device = false;  // otherwise in pinned host memory
+    std::shared_ptr<void> memory;
+  };
+  virtual ~TileSink() = default;
+  /// Memory for rows [first, first + count); tiles come in order. With `wait`, waits for it; without, `keys` may be
+  /// null.
+  virtual absl::StatusOr<Tile> Take(int64_t first, int64_t count, bool wait) = 0;
+  /// The tile is filled. Called in order.
+  virtual void Done(int64_t first, int64_t count, Tile tile) = 0;
+};
+
+/// Merges 1 to kMaxSplitInputs runs in tiles of `tile_rows` rows on three streams in turn. Stable: equal keys of the
+/// earlier run first. One run is copied, whatever its rows are. Nothing is in progress when this returns.
+/// `in_order`: where not null, is set to whether all runs were in order, as far as tiles were made; tiles are not to be
+/// used where they were not.
+absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs, int64_t tile_rows,
+                          TileSink& sink, v1::RequestStats* stats, bool* in_order = nullptr);
+
+/// Merges neighbours until no more than kMaxSplitInputs runs are left, in memory of the kind where they are. `field`:
+/// what errors about too little memory name.
+absl::Status ReduceRuns(Lane& lane, const RowShape& shape, StreamMemory& memory, absl::string_view field,
+                        std::vector<SortedRun>& runs, v1::RequestStats* stats);
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_EXECUTE_RUN_MERGE_H_

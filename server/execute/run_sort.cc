@@ -1,0 +1,249 @@
+#include "server/execute/run_sort.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/execute/status_macros.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+namespace {
+
+constexpr int kStreams = 2;
+// Of the device memory of a job: what the runs may take, the rest being for the piece in work, its workspace and the
+// tiles of the merge; and a piece, several of which are on the device at once where the runs are not.
+constexpr int64_t kRunsShare = 2;
+constexpr int64_t kPieceShare = 16;
+// The number of runs of an array whose length is known; of one that is not, pieces grow with what has come.
+constexpr int64_t kRuns = 16;
+constexpr int64_t kGrowth = 3;
+
+}  // namespace
+
+RunSorter::RunSorter(const StreamedSort& sort, const std::vector<StreamInput>& inputs, int64_t piece_bytes,
+                     StreamMemory* memory, Lane* lane, v1::RequestStats* stats)
+    : sort_(sort),
+      inputs_(inputs),
+      piece_bytes_(piece_bytes),
+      memory_(memory),
+      lane_(lane),
+      stats_(stats),
+      turns_(*lane, kStreams, stats) {
+  count_ = inputs_[sort_.keys_input].count;
+  if (sort_.values_input) count_ = std::max(count_, inputs_[*sort_.values_input].count);
+  in_core_ = count_ <= memory_->max_device_bytes() / kRunsShare / sort_.shape.row_bytes();
+}
+
+absl::Status RunSorter::Add(std::vector<InputChunk> chunks) {
+  EngineStream& stream = lane_->stream();
+  std::vector<Piece*> complete;
+  CORANK_RETURN_IF_ERROR(stream.Begin());
+  absl::Status copied;
+  for (size_t i = 0; i < chunks.size() && copied.ok(); ++i) copied = CopyIn(stream, chunks[i], complete);
+  copied.Update(stream.EndCopyIn());
+  copied.Update(stream.EndKernels());
+  const absl::StatusOr<PhaseTimes> times = stream.Finish();
+  CORANK_RETURN_IF_ERROR(copied);
+  CORANK_RETURN_IF_ERROR(times.status());
+  AddTimes(*times, stream.workspace_bytes(), stats_);
+  chunks.clear();  // the callers may go on
+  for (Piece* piece : complete) CORANK_RETURN_IF_ERROR(Sort(*piece));
+  return absl::OkStatus();
+}
+
+absl::Status RunSorter::CopyIn(EngineStream& stream, const InputChunk& chunk, std::vector<Piece*>& complete) {
+  const int column = chunk.input == sort_.keys_input ? 0 : 1;
+  const int64_t element_bytes = ElementBytes(column);
+  const auto* from = static_cast<const char*>(chunk.bytes.get());
+  const int64_t end = chunk.first_element + chunk.count;
+  if (count_ >= 0 && end > count_) return CountsDiffer(end);
+  for (int64_t element = chunk.first_element; element < end;) {
+    CORANK_ASSIGN_OR_RETURN(Piece* const piece, PieceAt(element));
+    std::shared_ptr<StreamBlock>& data = piece->data[static_cast<size_t>(column)];
+    if (data == nullptr) {
+      const int64_t bytes = piece->count * element_bytes;
+      CORANK_ASSIGN_OR_RETURN(data, in_core_ ? TakeDevice(bytes) : memory_->AllocateHost(bytes, sort_.field));
+    }
+    const int64_t count = std::min(end, piece->first + piece->count) - element;
+    char* const to = data->data() + (element - piece->first) * element_bytes;
+    if (in_core_) {
+      CORANK_RETURN_IF_ERROR(stream.CopyToDevice(to, from, count * element_bytes));
+    } else {
+      std::memcpy(to, from, static_cast<size_t>(count * element_bytes));
+    }
+    from += count * element_bytes;
+    element += count;
+    piece->filled[static_cast<size_t>(column)] += count;
+    if (piece->filled[0] == piece->count && (Columns() == 1 || piece->filled[1] == piece->count)) {
+      complete.push_back(piece);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunSorter::CountsDiffer(int64_t element) const {
+  return InvalidField(absl::StrCat(inputs_[*sort_.values_input].field, ".count"),
+                      absl::StrCat("not as many elements as ", inputs_[sort_.keys_input].field,
+                                   ": they differ from element ", element, " on"));
+}
+
+absl::StatusOr<RunSorter::Piece*> RunSorter::PieceAt(int64_t element) {
+  auto next = pieces_.upper_bound(element);
+  if (next != pieces_.begin()) {
+    Piece& piece = std::prev(next)->second;
+    if (element < piece.first + piece.count) return &piece;
+  }
+  // Without a known length, arrays come from the front: a new piece follows the last one.
+  int64_t first = element;
+  if (count_ >= 0) first -= element % PieceCount(0);
+  const int64_t count = PieceCount(first);
+  const int64_t most = memory_->max_device_bytes() / kRunsShare / sort_.shape.row_bytes();
+  if (in_core_ && first + count > most && count_ < 0) CORANK_RETURN_IF_ERROR(Spill());
+  Piece& piece = pieces_[first];
+  piece.first = first;
+  piece.count = count;
+  return &piece;
+}
+
+int64_t RunSorter::PieceCount(int64_t first) const {
+  const int64_t row_bytes = sort_.shape.row_bytes();
+  const int64_t most = std::max<int64_t>(1, memory_->max_device_bytes() / kPieceShare / row_bytes);
+  const int64_t least = std::max<int64_t>(1, piece_bytes_ / row_bytes);
+  const int64_t wanted = count_ >= 0 ? (count_ + kRuns - 1) / kRuns : first / kGrowth;
+  const int64_t count = std::min(most, std::max(least, wanted));
+  return count_ >= 0 ? std::min(count, count_ - first) : count;
+}
+
+absl::StatusOr<std::shared_ptr<StreamBlock>> RunSorter::TakeDevice(int64_t bytes) {
+  const auto fits = [bytes](const std::shared_ptr<StreamBlock>& block) {
+    return block->size_bytes() >= bytes && block->size_bytes() / 2 <= bytes;
+  };
+  const auto found = std::find_if(spare_.begin(), spare_.end(), fits);
+  if (found == spare_.end()) {
+    if (spare_.size() > 2 * kStreams) spare_.clear();  // of sizes that are not asked for any more
+    return memory_->AllocateDevice(bytes, sort_.field);
+  }
+  std::shared_ptr<StreamBlock> block = std::move(*found);
+  spare_.erase(found);
+  return block;
+}
+
+absl::Status RunSorter::Sort(Piece& piece) {
+  CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
+  CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns_.Next());
+  const auto report = std::make_shared<OperatorReport>();
+  return in_core_ ? SortOnDevice(piece, *stream, report) : SortOutOfCore(piece, *stream, report);
+}
+
+absl::Status RunSorter::SortRows(EngineStream& stream, int64_t count, const std::array<const void*, 2>& from,
+                                 const std::array<void*, 2>& to, OperatorReport* report) {
+  SortArgs args;
+  args.key_type = sort_.shape.key_type;
+  args.order = sort_.shape.order;
+  args.algorithm = sort_.algorithm;
+  args.count = count;
+  args.keys_in = from[0];
+  args.keys_out = to[0];
+  args.values_in = from[1];
+  args.values_out = to[1];
+  args.value_bytes = sort_.shape.value_bytes;
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  CORANK_RETURN_IF_ERROR(stream.Sort(args, report));
+  return stream.EndKernels();
+}
+
+absl::Status RunSorter::SortOnDevice(Piece& piece, EngineStream& stream,
+                                     const std::shared_ptr<OperatorReport>& report) {
+  std::array<const void*, 2> from = {};
+  std::array<void*, 2> to = {};
+  const std::array<std::shared_ptr<StreamBlock>, 2> unsorted = piece.data;
+  for (int column = 0; column < Columns(); ++column) {
+    const auto i = static_cast<size_t>(column);
+    CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeDevice(piece.count * ElementBytes(column)));
+    from[i] = unsorted[i]->data();
+    to[i] = piece.data[i]->data();
+  }
+  turns_.WhenDone([this, unsorted, report] {
+    for (const std::shared_ptr<StreamBlock>& block : unsorted) {
+      if (block != nullptr) spare_.push_back(block);
+    }
+    NoteAlgorithm(*report);
+  });
+  return SortRows(stream, piece.count, from, to, report.get());
+}
+
+absl::Status RunSorter::SortOutOfCore(Piece& piece, EngineStream& stream,
+                                      const std::shared_ptr<OperatorReport>& report) {
+  std::array<const void*, 2> from = {};
+  std::array<void*, 2> to = {};
+  for (int column = 0; column < Columns(); ++column) {
+    const auto i = static_cast<size_t>(column);
+    const int64_t bytes = piece.count * ElementBytes(column);
+    CORANK_ASSIGN_OR_RETURN(void* const unsorted, stream.AllocateDevice(bytes));
+    CORANK_ASSIGN_OR_RETURN(to[i], stream.AllocateDevice(bytes));
+    CORANK_RETURN_IF_ERROR(stream.CopyToDevice(unsorted, piece.data[i]->data(), bytes));
+    from[i] = unsorted;
+  }
+  turns_.WhenDone([this, report] { NoteAlgorithm(*report); });
+  CORANK_RETURN_IF_ERROR(SortRows(stream, piece.count, from, to, report.get()));
+  for (int column = 0; column < Columns(); ++column) {
+    const auto i = static_cast<size_t>(column);
+    CORANK_RETURN_IF_ERROR(stream.CopyToHost(piece.data[i]->data(), to[i], piece.count * ElementBytes(column)));
+  }
+  return absl::OkStatus();
+}
+
+void RunSorter::NoteAlgorithm(const OperatorReport& report) {
+  if (algorithm_ == SortAlgorithm::kAuto) algorithm_ = report.sort_algorithm;
+}
+
+// The array turned out to be too long: all pieces move to host memory.
+absl::Status RunSorter::Spill() {
+  // The copies of the chunks in work are on their way to the memory that is given up.
+  CORANK_ASSIGN_OR_RETURN(const PhaseTimes times, lane_->stream().Finish());
+  AddTimes(times, 0, stats_);
+  CORANK_RETURN_IF_ERROR(lane_->stream().Begin());
+  CORANK_RETURN_IF_ERROR(turns_.FinishAll());
+  spare_.clear();
+  for (auto& [first, piece] : pieces_) {
+    for (int column = 0; column < Columns(); ++column) {
+      const auto i = static_cast<size_t>(column);
+      if (piece.data[i] == nullptr) continue;
+      CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> host,
+                              memory_->AllocateHost(piece.data[i]->size_bytes(), sort_.field));
+      CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns_.Next());
+      turns_.WhenDone([kept = piece.data[i]] {});  // until it is copied
+      CORANK_RETURN_IF_ERROR(stream->CopyToHost(host->data(), piece.data[i]->data(), host->size_bytes()));
+      piece.data[i] = std::move(host);
+    }
+  }
+  in_core_ = false;
+  return turns_.FinishAll();
+}
+
+absl::StatusOr<std::vector<SortedRun>> RunSorter::Finish() {
+  for (auto& [first, piece] : pieces_) {
+    if (Columns() == 2 && piece.filled[0] != piece.filled[1]) return CountsDiffer(first);
+    if (piece.filled[0] == piece.count) continue;  // sorted, or being sorted
+    piece.count = piece.filled[0];
+    CORANK_RETURN_IF_ERROR(Sort(piece));
+  }
+  CORANK_RETURN_IF_ERROR(turns_.FinishAll());
+  spare_.clear();
+  std::vector<SortedRun> runs;
+  for (auto& [first, piece] : pieces_) {
+    SortedRun run;
+    run.count = piece.count;
+    run.on_device = in_core_;
+    run.keys = piece.data[0]->data();
+    if (Columns() == 2) run.values = piece.data[1]->data();
+    for (std::shared_ptr<StreamBlock>& block : piece.data) run.memory.push_back(std::move(block));
+    runs.push_back(std::move(run));
+  }
+  pieces_.clear();
+  return runs;
+}
+
+}  // namespace corank

@@ -1,0 +1,89 @@
+// The runs of a streamed sort: pieces of the array that are sorted while later ones arrive.
+#ifndef CORANK_SERVER_EXECUTE_RUN_SORT_H_
+#define CORANK_SERVER_EXECUTE_RUN_SORT_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/execute/run_merge.h"
+#include "server/execute/stream_exchange.h"
+#include "server/execute/stream_memory.h"
+#include "server/execute/stream_turns.h"
+
+namespace corank {
+
+/// A sort of whole streamed arrays: keys, alone or with values.
+struct StreamedSort {
+  RowShape shape;
+  SortAlgorithm algorithm = SortAlgorithm::kAuto;
+  std::string field = "keys";          // what errors about too little memory name
+  size_t keys_input = 0;               // indices of StreamExchange::inputs
+  std::optional<size_t> values_input;  // set where shape.value_bytes > 0
+  uint32_t keys_output = 0;            // stream_ids
+  uint32_t values_output = 0;
+};
+
+/// Takes chunks in the order in which they come and sorts each piece of the array once it is complete. Pieces lie in
+/// device memory where the array takes at most half of what the job may have of it, otherwise in pinned host memory.
+/// Used by the lane's thread; nothing is in progress on the lane's streams once this is destroyed.
+class RunSorter {
+ public:
+  /// `piece_bytes`: of a piece, at least, where the device memory allows it. The pointees outlive the sorter.
+  RunSorter(const StreamedSort& sort, const std::vector<StreamInput>& inputs, int64_t piece_bytes, StreamMemory* memory,
+            Lane* lane, v1::RequestStats* stats);
+
+  /// Copies the chunks, which are given back, and sorts what is complete.
+  absl::Status Add(std::vector<InputChunk> chunks);
+  /// After the last chunk: sorts what is left. The runs are in the order of the array.
+  absl::StatusOr<std::vector<SortedRun>> Finish();
+
+  /// Of the first piece; what AUTO takes may differ from piece to piece.
+  SortAlgorithm algorithm() const { return algorithm_; }
+  bool out_of_core() const { return !in_core_; }
+
+ private:
+  struct Piece {
+    int64_t first = 0;
+    int64_t count = 0;
+    std::array<int64_t, 2> filled = {};  // keys, values: elements that came
+    std::array<std::shared_ptr<StreamBlock>, 2> data;
+  };
+
+  int Columns() const { return sort_.values_input ? 2 : 1; }
+  int64_t ElementBytes(int column) const { return column == 0 ? sort_.shape.key_bytes : sort_.shape.value_bytes; }
+  absl::Status CopyIn(EngineStream& stream, const InputChunk& chunk, std::vector<Piece*>& complete);
+  absl::Status CountsDiffer(int64_t element) const;
+  absl::StatusOr<Piece*> PieceAt(int64_t element);
+  int64_t PieceCount(int64_t first) const;
+  absl::StatusOr<std::shared_ptr<StreamBlock>> TakeDevice(int64_t bytes);
+  absl::Status Sort(Piece& piece);
+  absl::Status SortOnDevice(Piece& piece, EngineStream& stream, const std::shared_ptr<OperatorReport>& report);
+  absl::Status SortOutOfCore(Piece& piece, EngineStream& stream, const std::shared_ptr<OperatorReport>& report);
+  absl::Status SortRows(EngineStream& stream, int64_t count, const std::array<const void*, 2>& from,
+                        const std::array<void*, 2>& to, OperatorReport* report);
+  void NoteAlgorithm(const OperatorReport& report);
+  absl::Status Spill();
+
+  const StreamedSort sort_;
+  const std::vector<StreamInput>& inputs_;
+  const int64_t piece_bytes_;
+  StreamMemory* const memory_;
+  Lane* const lane_;
+  v1::RequestStats* const stats_;
+  int64_t count_ = -1;  // of the array; -1: not known
+  bool in_core_ = true;
+  SortAlgorithm algorithm_ = SortAlgorithm::kAuto;
+  std::map<int64_t, Piece> pieces_;                  // by first
+  std::vector<std::shared_ptr<StreamBlock>> spare_;  // device memory of pieces that were sorted
+  StreamTurns turns_;                                // the last member: finishes before what it uses goes
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_EXECUTE_RUN_SORT_H_

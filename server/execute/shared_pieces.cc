@@ -1,0 +1,199 @@
+#include "server/execute/shared_pieces.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proto/wire_enums.h"
+#include "server/execute/ordered_operations.h"
+#include "server/execute/run_merge.h"
+#include "server/execute/run_sort.h"
+#include "server/execute/status_macros.h"
+
+namespace corank {
+namespace {
+
+// Copies of this size run at the wire's full speed; the first one out waits for no more than this much of a merge.
+constexpr int64_t kTileBytes = int64_t{32} << 20;
+
+// Tiles that are downloaded to where the caller wants them.
+class PlaceSink final : public TileSink {
+ public:
+  PlaceSink(const RowShape& shape, char* keys, char* values) : shape_(shape), keys_(keys), values_(values) {}
+  absl::StatusOr<Tile> Take(int64_t first, int64_t, bool) override {
+    return Tile{keys_ + first * shape_.key_bytes, values_ == nullptr ? nullptr : values_ + first * shape_.value_bytes,
+                false, nullptr};
+  }
+  void Done(int64_t, int64_t, Tile) override {}
+
+ private:
+  const RowShape shape_;
+  char* const keys_;
+  char* const values_;
+};
+
+int64_t TileRows(const RowShape& shape, const StreamMemory& memory) {
+  constexpr int64_t kTileShare = 32;  // three tiles, their inputs and the workspace leave room for the runs
+  return std::max<int64_t>(1, std::min(kTileBytes, memory.max_device_bytes() / kTileShare) / shape.row_bytes());
+}
+
+RowShape ShapeOf(const Operand& keys, const Operand* values, Order order) {
+  RowShape shape;
+  shape.key_type = static_cast<KeyType>(keys.type);  // keys have the numbers of corank.v1.ElementType
+  shape.order = order;
+  shape.key_bytes = keys.element_bytes;
+  shape.value_bytes = values == nullptr ? 0 : values->element_bytes;
+  return shape;
+}
+
+ResultArray Placed(ResultRole role, const Operand& like, int64_t count, const std::shared_ptr<ResultTarget>& target) {
+  return {role, like.type, like.element_bytes, count, nullptr, target};
+}
+
+// Whether both lie in shared memory, which the results then go to.
+bool IsShared(const Operand& array, const std::shared_ptr<ResultTarget>& target) {
+  return array.is_shared && target != nullptr && target->HostPlace() != nullptr;
+}
+
+class SharedSort final : public Operation {
+ public:
+  SharedSort(SortOperation::Spec spec, std::shared_ptr<StreamMemory> memory, int64_t piece_bytes)
+      : spec_(std::move(spec)), memory_(std::move(memory)), piece_bytes_(piece_bytes) {}
+
+  static bool Takes(const SortOperation::Spec& spec) {
+    return spec.want_keys && !spec.want_indices && !spec.segment_offsets && spec.limit < 0 && spec.keys.count > 0 &&
+           IsShared(spec.keys, spec.keys_target) && (!spec.values || IsShared(*spec.values, spec.values_target));
+  }
+
+  Operator op() const override { return Operator::kSort; }
+
+  absl::Status Execute(Lane& lane, Outcome& outcome) override {
+    const Operand* const values = spec_.values ? &*spec_.values : nullptr;
+    StreamedSort sort;
+    sort.shape = ShapeOf(spec_.keys, values, spec_.order);
+    sort.algorithm = spec_.algorithm;
+    std::vector<StreamInput> inputs = {Input("keys", spec_.keys)};
+    if (values != nullptr) {
+      inputs.push_back(Input("values", *values));
+      sort.values_input = 1;
+    }
+    RunSorter sorter(sort, inputs, piece_bytes_, memory_.get(), &lane, &outcome.stats);
+    const int64_t chunk_rows = std::max<int64_t>(1, kTileBytes / sort.shape.row_bytes());
+    for (int64_t first = 0; first < spec_.keys.count; first += chunk_rows) {
+      CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+      const int64_t count = std::min(chunk_rows, spec_.keys.count - first);
+      std::vector<InputChunk> chunks = {Chunk(0, spec_.keys, first, count)};
+      if (values != nullptr) chunks.push_back(Chunk(1, *values, first, count));
+      CORANK_RETURN_IF_ERROR(sorter.Add(std::move(chunks)));
+    }
+    CORANK_ASSIGN_OR_RETURN(std::vector<SortedRun> runs, sorter.Finish());
+    outcome.stats.set_runs(runs.size() > 1 ? static_cast<int32_t>(runs.size()) : 0);
+    outcome.stats.set_out_of_core(sorter.out_of_core());
+    outcome.sort_algorithm = ToWire(sorter.algorithm());
+    CORANK_RETURN_IF_ERROR(ReduceRuns(lane, sort.shape, *memory_, sort.field, runs, &outcome.stats));
+    PlaceSink sink(sort.shape, spec_.keys_target->HostPlace(),
+                   values == nullptr ? nullptr : spec_.values_target->HostPlace());
+    CORANK_RETURN_IF_ERROR(MergeInTiles(lane, sort.shape, runs, TileRows(sort.shape, *memory_), sink, &outcome.stats));
+    outcome.results.push_back(Placed(ResultRole::kKeys, spec_.keys, spec_.keys.count, spec_.keys_target));
+    if (values != nullptr) {
+      outcome.results.push_back(Placed(ResultRole::kValues, *values, values->count, spec_.values_target));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static StreamInput Input(const char* field, const Operand& array) {
+    return {field, 0, array.type, array.element_bytes, array.count, false};
+  }
+  static InputChunk Chunk(size_t input, const Operand& array, int64_t first, int64_t count) {
+    auto* const bytes = const_cast<char*>(static_cast<const char*>(array.bytes)) + first * array.element_bytes;
+    return {input, first, count, std::shared_ptr<void>(std::shared_ptr<void>(), bytes)};
+  }
+
+  const SortOperation::Spec spec_;
+  const std::shared_ptr<StreamMemory> memory_;
+  const int64_t piece_bytes_;
+};
+
+class SharedMerge final : public Operation {
+ public:
+  SharedMerge(std::unique_ptr<MergeOperation> whole, std::shared_ptr<StreamMemory> memory)
+      : whole_(std::move(whole)), memory_(std::move(memory)) {}
+
+  // Tiles are written while later parts of the inputs are still to be read.
+  static bool Takes(const MergeOperation::Spec& spec) {
+    if (spec.keys.size() > static_cast<size_t>(kMaxSplitInputs)) return false;
+    int64_t total = 0;
+    for (const Operand& keys : spec.keys) total += keys.count;
+    if (total == 0) return false;
+    for (const auto* inputs : {&spec.keys, &spec.values}) {
+      for (const Operand& input : *inputs) {
+        if (!IsShared(input, inputs == &spec.keys ? spec.keys_target : spec.values_target)) return false;
+        if (Overlaps(input, spec.keys_target, total * spec.keys[0].element_bytes)) return false;
+        if (!spec.values.empty() && Overlaps(input, spec.values_target, total * spec.values[0].element_bytes)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  Operator op() const override { return Operator::kMerge; }
+
+  absl::Status Execute(Lane& lane, Outcome& outcome) override {
+    const MergeOperation::Spec& spec = whole_->spec();
+    const RowShape shape = ShapeOf(spec.keys.front(), spec.values.empty() ? nullptr : &spec.values.front(), spec.order);
+    std::vector<SortedRun> runs;
+    int64_t total = 0;
+    for (size_t i = 0; i < spec.keys.size(); ++i) {
+      SortedRun& run = runs.emplace_back();
+      run.keys = static_cast<const char*>(spec.keys[i].bytes);
+      if (!spec.values.empty()) run.values = static_cast<const char*>(spec.values[i].bytes);
+      run.count = spec.keys[i].count;
+      run.on_device = false;
+      total += run.count;
+    }
+    PlaceSink sink(shape, spec.keys_target->HostPlace(),
+                   spec.values.empty() ? nullptr : spec.values_target->HostPlace());
+    bool in_order = true;
+    CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, runs, TileRows(shape, *memory_), sink, &outcome.stats, &in_order));
+    // Which element is out of order, and what a merge of such inputs is, the operator on whole arrays says.
+    if (!in_order) return whole_->Execute(lane, outcome);
+    outcome.merge_algorithm =
+        ToWire(spec.algorithm == MergeAlgorithm::kAuto ? MergeAlgorithm::kMergePath : spec.algorithm);
+    outcome.results.push_back(Placed(ResultRole::kKeys, spec.keys.front(), total, spec.keys_target));
+    if (!spec.values.empty()) {
+      outcome.results.push_back(Placed(ResultRole::kValues, spec.values.front(), total, spec.values_target));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static bool Overlaps(const Operand& input, const std::shared_ptr<ResultTarget>& target, int64_t bytes) {
+    const auto* const begin = static_cast<const char*>(input.bytes);
+    return begin < target->HostPlace() + bytes && target->HostPlace() < begin + input.size_bytes();
+  }
+
+  const std::unique_ptr<MergeOperation> whole_;
+  const std::shared_ptr<StreamMemory> memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> InPieces(std::unique_ptr<Operation> operation, std::shared_ptr<StreamMemory> memory,
+                                    int64_t piece_bytes) {
+  if (const auto* sort = dynamic_cast<const SortOperation*>(operation.get())) {
+    if (SharedSort::Takes(sort->spec())) {
+      return std::make_unique<SharedSort>(sort->spec(), std::move(memory), piece_bytes);
+    }
+  } else if (auto* merge = dynamic_cast<MergeOperation*>(operation.get())) {
+    if (SharedMerge::Takes(merge->spec())) {
+      static_cast<void>(operation.release());
+      return std::make_unique<SharedMerge>(std::unique_ptr<MergeOperation>(merge), std::move(memory));
+    }
+  }
+  return operation;
+}
+
+}  // namespace corank

@@ -1,0 +1,336 @@
+#include "server/execute/stream_exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/execute/status_macros.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+namespace {
+
+// How often a lane that waits looks whether it is still wanted; cancellations wake it at once.
+constexpr absl::Duration kLookUp = absl::Milliseconds(500);
+// How long an answer waits for pinned memory that other requests have, and how often it asks.
+constexpr absl::Duration kPoolPatience = absl::Seconds(10);
+constexpr absl::Duration kPoolRetry = absl::Milliseconds(5);
+
+constexpr int64_t kWaitingWindowShare = 16;
+
+absl::Status BadChunk(absl::string_view field, absl::string_view text) {
+  return InvalidField(absl::StrCat("chunk.", field), text);
+}
+
+}  // namespace
+
+void StreamExchange::Span::Add(Instant now) {
+  if (!first) first = now;
+  last = now;
+}
+
+int64_t StreamExchange::Span::Nanoseconds() const { return first ? corank::Nanoseconds(*first, *last) : 0; }
+
+std::shared_ptr<StreamExchange> StreamExchange::Create(const Options& options, std::vector<StreamInput> inputs,
+                                                       std::shared_ptr<HostPool> pool, const Clock* clock) {
+  return std::shared_ptr<StreamExchange>(new StreamExchange(options, std::move(inputs), std::move(pool), clock));
+}
+
+StreamExchange::StreamExchange(const Options& options, std::vector<StreamInput> inputs, std::shared_ptr<HostPool> pool,
+                               const Clock* clock)
+    : options_(options),
+      inputs_(std::move(inputs)),
+      pool_(std::move(pool)),
+      clock_(clock),
+      parts_(static_cast<size_t>(options.parts)),
+      progress_(inputs_.size()) {
+  for (Progress& progress : progress_) progress.parts.resize(static_cast<size_t>(options.parts));
+}
+
+void StreamExchange::Join(int part, std::shared_ptr<StreamPart> call) {
+  absl::MutexLock lock(&mutex_);
+  parts_[static_cast<size_t>(part)].call = std::move(call);
+}
+
+void StreamExchange::Leave(int part) {
+  std::shared_ptr<StreamPart> call;  // let go of outside of the lock
+  absl::MutexLock lock(&mutex_);
+  call = std::move(parts_[static_cast<size_t>(part)].call);
+}
+
+bool StreamExchange::MayRead(int part) const {
+  absl::MutexLock lock(&mutex_);
+  const int64_t used = parts_[static_cast<size_t>(part)].window_used;
+  const int64_t window = begun_ ? options_.window_bytes : options_.window_bytes / kWaitingWindowShare;
+  return used == 0 || HostPool::BufferBytes(options_.max_chunk_bytes) <= window - used;
+}
+
+absl::StatusOr<InputChunk> StreamExchange::Accept(int part, const v1::ArrayChunk& chunk, int64_t bytes) {
+  InputChunk accepted;
+  const int64_t taken = bytes == 0 ? 0 : HostPool::BufferBytes(bytes);
+  {
+    absl::MutexLock lock(&mutex_);
+    CORANK_RETURN_IF_ERROR(status_);
+    CORANK_RETURN_IF_ERROR(Note(part, chunk, bytes, &accepted));
+    receiving_.Add(clock_->Now());
+    parts_[static_cast<size_t>(part)].window_used += taken;
+  }
+  if (bytes == 0) return accepted;
+  absl::StatusOr<std::shared_ptr<void>> memory = pool_->Take(bytes);
+  if (!memory.ok()) {
+    ReleaseInput(part, taken);
+    return memory.status();
+  }
+  void* const data = memory->get();
+  accepted.bytes =
+      std::shared_ptr<void>(data, [self = shared_from_this(), part, taken, memory = *std::move(memory)](void*) mutable {
+        memory.reset();
+        self->ReleaseInput(part, taken);
+      });
+  return accepted;
+}
+
+absl::Status StreamExchange::Note(int part, const v1::ArrayChunk& chunk, int64_t bytes, InputChunk* accepted) {
+  const auto input = std::find_if(inputs_.begin(), inputs_.end(), [&chunk](const StreamInput& candidate) {
+    return candidate.stream_id == chunk.stream_id();
+  });
+  if (input == inputs_.end()) {
+    return BadChunk("stream_id", absl::StrCat("no input of the plan has the stream_id ", chunk.stream_id()));
+  }
+  if (bytes > options_.max_chunk_bytes) {
+    return BadChunk("data", absl::StrCat(bytes, " bytes, and max_chunk_bytes is ", options_.max_chunk_bytes));
+  }
+  if (bytes % input->element_bytes != 0) {
+    return BadChunk("data", absl::StrCat(bytes, " bytes are not a whole number of elements of ", input->element_bytes,
+                                         " bytes, as ", input->field, " has them"));
+  }
+  accepted->input = static_cast<size_t>(input - inputs_.begin());
+  accepted->first_element = chunk.first_element();
+  accepted->count = bytes / input->element_bytes;
+  Progress& progress = progress_[accepted->input];
+  Range& range = progress.parts[static_cast<size_t>(part)];
+  const int64_t first = chunk.first_element();
+  if (progress.ended) return BadChunk("first_element", absl::StrCat("empty data has ended ", input->field, " before"));
+  const bool may_begin_anywhere = options_.parts > 1 && range.begin < 0;
+  if (may_begin_anywhere ? first < 0 : first != range.next) {
+    return BadChunk("first_element", absl::StrCat(first, ", but the next element of ", input->field, " is ",
+                                                  may_begin_anywhere ? 0 : range.next));
+  }
+  if (input->count >= 0 && (first > input->count || accepted->count > input->count - first)) {
+    return BadChunk("data", absl::StrCat(accepted->count, " elements from ", first, " on, but ", input->field, " has ",
+                                         input->count));
+  }
+  if (accepted->count == 0) {
+    progress.ended = input->count < 0;
+    return absl::OkStatus();
+  }
+  for (const Range& other : progress.parts) {
+    if (&other == &range || other.begin < 0) continue;
+    if (first < other.next && other.begin < first + accepted->count) {
+      return BadChunk("first_element", absl::StrCat("elements ", first, " to ", first + accepted->count - 1, " of ",
+                                                    input->field, " came from another part of the job too"));
+    }
+  }
+  if (range.begin < 0) range.begin = first;
+  range.next = first + accepted->count;
+  return absl::OkStatus();
+}
+
+void StreamExchange::Add(InputChunk chunk) {
+  // A chunk of a job that failed goes with `chunk`, outside of the lock, which giving memory back takes.
+  absl::MutexLock lock(&mutex_);
+  progress_[chunk.input].received += chunk.count;
+  if (status_.ok() && chunk.bytes != nullptr) received_.push_back(std::move(chunk));
+}
+
+bool StreamExchange::IsComplete(size_t input) const {
+  return inputs_[input].count < 0 ? progress_[input].ended : progress_[input].received == inputs_[input].count;
+}
+
+bool StreamExchange::AllComplete() const {
+  for (size_t input = 0; input < inputs_.size(); ++input) {
+    if (!IsComplete(input)) return false;
+  }
+  return true;
+}
+
+// What a part sends too much is found before anything is answered.
+bool StreamExchange::AllEnded() const {
+  return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.input_ended; });
+}
+
+absl::Status StreamExchange::EndInput(int part) {
+  absl::MutexLock lock(&mutex_);
+  parts_[static_cast<size_t>(part)].input_ended = true;
+  if (!AllEnded()) return absl::OkStatus();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (IsComplete(i)) continue;
+    if (inputs_[i].count < 0) {
+      return InvalidField(inputs_[i].field, "the caller sends no more, but no chunk without data has ended the array");
+    }
+    return InvalidField(inputs_[i].field, absl::StrCat("the caller sends no more, but only ", progress_[i].received,
+                                                       " of ", inputs_[i].count, " elements came"));
+  }
+  return absl::OkStatus();
+}
+
+std::optional<OutputChunk> StreamExchange::TakeOutput() {
+  absl::MutexLock lock(&mutex_);
+  if (outputs_.empty()) return std::nullopt;
+  OutputChunk chunk = std::move(outputs_.front());
+  outputs_.pop_front();
+  return chunk;
+}
+
+std::optional<std::vector<grpc::ByteBuffer>> StreamExchange::Results() const {
+  absl::MutexLock lock(&mutex_);
+  return outputs_.empty() ? results_ : std::nullopt;
+}
+
+bool StreamExchange::Fail(const absl::Status& status) {
+  std::vector<InputChunk> received;  // memory is given back outside of the lock
+  std::deque<OutputChunk> outputs;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!status_.ok() || (results_ && outputs_.empty())) return false;
+    status_ = status;
+    received.swap(received_);
+    outputs.swap(outputs_);
+  }
+  WakeAll();
+  return true;
+}
+
+absl::Status StreamExchange::status() const {
+  absl::MutexLock lock(&mutex_);
+  return status_;
+}
+
+void StreamExchange::Begin() {
+  {
+    absl::MutexLock lock(&mutex_);
+    begun_ = true;
+  }
+  WakeAll();
+}
+
+absl::StatusOr<std::vector<InputChunk>> StreamExchange::Receive(Lane& lane) {
+  const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !status_.ok() || !received_.empty() || (AllComplete() && AllEnded());
+  };
+  for (;;) {
+    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+    absl::MutexLock lock(&mutex_);
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&ready), kLookUp)) continue;
+    CORANK_RETURN_IF_ERROR(status_);
+    return std::exchange(received_, {});
+  }
+}
+
+int64_t StreamExchange::received(size_t input) const {
+  absl::MutexLock lock(&mutex_);
+  return progress_[input].received;
+}
+
+absl::StatusOr<std::shared_ptr<void>> StreamExchange::TakeBuffer(Lane& lane, int64_t bytes, bool wait) {
+  const int64_t taken = HostPool::BufferBytes(bytes);
+  const auto ready = [this, taken]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !status_.ok() || output_used_ == 0 || taken <= options_.window_bytes - output_used_;
+  };
+  for (;;) {
+    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+    absl::MutexLock lock(&mutex_);
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&ready), wait ? kLookUp : absl::ZeroDuration())) {
+      if (wait) continue;
+      return nullptr;
+    }
+    CORANK_RETURN_IF_ERROR(status_);
+    output_used_ += taken;
+    break;
+  }
+  absl::StatusOr<std::shared_ptr<void>> memory = TakeFromPool(lane, bytes);
+  if (!memory.ok()) {
+    ReleaseOutput(taken);
+    return memory.status();
+  }
+  void* const data = memory->get();
+  return std::shared_ptr<void>(data, [self = shared_from_this(), taken, memory = *std::move(memory)](void*) mutable {
+    memory.reset();
+    self->ReleaseOutput(taken);
+  });
+}
+
+absl::StatusOr<std::shared_ptr<void>> StreamExchange::TakeFromPool(Lane& lane, int64_t bytes) {
+  // An answer whose work is done is worth a wait: others give their memory back as their readers go on.
+  for (const absl::Time end = absl::Now() + kPoolPatience;;) {
+    absl::StatusOr<std::shared_ptr<void>> memory = pool_->Take(bytes);
+    if (memory.ok() || !absl::IsResourceExhausted(memory.status()) || absl::Now() >= end) return memory;
+    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+    absl::SleepFor(kPoolRetry);
+  }
+}
+
+void StreamExchange::Send(OutputChunk chunk) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!status_.ok()) return;
+    sending_.Add(clock_->Now());
+    outputs_.push_back(std::move(chunk));
+  }
+  WakeAll();
+}
+
+void StreamExchange::Succeed(std::vector<grpc::ByteBuffer> results) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!status_.ok()) return;
+    results_ = std::move(results);
+  }
+  WakeAll();
+}
+
+int64_t StreamExchange::received_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < inputs_.size(); ++i) bytes += progress_[i].received * inputs_[i].element_bytes;
+  return bytes;
+}
+
+int64_t StreamExchange::receive_ns() const {
+  absl::MutexLock lock(&mutex_);
+  return receiving_.Nanoseconds();
+}
+
+int64_t StreamExchange::send_ns() const {
+  absl::MutexLock lock(&mutex_);
+  return sending_.Nanoseconds();
+}
+
+void StreamExchange::ReleaseInput(int part, int64_t bytes) {
+  std::shared_ptr<StreamPart> call;
+  {
+    absl::MutexLock lock(&mutex_);
+    parts_[static_cast<size_t>(part)].window_used -= bytes;
+    call = parts_[static_cast<size_t>(part)].call;
+  }
+  if (call != nullptr) call->Wake();
+}
+
+void StreamExchange::ReleaseOutput(int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  output_used_ -= bytes;
+}
+
+void StreamExchange::WakeAll() {
+  std::vector<std::shared_ptr<StreamPart>> calls;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const Part& part : parts_) {
+      if (part.call != nullptr) calls.push_back(part.call);
+    }
+  }
+  for (const std::shared_ptr<StreamPart>& call : calls) call->Wake();
+}
+
+}  // namespace corank

@@ -1,0 +1,170 @@
+// What a streamed job and its calls hand to each other: input chunks one way, answer chunks the other, each at most a
+// window of them.
+#ifndef CORANK_SERVER_EXECUTE_STREAM_EXCHANGE_H_
+#define CORANK_SERVER_EXECUTE_STREAM_EXCHANGE_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "corank/v1/array.pb.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "server/execute/operation.h"
+#include "server/memory/host_pool.h"
+#include "server/observe/clock.h"
+
+namespace corank {
+
+/// A streamed input of a plan.
+struct StreamInput {
+  std::string field;  // the Array's path, such as "keys": what errors name
+  uint32_t stream_id = 0;
+  v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;
+  int32_t element_bytes = 0;
+  int64_t count = -1;       // -1: the caller ends the array with empty data
+  bool is_control = false;  // counts or offsets, which are read on the host
+};
+
+/// A piece of an input in pinned memory.
+struct InputChunk {
+  size_t input = 0;  // index of the StreamInput
+  int64_t first_element = 0;
+  int64_t count = 0;
+  std::shared_ptr<void> bytes;
+};
+
+/// A piece of an output; the bytes go onto the wire from where they lie.
+struct OutputChunk {
+  uint32_t stream_id = 0;
+  int64_t first_element = 0;
+  int64_t size_bytes = 0;
+  std::shared_ptr<const void> bytes;
+};
+
+/// A call that belongs to a job.
+class StreamPart {
+ public:
+  virtual ~StreamPart() = default;
+  /// There may be something to read, to write or to end. On any thread, never under the exchange's lock; must not
+  /// block.
+  virtual void Wake() = 0;
+};
+
+/// Thread-safe. A part's chunks wait in at most a window of pinned memory, and so do the answers of a job; before a
+/// lane works on the job, a sixteenth of a window has to do, so that jobs in the queue take little.
+class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
+ public:
+  struct Options {
+    int64_t window_bytes = int64_t{64} << 20;
+    int64_t max_chunk_bytes = int64_t{1} << 20;
+    int parts = 1;
+  };
+
+  static std::shared_ptr<StreamExchange> Create(const Options& options, std::vector<StreamInput> inputs,
+                                                std::shared_ptr<HostPool> pool, const Clock* clock);
+
+  const std::vector<StreamInput>& inputs() const { return inputs_; }
+  const Options& options() const { return options_; }
+
+  // What calls do; `part` counts from 0, and each part is used by one thread at a time.
+
+  void Join(int part, std::shared_ptr<StreamPart> call);
+  void Leave(int part);
+  /// Whether one more chunk fits into the part's window. Where it does not, Wake tells when it is worth asking again.
+  bool MayRead(int part) const;
+  /// Checks a chunk (its data's length is `bytes`) and takes memory for it, which is null where there are no bytes. The
+  /// caller fills that in and hands the chunk to Add. INVALID_ARGUMENT names the chunk's field; RESOURCE_EXHAUSTED with
+  /// RetryInfo: the pool is in use.
+  absl::StatusOr<InputChunk> Accept(int part, const v1::ArrayChunk& chunk, int64_t bytes);
+  void Add(InputChunk chunk);
+  /// The part sends no more. INVALID_ARGUMENT where that leaves an array incomplete.
+  absl::Status EndInput(int part);
+  /// The next piece of the answer, for whichever part asks.
+  std::optional<OutputChunk> TakeOutput();
+  /// The results, once the job has succeeded and all chunks were taken.
+  std::optional<std::vector<grpc::ByteBuffer>> Results() const;
+  /// Ends the job on all parts. False where it has ended before: the first status stays.
+  bool Fail(const absl::Status& status);
+  /// Not OK once the job failed.
+  absl::Status status() const;
+
+  // What the lane does.
+
+  /// A lane works on the job from now on.
+  void Begin();
+  /// Waits for chunks; none: all inputs are complete and all parts have half-closed. The statuses of Fail and of
+  /// Lane::CheckWanted.
+  absl::StatusOr<std::vector<InputChunk>> Receive(Lane& lane);
+  /// Elements of an input that came so far; all of them once Receive returned none.
+  int64_t received(size_t input) const;
+  /// Pinned memory of the answer's window, waited for; null where `wait` is false and there is no room now. More than a
+  /// window is given where nothing else is out.
+  absl::StatusOr<std::shared_ptr<void>> TakeBuffer(Lane& lane, int64_t bytes, bool wait);
+  void Send(OutputChunk chunk);
+  /// The job is done: results go out behind the chunks.
+  void Succeed(std::vector<grpc::ByteBuffer> results);
+  /// Bytes of all inputs.
+  int64_t received_bytes() const;
+  /// From the first chunk to the last one, in nanoseconds.
+  int64_t receive_ns() const;
+  int64_t send_ns() const;
+
+ private:
+  struct Range {
+    int64_t begin = -1;  // -1: no chunk yet
+    int64_t next = 0;
+  };
+  struct Progress {
+    std::vector<Range> parts;
+    int64_t received = 0;
+    bool ended = false;
+  };
+  struct Part {
+    std::shared_ptr<StreamPart> call;
+    int64_t window_used = 0;
+    bool input_ended = false;
+  };
+  struct Span {
+    std::optional<Instant> first, last;
+    void Add(Instant now);
+    int64_t Nanoseconds() const;
+  };
+
+  StreamExchange(const Options& options, std::vector<StreamInput> inputs, std::shared_ptr<HostPool> pool,
+                 const Clock* clock);
+  absl::Status Note(int part, const v1::ArrayChunk& chunk, int64_t bytes, InputChunk* accepted)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsComplete(size_t input) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AllEnded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AllComplete() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::shared_ptr<void>> TakeFromPool(Lane& lane, int64_t bytes);
+  void ReleaseInput(int part, int64_t bytes);
+  void ReleaseOutput(int64_t bytes);
+  void WakeAll();
+
+  const Options options_;
+  const std::vector<StreamInput> inputs_;
+  const std::shared_ptr<HostPool> pool_;
+  const Clock* const clock_;
+  mutable absl::Mutex mutex_;
+  bool begun_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  std::optional<std::vector<grpc::ByteBuffer>> results_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Progress> progress_ ABSL_GUARDED_BY(mutex_);
+  std::vector<InputChunk> received_ ABSL_GUARDED_BY(mutex_);
+  std::deque<OutputChunk> outputs_ ABSL_GUARDED_BY(mutex_);
+  int64_t output_used_ ABSL_GUARDED_BY(mutex_) = 0;
+  Span receiving_ ABSL_GUARDED_BY(mutex_), sending_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_EXECUTE_STREAM_EXCHANGE_H_

@@ -1,0 +1,55 @@
+// Memory of one streamed job beyond its windows.
+#ifndef CORANK_SERVER_EXECUTE_STREAM_MEMORY_H_
+#define CORANK_SERVER_EXECUTE_STREAM_MEMORY_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "kernels/engine/engine.h"
+#include "server/memory/budget.h"
+
+namespace corank {
+
+/// A piece of a job's memory; 256-byte aligned.
+class StreamBlock {
+ public:
+  StreamBlock(std::unique_ptr<EngineMemory> memory, Budget::Reservation of_job, Budget::Reservation of_all)
+      : of_job_(std::move(of_job)), of_all_(std::move(of_all)), memory_(std::move(memory)) {}
+  char* data() const { return static_cast<char*>(memory_->data()); }
+  int64_t size_bytes() const { return memory_->size_bytes(); }
+
+ private:
+  Budget::Reservation of_job_, of_all_;
+  const std::unique_ptr<EngineMemory> memory_;
+};
+
+/// Takes memory of the engine within the budgets of one request. Used by one thread at a time; blocks may outlive it.
+class StreamMemory {
+ public:
+  /// `all`: counts what all jobs have. The engine outlives all blocks.
+  StreamMemory(Engine* engine, int64_t max_device_bytes, int64_t max_host_bytes, std::shared_ptr<Budget> all)
+      : engine_(engine),
+        device_(Budget::Create(max_device_bytes)),
+        host_(Budget::Create(max_host_bytes)),
+        all_(std::move(all)) {}
+
+  int64_t max_device_bytes() const { return device_->limit(); }
+  int64_t max_host_bytes() const { return host_->limit(); }
+
+  /// 1 byte or more. INVALID_ARGUMENT names `field` and the limit: more than a request may take; RESOURCE_EXHAUSTED:
+  /// the engine has no more.
+  absl::StatusOr<std::shared_ptr<StreamBlock>> AllocateDevice(int64_t bytes, absl::string_view field);
+  /// Pinned, readable by kernels in place.
+  absl::StatusOr<std::shared_ptr<StreamBlock>> AllocateHost(int64_t bytes, absl::string_view field);
+
+ private:
+  Engine* const engine_;
+  const std::shared_ptr<Budget> device_, host_, all_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_EXECUTE_STREAM_MEMORY_H_

@@ -1,0 +1,41 @@
+// How much streamed jobs may take.
+#ifndef CORANK_SERVER_EXECUTE_STREAM_OPTIONS_H_
+#define CORANK_SERVER_EXECUTE_STREAM_OPTIONS_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "kernels/engine/engine.h"
+
+namespace corank {
+
+struct StreamOptions {
+  /// Pinned memory in which the chunks of one call wait, and as much again for its answers.
+  int64_t window_bytes = int64_t{64} << 20;
+  /// Device memory that one request's arrays may take; a larger sort works out of core. 0: three quarters of the
+  /// device's memory, shared out among the lanes.
+  int64_t max_device_bytes = 0;
+  /// Host memory beside the windows that one request's arrays may take. 0: half of the host's, shared out in the same
+  /// way.
+  int64_t max_host_bytes = 0;
+  /// A streamed sort's pieces have at least this many bytes, where the device memory allows it.
+  int64_t piece_bytes = int64_t{16} << 20;
+  /// How long the parts of a job wait for each other.
+  absl::Duration part_patience = absl::Seconds(30);
+  /// Jobs whose parts wait for each other.
+  int max_joining_jobs = 256;
+
+  /// With what 0 stands for, where `lanes` of such requests run at the same time.
+  StreamOptions Derived(const EngineInfo& engine, int lanes) const;
+};
+
+/// Most parts of a job.
+inline constexpr int kMaxParts = 64;
+/// Most operations of a plan.
+inline constexpr int kMaxPlanOperations = 16;
+/// The greatest stream_id.
+inline constexpr uint32_t kMaxStreamId = 1023;
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_EXECUTE_STREAM_OPTIONS_H_

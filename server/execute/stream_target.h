@@ -1,0 +1,46 @@
+// A result that leaves as chunks.
+#ifndef CORANK_SERVER_EXECUTE_STREAM_TARGET_H_
+#define CORANK_SERVER_EXECUTE_STREAM_TARGET_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/execute/status_macros.h"
+#include "server/execute/stream_memory.h"
+#include "server/respond/result_target.h"
+
+namespace corank {
+
+/// Device memory of the job, from which the result is sent once it is made.
+class StreamTarget final : public ResultTarget {
+ public:
+  /// `field`: of the destination. `memory` is null where the result never lies in one piece: then only Commit is
+  /// called.
+  StreamTarget(uint32_t stream_id, std::string field, std::shared_ptr<StreamMemory> memory)
+      : stream_id_(stream_id), field_(std::move(field)), memory_(std::move(memory)) {}
+
+  uint32_t stream_id() const { return stream_id_; }
+  /// Null: no bytes.
+  const std::shared_ptr<StreamBlock>& block() const { return block_; }
+
+  absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t bytes) override {
+    CORANK_ASSIGN_OR_RETURN(block_, memory_->AllocateDevice(bytes, field_));
+    return ResultBuffer{block_->data(), nullptr};
+  }
+  absl::Status Commit(v1::Array* described) override {
+    described->mutable_stream()->set_stream_id(stream_id_);
+    return absl::OkStatus();
+  }
+
+ private:
+  const uint32_t stream_id_;
+  const std::string field_;
+  const std::shared_ptr<StreamMemory> memory_;
+  std::shared_ptr<StreamBlock> block_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_EXECUTE_STREAM_TARGET_H_

@@ -1,0 +1,89 @@
+// Some streams of a lane that take turns, so that copies and kernels of one overlap those of the others.
+#ifndef CORANK_SERVER_EXECUTE_STREAM_TURNS_H_
+#define CORANK_SERVER_EXECUTE_STREAM_TURNS_H_
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corank/v1/operators.pb.h"
+#include "server/execute/operation.h"
+#include "server/execute/status_macros.h"
+
+namespace corank {
+
+/// Adds the times of a stream that finished, and its workspace where that was the largest.
+inline void AddTimes(const PhaseTimes& times, int64_t workspace_bytes, v1::RequestStats* stats) {
+  stats->set_copy_in_ns(stats->copy_in_ns() + times.copy_in_ns);
+  stats->set_kernel_ns(stats->kernel_ns() + times.kernel_ns);
+  stats->set_copy_out_ns(stats->copy_out_ns() + times.copy_out_ns);
+  stats->set_workspace_bytes(std::max(stats->workspace_bytes(), workspace_bytes));
+}
+
+/// Used by one thread. Nothing is in progress on the streams once this is destroyed.
+class StreamTurns {
+ public:
+  /// The lane's extra streams 0 to count - 1.
+  StreamTurns(Lane& lane, int count, v1::RequestStats* stats)
+      : lane_(lane), slots_(static_cast<size_t>(count)), stats_(stats) {}
+  ~StreamTurns() {
+    for (Slot& slot : slots_) {
+      // An error here is one that was returned before, or the next use of the stream returns.
+      if (slot.busy) static_cast<void>(slot.stream->Finish().ok());
+    }
+  }
+  StreamTurns(const StreamTurns&) = delete;
+  StreamTurns& operator=(const StreamTurns&) = delete;
+
+  /// The next stream, begun. What it did before has finished.
+  absl::StatusOr<EngineStream*> Next() {
+    Slot& slot = slots_[static_cast<size_t>(turn_ % static_cast<int64_t>(slots_.size()))];
+    CORANK_RETURN_IF_ERROR(Finish(slot));
+    if (slot.stream == nullptr) {
+      CORANK_ASSIGN_OR_RETURN(slot.stream, lane_.ExtraStream(static_cast<int>(&slot - slots_.data())));
+    }
+    CORANK_RETURN_IF_ERROR(slot.stream->Begin());
+    slot.busy = true;
+    ++turn_;
+    return slot.stream;
+  }
+  /// What is to be done when the stream that Next gave last has finished. Called in the order of the turns.
+  void WhenDone(std::function<void()> done) {
+    slots_[static_cast<size_t>((turn_ - 1) % static_cast<int64_t>(slots_.size()))].done = std::move(done);
+  }
+  /// Waits for all.
+  absl::Status FinishAll() {
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      CORANK_RETURN_IF_ERROR(Finish(slots_[(static_cast<size_t>(turn_) + i) % slots_.size()]));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Slot {
+    EngineStream* stream = nullptr;
+    bool busy = false;
+    std::function<void()> done;
+  };
+
+  absl::Status Finish(Slot& slot) {
+    if (!slot.busy) return absl::OkStatus();
+    slot.busy = false;
+    const std::function<void()> done = std::exchange(slot.done, nullptr);
+    CORANK_ASSIGN_OR_RETURN(const PhaseTimes times, slot.stream->Finish());
+    AddTimes(times, slot.stream->workspace_bytes(), stats_);
+    if (done != nullptr) done();
+    return absl::OkStatus();
+  }
+
+  Lane& lane_;
+  std::vector<Slot> slots_;
+  v1::RequestStats* const stats_;
+  int64_t turn_ = 0;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_EXECUTE_STREAM_TURNS_H_

@@ -1,0 +1,188 @@
+#include "server/rpc/execute_call.h"
+
+#include <optional>
+#include <utility>
+
+#include "proto/payloads.h"
+#include "server/execute/status_macros.h"
+#include "server/respond/errors.h"
+#include "server/respond/owned_slice.h"
+#include "server/rpc/deadline.h"
+#include "server/rpc/failure_log.h"
+#include "server/rpc/request_id.h"
+
+namespace corank {
+namespace {
+
+// The ExecuteResponse with a chunk, whose data is not copied.
+grpc::ByteBuffer EncodeChunk(const OutputChunk& chunk) {
+  v1::ArrayChunk head;
+  head.set_stream_id(chunk.stream_id);
+  head.set_first_element(chunk.first_element);
+  const auto bytes = static_cast<size_t>(chunk.size_bytes);
+  const std::string inner = head.SerializeAsString() + FieldHead(v1::ArrayChunk::kDataFieldNumber, bytes);
+  const grpc::Slice slices[] = {
+      grpc::Slice(FieldHead(v1::ExecuteResponse::kChunkFieldNumber, inner.size() + bytes) + inner),
+      OwnedSlice(chunk.bytes, chunk.bytes.get(), bytes)};
+  return grpc::ByteBuffer(slices, 2);
+}
+
+}  // namespace
+
+ExecuteCall* ExecuteCall::Start(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServerContext* context) {
+  const std::shared_ptr<ExecuteCall> call(new ExecuteCall(std::move(jobs), context));
+  call->self_ = call;
+  absl::MutexLock lock(&call->mutex_);
+  call->reading_ = true;
+  call->StartRead(&call->incoming_);
+  return call.get();
+}
+
+ExecuteCall::ExecuteCall(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServerContext* context)
+    : jobs_(std::move(jobs)),
+      environment_(jobs_->environment()),
+      context_(context),
+      arrival_(environment_.clock->Now()),
+      deadline_(ToInstant(context->deadline(), arrival_)) {
+  environment_.active_calls->Add();
+}
+
+ExecuteCall::~ExecuteCall() {
+  job_.reset();  // counted before the call is
+  environment_.active_calls->Remove();
+}
+
+void ExecuteCall::OnReadDone(bool ok) {
+  // Not under the lock: to copy a chunk takes long, and what is given up wakes calls.
+  const absl::Status status = ok ? Take() : EndInput();
+  incoming_.Clear();
+  if (!status.ok()) EndEarly(status);
+  absl::MutexLock lock(&mutex_);
+  reading_ = false;
+  if (!ok) input_ended_ = true;
+  Pump();
+}
+
+absl::Status ExecuteCall::Take() {
+  received_bytes_ += static_cast<int64_t>(incoming_.Length());
+  return job_ == nullptr ? TakePlan() : TakeChunk();
+}
+
+absl::Status ExecuteCall::TakePlan() {
+  CORANK_ASSIGN_OR_RETURN(std::unique_ptr<ExecutePlan> plan,
+                          ExecutePlan::Read(incoming_, environment_.limits, environment_.streams, environment_.places));
+  const auto part = static_cast<int>(plan->message().part());
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ExecuteJob> job, jobs_->Join(std::move(plan), deadline_, shared_from_this()));
+  absl::MutexLock lock(&mutex_);
+  part_ = part;
+  job_ = std::move(job);
+  return ended_ ? CallerCancelled() : absl::OkStatus();  // a cancellation that found no job to end
+}
+
+absl::Status ExecuteCall::TakeChunk() {
+  v1::ExecuteRequest request;
+  std::vector<PayloadRange> payloads;
+  if (!ParseHeads(incoming_, &request, &payloads)) {
+    return InvalidField("request", "the bytes are not a corank.v1.ExecuteRequest message");
+  }
+  if (!request.has_chunk()) return InvalidField("chunk", "all messages after the plan are chunks");
+  StreamExchange& exchange = *job_->exchange();
+  const int64_t bytes = payloads.empty() ? 0 : payloads.back().bytes;
+  CORANK_ASSIGN_OR_RETURN(InputChunk chunk, exchange.Accept(part_, request.chunk(), bytes));
+  if (bytes > 0) {
+    std::vector<grpc::Slice> slices;
+    if (!incoming_.Dump(&slices).ok()) return absl::InternalError("gRPC gives no bytes");
+    CopyRange(slices, payloads.back().offset, bytes, chunk.bytes.get());
+  }
+  exchange.Add(std::move(chunk));
+  return absl::OkStatus();
+}
+
+absl::Status ExecuteCall::EndInput() {
+  if (context_->IsCancelled()) return CallerCancelled();  // OnCancel says more, and may be first
+  if (job_ == nullptr) return InvalidField("plan", "the first message of a call is its plan, and none came");
+  return job_->exchange()->EndInput(part_);
+}
+
+void ExecuteCall::EndEarly(const absl::Status& status) {
+  const absl::Status reason =
+      absl::IsCancelled(status) && environment_.clock->Now() >= deadline_ ? DeadlinePassed() : status;
+  if (job_ != nullptr) {
+    job_->Fail(reason);
+    return;
+  }
+  absl::MutexLock lock(&mutex_);
+  End(reason);
+}
+
+void ExecuteCall::OnWriteDone(bool) {
+  absl::MutexLock lock(&mutex_);
+  writing_ = false;
+  outgoing_.Clear();
+  Pump();
+}
+
+void ExecuteCall::OnCancel() {
+  std::shared_ptr<ExecuteJob> job;
+  {
+    absl::MutexLock lock(&mutex_);
+    job = job_;
+  }
+  const absl::Status reason = environment_.clock->Now() >= deadline_ ? DeadlinePassed() : CallerCancelled();
+  if (job != nullptr) job->Fail(reason);
+  absl::MutexLock lock(&mutex_);
+  End(reason);  // also where the job has succeeded, but the caller does not take the answer
+}
+
+void ExecuteCall::OnDone() {
+  // Taken along: the job may end with the call, and the call with this scope.
+  const std::shared_ptr<ExecuteCall> self = std::move(self_);
+  if (job_ == nullptr) return;
+  job_->exchange()->Leave(part_);
+  absl::MutexLock lock(&mutex_);
+  job_->AddTraffic(received_bytes_, sent_bytes_);
+}
+
+void ExecuteCall::Wake() {
+  absl::MutexLock lock(&mutex_);
+  Pump();
+}
+
+void ExecuteCall::Pump() {
+  if (ended_ || job_ == nullptr) return;
+  StreamExchange& exchange = *job_->exchange();
+  if (const absl::Status status = exchange.status(); !status.ok()) return End(status);
+  if (!writing_) Write();
+  if (ended_ || reading_ || input_ended_ || !exchange.MayRead(part_)) return;
+  reading_ = true;
+  StartRead(&incoming_);
+}
+
+void ExecuteCall::Write() {
+  StreamExchange& exchange = *job_->exchange();
+  if (const std::optional<OutputChunk> chunk = exchange.TakeOutput()) {
+    outgoing_ = EncodeChunk(*chunk);
+  } else {
+    const std::optional<std::vector<grpc::ByteBuffer>> results = exchange.Results();
+    if (!results) return;
+    if (results_written_ == results->size()) return End(absl::OkStatus());
+    outgoing_ = (*results)[results_written_++];
+  }
+  sent_bytes_ += static_cast<int64_t>(outgoing_.Length());
+  writing_ = true;
+  StartWrite(&outgoing_);
+}
+
+void ExecuteCall::End(const absl::Status& status) {
+  if (ended_) return;
+  ended_ = true;
+  const std::string request_id = job_ == nullptr ? MakeRequestId() : job_->request_id();
+  if (job_ == nullptr) {
+    LogFailedRequest(*environment_.logger, request_id, Operator::kSort, status, received_bytes_,
+                     Nanoseconds(arrival_, environment_.clock->Now()));
+  }
+  context_->AddTrailingMetadata(kRequestIdKey, request_id);
+  Finish(ToGrpcStatus(status, request_id));
+}
+
+}  // namespace corank

@@ -1,0 +1,74 @@
+// One call of Execute: chunks in, chunks and results out, between gRPC and the exchange of its job.
+#ifndef CORANK_SERVER_RPC_EXECUTE_CALL_H_
+#define CORANK_SERVER_RPC_EXECUTE_CALL_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/execute/stream_exchange.h"
+#include "server/rpc/call.h"
+#include "server/rpc/execute_job.h"
+
+namespace corank {
+
+/// Keeps itself until gRPC calls OnDone. Never waits: it reads while its window has room and writes while there is
+/// something to write, one message at a time each, as gRPC wants it.
+class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                          public StreamPart,
+                          public std::enable_shared_from_this<ExecuteCall> {
+ public:
+  /// Starts a call; gRPC takes the reactor.
+  static ExecuteCall* Start(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServerContext* context);
+  ~ExecuteCall() override;
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+  void Wake() override ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  ExecuteCall(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServerContext* context);
+
+  // What a message says; called by the one thread that has it.
+  absl::Status Take();
+  absl::Status TakePlan();
+  absl::Status TakeChunk();
+  absl::Status EndInput();
+  void EndEarly(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::shared_ptr<ExecuteJobs> jobs_;
+  const CallEnvironment& environment_;
+  grpc::CallbackServerContext* const context_;
+  const Instant arrival_;
+  const Instant deadline_;
+  std::shared_ptr<ExecuteCall> self_;  // until OnDone
+  grpc::ByteBuffer incoming_;          // of the read in progress
+  int64_t received_bytes_ = 0;
+
+  absl::Mutex mutex_;
+  std::shared_ptr<ExecuteJob> job_;  // changes once, under the lock, from null; read by the reading thread without it
+  int part_ = 0;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  size_t results_written_ ABSL_GUARDED_BY(mutex_) = 0;
+  grpc::ByteBuffer outgoing_ ABSL_GUARDED_BY(mutex_);  // of the write in progress
+  int64_t sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RPC_EXECUTE_CALL_H_

@@ -1,0 +1,236 @@
+#include "server/rpc/execute_job.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "server/execute/status_macros.h"
+#include "server/respond/errors.h"
+#include "server/rpc/failure_log.h"
+#include "server/rpc/request_id.h"
+
+namespace corank {
+namespace {
+
+constexpr absl::Duration kJoiningRetry = absl::Seconds(1);
+
+std::string RequestId(const v1::RequestOptions& options) {
+  return IsValidRequestId(options.request_id()) ? options.request_id() : MakeRequestId();
+}
+
+StreamExchange::Options ExchangeOptions(const CallEnvironment& environment, const ExecutePlan& plan) {
+  StreamExchange::Options options;
+  options.window_bytes = environment.streams.window_bytes;
+  options.max_chunk_bytes = environment.limits.max_chunk_bytes;
+  options.parts = std::max(1, static_cast<int>(plan.message().parts()));
+  return options;
+}
+
+absl::Status CheckParts(const v1::Plan& plan) {
+  if (plan.parts() > static_cast<uint32_t>(kMaxParts)) {
+    return InvalidField("plan.parts", absl::StrCat("1 to ", kMaxParts, ", not ", plan.parts()));
+  }
+  if (plan.part() >= std::max(1U, plan.parts())) {
+    return InvalidField("plan.part", absl::StrCat("0 to parts - 1, not ", plan.part()));
+  }
+  if (plan.parts() > 1) return CheckName("plan.job_id", plan.job_id());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ExecuteJob::ExecuteJob(std::shared_ptr<const CallEnvironment> environment, std::unique_ptr<ExecutePlan> plan,
+                       std::shared_ptr<Budget> all_memory)
+    : shared_environment_(std::move(environment)),
+      environment_(*shared_environment_),
+      plan_(std::move(plan)),
+      request_id_(RequestId(plan_->options())),
+      exchange_(StreamExchange::Create(ExchangeOptions(environment_, *plan_), plan_->inputs(),
+                                       environment_.places.host_pool->shared_from_this(), environment_.clock)),
+      memory_(std::make_shared<StreamMemory>(environment_.engine, environment_.streams.max_device_bytes,
+                                             environment_.streams.max_host_bytes, std::move(all_memory))),
+      arrival_(environment_.clock->Now()) {
+  record_.op = plan_->op();
+  finished_ = arrival_;
+}
+
+ExecuteJob::~ExecuteJob() {
+  const Instant now = environment_.clock->Now();
+  record_[Stage::kRespond] = Nanoseconds(finished_, now);
+  record_.total_ns = Nanoseconds(arrival_, now);
+  const absl::Status status = exchange_->status();
+  record_.code = status.code();
+  environment_.metrics->CountRequest(record_);
+}
+
+int ExecuteJob::AddPart(Instant deadline) {
+  absl::MutexLock lock(&mutex_);
+  deadline_ = std::min(deadline_, deadline);
+  return ++parts_;
+}
+
+void ExecuteJob::Start() {
+  self_ = shared_from_this();
+  const absl::Status status = Submit();
+  if (status.ok()) return;
+  self_.reset();
+  Fail(status);
+}
+
+absl::Status ExecuteJob::Submit() {
+  auto task = std::make_unique<Task>();
+  {
+    absl::MutexLock lock(&mutex_);
+    submitted_ = environment_.clock->Now();
+    record_[Stage::kValidate] = Nanoseconds(arrival_, submitted_);
+    task->deadline = deadline_;
+  }
+  task->arrival = arrival_;
+  task->priority = plan_->priority();
+  task->cancelled = &cancelled_;
+  task->completion = this;
+  task->completion_owner = shared_from_this();
+  StreamOperation::Spec spec;
+  spec.exchange = exchange_;
+  spec.memory = memory_;
+  spec.request = plan_;
+  spec.sort = plan_->sort();
+  spec.piece_bytes = environment_.streams.piece_bytes;
+  spec.earlier = &earlier_;
+  task->operation = std::make_unique<StreamOperation>(std::move(spec));
+  return environment_.long_queue->Admit(std::move(task));
+}
+
+void ExecuteJob::Fail(const absl::Status& status) {
+  if (exchange_->Fail(status)) LogFailure(status);
+  cancelled_.store(true, std::memory_order_release);
+  environment_.long_queue->Sweep();
+}
+
+void ExecuteJob::Done(const absl::Status& status, Outcome& outcome) {
+  const std::shared_ptr<ExecuteJob> self = std::move(self_);
+  {
+    absl::MutexLock lock(&mutex_);
+    finished_ = outcome.finished.value_or(environment_.clock->Now());
+    record_[Stage::kQueue] = Nanoseconds(submitted_, outcome.started.value_or(finished_));
+    if (status.ok()) {
+      record_[Stage::kCopyIn] = outcome.stats.copy_in_ns();
+      record_[Stage::kKernel] = outcome.stats.kernel_ns();
+      record_[Stage::kCopyOut] = outcome.stats.copy_out_ns();
+    }
+  }
+  if (!status.ok()) {
+    if (exchange_->Fail(status)) LogFailure(status);
+  } else {
+    std::vector<grpc::ByteBuffer> results;
+    for (size_t i = 0; i < earlier_.size(); ++i) results.push_back(plan_->Encode(static_cast<int>(i), earlier_[i]));
+    results.push_back(plan_->Encode(plan_->size() - 1, outcome));
+    exchange_->Succeed(std::move(results));
+  }
+  outcome.results.clear();
+  earlier_.clear();
+  plan_->Release();
+}
+
+void ExecuteJob::AddTraffic(int64_t received_bytes, int64_t sent_bytes) {
+  absl::MutexLock lock(&mutex_);
+  record_.received_bytes += received_bytes;
+  record_.sent_bytes += sent_bytes;
+}
+
+void ExecuteJob::LogFailure(const absl::Status& status) const {
+  LogFailedRequest(*environment_.logger, request_id_, plan_->op(), status, exchange_->received_bytes(),
+                   Nanoseconds(arrival_, environment_.clock->Now()));
+}
+
+std::shared_ptr<ExecuteJobs> ExecuteJobs::Create(const CallEnvironment& environment) {
+  return std::shared_ptr<ExecuteJobs>(new ExecuteJobs(environment));
+}
+
+ExecuteJobs::ExecuteJobs(const CallEnvironment& environment)
+    : environment_(std::make_shared<CallEnvironment>(environment)),
+      memory_(Budget::Create(std::numeric_limits<int64_t>::max())) {}
+
+absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::Join(std::unique_ptr<ExecutePlan> plan, Instant deadline,
+                                                              const std::shared_ptr<StreamPart>& call) {
+  CORANK_RETURN_IF_ERROR(CheckParts(plan->message()));
+  if (plan->message().parts() > 1) return JoinPart(std::move(plan), deadline, call);
+  auto job = std::make_shared<ExecuteJob>(environment_, std::move(plan), memory_);
+  job->exchange()->Join(0, call);
+  job->AddPart(deadline);
+  job->Start();
+  return job;
+}
+
+absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_ptr<ExecutePlan> plan, Instant deadline,
+                                                                  const std::shared_ptr<StreamPart>& call) {
+  const v1::Plan& message = plan->message();
+  const size_t part = message.part();
+  const size_t parts = message.parts();
+  const OwnedName id(kAnonymous, message.job_id());
+  v1::Plan common = message;
+  common.clear_part();
+  const std::string text = common.SerializeAsString();
+  std::shared_ptr<ExecuteJob> job;
+  std::unique_ptr<grpc::Alarm> patience;  // cancelled outside of the lock
+  {
+    absl::MutexLock lock(&mutex_);
+    auto found = joining_.find(id);
+    if (found == joining_.end()) {
+      if (static_cast<int>(joining_.size()) >= environment_->streams.max_joining_jobs) {
+        return RetryLater(absl::StatusCode::kResourceExhausted, "too many jobs wait for their parts", kJoiningRetry);
+      }
+      found = joining_.emplace(id, Joining()).first;
+      found->second.job = std::make_shared<ExecuteJob>(environment_, std::move(plan), memory_);
+      found->second.has_come.resize(parts);
+      found->second.plan = text;
+      found->second.patience = std::make_unique<grpc::Alarm>();
+      const auto give_up = [jobs = weak_from_this(), id, job = found->second.job.get()](bool passed) {
+        const std::shared_ptr<ExecuteJobs> self = jobs.lock();
+        if (passed && self != nullptr) self->GiveUp(id, job);
+      };
+      found->second.patience->Set(
+          std::chrono::system_clock::now() + absl::ToChronoNanoseconds(environment_->streams.part_patience), give_up);
+    }
+    Joining& joining = found->second;
+    CORANK_RETURN_IF_ERROR(joining.job->exchange()->status());
+    if (joining.plan != text) {
+      return InvalidField("plan", absl::StrCat("another part of the job '", id.second, "' came with another plan"));
+    }
+    if (joining.has_come[part]) {
+      return InvalidField("plan.part", absl::StrCat("part ", part, " of the job '", id.second, "' has come before"));
+    }
+    joining.has_come[part] = true;
+    job = joining.job;
+    job->exchange()->Join(static_cast<int>(part), call);
+    if (job->AddPart(deadline) < static_cast<int>(parts)) return job;
+    patience = std::move(joining.patience);
+    joining_.erase(found);
+  }
+  patience->Cancel();
+  job->Start();
+  return job;
+}
+
+void ExecuteJobs::GiveUp(const OwnedName& id, const ExecuteJob* job) {
+  Joining given_up;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = joining_.find(id);
+    if (found == joining_.end() || found->second.job.get() != job) return;
+    given_up = std::move(found->second);
+    joining_.erase(found);
+  }
+  const auto came = std::count(given_up.has_come.begin(), given_up.has_come.end(), true);
+  given_up.job->Fail(InvalidField(
+      "plan.parts", absl::StrCat("only ", came, " of the ", given_up.has_come.size(), " parts of the job began within ",
+                                 absl::FormatDuration(environment_->streams.part_patience))));
+}
+
+int64_t ExecuteJobs::joining_jobs() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int64_t>(joining_.size());
+}
+
+}  // namespace corank

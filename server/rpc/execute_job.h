@@ -1,0 +1,110 @@
+// The job of one Execute call, or of the calls that are its parts.
+#ifndef CORANK_SERVER_RPC_EXECUTE_JOB_H_
+#define CORANK_SERVER_RPC_EXECUTE_JOB_H_
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "grpcpp/alarm.h"
+#include "server/execute/stream_exchange.h"
+#include "server/execute/task.h"
+#include "server/memory/names.h"
+#include "server/observe/metrics.h"
+#include "server/rpc/call.h"
+#include "server/rpc/execute_plan.h"
+
+namespace corank {
+
+/// Held by its parts, by its task, and by the registry while its parts come. Counted as one request when all have let
+/// go. Thread-safe.
+class ExecuteJob final : public Completion, public std::enable_shared_from_this<ExecuteJob> {
+ public:
+  /// `all_memory` counts what the jobs of a server have. The environment may go before the job, which a lane may still
+  /// have to let go of when all calls have ended; what it points to outlives the lanes.
+  ExecuteJob(std::shared_ptr<const CallEnvironment> environment, std::unique_ptr<ExecutePlan> plan,
+             std::shared_ptr<Budget> all_memory);
+  ~ExecuteJob() override;
+
+  const std::shared_ptr<StreamExchange>& exchange() const { return exchange_; }
+  const std::string& request_id() const { return request_id_; }
+  const ExecutePlan& plan() const { return *plan_; }
+
+  /// A part has come; how many have. Its deadline holds for all.
+  int AddPart(Instant deadline);
+  /// Hands the job to the queue, once. What that refuses fails the job.
+  void Start();
+  /// Ends the job on all parts and, as soon as it notices, on its lane. The first status stays.
+  void Fail(const absl::Status& status);
+  /// Counts what a part received and sent.
+  void AddTraffic(int64_t received_bytes, int64_t sent_bytes);
+
+  void Done(const absl::Status& status, Outcome& outcome) override;
+
+ private:
+  absl::Status Submit();
+  void LogFailure(const absl::Status& status) const;
+
+  const std::shared_ptr<const CallEnvironment> shared_environment_;
+  const CallEnvironment& environment_;
+  const std::shared_ptr<ExecutePlan> plan_;
+  const std::string request_id_;
+  const std::shared_ptr<StreamExchange> exchange_;
+  const std::shared_ptr<StreamMemory> memory_;
+  const Instant arrival_;
+  std::shared_ptr<ExecuteJob> self_;  // while there is a task, until Done
+  std::atomic<bool> cancelled_{false};
+  std::vector<Outcome> earlier_;  // of a chain
+  absl::Mutex mutex_;
+  int parts_ ABSL_GUARDED_BY(mutex_) = 0;
+  Instant deadline_ ABSL_GUARDED_BY(mutex_) = kForever;
+  Instant submitted_ ABSL_GUARDED_BY(mutex_);
+  Instant finished_ ABSL_GUARDED_BY(mutex_);
+  RequestRecord record_ ABSL_GUARDED_BY(mutex_);
+};
+
+/// Brings the parts of jobs together. Thread-safe.
+class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
+ public:
+  static std::shared_ptr<ExecuteJobs> Create(const CallEnvironment& environment);
+
+  const CallEnvironment& environment() const { return *environment_; }
+
+  /// The job that a call with this plan is, or is a part of; it starts when all parts have come. INVALID_ARGUMENT names
+  /// a field of the plan that does not agree with the parts before, or the status with which the job has failed.
+  absl::StatusOr<std::shared_ptr<ExecuteJob>> Join(std::unique_ptr<ExecutePlan> plan, Instant deadline,
+                                                   const std::shared_ptr<StreamPart>& call);
+
+  /// Device and host memory that jobs have beside their windows.
+  int64_t memory_in_use() const { return memory_->used(); }
+  int64_t joining_jobs() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Joining {
+    std::shared_ptr<ExecuteJob> job;
+    std::vector<bool> has_come;
+    std::string plan;  // without the part
+    std::unique_ptr<grpc::Alarm> patience;
+  };
+
+  explicit ExecuteJobs(const CallEnvironment& environment);
+  absl::StatusOr<std::shared_ptr<ExecuteJob>> JoinPart(std::unique_ptr<ExecutePlan> plan, Instant deadline,
+                                                       const std::shared_ptr<StreamPart>& call);
+  void GiveUp(const OwnedName& id, const ExecuteJob* job);
+
+  const std::shared_ptr<const CallEnvironment> environment_;
+  const std::shared_ptr<Budget> memory_;
+  mutable absl::Mutex mutex_;
+  std::map<OwnedName, Joining> joining_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RPC_EXECUTE_JOB_H_

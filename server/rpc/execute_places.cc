@@ -1,0 +1,140 @@
+#include "server/rpc/execute_places.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/execute/status_macros.h"
+#include "server/memory/names.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+namespace {
+
+// A result that later operations of the plan may read: in device memory of the job, or of `kept`, which shows it to
+// others once the job has succeeded.
+class PlanTarget final : public ResultTarget {
+ public:
+  PlanTarget(std::string name, std::string field, std::shared_ptr<ResultTarget> kept,
+             std::shared_ptr<StreamMemory> memory)
+      : name_(std::move(name)), field_(std::move(field)), kept_(std::move(kept)), memory_(std::move(memory)) {}
+
+  absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
+    if (kept_ != nullptr) {
+      CORANK_ASSIGN_OR_RETURN(buffer_, kept_->Allocate(stream, bytes));
+      return buffer_;
+    }
+    CORANK_ASSIGN_OR_RETURN(block_, memory_->AllocateDevice(bytes, field_));
+    buffer_ = ResultBuffer{block_->data(), nullptr};
+    return buffer_;
+  }
+  absl::Status Commit(v1::Array* described) override {
+    if (kept_ != nullptr) return kept_->Commit(described);
+    described->mutable_stored()->set_name(name_);
+    described->mutable_stored()->set_temporary(true);
+    return absl::OkStatus();
+  }
+  const ResultBuffer* buffer() const { return &buffer_; }
+
+ private:
+  const std::string name_, field_;
+  const std::shared_ptr<ResultTarget> kept_;  // null: a temporary
+  const std::shared_ptr<StreamMemory> memory_;
+  std::shared_ptr<StreamBlock> block_;
+  ResultBuffer buffer_;
+};
+
+}  // namespace
+
+const Operand* PlanArrays::Find(const v1::StoredPlace& place) const {
+  const auto found = arrays_.find({place.temporary(), place.name()});
+  return found == arrays_.end() ? nullptr : &found->second;
+}
+
+void PlanArrays::Expect(Name name, std::shared_ptr<ResultTarget> target, const ResultBuffer* buffer) {
+  expected_.push_back({std::move(name), std::move(target), buffer});
+}
+
+void PlanArrays::Store(const Outcome& outcome) {
+  for (Expected& expected : expected_) {
+    for (const ResultArray& result : outcome.results) {
+      if (result.target != expected.target) continue;
+      Operand& stored = arrays_[expected.name];
+      stored.type = result.type;
+      stored.element_bytes = result.element_bytes;
+      stored.count = result.count;
+      stored.bytes = expected.buffer->device;
+      stored.on_device = true;
+      stored.lease = std::move(expected.target);
+      break;
+    }
+  }
+  expected_.clear();
+}
+
+void PlanArrays::Clear() {
+  expected_.clear();
+  arrays_.clear();
+}
+
+absl::Status ExecutePlaces::FindStream(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
+  const uint32_t id = array.stream().stream_id();
+  const auto found = std::find_if(streams_.begin(), streams_.end(),
+                                  [id](const StreamInput& stream) { return stream.stream_id == id; });
+  if (found == streams_.end()) return absl::InternalError("a streamed input was not found when the plan was read");
+  if ((use == ArrayUse::kInt64) != found->is_control) {
+    return absl::InternalError(absl::StrCat(field.Path(), " was taken for another kind of array"));
+  }
+  if (received_ == nullptr) {
+    operand->count = std::max<int64_t>(0, found->count);
+    operand->is_pending = true;
+    return absl::OkStatus();
+  }
+  *operand = (*received_)[static_cast<size_t>(found - streams_.begin())];
+  return absl::OkStatus();
+}
+
+absl::Status ExecutePlaces::Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
+  if (array.has_stream()) return FindStream(array, field, use, operand);
+  if (!array.has_stored()) return RequestPlaces::Find(array, field, use, operand);
+  const Operand* const stored = arrays_->Find(array.stored());
+  const std::string path = field.Sub("stored");
+  if (stored == nullptr) {
+    if (!array.stored().temporary()) return RequestPlaces::Find(array, field, use, operand);
+    return FieldError(absl::StatusCode::kNotFound, path + ".name",
+                      absl::StrCat("no operation before this one made a temporary '", array.stored().name(), "'"));
+  }
+  if (use == ArrayUse::kInt64) {
+    return UnimplementedField(path, "counts and offsets are read by the host: send them inline or as a stream");
+  }
+  if (stored->type != array.type() || stored->element_bytes != operand->element_bytes) {
+    return InvalidField(field.Sub("type"), absl::StrCat("the array stored as '", array.stored().name(),
+                                                        "' has another type, or records of another size"));
+  }
+  if (array.has_count() && array.count() != stored->count) {
+    return InvalidField(field.Sub("count"),
+                        absl::StrCat(array.count(), " elements are announced, but the array stored as '",
+                                     array.stored().name(), "' has ", stored->count));
+  }
+  *operand = *stored;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<ResultTarget>> ExecutePlaces::Target(const v1::Destination& destination, Field field,
+                                                                    int64_t bytes, int32_t element_bytes) const {
+  if (destination.has_stream()) {
+    targets_.push_back(std::make_shared<StreamTarget>(destination.stream().stream_id(), field.Path(), memory_));
+    return targets_.back();
+  }
+  if (!destination.has_stored()) return RequestPlaces::Target(destination, field, bytes, element_bytes);
+  const v1::StoredPlace& place = destination.stored();
+  CORANK_RETURN_IF_ERROR(CheckName(field.Sub("stored.name"), place.name()));
+  std::shared_ptr<ResultTarget> kept;
+  if (!place.temporary()) {
+    CORANK_ASSIGN_OR_RETURN(kept, RequestPlaces::Target(destination, field, bytes, element_bytes));
+  }
+  auto target = std::make_shared<PlanTarget>(place.name(), field.Sub("stored"), std::move(kept), memory_);
+  arrays_->Expect({place.temporary(), place.name()}, target, target->buffer());
+  return target;
+}
+
+}  // namespace corank

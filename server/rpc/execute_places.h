@@ -1,0 +1,75 @@
+// The places of one operation of a plan: what streams bring and take, what operations before it stored, and what unary
+// requests may name.
+#ifndef CORANK_SERVER_RPC_EXECUTE_PLACES_H_
+#define CORANK_SERVER_RPC_EXECUTE_PLACES_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/execute/stream_exchange.h"
+#include "server/execute/stream_memory.h"
+#include "server/execute/stream_target.h"
+#include "server/respond/outcome.h"
+#include "server/rpc/request_places.h"
+
+namespace corank {
+
+/// What the operations of a plan have stored so far: temporaries, and arrays to be kept once the job has succeeded.
+class PlanArrays {
+ public:
+  using Name = std::pair<bool, std::string>;  // whether it is a temporary
+
+  /// Null: none of that name.
+  const Operand* Find(const v1::StoredPlace& place) const;
+  /// Notes where a result will lie, once it is made.
+  void Expect(Name name, std::shared_ptr<ResultTarget> target, const ResultBuffer* buffer);
+  /// The results of the operation that Expect was called for are made.
+  void Store(const Outcome& outcome);
+  void Clear();
+
+ private:
+  struct Expected {
+    Name name;
+    std::shared_ptr<ResultTarget> target;
+    const ResultBuffer* buffer;  // of the target
+  };
+  std::vector<Expected> expected_;
+  std::map<Name, Operand> arrays_;
+};
+
+/// Used by one thread, for one operation.
+class ExecutePlaces final : public RequestPlaces {
+ public:
+  /// `streams`: the plan's inputs. `received`: the complete inputs, in the same order; null while they have not come.
+  /// `memory` is null then. The pointees outlive the places.
+  ExecutePlaces(const SharedPlaces& shared, const InlinePayloads* payloads, const std::vector<StreamInput>& streams,
+                const std::vector<Operand>* received, PlanArrays* arrays, std::shared_ptr<StreamMemory> memory)
+      : RequestPlaces(shared, kAnonymous, payloads),
+        streams_(streams),
+        received_(received),
+        arrays_(arrays),
+        memory_(std::move(memory)) {}
+
+  absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const override;
+  absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,
+                                                       int32_t element_bytes) const override;
+
+  /// Of the streamed results so far.
+  const std::vector<std::shared_ptr<StreamTarget>>& targets() const { return targets_; }
+
+ private:
+  absl::Status FindStream(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const;
+
+  const std::vector<StreamInput>& streams_;
+  const std::vector<Operand>* const received_;
+  PlanArrays* const arrays_;
+  const std::shared_ptr<StreamMemory> memory_;
+  mutable std::vector<std::shared_ptr<StreamTarget>> targets_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RPC_EXECUTE_PLACES_H_

@@ -1,0 +1,277 @@
+#include "server/rpc/execute_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "google/protobuf/descriptor.h"
+#include "proto/payloads.h"
+#include "server/execute/status_macros.h"
+#include "server/respond/errors.h"
+#include "server/respond/responses.h"
+#include "server/validate/arrays.h"
+#include "server/validate/order.h"
+#include "server/validate/sort_parts.h"
+
+namespace corank {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+// Calls fn(request, Response()) with the operator that is set; it is.
+template <typename Fn>
+auto WithRequest(const v1::Operation& operation, const Fn& fn) {
+  switch (operation.operation_case()) {
+    case v1::Operation::kMerge:
+      return fn(operation.merge(), v1::MergeResponse());
+    case v1::Operation::kExpandIntervals:
+      return fn(operation.expand_intervals(), v1::ExpandIntervalsResponse());
+    case v1::Operation::kMoveIntervals:
+      return fn(operation.move_intervals(), v1::MoveIntervalsResponse());
+    case v1::Operation::kGatherIntervals:
+      return fn(operation.gather_intervals(), v1::GatherIntervalsResponse());
+    case v1::Operation::kScatterIntervals:
+      return fn(operation.scatter_intervals(), v1::ScatterIntervalsResponse());
+    case v1::Operation::kLoadBalance:
+      return fn(operation.load_balance(), v1::LoadBalanceResponse());
+    case v1::Operation::kSearch:
+      return fn(operation.search(), v1::SearchResponse());
+    default:
+      return fn(operation.sort(), v1::SortResponse());
+  }
+}
+
+// The contract's operators and corank::Operator have one order.
+Operator ToOperator(v1::Operation::OperationCase operation) {
+  static_assert(v1::Operation::kSort == 1 && v1::Operation::kSearch == kOperatorCount);
+  return static_cast<Operator>(static_cast<int>(operation) - 1);
+}
+
+// Only says that the array is a stream.
+class Announced final : public InlinePlaces {
+ public:
+  absl::Status Find(const v1::Array&, Field, ArrayUse, Operand*) const override { return absl::OkStatus(); }
+};
+
+// Counts and offsets, which validate reads; all other arrays are only moved and compared.
+bool IsControl(const std::string& field) { return absl::EndsWith(field, "counts") || absl::EndsWith(field, "offsets"); }
+
+bool ReadsStored(const Message& message) {
+  if (message.GetDescriptor() == v1::Array::descriptor()) return static_cast<const v1::Array&>(message).has_stored();
+  const Reflection* const reflection = message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->message_type() == nullptr) continue;
+    const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (ReadsStored(field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
+                                           : reflection->GetMessage(message, field))) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+absl::Status CheckStreamId(uint32_t id, const std::string& path, bool is_taken) {
+  if (id > kMaxStreamId) return InvalidField(path, absl::StrCat("0 to ", kMaxStreamId, ", not ", id));
+  if (!is_taken) return absl::OkStatus();
+  return InvalidField(path, absl::StrCat("the stream_id ", id, " is used for another array of the plan"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ExecutePlan>> ExecutePlan::Read(const grpc::ByteBuffer& message, const Limits& limits,
+                                                               const StreamOptions& streams,
+                                                               const SharedPlaces& places) {
+  CORANK_RETURN_IF_ERROR(ValidateMessageBytes(static_cast<int64_t>(message.Length()), limits));
+  std::unique_ptr<ExecutePlan> plan(new ExecutePlan(limits, places));
+  CORANK_RETURN_IF_ERROR(plan->payloads_.Parse(message, places.host_pool, &plan->request_));
+  CORANK_RETURN_IF_ERROR(plan->Check());
+  CORANK_RETURN_IF_ERROR(plan->CheckBudgets(streams));
+  return plan;
+}
+
+absl::Status ExecutePlan::Check() {
+  if (!request_.has_plan()) return InvalidField("plan", "the first message of a call is its plan");
+  if (size() < 1 || size() > kMaxPlanOperations) {
+    return InvalidField("plan.operations", absl::StrCat("1 to ", kMaxPlanOperations, " operations, not ", size()));
+  }
+  std::vector<uint32_t> outputs;
+  for (int i = 0; i < size(); ++i) {
+    const v1::Operation& operation = message().operations(i);
+    if (operation.operation_case() == v1::Operation::OPERATION_NOT_SET) {
+      return InvalidField(absl::StrCat("plan.operations[", i, "]"), "no operator is set");
+    }
+    CORANK_RETURN_IF_ERROR(Named(i, WithRequest(operation, [&](const auto& request, const auto&) -> absl::Status {
+                                   const absl::StatusOr<TaskPriority> priority = ValidateOptions(request.options());
+                                   CORANK_RETURN_IF_ERROR(priority.status());
+                                   if (i == 0) priority_ = *priority;
+                                   return FindStreams(request, "", outputs);
+                                 })));
+  }
+  for (int i = 0; i < size(); ++i) {
+    // What is read from a store may be what an operation before this one stores.
+    if (i > 0 && ReadsStored(message().operations(i))) continue;
+    CORANK_RETURN_IF_ERROR(Named(i, CheckOperation(i)));
+  }
+  arrays_.Clear();
+  CORANK_ASSIGN_OR_RETURN(sort_, AsStreamedSort());
+  return absl::OkStatus();
+}
+
+absl::Status ExecutePlan::FindStreams(const Message& message, const std::string& path, std::vector<uint32_t>& outputs) {
+  const Reflection* const reflection = message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->message_type() == nullptr) continue;
+    const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      const Message& inner = field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
+                                                  : reflection->GetMessage(message, field);
+      std::string inner_path = path.empty() ? field->name() : absl::StrCat(path, ".", field->name());
+      if (field->is_repeated()) absl::StrAppend(&inner_path, "[", i, "]");
+      if (inner.GetDescriptor() == v1::Array::descriptor()) {
+        const auto& array = static_cast<const v1::Array&>(inner);
+        if (array.has_stream()) CORANK_RETURN_IF_ERROR(AddInput(array, inner_path, IsControl(field->name())));
+      } else if (inner.GetDescriptor() == v1::Destination::descriptor()) {
+        const auto& destination = static_cast<const v1::Destination&>(inner);
+        if (!destination.has_stream()) continue;
+        const uint32_t id = destination.stream().stream_id();
+        const bool is_taken = std::find(outputs.begin(), outputs.end(), id) != outputs.end();
+        CORANK_RETURN_IF_ERROR(CheckStreamId(id, inner_path + ".stream.stream_id", is_taken));
+        outputs.push_back(id);
+      } else {
+        CORANK_RETURN_IF_ERROR(FindStreams(inner, inner_path, outputs));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExecutePlan::AddInput(const v1::Array& array, const std::string& path, bool is_control) {
+  const uint32_t id = array.stream().stream_id();
+  const bool is_taken =
+      std::any_of(inputs_.begin(), inputs_.end(), [id](const StreamInput& input) { return input.stream_id == id; });
+  CORANK_RETURN_IF_ERROR(CheckStreamId(id, path + ".stream.stream_id", is_taken));
+  CORANK_ASSIGN_OR_RETURN(
+      const Operand operand,
+      CheckArray(true, array, {path}, is_control ? ArrayUse::kInt64 : ArrayUse::kMoved, Announced()));
+  const int64_t count = array.has_count() ? array.count() : -1;
+  if (array.has_count() && (count < 0 || count > std::numeric_limits<int64_t>::max() / operand.element_bytes)) {
+    return InvalidField(path + ".count", absl::StrCat("0 or more, and bytes that fit in 63 bits, not ", count));
+  }
+  if (!array.has_count() && message().parts() > 1) {
+    return InvalidField(path + ".count", "required in a job of several parts");
+  }
+  inputs_.push_back({path, id, operand.type, operand.element_bytes, count, is_control});
+  return absl::OkStatus();
+}
+
+absl::Status ExecutePlan::CheckOperation(int operation) {
+  const ExecutePlaces places(places_, &payloads_, inputs_, nullptr, &arrays_, nullptr);
+  const absl::Status status = WithRequest(
+      message().operations(operation),
+      [&](const auto& request, const auto&) -> absl::Status { return Validate(request, limits_, places).status(); });
+  const bool all_known =
+      std::all_of(inputs_.begin(), inputs_.end(), [](const StreamInput& input) { return input.count >= 0; });
+  // An array of unknown length was taken for an empty one; what does not fit to that is looked at when it has come.
+  if (!all_known && absl::EndsWith(NamedField(status), ".count")) return absl::OkStatus();
+  return status;
+}
+
+absl::StatusOr<std::optional<StreamedSort>> ExecutePlan::AsStreamedSort() const {
+  if (size() > 1 || !message().operations(0).has_sort()) return std::nullopt;
+  const v1::SortRequest& request = message().operations(0).sort();
+  const bool keys_only = request.output() == v1::SORT_OUTPUT_UNSPECIFIED || request.output() == v1::SORT_OUTPUT_KEYS;
+  if (!request.keys().has_stream() || !request.keys_destination().has_stream() || !keys_only || request.has_limit() ||
+      request.has_segment_offsets() || request.key_columns_size() > 0) {
+    return std::nullopt;
+  }
+  if (request.has_values() && !(request.values().has_stream() && request.values_destination().has_stream())) {
+    return std::nullopt;
+  }
+  StreamedSort sort;
+  const auto index_of = [this](const v1::Array& array) {
+    size_t i = 0;
+    while (inputs_[i].stream_id != array.stream().stream_id()) ++i;
+    return i;
+  };
+  sort.keys_input = index_of(request.keys());
+  sort.keys_output = request.keys_destination().stream().stream_id();
+  sort.shape.key_type = static_cast<KeyType>(request.keys().type());  // keys have the contract's numbers
+  sort.shape.key_bytes = inputs_[sort.keys_input].element_bytes;
+  CORANK_ASSIGN_OR_RETURN(sort.shape.order, CheckOrder(request.order()));
+  CORANK_ASSIGN_OR_RETURN(sort.algorithm, CheckSortAlgorithm(request.algorithm()));
+  if (request.has_values()) {
+    sort.values_input = index_of(request.values());
+    sort.values_output = request.values_destination().stream().stream_id();
+    sort.shape.value_bytes = inputs_[*sort.values_input].element_bytes;
+  }
+  return sort;
+}
+
+// Refuses what could only fail once it is there.
+absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
+  double device_bytes = 0, host_bytes = 0;
+  for (const StreamInput& input : inputs_) {
+    double& bytes = input.is_control ? host_bytes : device_bytes;
+    bytes += static_cast<double>(std::max<int64_t>(0, input.count)) * input.element_bytes;
+    // A sort may keep its runs in host memory.
+    const int64_t limit = input.is_control ? streams.max_host_bytes
+                          : sort_          ? std::max(streams.max_device_bytes / 2, streams.max_host_bytes)
+                                           : streams.max_device_bytes;
+    if (bytes <= static_cast<double>(limit)) continue;
+    return InvalidField(input.field + ".count", absl::StrCat("the streamed arrays up to here have more than the ",
+                                                             limit, " bytes that the server keeps for one request"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExecutePlan::Named(int operation, const absl::Status& status) const {
+  const std::string field = NamedField(status);
+  if (status.ok() || field.empty() || size() == 1) return status;
+  absl::string_view text = status.message();
+  absl::ConsumePrefix(&text, absl::StrCat(field, ": "));
+  return FieldError(status.code(), absl::StrCat("operations[", operation, "].", field), text);
+}
+
+const v1::RequestOptions& ExecutePlan::options() const {
+  const auto& of_request = [](const auto& request, const auto&) { return &request.options(); };
+  return *WithRequest(message().operations(0), of_request);
+}
+
+Operator ExecutePlan::op() const { return ToOperator(message().operations(0).operation_case()); }
+
+absl::StatusOr<PreparedOperation> ExecutePlan::Prepare(int operation, const std::vector<Operand>& inputs,
+                                                       std::shared_ptr<StreamMemory> memory) {
+  const ExecutePlaces places(places_, &payloads_, inputs_, &inputs, &arrays_, std::move(memory));
+  absl::StatusOr<std::unique_ptr<Operation>> made =
+      WithRequest(message().operations(operation),
+                  [&](const auto& request, const auto&) { return Validate(request, limits_, places); });
+  if (!made.ok()) return Named(operation, made.status());
+  return PreparedOperation{*std::move(made), places.targets()};
+}
+
+grpc::ByteBuffer ExecutePlan::Encode(int operation, const Outcome& outcome) const {
+  const v1::Operation& request = message().operations(operation);
+  const grpc::ByteBuffer response =
+      WithRequest(request, [&outcome](const auto&, auto answer) { return EncodeResponse<decltype(answer)>(outcome); });
+  // OperationResult numbers its fields as Operation does.
+  const std::string inner = FieldHead(static_cast<int>(request.operation_case()), response.Length());
+  std::vector<grpc::Slice> slices;
+  static_cast<void>(response.Dump(&slices));  // of a buffer that was made from slices
+  slices.insert(
+      slices.begin(),
+      grpc::Slice(FieldHead(v1::ExecuteResponse::kResultFieldNumber, inner.size() + response.Length()) + inner));
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+}  // namespace corank

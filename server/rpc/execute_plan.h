@@ -1,0 +1,73 @@
+// The plan of an Execute call: checked before its arrays come, made into operations once they are there.
+#ifndef CORANK_SERVER_RPC_EXECUTE_PLAN_H_
+#define CORANK_SERVER_RPC_EXECUTE_PLAN_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corank/v1/corank_service.pb.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "server/execute/stream_operation.h"
+#include "server/execute/stream_options.h"
+#include "server/rpc/execute_places.h"
+#include "server/rpc/inline_payloads.h"
+#include "server/validate/validate.h"
+
+namespace corank {
+
+/// Of one job. Read and changed by one thread at a time: first by the call that brought it, then by the lane.
+class ExecutePlan final : public StreamedRequest {
+ public:
+  /// From the first message of a call. INVALID_ARGUMENT, and what places say; fields are those of the unary request, in
+  /// plans of several operations with "operations[i]." in front. What follows from the bytes of arrays that have not
+  /// come is checked by Prepare.
+  static absl::StatusOr<std::unique_ptr<ExecutePlan>> Read(const grpc::ByteBuffer& message, const Limits& limits,
+                                                           const StreamOptions& streams, const SharedPlaces& places);
+
+  const v1::Plan& message() const { return request_.plan(); }
+  const std::vector<StreamInput>& inputs() const { return inputs_; }
+  /// Where the plan is one sort of streamed keys, and values where there are any, to streams.
+  const std::optional<StreamedSort>& sort() const { return sort_; }
+  /// Of the first operation.
+  const v1::RequestOptions& options() const;
+  TaskPriority priority() const { return priority_; }
+
+  int size() const override { return message().operations_size(); }
+  Operator op() const override;
+  absl::StatusOr<PreparedOperation> Prepare(int operation, const std::vector<Operand>& inputs,
+                                            std::shared_ptr<StreamMemory> memory) override;
+  void Executed(const Outcome& outcome) override { arrays_.Store(outcome); }
+  void Release() { arrays_.Clear(); }
+
+  /// The ExecuteResponse with an operation's result.
+  grpc::ByteBuffer Encode(int operation, const Outcome& outcome) const;
+
+ private:
+  ExecutePlan(const Limits& limits, const SharedPlaces& places) : limits_(limits), places_(places) {}
+
+  absl::Status Check();
+  absl::Status FindStreams(const google::protobuf::Message& message, const std::string& path,
+                           std::vector<uint32_t>& outputs);
+  absl::Status AddInput(const v1::Array& array, const std::string& path, bool is_control);
+  absl::Status CheckOperation(int operation);
+  absl::StatusOr<std::optional<StreamedSort>> AsStreamedSort() const;
+  absl::Status CheckBudgets(const StreamOptions& streams) const;
+  absl::Status Named(int operation, const absl::Status& status) const;
+
+  const Limits limits_;
+  const SharedPlaces places_;
+  v1::ExecuteRequest request_;
+  InlinePayloads payloads_;
+  std::vector<StreamInput> inputs_;
+  std::optional<StreamedSort> sort_;
+  TaskPriority priority_ = TaskPriority::kNormal;
+  PlanArrays arrays_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RPC_EXECUTE_PLAN_H_

@@ -1,0 +1,198 @@
+// Large arrays in shared memory, sorted and merged in pieces, on the CPU engine: small arrays that a server takes for
+// large ones.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "corank/v1/memory_service.grpc.pb.h"
+#include "tests/server/running_server.h"
+#include "tests/server/shared_object.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kRegionBytes = int64_t{8} << 20;
+constexpr int64_t kHalf = kRegionBytes / 2;
+
+Server::Options PiecesOptions(int64_t max_device_bytes) {
+  Server::Options options = TestOptions();
+  options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
+  options.long_bytes = 1000;
+  options.streams.piece_bytes = 20000;
+  options.streams.max_device_bytes = max_device_bytes;
+  options.streams.max_host_bytes = int64_t{64} << 20;
+  return options;
+}
+
+// The parameter: device memory for one request.
+class SharedPiecesTest : public ::testing::TestWithParam<int64_t> {
+ protected:
+  SharedPiecesTest() {
+    v1::RegisterSharedMemoryRequest request;
+    request.set_name("r");
+    request.set_key(object_.key());
+    request.set_size_bytes(kRegionBytes);
+    grpc::ClientContext context;
+    v1::RegisterSharedMemoryResponse response;
+    EXPECT_TRUE(v1::MemoryService::NewStub(server_.channel())->RegisterSharedMemory(&context, request, &response).ok());
+  }
+
+  static v1::Array At(v1::ElementType type, int64_t count, int64_t offset_bytes) {
+    v1::Array array;
+    array.set_type(type);
+    array.set_count(count);
+    array.mutable_shared_memory()->set_region("r");
+    array.mutable_shared_memory()->set_offset_bytes(offset_bytes);
+    return array;
+  }
+  static v1::Destination To(int64_t offset_bytes) {
+    v1::Destination destination;
+    destination.mutable_shared_memory()->set_region("r");
+    destination.mutable_shared_memory()->set_offset_bytes(offset_bytes);
+    return destination;
+  }
+  template <typename T>
+  std::vector<T> Read(int64_t offset_bytes, size_t count) {
+    return std::vector<T>(object_.As<T>(offset_bytes), object_.As<T>(offset_bytes) + count);
+  }
+  template <typename Request>
+  typename Unary<Request>::Response Run(const Request& request) {
+    grpc::ClientContext context;
+    typename Unary<Request>::Response response;
+    const grpc::Status status = Call(server_.stub(), &context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
+  SharedObject object_{kRegionBytes};
+  RunningServer server_{PiecesOptions(GetParam())};
+  std::mt19937 random_{11};
+};
+
+// 100003 rows of 8 bytes: within the device memory, and far beyond it.
+INSTANTIATE_TEST_SUITE_P(Memory, SharedPiecesTest, ::testing::Values(int64_t{64} << 20, int64_t{300000}));
+
+TEST_P(SharedPiecesTest, SortWithValuesIsStable) {
+  constexpr size_t kCount = 100003;
+  uint32_t* const keys = object_.As<uint32_t>();
+  uint32_t* const values = object_.As<uint32_t>(int64_t{1} << 20);
+  std::generate_n(keys, kCount, [this] { return random_() % 1000; });
+  std::iota(values, values + kCount, 0);
+  std::vector<std::pair<uint32_t, uint32_t>> expected(kCount);
+  for (size_t i = 0; i < kCount; ++i) expected[i] = {keys[i], values[i]};
+  std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  v1::SortRequest request;
+  *request.mutable_keys() = At(v1::ELEMENT_TYPE_UINT32, kCount, 0);
+  *request.mutable_values() = At(v1::ELEMENT_TYPE_UINT32, kCount, int64_t{1} << 20);
+  request.set_order(v1::SORT_ORDER_DESCENDING);
+  *request.mutable_keys_destination() = To(0);  // in place
+  *request.mutable_values_destination() = To(kHalf);
+  const v1::SortResponse response = Run(request);
+  for (size_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(keys[i], expected[i].first) << i;
+    ASSERT_EQ(object_.As<uint32_t>(kHalf)[i], expected[i].second) << i;
+  }
+  EXPECT_EQ(response.values().shared_memory().offset_bytes(), kHalf);
+  EXPECT_GT(response.stats().runs(), 1);
+  EXPECT_EQ(response.stats().out_of_core(), GetParam() < 1600000);
+}
+
+TEST_P(SharedPiecesTest, EveryBitOfAFloatComesBack) {
+  constexpr size_t kCount = 50021;
+  std::vector<double> keys(kCount);
+  for (double& key : keys) {
+    const double choices[] = {0.0, -0.0, std::nan("1"), -std::nan("2"), static_cast<double>(random_()) - 2e9};
+    key = choices[random_() % 5];
+  }
+  std::memcpy(object_.As<void>(), keys.data(), kCount * sizeof(double));
+  v1::SortRequest request;
+  *request.mutable_keys() = At(v1::ELEMENT_TYPE_FLOAT64, kCount, 0);
+  *request.mutable_keys_destination() = To(kHalf);
+  Run(request);
+  std::stable_sort(keys.begin(), keys.end(),
+                   [](double a, double b) { return std::isnan(a) ? false : std::isnan(b) || a < b; });
+  EXPECT_EQ(std::memcmp(object_.As<void>(kHalf), keys.data(), kCount * sizeof(double)), 0);
+}
+
+TEST_P(SharedPiecesTest, MergeIsStableAndTakesUnevenInputs) {
+  const std::vector<size_t> counts = {70001, 0, 1, 30011};
+  v1::MergeRequest request;
+  std::vector<std::pair<int16_t, uint32_t>> expected;
+  int64_t offset = 0;
+  uint32_t next = 0;
+  for (const size_t count : counts) {
+    std::vector<int16_t> keys(count);
+    std::generate(keys.begin(), keys.end(), [this] { return static_cast<int16_t>(random_() % 500); });
+    std::sort(keys.begin(), keys.end());
+    std::copy(keys.begin(), keys.end(), object_.As<int16_t>(offset));
+    uint32_t* const values = object_.As<uint32_t>(int64_t{1} << 20) + next;
+    *request.add_keys() = At(v1::ELEMENT_TYPE_INT16, static_cast<int64_t>(count), offset);
+    *request.add_values() =
+        At(v1::ELEMENT_TYPE_UINT32, static_cast<int64_t>(count), (int64_t{1} << 20) + int64_t{next} * 4);
+    for (size_t i = 0; i < count; ++i) {
+      values[i] = next;
+      expected.emplace_back(keys[i], next++);
+    }
+    offset += static_cast<int64_t>(count * sizeof(int16_t));
+  }
+  std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  *request.mutable_keys_destination() = To(kHalf);
+  *request.mutable_values_destination() = To(kHalf + (int64_t{1} << 20));
+  const v1::MergeResponse response = Run(request);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(object_.As<int16_t>(kHalf)[i], expected[i].first) << i;
+    ASSERT_EQ(object_.As<uint32_t>(kHalf + (int64_t{1} << 20))[i], expected[i].second) << i;
+  }
+  EXPECT_EQ(response.keys().count(), static_cast<int64_t>(expected.size()));
+  EXPECT_EQ(response.algorithm(), v1::MERGE_ALGORITHM_MERGE_PATH);
+}
+
+TEST_P(SharedPiecesTest, UnsortedInputsAreNamedWhereverTheyAre) {
+  constexpr int64_t kCount = 60000;
+  int32_t* const keys = object_.As<int32_t>();
+  v1::MergeRequest request;
+  *request.add_keys() = At(v1::ELEMENT_TYPE_INT32, kCount, 0);
+  *request.add_keys() = At(v1::ELEMENT_TYPE_INT32, kCount, kCount * 4);
+  *request.mutable_keys_destination() = To(kHalf);
+  for (const int64_t wrong : {int64_t{1}, int64_t{29999}, int64_t{30000}, kCount - 1, kCount + 7}) {
+    for (int64_t i = 0; i < 2 * kCount; ++i) keys[i] = static_cast<int32_t>(i % kCount);
+    keys[wrong] = -5;
+    grpc::ClientContext context;
+    v1::MergeResponse response;
+    const grpc::Status status = Call(server_.stub(), &context, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(BadField(status), wrong < kCount ? "keys[0]" : "keys[1]");
+    EXPECT_THAT(status.error_message(), HasSubstr(absl::StrCat("index ", wrong % kCount, " ")));
+  }
+  // A permutation of the inputs, where the caller wants no check.
+  request.set_assume_sorted(true);
+  Run(request);
+  std::vector<int32_t> expected = Read<int32_t>(0, 2 * kCount), merged = Read<int32_t>(kHalf, 2 * kCount);
+  std::sort(expected.begin(), expected.end());
+  std::sort(merged.begin(), merged.end());
+  EXPECT_EQ(merged, expected);
+}
+
+TEST_P(SharedPiecesTest, AMergeOntoItsOwnInputsIsRight) {
+  constexpr int64_t kCount = 60000;
+  int32_t* const keys = object_.As<int32_t>();
+  for (int64_t i = 0; i < kCount; ++i) keys[i] = keys[kCount + i] = static_cast<int32_t>(3 * i);
+  v1::MergeRequest request;
+  *request.add_keys() = At(v1::ELEMENT_TYPE_INT32, kCount, 0);
+  *request.add_keys() = At(v1::ELEMENT_TYPE_INT32, kCount, kCount * 4);
+  *request.mutable_keys_destination() = To(0);
+  Run(request);
+  for (int64_t i = 0; i < 2 * kCount; ++i) ASSERT_EQ(keys[i], 3 * (i / 2)) << i;
+}
+
+}  // namespace
+}  // namespace corank::testing

@@ -1,0 +1,404 @@
+// Execute: what callers do wrong and what goes wrong with them, at every stage; and nothing is left behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "tests/server/running_server.h"
+#include "tests/server/streamed_call.h"
+#include "tests/support/distributions.h"
+#include "tests/support/oracles.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr v1::ElementType kUint32 = v1::ELEMENT_TYPE_UINT32;
+
+Server::Options SmallWindow() {
+  Server::Options options = TestOptions();
+  options.long_lanes = 2;
+  options.limits.max_chunk_bytes = 4 << 10;
+  options.streams.window_bytes = 32 << 10;
+  options.streams.piece_bytes = 8 << 10;
+  options.streams.max_device_bytes = 1 << 20;
+  options.streams.max_host_bytes = 4 << 20;
+  options.streams.part_patience = absl::Milliseconds(300);
+  return options;
+}
+
+std::string Elements(int64_t count) {
+  const Bytes keys = MakeKeys(KeyType::kUint32, Distribution::kUniform, count, 1);
+  return {keys.begin(), keys.end()};
+}
+
+// A call whose messages the test sends and reads one by one.
+class OpenCall {
+ public:
+  explicit OpenCall(v1::CorankService::Stub& stub, std::chrono::milliseconds deadline = std::chrono::seconds(30)) {
+    context_.set_deadline(std::chrono::system_clock::now() + deadline);
+    call_ = stub.Execute(&context_);
+  }
+  void Send(const v1::Plan& plan) {
+    v1::ExecuteRequest request;
+    *request.mutable_plan() = plan;
+    call_->Write(request);
+  }
+  bool Send(const v1::ExecuteRequest& request) { return call_->Write(request); }
+  void HalfClose() { call_->WritesDone(); }
+  bool Read(v1::ExecuteResponse* response) { return call_->Read(response); }
+  void Cancel() { context_.TryCancel(); }
+  grpc::Status Finish() {
+    v1::ExecuteResponse ignored;
+    while (call_->Read(&ignored)) {
+    }
+    return call_->Finish();
+  }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::ExecuteRequest, v1::ExecuteResponse>> call_;
+};
+
+class StreamFaultTest : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    ExpectAllFreed();
+    const std::string keys = Elements(5000);
+    EXPECT_TRUE(Execute(stub(), SortPlan(kUint32, 5000), Chunks({{0, 4, keys}}, 1000)).status.ok())
+        << "the next good call fails";
+    ExpectAllFreed();
+  }
+  void ExpectAllFreed() {
+    EXPECT_TRUE(Eventually([&] {
+      return server().active_calls() == 0 && server().host_pool().buffers_in_use() == 0 &&
+             server().jobs().memory_in_use() == 0 && server().jobs().joining_jobs() == 0 &&
+             server().waiting_requests() == 0;
+    })) << server().active_calls()
+        << " calls, " << server().host_pool().buffers_in_use() << " buffers, " << server().jobs().memory_in_use()
+        << " bytes, " << server().jobs().joining_jobs() << " joining";
+  }
+  void ExpectRefused(const grpc::Status& status, const std::string& field, const std::string& text = "") {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+    EXPECT_EQ(BadField(status), field) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr(text));
+  }
+  v1::CorankService::Stub& stub() { return running_.stub(); }
+  Server& server() { return running_.server(); }
+
+  RunningServer running_{SmallWindow()};
+};
+
+TEST_F(StreamFaultTest, ChunksMustBeInOrderAndComplete) {
+  const struct {
+    std::vector<v1::ExecuteRequest> chunks;
+    std::string field, text;
+  } rows[] = {
+      {{Chunk(0, 0, Elements(10)), Chunk(0, 11, Elements(1))}, "chunk.first_element", "next element of keys is 10"},
+      {{Chunk(0, 0, Elements(10)), Chunk(0, 9, Elements(1))}, "chunk.first_element", "next element of keys is 10"},
+      {{Chunk(0, -4, Elements(1))}, "chunk.first_element", ""},
+      {{Chunk(0, 0, Elements(101))}, "chunk.data", "keys has 100"},
+      {{Chunk(0, 0, Elements(100)), Chunk(0, 100, Elements(1))}, "chunk.data", "keys has 100"},
+      {{Chunk(1, 0, Elements(1))}, "chunk.stream_id", "no input"},
+      {{Chunk(0, 0, "abc")}, "chunk.data", "whole number of elements"},
+      {{Chunk(0, 0, Elements(1025))}, "chunk.data", "max_chunk_bytes is 4096"},
+      {{Chunk(0, 0, Elements(99))}, "keys", "only 99 of 100 elements came"},
+      {{}, "keys", "only 0 of 100"},
+      {{v1::ExecuteRequest()}, "chunk", "after the plan"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.text);
+    ExpectRefused(Execute(stub(), SortPlan(kUint32, 100), row.chunks).status, row.field, row.text);
+  }
+}
+
+TEST_F(StreamFaultTest, ArraysOfUnknownLengthMustBeEnded) {
+  const v1::Plan plan = SortPlan(kUint32, -1);
+  ExpectRefused(Execute(stub(), plan, {Chunk(0, 0, Elements(10))}).status, "keys", "no chunk without data");
+  ExpectRefused(Execute(stub(), plan, {Chunk(0, 0, Elements(10)), Chunk(0, 10, ""), Chunk(0, 10, Elements(1))}).status,
+                "chunk.first_element", "has ended");
+}
+
+TEST_F(StreamFaultTest, PlansAreRefusedBeforeAnythingIsSent) {
+  v1::Plan good = SortPlan(kUint32, 10);
+  const auto refused = [this](const v1::Plan& plan, const std::string& field) {
+    SCOPED_TRACE(field);
+    OpenCall call(stub());
+    call.Send(plan);
+    ExpectRefused(call.Finish(), field);  // without a chunk or a half-close
+  };
+  refused(v1::Plan(), "plan.operations");
+  v1::Plan plan;
+  plan.add_operations();
+  refused(plan, "plan.operations[0]");
+  plan = good;
+  plan.mutable_operations(0)->mutable_sort()->mutable_keys()->clear_type();
+  refused(plan, "keys.type");
+  plan = good;
+  plan.mutable_operations(0)->mutable_sort()->mutable_keys()->set_count(-1);
+  refused(plan, "keys.count");
+  plan = good;
+  plan.mutable_operations(0)->mutable_sort()->mutable_keys()->mutable_stream()->set_stream_id(1024);
+  refused(plan, "keys.stream.stream_id");
+  plan = good;
+  *plan.mutable_operations(0)->mutable_sort()->mutable_values() = Streamed(kUint32, 10, 0);
+  refused(plan, "values.stream.stream_id");
+  *plan.mutable_operations(0)->mutable_sort()->mutable_values() = Streamed(kUint32, 11, 1);
+  refused(plan, "values.count");
+  plan = good;
+  plan.mutable_operations(0)->mutable_sort()->mutable_keys()->set_count(int64_t{1} << 40);
+  refused(plan, "keys.count");
+  plan = good;
+  plan.set_parts(65);
+  refused(plan, "plan.parts");
+  plan.set_parts(2);
+  plan.set_part(2);
+  refused(plan, "plan.part");
+  plan.set_part(1);
+  refused(plan, "plan.job_id");
+  plan = good;
+  *plan.add_operations() = good.operations(0);
+  refused(plan, "operations[1].keys.stream.stream_id");
+  plan = good;
+  v1::StoredPlace& temporary = *plan.mutable_operations(0)->mutable_sort()->mutable_keys()->mutable_stored();
+  temporary.set_name("none");
+  temporary.set_temporary(true);
+  OpenCall call(stub());
+  call.Send(plan);
+  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(StreamFaultTest, TheFirstMessageIsAPlan) {
+  OpenCall chunk(stub());
+  chunk.Send(Chunk(0, 0, Elements(1)));
+  ExpectRefused(chunk.Finish(), "plan");
+  OpenCall nothing(stub());
+  nothing.HalfClose();
+  ExpectRefused(nothing.Finish(), "plan");
+  OpenCall gone(stub());
+  gone.Cancel();
+  EXPECT_EQ(gone.Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(StreamFaultTest, CancelledCallsLeaveNothingAtAnyStage) {
+  const std::string keys = Elements(200000);
+  const std::vector<v1::ExecuteRequest> chunks = Chunks({{0, 4, keys}}, 1000);
+  for (size_t sent : {size_t{0}, size_t{1}, size_t{57}, chunks.size()}) {
+    SCOPED_TRACE(sent);
+    OpenCall call(stub());
+    call.Send(SortPlan(kUint32, 200000));
+    for (size_t i = 0; i < sent; ++i) call.Send(chunks[i]);
+    v1::ExecuteResponse response;
+    if (sent == chunks.size()) {
+      call.HalfClose();
+      EXPECT_TRUE(call.Read(&response)) << "in the middle of the answer";
+    }
+    call.Cancel();
+    EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::CANCELLED);
+    ExpectAllFreed();
+  }
+}
+
+TEST_F(StreamFaultTest, DeadlinesEndJobsThatWait) {
+  const std::string keys = Elements(200000);
+  const std::vector<v1::ExecuteRequest> chunks = Chunks({{0, 4, keys}}, 1000);
+  for (size_t sent : {size_t{0}, size_t{30}, chunks.size()}) {
+    OpenCall call(stub(), std::chrono::milliseconds(300));
+    call.Send(SortPlan(kUint32, 200000));
+    for (size_t i = 0; i < sent; ++i) call.Send(chunks[i]);
+    absl::SleepFor(absl::Milliseconds(350));  // a caller that does not read
+    EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+    ExpectAllFreed();
+  }
+}
+
+TEST_F(StreamFaultTest, SlowCallersHoldUpThemselvesOnly) {
+  // More callers than lanes, none of which reads or sends on.
+  std::vector<std::unique_ptr<OpenCall>> slow;
+  const std::vector<v1::ExecuteRequest> chunks = Chunks({{0, 4, Elements(100000)}}, 1000);
+  for (int i = 0; i < 6; ++i) {
+    slow.push_back(std::make_unique<OpenCall>(stub()));
+    slow.back()->Send(SortPlan(kUint32, 100000));
+    for (size_t c = 0; c < 5; ++c) slow.back()->Send(chunks[c]);
+  }
+  EXPECT_TRUE(Eventually([&] { return server().waiting_requests() == 4; }));
+  grpc::ClientContext context;
+  v1::SortRequest request;
+  request.mutable_keys()->set_type(kUint32);
+  request.mutable_keys()->set_inline_data(Elements(10));
+  v1::SortResponse response;
+  EXPECT_TRUE(Call(stub(), &context, request, &response).ok()) << "a unary call has lanes of its own";
+  std::vector<std::thread> rest;
+  for (auto& call : slow) {
+    rest.emplace_back([&] {
+      for (size_t c = 5; c < chunks.size(); ++c) call->Send(chunks[c]);
+      call->HalfClose();
+    });
+    rest.emplace_back([&] { EXPECT_TRUE(call->Finish().ok()) << "it goes on where it stood"; });
+  }
+  for (std::thread& thread : rest) thread.join();
+}
+
+TEST_F(StreamFaultTest, MemoryStaysWithinTheWindows) {
+  Server::Options options = SmallWindow();
+  options.streams.max_device_bytes = int64_t{64} << 20;
+  const RunningServer running(options);
+  const HostPool& pool = running.server().host_pool();
+  constexpr int64_t kCount = 4'000'000;  // more than sockets and gRPC itself hold
+  OpenCall call(running.stub());
+  call.Send(SortPlan(kUint32, kCount));
+  int64_t most = 0;
+  for (const v1::ExecuteRequest& chunk : Chunks({{0, 4, Elements(kCount)}}, 999)) {
+    ASSERT_TRUE(call.Send(chunk));
+    most = std::max(most, pool.bytes_in_use());
+  }
+  call.HalfClose();
+  EXPECT_GT(most, 0);
+  EXPECT_LE(most, options.streams.window_bytes);
+  // A reader that is late: the answer stands in its window, and no more than that is made.
+  EXPECT_TRUE(Eventually([&] { return pool.bytes_in_use() > options.streams.window_bytes / 2; }));
+  most = 0;
+  v1::ExecuteResponse response;
+  while (call.Read(&response)) most = std::max(most, pool.bytes_in_use());
+  EXPECT_TRUE(call.Finish().ok());
+  EXPECT_LE(most, options.streams.window_bytes);
+}
+
+TEST_F(StreamFaultTest, ArraysBeyondABudgetNameIt) {
+  v1::Plan whole = SortPlan(kUint32, -1);
+  whole.mutable_operations(0)->mutable_sort()->set_limit(10);  // needs its keys in one piece
+  ExpectRefused(Execute(stub(), whole, Chunks({{0, 4, Elements(400000), 0, true}}, 1024)).status, "keys",
+                "max_device_bytes");
+  const v1::Plan long_sort = SortPlan(kUint32, -1);
+  ExpectRefused(Execute(stub(), long_sort, Chunks({{0, 4, Elements(1200000), 0, true}}, 1024)).status, "keys",
+                "max_stream_host_bytes");
+}
+
+TEST_F(StreamFaultTest, PartsThatNeverComeFailTheJob) {
+  v1::Plan plan = SortPlan(kUint32, 1000);
+  plan.set_job_id("alone");
+  plan.set_parts(3);
+  OpenCall first(stub()), third(stub());
+  first.Send(plan);
+  plan.set_part(2);
+  third.Send(plan);
+  first.Send(Chunk(0, 0, Elements(500)));
+  ExpectRefused(first.Finish(), "plan.parts", "2 of the 3 parts");
+  ExpectRefused(third.Finish(), "plan.parts", "2 of the 3 parts");
+}
+
+TEST_F(StreamFaultTest, PartsMustAgree) {
+  v1::Plan plan = SortPlan(kUint32, 1000);
+  plan.set_job_id("job");
+  plan.set_parts(2);
+  OpenCall first(stub());
+  first.Send(plan);
+  ASSERT_TRUE(Eventually([&] { return server().jobs().joining_jobs() == 1; }));
+  OpenCall same_part(stub());
+  same_part.Send(plan);
+  ExpectRefused(same_part.Finish(), "plan.part", "has come before");
+  plan.set_part(1);
+  v1::Plan other = plan;
+  other.mutable_operations(0)->mutable_sort()->set_order(v1::SORT_ORDER_DESCENDING);
+  OpenCall other_plan(stub());
+  other_plan.Send(other);
+  ExpectRefused(other_plan.Finish(), "plan", "another plan");
+  OpenCall second(stub());
+  second.Send(plan);
+  second.Send(Chunk(0, 600, Elements(400)));
+  second.HalfClose();
+  first.Send(Chunk(0, 0, Elements(601)));
+  ExpectRefused(first.Finish(), "chunk.first_element", "another part");
+  ExpectRefused(second.Finish(), "chunk.first_element", "another part");
+}
+
+TEST_F(StreamFaultTest, APartThatGoesFailsAllParts) {
+  v1::Plan plan = SortPlan(kUint32, 1000);
+  plan.set_job_id("job");
+  plan.set_parts(2);
+  OpenCall first(stub()), second(stub());
+  first.Send(plan);
+  ASSERT_TRUE(Eventually([&] { return server().jobs().joining_jobs() == 1; }));
+  plan.set_part(1);
+  second.Send(plan);
+  second.Send(Chunk(0, 500, Elements(300)));
+  ASSERT_TRUE(Eventually([&] { return server().jobs().joining_jobs() == 0; }));
+  first.Cancel();
+  EXPECT_EQ(first.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  const grpc::Status status = second.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED) << status.error_message();
+  // Parts that leave elements out.
+  plan.set_job_id("gap");
+  OpenCall third(stub()), fourth(stub());
+  third.Send(plan);
+  third.Send(Chunk(0, 501, Elements(499)));
+  third.HalfClose();
+  plan.set_part(0);
+  fourth.Send(plan);
+  fourth.Send(Chunk(0, 0, Elements(500)));
+  fourth.HalfClose();
+  ExpectRefused(third.Finish(), "keys", "only 999 of 1000");
+  ExpectRefused(fourth.Finish(), "keys", "only 999 of 1000");
+}
+
+TEST_F(StreamFaultTest, AServerThatStopsEndsOpenCalls) {
+  RunningServer stopping(SmallWindow());
+  OpenCall call(stopping.stub());
+  call.Send(SortPlan(kUint32, 100000));
+  call.Send(Chunk(0, 0, Elements(500)));
+  ASSERT_TRUE(Eventually([&] { return stopping.server().jobs().memory_in_use() > 0; }));
+  stopping.server().Stop();
+  EXPECT_FALSE(call.Finish().ok());
+}
+
+TEST_F(StreamFaultTest, CountsJobsUnderTheirOperator) {
+  const std::string keys = Elements(100);
+  EXPECT_TRUE(Execute(stub(), SortPlan(kUint32, 100), Chunks({{0, 4, keys}}, 10)).status.ok());
+  ExpectAllFreed();
+  double counted = 0, received = 0;
+  for (const auto& family : server().metrics().registry()->Collect()) {
+    for (const auto& metric : family.metric) {
+      if (family.name == "corank_requests_total") counted += metric.counter.value;
+      if (family.name == "corank_received_bytes_total") received += metric.counter.value;
+    }
+  }
+  EXPECT_EQ(counted, 1);
+  EXPECT_GE(received, 400);
+}
+
+TEST(StreamPool, AFullPoolRefusesWithRetryInfo) {
+  Server::Options options = SmallWindow();
+  options.host_pool.max_bytes = 16 << 10;
+  options.host_pool.max_kept_bytes = 0;
+  options.long_lanes = 1;
+  RunningServer running(options);
+  OpenCall first(running.stub());
+  first.Send(SortPlan(kUint32, 100000));
+  ASSERT_TRUE(Eventually([&] { return running.server().active_calls() == 1; }));
+  // The second waits for the lane; what it may hold meanwhile is more than the pool has.
+  std::vector<std::unique_ptr<OpenCall>> others;
+  for (int i = 0; i < 6; ++i) {
+    others.push_back(std::make_unique<OpenCall>(running.stub()));
+    others.back()->Send(SortPlan(kUint32, 100000));
+    others.back()->Send(Chunk(0, 0, Elements(1000)));
+  }
+  ASSERT_TRUE(Eventually([&] { return running.server().active_calls() < 7; }));
+  first.Cancel();
+  int refused = 0;
+  for (auto& call : others) {
+    call->HalfClose();
+    const grpc::Status status = call->Finish();
+    if (status.error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) continue;
+    EXPECT_GT(RetryDelay(status), absl::ZeroDuration());
+    ++refused;
+  }
+  EXPECT_GT(refused, 0);
+}
+
+}  // namespace
+}  // namespace corank::testing

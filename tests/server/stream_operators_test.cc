@@ -1,0 +1,282 @@
+// Execute: every operator with its arrays streamed answers as the unary method does with them inline.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "google/protobuf/descriptor.h"
+#include "tests/server/bad_requests.h"
+#include "tests/server/messages.h"
+#include "tests/server/running_server.h"
+#include "tests/server/streamed_call.h"
+#include "tests/support/distributions.h"
+#include "tests/support/oracles.h"
+
+namespace corank::testing {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using ::testing::HasSubstr;
+
+int32_t ElementBytes(const v1::Array& array) {
+  return array.type() == v1::ELEMENT_TYPE_RECORD ? static_cast<int32_t>(array.record_bytes())
+                                                 : KeyBytes(static_cast<KeyType>(array.type()));
+}
+
+// Calls fn(field, message) for every message right inside of `message` that is set.
+template <typename Fn>
+void ForInner(Message& message, const Fn& fn) {
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->message_type() == nullptr) continue;
+    if (!field->is_repeated()) {
+      fn(field, *message.GetReflection()->MutableMessage(&message, field));
+      continue;
+    }
+    for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i) {
+      fn(field, *message.GetReflection()->MutableRepeatedMessage(&message, field, i));
+    }
+  }
+}
+
+// Turns every inline array into a stream.
+void StreamInputs(Message& message, bool announce, std::vector<StreamedInput>& inputs) {
+  ForInner(message, [&](const FieldDescriptor*, Message& inner) {
+    if (inner.GetDescriptor() != v1::Array::descriptor()) return StreamInputs(inner, announce, inputs);
+    auto& array = static_cast<v1::Array&>(inner);
+    const auto id = static_cast<uint32_t>(3 * inputs.size() + 1);
+    inputs.push_back({id, ElementBytes(array), array.inline_data(), 0, !announce});
+    if (announce) array.set_count(static_cast<int64_t>(array.inline_data().size()) / ElementBytes(array));
+    array.mutable_stream()->set_stream_id(id);
+  });
+}
+
+// Sends every array of the response to a stream of its own, in the order of the response's fields.
+void StreamOutputs(Message& request, Message& response, uint32_t& next_id) {
+  int column = 0;
+  ForInner(response, [&](const FieldDescriptor* field, Message& inner) {
+    if (inner.GetDescriptor() == v1::SortedColumn::descriptor()) {
+      const FieldDescriptor* columns = request.GetDescriptor()->FindFieldByName("key_columns");
+      StreamOutputs(*request.GetReflection()->MutableRepeatedMessage(&request, columns, column++), inner, next_id);
+    }
+    if (inner.GetDescriptor() != v1::Array::descriptor()) return;
+    const FieldDescriptor* destination = request.GetDescriptor()->FindFieldByName(field->name() + "_destination");
+    if (destination == nullptr) destination = request.GetDescriptor()->FindFieldByName("destination");
+    auto* message = static_cast<v1::Destination*>(request.GetReflection()->MutableMessage(&request, destination));
+    message->mutable_stream()->set_stream_id(next_id++);
+  });
+}
+
+// Puts the streamed outputs in, as if they had come inline.
+void Inline(Message& response, const StreamedAnswer& answer) {
+  ForInner(response, [&](const FieldDescriptor*, Message& inner) {
+    if (inner.GetDescriptor() != v1::Array::descriptor()) return Inline(inner, answer);
+    auto& array = static_cast<v1::Array&>(inner);
+    ASSERT_TRUE(array.has_stream()) << array.ShortDebugString();
+    const std::string bytes = answer.Output(array.stream().stream_id(), ElementBytes(array));
+    array.set_inline_data(bytes);
+  });
+}
+
+// The operation's and the result's message of the operator, by the request's type.
+Message& OperationOf(v1::Operation& operation, const Message& request) {
+  const auto* type = operation.GetDescriptor();
+  for (int i = 0; i < type->field_count(); ++i) {
+    if (type->field(i)->message_type() != request.GetDescriptor()) continue;
+    Message& message = *operation.GetReflection()->MutableMessage(&operation, type->field(i));
+    message.CopyFrom(request);
+    return message;
+  }
+  ADD_FAILURE() << "no operation for " << request.GetTypeName();
+  return operation;
+}
+Message& ResultOf(v1::OperationResult& result) {
+  const auto* oneof = result.GetDescriptor()->oneof_decl(0);
+  return *result.GetReflection()->MutableMessage(&result, result.GetReflection()->GetOneofFieldDescriptor(result, oneof));
+}
+
+Server::Options SmallWindow() {
+  Server::Options options = TestOptions();
+  options.limits.max_chunk_bytes = 4 << 10;
+  options.streams.window_bytes = 32 << 10;
+  options.arrays.max_bytes = options.arrays.quota_bytes = 1 << 20;
+  return options;
+}
+
+class StreamOperatorsTest : public ::testing::Test {
+ protected:
+  template <typename Request>
+  void ExpectSame(const Request& request, bool announce) {
+    SCOPED_TRACE(request.GetTypeName() + (announce ? "" : ", counts left out"));
+    grpc::ClientContext context;
+    typename Unary<Request>::Response expected;
+    const grpc::Status status = Call(running_.stub(), &context, request, &expected);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+
+    v1::Plan plan;
+    Message& streamed = OperationOf(*plan.add_operations(), request);
+    std::vector<StreamedInput> inputs;
+    StreamInputs(streamed, announce, inputs);
+    uint32_t next_id = 1;
+    typename Unary<Request>::Response shape = expected;
+    shape.clear_stats();
+    StreamOutputs(streamed, shape, next_id);
+    StreamedAnswer answer = Execute(running_.stub(), plan, Chunks(inputs, 97));
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    ASSERT_EQ(answer.results.size(), 1U);
+    Message& result = ResultOf(answer.results[0]);
+    ASSERT_EQ(result.GetDescriptor(), expected.GetDescriptor());
+    auto& response = static_cast<typename Unary<Request>::Response&>(result);
+    EXPECT_EQ(response.stats().engine(), v1::ENGINE_CPU);
+    response.clear_stats();
+    expected.clear_stats();
+    Inline(response, answer);
+    EXPECT_EQ(response.SerializeAsString(), expected.SerializeAsString())
+        << response.ShortDebugString().substr(0, 500) << "\nexpected\n"
+        << expected.ShortDebugString().substr(0, 500);
+  }
+  void ExpectSameAny(const AnyRequest& request) {
+    for (bool announce : {true, false}) {
+      std::visit([&](const auto& typed) { ExpectSame(typed, announce); }, request);
+    }
+  }
+  void TearDown() override {
+    EXPECT_TRUE(Eventually([&] {
+      return running_.server().active_calls() == 0 && running_.server().host_pool().buffers_in_use() == 0 &&
+             running_.server().jobs().memory_in_use() == 0;
+    }));
+  }
+
+  RunningServer running_{SmallWindow()};
+};
+
+v1::Array KeysOf(KeyType type, int64_t count, uint64_t seed, bool sorted) {
+  Bytes keys = MakeKeys(type, Distribution::kSixteenDistinct, count, seed);
+  if (sorted) keys = Gather(keys, KeyBytes(type), StableOrder(type, Order::kAscending, keys));
+  return MakeArray(static_cast<v1::ElementType>(type), keys.data(), keys.size());
+}
+
+v1::Array RecordsOf(int64_t count, uint32_t record_bytes) {
+  const Bytes bytes = MakeBytes(count * record_bytes, 6);
+  return Records(record_bytes, std::string(bytes.begin(), bytes.end()));
+}
+
+TEST_F(StreamOperatorsTest, AnswersAsTheUnaryMethods) {
+  for (const AnyRequest& request : GoodRequests()) ExpectSameAny(request);
+  ExpectSameAny(GoodColumnSort());
+}
+
+TEST_F(StreamOperatorsTest, SortsWithIndicesLimitsAndSegments) {
+  v1::SortRequest request;
+  *request.mutable_keys() = KeysOf(KeyType::kInt32, 20000, 1, false);
+  request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
+  ExpectSameAny(request);
+  request.set_limit(700);
+  ExpectSameAny(request);
+  request.clear_limit();
+  *request.mutable_segment_offsets() = Int64s({0, 5, 5, 12000, 20000});
+  ExpectSameAny(request);
+}
+
+TEST_F(StreamOperatorsTest, MergesManyInputsWithValues) {
+  v1::MergeRequest request;
+  for (int i = 0; i < 5; ++i) {
+    *request.add_keys() = KeysOf(KeyType::kFloat32, 3000 * i, static_cast<uint64_t>(i), true);
+    *request.add_values() = RecordsOf(3000 * i, 5);
+  }
+  ExpectSameAny(request);
+}
+
+TEST_F(StreamOperatorsTest, MovesLargeIntervals) {
+  v1::ExpandIntervalsRequest expand;
+  *expand.mutable_values() = RecordsOf(3000, 7);
+  std::vector<int64_t> counts;
+  for (int64_t i = 0; i < 3000; ++i) counts.push_back(i % 9);
+  *expand.mutable_counts() = Int64s(counts);
+  ExpectSameAny(expand);
+  v1::LoadBalanceRequest balance;
+  *balance.mutable_counts() = Int64s(counts);
+  ExpectSameAny(balance);
+}
+
+TEST_F(StreamOperatorsTest, NamesTheSameFieldOfFaultyArrays) {
+  for (const BadRequest& row : FaultyRequests()) {
+    SCOPED_TRACE(row.name);
+    v1::Plan plan;
+    Message& streamed = std::visit(
+        [&plan](const auto& request) -> Message& { return OperationOf(*plan.add_operations(), request); }, row.request);
+    std::vector<StreamedInput> inputs;
+    StreamInputs(streamed, true, inputs);
+    const grpc::Status status = Execute(running_.stub(), plan, Chunks(inputs, 3)).status;
+    EXPECT_EQ(static_cast<int>(status.error_code()), static_cast<int>(row.code)) << status.error_message();
+    EXPECT_EQ(BadField(status), row.field) << status.error_message();
+  }
+}
+
+TEST_F(StreamOperatorsTest, LooksAtOffsetsWhenTheyHaveCome) {
+  v1::Plan plan;
+  *plan.add_operations()->mutable_gather_intervals() = GoodGather();
+  v1::GatherIntervalsRequest& gather = *plan.mutable_operations(0)->mutable_gather_intervals();
+  *gather.mutable_counts() = Streamed(v1::ELEMENT_TYPE_INT64, 2, 0);
+  const int64_t counts[] = {2, 5};  // of a source of 4 elements
+  const std::string bytes(reinterpret_cast<const char*>(counts), sizeof(counts));
+  const grpc::Status status = Execute(running_.stub(), plan, {Chunk(0, 0, bytes)}).status;
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(BadField(status), "source_offsets[1]") << status.error_message();
+}
+
+TEST_F(StreamOperatorsTest, ChainsOperationsOverTemporariesAndKeptArrays) {
+  const int64_t count = 5000;
+  const Bytes keys = MakeKeys(KeyType::kInt32, Distribution::kUniform, count, 1);
+  const Bytes more = MakeKeys(KeyType::kInt32, Distribution::kUniform, 3000, 2);
+  const std::vector<int64_t> more_order = StableOrder(KeyType::kInt32, Order::kAscending, more);
+  const Bytes sorted_more = Gather(more, 4, more_order);
+  v1::Plan plan;
+  v1::SortRequest& sort = *plan.add_operations()->mutable_sort();
+  *sort.mutable_keys() = Streamed(v1::ELEMENT_TYPE_INT32, count, 0);
+  sort.mutable_keys_destination()->mutable_stored()->set_name("sorted");
+  sort.mutable_keys_destination()->mutable_stored()->set_temporary(true);
+  v1::MergeRequest& merge = *plan.add_operations()->mutable_merge();
+  v1::Array& first = *merge.add_keys();
+  first.set_type(v1::ELEMENT_TYPE_INT32);
+  first.mutable_stored()->set_name("sorted");
+  first.mutable_stored()->set_temporary(true);
+  *merge.add_keys() = Streamed(v1::ELEMENT_TYPE_INT32, -1, 1);
+  merge.mutable_keys_destination()->mutable_stored()->set_name("merged");
+  v1::GatherIntervalsRequest& gather = *plan.add_operations()->mutable_gather_intervals();
+  gather.mutable_source()->set_type(v1::ELEMENT_TYPE_INT32);
+  gather.mutable_source()->mutable_stored()->set_name("merged");
+  *gather.mutable_source_offsets() = Int64s({7000, 0});
+  *gather.mutable_counts() = Int64s({1000, 10});
+  *gather.mutable_destination() = ToStream(2);
+  std::vector<StreamedInput> inputs = {{0, 4, std::string(keys.begin(), keys.end())},
+                                       {1, 4, std::string(sorted_more.begin(), sorted_more.end()), 0, true}};
+  const StreamedAnswer answer = Execute(running_.stub(), plan, Chunks(inputs, 500));
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  ASSERT_EQ(answer.results.size(), 3U);
+  EXPECT_EQ(answer.results[0].sort().keys().count(), count);
+  EXPECT_EQ(answer.results[1].merge().keys().stored().name(), "merged");
+
+  const Bytes sorted = Gather(keys, 4, StableOrder(KeyType::kInt32, Order::kAscending, keys));
+  Bytes all = sorted;
+  all.insert(all.end(), sorted_more.begin(), sorted_more.end());
+  const Bytes merged = Gather(all, 4, MergeOrder(KeyType::kInt32, Order::kAscending, {sorted, sorted_more}));
+  const std::string text(merged.begin(), merged.end());
+  EXPECT_EQ(answer.Output(2, 4), text.substr(28000, 4000) + text.substr(0, 40));
+  EXPECT_EQ(running_.server().arrays().used_bytes(), 32000) << "the merged keys are kept, the temporary is not";
+
+  // What was kept is a place like any other, also of the last operation of a plan that fails: nothing changes.
+  plan.mutable_operations(2)->mutable_gather_intervals()->mutable_source()->mutable_stored()->set_name("other");
+  plan.mutable_operations(1)->mutable_merge()->mutable_keys_destination()->mutable_stored()->set_name("again");
+  const grpc::Status status = Execute(running_.stub(), plan, Chunks(inputs, 500)).status;
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(BadField(status), "operations[2].source.stored.name");
+  EXPECT_TRUE(Eventually([&] { return running_.server().arrays().used_bytes() == 32000; }));
+}
+
+}  // namespace
+}  // namespace corank::testing

@@ -1,0 +1,205 @@
+// Execute: sorts of streamed keys, in pieces, in core and out of core, against the oracle.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/server/running_server.h"
+#include "tests/server/streamed_call.h"
+#include "tests/support/distributions.h"
+#include "tests/support/oracles.h"
+
+namespace corank::testing {
+namespace {
+
+std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
+
+struct SortCase {
+  KeyType type = KeyType::kUint32;
+  Order order = Order::kAscending;
+  Distribution distribution = Distribution::kUniform;
+  int64_t count = 0;
+  int value_bytes = 0;
+  bool announced = true;
+  int64_t chunk_elements = 1000;
+};
+
+// Small pieces and windows: what is done to gigabytes is done to kilobytes.
+Server::Options SmallPieces() {
+  Server::Options options = TestOptions();
+  options.long_lanes = 1;
+  options.limits.max_chunk_bytes = 8 << 10;
+  options.streams.window_bytes = 64 << 10;
+  options.streams.piece_bytes = 20000;
+  options.streams.max_device_bytes = int64_t{64} << 20;
+  return options;
+}
+
+Server::Options OutOfCore() {
+  Server::Options options = SmallPieces();
+  options.streams.max_device_bytes = 64 << 10;
+  return options;
+}
+
+class StreamSortTest : public ::testing::Test {
+ protected:
+  static v1::SortResponse Check(RunningServer& running, const SortCase& test) {
+    SCOPED_TRACE(::testing::Message() << KeyTypeName(test.type) << " n=" << test.count << " values=" << test.value_bytes
+                                      << (test.announced ? "" : " not announced") << " "
+                                      << DistributionName(test.distribution) << " chunks of " << test.chunk_elements);
+    const int key_bytes = KeyBytes(test.type);
+    const Bytes keys = MakeKeys(test.type, test.distribution, test.count, 7);
+    const std::vector<int64_t> order = StableOrder(test.type, test.order, keys);
+    v1::Plan plan = SortPlan(static_cast<v1::ElementType>(test.type), test.announced ? test.count : -1);
+    v1::SortRequest& sort = *plan.mutable_operations(0)->mutable_sort();
+    sort.set_order(test.order == Order::kAscending ? v1::SORT_ORDER_ASCENDING : v1::SORT_ORDER_DESCENDING);
+    std::vector<StreamedInput> inputs = {{0, key_bytes, Text(keys), 0, !test.announced}};
+    const Bytes values = MakeBytes(test.count * test.value_bytes, 8);
+    if (test.value_bytes > 0) {
+      *sort.mutable_values() = Streamed(v1::ELEMENT_TYPE_RECORD, test.announced ? test.count : -1, 5,
+                                        static_cast<uint32_t>(test.value_bytes));
+      *sort.mutable_values_destination() = ToStream(9);
+      inputs.push_back({5, test.value_bytes, Text(values), 0, !test.announced});
+    }
+    const StreamedAnswer answer = Execute(running.stub(), plan, Chunks(inputs, test.chunk_elements));
+    EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+    EXPECT_TRUE(answer.Output(0, key_bytes) == Text(Gather(keys, key_bytes, order))) << "keys";
+    if (test.value_bytes > 0) {
+      EXPECT_TRUE(answer.Output(9, test.value_bytes) == Text(Gather(values, test.value_bytes, order))) << "values";
+    }
+    if (answer.results.size() != 1) {
+      ADD_FAILURE() << answer.results.size() << " results";
+      return {};
+    }
+    const v1::SortResponse& response = answer.results[0].sort();
+    EXPECT_EQ(response.keys().count(), test.count);
+    EXPECT_EQ(response.keys().stream().stream_id(), 0U);
+    EXPECT_EQ(response.has_values(), test.value_bytes > 0);
+    return response;
+  }
+
+  static void ExpectAllFreed(RunningServer& running) {
+    EXPECT_TRUE(Eventually([&] {
+      return running.server().active_calls() == 0 && running.server().host_pool().buffers_in_use() == 0 &&
+             running.server().jobs().memory_in_use() == 0;
+    })) << running.server().active_calls()
+        << " calls, " << running.server().host_pool().buffers_in_use() << " buffers, "
+        << running.server().jobs().memory_in_use() << " bytes";
+  }
+};
+
+TEST_F(StreamSortTest, SortsKeysOfEveryTypeInPieces) {
+  RunningServer running(SmallPieces());
+  for (KeyType type : kAllKeyTypes) {
+    for (Order order : {Order::kAscending, Order::kDescending}) {
+      SortCase test;
+      test.type = type;
+      test.order = order;
+      test.distribution = Distribution::kSpecialFloats;
+      test.count = 30011;
+      test.value_bytes = 3;  // tells equal keys apart
+      test.announced = order == Order::kAscending;
+      EXPECT_GT(Check(running, test).stats().runs(), 1);
+    }
+  }
+  ExpectAllFreed(running);
+}
+
+TEST_F(StreamSortTest, SortsAnySizeInAnyChunks) {
+  RunningServer running(SmallPieces());
+  for (int64_t count : {0, 1, 2, 1999, 2000, 2001, 4999, 5000, 5001, 70001, 500000}) {
+    for (bool announced : {true, false}) {
+      SortCase test;
+      test.count = count;
+      test.announced = announced;
+      test.chunk_elements = count < 10 ? 1 : 1999;
+      const v1::SortResponse response = Check(running, test);
+      EXPECT_FALSE(response.stats().out_of_core());
+    }
+  }
+  ExpectAllFreed(running);
+}
+
+TEST_F(StreamSortTest, WorksOutOfCoreAndSaysSo) {
+  RunningServer running(OutOfCore());
+  for (bool announced : {true, false}) {
+    for (int value_bytes : {0, 8}) {
+      SortCase test;
+      test.count = 40000;
+      test.announced = announced;
+      test.value_bytes = value_bytes;
+      test.distribution = Distribution::kSixteenDistinct;
+      const v1::SortResponse response = Check(running, test);
+      EXPECT_TRUE(response.stats().out_of_core());
+      EXPECT_GT(response.stats().runs(), 32) << "more than one merge can take";
+    }
+  }
+  ExpectAllFreed(running);
+}
+
+TEST_F(StreamSortTest, TakesKeysFirstAndValuesAfterwards) {
+  for (const Server::Options& options : {SmallPieces(), OutOfCore()}) {
+    RunningServer running(options);
+    const int64_t count = 20000;
+    const Bytes keys = MakeKeys(KeyType::kInt16, Distribution::kUniform, count, 3);
+    const Bytes values = MakeBytes(count * 4, 4);
+    v1::Plan plan = SortPlan(v1::ELEMENT_TYPE_INT16, count);
+    *plan.mutable_operations(0)->mutable_sort()->mutable_values() = Streamed(v1::ELEMENT_TYPE_FLOAT32, count, 1);
+    *plan.mutable_operations(0)->mutable_sort()->mutable_values_destination() = ToStream(1);
+    std::vector<v1::ExecuteRequest> chunks = Chunks({{0, 2, Text(keys)}}, 777);
+    for (v1::ExecuteRequest& chunk : Chunks({{1, 4, Text(values)}}, 555)) chunks.push_back(std::move(chunk));
+    const StreamedAnswer answer = Execute(running.stub(), plan, chunks);
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    const std::vector<int64_t> order = StableOrder(KeyType::kInt16, Order::kAscending, keys);
+    EXPECT_TRUE(answer.Output(0, 2) == Text(Gather(keys, 2, order)));
+    EXPECT_TRUE(answer.Output(1, 4) == Text(Gather(values, 4, order)));
+    ExpectAllFreed(running);
+  }
+}
+
+TEST_F(StreamSortTest, JoinsPartsOfSeveralCalls) {
+  for (const Server::Options& options : {SmallPieces(), OutOfCore()}) {
+    RunningServer running(options);
+    const int64_t count = 50000;
+    const Bytes keys = MakeKeys(KeyType::kFloat32, Distribution::kSpecialFloats, count, 5);
+    const std::string text = Text(keys);
+    const int64_t cuts[] = {0, 20001, 20001, count};  // one part is empty
+    std::vector<StreamedAnswer> answers(3);
+    std::vector<std::thread> parts;
+    for (size_t part = 0; part < 3; ++part) {
+      parts.emplace_back([&, part] {
+        v1::Plan plan = SortPlan(v1::ELEMENT_TYPE_FLOAT32, count);
+        plan.set_job_id("job");
+        plan.set_parts(3);
+        plan.set_part(static_cast<uint32_t>(part));
+        StreamedInput input{
+            0, 4,
+            text.substr(static_cast<size_t>(cuts[part] * 4), static_cast<size_t>((cuts[part + 1] - cuts[part]) * 4))};
+        input.first_element = cuts[part];
+        const auto stub = v1::CorankService::NewStub(Connect(running.server().address()));
+        answers[part] = Execute(*stub, plan, Chunks({input}, 1234));
+      });
+    }
+    for (std::thread& part : parts) part.join();
+    std::string joined(text.size(), '\0');
+    size_t bytes = 0;
+    for (const StreamedAnswer& answer : answers) {
+      ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+      EXPECT_EQ(answer.results.size(), 1U);
+      int64_t last = -1;
+      for (const v1::ArrayChunk& chunk : answer.chunks) {
+        EXPECT_GT(chunk.first_element(), last);
+        last = chunk.first_element();
+        joined.replace(static_cast<size_t>(chunk.first_element()) * 4, chunk.data().size(), chunk.data());
+        bytes += chunk.data().size();
+      }
+    }
+    EXPECT_EQ(bytes, text.size());
+    EXPECT_TRUE(joined == Text(Gather(keys, 4, StableOrder(KeyType::kFloat32, Order::kAscending, keys))));
+    ExpectAllFreed(running);
+  }
+}
+
+}  // namespace
+}  // namespace corank::testing
