@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test lint format dist image bench-kernels bench-engine bench-service clean
+.PHONY: help demo build test lint format dist image bench-kernels bench-engine bench-service bench-places clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -41,6 +41,9 @@ bench-engine: build ## time the CPU engine beside the C++ standard library and V
 
 bench-service: build ## time the service beside an echo server
 	@BUILD=$(BUILD) scripts/bench.sh service
+
+bench-places: build ## time 1 GiB arrays in every place beside np.sort, CuPy and the bus
+	@BUILD=$(BUILD) scripts/bench.sh places
 
 clean: ## remove what was built; .deps stays
 	rm -rf build build-demo dist

@@ -32,6 +32,9 @@ ABSL_FLAG(int64_t, max_request_bytes, int64_t{256} << 20,
 ABSL_FLAG(int32_t, max_queued_requests, 1024, "Requests that may wait, 1 or more.");
 ABSL_FLAG(int64_t, max_queued_bytes, int64_t{4} << 30,
           "Bytes of the requests that may wait, --max-request-bytes or more.");
+ABSL_FLAG(
+    int32_t, small_lanes, 2,
+    "On a GPU: lanes that may have small requests at the same time; what arrives meanwhile becomes a batch. 0: all.");
 ABSL_FLAG(int64_t, host_pool_bytes, int64_t{8} << 30,
           "Pinned host memory for requests and answers on their way, in bytes, --max-request-bytes or more.");
 ABSL_FLAG(std::vector<std::string>, shared_memory, {},
@@ -89,6 +92,7 @@ const std::vector<FlagEntry>& Entries() {
                                                                 Entry(FLAGS_max_queued_requests),
                                                                 Entry(FLAGS_max_queued_bytes),
                                                                 Entry(FLAGS_direct_bytes),
+                                                                Entry(FLAGS_small_lanes),
                                                                 Entry(FLAGS_host_pool_bytes),
                                                                 Entry(FLAGS_shared_memory),
                                                                 Entry(FLAGS_cuda_ipc),
@@ -221,6 +225,8 @@ absl::StatusOr<Configuration> FromFlags() {
   server.queue.max_bytes = absl::GetFlag(FLAGS_max_queued_bytes);
   server.long_queue = server.queue;
   server.queue.direct_bytes = absl::GetFlag(FLAGS_direct_bytes);
+  server.small_lanes = absl::GetFlag(FLAGS_small_lanes);
+  CORANK_RETURN_IF_ERROR(CheckRange("small-lanes", server.small_lanes, 0, 256));
   CORANK_RETURN_IF_ERROR(CheckRange("direct-bytes", server.queue.direct_bytes, 0, int64_t{1} << 20));
   if (server.queue.max_bytes < server.limits.max_request_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("--max-queued-bytes: ", server.queue.max_bytes,

@@ -24,11 +24,11 @@ constexpr std::chrono::milliseconds kFlushTime(200);
 // Long work shares no lease.
 constexpr Batcher::Options kOneByOne{1, 0};
 
-// A GPU runs a batch of small requests in the time of one; two lanes keep it and the wire busy, more would only take
-// the batches apart. A CPU's cores are better used one by one.
+// A GPU runs a batch of small requests in the time of one: few lanes keep it busy, more would only take the batches
+// apart. A CPU's cores are better used one by one.
 AdmissionQueue::Options QueueOptions(const Server::Options& options, const EngineInfo& engine) {
   AdmissionQueue::Options queue = options.queue;
-  if (engine.kind == EngineKind::kCuda) queue.small_takers = 2;
+  if (engine.kind == EngineKind::kCuda) queue.small_takers = options.small_lanes;
   return queue;
 }
 

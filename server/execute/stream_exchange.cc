@@ -215,12 +215,21 @@ void StreamExchange::Begin() {
   WakeAll();
 }
 
+// A caller that stands still must not hold a lane for ever, whatever its deadline is.
+absl::Status StreamExchange::CheckIdle(Instant since, absl::string_view what) const {
+  if (clock_->Now() - since < absl::ToChronoNanoseconds(options_.idle_timeout)) return absl::OkStatus();
+  return absl::DeadlineExceededError(
+      absl::StrCat("the caller has ", what, " nothing for ", absl::FormatDuration(options_.idle_timeout)));
+}
+
 absl::StatusOr<std::vector<InputChunk>> StreamExchange::Receive(Lane& lane) {
   const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !status_.ok() || !received_.empty() || (AllComplete() && AllEnded());
   };
+  const Instant since = clock_->Now();
   for (;;) {
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+    CORANK_RETURN_IF_ERROR(CheckIdle(since, "sent"));
     absl::MutexLock lock(&mutex_);
     if (!mutex_.AwaitWithTimeout(absl::Condition(&ready), kLookUp)) continue;
     CORANK_RETURN_IF_ERROR(status_);
@@ -238,8 +247,10 @@ absl::StatusOr<std::shared_ptr<void>> StreamExchange::TakeBuffer(Lane& lane, int
   const auto ready = [this, taken]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !status_.ok() || output_used_ == 0 || taken <= options_.window_bytes - output_used_;
   };
+  const Instant since = clock_->Now();
   for (;;) {
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+    CORANK_RETURN_IF_ERROR(CheckIdle(since, "taken"));
     absl::MutexLock lock(&mutex_);
     if (!mutex_.AwaitWithTimeout(absl::Condition(&ready), wait ? kLookUp : absl::ZeroDuration())) {
       if (wait) continue;

@@ -13,7 +13,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "corank/v1/array.pb.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/execute/operation.h"
@@ -65,6 +67,8 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
     int64_t window_bytes = int64_t{64} << 20;
     int64_t max_chunk_bytes = int64_t{1} << 20;
     int parts = 1;
+    /// How long a lane waits for a caller that neither sends nor reads.
+    absl::Duration idle_timeout = absl::Minutes(1);
   };
 
   static std::shared_ptr<StreamExchange> Create(const Options& options, std::vector<StreamInput> inputs,
@@ -100,12 +104,12 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
   /// A lane works on the job from now on.
   void Begin();
   /// Waits for chunks; none: all inputs are complete and all parts have half-closed. The statuses of Fail and of
-  /// Lane::CheckWanted.
+  /// Lane::CheckWanted; DEADLINE_EXCEEDED once nothing has come for the idle timeout.
   absl::StatusOr<std::vector<InputChunk>> Receive(Lane& lane);
   /// Elements of an input that came so far; all of them once Receive returned none.
   int64_t received(size_t input) const;
   /// Pinned memory of the answer's window, waited for; null where `wait` is false and there is no room now. More than a
-  /// window is given where nothing else is out.
+  /// window is given where nothing else is out. Errors as those of Receive.
   absl::StatusOr<std::shared_ptr<void>> TakeBuffer(Lane& lane, int64_t bytes, bool wait);
   void Send(OutputChunk chunk);
   /// The job is done: results go out behind the chunks.
@@ -145,6 +149,7 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
   bool AllEnded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AllComplete() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::shared_ptr<void>> TakeFromPool(Lane& lane, int64_t bytes);
+  absl::Status CheckIdle(Instant since, absl::string_view what) const;
   void ReleaseInput(int part, int64_t bytes);
   void ReleaseOutput(int64_t bytes);
   void WakeAll();

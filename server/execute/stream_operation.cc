@@ -14,6 +14,9 @@ namespace {
 
 // Large enough that a launch is nothing to it, small enough that the first one leaves early.
 constexpr int64_t kMaxTileBytes = int64_t{8} << 20;
+// Of an answer's chunk, whatever the server takes: with its head it must fit into the 4 MiB that gRPC's clients receive
+// by default, and larger ones are not faster.
+constexpr int64_t kAnswerChunkBytes = int64_t{1} << 20;
 // Of a window: three tiles are in work while others are on the wire.
 constexpr int64_t kTilesInWindow = 8;
 constexpr int64_t kAlignment = 256;
@@ -42,7 +45,8 @@ class SendingSink final : public TileSink {
  private:
   void Send(uint32_t stream_id, int64_t first, int64_t count, int64_t element_bytes, char* bytes,
             const std::shared_ptr<void>& memory) {
-    const int64_t most = std::max<int64_t>(1, exchange_->options().max_chunk_bytes / element_bytes);
+    const int64_t most =
+        std::max<int64_t>(1, std::min(kAnswerChunkBytes, exchange_->options().max_chunk_bytes) / element_bytes);
     for (int64_t done = 0; done < count; done += most) {
       const int64_t elements = std::min(most, count - done);
       exchange_->Send({stream_id, first + done, elements * element_bytes,

@@ -20,6 +20,8 @@ struct StreamOptions {
   int64_t max_host_bytes = 0;
   /// A streamed sort's pieces have at least this many bytes, where the device memory allows it.
   int64_t piece_bytes = int64_t{16} << 20;
+  /// How long a job waits for a caller that neither sends nor reads.
+  absl::Duration idle_timeout = absl::Minutes(1);
   /// How long the parts of a job wait for each other.
   absl::Duration part_patience = absl::Seconds(30);
   /// Jobs whose parts wait for each other.

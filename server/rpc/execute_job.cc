@@ -24,6 +24,7 @@ StreamExchange::Options ExchangeOptions(const CallEnvironment& environment, cons
   options.window_bytes = environment.streams.window_bytes;
   options.max_chunk_bytes = environment.limits.max_chunk_bytes;
   options.parts = std::max(1, static_cast<int>(plan.message().parts()));
+  options.idle_timeout = environment.streams.idle_timeout;
   return options;
 }
 

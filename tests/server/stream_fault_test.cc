@@ -371,6 +371,27 @@ TEST_F(StreamFaultTest, CountsJobsUnderTheirOperator) {
   EXPECT_GE(received, 400);
 }
 
+TEST(StreamIdle, ACallerThatStandsStillLosesItsLane) {
+  Server::Options options = SmallWindow();
+  options.streams.idle_timeout = absl::Milliseconds(100);
+  options.streams.max_device_bytes = int64_t{64} << 20;
+  RunningServer running(options);
+  OpenCall sends_nothing(running.stub());
+  sends_nothing.Send(SortPlan(kUint32, 1000));
+  const grpc::Status sent = sends_nothing.Finish();
+  EXPECT_EQ(sent.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_THAT(sent.error_message(), HasSubstr("has sent nothing"));
+  OpenCall reads_nothing(running.stub());
+  constexpr int64_t kCount = 8'000'000;  // more than sockets and gRPC itself hold
+  reads_nothing.Send(SortPlan(kUint32, kCount));
+  for (const v1::ExecuteRequest& chunk : Chunks({{0, 4, Elements(kCount)}}, 1024)) reads_nothing.Send(chunk);
+  reads_nothing.HalfClose();
+  EXPECT_TRUE(Eventually([&] { return running.server().jobs().memory_in_use() == 0; }));
+  const grpc::Status taken = reads_nothing.Finish();
+  EXPECT_EQ(taken.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_THAT(taken.error_message(), HasSubstr("has taken nothing"));
+}
+
 TEST(StreamPool, AFullPoolRefusesWithRetryInfo) {
   Server::Options options = SmallWindow();
   options.host_pool.max_bytes = 16 << 10;

@@ -96,7 +96,8 @@ Message& OperationOf(v1::Operation& operation, const Message& request) {
 }
 Message& ResultOf(v1::OperationResult& result) {
   const auto* oneof = result.GetDescriptor()->oneof_decl(0);
-  return *result.GetReflection()->MutableMessage(&result, result.GetReflection()->GetOneofFieldDescriptor(result, oneof));
+  return *result.GetReflection()->MutableMessage(&result,
+                                                 result.GetReflection()->GetOneofFieldDescriptor(result, oneof));
 }
 
 Server::Options SmallWindow() {

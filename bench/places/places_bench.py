@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""Times corank as a user of this host meets it, on 1 GiB arrays in every place, beside what the user would do instead.
+
+    bench/places/places_bench.py --corankd build/bin/corankd --out bench/results/h200/places.json
+
+Starts a corankd of its own and alternates its calls, made with the Python client, with the reference of each row:
+copies over the bus that the work cannot do without, the kernels alone, np.sort, CuPy, PyTorch. What is not installed is
+left out. On the CPU engine the rows that need a GPU are left out too. Every answer is checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "client" / "python" / "src"))
+
+import corank  # noqa: E402
+from corank.testing import LocalServer  # noqa: E402
+
+try:
+    import cupy
+except ImportError:
+    cupy = None
+try:
+    import torch
+except ImportError:
+    torch = None
+
+Work = Callable[[], float]
+"""Does the work once and returns its milliseconds."""
+
+
+@dataclass
+class Case:
+    """A row: our work and its reference, in milliseconds."""
+
+    row: str
+    n: int
+    ours: Work
+    reference: Work | None
+    reference_name: str
+    goal: str = ""
+    most: Callable[[float], float] | None = None
+    """The most milliseconds that meet the goal, of the reference's."""
+    reference_rounds: int | None = None
+    details: dict[str, float] = field(default_factory=dict)
+
+
+def milliseconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return 1e3 * (time.perf_counter() - start)
+
+
+def quantiles(samples: list[float]) -> list[float]:
+    return [float(np.quantile(samples, 0.1)), float(np.quantile(samples, 0.9))]
+
+
+def measure(case: Case, rounds: int) -> dict[str, Any]:
+    case.ours()  # warms up
+    references = case.reference_rounds if case.reference_rounds is not None else rounds
+    ours, reference = [], []
+    for i in range(max(rounds, references)):
+        if case.reference is not None and i < references:
+            reference.append(case.reference())
+        if i < rounds:
+            ours.append(case.ours())
+    our_median = statistics.median(ours)
+    row: dict[str, Any] = {
+        "row": case.row,
+        "type": "u32",
+        "n": case.n,
+        "distribution": "uniform",
+        "ours": our_median,
+        "reference": statistics.median(reference) if reference else None,
+        "reference_name": case.reference_name if reference else "",
+        "unit": "ms",
+        "better": "lower",
+        "ratio": statistics.median(reference) / our_median if reference else None,
+        "spread": {"ours": quantiles(ours), "samples": len(ours)},
+        "goal": case.goal if reference else "",
+        "met": None,
+        "checked": True,
+        "details": {name: float(value) for name, value in case.details.items()},
+    }
+    if reference:
+        row["spread"]["reference"] = quantiles(reference)
+        if case.most is not None:
+            row["met"] = our_median <= case.most(row["reference"])
+    return row
+
+
+def require(holds: bool, what: str) -> None:
+    if not holds:
+        raise SystemExit(f"places_bench: wrong answer: {what}")
+
+
+class Bus:
+    """Copies between pinned memory and the GPU."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self._bytes = size_bytes
+        self._host_in, self._host_out = (cupy.cuda.alloc_pinned_memory(size_bytes) for _ in range(2))
+        self._gpu_in, self._gpu_out = (cupy.cuda.alloc(size_bytes) for _ in range(2))
+        self._in, self._out = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
+
+    def _copy_in(self) -> None:
+        self._gpu_in.copy_from_host_async(self._host_in.ptr, self._bytes, self._in)
+
+    def _copy_out(self) -> None:
+        self._gpu_out.copy_to_host_async(self._host_out.ptr, self._bytes, self._out)
+
+    def in_then_out(self) -> float:
+        def work() -> None:
+            self._copy_in()
+            self._in.synchronize()
+            self._copy_out()
+            self._out.synchronize()
+
+        return milliseconds(work)
+
+    def in_and_out_together(self) -> float:
+        def work() -> None:
+            self._copy_in()
+            self._copy_out()
+            self._in.synchronize()
+            self._out.synchronize()
+
+        return milliseconds(work)
+
+
+def shared_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray) -> list[Case]:
+    n = x.size
+    inputs, outputs = client.empty_shared(n, np.uint32), client.empty_shared(n, np.uint32)
+    inputs[:] = x
+
+    def sort() -> float:
+        return milliseconds(lambda: client.sort(inputs, out=outputs))
+
+    sort()
+    require(bool(np.array_equal(outputs, sorted_x)), "sort in shared memory")
+    halves = client.empty_shared(n, np.uint32)
+    halves[: n // 2] = np.sort(x[: n // 2])
+    halves[n // 2 :] = np.sort(x[n // 2 :])
+
+    def merge() -> float:
+        return milliseconds(lambda: client.merge([halves[: n // 2], halves[n // 2 :]], out=outputs))
+
+    outputs[:] = 0
+    merge()
+    require(bool(np.array_equal(outputs, sorted_x)), "merge in shared memory")
+    bus = Bus(4 * n) if cupy is not None else None
+    floor = bus.in_then_out if bus else None
+    together = bus.in_and_out_together if bus else None
+    cases = [
+        Case("Sort in shared memory", n, sort, floor, "copy in, then out", "<= 1.2 x", lambda ms: 1.2 * ms),
+        Case(
+            "Merge of two halves in shared memory",
+            n,
+            merge,
+            together,
+            "copies in and out together",
+            "<= 1.3 x",
+            lambda ms: 1.3 * ms,
+        ),
+        Case(
+            "Sort in shared memory",
+            n,
+            sort,
+            lambda: milliseconds(lambda: np.sort(x)),
+            "np.sort",
+            ">= 30 x faster",
+            lambda ms: ms / 30,
+            reference_rounds=1,
+        ),
+    ]
+    if cupy is not None:
+
+        def with_cupy() -> float:
+            return milliseconds(lambda: cupy.asnumpy(cupy.sort(cupy.asarray(x))))
+
+        cases.append(
+            Case(
+                "Sort in shared memory", n, sort, with_cupy, "CuPy with its copies", ">= 5 x faster", lambda ms: ms / 5
+            )
+        )
+    if torch is not None:
+        tensor = torch.from_numpy(x.view(np.int32))
+        cases.append(
+            Case(
+                "Sort in shared memory",
+                n,
+                sort,
+                lambda: milliseconds(lambda: torch.sort(tensor)),
+                "PyTorch on all cores",
+                "ahead",
+                lambda ms: ms,
+                reference_rounds=1,
+            )
+        )
+    return cases
+
+
+def stream_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray) -> list[Case]:
+    n = x.size
+    out = np.empty_like(x)
+
+    def sort(connections: int) -> Work:
+        return lambda: milliseconds(lambda: client.sort(x, out=out, place="stream", connections=connections))
+
+    sort(4)()
+    require(bool(np.array_equal(out, sorted_x)), "sort by streams")
+    return [
+        Case(
+            "Sort by streams, 4 connections",
+            n,
+            sort(4),
+            lambda: milliseconds(lambda: np.sort(x)),
+            "np.sort",
+            "ahead",
+            lambda ms: ms,
+            reference_rounds=1,
+        ),
+        Case("Sort by streams, 4 connections", n, sort(4), sort(1), "the same by one"),
+    ]
+
+
+def gpu_cases(client: corank.Client, x: np.ndarray) -> list[Case]:
+    keys = cupy.asarray(x)
+    out = cupy.empty_like(keys)
+    stats: list[corank.Stats] = []
+
+    def sort() -> float:
+        return milliseconds(lambda: client.sort(keys, out=out, on_stats=stats.append))
+
+    sort()
+    require(bool((out[1:] >= out[:-1]).all()), "sort in GPU memory")
+    require(int(out.sum(dtype=cupy.uint64)) == int(x.sum(dtype=np.uint64)), "sort in GPU memory: other keys")
+
+    def kernel() -> float:
+        return stats[-1].kernel_ns * 1e-6  # of the call before this
+
+    return [
+        Case(
+            "Sort in CUDA IPC memory", x.size, sort, kernel, "its kernels", "<= kernels + 0.15 ms", lambda ms: ms + 0.15
+        )
+    ]
+
+
+def machine_of(server_device: str) -> str:
+    return f"{server_device}, {platform.machine()}, {len(os.sched_getaffinity(0))} cores"
+
+
+def commit_of(given: str) -> str:
+    if given:
+        return given
+    asked = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return asked.stdout.strip() or "unknown"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--corankd", default=str(ROOT / "build" / "bin" / "corankd"))
+    parser.add_argument("--out", help="where the JSON goes")
+    parser.add_argument("--n", type=int, default=1 << 28, help="keys; 2^28 of them are 1 GiB")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--commit", default="", help="the commit to name in the JSON; by default what git says")
+    options = parser.parse_args()
+
+    x = np.random.default_rng(1).integers(0, 2**32, options.n, dtype=np.uint32)
+    sorted_x = np.sort(x)
+    rows = []
+    arguments = ["--shared-memory=/corank-", "--cuda-ipc=true", f"--max-request-bytes={1 << 28}"]
+    with LocalServer(options.corankd, arguments) as server, server.connect(deadline=300) as client:
+        device = client.info().device
+        cases = stream_cases(client, x, sorted_x) + shared_cases(client, x, sorted_x)
+        if server.engine == "cuda" and cupy is not None:
+            cases += gpu_cases(client, x)
+        for case in cases:
+            rows.append(measure(case, options.rounds))
+            row = rows[-1]
+            against = f" against {row['reference']:.2f} ({row['reference_name']})" if row["reference"] else ""
+            verdict = "" if row["met"] is None else f"  [{row['goal']}: {'met' if row['met'] else 'NOT MET'}]"
+            print(f"{row['row']:38} {row['ours']:9.2f} ms{against}{verdict}", flush=True)
+    if options.out:
+        result = {
+            "machine": machine_of(device),
+            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "commit": commit_of(options.commit),
+            "command": "make bench-places",
+            "rows": rows,
+        }
+        out = Path(options.out)
+        temporary = out.with_suffix(".part")
+        temporary.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        temporary.replace(out)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,51 @@
+"""The benchmark of places runs on a machine without a GPU too, and writes what bench/results/schema.json says.
+
+CORANKD names the server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+BENCH = Path(__file__).resolve().parent.parent
+
+
+def test_places_bench_writes_valid_results(tmp_path: Path) -> None:
+    corankd = os.environ.get("CORANKD")
+    if not corankd:
+        pytest.skip("CORANKD is not set")
+    out = tmp_path / "places.json"
+    program = BENCH / "places" / "places_bench.py"
+    done = subprocess.run(
+        [
+            sys.executable,
+            program,
+            "--corankd",
+            corankd,
+            "--out",
+            out,
+            "--n",
+            "50000",
+            "--rounds",
+            "2",
+            "--commit",
+            "abc",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads(out.read_text(encoding="utf-8"))
+    jsonschema.validate(results, json.loads((BENCH / "results" / "schema.json").read_text(encoding="utf-8")))
+    assert results["commit"] == "abc"
+    assert {"Sort in shared memory", "Merge of two halves in shared memory"} <= {row["row"] for row in results["rows"]}
+    assert list(tmp_path.iterdir()) == [out]
