@@ -34,7 +34,7 @@ for mutant in mutants/*/; do
   name=$(basename "$mutant")
   killed=
   for test in "$mutant"*; do
-    timeout %d "$test" --gtest_brief=1 >"log-$name" 2>&1
+    timeout %d "$test" --gtest_brief=1 --gtest_fail_fast >"log-$name" 2>&1
     code=$?
     if [ $code -ne 0 ]; then killed="$(basename "$test"), exit $code"; break; fi
   done
@@ -105,7 +105,7 @@ def build(tree: Path, mutation: Mutation) -> bool:
 
 def survives(tree: Path, mutation: Mutation) -> bool:
     for test in mutation.tests:
-        command = [str(tree / "build" / "bin" / test), "--gtest_brief=1"]
+        command = [str(tree / "build" / "bin" / test), "--gtest_brief=1", "--gtest_fail_fast"]
         try:
             done = subprocess.run(command, check=False, capture_output=True, timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:

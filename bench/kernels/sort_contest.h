@@ -24,6 +24,10 @@ absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu);
 /// Batcher's network on int32, beside MERGESORT, AUTO and cub::DeviceRadixSort: three rows.
 absl::StatusOr<Contest> PrepareOddEvenSort(int64_t count, Gpu* gpu);
 
+/// AUTO with a limit of `limit` u32 keys, beside cub::DeviceRadixSort of all keys: one row. CUB 13.0 has no selection
+/// of the least keys in order.
+absl::StatusOr<Contest> PrepareLimitedSort(int64_t count, int64_t limit, Gpu* gpu);
+
 }  // namespace corank::bench
 
 #endif  // CORANK_BENCH_KERNELS_SORT_CONTEST_H_

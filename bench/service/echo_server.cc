@@ -1,18 +1,25 @@
-// echo_server: the reference of service_bench. The same gRPC, callback API and messages as corankd's Sort; the payload
-// goes straight back. What a sort costs above this is what the service adds to the transport.
+// echo_server: the reference of service_bench. The same gRPC, callback API and messages as corankd's Sort and Execute;
+// the payload goes straight back. What a sort costs above this is what the service adds to the transport.
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "bench/harness/flags.h"
 #include "bench/harness/results.h"
 #include "corank/v1/corank_service.grpc.pb.h"
@@ -23,8 +30,79 @@ ABSL_FLAG(std::string, ports_file, "", "once it serves, its address is written h
 namespace corank::bench {
 namespace {
 
-class EchoService final : public v1::CorankService::CallbackService {
+/// Sends chunks back as they come. The messages differ in one byte, the number of the field that holds the chunk: no
+/// payload is touched.
+class EchoStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
+  EchoStream() { StartRead(&incoming_); }
+
+  void OnReadDone(bool ok) override {
+    absl::MutexLock lock(&mutex_);
+    reading_ = false;
+    if (!ok) {
+      ended_ = true;
+    } else if (has_plan_) {
+      waiting_.push_back(AsResponse(incoming_));
+    }
+    has_plan_ = true;
+    Pump();
+  }
+  void OnWriteDone(bool) override {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    Pump();
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  static constexpr size_t kMostWaiting = 64;
+
+  static grpc::ByteBuffer AsResponse(const grpc::ByteBuffer& request) {
+    std::vector<grpc::Slice> slices;
+    if (!request.Dump(&slices).ok() || slices.empty()) return request;
+    std::string head(reinterpret_cast<const char*>(slices[0].begin()), std::min<size_t>(slices[0].size(), 32));
+    head[0] = static_cast<char>(v1::ExecuteResponse::kChunkFieldNumber << 3 | 2);
+    const grpc::Slice rest(slices[0].sub(head.size(), slices[0].size()));
+    slices[0] = rest;
+    slices.insert(slices.begin(), grpc::Slice(head));
+    return grpc::ByteBuffer(slices.data(), slices.size());
+  }
+  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!writing_ && !waiting_.empty()) {
+      outgoing_ = std::move(waiting_.front());
+      waiting_.pop_front();
+      writing_ = true;
+      StartWrite(&outgoing_);
+    }
+    if (!reading_ && !ended_ && waiting_.size() < kMostWaiting) {
+      reading_ = true;
+      StartRead(&incoming_);
+    }
+    if (ended_ && !writing_ && !finished_) {
+      finished_ = true;
+      Finish(grpc::Status::OK);
+    }
+  }
+
+  absl::Mutex mutex_;
+  grpc::ByteBuffer incoming_;
+  grpc::ByteBuffer outgoing_ ABSL_GUARDED_BY(mutex_);
+  std::deque<grpc::ByteBuffer> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool has_plan_ ABSL_GUARDED_BY(mutex_) = false;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = true;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+using EchoBase = v1::CorankService::WithCallbackMethod_Sort<
+    v1::CorankService::WithRawCallbackMethod_Execute<v1::CorankService::Service>>;
+
+class EchoService final : public EchoBase {
+ public:
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Execute(grpc::CallbackServerContext*) override {
+    return new EchoStream;
+  }
   grpc::ServerUnaryReactor* Sort(grpc::CallbackServerContext* context, const v1::SortRequest* request,
                                  v1::SortResponse* response) override {
     // The request belongs to this call alone and is not read again: its payload is moved, which no server that returns
@@ -74,6 +152,7 @@ int Serve() {
 }  // namespace corank::bench
 
 int main(int argc, char** argv) {
-  corank::bench::ParseFlags("sends the keys of every Sort request straight back", argc, argv);
+  corank::bench::ParseFlags("sends the keys of every Sort request, and the chunks of every Execute call, straight back",
+                            argc, argv);
   return corank::bench::Serve();
 }

@@ -20,6 +20,7 @@
 #include "bench/service/child_process.h"
 #include "bench/service/closed_loop.h"
 #include "bench/service/sort_rows.h"
+#include "bench/service/stream_rows.h"
 #include "corank/v1/corank_service.grpc.pb.h"
 
 ABSL_FLAG(std::string, corankd, "", "the server to measure; by default the one beside this program");
@@ -31,6 +32,7 @@ ABSL_FLAG(std::string, commit, "", "the commit to name in the JSON; by default w
 ABSL_FLAG(int, rounds, 5, "alternations between the servers for each row");
 ABSL_FLAG(absl::Duration, round, absl::Seconds(2), "length of a round");
 ABSL_FLAG(int, channels, 8, "most connections to a server");
+ABSL_FLAG(int64_t, chunk_bytes, 1 << 20, "bytes of the chunks that streams send");
 ABSL_FLAG(bool, quick, false, "few short rounds of small calls: shows that it works, not how fast it is");
 
 namespace corank::bench {
@@ -103,16 +105,13 @@ int Run(int argc, char** argv) {
 
   std::vector<Row> rows;
   bool failed = false;
-  for (SortLoad load : SortLoads()) {
-    if (!(*matches)(load.name)) continue;
-    if (quick) load.keys = std::min<int64_t>(load.keys, 1 << 16);
-    absl::StatusOr<Row> row = MeasureSortLoad(load, options);
+  const auto add = [&](const std::string& name, int64_t keys, absl::StatusOr<Row> row) -> absl::Status {
     if (!row.ok()) {
       failed = true;
       Row failure;
-      failure.row = load.name;
+      failure.row = name;
       failure.type = "u32";
-      failure.n = load.keys;
+      failure.n = keys;
       failure.distribution = "uniform";
       failure.error = std::string(row.status().message());
       row = std::move(failure);
@@ -120,11 +119,25 @@ int Run(int argc, char** argv) {
     if (quick) row->DropGoal();
     rows.push_back(*std::move(row));
     std::printf("%s\n", FormatRow(rows.back()).c_str());
-    for (const auto& [name, value] : rows.back().details) std::printf("    %-18s %.4g\n", name.c_str(), value);
+    for (const auto& [detail, value] : rows.back().details) std::printf("    %-18s %.4g\n", detail.c_str(), value);
     std::fflush(stdout);
-    if (out.empty()) continue;
-    const absl::Status written = WriteFileAtomically(out, ToJson(info, rows));
-    if (!written.ok()) return Fail(written);
+    return out.empty() ? absl::OkStatus() : WriteFileAtomically(out, ToJson(info, rows));
+  };
+  for (SortLoad load : SortLoads()) {
+    if (!(*matches)(load.name)) continue;
+    if (quick) load.keys = std::min<int64_t>(load.keys, 1 << 16);
+    if (absl::Status written = add(load.name, load.keys, MeasureSortLoad(load, options)); !written.ok()) {
+      return Fail(written);
+    }
+  }
+  for (StreamLoad load : StreamLoads()) {
+    if (!(*matches)(load.name)) continue;
+    if (quick) load.keys = std::min<int64_t>(load.keys, 1 << 20);
+    const int64_t chunk_bytes = absl::GetFlag(FLAGS_chunk_bytes);
+    if (absl::Status written = add(load.name, load.keys, MeasureStreamLoad(load, options, chunk_bytes));
+        !written.ok()) {
+      return Fail(written);
+    }
   }
   return failed || rows.empty() ? 1 : 0;
 }

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "kernels/cuda/intervals/interval_bins.h"
 #include "kernels/cuda/intervals/interval_tuning.h"
 #include "tests/support/distributions.h"
 
@@ -85,6 +86,26 @@ TEST(TileIntervals, AreFewerWhereIntervalsAreLong) {
   EXPECT_EQ(cuda::TileIntervals<Tuning>(count, 100 * count), Tuning::kTileUnits / 100 / 4 * 4);
   EXPECT_EQ(cuda::TileIntervals<Tuning>(count, 1000000 * count), cuda::IntervalTuning::kLeastTile);
   EXPECT_EQ(cuda::TileIntervals<Tuning>(1, int64_t{1} << 40), cuda::IntervalTuning::kLeastTile);
+}
+
+TEST(BinOf, FindsTheBinBetweenTwoBeginnings) {
+  for (uint32_t extent : {3073u, 4096u, 1000003u, 1u << 27, (1u << 27) + 12345, 0x7FFFFFFFu}) {
+    for (int bins : {1, 1536, 2048}) {
+      const uint32_t scale = cuda::BinScale(extent, bins);
+      ASSERT_LT(cuda::BinOf(extent - 1, scale), static_cast<uint32_t>(bins)) << extent;
+      EXPECT_EQ(cuda::BinBegin(0, scale), 0u);
+      for (uint32_t bin = 0; bin < static_cast<uint32_t>(bins); ++bin) {
+        const uint64_t begin = cuda::BinBegin(bin, scale), end = cuda::BinBegin(bin + 1, scale);
+        ASSERT_LE(end - begin, cuda::MostBinWords(scale)) << extent << ", " << bin;
+        if (end == begin || end > UINT32_MAX) continue;
+        ASSERT_EQ(cuda::BinOf(static_cast<uint32_t>(begin), scale), bin) << extent;
+        ASSERT_EQ(cuda::BinOf(static_cast<uint32_t>(end - 1), scale), bin) << extent;
+      }
+    }
+  }
+  // The number of a filler is behind the last bin.
+  const uint32_t scale = cuda::BinScale(0x7FFFFFFFu, cuda::BinTuning::kBins);
+  EXPECT_LT(cuda::BinBegin(cuda::BinTuning::kBins, scale), UINT32_MAX);
 }
 
 TEST(UnitBytes, IsTheWidestPowerOfTwoUpToSixteenThatDividesAnElement) {

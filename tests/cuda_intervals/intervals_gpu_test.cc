@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -46,9 +47,9 @@ OperatorReport RunOnDevice(int64_t workspace_bytes, Fn fn) {
 /// Element-aligned, no more: one element behind a boundary.
 int64_t Shift(int element_bytes) { return cuda::UnitBytes(element_bytes); }
 
-Bytes RunExpand(const Bytes& values, int element_bytes, const Counts& counts) {
+Bytes RunExpand(const Bytes& values, int element_bytes, const Counts& counts, int64_t out_shift) {
   const DeviceBuffer d_values(values, Shift(element_bytes)), d_counts(ToBytes(counts));
-  const DeviceBuffer out(Total(counts) * element_bytes, Shift(element_bytes));
+  const DeviceBuffer out(Total(counts) * element_bytes, out_shift);
   ExpandArgs args;
   args.values = d_values.data();
   args.element_bytes = element_bytes;
@@ -63,6 +64,10 @@ Bytes RunExpand(const Bytes& values, int element_bytes, const Counts& counts) {
       });
   EXPECT_EQ(report.fault, OperatorReport::Fault::kNone);
   return out.Download();
+}
+
+Bytes RunExpand(const Bytes& values, int element_bytes, const Counts& counts) {
+  return RunExpand(values, element_bytes, counts, Shift(element_bytes));
 }
 
 struct MoveProblem {
@@ -129,7 +134,8 @@ std::vector<Counts> ManyCounts() {
   sparse[9000] = 100000;
   all.push_back(sparse);
   // Full tiles, of intervals...
-  for (int64_t tile : {cuda::ExpandTuning::kTile, cuda::LoadBalanceTuning::kTile, cuda::MoveTuning::kTile}) {
+  for (int64_t tile : {cuda::ExpandTuning::kTile, cuda::LoadBalanceTuning::kTile, cuda::ManyObjectsTuning::kTile,
+                       cuda::MoveTuning::kTile}) {
     for (int64_t intervals = tile - 1; intervals <= tile + 1; ++intervals) {
       all.push_back(Counts(static_cast<size_t>(intervals), 1));
       all.push_back(Counts(static_cast<size_t>(intervals), 0));
@@ -183,6 +189,48 @@ TEST(Expand, RepeatsElementsOfEveryWidth) {
       if (HasFailure()) return;
     }
   }
+}
+
+TEST(Expand, SharesATileThatIsTooLargeOnlyByItsPlaceInALine) {
+  CORANK_SKIP_WITHOUT_GPU();
+  for (int element_bytes : {1, 2, 4, 8, 16}) {
+    const int64_t vector = 16 / element_bytes;
+    for (int64_t missing :
+         {int64_t{0}, int64_t{1}, vector, 128 / int64_t{element_bytes} - 1, int64_t{128} / element_bytes}) {
+      const Counts counts = {cuda::ExpandTuning::kOwnUnits - missing};
+      const Bytes values = MakeBytes(element_bytes, 15);
+      EXPECT_TRUE(RunExpand(values, element_bytes, counts, 128 - element_bytes) ==
+                  Gather(values, element_bytes, LoadBalance(counts).first))
+          << "elements of " << element_bytes << ", " << missing << " fewer than a block does alone";
+    }
+  }
+}
+
+TEST(Arguments, UnitsWithoutIntervalsAndAWorkspaceThatIsTooSmallAreErrors) {
+  CORANK_SKIP_WITHOUT_GPU();
+  ExpandArgs expand;
+  expand.total = 1;
+  EXPECT_EQ(cuda::ExpandWorkspaceBytes(expand), 0);
+  EXPECT_EQ(cuda::Expand(expand, nullptr, 0, nullptr, nullptr), cudaErrorInvalidValue);
+  MoveArgs move;
+  move.total = 1;
+  EXPECT_EQ(cuda::MoveWorkspaceBytes(move), 0);
+  EXPECT_EQ(cuda::Move(move, nullptr, 0, nullptr, nullptr), cudaErrorInvalidValue);
+  LoadBalanceArgs balance;
+  balance.total = 1;
+  EXPECT_EQ(cuda::LoadBalanceWorkspaceBytes(balance), 0);
+  EXPECT_EQ(cuda::LoadBalance(balance, nullptr, 0, nullptr, nullptr), cudaErrorInvalidValue);
+  expand.interval_count = move.interval_count = balance.object_count = 1;
+  EXPECT_EQ(cuda::Expand(expand, nullptr, cuda::ExpandWorkspaceBytes(expand) - 1, nullptr, nullptr),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cuda::Move(move, nullptr, cuda::MoveWorkspaceBytes(move) - 1, nullptr, nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(cuda::LoadBalance(balance, nullptr, cuda::LoadBalanceWorkspaceBytes(balance) - 1, nullptr, nullptr),
+            cudaErrorInvalidValue);
+  expand.total = move.total = balance.total = 0;
+  expand.interval_count = move.interval_count = balance.object_count = 0;
+  EXPECT_EQ(cuda::Expand(expand, nullptr, 0, nullptr, nullptr), cudaSuccess);
+  EXPECT_EQ(cuda::Move(move, nullptr, 0, nullptr, nullptr), cudaSuccess);
+  EXPECT_EQ(cuda::LoadBalance(balance, nullptr, 0, nullptr, nullptr), cudaSuccess);
 }
 
 TEST(Move, MakesThePublishedExample) {
@@ -299,28 +347,38 @@ TEST(Move, MovesBytesFromAnyPhaseToAnyOther) {
   ExpectMoved(problem);
 }
 
+/// Outputs are `shift` bytes behind a boundary of 256.
+void ExpectBalanced(const Counts& counts, int64_t shift) {
+  const DeviceBuffer d_counts(ToBytes(counts));
+  LoadBalanceArgs args;
+  args.counts = static_cast<const int64_t*>(d_counts.data());
+  args.object_count = static_cast<int64_t>(counts.size());
+  args.total = Total(counts);
+  const DeviceBuffer objects(args.total * args.IndexWidth(), shift), ranks(args.total * args.IndexWidth(), shift);
+  args.objects_out = objects.data();
+  args.ranks_out = ranks.data();
+  const int64_t bytes = cuda::LoadBalanceWorkspaceBytes(args);
+  RunOnDevice(bytes, [&](void* d_workspace, OperatorReport* d_report, cudaStream_t stream) {
+    return cuda::LoadBalance(args, d_workspace, bytes, d_report, stream);
+  });
+  const auto expected = LoadBalance(counts);
+  EXPECT_TRUE(objects.Download() == IndexArray(expected.first, args.IndexWidth())) << counts.size() << " objects";
+  EXPECT_TRUE(ranks.Download() == IndexArray(expected.second, args.IndexWidth())) << counts.size() << " objects";
+}
+
+TEST(LoadBalance, SharesATileThatIsTooLargeOnlyByItsPlaceInALine) {
+  CORANK_SKIP_WITHOUT_GPU();
+  for (int64_t missing : {0, 1, 4, 30, 31, 32}) {
+    ExpectBalanced({cuda::LoadBalanceTuning::kOwnUnits - missing}, 128 - int64_t{sizeof(uint32_t)});
+  }
+}
+
 TEST(LoadBalance, MakesThePublishedExampleAndEveryShapeOfCounts) {
   CORANK_SKIP_WITHOUT_GPU();
   std::vector<Counts> all = ManyCounts();
   all.push_back(VectorOf(published::LoadBalanceExample::kCounts));
   all.push_back(VectorOf(published::FortyObjectsExample::kCounts));
-  for (const Counts& counts : all) {
-    const DeviceBuffer d_counts(ToBytes(counts));
-    LoadBalanceArgs args;
-    args.counts = static_cast<const int64_t*>(d_counts.data());
-    args.object_count = static_cast<int64_t>(counts.size());
-    args.total = Total(counts);
-    const DeviceBuffer objects(args.total * args.IndexWidth()), ranks(args.total * args.IndexWidth());
-    args.objects_out = objects.data();
-    args.ranks_out = ranks.data();
-    const int64_t bytes = cuda::LoadBalanceWorkspaceBytes(args);
-    RunOnDevice(bytes, [&](void* d_workspace, OperatorReport* d_report, cudaStream_t stream) {
-      return cuda::LoadBalance(args, d_workspace, bytes, d_report, stream);
-    });
-    const auto expected = LoadBalance(counts);
-    EXPECT_TRUE(objects.Download() == IndexArray(expected.first, args.IndexWidth())) << counts.size() << " objects";
-    EXPECT_TRUE(ranks.Download() == IndexArray(expected.second, args.IndexWidth())) << counts.size() << " objects";
-  }
+  for (const Counts& counts : all) ExpectBalanced(counts, 0);
   EXPECT_EQ(LoadBalance(all[all.size() - 2]).first, VectorOf(published::LoadBalanceExample::kObjects));
 }
 

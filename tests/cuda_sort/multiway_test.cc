@@ -176,5 +176,74 @@ TEST(MultiwayLevels, ChunksOfAllLevelsSortTheTile) {
   }
 }
 
+TEST(MultiwayLevels, SlotOfPlaceDivides) {
+  for (uint32_t place = 0; place < kPlaceLimit<31>; ++place) ASSERT_EQ(SlotOfPlace<31>(place), place / 31);
+  for (uint32_t place = 0; place < kPlaceLimit<25>; ++place) ASSERT_EQ(SlotOfPlace<25>(place), place / 25);
+  for (uint32_t place = 0; place < kPlaceLimit<7>; ++place) ASSERT_EQ(SlotOfPlace<7>(place), place / 7);
+}
+
+TEST(MultiwayLevels, PathsLeadEveryOutputBackToItsKey) {
+  constexpr int kItems = 7;
+  struct Element {
+    uint32_t key;
+    uint32_t position;
+  };
+  Random random(8);
+  for (int round = 0; round < 300; ++round) {
+    const int ways = 1 + static_cast<int>(random.Below(kMaxWays));
+    const std::vector<int> pieces = RandomPieces(random, ways);
+    const PieceTable table = TableOf<kItems>(pieces);
+    const int total = table.start[ways];
+    std::vector<Element> slots(static_cast<size_t>(total + 2 * kMaxWays)), expected;
+    for (int piece = 0; piece < ways; ++piece) {
+      std::vector<uint32_t> keys(static_cast<size_t>(pieces[static_cast<size_t>(piece)]));
+      std::generate(keys.begin(), keys.end(), [&] { return random.Below(20); });
+      std::sort(keys.begin(), keys.end());
+      for (size_t i = 0; i < keys.size(); ++i) {
+        const Element element{keys[i], static_cast<uint32_t>(expected.size())};
+        slots[static_cast<size_t>(table.load_slot[piece]) + i] = element;
+        expected.push_back(element);
+      }
+    }
+    const auto before = [](const Element& a, const Element& b) { return a.key < b.key; };
+    std::stable_sort(expected.begin(), expected.end(), before);
+
+    std::vector<std::vector<PathWord>> words;
+    for (int level = 0; level == 0 || (1 << level) < ways; ++level) {
+      std::vector<Element> next(slots.size());
+      std::vector<PathWord>& path = words.emplace_back(static_cast<size_t>(total) + 1);
+      for (int thread = 0; thread <= total; ++thread) {
+        const PairChunk chunk = ChunkAt<kItems>(table, ways, level, thread);
+        int a = chunk.a_begin, b = chunk.b_begin, a_before = 0;
+        uint32_t from_b = 0;
+        for (int i = 0; chunk.count > 0 && i < chunk.first + chunk.count; ++i) {
+          const bool takes_b = a == chunk.a_end || (b != chunk.b_end && before(slots[size_t(b)], slots[size_t(a)]));
+          if (i >= chunk.first) {
+            next[static_cast<size_t>(chunk.out + i - chunk.first)] = slots[static_cast<size_t>(takes_b ? b : a)];
+            from_b |= static_cast<uint32_t>(takes_b) << (i - chunk.first);
+          } else if (!takes_b) {
+            ++a_before;
+          }
+          (takes_b ? b : a)++;
+        }
+        if (chunk.count == 0) continue;
+        const auto place = [&](int pair) { return PlaceOfPair<kItems>(table, ways, level - 1, pair); };
+        path[static_cast<size_t>(thread)] = {
+            from_b, static_cast<uint32_t>(place(2 * chunk.pair) + a_before) |
+                        static_cast<uint32_t>(place(2 * chunk.pair + 1) + chunk.first - a_before) << 16};
+      }
+      slots = next;
+    }
+    for (uint32_t output = 0; output < expected.size(); ++output) {
+      uint32_t place = output;
+      for (size_t level = words.size(); level-- > 0;) {
+        const uint32_t slot = SlotOfPlace<kItems>(place);
+        place = PlaceBefore(words[level][slot], place - slot * kItems);
+      }
+      ASSERT_EQ(place, expected[output].position) << "output " << output << " of " << ways << " pieces";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace corank::cuda

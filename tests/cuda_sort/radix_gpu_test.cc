@@ -130,6 +130,30 @@ TEST_P(CudaRadixOfType, LimitTakesTheFirst) {
   }
 }
 
+/// Between passes, pairs of 4 + 4 bytes lie in both outputs, wherever these begin.
+TEST_F(CudaRadix, KeepsPairsInOutputsOfAnyAlignmentAndLength) {
+  const int64_t tile = cuda::RadixTuningFor(4, 4).Tile();
+  for (const KeyType type : {KeyType::kInt32, KeyType::kFloat32}) {
+    for (const int64_t count : {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{777}, tile + 1, 2 * tile, 40 * tile + 5}) {
+      for (const Order order : kOrders) {
+        const SortInput input(type, order, Distribution::kSpecialFloats, count, 75 + count);
+        for (const int skew : {0, 1, 2, 3}) {
+          SortRequest request = Radix(4);
+          request.skew = skew;
+          EXPECT_TRUE(SortsRight(input, request));
+          request.keys = false;
+          EXPECT_TRUE(SortsRight(input, request));
+        }
+        SortRequest request = Radix();
+        request.indices = true;
+        request.skew = 1;
+        EXPECT_TRUE(SortsRight(input, request));
+      }
+    }
+    if (HasFailure()) return;
+  }
+}
+
 /// More tiles than there are rows of statuses: rows are written again within a pass.
 TEST_F(CudaRadix, SharesStatusRowsBetweenTiles) {
   int device = 0, multiprocessors = 0;

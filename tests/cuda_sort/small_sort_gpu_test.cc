@@ -53,7 +53,8 @@ void ExpectSorts(const SortInput& input, int64_t limit = -1, int skew = 0) {
 std::vector<int64_t> BoundaryCounts() {
   std::vector<int64_t> counts;
   const auto around = [&](int64_t count) { counts.insert(counts.end(), {count - 1, count, count + 1}); };
-  for (int blocks = 1; blocks <= cuda::kSmallClusterBlocks; ++blocks) around(blocks * 2 * cuda::kSmallClusterThreads);
+  constexpr int kRun = cuda::kSmallClusterThreads * cuda::kSmallClusterItems;
+  for (int64_t count = kRun; count <= cuda::kSmallClusterCount; count += kRun) around(count);
   for (int64_t count = 1 << 13; count <= cuda::SmallSortLimit(cuda::SmallForm::kRank32); count *= 2) around(count);
   for (const int64_t run : {256, 512, 1024, 2048}) around(run * 30 + run / cuda::kSmallSamples);
   return counts;

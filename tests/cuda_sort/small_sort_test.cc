@@ -38,8 +38,8 @@ TEST(SmallPlan, FitsItsKernels) {
           case SmallShape::kOneCluster:
             ASSERT_TRUE(has_clusters);
             ASSERT_GE(runs, 2);
-            ASSERT_LE(runs, kSmallClusterBlocks);
-            ASSERT_EQ(plan.items, SmallClusterItems(form));
+            ASSERT_LE(count, kSmallClusterCount);
+            ASSERT_EQ(plan.items, kSmallClusterItems);
             ASSERT_EQ(plan.run, kSmallClusterThreads * plan.items);
             break;
           case SmallShape::kTwoLaunches: {

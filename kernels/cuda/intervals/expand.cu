@@ -14,6 +14,7 @@ namespace {
 template <typename Unit>
 struct ExpandOp {
   using Tuning = ExpandTuning;
+  static constexpr bool kFewBlocks = false;
   static constexpr int kVector = kPerVector<Unit>;
   static constexpr int kBatch = kVector > 4 ? 1 : 4;  // vectors that a thread has in flight
   struct Record {
@@ -33,6 +34,8 @@ struct ExpandOp {
   const Unit* values;
   Unit* out;
   unsigned units_per_element;
+
+  __device__ __forceinline__ void Adjust(const IntervalPlan&) const {}
 
   template <typename BaseOf, typename Count>
   __device__ __forceinline__ Registers Load(const IntervalPlan& plan, int64_t first, int n, BaseOf base_of,

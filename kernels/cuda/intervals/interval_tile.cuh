@@ -41,6 +41,7 @@ struct IntervalPlan {
   int64_t count;
   int tile;  // intervals in each
   int64_t tiles;
+  int64_t blocks;     // of the first launch; as many as tiles, or fewer where Op::kFewBlocks
   TileSum* d_sums;    // zero before, `tiles` of them; used where the operator asks for sums
   LeftCount* d_left;  // zero before
   LeftTile* d_left_tiles;
@@ -237,21 +238,24 @@ __device__ __forceinline__ int LinePhaseOf(const T* p) {
   return static_cast<int>(reinterpret_cast<uintptr_t>(p) & 127) / static_cast<int>(sizeof(T));
 }
 
-/// One tile a block, or, where kRest, an equal share of the windows that are left.
+/// One tile a block, or, where Op::kFewBlocks, every tile that is a multiple of plan.blocks behind it, or, where kRest,
+/// an equal share of the windows that are left.
 ///
-/// Op has: Tuning; Shared, with a member `tile` of TileShared; Registers, of a thread;
-/// Load(plan, first, n, base_of, items, shared), which sets the items' units, scans them, answers Registers and may ask
-/// base_of(sum of counts) for the sum of all counts before the tile; Shift(base), from units to positions;
-/// Place(shared, registers, slot, item, number of the interval, position); Process(shared, base, begin, count, shift,
-/// end), which takes `count` positions from `begin` on, of which those in [shift, end) are units of the tile.
+/// Op has: Tuning; kFewBlocks; Adjust(plan), which may put fewer intervals in the place of all; Shared, with a member
+/// `tile` of TileShared; Registers, of a thread; Load(plan, first, n, base_of, items, shared), which sets the items'
+/// units, scans them, answers Registers and may ask base_of(sum of counts) for the sum of all counts before the tile;
+/// Shift(base), from units to positions; Place(shared, registers, slot, item, number of the interval, position);
+/// Process(shared, base, begin, count, shift, end), which takes `count` positions from `begin` on, of which those in
+/// [shift, end) are units of the tile.
 template <typename Op, bool kRest>
 __global__ void __launch_bounds__(IntervalTuning::kThreads, Op::Tuning::kBlocks)
-    IntervalKernel(const Op op, const IntervalPlan plan) {
+    IntervalKernel(Op op, IntervalPlan plan) {
   using Tuning = typename Op::Tuning;
   using Count = std::conditional_t<kRest, int64_t, int>;
   constexpr Count kWindow = IntervalTuning::kWindow;
   __shared__ typename Op::Shared shared;
   const int thread = static_cast<int>(threadIdx.x);
+  op.Adjust(plan);
   int64_t tile = blockIdx.x;
   int64_t next = 0, last = 0, left_tiles = 0;
   if constexpr (kRest) {
@@ -260,7 +264,18 @@ __global__ void __launch_bounds__(IntervalTuning::kThreads, Op::Tuning::kBlocks)
     next = LeftWindows(left) * blockIdx.x / gridDim.x;
     last = LeftWindows(left) * (blockIdx.x + 1) / gridDim.x;
     if (next == last) return;
+  } else if (tile >= plan.tiles) {
+    return;
   }
+  const auto is_another = [&] {
+    if constexpr (kRest) return next < last;
+    if constexpr (!Op::kFewBlocks) return false;
+    tile += plan.blocks;
+    if (tile >= plan.tiles) return false;
+    __syncthreads();
+    shared.tile.heads[thread] = 0;
+    return true;
+  };
   shared.tile.heads[thread] = 0;
   do {
     int64_t base = 0;
@@ -291,7 +306,7 @@ __global__ void __launch_bounds__(IntervalTuning::kThreads, Op::Tuning::kBlocks)
           const LeftCount before = atomicAdd(plan.d_left, PackLeft(1, windows));
           plan.d_left_tiles[LeftTiles(before)] = {tile, base, LeftWindows(before), windows};
         }
-        return;
+        continue;
       }
       end = positions;
     }
@@ -310,7 +325,7 @@ __global__ void __launch_bounds__(IntervalTuning::kThreads, Op::Tuning::kBlocks)
       shared.tile.heads[thread] = 0;
       __syncthreads();
     }
-  } while (kRest && next < last);
+  } while (is_another());
 }
 
 /// Carves the plan from a workspace. `units`: about how many there are in all.
@@ -320,7 +335,7 @@ IntervalPlan MakePlan(const int64_t* counts, int64_t count, int64_t units, Works
   plan.counts = counts;
   plan.count = count;
   plan.tile = TileIntervals<Tuning>(count, units);
-  plan.tiles = CeilDiv(count, plan.tile);
+  plan.tiles = plan.blocks = CeilDiv(count, plan.tile);
   plan.d_left = workspace.Carve<LeftCount>(1 + plan.tiles);
   plan.d_sums = plan.d_left == nullptr ? nullptr : plan.d_left + 1;
   plan.d_left_tiles = workspace.Carve<LeftTile>(plan.tiles);
@@ -335,7 +350,7 @@ cudaError_t RunIntervals(const Op& op, const IntervalPlan& plan, bool needs_sums
   using Tuning = typename Op::Tuning;
   const size_t zeros = sizeof(LeftCount) * static_cast<size_t>(1 + (needs_sums ? plan.tiles : 0));
   CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(plan.d_left, 0, zeros, stream));
-  IntervalKernel<Op, false><<<static_cast<unsigned>(plan.tiles), IntervalTuning::kThreads, 0, stream>>>(op, plan);
+  IntervalKernel<Op, false><<<static_cast<unsigned>(plan.blocks), IntervalTuning::kThreads, 0, stream>>>(op, plan);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
   if (most_units <= Tuning::kOwnUnits) return cudaSuccess;
   const auto blocks =

@@ -34,13 +34,42 @@ struct OperatorTuning {
 
 using ExpandTuning = OperatorTuning<4, 16384, 5>;
 using LoadBalanceTuning = OperatorTuning<8, 16384, 4>;
+/// Where most objects have an item or none: on an H200, 138 against 116 items a nanosecond.
+using ManyObjectsTuning = OperatorTuning<16, 16384, 4>;
 
 struct MoveTuning : OperatorTuning<2, 8192, 3> {
   static constexpr int kBatch = 4;  // units that a thread has in flight
+  /// Blocks of the first launch behind bins.
+  static constexpr int kLeftBlocks = 8 * 132 * kBlocks;
   /// Below this many bytes on average units are words; from there on they are 16-byte blocks: in pairs, which are
   /// sectors of the cache, and for long intervals in groups of 8, which are its lines.
   static constexpr int kShortBytes = 160;
   static constexpr int kLongBytes = 768;
+};
+
+/// Of Move by way of bins: intervals of few words, whose places are scattered.
+struct BinTuning {
+  static constexpr int kThreads = 1024;
+  static constexpr int kBlocks = 1;  // for each multiprocessor
+  static constexpr int kBins = 1536;
+  /// Words that a block sorts by bin. More for each bin make fewer fillers; these take 180 KB of shared memory.
+  static constexpr int kRecords = 16384;
+  static constexpr int kSectorRecords = 4;  // in 32 bytes
+  /// Intervals that a thread takes, where most are of one word, and else.
+  static constexpr int kSingleSlots = kRecords / kThreads;
+  static constexpr int kSlots = 8;
+  static constexpr int kMostWords = 32;  // of an interval that goes to a bin
+  /// Words of a bin that a block collects at a time.
+  static constexpr int kPartWords = 45 * 1024;
+  static constexpr int kFromBlocks = 132 * kBlocks;
+  /// The survey: intervals for each thread, and the distance below which the next interval is near.
+  static constexpr int kSamples = 8;
+  static constexpr int kNearWords = 64;
+  /// Where bins pay: from this many words on, which is more than the cache of an H200 holds, up to those at which too
+  /// many parts read each bin, for intervals of fewer words on average.
+  static constexpr int64_t kLeastWords = int64_t{1} << 24;
+  static constexpr int64_t kMostAllWords = int64_t{1} << 30;
+  static constexpr int64_t kLongMean = 8;
 };
 
 /// The widest power of two, up to 16, that divides an element.

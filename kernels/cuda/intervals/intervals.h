@@ -21,8 +21,9 @@ int64_t ExpandWorkspaceBytes(const ExpandArgs& args);
 cudaError_t Expand(const ExpandArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* d_report,
                    cudaStream_t stream);
 
-/// As Expand; with check_overlap and destination offsets, what the check asks for (overlap_check.cu), where that is
-/// more.
+/// As Expand; and for short intervals with both offsets and much to move, 10 to 12 bytes for every 4 of the elements
+/// (move_bins.cu; sizes in interval_tuning.h). With check_overlap and destination offsets, what the check asks for
+/// (overlap_check.cu), where that is more.
 int64_t MoveWorkspaceBytes(const MoveArgs& args);
 /// Enqueues: elements of every interval go from source to destination. kOverlapping names, of the first pair of
 /// neighbours by destination (stable, empty intervals left out) that overlap, the later one in `index` and the earlier

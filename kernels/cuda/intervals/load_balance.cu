@@ -9,9 +9,10 @@
 namespace corank::cuda {
 namespace {
 
-template <typename Index>
+template <typename Index, typename OpTuning>
 struct LoadBalanceOp {
-  using Tuning = LoadBalanceTuning;
+  using Tuning = OpTuning;
+  static constexpr bool kFewBlocks = false;
   static constexpr int kVector = kPerVector<Index>;
   static constexpr int kBatch = 2;  // vectors of each output that a thread has in flight
   struct Slot {
@@ -25,6 +26,8 @@ struct LoadBalanceOp {
   struct Registers {};
   Index* objects;
   Index* ranks;
+
+  __device__ __forceinline__ void Adjust(const IntervalPlan&) const {}
 
   template <typename BaseOf, typename Count>
   __device__ __forceinline__ Registers Load(const IntervalPlan& plan, int64_t first, int n, BaseOf base_of,
@@ -92,12 +95,22 @@ struct LoadBalanceOp {
   }
 };
 
+/// Whether most objects have an item or none: a block then takes more objects. Slots of 16 bytes leave no room for
+/// that.
+bool TakesManyObjects(const LoadBalanceArgs& args) {
+  return args.IndexWidth() == 4 && 2 * args.total < 3 * args.object_count;
+}
+
 }  // namespace
 
 int64_t LoadBalanceWorkspaceBytes(const LoadBalanceArgs& args) {
   if (args.object_count <= 0 || args.total <= 0) return 0;
   Workspace workspace;
-  MakePlan<LoadBalanceTuning>(args.counts, args.object_count, args.total, workspace);
+  if (TakesManyObjects(args)) {
+    MakePlan<ManyObjectsTuning>(args.counts, args.object_count, args.total, workspace);
+  } else {
+    MakePlan<LoadBalanceTuning>(args.counts, args.object_count, args.total, workspace);
+  }
   return workspace.bytes();
 }
 
@@ -110,13 +123,15 @@ cudaError_t LoadBalance(const LoadBalanceArgs& args, void* d_workspace, int64_t 
   CORANK_RETURN_IF_CUDA_ERROR(WriteReport(OperatorReport(), nullptr, d_report, stream));
   if (args.total == 0) return cudaSuccess;
   Workspace workspace(d_workspace);
-  const IntervalPlan plan = MakePlan<LoadBalanceTuning>(args.counts, args.object_count, args.total, workspace);
-  const auto run = [&](auto index) {
+  const auto run = [&](auto index, auto tuning) {
     using Index = decltype(index);
-    const LoadBalanceOp<Index> op{static_cast<Index*>(args.objects_out), static_cast<Index*>(args.ranks_out)};
+    using Tuning = decltype(tuning);
+    const IntervalPlan plan = MakePlan<Tuning>(args.counts, args.object_count, args.total, workspace);
+    const LoadBalanceOp<Index, Tuning> op{static_cast<Index*>(args.objects_out), static_cast<Index*>(args.ranks_out)};
     return RunIntervals(op, plan, true, args.total + 128 / static_cast<int64_t>(sizeof(Index)), stream);
   };
-  return args.IndexWidth() == 4 ? run(uint32_t{}) : run(uint64_t{});
+  if (TakesManyObjects(args)) return run(uint32_t{}, ManyObjectsTuning{});
+  return args.IndexWidth() == 4 ? run(uint32_t{}, LoadBalanceTuning{}) : run(uint64_t{}, LoadBalanceTuning{});
 }
 
 }  // namespace corank::cuda

@@ -7,12 +7,13 @@
 //             cache. A unit of a short interval is a word. Nothing outside an interval is read or written.
 // Passes      one read of counts and offsets, one read and one write of the elements. What short intervals at scattered
 //             destinations leave of a 32-byte sector costs more than its bytes: an H200 writes 16 such sectors a
-//             nanosecond, however they are written
+//             nanosecond, however they are written. Where many are of a few words, move_bins.cu takes them instead
 #include <algorithm>
 
 #include "kernels/cuda/common/operator_report.cuh"
 #include "kernels/cuda/intervals/interval_tile.cuh"
 #include "kernels/cuda/intervals/intervals.h"
+#include "kernels/cuda/intervals/move_bins.h"
 #include "kernels/cuda/intervals/overlap_check.h"
 
 namespace corank::cuda {
@@ -30,6 +31,7 @@ __device__ __forceinline__ void StoreTo(int64_t address, T value) {
 /// What is the same for all kinds of unit.
 struct MoveIntervals {
   using Tuning = MoveTuning;
+  static constexpr bool kFewBlocks = false;
   static constexpr int kBatch = Tuning::kBatch;
   /// Addresses.
   struct Registers {
@@ -43,6 +45,9 @@ struct MoveIntervals {
   const int64_t* destination_offsets;
   int element_bytes;
   int log_group;  // of blocks, where units are blocks
+  BinArrays bins;
+
+  __device__ __forceinline__ void Adjust(const IntervalPlan&) const {}
 
   template <typename BaseOf>
   __device__ __forceinline__ Registers Load(const IntervalPlan& plan, int64_t first, int n, BaseOf base_of,
@@ -79,6 +84,7 @@ struct MoveIntervals {
 /// Units are words, the same in source and destination, for short intervals.
 template <typename Word>
 struct MoveWordsOp : MoveIntervals {
+  static constexpr bool kFewBlocks = sizeof(Word) == sizeof(uint32_t);  // behind bins
   struct Slot {
     int64_t from, to;  // addresses of the window's first unit, if the interval reached back to it
   };
@@ -86,6 +92,18 @@ struct MoveWordsOp : MoveIntervals {
     TileShared tile;
     Slot slots[Tuning::kTile + 1];
   };
+
+  static_assert(BinTuning::kLongMean * int{sizeof(uint32_t)} <= Tuning::kShortBytes, "bins come before words only");
+
+  /// Leaves the intervals that did not go to bins.
+  __device__ __forceinline__ void Adjust(IntervalPlan& plan) {
+    if (bins.d_state == nullptr || bins.d_state->is_taken == 0) return;
+    plan.counts = bins.d_left_counts;
+    plan.count = min(static_cast<int64_t>(bins.d_state->left), bins.left_capacity);
+    plan.tiles = CeilDiv(plan.count, plan.tile);
+    source_offsets = bins.d_left_sources;
+    destination_offsets = bins.d_left_destinations;
+  }
 
   template <typename BaseOf, typename Count>
   __device__ __forceinline__ Registers Load(const IntervalPlan& plan, int64_t first, int n, BaseOf base_of,
@@ -279,10 +297,22 @@ int64_t MostUnits(const MoveArgs& args) {
   return args.total * args.element_bytes / 16 + (std::min(args.interval_count, args.total) << (1 + LogGroup(args)));
 }
 
-IntervalPlan PlanOf(const MoveArgs& args, Workspace& workspace) {
+struct MovePlan {
+  IntervalPlan intervals;
+  BinArrays bins;
+};
+
+MovePlan PlanOf(const MoveArgs& args, Workspace& workspace) {
   const int64_t units =
       TakesWords(args) ? WordsOf(args) : args.total * args.element_bytes / 16 + (args.interval_count << LogGroup(args));
-  return MakePlan<MoveTuning>(args.counts, args.interval_count, units, workspace);
+  MovePlan plan;
+  plan.intervals = MakePlan<MoveTuning>(args.counts, args.interval_count, units, workspace);
+  plan.bins = CarveBins(args, workspace);
+  // Where bins take all, as many blocks find nothing to do.
+  if (plan.bins.d_state != nullptr) {
+    plan.intervals.blocks = std::min<int64_t>(plan.intervals.tiles, MoveTuning::kLeftBlocks);
+  }
+  return plan;
 }
 
 }  // namespace
@@ -305,7 +335,8 @@ cudaError_t Move(const MoveArgs& args, void* d_workspace, int64_t workspace_byte
                                                   : WriteReport(OperatorReport(), nullptr, d_report, stream));
   if (args.total == 0) return cudaSuccess;
   Workspace workspace(d_workspace);
-  const IntervalPlan plan = PlanOf(args, workspace);
+  const MovePlan plan = PlanOf(args, workspace);
+  CORANK_RETURN_IF_CUDA_ERROR(MoveThroughBins(args, plan.bins, stream));
   const auto run = [&](auto op) {
     op.source = reinterpret_cast<int64_t>(args.source);
     op.destination = reinterpret_cast<int64_t>(args.destination);
@@ -313,7 +344,8 @@ cudaError_t Move(const MoveArgs& args, void* d_workspace, int64_t workspace_byte
     op.destination_offsets = args.destination_offsets;
     op.element_bytes = args.element_bytes;
     op.log_group = LogGroup(args);
-    return RunIntervals(op, plan, NeedsSums(args), MostUnits(args), stream);
+    op.bins = plan.bins;
+    return RunIntervals(op, plan.intervals, NeedsSums(args), MostUnits(args), stream);
   };
   const bool whole_words = args.element_bytes % 4 == 0;
   if (!TakesWords(args)) return whole_words ? run(MoveBlocksOp<true>()) : run(MoveBlocksOp<false>());

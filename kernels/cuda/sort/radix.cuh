@@ -5,7 +5,8 @@
 //            are) counts its tile, learns by decoupled look-back how many keys of each digit the tiles before it have,
 //            ranks keys within a warp by ballots and writes runs of equal digits. Signed and descending keys differ by
 //            an exclusive or of the digit. Floats are ordered by code, and where codes and ranks differ (-0.0, NaNs) by
-//            the digits of ranks, which costs a few operations and keeps equal keys in their order.
+//            the digits of ranks, which costs a few operations and keeps equal keys in their order. A key and a payload
+//            of 4 bytes each travel as one word between the first pass and the last.
 // Work: O(n * key bytes). Memory: one read of the keys; one read and one write of keys and payload for each digit.
 // Workspace: one array of keys and one of payload; counts of at most some 2000 tiles, 1 KiB each, whatever n is; a
 //            whole output of keys or payload where the result is shorter or not wanted.
@@ -37,14 +38,14 @@ inline cudaError_t GetRadixDevice(RadixDevice* device) {
 }
 
 /// Carves the arrays that passes go through. Where the output is not `wanted`, the last pass writes nothing; that does
-/// not take less.
+/// not take less. `packed`: what passes write in turn is carved by the caller.
 template <typename T>
 RadixArrays<T> CarveRadixArrays(const void* in, void* out, bool wanted, bool output_is_whole, int64_t count,
-                                int most_passes, Workspace& workspace) {
+                                int most_passes, bool packed, Workspace& workspace) {
   RadixArrays<T> arrays;
   arrays.in = static_cast<const T*>(in);
   arrays.wanted = wanted;
-  if (most_passes > 1) arrays.near = workspace.Carve<T>(count);
+  if (most_passes > 1 && !packed) arrays.near = workspace.Carve<T>(count);
   if (arrays.wanted && output_is_whole) {
     arrays.last = static_cast<T*>(out);
   } else if (!output_is_whole || most_passes > 2) {
@@ -83,16 +84,25 @@ cudaError_t RunRadixSort(const CoreSort& sort, Workspace& workspace, cudaStream_
   // Float digits may be those of ranks, which differ in more bits than the codes do.
   args.digits = DigitsOf(kFloat ? ~uint64_t{0} : sort.live_bits, kKeyBits);
   args.keys = CarveRadixArrays<Bits>(sort.d_keys_in, sort.d_keys_out, sort.d_keys_out != nullptr,
-                                     sort.OutputsAreWhole(), sort.count, kMostPasses, workspace);
+                                     sort.OutputsAreWhole(), sort.count, kMostPasses, Tile::kPacked, workspace);
   if constexpr (Tile::kPayload) {  // always wanted, whether or not sizing knows the array
     args.payload = CarveRadixArrays<Payload>(sort.d_payload_in, sort.d_payload_out, true, sort.OutputsAreWhole(),
-                                             sort.count, kMostPasses, workspace);
+                                             sort.count, kMostPasses, Tile::kPacked, workspace);
+  }
+
+  if constexpr (Tile::kPacked) {
+    uint64_t* const near = workspace.Carve<uint64_t>(sort.count + kSparePairs);
+    args.pairs.near.parts[0] = near;
+    args.pairs.near.ends[0] = args.pairs.near.ends[1] = sort.count;
+    args.pairs.last = PairsIn(args.keys.last, args.payload.last, near + sort.count, sort.count);
   }
 
   const int64_t portions = CeilDiv(sort.count, kMaxLaunchKeys / Tile::kKeys * Tile::kKeys);
   args.tiles = static_cast<int>(CeilDiv(CeilDiv(sort.count, Tile::kKeys), portions));
   args.statuses.reach = MostRunningTiles(device.multiprocessors, Tile::kThreads);
   args.statuses.rows = std::min(args.tiles, StatusRows(args.statuses.reach));
+  args.prefetch_keys =
+      int64_t{PrefetchTiles(sizeof(typename Tile::Held), args.tiles, args.statuses.reach)} * Tile::kKeys;
   const bool rows_are_shared = args.statuses.rows < args.tiles;
   args.statuses.groups = rows_are_shared ? static_cast<int>(CeilDiv(args.tiles, kTilesPerGroup)) : 0;
 

@@ -11,11 +11,12 @@
 namespace corank::cuda {
 
 /// Bins of one digit become the numbers of keys before them. A warp calls it. Returns whether the digit differs.
-__device__ __forceinline__ bool ScanBins(int64_t* bins, int64_t count) {
+template <typename Count>
+__device__ __forceinline__ bool ScanBins(Count* bins, Count count) {
   constexpr int kPerLane = kDigitBins / 32;
   const int lane = static_cast<int>(threadIdx.x % 32);
-  int64_t sizes[kPerLane];
-  int64_t before = 0;
+  Count sizes[kPerLane];
+  Count before = 0;
   bool has_all = false;
 #pragma unroll
   for (int i = 0; i < kPerLane; ++i) {
@@ -23,10 +24,10 @@ __device__ __forceinline__ bool ScanBins(int64_t* bins, int64_t count) {
     before += sizes[i];
     has_all |= sizes[i] == count;
   }
-  const int64_t own = before;
+  const Count own = before;
 #pragma unroll
   for (int distance = 1; distance < 32; distance *= 2) {
-    const int64_t other = __shfl_up_sync(~0u, before, distance);
+    const Count other = __shfl_up_sync(~0u, before, distance);
     if (lane >= distance) before += other;
   }
   before -= own;

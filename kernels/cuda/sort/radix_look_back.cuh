@@ -8,11 +8,11 @@
 
 namespace corank::cuda {
 
-/// The statuses of one tile of a launch, and of those before it.
+/// The statuses of one tile of a launch, and of the `before` tiles before it whose keys go before its own.
 class LookBack {
  public:
-  __device__ __forceinline__ LookBack(const RadixStatuses& statuses, int launch, int tiles, int tile)
-      : statuses_(statuses), tile_(tile), finished_(statuses.d_finished + launch * statuses.groups) {
+  __device__ __forceinline__ LookBack(const RadixStatuses& statuses, int launch, int tiles, int tile, int before)
+      : statuses_(statuses), tile_(tile), before_(before), finished_(statuses.d_finished + launch * statuses.groups) {
     const uint32_t number = static_cast<uint32_t>(launch) * static_cast<uint32_t>(tiles) + static_cast<uint32_t>(tile);
     round_ = number / static_cast<uint32_t>(statuses.rows);
     row_ = static_cast<int>(number - round_ * static_cast<uint32_t>(statuses.rows));
@@ -31,16 +31,16 @@ class LookBack {
 
   /// Makes the tile's own count known.
   __device__ __forceinline__ void Publish(int bin, uint32_t count) const {
-    Store(RowOf(row_) + bin, count | (tile_ == 0 ? PrefixFlag(round_) : kOwnFlag));
+    Store(RowOf(row_) + bin, count | (before_ == 0 ? PrefixFlag(round_) : kOwnFlag));
   }
 
-  /// The keys of this digit before the tile in its launch; what this tile knows is published for those behind.
+  /// The keys of this digit in those tiles; what this tile knows is published for those behind.
   __device__ __forceinline__ uint32_t Resolve(int bin, uint32_t count) const {
-    if (tile_ == 0) return 0;
+    if (before_ == 0) return 0;
     uint32_t prefix = 0;
     uint32_t prefix_flag = PrefixFlag(round_);
     int row = row_ - 1;
-    int left = tile_;
+    int left = before_;
     bool done = false;
     /// Whether the status was there and the tile before it has to be looked at.
     const auto take = [&](uint32_t status) {
@@ -105,6 +105,7 @@ class LookBack {
 
   const RadixStatuses& statuses_;
   int tile_;
+  int before_;
   uint32_t* finished_;
   uint32_t round_;
   int row_;

@@ -9,6 +9,7 @@
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/radix_look_back.cuh"
 #include "kernels/cuda/sort/radix_match.cuh"
+#include "kernels/cuda/sort/radix_pairs.h"
 #include "kernels/cuda/sort/radix_state.h"
 #include "kernels/cuda/sort/radix_tuning.h"
 
@@ -36,20 +37,27 @@ template <typename Bits, typename Payload>
 struct RadixPassArgs {
   RadixArrays<Bits> keys;
   RadixArrays<Payload> payload;  // `in` null: the key's index
+  RadixPairArrays pairs;         // between passes, where the tile is packed
   RadixState* state;
   RadixDigits digits;
   RadixStatuses statuses;
   int64_t count;
   int pass;
-  int portion;  // of the pass: one launch each
-  int launch;   // of all passes and portions
-  int tiles;    // of a launch
+  int portion;            // of the pass: one launch each
+  int launch;             // of all passes and portions
+  int tiles;              // of a launch
+  int64_t prefetch_keys;  // PrefetchTiles
 };
 
-template <typename Bits, typename PayloadType>
+template <typename Bits, typename PayloadType, bool kMayPack = true>
 struct RadixTile {
   using Payload = PayloadType;
   static constexpr bool kPayload = !std::is_same_v<Payload, NoPayload>;
+  /// A key and its payload travel as one word of 8 bytes: runs of equal digits are twice as long in bytes, and a tile
+  /// goes through shared memory once.
+  static constexpr bool kPacked = kMayPack && kPayload && sizeof(Bits) == 4 && sizeof(Payload) == 4;
+  static constexpr bool kApart = kPayload && !kPacked;
+  using Held = std::conditional_t<kPacked, uint64_t, Bits>;
   static constexpr RadixTuning kTuning = RadixTuningFor(sizeof(Bits), kPayload ? sizeof(Payload) : 0);
   static constexpr int kThreads = kTuning.threads;
   static constexpr int kItems = kTuning.items;
@@ -57,16 +65,28 @@ struct RadixTile {
   static constexpr int kKeys = kTuning.Tile();
   static_assert(kThreads >= kDigitBins, "a thread has a digit");
 
+  /// A run of equal digits that goes on in another part of a PairArray, from the tile's position `at` on.
+  struct Crossing {
+    int bin;
+    int at;
+    int64_t distance;
+  };
+
   struct Shared {
-    Bits* key_places[kDigitBins];  // less the tile's position of the first key with the digit
+    union {  // less the tile's position of the first key with the digit
+      Bits* key_places[kDigitBins];
+      uint64_t* pair_places[kDigitBins];
+    };
     Payload* payload_places[kPayload ? kDigitBins : 1];
     uint32_t warp_bins[kWarps][kDigitBins];  // counts, then the position in the tile of the next key
     union {
-      Bits keys[kKeys];
-      Payload payload[kPayload ? kKeys : 1];  // once the keys are stored
+      Held keys[kKeys];
+      Payload payload[kApart ? kKeys : 1];  // once the keys are stored
     };
     uint32_t warp_sums[kDigitBins / 32];
     int tile;
+    bool crosses;  // whether there are crossings; the others' bin is -1
+    Crossing crossings[PairArray::kParts - 1];
   };
   static_assert(sizeof(Shared) <= 99 * 1024, "of a block on every architecture");
 };
@@ -79,9 +99,11 @@ struct DigitReader {
   int shift;
   uint32_t flip;
 
-  __device__ __forceinline__ uint32_t operator()(Bits held) const {
-    if constexpr (kByRank) held = order.Rank(held);
-    return (static_cast<uint32_t>(held >> shift) % kDigitBins) ^ flip;
+  template <typename Held>
+  __device__ __forceinline__ uint32_t operator()(Held held) const {
+    Bits key = static_cast<Bits>(held);
+    if constexpr (kByRank) key = order.Rank(key);
+    return (static_cast<uint32_t>(key >> shift) % kDigitBins) ^ flip;
   }
 };
 
@@ -94,10 +116,64 @@ __device__ __forceinline__ void Prefetch(const T* array, int64_t start, int leng
   }
 }
 
-/// kByRank: equal keys may have different codes, so that digits must be those of ranks.
-template <typename Bits, bool kFloat, bool kByRank, typename Tile>
-__device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename Tile::Payload>& args,
-                                             const KeyOrder<Bits, kFloat>& order, int passes, int digit,
+/// Loads what a thread holds of a packed tile: every 32nd pair from `first` on, `pad` for keys behind the end.
+template <typename Bits, bool kFloat, typename Tile>
+__device__ __forceinline__ void LoadPairs(const RadixPassArgs<Bits, typename Tile::Payload>& args, int pass,
+                                          const KeyOrder<Bits, kFloat>& order, int passes, int64_t start, int first,
+                                          int tile_count, uint64_t (&pairs)[Tile::kItems]) {
+  constexpr int kItems = Tile::kItems;
+  constexpr Bits kLastCode = static_cast<Bits>(~Bits{0});
+  const bool is_full = tile_count == Tile::kKeys;
+  if (pass == 0) {
+    const Bits pad = order.Decode(kLastCode);
+    const Bits* const keys_in = args.keys.in + start + first;
+    Bits keys[kItems];
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      keys[i] = is_full || first + 32 * i < tile_count ? __ldcs(keys_in + 32 * i) : pad;
+    }
+    uint32_t payload[kItems];
+    const auto* const payload_in = args.payload.in + start + first;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      if (args.payload.in == nullptr) {
+        payload[i] = static_cast<uint32_t>(start + first + 32 * i);
+      } else {
+        payload[i] = is_full || first + 32 * i < tile_count ? __ldcs(payload_in + 32 * i) : 0;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      pairs[i] = uint64_t{payload[i]} << 32 | (kFloat ? order.Encode(keys[i]) : keys[i]);
+    }
+    return;
+  }
+  const PairArray& in = args.pairs.Input(pass, passes);
+  const uint64_t* const tile_in = in.Place(start);
+  if (is_full && in.IsWhole(start, Tile::kKeys)) {
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) pairs[i] = __ldcs(tile_in + first + 32 * i);
+  } else {
+    const Bits pad = kFloat ? kLastCode : order.Decode(kLastCode);
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      pairs[i] = first + 32 * i < tile_count ? *in.Place(start + first + 32 * i) : pad;
+    }
+  }
+}
+
+/// The keys that a tile takes.
+struct TileKeys {
+  int64_t start;
+  int count;
+};
+
+/// kByRank: equal keys may have different codes, so that digits must be those of ranks. place_of(bin, before, count)
+/// says where the tile's first key of a bin goes that it has `count` of, and the tiles before it `before`.
+template <typename Bits, bool kFloat, bool kByRank, typename Tile, typename PlaceOf>
+__device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename Tile::Payload>& args, int pass,
+                                             const KeyOrder<Bits, kFloat>& order, int passes, int shift,
+                                             const TileKeys& tile, const LookBack& look_back, PlaceOf place_of,
                                              typename Tile::Shared& shared) {
   using Payload = typename Tile::Payload;
   constexpr int kItems = Tile::kItems;
@@ -106,42 +182,50 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
   const int thread = static_cast<int>(threadIdx.x);
   const int warp = thread / 32;
   const int lane = thread % 32;
-  const bool is_last_pass = args.pass == passes - 1;
-  DigitReader<Bits, kFloat, kByRank> digit_of{order, args.digits.shift[digit], 0};
+  const bool is_last_pass = pass == passes - 1;
+  DigitReader<Bits, kFloat, kByRank> digit_of{order, shift, 0};
   if constexpr (!kFloat) digit_of.flip = static_cast<uint32_t>(order.Encode(Bits{0}) >> digit_of.shift) % kDigitBins;
 
-  const int tile = shared.tile;
-  const LookBack look_back(args.statuses, args.launch, args.tiles, tile);
-  const int64_t start = (int64_t{args.portion} * args.tiles + tile) * Tile::kKeys;
-  const int64_t left = args.count - start;
-  const int tile_count = left >= Tile::kKeys ? Tile::kKeys : left > 0 ? static_cast<int>(left) : 0;
+  const int64_t start = tile.start;
+  const int tile_count = tile.count;
   const bool is_full = tile_count == Tile::kKeys;
   const int first = warp * 32 * kItems + lane;
-  const Payload* const payload_in = args.payload.Input(args.pass, passes);
-  const bool has_payload_array = Tile::kPayload && payload_in != nullptr;  // otherwise: the key's index
+  const Payload* const payload_in = args.payload.Input(pass, passes);
+  const bool has_payload_array = Tile::kApart && payload_in != nullptr;  // otherwise: the key's index
 
   // Load: a warp's keys are neighbours. Keys behind the end have the last digit and are not written.
-  Bits keys[kItems];
-  const Bits* const keys_in = args.keys.Input(args.pass, passes) + start + first;
-  if (is_full) {
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) keys[i] = __ldcs(keys_in + 32 * i);
+  typename Tile::Held keys[kItems];
+  if constexpr (Tile::kPacked) {
+    LoadPairs<Bits, kFloat, Tile>(args, pass, order, passes, start, first, tile_count, keys);
   } else {
-    constexpr Bits kLastCode = static_cast<Bits>(~Bits{0});
-    const Bits pad = kFloat && args.pass > 0 ? kLastCode : order.Decode(kLastCode);
+    const Bits* const keys_in = args.keys.Input(pass, passes) + start + first;
+    if (is_full) {
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) keys[i] = first + 32 * i < tile_count ? keys_in[32 * i] : pad;
-  }
-  if (kFloat && args.pass == 0) {
+      for (int i = 0; i < kItems; ++i) keys[i] = __ldcs(keys_in + 32 * i);
+    } else {
+      constexpr Bits kLastCode = static_cast<Bits>(~Bits{0});
+      const Bits pad = kFloat && pass > 0 ? kLastCode : order.Decode(kLastCode);
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) keys[i] = order.Encode(keys[i]);
+      for (int i = 0; i < kItems; ++i) keys[i] = first + 32 * i < tile_count ? keys_in[32 * i] : pad;
+    }
+    if (kFloat && pass == 0) {
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) keys[i] = order.Encode(keys[i]);
+    }
   }
-  // Prefetched, for all of a tile's loads wait at the same time: u32 keys gain 7 %, pairs 5 %, u64 keys nothing.
-  if constexpr (Tile::kPayload) {
+  const int64_t ahead = start + args.prefetch_keys;
+  if constexpr (Tile::kApart) {  // what other tiles load would crowd it out: 5 % slower with keys and payload ahead
     if (has_payload_array) Prefetch<kThreads>(payload_in, start, Tile::kKeys, args.count);
-  } else if constexpr (sizeof(Bits) <= 4) {
-    const int64_t tiles_ahead = int64_t{args.statuses.reach} / 2;
-    Prefetch<kThreads>(args.keys.Input(args.pass, passes), start + tiles_ahead * Tile::kKeys, Tile::kKeys, args.count);
+  } else if constexpr (Tile::kPacked) {
+    if (pass == 0) {
+      Prefetch<kThreads>(args.keys.in, ahead, Tile::kKeys, args.count);
+      if (args.payload.in != nullptr) Prefetch<kThreads>(args.payload.in, ahead, Tile::kKeys, args.count);
+    } else if (ahead + Tile::kKeys <= args.count) {
+      const PairArray& in = args.pairs.Input(pass, passes);
+      if (in.IsWhole(ahead, Tile::kKeys)) Prefetch<kThreads>(in.Place(ahead), 0, Tile::kKeys, Tile::kKeys);
+    }
+  } else {
+    Prefetch<kThreads>(args.keys.Input(pass, passes), ahead, Tile::kKeys, args.count);
   }
   const auto digit_at = [&](int i) {
     // The rank of no float has the last value in every digit.
@@ -188,7 +272,7 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
   __syncthreads();
 
   // Rank, and order the tile.
-  uint32_t positions[Tile::kPayload ? CeilDiv(kItems, 2) : 1];  // two in a register
+  uint32_t positions[Tile::kApart ? CeilDiv(kItems, 2) : 1];  // two in a register
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
     const uint32_t value = digit_at(i);
@@ -196,11 +280,11 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
     const uint32_t before = __popc(peers & LanesBefore());
     const uint32_t position = AddOnce(warp_bins + value, peers, before + 1) + before;
     shared.keys[position] = keys[i];
-    if constexpr (Tile::kPayload) positions[i / 2] = i % 2 == 0 ? position : positions[i / 2] | position << 16;
+    if constexpr (Tile::kApart) positions[i / 2] = i % 2 == 0 ? position : positions[i / 2] | position << 16;
   }
-  Payload payload[Tile::kPayload ? kItems : 1];
+  Payload payload[Tile::kApart ? kItems : 1];
   const auto load_payload = [&] {
-    if constexpr (Tile::kPayload) {
+    if constexpr (Tile::kApart) {
 #pragma unroll
       for (int i = 0; i < kItems; ++i) {
         const int64_t from = start + first + 32 * i;
@@ -213,33 +297,67 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
     }
   };
   // Under way while the tile looks back and stores keys, where registers allow.
-  if constexpr (Tile::kPayload && sizeof(Payload) <= 4) load_payload();
+  if constexpr (Tile::kApart && sizeof(Payload) <= 4) load_payload();
   if (thread < kDigitBins) {
     const uint32_t prefix = look_back.Resolve(thread, bin_count);
-    const int64_t* const starts = args.portion == 0 ? args.state->bins[digit] : args.state->carried[args.portion % 2];
-    const int64_t place = starts[thread] + prefix;
-    if (tile == args.tiles - 1) args.state->carried[(args.portion + 1) % 2][thread] = place + bin_count;
-    shared.key_places[thread] = args.keys.Output(args.pass, passes) + (place - bin_start);
-    if constexpr (Tile::kPayload) {
-      shared.payload_places[thread] = args.payload.Output(args.pass, passes) + (place - bin_start);
+    const int64_t place = place_of(thread, prefix, bin_count);
+    if (Tile::kPacked && !is_last_pass) {
+      const PairArray& out = args.pairs.Output(pass, passes);
+      uint64_t* const begin = out.Place(place);
+      shared.pair_places[thread] = begin - bin_start;
+#pragma unroll
+      for (int part = 0; part < PairArray::kParts - 1; ++part) {
+        const int64_t end = out.ends[part];
+        if (place >= end || end >= place + bin_count) continue;
+        const int64_t stays = end - place;
+        shared.crossings[part] = {thread, static_cast<int>(bin_start + stays), out.parts[part + 1] - out.parts[part]};
+        shared.crosses = true;
+      }
+    } else {
+      shared.key_places[thread] = args.keys.Output(pass, passes) + (place - bin_start);
+      if constexpr (Tile::kPayload) {
+        shared.payload_places[thread] = args.payload.Output(pass, passes) + (place - bin_start);
+      }
     }
   }
   __syncthreads();
   if (thread == 0) look_back.Finish();
 
   // Store: neighbours with the same digit go to neighbours.
+  if constexpr (Tile::kPacked) {
+    if (!is_last_pass) {
+      const bool crosses = shared.crosses;
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        const int at = thread + i * kThreads;
+        if (!is_full && at >= tile_count) break;
+        const uint64_t pair = shared.keys[at];
+        const uint32_t value = digit_of(pair);
+        uint64_t* place = shared.pair_places[value] + at;
+        if (crosses) {
+          for (const auto& crossing : shared.crossings) {
+            if (static_cast<int>(value) == crossing.bin && at >= crossing.at) place += crossing.distance;
+          }
+        }
+        *place = pair;
+      }
+      return;
+    }
+  }
   const bool writes_keys = !is_last_pass || args.keys.wanted;
-  uint32_t digits[Tile::kPayload ? CeilDiv(kItems, 4) : 1] = {};  // four in a register
+  uint32_t digits[Tile::kApart ? CeilDiv(kItems, 4) : 1] = {};  // four in a register
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
     const int at = thread + i * kThreads;
     if (!is_full && at >= tile_count) break;
-    const Bits key = shared.keys[at];
-    const uint32_t value = digit_of(key);
+    const auto held = shared.keys[at];
+    const Bits key = static_cast<Bits>(held);
+    const uint32_t value = digit_of(held);
     if (writes_keys) shared.key_places[value][at] = kFloat && is_last_pass ? order.Decode(key) : key;
-    if constexpr (Tile::kPayload) digits[i / 4] |= value << (8 * (i % 4));
+    if constexpr (Tile::kPacked) shared.payload_places[value][at] = static_cast<Payload>(held >> 32);
+    if constexpr (Tile::kApart) digits[i / 4] |= value << (8 * (i % 4));
   }
-  if constexpr (Tile::kPayload) {
+  if constexpr (Tile::kApart) {
     if constexpr (sizeof(Payload) > 4) load_payload();
     __syncthreads();
 #pragma unroll
@@ -252,6 +370,18 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
       shared.payload_places[digits[i / 4] >> (8 * (i % 4)) & 0xFFu][at] = shared.payload[at];
     }
   }
+}
+
+/// Before a tile's first barrier.
+template <typename Tile>
+__device__ __forceinline__ void PrepareTile(typename Tile::Shared& shared) {
+  const int thread = static_cast<int>(threadIdx.x);
+  if constexpr (Tile::kPacked) {
+    if (thread == 0) shared.crosses = false;
+    if (thread < PairArray::kParts - 1) shared.crossings[thread].bin = -1;
+  }
+#pragma unroll
+  for (int i = 0; i < kDigitBins / 32; ++i) shared.warp_bins[thread / 32][thread % 32 + 32 * i] = 0;
 }
 
 template <typename Bits, bool kFloat, typename Tile>
@@ -267,16 +397,26 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kTuning.blocks)
   const int thread = static_cast<int>(threadIdx.x);
   // Tiles are numbered as they begin: a tile waits for earlier ones only, and those run.
   if (thread == 0) shared.tile = static_cast<int>(atomicAdd(args.statuses.d_tickets + args.launch, 1u));
-#pragma unroll
-  for (int i = 0; i < kDigitBins / 32; ++i) shared.warp_bins[thread / 32][thread % 32 + 32 * i] = 0;
+  PrepareTile<Tile>(shared);
   __syncthreads();
+  const int tile = shared.tile;
+  const int shift = args.digits.shift[digit];
+  const LookBack look_back(args.statuses, args.launch, args.tiles, tile, tile);
+  const int64_t start = (int64_t{args.portion} * args.tiles + tile) * Tile::kKeys;
+  const TileKeys keys{start, static_cast<int>(Clamp(args.count - start, 0, Tile::kKeys))};
+  const auto place_of = [&](int bin, uint32_t before, uint32_t count) {
+    const int64_t* const starts = args.portion == 0 ? args.state->bins[digit] : args.state->carried[args.portion % 2];
+    const int64_t place = starts[bin] + before;
+    if (tile == args.tiles - 1) args.state->carried[(args.portion + 1) % 2][bin] = place + count;
+    return place;
+  };
   if constexpr (kFloat) {
     if (by_rank) {
-      RunRadixPass<Bits, kFloat, true, Tile>(args, order, passes, digit, shared);
+      RunRadixPass<Bits, kFloat, true, Tile>(args, args.pass, order, passes, shift, keys, look_back, place_of, shared);
       return;
     }
   }
-  RunRadixPass<Bits, kFloat, false, Tile>(args, order, passes, digit, shared);
+  RunRadixPass<Bits, kFloat, false, Tile>(args, args.pass, order, passes, shift, keys, look_back, place_of, shared);
 }
 
 }  // namespace corank::cuda

@@ -27,6 +27,15 @@ constexpr RadixTuning RadixTuningFor(int key_bytes, int payload_bytes) {
   return {512, payload_bytes == 4 ? 18 : 16, 2};
 }
 
+/// How many tiles before its turn a tile is brought to the L2 cache, where `reach` tiles could run at the same time if
+/// registers and shared memory sufficed; half of them do. Too early and it is gone again, too late and all loads of a
+/// tile wait together. Few tiles all run soon, and find in the cache what the pass before has written. Measured on
+/// sm_90 (H200), 2^28: pairs of 4 + 4 bytes 37.7 Gpairs/s without, 38.7 half of reach ahead, 40.2 a quarter, 34.7 all
+/// of it; 8-byte keys 20.2 without, 21.1 a quarter ahead; 4-byte keys are 7 % faster half of reach ahead than without.
+constexpr int PrefetchTiles(int word_bytes, int tiles, int reach) {
+  return word_bytes == 8 && tiles > 2 * reach ? reach / 4 : reach / 2;
+}
+
 /// Predecessors whose counts a tile reads at once.
 inline constexpr int kLookBackWindow = 4;
 /// Tiles whose look-backs are counted together.

@@ -1,6 +1,6 @@
 // Merging the pieces of long segments, up to 16 runs at a time.
 //
-// Algorithm: one persistent launch that ends at once when there is no long segment. Pass by pass, half a warp finds
+// Algorithm: one persistent launch that ends at once when there is nothing to merge. Pass by pass, half a warp finds
 //            where the outputs of each window start in each of the runs that they come from (multiway_partition.cuh),
 //            and blocks merge (segment_merge.cuh). The pieces of a segment are first in the array from which its last
 //            pass ends in the result.
@@ -46,7 +46,7 @@ struct LongSegments {
   /// all lanes of half a warp.
   static __device__ __forceinline__ void Split(const SegmentPass<Bits>& pass, int64_t window, int merged) {
     const LongPieces pieces{pass.plan.long_across[window], kWindow};
-    if (pieces.segment.end == 0) return;
+    if (pieces.segment.end == 0 || pieces.segment.IsGiant()) return;
     const MergeSchedule schedule(pieces.Count());
     if (merged >= schedule.passes) return;
     const MergeGroup group(pieces, schedule, merged, window - pieces.FirstWindow());
@@ -68,7 +68,8 @@ struct LongSegments {
     const int64_t window = begins ? number - windows : number;
     LongPieces pieces{{0, 0}, kWindow};
     if (number < 2 * windows) pieces.segment = pass.plan.long_across[begins ? window + 1 : window];
-    const bool exists = pieces.segment.end != 0 && (!begins || pieces.segment.begin >= window * kWindow);
+    const bool exists =
+        pieces.segment.end != 0 && !pieces.segment.IsGiant() && (!begins || pieces.segment.begin >= window * kWindow);
     const MergeSchedule schedule(exists ? pieces.Count() : 1);
     if (merged >= schedule.passes) {
       if (lane == 0) part.levels = 0;

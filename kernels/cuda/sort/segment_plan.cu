@@ -36,7 +36,12 @@ __device__ __forceinline__ void TellWindows(int64_t begin, int64_t end, int wind
     const LongSegment segment{__shfl_sync(kWarp, begin, from), __shfl_sync(kWarp, end, from)};
     const int64_t first = segment.begin / window, last = (segment.end - 1) / window;
     for (int64_t w = first + 1 + lane; w <= last; w += 32) plan.long_across[w] = segment;
-    if (lane == 0) atomicMax(reinterpret_cast<long long*>(plan.longest), static_cast<long long>(last - first + 1));
+    if (lane != 0) continue;
+    if (segment.IsGiant()) {
+      plan.giants[atomicAdd(plan.giant_count, 1)] = segment;
+    } else {
+      atomicMax(reinterpret_cast<long long*>(plan.longest), static_cast<long long>(last - first + 1));
+    }
   }
 }
 

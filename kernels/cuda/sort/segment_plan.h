@@ -1,7 +1,7 @@
 // What the kernels of the segmented sort know of the segments, made on the device.
 //
 // Positions are cut into windows. A segment longer than a window is long: it is sorted in pieces, one for each window
-// that it has a part of, and the pieces are merged.
+// that it has a part of, and the pieces are merged. Unless it is a giant: giants are sorted by digits, tile by tile.
 #ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_PLAN_H_
 #define CORANK_KERNELS_CUDA_SORT_SEGMENT_PLAN_H_
 
@@ -14,23 +14,34 @@
 namespace corank::cuda {
 
 struct SegmentPlan {
-  int64_t* longest;          // pieces of the longest long segment; 0: there is none
+  int64_t* longest;  // pieces of the longest segment that is merged; 0: there is none
+  int* giant_count;
+  LongSegment* giants;       // in no order
+  int* giant_tiles;          // tiles of the giants before each, and of all; made by the kernel that sorts them
   LongSegment* long_across;  // one for each window, and one more: the long segment across the window's start
   uint32_t* heads;           // count / 32 + 1 words: bit offsets[s] for every segment s not empty, and bit count
 
   static constexpr int64_t Bytes(int64_t count, int window) {
-    return kLongestBytes + LongAcrossBytes(count, window) + (count / 32 + 1) * int64_t{sizeof(uint32_t)};
+    return kCountBytes + LongAcrossBytes(count, window) + GiantBytes(count) +
+           (count / 32 + 1) * int64_t{sizeof(uint32_t)};
   }
   /// A plan in Bytes(count, window) bytes.
   SegmentPlan(void* d_memory, int64_t count, int window)
       : longest(static_cast<int64_t*>(d_memory)),
-        long_across(reinterpret_cast<LongSegment*>(static_cast<char*>(d_memory) + kLongestBytes)),
-        heads(reinterpret_cast<uint32_t*>(static_cast<char*>(d_memory) + kLongestBytes +
-                                          LongAcrossBytes(count, window))) {}
+        giant_count(reinterpret_cast<int*>(longest + 1)),
+        giants(reinterpret_cast<LongSegment*>(longest + 2)),
+        giant_tiles(reinterpret_cast<int*>(giants + MostGiants(count))),
+        long_across(reinterpret_cast<LongSegment*>(static_cast<char*>(d_memory) + kCountBytes + GiantBytes(count))),
+        heads(reinterpret_cast<uint32_t*>(long_across + LongAcrossBytes(count, window) / sizeof(LongSegment))) {}
   SegmentPlan() = default;
 
+  static constexpr int64_t MostGiants(int64_t count) { return count / LongSegment::kLeastGiant; }
+
  private:
-  static constexpr int64_t kLongestBytes = 16;  // long_across stays aligned
+  static constexpr int64_t kCountBytes = 16;  // what follows stays aligned
+  static constexpr int64_t GiantBytes(int64_t count) {
+    return MostGiants(count) * int64_t{sizeof(LongSegment)} + (MostGiants(count) / 4 + 1) * 16;
+  }
   static constexpr int64_t LongAcrossBytes(int64_t count, int window) {
     return (count / window + 2) * int64_t{sizeof(LongSegment)};
   }

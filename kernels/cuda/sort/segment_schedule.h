@@ -16,6 +16,11 @@ inline constexpr int kMergeWays = 1 << kMergeLevels;
 /// A long segment, [begin, end); end is 0 where there is none.
 struct LongSegment {
   int64_t begin, end;
+
+  /// Segments of so many keys are giants: not cut into pieces, but sorted by digits. Their counts have 30 bits.
+  static constexpr int64_t kLeastGiant = (int64_t{1} << 18) + (int64_t{1} << 13);
+  static constexpr int64_t kMostGiant = (int64_t{1} << 30) - 1;
+  CORANK_HOST_DEVICE bool IsGiant() const { return end - begin >= kLeastGiant && end - begin <= kMostGiant; }
 };
 
 /// How the pieces of a long segment are merged: so many levels of merging two, as even in number as they can be in each

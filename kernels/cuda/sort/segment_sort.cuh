@@ -1,7 +1,8 @@
 // Segmented sort: every segment for itself, whatever the lengths, without a word from the device to the host.
 //
 // Algorithm: the plan (segment_plan.cu); all segments and pieces of segments that fit a block (segment_windows.cuh);
-//            the merge of the pieces (segment_long.cuh): three launches, whatever the segments are.
+//            the merge of the pieces (segment_long.cuh); the giants, which are not cut into pieces
+//            (segment_giants.cuh): four launches, whatever the segments are.
 // Work: O(n log longest + segments). Memory: one read, one write of keys and payload while segments fit a block.
 // Workspace: one array of keys and payload (another of keys where they are not wanted), one bit a key, 80 bytes a
 //            window (144 from 2^34 keys on).
@@ -13,6 +14,7 @@
 
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/core_sort.h"
+#include "kernels/cuda/sort/segment_giants.cuh"
 #include "kernels/cuda/sort/segment_long.cuh"
 #include "kernels/cuda/sort/segment_windows.cuh"
 
@@ -30,6 +32,16 @@ cudaError_t ResidentBlocks(Kernel kernel, int threads, unsigned* blocks) {
 }
 
 template <typename Bits, bool kPayload>
+cudaError_t SortGiants(const SegmentPass<Bits>& pass, Workspace& workspace, cudaStream_t stream) {
+  if constexpr (kPayload) {
+    return pass.payload_bytes == 4 ? GiantSegments<Bits, uint32_t>::Sort(pass, workspace, stream)
+                                   : GiantSegments<Bits, uint64_t>::Sort(pass, workspace, stream);
+  } else {
+    return GiantSegments<Bits, NoPayload>::Sort(pass, workspace, stream);
+  }
+}
+
+template <typename Bits, bool kPayload>
 cudaError_t RunSegmentSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
   using Window = SegmentWindow<Bits, kPayload>;
   using Long = LongSegments<Bits, kPayload>;
@@ -44,11 +56,6 @@ cudaError_t RunSegmentSort(const CoreSort& sort, Workspace& workspace, cudaStrea
   void* const d_plan_memory = workspace.CarveBytes(SegmentPlan::Bytes(sort.count, kTuning.Window()));
   uint32_t* const d_splits = workspace.Carve<uint32_t>(splits);
   uint32_t* const d_high_splits = workspace.Carve<uint32_t>(sort.count > MergeSchedule::kMaxShortSplits ? splits : 0);
-  if (workspace.IsSizing()) return cudaSuccess;
-
-  const SegmentPlan d_plan(d_plan_memory, sort.count, kTuning.Window());
-  CORANK_RETURN_IF_CUDA_ERROR(
-      PlanSegments(sort.d_segment_offsets, sort.segment_count, sort.count, kTuning.Window(), d_plan, stream));
   SegmentPass<Bits> pass{};
   pass.order = KeyOrder<Bits, false>(sort.key_type, sort.order);
   pass.count = sort.count;
@@ -60,9 +67,13 @@ cudaError_t RunSegmentSort(const CoreSort& sort, Workspace& workspace, cudaStrea
   pass.odd_keys = static_cast<Bits*>(d_odd_keys);
   pass.payload = sort.d_payload_out;
   pass.odd_payload = d_odd_payload;
-  pass.plan = d_plan;
+  pass.plan = SegmentPlan(d_plan_memory, sort.count, kTuning.Window());
   pass.splits = d_splits;
   pass.high_splits = d_high_splits;
+  if (workspace.IsSizing()) return SortGiants<Bits, kPayload>(pass, workspace, stream);
+
+  CORANK_RETURN_IF_CUDA_ERROR(
+      PlanSegments(sort.d_segment_offsets, sort.segment_count, sort.count, kTuning.Window(), pass.plan, stream));
 
   constexpr int kWindowBytes = static_cast<int>(sizeof(typename Window::Shared));
   const auto window_kernel = SegmentWindowKernel<Bits, kPayload>;
@@ -78,8 +89,9 @@ cudaError_t RunSegmentSort(const CoreSort& sort, Workspace& workspace, cudaStrea
   CORANK_RETURN_IF_CUDA_ERROR(ResidentBlocks(long_kernel, kTuning.threads, &blocks));
   blocks = static_cast<unsigned>(Min<int64_t>(blocks, CeilDiv(sort.count, kTuning.Window())));
   void* arguments[] = {&pass};
-  return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(long_kernel), dim3(blocks), dim3(kTuning.threads),
-                                     arguments, 0, stream);
+  CORANK_RETURN_IF_CUDA_ERROR(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(long_kernel), dim3(blocks),
+                                                          dim3(kTuning.threads), arguments, 0, stream));
+  return SortGiants<Bits, kPayload>(pass, workspace, stream);
 }
 
 /// Segmented sort of integer keys of one width: explicitly instantiated in the segment_sort_u*.cu files.

@@ -79,6 +79,8 @@ struct SegmentWindow {
     const int limit = static_cast<int>(Min<int64_t>(kWindow, pass.count - window));  // the head at the count is none
     const int across_end = static_cast<int>(Max<int64_t>(0, Min<int64_t>(kWindow, across.end - window)));
 
+    if (across_end == limit && across.IsGiant()) return;
+
     // The first head from each thread's word on.
     int first = heads != 0 ? start + __ffs(static_cast<int>(heads)) - 1 : kNone;
 #pragma unroll

@@ -1,103 +1,115 @@
-// The small sort by one cluster: runs are exchanged through distributed shared memory, so that one launch is enough.
+// The small sort by one cluster: blocks that run at the same time can wait for each other, so that one launch is
+// enough.
 #ifndef CORANK_KERNELS_CUDA_SORT_SMALL_CLUSTER_CUH_
 #define CORANK_KERNELS_CUDA_SORT_SMALL_CLUSTER_CUH_
 
 #include <cooperative_groups.h>
+#include <cuda_pipeline_primitives.h>
 
 #include <cstdint>
-#include <utility>
 
+#include "kernels/cuda/common/tile_merge.cuh"
 #include "kernels/cuda/sort/small_sort.cuh"
 
 namespace corank::cuda {
 
-/// Adds to each item's place how many elements of the other runs come before it: equal keys of earlier runs do. Runs
-/// are run_length keys each, a power of two, padded with the greatest key; only the last may be.
-template <typename Element, int kItems>
-__device__ __forceinline__ void AddRanks(const typename Element::Key* all, int run_length, int own, int runs,
-                                         const Element (&items)[kItems], int (&places)[kItems]) {
+/// Adds to the place of each item how many elements of the other runs, of kMostRuns at most, come before it: equal keys
+/// of earlier runs do. The runs lie from address `all` on, kRun keys each, a power of two; only the last may be padded,
+/// with the greatest key. All steps of all searches are the same, so that their loads do not wait for each other.
+template <int kRun, int kMostRuns, typename Element, int kItems>
+__device__ __forceinline__ void AddRanks(uint32_t all, int own, int runs, const Element (&items)[kItems],
+                                         int (&places)[kItems]) {
   using Key = typename Element::Key;
-  constexpr int kBatch = 4;  // runs that are searched at a time: each step's loads do not wait for each other
-  for (int first = 1; first < runs; first += kBatch) {
-    const Key* keys[kBatch];
-    Key bounds[kBatch][kItems];  // keys less than this come before
-    int ranks[kBatch][kItems];
+  constexpr int kSize = sizeof(Key), kOthers = kMostRuns - 1;
+  uint32_t begins[kOthers], ats[kOthers][kItems];  // addresses
+  Key bounds[kOthers][kItems];                     // keys less than this come before
 #pragma unroll
-    for (int j = 0; j < kBatch; ++j) {
-      const int run = (own + Min(first + j, runs)) % runs;
-      keys[j] = all + run * run_length;
+  for (int j = 0; j < kOthers; ++j) {
+    const int run = j < own ? j : Min(j + 1, runs - 1);
+    begins[j] = all + static_cast<uint32_t>(run * kRun * kSize);
 #pragma unroll
-      for (int k = 0; k < kItems; ++k) {
-        bounds[j][k] = static_cast<Key>(items[k].key + (run < own ? 1 : 0));
-        ranks[j][k] = 0;
-      }
+    for (int k = 0; k < kItems; ++k) {
+      ats[j][k] = begins[j];
+      bounds[j][k] = static_cast<Key>(items[k].key + (j < own ? 1 : 0));
     }
-    for (int step = run_length / 2; step > 0; step /= 2) {
+  }
+  const auto advance = [&](int keys) {
+    Key seen[kOthers][kItems];
 #pragma unroll
-      for (int j = 0; j < kBatch; ++j) {
+    for (int j = 0; j < kOthers; ++j) {
 #pragma unroll
-        for (int k = 0; k < kItems; ++k) ranks[j][k] += keys[j][ranks[j][k] + step - 1] < bounds[j][k] ? step : 0;
-      }
+      for (int k = 0; k < kItems; ++k) seen[j][k] = LoadShared<Key>(ats[j][k] + (keys - 1) * kSize);
     }
 #pragma unroll
-    for (int j = 0; j < kBatch; ++j) {
+    for (int j = 0; j < kOthers; ++j) {
 #pragma unroll
-      for (int k = 0; k < kItems; ++k) {
-        const int rank = ranks[j][k] + (keys[j][ranks[j][k]] < bounds[j][k] ? 1 : 0);
-        const bool all_before = bounds[j][k] < items[k].key;  // the bound of the greatest key wrapped around
-        if (first + j < runs) places[k] += all_before ? run_length : rank;
-      }
+      for (int k = 0; k < kItems; ++k) ats[j][k] += seen[j][k] < bounds[j][k] ? keys * kSize : 0;
+    }
+  };
+#pragma unroll 2  // long code takes its time to come to the multiprocessor
+  for (int step = kRun / 2; step > 0; step /= 2) advance(step);
+  advance(1);
+#pragma unroll
+  for (int j = 0; j < kOthers; ++j) {
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      const bool all_before = bounds[j][k] < items[k].key;  // the bound of the greatest key wrapped around
+      const int rank = all_before ? kRun : static_cast<int>((ats[j][k] - begins[j]) / kSize);
+      places[k] += j + 1 < runs ? rank : 0;
     }
   }
 }
 
-/// One cluster sorts all: each block one run of blockDim.x * kItems, then, with every run copied to its own shared
-/// memory, it finds the place of each of its elements by its rank in all other runs.
-template <SmallForm kForm, int kItems>
+/// One cluster sorts all: each block one run, then, with every run copied to its shared memory, it finds the place of
+/// each of its elements by its rank in all other runs.
+template <SmallForm kForm>
 __global__ void __launch_bounds__(kSmallClusterThreads) SmallClusterKernel(const SmallPass<kForm> pass) {
 #if __CUDA_ARCH__ >= 900
+  constexpr int kItems = kSmallClusterItems;
   using Sorter = SmallSorter<kForm, kItems>;
   using Element = SmallElement<kForm>;
   using Key = typename Element::Key;
+  constexpr int kRun = kSmallClusterThreads * kItems;
+  constexpr int kMostRuns = kSmallClusterCount / kRun;
   extern __shared__ uint4 dynamic_shared[];
   __shared__ typename Sorter::Shared shared;
-  const int run_length = Sorter::Capacity();
   auto* const keys = reinterpret_cast<Key*>(dynamic_shared);
-  TileView<Element> tile{keys, reinterpret_cast<uint32_t*>(keys + run_length)};
+  TileView<Element> tile{keys, reinterpret_cast<uint32_t*>(keys + kRun)};
   Sorter sorter{pass, tile, shared};
   const int own = static_cast<int>(blockIdx.x), runs = static_cast<int>(gridDim.x);
-  const int start = own * run_length;
-  const int count = Max(0, Min(run_length, pass.runs.count - start));
+  const int start = own * kRun;
+  const int count = Max(0, Min(kRun, pass.runs.count - start));
   Element items[kItems];
   sorter.LoadInput(start, count, items);
   SortTile(tile, count, items);
-  __syncthreads();
 #pragma unroll
-  for (int k = 0; k < kItems; ++k) tile.Put(sorter.warp_first + k * 32, items[k]);
-
-  const auto cluster = cooperative_groups::this_cluster();
-  cluster.sync();
-  Key* const all = keys + run_length / 2 * static_cast<int>(Element::kHasIndex) + run_length;
-  const int vectors = run_length * static_cast<int>(sizeof(Key)) / 16;
-  // Each thread has loads from several runs on their way.
-#pragma unroll 4
-  for (int run = 0; run < runs; ++run) {
-    const auto* remote = reinterpret_cast<const uint4*>(cluster.map_shared_rank(keys, static_cast<unsigned>(run)));
-    auto* const copy = reinterpret_cast<uint4*>(all) + run * vectors;
-    for (int i = static_cast<int>(threadIdx.x); i < vectors; i += kSmallClusterThreads) copy[i] = remote[i];
+  for (int k = 0; k < kItems; ++k) {
+    pass.runs.keys[start + sorter.warp_first + k * 32] = items[k].key;
   }
-  __syncthreads();
-  auto copied = cluster.barrier_arrive();  // from here on the others' shared memory is not read
+  // Through the L2 cache: that takes less than half the time of reading the other blocks' shared memory.
+  cooperative_groups::this_cluster().sync();
+  constexpr int kPer = 16 / static_cast<int>(sizeof(Key));
+#pragma unroll
+  for (int k = 0; k < kMostRuns * kItems / kPer; ++k) {
+    const int i = (k * kSmallClusterThreads + static_cast<int>(threadIdx.x)) * kPer;
+    if (i < runs * kRun) __pipeline_memcpy_async(keys + i, pass.runs.keys + i, 16);
+  }
+  __pipeline_commit();
   int places[kItems];
 #pragma unroll
   for (int k = 0; k < kItems; ++k) places[k] = sorter.warp_first + k * 32;
-  AddRanks(all, run_length, own, runs, items, places);
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  if (runs <= kMostRuns / 2) {
+    AddRanks<kRun, kMostRuns / 2>(SharedAddress(keys), own, runs, items, places);
+  } else {
+    AddRanks<kRun, kMostRuns>(SharedAddress(keys), own, runs, items, places);
+  }
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
     if (sorter.warp_first + k * 32 >= count) places[k] = Sorter::kNowhere;
   }
   sorter.StoreAt(places, items);
-  cluster.barrier_wait(std::move(copied));
 #endif
 }
 

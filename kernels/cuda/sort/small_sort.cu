@@ -62,20 +62,23 @@ cudaError_t Launch(void (*kernel)(Parameters...), int blocks, int threads, int s
 }
 
 template <SmallForm kForm>
-cudaError_t RunCluster(const CoreSort& sort, const SmallPlan& plan, cudaStream_t stream) {
+cudaError_t RunCluster(const CoreSort& sort, const SmallPlan& plan, Workspace& workspace, cudaStream_t stream) {
   using Element = SmallElement<kForm>;
   SmallRuns<typename Element::Key> runs{};
   runs.count = static_cast<int>(sort.count);
   runs.tile = plan.run;
   const int blocks = static_cast<int>(CeilDiv(sort.count, plan.run));
+  runs.keys = workspace.Carve<typename Element::Key>(blocks * plan.run);
+  if (workspace.IsSizing()) return cudaSuccess;
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim.x = static_cast<unsigned>(blocks);
   attribute.val.clusterDim.y = 1;
   attribute.val.clusterDim.z = 1;
-  const int bytes = plan.run * (Element::kBytes + blocks * static_cast<int>(sizeof(typename Element::Key)));
-  return Launch(SmallClusterKernel<kForm, SmallClusterItems(kForm)>, blocks, kSmallClusterThreads, bytes, stream,
-                &attribute, MakePass<kForm>(sort, runs));
+  // Two runs, the fewest there are, are more than a tile.
+  const int bytes = blocks * plan.run * static_cast<int>(sizeof(typename Element::Key));
+  return Launch(SmallClusterKernel<kForm>, blocks, kSmallClusterThreads, bytes, stream, &attribute,
+                MakePass<kForm>(sort, runs));
 }
 
 template <SmallForm kForm, int kItems>
@@ -125,7 +128,7 @@ cudaError_t RunForm(const CoreSort& sort, Workspace& workspace, cudaStream_t str
   const bool is_hopper = RunsHopperCode(major, minor);
   const SmallPlan plan = SmallPlanFor(sort.count, kForm, is_hopper);
   if (plan.shape == SmallShape::kOneCluster) {
-    return workspace.IsSizing() ? cudaSuccess : RunCluster<kForm>(sort, plan, stream);
+    return RunCluster<kForm>(sort, plan, workspace, stream);
   }
   return plan.items == 4 ? RunBlocks<kForm, 4>(sort, plan, is_hopper, workspace, stream)
                          : RunBlocks<kForm, 8>(sort, plan, is_hopper, workspace, stream);

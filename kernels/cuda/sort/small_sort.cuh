@@ -14,7 +14,7 @@
 //              so that none can wait for one that has no room.
 // Work: O(n log n); the second launch also looks at all samples in each block, O(n^2 / run^2).
 // Memory: one read and one write of keys and payload, or of keys two of each; all of it stays in the L2 cache.
-// Workspace: none, or for two launches one array of elements and kSmallSamples keys a run.
+// Workspace: none, or for a cluster one array of keys, for two launches one of elements and kSmallSamples keys a run.
 // Stability: by index; without one, equal keys are the same bits.
 // Source: K. E. Batcher, 1968; S. Odeh, O. Green et al., "Merge Path", 2012; H. Shi, J. Schaeffer, "Parallel Sorting by
 //         Regular Sampling", 1992.
@@ -52,7 +52,6 @@ struct SmallSorter {
   struct Shared {
     SelectShared<Key> select;
     int warp_sizes[32], warp_starts[32];
-    uint32_t equal_before;
   };
 
   const SmallPass<kForm>& pass;

@@ -25,10 +25,11 @@ constexpr SmallForm SmallFormFor(int key_bytes, bool is_float, bool has_payload)
 inline constexpr int kSmallSamples = 32;
 /// A block of the second launch holds this many times a run: samples cut runs only roughly into equal parts.
 inline constexpr int kSmallSlack = 2;
-/// Elements of a thread of a cluster, threads of its blocks, and blocks of the largest.
-constexpr int SmallClusterItems(SmallForm form) { return form == SmallForm::kRank32 ? 4 : 2; }
+/// Elements of a thread of a cluster, threads of its blocks, and the most elements that one sorts.
+inline constexpr int kSmallClusterItems = 2;
 inline constexpr int kSmallClusterThreads = 256;
-inline constexpr int kSmallClusterBlocks = 8;
+inline constexpr int kSmallClusterCount = 4096;
+static_assert(kSmallClusterCount <= 8 * kSmallClusterThreads * kSmallClusterItems, "any GPU has clusters of 8 blocks");
 
 enum class SmallShape { kOneBlock, kOneCluster, kTwoLaunches };
 
@@ -59,8 +60,8 @@ constexpr SmallPlan SmallPlanFor(int64_t count, SmallForm form, bool has_cluster
   const bool narrow = form == SmallForm::kRank32;
   const int one_block = narrow ? 2048 : 1024;
   if (count <= one_block) return {SmallShape::kOneBlock, one_block, 4};
-  if (has_clusters && count <= 4096) {
-    return {SmallShape::kOneCluster, kSmallClusterThreads * SmallClusterItems(form), SmallClusterItems(form)};
+  if (has_clusters && count <= kSmallClusterCount) {
+    return {SmallShape::kOneCluster, kSmallClusterThreads * kSmallClusterItems, kSmallClusterItems};
   }
   if (count <= 1 << 13 && !narrow) return {SmallShape::kTwoLaunches, 256, 4};
   if (count <= 1 << 15) return {SmallShape::kTwoLaunches, 512, 4};

@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "kernels/common/operators.h"
-#include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/sort/statistics.h"
 
 namespace corank::cuda {

@@ -1,0 +1,42 @@
+// A client of Execute that does as little as it can: messages are gRPC's own byte buffers, the arrays are never copied.
+#ifndef CORANK_BENCH_SERVICE_STREAM_CLIENT_H_
+#define CORANK_BENCH_SERVICE_STREAM_CLIENT_H_
+
+#include <grpcpp/channel.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace corank::bench {
+
+/// One call: a range of the keys of a job.
+struct StreamCall {
+  std::shared_ptr<grpc::Channel> channel;
+  const uint32_t* keys = nullptr;  // of the whole array; must outlive the call
+  int64_t count = 0;               // of the whole array
+  int64_t begin = 0, end = 0;      // the range that this call sends
+  std::string job_id;              // with parts > 1
+  int part = 0, parts = 1;
+};
+
+/// What came back: chunks and results as they came.
+struct StreamAnswer {
+  std::vector<grpc::ByteBuffer> messages;
+};
+
+/// Runs the calls at the same time, each on a thread of its own that sends and receives, and returns their answers
+/// once all have ended. The first error is returned.
+absl::StatusOr<std::vector<StreamAnswer>> RunStreamCalls(const std::vector<StreamCall>& calls, int64_t chunk_bytes);
+
+/// The keys that chunks hold, put together; an error where they are not all of `count` once.
+absl::StatusOr<std::vector<uint32_t>> JoinChunks(const std::vector<StreamAnswer>& answers, int64_t count);
+
+}  // namespace corank::bench
+
+#endif  // CORANK_BENCH_SERVICE_STREAM_CLIENT_H_

@@ -1,0 +1,34 @@
+// The streamed rows of service_bench: sorts by Execute against corankd, the same bytes through the echo server, in
+// turn.
+#ifndef CORANK_BENCH_SERVICE_STREAM_ROWS_H_
+#define CORANK_BENCH_SERVICE_STREAM_ROWS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bench/harness/results.h"
+#include "bench/service/sort_rows.h"
+
+namespace corank::bench {
+
+/// One line of the service table.
+struct StreamLoad {
+  std::string name;      // "Sort 256 MiB streamed, 8 streams"
+  int64_t keys = 0;      // u32 keys of an array
+  int streams = 1;       // arrays at the same time, each on a connection of its own
+  int parts = 1;         // connections that share one array
+  int echo_streams = 1;  // what is sent to the echo server at the same time, each an array
+  double goal_ratio = 0;
+};
+
+std::vector<StreamLoad> StreamLoads();
+
+/// Checks one answer of each server, warms up, alternates and makes the row: payload bytes a second, each way, from the
+/// first call's start to the last one's end. `chunk_bytes`: of the chunks that the client sends.
+absl::StatusOr<Row> MeasureStreamLoad(const StreamLoad& load, const LoadOptions& options, int64_t chunk_bytes);
+
+}  // namespace corank::bench
+
+#endif  // CORANK_BENCH_SERVICE_STREAM_ROWS_H_
