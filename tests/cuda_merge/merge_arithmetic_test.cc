@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/common/merge_path.h"
+#include "kernels/cuda/merge/bulk_sections.h"
 #include "kernels/cuda/merge/circular_buffer.h"
 #include "kernels/cuda/merge/merge_tree.h"
 #include "kernels/cuda/merge/merge_tuning.h"
@@ -124,14 +125,22 @@ TEST(MultiwayGroups, FitThePassesAndCoverAllInputs) {
   }
 }
 
-TEST(MergeSectionSize, MakesFewSectionsOfWholeTilesForStreams) {
-  for (int64_t total : {int64_t{1}, int64_t{960}, int64_t{5'000'000}, int64_t{1} << 28, int64_t{1} << 40}) {
-    const int64_t size = cuda::MergeSectionSize(MergeAlgorithm::kAuto, 4, /*keys_alone=*/true, total);
-    EXPECT_LE((total + size - 1) / size, cuda::kStreamMergeSections) << total;
-    EXPECT_EQ(size % cuda::StreamMergeTuning<1>::kTile, 0) << total;
-    EXPECT_EQ(size % cuda::StreamMergeTuning<8>::kTile, 0) << total;
-    // Not more than one unit longer than it must be.
-    EXPECT_LT((size - cuda::kStreamMergeUnit) * cuda::kStreamMergeSections, total) << total;
+TEST(BulkSections, CoverAllTilesOnceAndEndWithShortOnes) {
+  for (int64_t tiles : {int64_t{1}, int64_t{3}, int64_t{264}, int64_t{265}, int64_t{600}, int64_t{5000}, int64_t{33826},
+                        int64_t{1} << 40}) {
+    const cuda::BulkSections sections(tiles, /*blocks=*/264, /*long_tiles=*/8, /*short_tiles=*/2);
+    EXPECT_EQ(sections.Begin(0), 0);
+    EXPECT_LT(sections.Begin(sections.count() - 1), tiles) << "an empty section of " << tiles;
+    EXPECT_GE(sections.Begin(sections.count()), tiles);
+    for (int64_t back = 1; back <= std::min(sections.count(), int64_t{2000}); ++back) {
+      const int64_t section = sections.count() - back;
+      const int64_t size = sections.Begin(section + 1) - sections.Begin(section);
+      ASSERT_LE(size, back <= 264 ? 2 : 8) << "section " << section << " of " << tiles << " tiles";
+      ASSERT_GE(size, 1);
+    }
+    if (tiles <= 2 * 264) {
+      EXPECT_EQ(sections.count(), tiles) << "blocks without work";
+    }
   }
 }
 

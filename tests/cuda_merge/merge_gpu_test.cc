@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/common/multiway_runs.h"
@@ -117,11 +118,11 @@ TEST(Merge, IsRightAroundTheSizesOfTilesAndSections) {
   uint64_t seed = 1000;
   for (KeyType type : {KeyType::kUint8, KeyType::kFloat16, KeyType::kInt32, KeyType::kFloat64}) {
     std::vector<int64_t> totals = {1, 2, cuda::StagedMergeTuning::kTile - 1, cuda::StagedMergeTuning::kTile + 1};
-    for (int64_t tile : {cuda::StreamMergeTuning<4>::kTile, cuda::StreamMergeTuning<8>::kTile}) {
+    for (int64_t tile : {cuda::BulkMergeTuning<4>::kTile, cuda::BulkMergeTuning<8>::kTile}) {
       totals.insert(totals.end(), {tile - 1, tile, tile + 1, 2 * tile, 5 * tile - 1});
     }
     for (MergeAlgorithm algorithm : kAlgorithms) {
-      const int64_t section = cuda::MergeSectionSize(algorithm, KeyBytes(type), !IsFloat(type), 1);
+      const int64_t section = cuda::MergeSectionSize(algorithm, KeyBytes(type));
       totals.insert(totals.end(), {section - 1, section, section + 1, 3 * section + 1});
     }
     std::sort(totals.begin(), totals.end());
@@ -140,33 +141,43 @@ TEST(Merge, IsRightAroundTheSizesOfTilesAndSections) {
   }
 }
 
-TEST(Merge, StreamsSectionsOfManyTilesFromAnyAddress) {
+/// Two sorted arrays of about `total` random keys, and all of them in order.
+template <typename Key>
+std::pair<MergeProblem, Bytes> LongProblem(KeyType type, int64_t total, uint64_t seed) {
+  std::vector<Key> all = FromBytes<Key>(MakeKeys(type, Distribution::kUniform, total, seed));
+  MergeProblem problem;
+  problem.type = type;
+  const auto middle = all.begin() + total / 3;
+  std::sort(all.begin(), middle);
+  std::sort(middle, all.end());
+  problem.keys = {ToBytes(std::vector<Key>(all.begin(), middle)), ToBytes(std::vector<Key>(middle, all.end()))};
+  std::sort(all.begin(), all.end());
+  return {problem, ToBytes(all)};
+}
+
+TEST(Merge, StreamsManySectionsFromAnyAddress) {
   CORANK_SKIP_WITHOUT_GPU();
-  // More than one tile a section, and inputs that start at every offset within what is loaded together.
-  const int64_t total = cuda::kStreamMergeSections * cuda::kStreamMergeUnit + 12345;
-  uint64_t seed = 7000;
-  for (KeyType type : {KeyType::kUint8, KeyType::kInt16, KeyType::kUint32, KeyType::kInt64}) {
-    MergeProblem problem;
-    problem.type = type;
-    problem.order = seed % 2 == 0 ? Order::kAscending : Order::kDescending;
-    problem.keys = {SortedKeys(type, problem.order, total / 3, 0, ++seed),
-                    SortedKeys(type, problem.order, total - total / 3, 0, ++seed)};
-    const std::vector<int64_t> positions = MergeOrder(type, problem.order, problem.keys);
-    const Bytes expected = Gather(Concatenate(problem.keys), KeyBytes(type), positions);
+  // Several sections a block on an H200, long and short ones, and inputs that start at every offset within a line.
+  constexpr int64_t kTiles = 132 * cuda::BulkMergeTuning<4>::kBlocks * 9;
+  for (auto& [problem, expected] :
+       {LongProblem<uint32_t>(KeyType::kUint32, kTiles * cuda::BulkMergeTuning<4>::kTile + 12345, 7001),
+        LongProblem<int64_t>(KeyType::kInt64, kTiles * cuda::BulkMergeTuning<8>::kTile + 12345, 7002)}) {
     for (int shift : {0, 5}) {
-      problem.shift = shift;
-      SCOPED_TRACE(Describe(problem) + ", shift " + std::to_string(shift));
-      const MergeAnswer answer = RunMerge(problem);
+      MergeProblem shifted = problem;
+      shifted.shift = shift;
+      SCOPED_TRACE(Describe(shifted) + ", shift " + std::to_string(shift));
+      const MergeAnswer answer = RunMerge(shifted);
       EXPECT_EQ(answer.report.fault, OperatorReport::Fault::kNone);
       ASSERT_TRUE(answer.keys == expected);
     }
   }
+  uint64_t seed = 7000;
   for (int shift = 0; shift < 33; ++shift) {
     MergeProblem problem;
-    problem.type = shift % 2 == 0 ? KeyType::kUint8 : KeyType::kUint64;
+    problem.type = shift % 2 == 0 ? KeyType::kUint32 : KeyType::kUint64;
     problem.shift = shift;
-    problem.keys = {SortedKeys(problem.type, problem.order, 3000 + shift, 0, ++seed),
-                    SortedKeys(problem.type, problem.order, 2000 - shift, 0, ++seed)};
+    problem.keys = {SortedKeys(problem.type, problem.order, 9000 + shift, 0, ++seed),
+                    SortedKeys(problem.type, problem.order, 7000 - shift, 0, ++seed)};
     ExpectMerged(problem);
     if (HasFailure()) return;
   }
@@ -204,6 +215,55 @@ TEST(Merge, KeepsTheOrderOfInputsThroughLongRunsOfEqualKeys) {
       ExpectMerged(problem);
       problem.values.clear();
       problem.value_bytes = 0;
+      ExpectMerged(problem);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(Merge, KnowsTheGreatestKeyFromTheEndOfAnInput) {
+  CORANK_SKIP_WITHOUT_GPU();
+  // The greatest code closes ranges of a tile; here it is a key as well, on every side of a tile's end.
+  for (KeyType type : {KeyType::kUint32, KeyType::kUint64}) {
+    for (int inputs : {2, 5}) {
+      for (int64_t greatest : {1, 40, 20000}) {
+        MergeProblem problem;
+        problem.type = type;
+        for (int i = 0; i < inputs; ++i) {
+          Bytes keys = SortedKeys(type, problem.order, 30000 + 100 * i, 0, uint64_t(77 + i));
+          std::fill(keys.end() - (i + greatest) * KeyBytes(type), keys.end(), uint8_t{0xFF});
+          problem.keys.push_back(keys);
+        }
+        ExpectMerged(problem);
+        AddValues(problem, 4, 78);
+        ExpectMerged(problem);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Merge, KeepsTheBitsOfZerosAndNans) {
+  CORANK_SKIP_WITHOUT_GPU();
+  // Tiles with zeros of both signs or NaNs among many without: their equals must not change places.
+  Random random(79);
+  for (int inputs : {2, 3, 16}) {
+    for (bool descending : {false, true}) {
+      MergeProblem problem;
+      problem.type = KeyType::kFloat32;
+      problem.order = descending ? Order::kDescending : Order::kAscending;
+      for (int i = 0; i < inputs; ++i) {
+        std::vector<uint32_t> keys(static_cast<size_t>(60000 / inputs));
+        for (uint32_t& key : keys) {
+          key = static_cast<uint32_t>(random.Below(int64_t{1} << 32));
+          if (random.OneIn(8)) key = random.OneIn(2) ? 0x80000000u : 0;
+          if (random.OneIn(16)) key = 0x7FC00000u | key % 1000;
+        }
+        const Bytes bytes = ToBytes(keys);
+        problem.keys.push_back(Gather(bytes, 4, StableOrder(problem.type, problem.order, bytes)));
+      }
+      ExpectMerged(problem);
+      AddValues(problem, 8, 80);
       ExpectMerged(problem);
       if (HasFailure()) return;
     }
@@ -370,6 +430,30 @@ TEST(Merge, PermutesInputsThatAreNotSortedAndNotChecked) {
       for (uint32_t i = 0; is_permutation && i < number; ++i) is_permutation = order[i] == i;
       EXPECT_TRUE(is_permutation);
     }
+  }
+}
+
+TEST(Merge, PermutesKeysAloneThatAreNotSorted) {
+  CORANK_SKIP_WITHOUT_GPU();
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    MergeProblem problem;
+    problem.type = seed % 2 == 0 ? KeyType::kUint32 : KeyType::kInt64;
+    problem.check_sorted = false;
+    Random random(seed);
+    const int key_bytes = KeyBytes(problem.type);
+    for (int i = 0; i < 2; ++i) {
+      const int64_t count = 2 + random.Below(200000);
+      Bytes keys = seed % 4 < 2 ? MakeKeys(problem.type, Distribution::kUniform, count, seed * 100 + uint64_t(i))
+                                : SortedKeys(problem.type, problem.order, count, 0, seed * 100 + uint64_t(i));
+      const int64_t x = random.Below(count), y = random.Below(count);
+      std::swap_ranges(keys.begin() + x * key_bytes, keys.begin() + (x + 1) * key_bytes, keys.begin() + y * key_bytes);
+      problem.keys.push_back(keys);
+    }
+    const auto sorted = [&](const Bytes& keys) {
+      return Gather(keys, key_bytes, StableOrder(problem.type, problem.order, keys));
+    };
+    SCOPED_TRACE(Describe(problem) + ", seed " + std::to_string(seed));
+    EXPECT_TRUE(sorted(RunMerge(problem).keys) == sorted(Concatenate(problem.keys)));
   }
 }
 

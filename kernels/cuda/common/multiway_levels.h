@@ -5,6 +5,7 @@
 #ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_LEVELS_H_
 #define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_LEVELS_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/common/types.h"
@@ -16,9 +17,10 @@ namespace corank::cuda {
 CORANK_HOST_DEVICE constexpr int LevelPairs(int ways, int level) { return (ways + (2 << level) - 1) >> (level + 1); }
 
 /// What a thread makes on one level, in slots of the tile: outputs first to first + count - 1 of the merge of
-/// [a_begin, a_end) and [b_begin, b_end), to be written from `out` on.
+/// [a_begin, a_end) and [b_begin, b_end), to be written from `out` on. `pair`: the number of the pair.
 struct PairChunk {
   int a_begin, a_end, b_begin, b_end, first, count, out;
+  int pair;
 };
 
 inline constexpr int kMaxLevels = 5;
@@ -36,12 +38,50 @@ struct PieceTable {
   CORANK_HOST_DEVICE int Start(int piece, int ways) const { return start[piece < ways ? piece : ways]; }
 };
 
+/// Which of a chunk's outputs come from the pair's second range, and where in the level before the first output of
+/// either range is. A place in a level is the number of the thread that makes an output there times kItems, and the
+/// output's number in the thread's chunk; before level 0, it is the position of a key.
+struct PathWord {
+  uint32_t from_b;  // bit i: output i does
+  uint32_t places;  // the first range's; << 16: the second's
+};
+
+/// Where output number `output` of a chunk was in the level before.
+CORANK_HOST_DEVICE uint32_t PlaceBefore(const PathWord& word, uint32_t output) {
+#if defined(__CUDA_ARCH__)
+  const uint32_t up_to = __funnelshift_lc(0, word.from_b, 31 - output);
+  const auto of_b = static_cast<uint32_t>(__popc(up_to));
+#else
+  const uint32_t up_to = word.from_b << (31 - output);
+  const auto of_b = static_cast<uint32_t>(__builtin_popcount(up_to));
+#endif
+  const bool from_b = (up_to >> 31) != 0;
+  return from_b ? (word.places >> 16) + of_b - 1 : (word.places & 0xFFFF) + output - of_b;
+}
+
+/// About 2^20 / kItems; from above, so that SlotOfPlace divides exactly below both bounds.
+template <int kItems>
+inline constexpr uint32_t kPlaceFactor = (uint32_t{1} << 20) / kItems + 1;
+template <int kItems>
+inline constexpr uint32_t kPlaceLimit = std::min((uint32_t{1} << 20) / kItems, ~uint32_t{0} / kPlaceFactor<kItems>);
+/// place / kItems, for places below kPlaceLimit.
+template <int kItems>
+CORANK_HOST_DEVICE constexpr uint32_t SlotOfPlace(uint32_t place) {
+  return place * kPlaceFactor<kItems> >> 20;
+}
+
+/// The place of the first output of a pair; of the first key of a piece for level -1.
+template <int kItems>
+CORANK_HOST_DEVICE int PlaceOfPair(const PieceTable& table, int ways, int level, int pair) {
+  return level < 0 ? table.Start(pair, ways) : table.slot_start[level][pair] * kItems;
+}
+
 /// The chunk of thread `thread` on `level`; count is 0 where there is none.
 template <int kItems>
 CORANK_HOST_DEVICE PairChunk ChunkAt(const PieceTable& table, int ways, int level, int thread) {
   const int pairs = LevelPairs(ways, level);
   const int* threads = table.slot_start[level];
-  if (thread >= threads[pairs]) return {0, 0, 0, 0, 0, 0, 0};
+  if (thread >= threads[pairs]) return {0, 0, 0, 0, 0, 0, 0, 0};
   int pair = 0;
   for (int step = kMaxWays / 4 >> level; step > 0; step /= 2) {
     if (pair + step < pairs && threads[pair + step] <= thread) pair += step;
@@ -50,6 +90,7 @@ CORANK_HOST_DEVICE PairChunk ChunkAt(const PieceTable& table, int ways, int leve
   const int begin = table.Start(piece, ways);
   const int middle = table.Start(piece + (1 << level), ways), end = table.Start(piece + (2 << level), ways);
   PairChunk chunk;
+  chunk.pair = pair;
   chunk.a_begin = level == 0 ? table.load_slot[piece] : begin + 2 * pair;
   chunk.a_end = chunk.a_begin + middle - begin;
   chunk.b_begin = level == 0 && piece + 1 < ways ? table.load_slot[piece + 1] : chunk.a_end + 1;

@@ -3,28 +3,31 @@
 //   using Merge = MultiwayMerge<kPayload, kItems, kThreads, kBlocks, Runs, KeyOrder<Bits, kFloat>>;
 //   const auto cut = MultiwayTiles::Cut(count, longest_group, result_count, Merge::MaxTile(ways));
 //   typename Merge::Pass pass{runs, order, ..., cut, workspace.Carve<int64_t>(Merge::SplitCount(cut, ways)), ...};
-//   if (!workspace.IsSizing()) Merge::Run(pass, stream);     two launches: partition, merge
+//   if (!workspace.IsSizing()) Merge::Run(pass, stream);     three launches: two of the partition, merge
 //
 // Algorithm: multiway_partition.cuh finds for each tile where it starts in each run; a block loads the pieces of its
 //            tile into shared memory and merges them there, level by level (multiway_tile.cuh). What is merged are
-//            elements of 4 or 8 bytes: integer keys, or (rank, 16-bit position in the tile) in one word, or, where that
-//            does not fit, keys and positions apart. Payload, and keys whose rank does not give them back, are moved
-//            once, at the end, by position and through shared memory.
+//            elements of 4 or 8 bytes (multiway_elements.cuh). With a payload, each merge leaves its path, one bit an
+//            output; at the end, every output goes back along the paths to its place in the pieces. Payload, and keys
+//            whose rank does not give them back, are moved then, once and through shared memory.
 // Work: O(n log k). Memory: one read, one write of keys and payload.
 // Workspace: 8 bytes for each tile and run.
 // Stability: equal keys come from the earlier run first, and in their order within a run.
 #ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_MERGE_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_MERGE_CUH_
 
+#include <cuda_pipeline_primitives.h>
+
 #include <cstdint>
 
 #include "kernels/common/key_order.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/multiway_elements.cuh"
 #include "kernels/cuda/common/multiway_partition.cuh"
 #include "kernels/cuda/common/multiway_runs.h"
 #include "kernels/cuda/common/multiway_tile.cuh"
 #include "kernels/cuda/common/strided_load.cuh"
-#include "kernels/cuda/common/tile_elements.cuh"
+#include "kernels/cuda/common/tile_io.cuh"
 
 namespace corank::cuda {
 
@@ -54,15 +57,19 @@ struct MultiwayPass {
   int32_t* d_suspect = nullptr;  // null, or set to 1 where a run is not sorted
 };
 
+/// What a block may have on every architecture: 99 KB on sm_86, sm_89 and sm_120.
+inline constexpr int kMaxBlockSharedBytes = 99 * 1024;
+
 template <bool kPayload, int kItems, int kThreads, int kBlocks, typename Runs, typename Order>
 struct MultiwayMerge {
-  using Elements = TileElements<Order, kPayload>;
+  using Elements = MultiwayElements<Order, kPayload>;
   using Bits = typename Elements::Bits;
   using Element = typename Elements::Element;
   using Pass = MultiwayPass<Runs, Order, Bits>;
   static constexpr int kLaunchThreads = kThreads, kLaunchBlocks = kBlocks;
   static constexpr int kCapacity = kItems * kThreads;
   static_assert(kCapacity < 65535, "positions in a tile have 16 bits, and the greatest is not used");
+  static_assert((kThreads & (kThreads - 1)) == 0, "a thread's number is bounded by a mask");
   static_assert(kThreads >= 32 * kMaxLevels && kThreads >= kMaxWays, "a warp fills one level's slots");
 
   /// The longest tile that a block can merge: one thread of each pair may have fewer than kItems outputs.
@@ -80,10 +87,15 @@ struct MultiwayMerge {
   /// Slots of the tile: the keys, a free one behind each range, what a merge reads past the end, the phase.
   static constexpr int kVector = 16 / static_cast<int>(sizeof(Element));
   static constexpr int kSlots = kCapacity + 2 * kVector * kMaxWays + kItems + 16;
-  static constexpr int kElementsOffset = (sizeof(Shared) + 127) / 128 * 128;
-  static constexpr int kStageBytes = kPayload ? 8 : static_cast<int>(sizeof(Element));  // payload is staged there too
-  static constexpr int kPositionsOffset = kElementsOffset + kSlots * kStageBytes;
-  static constexpr int kSharedBytes = kPositionsOffset + (Elements::kPositionsApart ? 2 * kSlots : 0);
+  static constexpr int kPathOffset = (sizeof(Shared) + 15) / 16 * 16;
+  static constexpr int kPathBytes = Elements::kHasPath ? kMaxLevels * kThreads * static_cast<int>(sizeof(PathWord)) : 0;
+  static constexpr int kElementsOffset = (kPathOffset + kPathBytes + 127) / 128 * 128;
+  /// Payload is staged in the place of the elements.
+  static constexpr int SharedBytes(int payload_bytes) {
+    const int element_bytes = static_cast<int>(sizeof(Element));
+    return kElementsOffset + kSlots * (payload_bytes > element_bytes ? payload_bytes : element_bytes);
+  }
+  static_assert(SharedBytes(kPayload ? 8 : 0) <= kMaxBlockSharedBytes);
 
   /// Whether pieces are loaded as vectors of 16 bytes: then each has in the tile the phase that it has in its run.
   static __device__ __forceinline__ bool LoadsVectors(const Pass& pass) { return Elements::kIsKeys && !pass.encode; }
@@ -143,7 +155,7 @@ struct MultiwayMerge {
     const RunRank<Order> rank{pass.order, pass.encode};
     const auto rank_of = [&](Element element) {
       // A packed element's position breaks ties in the order of the run.
-      if constexpr (Elements::kPacked) return element;
+      if constexpr (Elements::kPacked || Elements::kHasPath) return element;
       return static_cast<Element>(pass.order.Rank(static_cast<Bits>(element)));
     };
     bool unsorted = false;
@@ -162,8 +174,7 @@ struct MultiwayMerge {
   }
 
   /// Starts the load of all pieces; FinishLoads and a barrier make them visible.
-  static __device__ __forceinline__ void LoadElements(const Pass& pass, const Shared& shared, Element* tile,
-                                                      uint16_t* positions) {
+  static __device__ __forceinline__ void LoadElements(const Pass& pass, const Shared& shared, Element* tile) {
     const PieceTable& table = shared.table;
     if constexpr (Elements::kIsKeys) {
       if (LoadsVectors(pass)) {
@@ -190,27 +201,50 @@ struct MultiwayMerge {
         Elements::Load(pass.order, pass.encode, source, tile + piece, begin, end);
       });
     }
-    if constexpr (Elements::kPositionsApart) {
-      ForEachPiece<kThreads>(table.start, pass.runs.ways, [&](int piece, int begin, int end) {
-        uint16_t* const slots = positions + (table.load_slot[piece] - table.start[piece]);
-        for (int i = begin; i < end; i += 32) slots[i] = static_cast<uint16_t>(i);
-      });
+  }
+
+  /// For some outputs, side by side: from their places on the last level back to the positions of their keys. Within
+  /// the tile whatever the paths are.
+  template <int kBatch>
+  static __device__ __forceinline__ void TraceBack(const PathWord* path, int ways, uint32_t (&to)[kBatch]) {
+    static_assert(kCapacity + kMaxWays / 2 * kItems <= kPlaceLimit<kItems>);
+    int level = 0;
+    while ((2 << level) < ways) ++level;
+#pragma unroll 1
+    for (; level >= 0; --level) {
+      const PathWord* const words = path + level * kThreads;
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        const uint32_t slot = SlotOfPlace<kItems>(to[j]) & (kThreads - 1);
+        to[j] = PlaceBefore(words[slot], to[j] - slot * kItems);
+      }
     }
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) to[j] = min(to[j], uint32_t{kCapacity - 1});
   }
 
   /// Merges the pieces that were loaded to `area` into one at `tile`.
   static __device__ __forceinline__ void MergeLevels(const Pass& pass, Shared& shared, Element* area, Element* tile,
-                                                     uint16_t* positions) {
+                                                     PathWord* path, bool special) {
     const int ways = pass.runs.ways;
     const uint32_t tile_address = SharedAddress(tile);
 #pragma unroll 1
     for (int level = 0; level == 0 || (1 << level) < ways; ++level) {
       const PairChunk chunk = ChunkAt<kItems>(shared.table, ways, level, static_cast<int>(threadIdx.x));
-      typename Elements::template Registers<kItems> outputs;
-      if (chunk.count > 0) outputs.Merge(pass.order, level == 0 ? SharedAddress(area) : tile_address, positions, chunk);
+      Element elements[kItems];
+      if (chunk.count > 0) {
+        const uint32_t from = level == 0 ? SharedAddress(area) : tile_address;
+        if constexpr (Elements::kHasPath) {
+          path[level * kThreads + static_cast<int>(threadIdx.x)] = MergePath<kItems>(
+              from, chunk, PlaceOfPair<kItems>(shared.table, ways, level - 1, 2 * chunk.pair),
+              PlaceOfPair<kItems>(shared.table, ways, level - 1, 2 * chunk.pair + 1), special, elements);
+        } else {
+          Elements::template Merge<kItems>(pass.order, from, chunk, special, elements);
+        }
+      }
       __syncthreads();
       CloseRanges(shared.table, ways, level + 1, tile);
-      outputs.Write(tile_address, positions, chunk);
+      WriteChunk<kItems>(tile_address, chunk, elements);
       __syncthreads();
     }
   }
@@ -255,7 +289,7 @@ struct MultiwayMerge {
   static __device__ __forceinline__ void Tile(const Pass& pass, char* memory) {
     Shared& shared = *reinterpret_cast<Shared*>(memory);
     Element* const area = reinterpret_cast<Element*>(memory + kElementsOffset);
-    uint16_t* const positions = reinterpret_cast<uint16_t*>(memory + kPositionsOffset);
+    PathWord* const path = reinterpret_cast<PathWord*>(memory + kPathOffset);
     const int ways = pass.runs.ways;
     FillTable(pass, shared);
     __syncthreads();
@@ -265,23 +299,38 @@ struct MultiwayMerge {
     Bits* const keys_out = pass.keys_out == nullptr ? nullptr : pass.keys_out + out_start;
     Element* const tile = Elements::kIsKeys && keys_out != nullptr ? area + PhaseOf(keys_out) : area;
     FillSlots<kItems>(shared.table, ways);
-    LoadElements(pass, shared, area, positions);
+    LoadElements(pass, shared, area);
     FinishLoads();
     __syncthreads();
-    CloseRanges(shared.table, ways, 0, area);
-    __syncthreads();
+    const auto is_special = [&](Element first, Element last) { return Elements::IsSpecial(pass.order, first, last); };
+    const bool special = __syncthreads_or(ClosePieces(shared.table, ways, area, is_special));
     if (pass.d_suspect != nullptr) CheckPieces(pass, shared, area);
-    MergeLevels(pass, shared, area, tile, positions);
+    MergeLevels(pass, shared, area, tile, path, special);
 
     if (keys_out != nullptr && Elements::kGivesKeys) {
       Elements::template StoreKeys<kThreads>(pass.order, pass.decode, tile, keys_out, stored);
     }
     if constexpr (Elements::kHasPositions) {
       uint16_t sources[kItems];
+      if constexpr (Elements::kHasPath) {
+        constexpr int kBatch = 8;
 #pragma unroll
-      for (int k = 0; k < kItems; ++k) {
-        const int i = k * kThreads + static_cast<int>(threadIdx.x);
-        if (i < stored) sources[k] = Elements::PositionAt(tile, positions, i);
+        for (int first = 0; first < kItems; first += kBatch) {
+          uint32_t to[kBatch];
+#pragma unroll
+          for (int j = 0; j < kBatch; ++j) to[j] = (first + j) * kThreads + threadIdx.x;
+          TraceBack(path, ways, to);
+#pragma unroll
+          for (int j = 0; j < kBatch; ++j) {
+            if (first + j < kItems) sources[first + j] = static_cast<uint16_t>(to[j]);
+          }
+        }
+      } else {
+#pragma unroll
+        for (int k = 0; k < kItems; ++k) {
+          const int i = k * kThreads + static_cast<int>(threadIdx.x);
+          if (i < stored) sources[k] = static_cast<uint16_t>(tile[i]);
+        }
       }
       if (keys_out != nullptr && !Elements::kGivesKeys) {
         MoveStaged(
@@ -305,7 +354,7 @@ struct MultiwayMerge {
     }
   }
 
-  /// Enqueues the pass: two launches.
+  /// Enqueues the pass: three launches.
   static cudaError_t Run(const Pass& pass, cudaStream_t stream);
 };
 
@@ -322,8 +371,9 @@ cudaError_t MultiwayMerge<kPayload, kItems, kThreads, kBlocks, Runs, Order>::Run
   CORANK_RETURN_IF_CUDA_ERROR(
       LaunchMultiwayPartition(pass.runs, pass.cut, RunRank<Order>{pass.order, pass.encode}, pass.splits, stream));
   const auto kernel = MultiwayMergeKernel<MultiwayMerge>;
-  CORANK_RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-  kernel<<<static_cast<unsigned>(pass.cut.tiles), kThreads, kSharedBytes, stream>>>(pass);
+  const int shared_bytes = SharedBytes(pass.payload_bytes);
+  CORANK_RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+  kernel<<<static_cast<unsigned>(pass.cut.tiles), kThreads, shared_bytes, stream>>>(pass);
   return cudaGetLastError();
 }
 

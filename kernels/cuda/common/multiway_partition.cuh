@@ -4,7 +4,8 @@
 //            the wanted fraction of what is left of its run; the weighted median of the offers becomes the pivot; each
 //            lane counts its keys before the pivot (galloping from its own offer), and either those or the others are
 //            settled. Keys are ordered by (rank, run, position), so a pivot never splits equal keys in an unstable way.
-//            A tile may start up to `slack` outputs early, which saves the last rounds.
+//            A tile may start up to `slack` outputs early, which saves the last rounds. One tile of kMultiwayCoarse is
+//            found so, then the others between their neighbours of these.
 // Work: O(ways log width) a round; a quarter of what is left goes with each round in the worst case; two rounds for
 //       mixed runs.
 // Memory: some 20 to 40 keys a tile and run, mostly from the caches.
@@ -24,6 +25,8 @@
 namespace corank::cuda {
 
 inline constexpr int kMultiwayPartitionThreads = 128;
+/// Every so many tiles one is found in the whole runs, and the others between those: fewer and nearer probes.
+inline constexpr int kMultiwayCoarse = 16;
 
 /// The lanes of a warp that work on one tile: `lanes` of them, a power of two, this one being number `lane`.
 struct LaneGroup {
@@ -49,12 +52,12 @@ struct LaneGroup {
 /// More than 2^41 keys in sorted runs take; runs that are not sorted may not come to an end.
 inline constexpr int kMaxSelectRounds = 128;
 
-/// How many of the first `target` outputs, or of up to `slack` fewer, come from this lane's run.
+/// How many of the first `target` outputs, or of up to `slack` fewer, come from this lane's run; known to be from `low`
+/// to `high`.
 template <typename Bits, typename RankOf>
-__device__ __forceinline__ int64_t SelectCoRank(const LaneGroup& group, const Run<Bits>& run, int64_t target,
-                                                int64_t slack, RankOf rank) {
+__device__ __forceinline__ int64_t SelectCoRankFrom(const LaneGroup& group, const Run<Bits>& run, int64_t low,
+                                                    int64_t high, int64_t target, int64_t slack, RankOf rank) {
   using Rank = decltype(rank(Bits{}));
-  int64_t low = 0, high = min(run.count, target);
   for (int round = 0; round < kMaxSelectRounds; ++round) {
     const int64_t left = high - low;
     const int64_t all_left = group.Sum(left);
@@ -101,30 +104,54 @@ __device__ __forceinline__ int64_t SelectCoRank(const LaneGroup& group, const Ru
   return low;
 }
 
+/// As above; nothing is known.
+template <typename Bits, typename RankOf>
+__device__ __forceinline__ int64_t SelectCoRank(const LaneGroup& group, const Run<Bits>& run, int64_t target,
+                                                int64_t slack, RankOf rank) {
+  return SelectCoRankFrom(group, run, int64_t{0}, min(run.count, target), target, slack, rank);
+}
+
 /// splits[tile * ways + way]: where the tile starts in that run of its group. `lanes`: the least power of two >= ways.
-template <typename Runs, typename RankOf>
+/// Not kFine: of each group's tiles 0, kMultiwayCoarse and so on; kFine: of the others, which lie between those.
+template <bool kFine, typename Runs, typename RankOf>
 __global__ void __launch_bounds__(kMultiwayPartitionThreads)
     MultiwayPartitionKernel(const __grid_constant__ Runs runs, MultiwayTiles cut, int lanes, RankOf rank,
                             int64_t* splits) {
   const LaneGroup lane_group(lanes);
-  const int64_t tile = (int64_t{blockIdx.x} * kMultiwayPartitionThreads + threadIdx.x) / lanes;
-  if (tile >= cut.tiles + 1) return;
-  const int64_t group = tile / cut.tiles_per_group;
-  const int64_t target = tile % cut.tiles_per_group * cut.tile;
+  const int64_t number = (int64_t{blockIdx.x} * kMultiwayPartitionThreads + threadIdx.x) / lanes;
+  const int64_t coarse_per_group = CeilDiv(cut.tiles_per_group, kMultiwayCoarse);
+  const int64_t group = number / (kFine ? cut.tiles_per_group : coarse_per_group);
+  const int64_t in_group = kFine ? number % cut.tiles_per_group : number % coarse_per_group * kMultiwayCoarse;
+  const int64_t tile = group * cut.tiles_per_group + in_group;
+  if (tile >= cut.tiles + 1 || (kFine && in_group % kMultiwayCoarse == 0)) return;
+  const int64_t target = in_group * cut.tile;
   auto run = runs.RunAt(0, 0);
   run.count = 0;
   if (lane_group.lane < runs.ways && runs.GroupCount(group) > 0) run = runs.RunAt(group, lane_group.lane);
-  const int64_t split = target == 0 ? 0 : SelectCoRank(lane_group, run, target, cut.slack, rank);
+  int64_t low = 0, high = min(run.count, target);
+  if (kFine && lane_group.lane < runs.ways) {
+    const int64_t before = tile - in_group % kMultiwayCoarse, after = before + kMultiwayCoarse;
+    low = min(max(int64_t{0}, splits[before * runs.ways + lane_group.lane]), high);
+    if (in_group / kMultiwayCoarse < (cut.tiles_per_group - 1) / kMultiwayCoarse && after <= cut.tiles) {
+      high = max(low, min(high, splits[after * runs.ways + lane_group.lane]));
+    }
+  }
+  const int64_t split = target == 0 ? 0 : SelectCoRankFrom(lane_group, run, low, high, target, cut.slack, rank);
   if (lane_group.lane < runs.ways) splits[tile * runs.ways + lane_group.lane] = split;
 }
 
-/// Enqueues the kernel: a warp, or the least sufficient power of two of its lanes, for each tile.
+/// Enqueues both kernels: a warp, or the least sufficient power of two of its lanes, for each tile.
 template <typename Runs, typename RankOf>
 cudaError_t LaunchMultiwayPartition(const Runs& runs, const MultiwayTiles& cut, const RankOf& rank, int64_t* splits,
                                     cudaStream_t stream) {
   const int lanes = 1 << CeilLog2(runs.ways);
+  const int64_t groups = CeilDiv(cut.tiles + 1, cut.tiles_per_group);
+  const int64_t coarse = groups * CeilDiv(cut.tiles_per_group, kMultiwayCoarse);
+  MultiwayPartitionKernel<false><<<static_cast<unsigned>(CeilDiv(coarse * lanes, kMultiwayPartitionThreads)),
+                                   kMultiwayPartitionThreads, 0, stream>>>(runs, cut, lanes, rank, splits);
+  CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
   const auto blocks = static_cast<unsigned>(CeilDiv((cut.tiles + 1) * lanes, kMultiwayPartitionThreads));
-  MultiwayPartitionKernel<<<blocks, kMultiwayPartitionThreads, 0, stream>>>(runs, cut, lanes, rank, splits);
+  MultiwayPartitionKernel<true><<<blocks, kMultiwayPartitionThreads, 0, stream>>>(runs, cut, lanes, rank, splits);
   return cudaGetLastError();
 }
 

@@ -10,13 +10,10 @@
 #ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_TILE_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_TILE_CUH_
 
-#include <cuda_pipeline_primitives.h>
-
 #include <cstdint>
 
 #include "kernels/cuda/common/multiway_levels.h"
 #include "kernels/cuda/common/multiway_runs.h"
-#include "kernels/cuda/common/tile_io.cuh"
 #include "kernels/cuda/common/tile_merge.cuh"
 
 namespace corank::cuda {
@@ -49,6 +46,16 @@ __device__ __forceinline__ void CloseRanges(const PieceTable& table, int ways, i
   } else {
     tile[table.load_slot[ways - 1] + end - table.start[ways - 1] + 1] = kLastElement<Element>;
   }
+}
+
+/// As CloseRanges for level 0. Returns is_special(first, last) for this thread's piece, if it has one.
+template <typename Element, typename IsSpecial>
+__device__ __forceinline__ bool ClosePieces(const PieceTable& table, int ways, Element* tile, IsSpecial is_special) {
+  CloseRanges(table, ways, 0, tile);
+  const int piece = static_cast<int>(threadIdx.x);
+  if (piece >= ways || table.start[piece + 1] == table.start[piece]) return false;
+  const Element* const slots = tile + table.load_slot[piece];
+  return is_special(slots[0], slots[table.start[piece + 1] - table.start[piece] - 1]);
 }
 
 /// Calls visit(piece, begin, end) for each piece and the part [begin, end) of its load units, by table.load_start, that

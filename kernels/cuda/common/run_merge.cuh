@@ -16,15 +16,15 @@ struct RunMergeTuning {
   int threads;
   int blocks;  // that must fit a multiprocessor: bounds the registers
 };
-constexpr RunMergeTuning RunMergeTuningFor(int key_bytes, bool has_payload) {
-  if (has_payload) return key_bytes == 8 ? RunMergeTuning{13, 512, 2} : RunMergeTuning{17, 512, 2};
-  return key_bytes == 8 ? RunMergeTuning{17, 512, 2} : RunMergeTuning{31, 512, 2};
+constexpr RunMergeTuning RunMergeTuningFor(int key_bytes, bool is_float, bool has_payload) {
+  if (key_bytes == 8) return {25, 256, 3};
+  return has_payload || is_float ? RunMergeTuning{31, 256, 4} : RunMergeTuning{39, 256, 4};
 }
 
 template <bool kPayload, typename Bits, bool kFloat>
 cudaError_t RunMergeWithPayload(const KeyOrder<Bits, kFloat>& order, const RunMerge& merge, Workspace& workspace,
                                 cudaStream_t stream) {
-  constexpr RunMergeTuning kTuning = RunMergeTuningFor(sizeof(Bits), kPayload);
+  constexpr RunMergeTuning kTuning = RunMergeTuningFor(sizeof(Bits), kFloat, kPayload);
   using Merge =
       MultiwayMerge<kPayload, kTuning.items, kTuning.threads, kTuning.blocks, ListedRuns<Bits>, KeyOrder<Bits, kFloat>>;
   typename Merge::Pass pass{};

@@ -42,6 +42,14 @@ __device__ __forceinline__ uint32_t SharedAddress(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
+/// The rank of elements that are their own.
+struct SameRank {
+  template <typename Element>
+  __device__ __forceinline__ Element operator()(Element element) const {
+    return element;
+  }
+};
+
 /// How many of the chunk's pair's outputs before its first come from the first range, in bytes.
 template <typename Element, typename RankOf>
 __device__ __forceinline__ uint32_t SplitBytes(uint32_t tile, const PairChunk& chunk, RankOf rank) {
@@ -63,13 +71,17 @@ __device__ __forceinline__ uint32_t SplitBytes(uint32_t tile, const PairChunk& c
 /// Merges a chunk of elements among which equal ones cannot be told apart. Two elements are at hand: the next output
 /// and the head of the other range; `at` is where the former is, the latter is at turn - at. Both are kept less half an
 /// element a step, so that a step adds a constant or takes the other.
-template <int kItems, typename Element>
-__device__ __forceinline__ void MergeDistinct(uint32_t tile, const PairChunk& chunk, Element (&elements)[kItems]) {
+///
+/// `rank` makes of what lies in the tile the elements that are merged. `has_last`: whether one of the tile may be
+/// kLastElement.
+template <int kItems, typename Element, typename RankOf = SameRank>
+__device__ __forceinline__ void MergeDistinct(uint32_t tile, const PairChunk& chunk, Element (&elements)[kItems],
+                                              bool has_last = true, RankOf rank = {}) {
   constexpr int kSize = sizeof(Element), kHalf = kSize / 2;
-  const uint32_t split = SplitBytes<Element>(tile, chunk, [](Element element) { return element; });
+  const uint32_t split = SplitBytes<Element>(tile, chunk, rank);
   const uint32_t a = tile + chunk.a_begin * kSize + split;
   const uint32_t b = tile + (chunk.b_begin + chunk.first) * kSize - split;
-  const Element a_head = LoadShared<Element>(a), b_head = LoadShared<Element>(b);
+  const Element a_head = rank(LoadShared<Element>(a)), b_head = rank(LoadShared<Element>(b));
   Element next = min(a_head, b_head), other = max(a_head, b_head);
   const uint32_t turn = a + b - kHalf;
   uint32_t at = b_head < a_head ? b : a;
@@ -77,17 +89,63 @@ __device__ __forceinline__ void MergeDistinct(uint32_t tile, const PairChunk& ch
   for (int i = 0; i < kItems; ++i) {
     elements[i] = next;
     if (i + 1 == kItems) break;
-    const Element head = LoadShared<Element>(at + (kHalf * i + kSize));
+    const Element head = rank(LoadShared<Element>(at + (kHalf * i + kSize)));
     at = other < head ? turn - at : at + kHalf;
     next = min(other, head);
     other = max(other, head);
   }
   // A last element that was there to be merged equals the ones that close the ranges; after it, the merge may have read
   // past a range. All that is left then are last elements.
-  if (other == kLastElement<Element>) {
+  if (has_last && other == kLastElement<Element>) {
 #pragma unroll
     for (int i = 1; i < kItems; ++i) elements[i] = max(elements[i - 1], elements[i]);
   }
+}
+
+/// As MergeDistinct, for elements of which equal ones can be told apart: the first range's come first, and the path
+/// that the merge takes is recorded. a_place, b_place: where the ranges' first elements were a level before.
+template <int kItems, typename Element>
+__device__ __forceinline__ PathWord MergePath(uint32_t tile, const PairChunk& chunk, int a_place, int b_place,
+                                              bool has_last, Element (&elements)[kItems]) {
+  static_assert(kItems <= 32);
+  constexpr int kSize = sizeof(Element), kHalf = kSize / 2;
+  const uint32_t split = SplitBytes<Element>(tile, chunk, SameRank());
+  const uint32_t a = tile + chunk.a_begin * kSize + split;
+  const uint32_t b = tile + (chunk.b_begin + chunk.first) * kSize - split;
+  const Element a_head = LoadShared<Element>(a), b_head = LoadShared<Element>(b);
+  Element next = min(a_head, b_head), other = max(a_head, b_head);
+  const uint32_t turn = a + b - kHalf;
+  bool in_b = b_head < a_head;
+  uint32_t at = in_b ? b : a;
+  uint32_t from_b = 0;
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    elements[i] = next;
+    if (in_b) from_b |= uint32_t{1} << i;
+    if (i + 1 == kItems) break;
+    const Element head = LoadShared<Element>(at + (kHalf * i + kSize));
+    const bool turns = other < head || (in_b && other == head);
+    at = turns ? turn - at : at + kHalf;
+    in_b = in_b != turns;
+    next = min(other, head);
+    other = max(other, head);
+  }
+  const int a_before = static_cast<int>(split / kSize);
+  if (has_last && other == kLastElement<Element>) {
+    int less = 0;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      if (i > 0) elements[i] = max(elements[i - 1], elements[i]);
+      less += elements[i] < kLastElement<Element> ? 1 : 0;
+    }
+    // What is left of the first range, then the second one.
+    const uint32_t known = less < 32 ? (uint32_t{1} << less) - 1 : ~0u;
+    const int a_taken = a_before + less - __popc(from_b & known);
+    const int turn_to_b = less + (chunk.a_end - chunk.a_begin) - a_taken;
+    from_b = (from_b & known) | (turn_to_b < 32 ? ~0u << max(turn_to_b, 0) : 0);
+  }
+  return {from_b, static_cast<uint32_t>(a_place + a_before) | static_cast<uint32_t>(b_place + chunk.first - a_before)
+                                                                  << 16};
 }
 
 /// Merges a chunk by rank; equal ranks are taken from the first range first. from[i]: the slot of output i.
@@ -116,6 +174,13 @@ __device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chun
     b_head = take_a ? b_head : head;
     b_rank = take_a ? b_rank : head_rank;
   }
+}
+
+template <int kItems, typename Element, typename RankOf>
+__device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chunk, RankOf rank,
+                                            Element (&elements)[kItems]) {
+  uint32_t unused[kItems];
+  MergeStable(tile, chunk, rank, elements, unused);
 }
 
 /// Writes the outputs of a chunk to its place in the tile.

@@ -1,6 +1,6 @@
 // The operator Merge: which kernels merge what.
 //
-//   AUTO, MERGE_PATH, two inputs     merge_stream.cu for integer keys alone, merge_path.cu for all others
+//   AUTO, MERGE_PATH, two inputs     merge_bulk.cu for integer keys of 4 and 8 bytes alone, merge_path.cu for others
 //   AUTO, MERGE_PATH, more inputs    merge_multiway.cu
 //   the textbook's kernels           a balanced tree of pairwise merges (merge_tree.h), up to 32 pairs of a level in a
 //   launch
@@ -50,7 +50,7 @@ class Merger {
     const int key_bytes = KeyBytes(args.key_type);
     const int index_bytes = IndexBytes(total_ - 1);
     kind_ = {args.key_type, args.order, by_index ? index_bytes : args.value_bytes};
-    section_size_ = MergeSectionSize(args.algorithm, key_bytes, kind_.IsKeysAlone(), total_);
+    section_size_ = MergeSectionSize(args.algorithm, key_bytes);
 
     outputs_[0] = {static_cast<char*>(args.keys_out), static_cast<char*>(args.values_out)};
     found_bytes_ = static_cast<int64_t>(sizeof(FaultCell)) + args.input_count * static_cast<int64_t>(sizeof(int32_t));
@@ -64,6 +64,7 @@ class Merger {
       if (workspace.IsSizing()) MergeMultiway(Runs(), kind_, nullptr, nullptr, nullptr, workspace, stream);
       return;
     }
+    if (IsBulk()) return;
     d_splits_ = workspace.Carve<int64_t>(CeilDiv(total_, section_size_) + MergeGroup::kMaxPairs);
     if (tree_.levels() > 1) {
       outputs_[1].keys = static_cast<char*>(workspace.CarveBytes(total_ * key_bytes));
@@ -78,7 +79,7 @@ class Merger {
     if (tree_.levels() == 0) {
       CORANK_RETURN_IF_CUDA_ERROR(CopyOnlyInput());
     } else {
-      CORANK_RETURN_IF_CUDA_ERROR(IsMultiway() ? MergeAllInputs() : MergeTreeLevels());
+      CORANK_RETURN_IF_CUDA_ERROR(IsBulk() ? MergeInBulk() : IsMultiway() ? MergeAllInputs() : MergeTreeLevels());
       if (d_inputs_ != nullptr) {
         CORANK_RETURN_IF_CUDA_ERROR(GatherInputs(args_, outputs_[0].values, kind_.value_bytes, d_inputs_, stream_));
       }
@@ -107,6 +108,7 @@ class Merger {
   bool IsPathAlgorithm() const {
     return args_.algorithm == MergeAlgorithm::kAuto || args_.algorithm == MergeAlgorithm::kMergePath;
   }
+  bool IsBulk() const { return IsPathAlgorithm() && args_.input_count == 2 && kind_.IsBulk(); }
   bool IsMultiway() const { return IsPathAlgorithm() && args_.input_count > 2; }
 
   std::vector<MergeRun> Runs() const {
@@ -126,6 +128,16 @@ class Merger {
     CORANK_RETURN_IF_CUDA_ERROR(
         MergeMultiway(runs, kind_, output.keys, output.values, d_any_broken(), workspace_, stream_));
     return CopyRuns(runs, kind_, output.keys, output.values, d_any_broken(), stream_);
+  }
+
+  cudaError_t MergeInBulk() {
+    const std::vector<MergeRun> runs = Runs();
+    const MergePair pair{runs[0].d_keys, runs[1].d_keys,   nullptr, nullptr, runs[0].count, runs[1].count, 0,
+                         runs[0].count,  outputs_[0].keys, nullptr, 0,       /*a_input=*/0, /*b_input=*/1};
+    auto* const d_state = reinterpret_cast<BulkMergeState*>(d_any_broken());
+    static_assert(sizeof(BulkMergeState) <= 2 * sizeof(int32_t), "what d_found_ has behind its cell for two inputs");
+    CORANK_RETURN_IF_CUDA_ERROR(BulkMerge(pair, kind_, d_state, stream_));
+    return CopyRuns(runs, kind_, outputs_[0].keys, nullptr, &d_state->suspect, stream_);
   }
 
   cudaError_t MergeTreeLevels() {
@@ -192,7 +204,6 @@ class Merger {
       case MergeAlgorithm::kMergePath:
         break;
     }
-    if (kind_.IsKeysAlone()) return StreamMerge(group, kind_, section_size_, splits, d_unsorted(), stream_);
     return PathMerge(group, kind_, splits, d_unsorted(), stream_);
   }
 

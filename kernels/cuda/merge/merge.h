@@ -11,7 +11,7 @@
 namespace corank::cuda {
 
 /// The device memory that Merge needs beside its inputs and outputs. Reads args.inputs (counts only), no device memory.
-/// AUTO and MERGE_PATH: total / 32 + O(k) bytes, and 4 or 8 bytes an element where values are not of 4 or 8 bytes; for
+/// AUTO and MERGE_PATH: total / 16 + O(k) bytes, and 4 or 8 bytes an element where values are not of 4 or 8 bytes; for
 /// more than 32 inputs, keys and values (or indices) once more. The textbook's algorithms: the same, and keys and
 /// values once more from three inputs on.
 int64_t MergeWorkspaceBytes(const MergeArgs& args);

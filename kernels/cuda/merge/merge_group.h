@@ -51,8 +51,9 @@ struct MergeKind {
   Order order;
   int value_bytes;  // 0, 4 or 8
 
-  /// Whether equal keys cannot be told apart.
-  constexpr bool IsKeysAlone() const { return value_bytes == 0 && !IsFloat(key_type); }
+  /// Whether AUTO streams two inputs (BulkMerge): equal keys cannot be told apart, and are not so short that the
+  /// instructions bind.
+  constexpr bool IsBulk() const { return value_bytes == 0 && !IsFloat(key_type) && KeyBytes(key_type) >= 4; }
 };
 
 /// Enqueues the search of all splits of a group. splits.d_broken is 0 before.
@@ -63,12 +64,19 @@ cudaError_t PartitionMerge(const MergeGroup& group, const MergeKind& kind, int64
 /// cell for the first key out of order in pairs with input numbers; complete unless a pair is broken.
 cudaError_t PathMerge(const MergeGroup& group, const MergeKind& kind, const MergeSplits& splits,
                       unsigned long long* d_unsorted, cudaStream_t stream);
-cudaError_t StreamMerge(const MergeGroup& group, const MergeKind& kind, int64_t section_size, const MergeSplits& splits,
-                        unsigned long long* d_unsorted, cudaStream_t stream);
 cudaError_t BasicMerge(const MergeGroup& group, const MergeKind& kind, const MergeSplits& splits, cudaStream_t stream);
 cudaError_t TiledMerge(const MergeGroup& group, const MergeKind& kind, const MergeSplits& splits, cudaStream_t stream);
 cudaError_t CircularBufferMerge(const MergeGroup& group, const MergeKind& kind, const MergeSplits& splits,
                                 cudaStream_t stream);
+
+/// What BulkMerge needs in device memory; of zero bytes before.
+struct BulkMergeState {
+  int32_t suspect;        // not 0 afterwards where an input is not sorted: then the output means nothing
+  uint32_t next_section;  // that no block has taken
+};
+
+/// Enqueues the merge of one pair of kind.IsBulk(); no partition goes before.
+cudaError_t BulkMerge(const MergePair& pair, const MergeKind& kind, BulkMergeState* d_state, cudaStream_t stream);
 
 }  // namespace corank::cuda
 

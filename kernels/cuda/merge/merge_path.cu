@@ -1,5 +1,5 @@
-// Merge by tiles of the merge path: what AUTO takes for float keys and for keys with values, whose equals can be told
-// apart.
+// Merge by tiles of the merge path: what AUTO takes for two inputs that are not BulkMerge's: float keys, keys with
+// values, keys of 1 and 2 bytes.
 //
 // Algorithm   a block loads the keys of one tile (found by PartitionMerge) from both inputs with 16-byte copies, each
 //             thread co-ranks its piece in shared memory and merges it in registers, and the tile leaves through shared
@@ -150,19 +150,16 @@ __global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads)
   }
 }
 
-template <typename Order>
-inline constexpr bool kIsFloatOrder = false;
-template <typename Bits>
-inline constexpr bool kIsFloatOrder<KeyOrder<Bits, true>> = true;
-
 }  // namespace
 
 cudaError_t PathMerge(const MergeGroup& group, const MergeKind& kind, const MergeSplits& splits,
                       unsigned long long* d_unsorted, cudaStream_t stream) {
   return WithMergeTypes(kind, [&](auto order, auto value) {
-    constexpr bool kKeysAlone = std::is_same_v<decltype(value), NoValue> && !kIsFloatOrder<decltype(order)>;
-    if constexpr (kKeysAlone) {
-      return cudaErrorInvalidValue;  // StreamMerge's
+    constexpr bool kIsBulk =
+        std::is_same_v<decltype(value), NoValue> && (std::is_same_v<decltype(order), KeyOrder<uint32_t, false>> ||
+                                                     std::is_same_v<decltype(order), KeyOrder<uint64_t, false>>);
+    if constexpr (kIsBulk) {
+      return cudaErrorInvalidValue;
     } else {
       using Tuning = PathMergeTuning<sizeof(order.Encode(0))>;
       PathMergeKernel<decltype(value)>

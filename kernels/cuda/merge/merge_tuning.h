@@ -8,25 +8,29 @@
 
 namespace corank::cuda {
 
-/// AUTO, integer keys alone: warps that stream. A tile is one step of a warp. Longer tiles cost fewer instructions a
-/// key, shorter ones let more warps share a multiprocessor's memory; u32 with 15 items and twice the warps was no
-/// faster. Sizes for sm_90, measured on an H200 with 2 x 2^27 keys.
+/// AUTO, two inputs, integer keys of 4 and 8 bytes alone: blocks that stream. Sizes for sm_90, measured on an H200 with
+/// 2 x 2^27 keys. More than two blocks a multiprocessor, with shorter tiles, fewer stages or half the threads, were
+/// slower; so was one with 512 threads.
 template <int kKeyBytes>
-struct StreamMergeTuning {
-  static constexpr int kWarps = 2;  // of a block
-  static constexpr int kThreads = 32 * kWarps;
-  static constexpr int kBlocks = kKeyBytes <= 2 ? 10 : 5;  // of a multiprocessor, at least: bounds the registers
-  static constexpr int kItems = kKeyBytes == 8 ? 15 : 30;
-  static constexpr int kTile = 32 * kItems;
-  static constexpr int kRing = kKeyBytes == 8 ? 1024 : 2048;
-  /// Asked into the L2 cache before there is room in the ring. More is slower: 4096 by 7 %, 8192 by 20 % (u32).
-  static constexpr int kAheadBytes = kKeyBytes == 8 ? 0 : 2048;
+struct BulkMergeTuning {
+  static_assert(kKeyBytes == 4 || kKeyBytes == 8);
+  static constexpr int kThreads = 256;  // that merge
+  static constexpr int kLaunchThreads = kThreads + 64;
+  static constexpr int kBlocks = 2;  // of a multiprocessor
+  static constexpr int kStages = 3;
+  static constexpr int kItems = kKeyBytes == 8 ? 15 : 31;  // odd, as below
+  static constexpr int kTile = kThreads * kItems;
+  static constexpr int kLine = 128 / kKeyBytes;
+  /// Of a stage: both parts of a tile, each at its own place in a line and with kItems keys more.
+  static constexpr int kSlots = (kTile + 2 * kItems + 5 * kLine) / kLine * kLine;
+  /// Of a section: enough to hide the search for the next one, and that its probes are few; small ones last, so that
+  /// all blocks end at about the same time.
+  static constexpr int kLongTiles = 8, kShortTiles = 2;
+  /// Between the first probes for the beginning of a tile.
+  static constexpr int kProbeStride = kKeyBytes == 8 ? 64 : 96;
+  static_assert(kTile % kLine == 0, "tiles of an aligned output are aligned");
+  static constexpr int kMaxSharedBytes = 99 * 1024;  // of a block, on every architecture
 };
-/// Sections of a merge, each for one warp: more than are resident, since warps do not run evenly; few, since each
-/// searches its start in the whole inputs.
-inline constexpr int64_t kStreamMergeSections = 132 * 10 * 4;
-/// Sections are multiples of it: whole tiles.
-inline constexpr int64_t kStreamMergeUnit = 960;
 
 /// AUTO, else: tiles by merge path. The number of items is odd: threads that write neighbouring runs of an odd number
 /// of words to shared memory meet in no bank. Sizes for sm_90: a block takes at most a ninth of its shared memory.
@@ -61,8 +65,8 @@ struct StagedMergeTuning {
   static_assert(2 * kTile * 8 <= 48 * 1024 - 2048, "two tiles of 8-byte keys in static shared memory");
 };
 
-/// Outputs of a section: what one block makes, or one warp where AUTO merges keys alone.
-constexpr int64_t MergeSectionSize(MergeAlgorithm algorithm, int key_bytes, bool keys_alone, int64_t total) {
+/// Outputs of a section: what one block makes.
+constexpr int64_t MergeSectionSize(MergeAlgorithm algorithm, int key_bytes) {
   switch (algorithm) {
     case MergeAlgorithm::kBasic:
       return BasicMergeTuning::kTile;
@@ -72,10 +76,6 @@ constexpr int64_t MergeSectionSize(MergeAlgorithm algorithm, int key_bytes, bool
     case MergeAlgorithm::kAuto:
     case MergeAlgorithm::kMergePath:
       break;
-  }
-  if (keys_alone) {
-    const int64_t least = kStreamMergeUnit * kStreamMergeSections;
-    return total <= least ? kStreamMergeUnit : (total / least + (total % least != 0 ? 1 : 0)) * kStreamMergeUnit;
   }
   switch (key_bytes) {
     case 1:
