@@ -53,6 +53,20 @@ ABSL_FLAG(absl::Duration, kept_expiry, absl::Hours(1),
           "A kept array that was not used for this long is forgotten, where its maker does not say.");
 ABSL_FLAG(int64_t, direct_bytes, 16 << 10,
           "A request of at most this many bytes runs on the thread that brings it, while nothing waits. 0: none does.");
+ABSL_FLAG(
+    int64_t, stream_window_bytes, int64_t{64} << 20,
+    "Pinned host memory in which the chunks of one stream wait, and as much again for its answer, in bytes, 4 MiB "
+    "or more.");
+ABSL_FLAG(
+    int64_t, max_device_bytes, 0,
+    "Device memory that the arrays of one stream may take, in bytes, 1 MiB or more; larger sorts work out of core. "
+    "0: three quarters of the device's, shared out among the long lanes.");
+ABSL_FLAG(
+    int64_t, max_stream_host_bytes, 0,
+    "Host memory that the arrays of one stream may take beside its window, in bytes. 0: half of the host's, shared "
+    "out among the long lanes.");
+ABSL_FLAG(absl::Duration, stream_idle_timeout, absl::Minutes(1),
+          "A stream whose caller neither sends nor reads for this long while it has a lane is ended.");
 ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(30),
           "After SIGTERM or SIGINT: time for the admitted requests to end, such as 30s or 2m.");
 ABSL_FLAG(std::string, log_level, "info", "Least level of log lines: debug, info, warning or error.");
@@ -100,6 +114,10 @@ const std::vector<FlagEntry>& Entries() {
                                                                 Entry(FLAGS_kept_bytes),
                                                                 Entry(FLAGS_kept_quota_bytes),
                                                                 Entry(FLAGS_kept_expiry),
+                                                                Entry(FLAGS_stream_window_bytes),
+                                                                Entry(FLAGS_max_device_bytes),
+                                                                Entry(FLAGS_max_stream_host_bytes),
+                                                                Entry(FLAGS_stream_idle_timeout),
                                                                 Entry(FLAGS_drain_timeout),
                                                                 Entry(FLAGS_log_level),
                                                                 Entry(FLAGS_ports_file)};
@@ -136,6 +154,10 @@ absl::Status ReadArguments(const std::vector<std::string>& arguments) {
     }
     if (found == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("there is no flag --", name, "; --help lists them"));
+    }
+    if (equals == std::string::npos && found->flag->IsOfType<bool>()) {
+      CORANK_RETURN_IF_ERROR(Set(*found, "true", absl::StrCat("--", name)));
+      continue;
     }
     if (equals == std::string::npos && i + 1 == arguments.size()) {
       return absl::InvalidArgumentError(absl::StrCat("--", name, " needs a value"));
@@ -197,6 +219,22 @@ absl::Status ReadPlaces(Server::Options& server) {
   return absl::OkStatus();
 }
 
+absl::Status ReadStreams(Server::Options& server) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  StreamOptions& streams = server.streams;
+  streams.window_bytes = absl::GetFlag(FLAGS_stream_window_bytes);
+  CORANK_RETURN_IF_ERROR(
+      CheckRange("stream-window-bytes", streams.window_bytes, int64_t{4} << 20, server.host_pool.max_bytes));
+  streams.max_device_bytes = absl::GetFlag(FLAGS_max_device_bytes);
+  if (streams.max_device_bytes != 0) {
+    CORANK_RETURN_IF_ERROR(CheckRange("max-device-bytes", streams.max_device_bytes, int64_t{1} << 20, kMost));
+  }
+  streams.max_host_bytes = absl::GetFlag(FLAGS_max_stream_host_bytes);
+  CORANK_RETURN_IF_ERROR(CheckRange("max-stream-host-bytes", streams.max_host_bytes, 0, kMost));
+  streams.idle_timeout = absl::GetFlag(FLAGS_stream_idle_timeout);
+  return CheckDuration("stream-idle-timeout", streams.idle_timeout, absl::Seconds(1));
+}
+
 absl::StatusOr<Configuration> FromFlags() {
   Configuration configuration;
   Server::Options& server = configuration.server;
@@ -236,6 +274,7 @@ absl::StatusOr<Configuration> FromFlags() {
   configuration.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
   CORANK_RETURN_IF_ERROR(CheckDuration("drain-timeout", configuration.drain_timeout, absl::ZeroDuration()));
   CORANK_RETURN_IF_ERROR(ReadPlaces(server));
+  CORANK_RETURN_IF_ERROR(ReadStreams(server));
   const std::string level = absl::GetFlag(FLAGS_log_level);
   const std::optional<LogLevel> parsed_level = ParseLogLevel(level);
   if (!parsed_level) {

@@ -105,6 +105,7 @@ absl::Status Server::StartRpc() {
   environment.queue = &queue_;
   environment.long_queue = &long_queue_;
   environment.long_bytes = options_.long_bytes;
+  environment.in_pieces = options_.in_pieces.value_or(engine_info().kind == EngineKind::kCuda);
   environment.engine = engine_.engine.get();
   environment.streams = options_.streams.Derived(engine_info(), options_.long_lanes);
   environment.places = {&regions_, &arrays_, host_pool_.get()};
@@ -125,6 +126,10 @@ absl::Status Server::StartRpc() {
   builder.SetMaxSendMessageSize(-1);
   // Two servers on one port would each get some of the connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // A caller that is gone without a word must not hold a lane, a region or a part of a job until its deadline.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
   // Reflection alone uses the synchronous API.
   builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MIN_POLLERS, 1);

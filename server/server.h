@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -41,6 +42,9 @@ class Server {
     int long_lanes = 4;
     /// What makes arrays outside of a message large: more bytes than this. A GPU copies as much in about a millisecond.
     int64_t long_bytes = int64_t{32} << 20;
+    /// Whether large arrays in shared memory are worked on in pieces; unset: on a GPU, whose copies then overlap with
+    /// the work. A CPU has nothing to overlap.
+    std::optional<bool> in_pieces;
     Limits limits;
     AdmissionQueue::Options queue;
     AdmissionQueue::Options long_queue;

@@ -35,6 +35,13 @@ absl::Status CallBase::Read(const grpc::ByteBuffer& bytes) {
   return payloads_.Parse(bytes, environment_.places.host_pool, message());
 }
 
+std::unique_ptr<Operation> CallBase::InPieces(std::unique_ptr<Operation> operation) const {
+  const StreamOptions& streams = environment_.streams;
+  auto memory = std::make_shared<StreamMemory>(environment_.engine, streams.max_device_bytes, streams.max_host_bytes,
+                                               Budget::Create(std::numeric_limits<int64_t>::max()));
+  return corank::InPieces(std::move(operation), std::move(memory), streams.piece_bytes);
+}
+
 absl::Status CallBase::Submit() {
   auto task = std::make_unique<Task>();
   task->bytes = record_.received_bytes;
@@ -50,10 +57,7 @@ absl::Status CallBase::Submit() {
   AdmissionQueue* queue = environment_.queue;
   if (places.placed_bytes() > environment_.long_bytes) {
     queue = environment_.long_queue;
-    const StreamOptions& streams = environment_.streams;
-    auto memory = std::make_shared<StreamMemory>(environment_.engine, streams.max_device_bytes, streams.max_host_bytes,
-                                                 Budget::Create(std::numeric_limits<int64_t>::max()));
-    task->operation = InPieces(std::move(task->operation), std::move(memory), streams.piece_bytes);
+    if (environment_.in_pieces) task->operation = InPieces(std::move(task->operation));
   }
   queue_.store(queue);
   return queue->Admit(std::move(task));

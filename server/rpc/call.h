@@ -36,6 +36,8 @@ struct CallEnvironment {
   AdmissionQueue* long_queue = nullptr;
   /// Requests with more bytes than this outside of the message are such work.
   int64_t long_bytes = 0;
+  /// Whether such work in shared memory is done in pieces.
+  bool in_pieces = false;
   Engine* engine = nullptr;
   StreamOptions streams;
   SharedPlaces places;
@@ -68,6 +70,7 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
  private:
   absl::Status Read(const grpc::ByteBuffer& bytes);
   absl::Status Submit();
+  std::unique_ptr<Operation> InPieces(std::unique_ptr<Operation> operation) const;
   void Reply(const absl::Status& status, Outcome& outcome);
   void LogFailure(const absl::Status& status) const;
 

@@ -29,7 +29,7 @@ template <typename T>
 DeviceMemory ToDevice(const std::vector<T>& numbers) {
   const auto bytes = static_cast<int64_t>(numbers.size() * sizeof(T));
   DeviceMemory memory = OnDevice(bytes);
-  EXPECT_EQ(cudaMemcpy(memory.get(), numbers.data(), static_cast<size_t>(bytes), cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_TRUE(CopyToDevice(memory.get(), numbers.data(), static_cast<size_t>(bytes)));
   return memory;
 }
 

@@ -25,8 +25,7 @@ class GuardedArray {
       : bytes_(static_cast<int64_t>(content.size()) + skew_bytes), skew_(kGuardBytes + skew_bytes) {
     Bytes image = GuardedImage(bytes_);
     std::copy(content.begin(), content.end(), image.begin() + kGuardBytes + skew_bytes);
-    ok_ = cudaMalloc(&d_image_, image.size()) == cudaSuccess &&
-          cudaMemcpy(d_image_, image.data(), image.size(), cudaMemcpyHostToDevice) == cudaSuccess;
+    ok_ = cudaMalloc(&d_image_, image.size()) == cudaSuccess && CopyToDevice(d_image_, image.data(), image.size());
   }
   ~GuardedArray() { cudaFree(d_image_); }
   GuardedArray(const GuardedArray&) = delete;
@@ -138,11 +137,6 @@ AssertionResult RunCase(const SortInput& input, const SortRequest& request, Sort
 }
 
 }  // namespace
-
-bool HasGpu() {
-  int devices = 0;
-  return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
-}
 
 SortInput::SortInput(KeyType key_type, Order key_order, Distribution key_distribution, int64_t count, uint64_t key_seed,
                      std::vector<int64_t> offsets)

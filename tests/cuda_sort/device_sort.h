@@ -8,12 +8,10 @@
 #include "gtest/gtest.h"
 #include "kernels/common/operators.h"
 #include "kernels/cuda/sort/tuning.h"
+#include "tests/support/device_buffer.h"
 #include "tests/support/distributions.h"
 
 namespace corank::testing {
-
-/// Whether this machine has a GPU that can be used.
-bool HasGpu();
 
 /// Keys, and the permutation that sorts them by the oracle: made once, sorted in many ways.
 struct SortInput {

@@ -40,11 +40,10 @@ TEST(CudaSegmentSortLarge, SortsAGiantBetweenTinySegments) {
   args.segment_offsets = static_cast<const int64_t*>(d_offsets);
   const int64_t workspace_bytes = cuda::SortWorkspaceBytes(args);
   ASSERT_EQ(cudaMalloc(&d_workspace, workspace_bytes), cudaSuccess);
-  ASSERT_EQ(cudaMemcpy(d_offsets, offsets.data(), offsets.size() * sizeof(int64_t), cudaMemcpyHostToDevice),
-            cudaSuccess);
+  ASSERT_TRUE(CopyToDevice(d_offsets, offsets.data(), offsets.size() * sizeof(int64_t)));
   for (int64_t start = 0; start < count; start += kPatternBytes) {
     const int64_t bytes = std::min(kPatternBytes, count - start);
-    ASSERT_EQ(cudaMemcpy(static_cast<char*>(d_in) + start, pattern.data(), bytes, cudaMemcpyHostToDevice), cudaSuccess);
+    ASSERT_TRUE(CopyToDevice(static_cast<char*>(d_in) + start, pattern.data(), bytes));
   }
   OperatorReport report;
   ASSERT_EQ(cuda::Sort(args, d_workspace, workspace_bytes, &report, nullptr), cudaSuccess);

@@ -157,7 +157,7 @@ TEST_F(SmallSortTest, FourStreamsSortAtATime) {
     ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&lane.d_in), bytes.size()), cudaSuccess);
     ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&lane.d_out), bytes.size()), cudaSuccess);
     ASSERT_EQ(cudaMalloc(&lane.d_workspace, lane.workspace_bytes), cudaSuccess);
-    ASSERT_EQ(cudaMemcpy(lane.d_in, bytes.data(), bytes.size(), cudaMemcpyHostToDevice), cudaSuccess);
+    ASSERT_TRUE(CopyToDevice(lane.d_in, bytes.data(), bytes.size()));
   }
   for (int round = 0; round < kRounds; ++round) {
     for (int i = 0; i < kStreams; ++i) {

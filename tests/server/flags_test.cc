@@ -48,6 +48,11 @@ TEST_F(FlagsTest, BothSpellingsAndBothFormsWork) {
   EXPECT_EQ(configuration->drain_timeout, absl::Minutes(1));
 }
 
+TEST_F(FlagsTest, ASwitchNeedsNoValue) {
+  EXPECT_TRUE(ReadConfiguration({"--cuda-ipc", "--lanes=3"})->server.regions.cuda_ipc);
+  EXPECT_FALSE(ReadConfiguration({"--cuda-ipc=false"})->server.regions.cuda_ipc);
+}
+
 TEST_F(FlagsTest, TheEnvironmentIsTheDefaultAndTheCommandLineWins) {
   setenv("CORANK_LANES", "7", 1);
   EXPECT_EQ(ReadConfiguration({})->server.lanes, 7);
@@ -82,6 +87,10 @@ TEST_F(FlagsTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--kept-bytes=-1", "--kept-bytes"},
       {"--kept-quota-bytes=1", "--kept-quota-bytes: 1 is not in 0 to 0"},
       {"--kept-expiry=25h", "--kept-expiry"},
+      {"--stream-window-bytes=1000", "--stream-window-bytes: 1000 is not in 4194304 to "},
+      {"--max-device-bytes=1", "--max-device-bytes: 1 is not in 1048576 to "},
+      {"--max-stream-host-bytes=-1", "--max-stream-host-bytes"},
+      {"--stream-idle-timeout=0s", "--stream-idle-timeout"},
       {"--drain-timeout=-1s", "--drain-timeout"},
       {"--drain-timeout=inf", "--drain-timeout"},
       {"--log-level=loud", "--log-level: 'loud'"},
@@ -111,6 +120,10 @@ TEST_F(FlagsTest, HelpNamesEveryFlag) {
                            "--kept-bytes=",
                            "--kept-quota-bytes=",
                            "--kept-expiry=",
+                           "--stream-window-bytes=",
+                           "--max-device-bytes=",
+                           "--max-stream-host-bytes=",
+                           "--stream-idle-timeout=",
                            "--cpu-threads=",
                            "--max-request-bytes=",
                            "--max-queued-requests=",

@@ -27,6 +27,7 @@ Server::Options PiecesOptions(int64_t max_device_bytes) {
   Server::Options options = TestOptions();
   options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
   options.long_bytes = 1000;
+  options.in_pieces = true;
   options.streams.piece_bytes = 20000;
   options.streams.max_device_bytes = max_device_bytes;
   options.streams.max_host_bytes = int64_t{64} << 20;

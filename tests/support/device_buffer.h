@@ -26,6 +26,13 @@ inline bool HasGpu() {
   return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
 }
 
+/// Copies bytes to the device and waits until they are there: cudaMemcpy from pageable memory returns while its last
+/// piece is still on the way, and streams that do not block with the default stream would not wait for it.
+inline bool CopyToDevice(void* d_to, const void* h_from, size_t bytes) {
+  return cudaMemcpy(d_to, h_from, bytes, cudaMemcpyHostToDevice) == cudaSuccess &&
+         cudaStreamSynchronize(cudaStreamLegacy) == cudaSuccess;
+}
+
 /// Bytes in device memory between two guard zones, `shift` bytes behind a 256-byte boundary.
 class DeviceBuffer {
  public:
@@ -33,14 +40,14 @@ class DeviceBuffer {
   explicit DeviceBuffer(const Bytes& payload, int64_t shift = 0)
       : DeviceBuffer(static_cast<int64_t>(payload.size()), shift) {
     if (!payload.empty()) {
-      EXPECT_EQ(cudaMemcpy(data(), payload.data(), payload.size(), cudaMemcpyHostToDevice), cudaSuccess);
+      EXPECT_TRUE(CopyToDevice(data(), payload.data(), payload.size()));
     }
   }
   /// Holds a pattern.
   explicit DeviceBuffer(int64_t bytes, int64_t shift = 0) : bytes_(bytes), shift_(shift) {
     const Bytes image = GuardedImage(bytes);
     EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(&d_base_), image.size() + static_cast<size_t>(shift)), cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(d_base_ + shift_, image.data(), image.size(), cudaMemcpyHostToDevice), cudaSuccess);
+    EXPECT_TRUE(CopyToDevice(d_base_ + shift_, image.data(), image.size()));
   }
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "tests/support/device_buffer.h"
 #include "tests/support/large_keys.h"
 #include "tests/support/real_keys.h"
 
@@ -51,13 +52,14 @@ inline bool HasFreeGpuMemory(int64_t bytes) {
 /// Fills `bytes` bytes with the period again and again.
 inline void FillDevice(const Bytes& period, void* d_array, int64_t bytes) {
   int64_t filled = std::min(bytes, static_cast<int64_t>(period.size()));
-  EXPECT_EQ(cudaMemcpy(d_array, period.data(), static_cast<size_t>(filled), cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_TRUE(CopyToDevice(d_array, period.data(), static_cast<size_t>(filled)));
   for (int64_t copied = 0; filled < bytes; filled += copied) {
     copied = std::min(filled, bytes - filled);
     EXPECT_EQ(cudaMemcpy(static_cast<char*>(d_array) + filled, d_array, static_cast<size_t>(copied),
                          cudaMemcpyDeviceToDevice),
               cudaSuccess);
   }
+  EXPECT_EQ(cudaStreamSynchronize(cudaStreamLegacy), cudaSuccess);  // other streams do not wait for these copies
 }
 
 /// Reads an array on the device from front to back.
