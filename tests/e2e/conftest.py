@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ generate.ensure()
 
 import corank  # noqa: E402
 from corank.testing import LocalServer  # noqa: E402
+from e2e_support import wait_until_idle  # noqa: E402
 
 
 def binary(variable: str) -> pathlib.Path:
@@ -71,3 +72,35 @@ def slow_keys(server: LocalServer) -> NDArray[np.uint32]:
             if stats[0].kernel_ns > 1_000_000_000:
                 return keys
     return rng.integers(0, 2**32, 2**23, dtype=np.uint32)
+
+
+SHARED_PREFIX = "/corank-e2e-"
+
+
+@pytest.fixture(scope="session")
+def placed_server(corankd: pathlib.Path) -> Iterator[LocalServer]:
+    """A shared server with every place of arrays switched on that needs no GPU, and a small window for streams."""
+    local = LocalServer(corankd, [f"--shared-memory={SHARED_PREFIX}", f"--kept-bytes={256 << 20}"])
+    local.start()
+    yield local
+    assert local.process.poll() is None, f"the server ended with {local.process.poll()} during the tests"
+    assert local.stop() == 0
+
+
+@pytest.fixture
+def placed(placed_server: LocalServer) -> Iterator[corank.Client]:
+    """A client of the shared server with places. After each test that uses it the server must be idle again."""
+    with placed_server.connect() as connected:
+        yield connected
+    wait_until_idle(placed_server)
+
+
+@pytest.fixture
+def needs(placed: corank.Client) -> Callable[[str], None]:
+    """needs(place) skips a test of a place that the server does not have."""
+
+    def skip(place: str) -> None:
+        if place not in placed.info().places:
+            pytest.skip(f"this server has no place {place!r}")
+
+    return skip

@@ -6,6 +6,7 @@ import re
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import grpc
 from corank.testing import LocalServer
@@ -35,6 +36,27 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30) ->
     while not condition():
         assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
         time.sleep(0.005)
+
+
+def wait_until_idle(server: LocalServer) -> None:
+    """Returns once nothing waits, runs or is streamed; fails the test if something stays."""
+    gauges = ("corank_queue_requests", "corank_queue_bytes", "corank_lanes_busy")
+
+    def idle() -> bool:
+        now = samples(server)
+        return all(now[name] == 0 for name in gauges)
+
+    wait_until(idle, "nothing waits or runs any more")
+
+
+def code_of(call: Callable[[], object]) -> tuple[str, str]:
+    """(status, details) of a call; ("OK", "") if it does not fail."""
+    try:
+        call()
+    except grpc.RpcError as error:
+        call_error: Any = error
+        return call_error.code().name, call_error.details() or ""
+    return "OK", ""
 
 
 def health(channel: grpc.Channel, service: str) -> int:

@@ -125,8 +125,8 @@ def test_request_over_the_limit_names_the_limit(corankd: pathlib.Path) -> None:
     with LocalServer(corankd, ["--max-request-bytes=1048576"]) as server, server.connect() as client:
         assert client.info().limits.max_request_bytes == 1_048_576
         with pytest.raises(corank.InvalidArgument, match=r"max[-_]request[-_]bytes"):
-            client.sort(np.zeros(1_048_577, np.uint8))
+            client.sort(np.zeros(1_048_577, np.uint8), place="inline")
         with pytest.raises(corank.CorankError) as caught:
-            client.sort(np.zeros(64 << 20, np.uint8))
+            client.sort(np.zeros(64 << 20, np.uint8), place="inline")
         assert caught.value.code in ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED")
         assert client.sort(np.zeros(1_000_000, np.uint8)).size == 1_000_000

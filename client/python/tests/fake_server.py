@@ -6,19 +6,22 @@ It answers as the contract says, checks what the tests of errors need, and fails
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from typing import Any, NoReturn
 
 import grpc
 import numpy as np
 import oracles
+from fake_execute import Executor
+from fake_memory import DEVICE_UUID, PREFIX, Call, Failure, Places
 from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 from numpy.typing import NDArray
 
 from corank.v1 import array_pb2, operators_pb2
 from corank.v1 import corank_service_pb2 as service
+from corank.v1 import memory_service_pb2 as memory
 
 _NAMES = {number: name[len("ELEMENT_TYPE_") :].lower() for name, number in array_pb2.ElementType.items()}
 _STATS = operators_pb2.RequestStats(
@@ -166,53 +169,66 @@ def _search(request: Any) -> Any:
     return operators_pb2.SearchResponse(positions=_indices(found), stats=_STATS)
 
 
-def _info(_: Any) -> Any:
-    return service.GetServerInfoResponse(
-        version="0.1.0",
-        engine=operators_pb2.ENGINE_CPU,
-        device="NumPy",
-        engine_reason="this is a test double",
-        device_memory_bytes=1 << 30,
-        lanes=1,
-        limits=service.ServerLimits(max_request_bytes=1 << 28, max_queued_requests=8, max_queued_bytes=1 << 30),
-        places=["inline"],
-        uptime_seconds=1,
-    )
-
-
-_METHODS: dict[str, tuple[type[Any], Callable[[Any], Any]]] = {
-    "Sort": (operators_pb2.SortRequest, _sort),
-    "Merge": (operators_pb2.MergeRequest, _merge),
-    "ExpandIntervals": (operators_pb2.ExpandIntervalsRequest, _expand),
-    "MoveIntervals": (operators_pb2.MoveIntervalsRequest, _move),
-    "GatherIntervals": (operators_pb2.GatherIntervalsRequest, _move),
-    "ScatterIntervals": (operators_pb2.ScatterIntervalsRequest, _move),
-    "LoadBalance": (operators_pb2.LoadBalanceRequest, _load_balance),
-    "Search": (operators_pb2.SearchRequest, _search),
-    "GetServerInfo": (service.GetServerInfoRequest, _info),
+_METHODS: dict[str, tuple[type[Any], str, Callable[[Any], Any]]] = {
+    "Sort": (operators_pb2.SortRequest, "sort", _sort),
+    "Merge": (operators_pb2.MergeRequest, "merge", _merge),
+    "ExpandIntervals": (operators_pb2.ExpandIntervalsRequest, "expand_intervals", _expand),
+    "MoveIntervals": (operators_pb2.MoveIntervalsRequest, "move_intervals", _move),
+    "GatherIntervals": (operators_pb2.GatherIntervalsRequest, "gather_intervals", _move),
+    "ScatterIntervals": (operators_pb2.ScatterIntervalsRequest, "scatter_intervals", _move),
+    "LoadBalance": (operators_pb2.LoadBalanceRequest, "load_balance", _load_balance),
+    "Search": (operators_pb2.SearchRequest, "search", _search),
 }
+ALL_PLACES = ("inline", "stream", "shared_memory", "cuda_ipc", "stored")
 
 
 class FakeServer:
     """The double, on a free port of 127.0.0.1."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: tuple[str, ...] = ALL_PLACES, max_request_bytes: int = 1 << 28) -> None:
         self._lock = threading.Lock()
         self._failures: list[tuple[grpc.StatusCode, str, list[Any]]] = []
         self.requests: list[Any] = []
-        """Every request message, in order of arrival."""
+        """Every request message of an operator, in order of arrival."""
         self.hold: threading.Event | None = None
         """When set: calls wait for it before they answer."""
         self.raw_answer: bytes | None = None
         """When set: these bytes are every answer."""
-        handlers = {
-            name: grpc.unary_unary_rpc_method_handler(self._handler(function), request_type.FromString, self._serialise)
-            for name, (request_type, function) in _METHODS.items()
-        }
+        self.on_request: Callable[[Any], None] | None = None
+        """When set: is called with each request of an operator."""
+        self.asked = 0
+        """Calls of GetServerInfo."""
+        self.places = Places()
+        """Regions and kept arrays."""
+        self.executor = Executor(self.places, {name: function for _, name, function in _METHODS.values()})
+        """Execute."""
+        self._info = service.GetServerInfoResponse(
+            version="0.1.0",
+            engine=operators_pb2.ENGINE_CPU,
+            device="NumPy",
+            engine_reason="this is a test double",
+            device_memory_bytes=1 << 30,
+            lanes=1,
+            limits=service.ServerLimits(
+                max_request_bytes=max_request_bytes,
+                max_response_bytes=max_request_bytes,
+                max_queued_requests=8,
+                max_queued_bytes=1 << 30,
+                max_chunk_bytes=1 << 20,
+                max_parts=8,
+            ),
+            places=places,
+            uptime_seconds=1,
+            shared_memory_prefixes=[PREFIX],
+            device_uuid=DEVICE_UUID,
+        )
         size = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
-        self._server = grpc.server(futures.ThreadPoolExecutor(8), options=size)
+        self._server = grpc.server(futures.ThreadPoolExecutor(16), options=size)
         self._server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler("corank.v1.CorankService", handlers),)
+            (
+                grpc.method_handlers_generic_handler("corank.v1.CorankService", self._corank_handlers()),
+                grpc.method_handlers_generic_handler("corank.v1.MemoryService", self._memory_handlers()),
+            )
         )
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
         self._server.start()
@@ -225,40 +241,134 @@ class FakeServer:
         self, code: grpc.StatusCode, message: str, *, field: str = "", retry_after: float | None = None, times: int = 1
     ) -> None:
         """Lets the next `times` calls fail, with these details."""
-        details: list[Any] = []
+        details = _retry_info(retry_after)
         if field:
             violation = error_details_pb2.BadRequest.FieldViolation(field=field, description=message)
             details.append(error_details_pb2.BadRequest(field_violations=[violation]))
-        if retry_after is not None:
-            delay = duration_pb2.Duration()
-            delay.FromNanoseconds(int(retry_after * 1e9))
-            details.append(error_details_pb2.RetryInfo(retry_delay=delay))
         with self._lock:
             self._failures += [(code, message, details)] * times
 
     def _serialise(self, message: Any) -> bytes:
         return message.SerializeToString() if self.raw_answer is None else self.raw_answer
 
-    def _handler(self, function: Callable[[Any], Any]) -> Callable[[Any, grpc.ServicerContext], Any]:
+    def _corank_handlers(self) -> dict[str, Any]:
+        def info(_: Any, __: Any) -> Any:
+            self.asked += 1
+            return self._info
+
+        handlers = {
+            name: grpc.unary_unary_rpc_method_handler(
+                self._handler(operation, function), request_type.FromString, self._serialise
+            )
+            for name, (request_type, operation, function) in _METHODS.items()
+        }
+        handlers["GetServerInfo"] = grpc.unary_unary_rpc_method_handler(
+            info, service.GetServerInfoRequest.FromString, self._serialise
+        )
+        handlers["Execute"] = grpc.stream_stream_rpc_method_handler(
+            self._failing_stream(self.executor.execute), service.ExecuteRequest.FromString, self._serialise
+        )
+        return handlers
+
+    def _memory_handlers(self) -> dict[str, Any]:
+        places = self.places
+        unary: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+            "RegisterSharedMemory": (memory.RegisterSharedMemoryRequest, places.register_shared_memory),
+            "RegisterCudaIpc": (memory.RegisterCudaIpcRequest, places.register_cuda_ipc),
+            "ListRegions": (memory.ListRegionsRequest, places.list_regions),
+            "UnregisterRegion": (memory.UnregisterRegionRequest, places.unregister_region),
+            "ListArrays": (memory.ListArraysRequest, places.list_arrays),
+            "DeleteArray": (memory.DeleteArrayRequest, places.delete_array),
+        }
+
+        def checked(function: Callable[[Any], Any]) -> Callable[[Any, grpc.ServicerContext], Any]:
+            def handle(request: Any, context: grpc.ServicerContext) -> Any:
+                try:
+                    return function(request)
+                except Failure as failure:
+                    _abort(context, "", failure.code, str(failure), [])
+
+            return handle
+
+        def fetch(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+            try:
+                yield from places.fetch_array(request)
+            except Failure as failure:
+                _abort(context, "", failure.code, str(failure), [])
+
+        handlers: dict[str, Any] = {
+            name: grpc.unary_unary_rpc_method_handler(checked(function), kind.FromString, self._serialise)
+            for name, (kind, function) in unary.items()
+        }
+        handlers["OpenLease"] = grpc.unary_stream_rpc_method_handler(
+            places.open_lease, memory.OpenLeaseRequest.FromString, self._serialise
+        )
+        handlers["StoreArray"] = grpc.stream_unary_rpc_method_handler(
+            checked(places.store_array), memory.StoreArrayRequest.FromString, self._serialise
+        )
+        handlers["FetchArray"] = grpc.unary_stream_rpc_method_handler(
+            fetch, memory.FetchArrayRequest.FromString, self._serialise
+        )
+        return handlers
+
+    def _next_failure(self) -> tuple[grpc.StatusCode, str, list[Any]] | None:
+        with self._lock:
+            return self._failures.pop(0) if self._failures else None
+
+    def _failing_stream(self, function: Callable[[Any, grpc.ServicerContext], Iterator[Any]]) -> Any:
+        def handle(requests: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+            failure = self._next_failure()
+            if failure is not None:
+                _abort(context, "streamed", *failure)
+            try:
+                yield from function(requests, context)
+            except Failure as failed:
+                _abort(context, "streamed", failed.code, str(failed), _retry_info(failed.retry_after))
+            except _Refused as refused:
+                _abort_refused(context, "streamed", refused)
+            context.set_trailing_metadata((("x-request-id", "streamed"),))
+
+        return handle
+
+    def _handler(self, operation: str, function: Callable[[Any], Any]) -> Callable[[Any, grpc.ServicerContext], Any]:
         def handle(request: Any, context: grpc.ServicerContext) -> Any:
-            request_id = getattr(getattr(request, "options", None), "request_id", "") or "made-by-server"
+            request_id = request.options.request_id or "made-by-server"
             with self._lock:
                 self.requests.append(request)
-                failure = self._failures.pop(0) if self._failures else None
+            failure = self._next_failure()
+            if self.on_request is not None:
+                self.on_request(request)
             if self.hold is not None:
                 self.hold.wait(30)
             if failure is not None:
                 _abort(context, request_id, *failure)
+            call = Call()
             try:
+                self.places.bring(request, call)
                 answer = function(request)
+                self.places.deliver(operation, request, answer, call)
             except _Refused as refused:
-                violation = error_details_pb2.BadRequest.FieldViolation(field=refused.field, description=str(refused))
-                details = [error_details_pb2.BadRequest(field_violations=[violation])]
-                _abort(context, request_id, grpc.StatusCode.INVALID_ARGUMENT, f"{refused.field}: {refused}", details)
+                _abort_refused(context, request_id, refused)
+            except Failure as failed:
+                _abort(context, request_id, failed.code, str(failed), [])
             context.set_trailing_metadata((("x-request-id", request_id),))
             return answer
 
         return handle
+
+
+def _retry_info(retry_after: float | None) -> list[Any]:
+    if retry_after is None:
+        return []
+    delay = duration_pb2.Duration()
+    delay.FromNanoseconds(int(retry_after * 1e9))
+    return [error_details_pb2.RetryInfo(retry_delay=delay)]
+
+
+def _abort_refused(context: grpc.ServicerContext, request_id: str, refused: _Refused) -> NoReturn:
+    violation = error_details_pb2.BadRequest.FieldViolation(field=refused.field, description=str(refused))
+    details = [error_details_pb2.BadRequest(field_violations=[violation])]
+    _abort(context, request_id, grpc.StatusCode.INVALID_ARGUMENT, f"{refused.field}: {refused}", details)
 
 
 def _abort(

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Literal
 
 from corank.arrays import KEY_TYPES
+from corank.chains import Chain, Pending
 from corank.client import Client
-from corank.connection import CallOptions
 from corank.errors import (
     Cancelled,
     CorankError,
@@ -29,6 +29,10 @@ from corank.errors import (
     Unavailable,
     Unimplemented,
 )
+from corank.kept import StoredArray, StoredArrays
+from corank.options import CallOptions, Place, ProgressOption
+from corank.progress import Progress
+from corank.regions import SharedArray
 from corank.results import LoadBalance, ServerInfo, ServerLimits, Stats
 
 __version__ = "0.1.0"
@@ -37,6 +41,7 @@ __all__ = [
     "KEY_TYPES",
     "CallOptions",
     "Cancelled",
+    "Chain",
     "Client",
     "CorankError",
     "DeadlineExceeded",
@@ -44,17 +49,25 @@ __all__ = [
     "InvalidArgument",
     "LoadBalance",
     "NotFound",
+    "Pending",
     "PermissionDenied",
+    "Progress",
     "ResourceExhausted",
     "ServerInfo",
     "ServerLimits",
+    "SharedArray",
     "Stats",
+    "StoredArray",
+    "StoredArrays",
     "Unavailable",
     "Unimplemented",
     "__version__",
     "argsort",
     "argsort_columns",
+    "chain",
     "connect",
+    "delete",
+    "empty_shared",
     "expand",
     "gather",
     "info",
@@ -63,20 +76,25 @@ __all__ = [
     "move",
     "scatter",
     "search",
+    "share",
     "sort",
     "sort_columns",
     "sort_with_indices",
+    "store",
+    "stored",
 ]
 
 
 def connect(
     address: str | None = None,
     *,
-    deadline: float | None = 60.0,
+    deadline: float | Literal["auto"] | None = "auto",
     max_message_bytes: int = 2**31 - 1,
     compression: Literal["none", "gzip"] = "none",
     retries: int = 5,
-    progress: bool = False,
+    progress: ProgressOption = None,
+    place: Place = "auto",
+    connections: int | None = None,
 ) -> Client:
     """A client of the server at `address`; see `Client` for the arguments. The connection is made at the first call."""
     return Client(
@@ -86,6 +104,8 @@ def connect(
         compression=compression,
         retries=retries,
         progress=progress,
+        place=place,
+        connections=connections,
     )
 
 
@@ -103,4 +123,10 @@ gather = _default.gather
 scatter = _default.scatter
 load_balance = _default.load_balance
 search = _default.search
+chain = _default.chain
+empty_shared = _default.empty_shared
+share = _default.share
+store = _default.store
+stored = _default.stored
+delete = _default.delete
 info = _default.info

@@ -8,7 +8,7 @@ import json
 import sys
 
 import corank
-from corank.connection import DEFAULT_ADDRESS
+from corank.channels import DEFAULT_ADDRESS
 
 _EPILOG = """\
 in Python:
@@ -49,6 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
             "lanes": str(info.lanes),
             "places": ", ".join(info.places),
             "largest request": f"{info.limits.max_request_bytes / 2**20:,.0f} MiB",
+            "streams": f"chunks of {info.limits.max_chunk_bytes / 2**20:,.0f} MiB, {info.limits.max_parts} connections",
+            "shared memory": ", ".join(info.shared_memory_prefixes) or "off",
             "queue": f"{info.limits.max_queued_requests:,} requests, {info.limits.max_queued_bytes / 2**20:,.0f} MiB",
         }
         for name, value in rows.items():

@@ -5,44 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from corank import cuda
+from corank.copying import bytes_of
+from corank.elements import INDEX_DTYPES, MAX_RECORD_BYTES, NAMES, TYPES, Input, RemoteArray, key_bytes
 from corank.errors import Internal, InvalidArgument
 from corank.v1 import array_pb2
 from corank.wire import IncomingArray, OutgoingArray
 
-MAX_RECORD_BYTES = 256
-
-_TYPES: dict[str, int] = {
-    name[len("ELEMENT_TYPE_") :].lower(): number
-    for name, number in array_pb2.ElementType.items()
-    if number not in (array_pb2.ELEMENT_TYPE_UNSPECIFIED, array_pb2.ELEMENT_TYPE_RECORD)
-}
-_INDEX_DTYPES: dict[int, np.dtype[Any]] = {
-    array_pb2.ELEMENT_TYPE_UINT32: np.dtype("<u4"),
-    array_pb2.ELEMENT_TYPE_UINT64: np.dtype("<u8"),
-}
-
-KEY_TYPES = tuple(_TYPES)
+KEY_TYPES = tuple(TYPES)
 """The names of the key types, "int8" to "float64"."""
-
-
-def _bytes_of(array: NDArray[Any]) -> memoryview:
-    return memoryview(array.view(np.uint8))  # type: ignore[arg-type]  # NumPy 1's stubs do not know that it is a buffer
-
-
-def _key_bytes(name: str) -> int:
-    return 2 if name == "bfloat16" else np.dtype(name).itemsize
 
 
 def outgoing(field: str, array: NDArray[Any], type_: int, record_bytes: int = 0) -> OutgoingArray:
     """A part of a request: `array` as the field of this name."""
     # A mypy stub of protobuf wants ElementType.ValueType, which is an int.
     header = array_pb2.Array(type=type_, count=array.size, record_bytes=record_bytes)  # type: ignore[arg-type]
-    return OutgoingArray(field, header, _bytes_of(array))
+    return OutgoingArray(field, header, bytes_of(array))
 
 
-def one_dimensional(field: str, array: ArrayLike) -> NDArray[Any]:
+def remote(array: object) -> RemoteArray | None:
+    """`array` as a RemoteArray, if it is one or is on a GPU; else None."""
+    return array if isinstance(array, RemoteArray) else cuda.gpu_array(array)
+
+
+def _elsewhere(field: str, array: RemoteArray, header: array_pb2.Array) -> OutgoingArray:
+    return OutgoingArray(field, header, None, array)
+
+
+def one_dimensional(field: str, array: Input) -> NDArray[Any]:
     """`array` as a contiguous one-dimensional NumPy array; no copy if it is one.
 
     Raises:
@@ -62,7 +54,7 @@ def one_dimensional(field: str, array: ArrayLike) -> NDArray[Any]:
     return np.ascontiguousarray(out)
 
 
-def keys(field: str, array: ArrayLike, key_type: str | None = None) -> tuple[OutgoingArray, np.dtype[Any]]:
+def keys(field: str, array: Input, key_type: str | None = None) -> tuple[OutgoingArray, np.dtype[Any]]:
     """An array that is compared, and the dtype in which it comes back (the same, little-endian).
 
     `key_type` reads the elements' bits as another type of the same width.
@@ -70,44 +62,67 @@ def keys(field: str, array: ArrayLike, key_type: str | None = None) -> tuple[Out
     Raises:
         TypeError: the dtype has no order that corank knows.
     """
+    found = remote(array)
+    if found is not None:
+        return _remote_keys(field, found, key_type), found.dtype
     out = one_dimensional(field, array)
     out = out.astype(out.dtype.newbyteorder("<"), copy=False)
     name = out.dtype.name if key_type is None else key_type
     if name == "bool":
         name = "uint8"
-    if name not in _TYPES:
+    if name not in TYPES:
         hint = ""
         if out.dtype.kind in "mM":
             hint = "; pass array.view(np.int64), which puts NaT first"
         elif out.dtype.kind in "VSU":
             hint = "; records and strings can be values, not keys; sort_columns takes byte strings"
         raise TypeError(f"{field}: {name} cannot be compared; keys are {', '.join(KEY_TYPES)}{hint}")
-    if key_type is not None and out.dtype.itemsize != _key_bytes(name):
+    if key_type is not None and out.dtype.itemsize != key_bytes(name):
         raise TypeError(f"{field}: elements of {out.dtype.itemsize} bytes ({out.dtype.name}) cannot be read as {name}")
-    return outgoing(field, out, _TYPES[name]), out.dtype
+    return outgoing(field, out, TYPES[name]), out.dtype
 
 
-def values(field: str, array: ArrayLike) -> tuple[OutgoingArray, np.dtype[Any]]:
+def _remote_keys(field: str, array: RemoteArray, key_type: str | None) -> OutgoingArray:
+    header = array.header()
+    name = NAMES.get(array.type) if key_type is None else key_type
+    if name not in TYPES:
+        raise TypeError(f"{field}: {name or 'records'} cannot be compared; keys are {', '.join(KEY_TYPES)}")
+    if key_bytes(name) != array.dtype.itemsize:
+        raise TypeError(f"{field}: elements of {array.dtype.itemsize} bytes cannot be read as {name}")
+    header.type = TYPES[name]  # type: ignore[assignment]
+    header.record_bytes = 0
+    return _elsewhere(field, array, header)
+
+
+def values(field: str, array: Input) -> tuple[OutgoingArray, np.dtype[Any]]:
     """An array that is only moved, and its dtype: a number type, or any record of 1 to 256 bytes.
 
     Raises:
         TypeError: the elements are wider than 256 bytes, or have no bytes.
     """
+    found = remote(array)
+    if found is not None:
+        return _elsewhere(field, found, found.header()), found.dtype
     out = one_dimensional(field, array)
-    if out.dtype.name in _TYPES and out.dtype == out.dtype.newbyteorder("<"):
-        return outgoing(field, out, _TYPES[out.dtype.name]), out.dtype
+    if out.dtype.name in TYPES and out.dtype == out.dtype.newbyteorder("<"):
+        return outgoing(field, out, TYPES[out.dtype.name]), out.dtype
     if not 1 <= out.dtype.itemsize <= MAX_RECORD_BYTES:
         raise TypeError(f"{field}: elements have {out.dtype.itemsize} bytes; 1 to {MAX_RECORD_BYTES} can be moved")
     return outgoing(field, out, array_pb2.ELEMENT_TYPE_RECORD, out.dtype.itemsize), out.dtype
 
 
-def integers(field: str, array: ArrayLike) -> OutgoingArray:
+def integers(field: str, array: Input) -> OutgoingArray:
     """Counts or offsets, as int64.
 
     Raises:
         TypeError: they are not integers.
         InvalidArgument: one does not fit in 64 bits with sign.
     """
+    found = remote(array)
+    if found is not None:
+        if found.type != array_pb2.ELEMENT_TYPE_INT64:
+            raise TypeError(f"{field}: must be int64 where it is, is {found.dtype.name}")
+        return _elsewhere(field, found, found.header())
     out = one_dimensional(field, array)
     if out.size and out.dtype.kind not in "iu":
         raise TypeError(f"{field}: must be integers, are {out.dtype.name}")
@@ -116,12 +131,17 @@ def integers(field: str, array: ArrayLike) -> OutgoingArray:
     return outgoing(field, out.astype("<i8", copy=False), array_pb2.ELEMENT_TYPE_INT64)
 
 
-def like(field: str, array: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """`array` in `dtype`, if no element changes by it.
+def like(field: str, array: Input, dtype: np.dtype[Any]) -> NDArray[Any] | RemoteArray:
+    """`array` in `dtype`, if no element changes by it. An array that is elsewhere must be of `dtype`.
 
     Raises:
         TypeError: an element would change.
     """
+    elsewhere = remote(array)
+    if elsewhere is not None:
+        if elsewhere.dtype != dtype:
+            raise TypeError(f"{field}: is {elsewhere.dtype.name}, must be {dtype.name}")
+        return elsewhere
     found = one_dimensional(field, array)
     if found.dtype == dtype:
         return found
@@ -130,7 +150,7 @@ def like(field: str, array: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
         back = out.astype(found.dtype)
     same = (back == found) | ((found != found) & (back != back))
     # A cast between signed and unsigned wraps both ways, so the sign is compared as well.
-    if found.dtype.kind in "iuf" and dtype.name in _TYPES:
+    if found.dtype.kind in "iuf" and dtype.name in TYPES:
         same &= (out < 0) == (found < 0)
     if not bool(np.all(same)):
         at = int(np.argmin(same))
@@ -155,7 +175,7 @@ def incoming(response: bytes, array: IncomingArray, dtype: np.dtype[Any], copy: 
 
 def indices(response: bytes, array: IncomingArray, dtype: np.dtype[Any] | None) -> NDArray[Any]:
     """An index array in `dtype`, or in the server's uint32 or uint64 if that is None; always writable."""
-    wire_dtype = _INDEX_DTYPES.get(array.header.type)
+    wire_dtype = INDEX_DTYPES.get(array.header.type)
     if wire_dtype is None:
         raise Internal(f"the server answered indices of type {array.header.type}")
     out = incoming(response, array, wire_dtype, copy=False)

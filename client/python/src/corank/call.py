@@ -1,69 +1,22 @@
-"""One call: deadline, retries, progress. Knows bytes and methods, nothing of arrays."""
+"""One call: deadline and retries. Knows bytes and methods, nothing of arrays."""
 
 from __future__ import annotations
 
 import random
-import sys
-import threading
 import time
-from typing import TYPE_CHECKING, Callable, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 import grpc
 
 from corank import errors
 
-_SHOW_AFTER_SECONDS = 0.5
-_REDRAW_SECONDS = 0.1
 _MAX_BACKOFF_SECONDS = 5.0
-_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 if TYPE_CHECKING:
     Method = grpc.UnaryUnaryMultiCallable[bytes, bytes]
 
 
-class Answer(NamedTuple):
-    """What a call brought."""
-
-    response: bytes
-    request_id: str
-    attempts: int
-
-
-class Progress:
-    """A line on a terminal that says for how long a call has run; nothing for short calls, nothing off a terminal."""
-
-    def __init__(self, label: str, enabled: bool, out: TextIO | None = None) -> None:
-        self._label = label
-        self._out = sys.stderr if out is None else out
-        self._done = threading.Event()
-        self._thread: threading.Thread | None = None
-        if enabled and self._out.isatty():
-            self._thread = threading.Thread(target=self._draw, name="corank-progress", daemon=True)
-
-    def __enter__(self) -> Progress:
-        if self._thread is not None:
-            self._thread.start()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._done.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _draw(self) -> None:
-        start = time.monotonic()
-        if self._done.wait(_SHOW_AFTER_SECONDS):
-            return
-        frame = 0
-        while True:
-            spin = _SPINNER[frame % len(_SPINNER)]
-            self._out.write(f"\r\x1b[K{spin} {self._label}  {time.monotonic() - start:.1f} s")
-            self._out.flush()
-            frame += 1
-            if self._done.wait(_REDRAW_SECONDS):
-                break
-        self._out.write("\r\x1b[K")
-        self._out.flush()
+R = TypeVar("R")
 
 
 def retry_delay(error: errors.CorankError, attempt: int, remaining: float | None, jitter: float) -> float | None:
@@ -80,17 +33,31 @@ def retry_delay(error: errors.CorankError, attempt: int, remaining: float | None
     return None if remaining is not None and delay >= remaining else delay
 
 
-def invoke(
-    method: Method,
-    request: bytes,
+def trailing(call: Any) -> str:
+    """The request id that came with the end of a call; empty if none did."""
+    metadata = {str(key): value for key, value in (call.trailing_metadata() or ())}
+    return str(metadata.get("x-request-id", ""))
+
+
+def attempts(
+    once: Callable[[float | None], R],
     *,
-    operator: str,
-    address: str,
     deadline: float | None,
     retries: int,
+    before_again: Callable[[errors.CorankError], bool] = lambda error: True,
     sleep: Callable[[float], None] = time.sleep,
-) -> Answer:
-    """Calls `method`, and again while the server asks for it and the deadline (seconds, over all attempts) allows.
+) -> tuple[R, int]:
+    """Calls once(seconds left), and again while its error asks for it and the deadline (in all) allows.
+
+    Args:
+        once: makes one attempt.
+        deadline: seconds for all attempts.
+        retries: how many attempts may follow the first.
+        before_again: prepares another attempt after an error, or returns False to give up.
+        sleep: waits for seconds.
+
+    Returns:
+        What `once` returned, and the number of attempts.
 
     Raises:
         CorankError: the last attempt's.
@@ -98,17 +65,27 @@ def invoke(
     end = None if deadline is None else time.monotonic() + deadline
     attempt = 1
     while True:
-        remaining = None if end is None else max(end - time.monotonic(), 0.0)
         try:
-            response, call = method.with_call(request, timeout=remaining)
-            metadata = {str(key): value for key, value in (call.trailing_metadata() or ())}
-            return Answer(response, str(metadata.get("x-request-id", "")), attempt)
-        except grpc.RpcError as rpc_error:
-            error = errors.from_rpc(rpc_error, operator=operator, address=address, deadline=deadline)
-            cause = rpc_error
-        remaining = None if end is None else end - time.monotonic()
-        delay = retry_delay(error, attempt, remaining, random.random()) if attempt <= retries else None
-        if delay is None:
-            raise error from cause
+            return once(None if end is None else max(end - time.monotonic(), 0.0)), attempt
+        except errors.CorankError as error:
+            remaining = None if end is None else end - time.monotonic()
+            delay = retry_delay(error, attempt, remaining, random.random()) if attempt <= retries else None
+            if delay is None or not before_again(error):
+                raise
         sleep(delay)
         attempt += 1
+
+
+def unary(
+    method: Method, request: bytes, *, operator: str, address: str, deadline: float | None, remaining: float | None
+) -> tuple[bytes, str]:
+    """Calls `method` once, for `remaining` seconds of the call's `deadline`: the response and the request id.
+
+    Raises:
+        CorankError: it failed.
+    """
+    try:
+        response, call = method.with_call(request, timeout=remaining)
+    except grpc.RpcError as error:
+        raise errors.from_rpc(error, operator=operator, address=address, deadline=deadline) from error
+    return response, trailing(call)

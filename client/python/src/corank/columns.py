@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from corank import arrays
 from corank.errors import Internal, InvalidArgument
+from corank.task import Output
 from corank.v1 import array_pb2
 from corank.v1 import operators_pb2 as operators
-from corank.wire import IncomingArray, OutgoingArray, OutgoingMessage
+from corank.wire import OutgoingArray, OutgoingMessage
 
 KeyColumn = Union[NDArray[Any], Sequence[bytes], Sequence[str], Sequence[int], Sequence[float]]
 """What a column may be: see Client.sort_columns."""
@@ -23,7 +24,8 @@ class Column(NamedTuple):
     """A column on its way out, and the form in which it comes back."""
 
     part: OutgoingMessage
-    dtype: np.dtype[Any]
+    outputs: list[Output]
+    rows: int
     strings: type[bytes] | type[str] | None  # of a list of strings, what they are
 
 
@@ -78,20 +80,35 @@ def columns_request(
             parts, dtype = _fixed(path, column)
         order = operators.SORT_ORDER_DESCENDING if directions[at] else operators.SORT_ORDER_ASCENDING
         message = operators.KeyColumn(order=order)
-        out.append(Column(OutgoingMessage("key_columns", message, parts), dtype, strings))
+        rows = parts[-1].header.count - (strings is not None)
+        count = rows if limit is None else max(0, min(limit, rows))
+        # Which strings a limit leaves, and so how many bytes, is not known before the answer.
+        data_count = count if strings is None else parts[0].header.count if count == rows else None
+        outputs = [Output(f"{path}.data", message, "data_destination", dtype, data_count)]
+        if strings is not None:
+            outputs.append(Output(f"{path}.offsets", message, "offsets_destination", np.dtype("<i8"), count + 1))
+        out.append(Column(OutgoingMessage("key_columns", message, parts), outputs, rows, strings))
     return operators.SortRequest(algorithm=algorithm, limit=limit), out
 
 
-def unpack(
-    response: bytes, data: IncomingArray, offsets: NDArray[Any], kind: type[bytes] | type[str]
-) -> list[bytes] | list[str]:
-    """The strings of a sorted column.
+def unpack(data: NDArray[Any], offsets: NDArray[Any], kind: type[bytes] | type[str]) -> list[bytes] | list[str]:
+    """The strings of a sorted column: string i is data[offsets[i]:offsets[i + 1]].
 
     Raises:
         Internal: the server's answer is not what it should be.
     """
-    ends = [data.start + offset for offset in offsets.tolist()]
-    if not ends or ends[0] != data.start or ends[-1] != data.stop or any(a > b for a, b in zip(ends, ends[1:])):
+    ends, joined = offsets.tolist(), data.tobytes()
+    if not ends or ends[0] != 0 or ends[-1] != len(joined) or any(a > b for a, b in zip(ends, ends[1:])):
         raise Internal("the server answered strings whose offsets are not those of their bytes")
-    pieces = [response[begin:end] for begin, end in zip(ends, ends[1:])]
+    pieces = [joined[begin:end] for begin, end in zip(ends, ends[1:])]
     return pieces if kind is bytes else [piece.decode() for piece in pieces]
+
+
+def sorted_columns(columns: Sequence[Column], results: Sequence[Any]) -> list[Any]:
+    """The results of the columns' outputs, each in the form in which its column was given."""
+    out: list[Any] = []
+    left = iter(results)
+    for column in columns:
+        data = next(left)
+        out.append(data if column.strings is None else unpack(data, next(left), column.strings))
+    return out

@@ -1,235 +1,283 @@
-"""A connection: options, messages and statistics of calls, without knowledge of operators."""
+"""How a call is done: places chosen, messages sent, failures tried again, costs reported. Knows no operator."""
 
 from __future__ import annotations
 
-import os
-import threading
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Callable, Literal, TypedDict, TypeVar
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, Literal
 
-import grpc
-import numpy as np
-from google.protobuf.message import Message
-from numpy.typing import DTypeLike, NDArray
+from corank import errors
+from corank.call import attempts, unary
+from corank.channels import Channels
+from corank.kept import StoredArray
+from corank.options import MERGE_ALGORITHMS, PRIORITIES, SORT_ALGORITHMS, CallOptions, Settings, choice
+from corank.options import settings as resolved
+from corank.placing import SMALL_BYTES, Demand, Placed, Placing, Step, task_bytes
+from corank.progress import Display, Progress
+from corank.receivers import Answer
+from corank.regions import Regions
+from corank.results import call_stats
+from corank.stream import CHUNK_BYTES, Job
+from corank.task import Task
+from corank.v1 import corank_service_pb2 as service
+from corank.wire import decode, encode, nested, parts_of
 
-from corank import arrays, columns, errors
-from corank.call import Progress, invoke
-from corank.columns import Column
-from corank.results import Stats
-from corank.v1 import operators_pb2 as operators
-from corank.wire import IncomingArray, OutgoingArray, OutgoingMessage, decode, encode
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-    from corank.call import Method
-
-DEFAULT_ADDRESS = "127.0.0.1:50051"
-_SERVICE = "/corank.v1.CorankService/"
-_COMPRESSION = {"none": grpc.Compression.NoCompression, "gzip": grpc.Compression.Gzip}
-_LOOPBACK = ("127.", "localhost:", "[::1]:", "unix:")
-
-Priority = Literal["low", "normal", "high"]
-R = TypeVar("R", bound=Message)
-
-
-class CallOptions(TypedDict, total=False):
-    """What every method takes beside its own arguments, by keyword."""
-
-    deadline: float | None
-    """Seconds until DeadlineExceeded, retries included; None: no limit. Default: connect()'s."""
-    retries: int
-    """How often to try again when the server is too busy or drains. Default: connect()'s."""
-    progress: bool
-    """Whether to show on stderr for how long a long call has run, if that is a terminal. Default: connect()'s."""
-    copy: bool
-    """False: results are read-only views of the response's bytes, maybe unaligned. Default: True, writable arrays."""
-    on_stats: Callable[[Stats], object]
-    """Called with the call's Stats before it returns; `on_stats=a_list.append` keeps them."""
-    priority: Priority
-    """What the server takes first when requests wait. Default: "normal"."""
-    request_id: str
-    """Comes back in logs and errors; at most 128 printable ASCII characters. Default: the server makes one."""
+INLINE_BYTES = 64 << 20
+"""Arrays of a call that take more travel in chunks or in shared memory, unless it says otherwise."""
+SHARED_BYTES = 8 << 20
+"""On the server's host: arrays of a call that take more travel in shared memory."""
+MANY_BYTES = 128 << 20
+"""Streamed arrays that take more travel over several connections."""
+CONNECTIONS = 4
+PROGRESS_BYTES = 1 << 20
+"""Calls on less show no progress unless asked to: the thread that draws would cost more than they do."""
+_MESSAGE_SLACK = 64 << 10  # what a message has beside arrays
+_DEADLINE_SECONDS = 60.0
+_DEADLINE_BYTES_PER_SECOND = 16 << 20
+_OPERATIONS = service.Plan.DESCRIPTOR.fields_by_name["operations"].number
+_NO_SHARED_MEMORY = (errors.Unimplemented, errors.PermissionDenied, errors.NotFound, errors.ResourceExhausted)
 
 
-def names(prefix: str, enum: Any) -> dict[str, int]:
-    """The values of a protobuf enum by their names here: SORT_ALGORITHM_RADIX is "radix"."""
-    return {name[len(prefix) :].lower().replace("_", "-"): number for name, number in enum.items()}
-
-
-SORT_ALGORITHMS = names("SORT_ALGORITHM_", operators.SortAlgorithm)
-MERGE_ALGORITHMS = names("MERGE_ALGORITHM_", operators.MergeAlgorithm)
-ENGINES = {number: name for name, number in names("ENGINE_", operators.Engine).items()}
-_PRIORITIES = names("PRIORITY_", operators.Priority)
-
-
-# What only responses name: what AUTO found the keys to be.
-_FOUND = ("copy", "reverse", "merge-runs", "count")
-
-
-def choice(field: str, name: str, choices: Mapping[str, int], without: Sequence[str] = ("unspecified", *_FOUND)) -> Any:
-    """The number of the choice `name` for a request's `field`; InvalidArgument if there is none."""
-    if name not in choices or name in without:
-        known = ", ".join(repr(choice) for choice in choices if choice not in without)
-        raise errors.InvalidArgument(f"{field}: {name!r} is none of {known}", field=field)
-    return choices[name]
-
-
-class Result:
-    """A response: its message without arrays, its arrays, and how the caller wants them."""
-
-    def __init__(self, message: Any, response: bytes, found: dict[str, IncomingArray], copy: bool) -> None:
-        self.message = message
-        self._response, self._found, self._copy = response, found, copy
-
-    def _array(self, field: str) -> IncomingArray:
-        if field not in self._found:
-            raise errors.Internal(f"the server's answer lacks {field}")
-        return self._found[field]
-
-    def array(self, field: str, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """The array of this field, whose elements are `dtype`."""
-        return arrays.incoming(self._response, self._array(field), dtype, self._copy)
-
-    def column(self, index: int, column: Column) -> NDArray[Any] | list[bytes] | list[str]:
-        """The sorted column at `index`, in the form in which it was given."""
-        data = f"key_columns[{index}].data"
-        if column.strings is None:
-            return self.array(data, column.dtype)
-        offsets = arrays.incoming(
-            self._response, self._array(f"key_columns[{index}].offsets"), np.dtype("<i8"), copy=False
-        )
-        return columns.unpack(self._response, self._array(data), offsets, column.strings)
-
-    def indices(self, field: str, dtype: DTypeLike | None) -> NDArray[Any]:
-        """The index array of this field, in `dtype`."""
-        return arrays.indices(self._response, self._array(field), None if dtype is None else np.dtype(dtype))
-
-
-class Connection:
+class Connection(Channels):
     """The part of a client that all operators share; see corank.Client."""
 
     def __init__(
         self,
         address: str | None = None,
         *,
-        deadline: float | None = 60.0,
+        deadline: float | Literal["auto"] | None = "auto",
         max_message_bytes: int = 2**31 - 1,
         compression: Literal["none", "gzip"] = "none",
         retries: int = 5,
-        progress: bool = False,
+        progress: Any = None,
+        place: str = "auto",
+        connections: int | None = None,
     ) -> None:
-        if compression not in _COMPRESSION:
-            raise errors.InvalidArgument(f"compression: {compression!r} is none of 'none', 'gzip'", field="compression")
-        self._address = address
-        self._deadline, self._retries, self._progress = deadline, retries, progress
-        self._max_message_bytes = max_message_bytes
-        self._compression = _COMPRESSION[compression]
-        self._lock = threading.Lock()
-        self._channel: grpc.Channel | None = None
-        self._methods: dict[str, Method] = {}
-        self._closed = False
-
-    @property
-    def address(self) -> str:
-        """HOST:PORT of the server."""
-        return self._address or os.environ.get("CORANK_SERVER") or DEFAULT_ADDRESS
+        super().__init__(address, max_message_bytes, compression)
+        self._defaults: CallOptions = {"deadline": deadline, "retries": retries, "progress": progress}
+        if place != "auto":
+            self._defaults["place"] = place  # type: ignore[typeddict-item]
+        if connections is not None:
+            self._defaults["connections"] = connections
+        self.settings("connect", {})
+        self.regions = Regions(self)
+        self._no_shared_memory = False
 
     def close(self) -> None:
-        """Ends the connection; calls in flight are cancelled. The client cannot be used again."""
-        with self._lock:
-            self._closed = True
-            channel, self._channel = self._channel, None
-        if channel is not None:
-            channel.close()
+        """Ends the connections: calls in flight are cancelled, shared memory is only this process's from then on.
 
-    def __enter__(self) -> Self:
-        return self
+        The client cannot be used again.
+        """
+        self.regions.forget()
+        super().close()
 
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
+    def settings(self, method: str, options: CallOptions) -> Settings:
+        """The options of a call with this client's defaults."""
+        return resolved(method, options, self._defaults)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.address!r})"
+    @staticmethod
+    def deadline(settings: Settings, nbytes: int) -> float | None:
+        """Seconds that a call may take whose arrays have this many bytes."""
+        if settings.deadline == "auto":
+            return _DEADLINE_SECONDS + nbytes // _DEADLINE_BYTES_PER_SECOND
+        return settings.deadline
 
-    def _method(self, name: str) -> Method:
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("the client is closed")
-            if self._channel is None:
-                options: list[tuple[str, Any]] = [
-                    ("grpc.max_send_message_length", self._max_message_bytes),
-                    ("grpc.max_receive_message_length", self._max_message_bytes),
-                    # Retries are this client's own: it honours RetryInfo.
-                    ("grpc.enable_retries", 0),
-                ]
-                if self.address.startswith(_LOOPBACK):
-                    options.append(("grpc.enable_http_proxy", 0))
-                self._channel = grpc.insecure_channel(self.address, options, compression=self._compression)
-            if name not in self._methods:
-                # No serializers: requests and responses are bytes, put together and taken apart by corank.wire.
-                self._methods[name] = self._channel.unary_unary(_SERVICE + name)
-            return self._methods[name]
+    def chunk_bytes(self) -> int:
+        """Bytes to put into a chunk."""
+        return min(CHUNK_BYTES, self.server().limits.max_chunk_bytes or CHUNK_BYTES)
 
-    def call(
-        self,
-        name: str,
-        request: Any,
-        parts: Sequence[OutgoingArray | OutgoingMessage],
-        response_type: type[R],
-        options: CallOptions,
-    ) -> Result:
-        """Calls a method of the service; `parts` are the arrays of the request."""
-        unknown = options.keys() - CallOptions.__annotations__.keys()
-        if unknown:
-            raise TypeError(f"{name}: unexpected keyword argument {min(unknown)!r}")
+    def perform(self, steps: Sequence[Step], settings: Settings, execute: bool) -> list[list[Any]]:
+        """Does operators one after the other in one call.
+
+        Args:
+            steps: the operators; more than one only with `execute`.
+            settings: of the call.
+            execute: use Execute, whatever places there are.
+
+        Returns:
+            The results of each operator, in the order of its outputs.
+
+        Raises:
+            CorankError: it failed.
+        """
         start = time.monotonic_ns()
-        method = self._method(name)
-        if "priority" in options:
-            request.options.priority = choice("priority", options["priority"], _PRIORITIES)
-        if "request_id" in options:
-            request.options.request_id = options["request_id"]
-        data = encode(request, parts)
+        for step in steps:
+            _check_length("out", step.out, step.task)
+            if settings.priority is not None:
+                step.task.request.options.priority = choice("priority", settings.priority, PRIORITIES)
+            if settings.request_id is not None:
+                step.task.request.options.request_id = settings.request_id
+        try:
+            return self._attempt(steps, settings, execute, start)
+        except _RegionsLost as lost:
+            self.regions.forget()
+            try:
+                return self._attempt(steps, settings, execute, start)
+            except _RegionsLost as again:
+                raise (again.__cause__ or again) from lost
+
+    def _attempt(self, steps: Sequence[Step], settings: Settings, execute: bool, start: int) -> list[list[Any]]:
+        placing = Placing(self.regions, settings)
+        if settings.place == "cuda_ipc" and not placing.has_gpu(steps):
+            raise errors.InvalidArgument("place: 'cuda_ipc' needs an input or out= on the GPU", field="place")
+        demand = placing.demand(steps)
+        progress = Progress(f"corank {', '.join(step.task.method for step in steps)}, {self.address}")
+        with ExitStack() as stack:
+            if settings.progress is not None or task_bytes(steps) > PROGRESS_BYTES:
+                stack.enter_context(Display(progress, settings.progress))
+            mode = self._mode(settings, demand, execute)
+            if mode == "shared_memory" and demand.scratch > 0:
+                try:
+                    placing.use_scratch(stack.enter_context(self.regions.scratch(demand.scratch)))
+                except _NO_SHARED_MEMORY as error:
+                    if settings.place == "shared_memory":
+                        raise
+                    # The address only looks local (a tunnel), or /dev/shm is full: the answer's stats say so.
+                    self._no_shared_memory = not isinstance(error, errors.ResourceExhausted)
+                    mode = self._mode(settings, demand, execute, shared_memory=False)
+            if mode == "stream":
+                placing.use_streams()
+            placed = [placing.put(step) for step in steps]
+            deadline = self.deadline(settings, max(demand.send, demand.receive))
+            try:
+                call = self._execute if execute or placing.sources or placing.sinks else self._unary
+                answers, cost = call(placing, placed, settings, deadline, progress)
+            except errors.NotFound as error:
+                if placing.uses_regions and self.regions.lost():
+                    raise _RegionsLost from error
+                raise
+            except errors.Unavailable:
+                self.forget_server()
+                self._no_shared_memory = False
+                raise
+            results = [
+                [receiver.result(answer) for receiver in each.receivers] for each, answer in zip(placed, answers)
+            ]
+        if settings.on_stats is not None:
+            elapsed_ns = time.monotonic_ns() - start
+            for each, answer in zip(placed, answers):
+                algorithms = {"Sort": SORT_ALGORITHMS, "Merge": MERGE_ALGORITHMS}.get(each.task.method, {})
+                settings.on_stats(
+                    call_stats(each.task.method, answer.message, algorithms, elapsed_ns, placing.place, cost)
+                )
+        return results
+
+    def _mode(self, settings: Settings, demand: Demand, execute: bool, shared_memory: bool = True) -> str:
+        """How arrays travel that have no place of their own: "inline", "stream" or "shared_memory"."""
+        if settings.place in ("inline", "stream", "shared_memory"):
+            return settings.place
+        size = max(demand.send, demand.receive)
+        if execute:
+            return "stream"
+        if size <= SMALL_BYTES and demand.receive_known:
+            return "inline"
+        info = self.server()
+        local = self.is_local and "shared_memory" in info.places and not self._no_shared_memory
+        if shared_memory and local and size > SHARED_BYTES and demand.receive_known:
+            return "shared_memory"
+        limits = info.limits
+        most_in = min(limits.max_request_bytes or INLINE_BYTES, self._max_message_bytes) - _MESSAGE_SLACK
+        most_out = min(limits.max_response_bytes or INLINE_BYTES, self._max_message_bytes) - _MESSAGE_SLACK
+        fits = demand.send <= min(INLINE_BYTES, most_in) and demand.receive <= min(INLINE_BYTES, most_out)
+        return "stream" if "stream" in info.places and not fits else "inline"
+
+    def _unary(
+        self, placing: Placing, placed: Sequence[Placed], settings: Settings, deadline: float | None, progress: Progress
+    ) -> tuple[list[Answer], dict[str, Any]]:
+        task = placed[0].task
+        data = encode(task.request, placed[0].parts)
         if len(data) > self._max_message_bytes:
             raise errors.InvalidArgument(
-                f"{name}: the request has {len(data):,} bytes, more than max_message_bytes, {self._max_message_bytes:,}"
+                f"{task.method}: the request has {len(data):,} bytes, more than max_message_bytes, "
+                f"{self._max_message_bytes:,}"
             )
-        label = f"corank {name}, {len(data) / 2**20:.1f} MiB, {self.address}"
-        with Progress(label, options.get("progress", self._progress)):
-            answer = invoke(
-                method,
-                data,
-                operator=name,
-                address=self.address,
-                deadline=options.get("deadline", self._deadline),
-                retries=options.get("retries", self._retries),
-            )
-        try:
-            message, found = decode(answer.response, response_type)
-        except ValueError as error:
-            raise errors.Internal(f"{name}: the answer is not a {response_type.__name__}: {error}") from error
-        result = Result(message, answer.response, found, options.get("copy", True))
-        if "on_stats" in options and isinstance(stats := getattr(message, "stats", None), operators.RequestStats):
-            algorithms = SORT_ALGORITHMS if name == "Sort" else MERGE_ALGORITHMS if name == "Merge" else {}
-            taken = getattr(message, "algorithm", None)
-            options["on_stats"](
-                Stats(
-                    operator=name,
-                    engine=ENGINES.get(stats.engine, "unspecified"),
-                    device=stats.device,
-                    algorithm=next((key for key, number in algorithms.items() if number == taken), ""),
-                    queue_ns=stats.queue_ns,
-                    copy_in_ns=stats.copy_in_ns,
-                    kernel_ns=stats.kernel_ns,
-                    copy_out_ns=stats.copy_out_ns,
-                    elapsed_ns=time.monotonic_ns() - start,
-                    batch_size=stats.batch_size,
-                    workspace_bytes=stats.workspace_bytes,
-                    request_bytes=len(data),
-                    response_bytes=len(answer.response),
-                    attempts=answer.attempts,
-                    request_id=answer.request_id,
-                )
-            )
-        return result
+        method = self.method(task.method)
+        (response, request_id), tries = attempts(
+            lambda remaining: unary(
+                method, data, operator=task.method, address=self.address, deadline=deadline, remaining=remaining
+            ),
+            deadline=deadline,
+            retries=settings.retries,
+            before_again=placing.again,
+        )
+        cost = {
+            "request_bytes": len(data),
+            "response_bytes": len(response),
+            "attempts": tries,
+            "request_id": request_id,
+        }
+        return [_answer(task, response)], cost
+
+    def _execute(
+        self, placing: Placing, placed: Sequence[Placed], settings: Settings, deadline: float | None, progress: Progress
+    ) -> tuple[list[Answer], dict[str, Any]]:
+        operations = b""
+        for each in placed:
+            number = service.Operation.DESCRIPTOR.fields_by_name[each.task.operation].number
+            operations += nested(_OPERATIONS, nested(number, encode(each.task.request, each.parts)))
+        progress.to_send = sum(source.data.nbytes for source in placing.sources)
+        progress.to_receive = sum(output.nbytes or 0 for each in placed for output in each.task.outputs)
+        limits = self.server().limits
+        wanted = settings.connections
+        if wanted is None:
+            wanted = CONNECTIONS if max(progress.to_send, progress.to_receive) > MANY_BYTES else 1
+        count = min(wanted, max(limits.max_parts, 1)) if placing.sources else 1
+        methods = [self.method("Execute", "stream_stream", connection=at) for at in range(count)]
+        job = Job(methods, operations, placing.sources, placing.sinks, self.chunk_bytes(), progress)
+        name = placed[0].task.method if len(placed) == 1 else "Execute"
+        results, tries = attempts(
+            lambda remaining: job.run(operator=name, address=self.address, deadline=deadline, remaining=remaining),
+            deadline=deadline,
+            retries=settings.retries,
+            before_again=placing.again,
+        )
+        if len(results) != len(placed):
+            raise errors.Internal(f"{name}: the server answered {len(results)} results for {len(placed)} operations")
+        answers = []
+        for each, result in zip(placed, results):
+            fields = {number: (begin, end) for number, begin, end in parts_of(result)}
+            number = service.OperationResult.DESCRIPTOR.fields_by_name[each.task.operation].number
+            if number not in fields:
+                raise errors.Internal(f"{name}: the server answered another operation's result")
+            begin, end = fields[number]
+            answers.append(_answer(each.task, result[begin:end]))
+        cost = {
+            "request_bytes": job.request_bytes,
+            "response_bytes": job.response_bytes,
+            "attempts": tries,
+            "request_id": job.request_id,
+        }
+        return answers, cost
+
+
+class _RegionsLost(Exception):
+    """The server does not know a region that this client registered: it is another process now."""
+
+
+def _check_length(option: str, given: Sequence[Any] | None, task: Task) -> None:
+    if given is not None and len(given) != len(task.outputs):
+        raise errors.InvalidArgument(
+            f"{option}: {len(given)} for the {len(task.outputs)} results of {task.method}", field=option
+        )
+
+
+def _answer(task: Task, response: bytes) -> Answer:
+    try:
+        message, found = decode(response, task.response)
+    except ValueError as error:
+        raise errors.Internal(f"{task.method}: the answer is not a {task.response.__name__}: {error}") from error
+    return Answer(message, found, response)
+
+
+def kept_handles(connection: Connection, task: Task, names: Sequence[str]) -> tuple[StoredArray, ...]:
+    """The handles of results that are kept under `names`.
+
+    Raises:
+        InvalidArgument: there is another number of results.
+    """
+    _check_length("keep", names, task)
+    return tuple(
+        StoredArray(connection, name, output.type, output.dtype, output.count or 0)
+        for name, output in zip(names, task.outputs)
+    )

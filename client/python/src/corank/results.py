@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
+
+from corank.v1 import operators_pb2 as operators
+
+
+def names(prefix: str, enum: Any) -> dict[str, int]:
+    """The values of a protobuf enum by their names here: SORT_ALGORITHM_RADIX is "radix"."""
+    return {name[len(prefix) :].lower().replace("_", "-"): number for name, number in enum.items()}
+
+
+ENGINES = {number: name for name, number in names("ENGINE_", operators.Engine).items()}
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,16 @@ class Stats:
     """Calls made, the first one included."""
     request_id: str
     """The name of the request in the server's log."""
+    place: str
+    """Where the largest array of the call was: "inline", "stream", "shared_memory", "cuda_ipc" or "stored"."""
+    runs: int
+    """Sorted runs that were merged at the end, where a sort worked in pieces; otherwise 0."""
+    out_of_core: bool
+    """The arrays were larger than the device memory given to one request."""
+    receive_ns: int
+    """Of streams: from the first to the last chunk that the server took. Overlaps with the other times."""
+    send_ns: int
+    """Of streams: from the first to the last chunk that the server sent. Overlaps with the other times."""
 
 
 class LoadBalance(NamedTuple):
@@ -61,6 +82,12 @@ class ServerLimits:
     max_queued_bytes: int
     max_chunk_bytes: int
     max_merge_inputs: int
+    max_parts: int
+    """Connections over which one array may travel."""
+    stream_window_bytes: int
+    """Of the server's memory, in which the chunks of one call wait."""
+    max_device_bytes: int
+    """Device memory of one request; larger streams and shared arrays work out of core."""
 
 
 @dataclass(frozen=True)
@@ -80,3 +107,52 @@ class ServerInfo:
     places: tuple[str, ...]
     """Places of arrays that are switched on, such as "inline"."""
     uptime_seconds: int
+    shared_memory_prefixes: tuple[str, ...]
+    """What the names of shared memory begin with that may be registered."""
+    device_uuid: str
+    """Of the GPU in use, with "cuda_ipc"."""
+
+
+def server_info(found: Any) -> ServerInfo:
+    """A GetServerInfoResponse."""
+    limits = found.limits
+    return ServerInfo(
+        version=found.version,
+        engine=ENGINES.get(found.engine, "unspecified"),
+        device=found.device,
+        engine_reason=found.engine_reason,
+        device_memory_bytes=found.device_memory_bytes,
+        lanes=found.lanes,
+        limits=ServerLimits(**{field.name: getattr(limits, field.name) for field in limits.DESCRIPTOR.fields}),
+        places=tuple(found.places),
+        uptime_seconds=found.uptime_seconds,
+        shared_memory_prefixes=tuple(found.shared_memory_prefixes),
+        device_uuid=found.device_uuid,
+    )
+
+
+def call_stats(
+    operator: str, message: Any, algorithms: Mapping[str, int], elapsed_ns: int, place: str, cost: Mapping[str, Any]
+) -> Stats:
+    """What a call cost: of its response, as the client measured it, and of its messages."""
+    stats = message.stats
+    taken = getattr(message, "algorithm", None)
+    return Stats(
+        operator=operator,
+        engine=ENGINES.get(stats.engine, "unspecified"),
+        device=stats.device,
+        algorithm=next((key for key, number in algorithms.items() if number == taken), ""),
+        queue_ns=stats.queue_ns,
+        copy_in_ns=stats.copy_in_ns,
+        kernel_ns=stats.kernel_ns,
+        copy_out_ns=stats.copy_out_ns,
+        elapsed_ns=elapsed_ns,
+        batch_size=stats.batch_size,
+        workspace_bytes=stats.workspace_bytes,
+        place=place,
+        runs=stats.runs,
+        out_of_core=stats.out_of_core,
+        receive_ns=stats.receive_ns,
+        send_ns=stats.send_ns,
+        **cost,
+    )

@@ -17,6 +17,8 @@ from corank.client import Client
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from corank.options import Place, ProgressOption
+
 _POLL_SECONDS = 0.02
 
 
@@ -69,9 +71,16 @@ class LocalServer:
             raise RuntimeError("the server is not started")
         return pathlib.Path(self._folder.name) / "log"
 
-    def connect(self, *, deadline: float | None = 60.0, retries: int = 5, progress: bool = False) -> Client:
+    def connect(
+        self,
+        *,
+        deadline: float | None = 60.0,
+        retries: int = 5,
+        progress: ProgressOption = False,
+        place: Place = "auto",
+    ) -> Client:
         """A client of this server."""
-        return Client(self.address, deadline=deadline, retries=retries, progress=progress)
+        return Client(self.address, deadline=deadline, retries=retries, progress=progress, place=place)
 
     def start(self) -> None:
         """Starts the process and waits until it serves.

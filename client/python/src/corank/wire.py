@@ -2,14 +2,15 @@
 
 Assigning an array to a protobuf field copies it, and serialising copies it again. So messages are put together here:
 protobuf serialises everything but the arrays' bytes, and these are joined in between, one copy in all. A response is
-walked field by field, and its arrays are handed out as ranges of the bytes that arrived.
+walked field by field, and its arrays are handed out as ranges of the bytes that arrived. Chunks of streamed arrays are
+written and read in the same way.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, Union
 
 from google.protobuf.message import DecodeError, Message
 
@@ -18,6 +19,8 @@ from corank.v1 import array_pb2
 _ARRAY = array_pb2.Array.DESCRIPTOR
 _INLINE_DATA = _ARRAY.fields_by_name["inline_data"].number
 _LENGTH_DELIMITED = 2
+_CHUNK = array_pb2.ArrayChunk.DESCRIPTOR.fields_by_name
+_CHUNK_IN_REQUEST = 2  # ExecuteRequest.chunk and StoreArrayRequest.chunk
 _FIXED_BYTES = {1: 8, 5: 4}  # wire type -> length
 
 M = TypeVar("M", bound=Message)
@@ -28,7 +31,8 @@ class OutgoingArray(NamedTuple):
 
     field: str  # name of the request's field, singular or repeated
     header: array_pb2.Array  # all but the bytes
-    data: memoryview  # the bytes
+    data: memoryview | None  # the bytes; None: the header says where they are, or `held` does
+    held: Any = None  # an array on the GPU, to be registered before the header can say where it is
 
 
 class OutgoingMessage(NamedTuple):
@@ -37,6 +41,9 @@ class OutgoingMessage(NamedTuple):
     field: str  # name of the request's field, singular or repeated
     message: Message  # all but the arrays
     arrays: list[OutgoingArray]
+
+
+Part = Union[OutgoingArray, OutgoingMessage]
 
 
 class IncomingArray(NamedTuple):
@@ -60,23 +67,42 @@ def _prefix(number: int, length: int) -> bytes:
     return _varint(number << 3 | _LENGTH_DELIMITED) + _varint(length)
 
 
-def _pieces(message: Message, parts: Iterable[OutgoingArray | OutgoingMessage]) -> list[bytes | memoryview]:
+def _pieces(message: Message, parts: Iterable[Part]) -> list[bytes | memoryview]:
     pieces: list[bytes | memoryview] = [message.SerializeToString()]
     for part in parts:
         inner: list[bytes | memoryview]
-        if isinstance(part, OutgoingArray):
-            inner = [part.header.SerializeToString() + _prefix(_INLINE_DATA, part.data.nbytes), part.data]
-        else:
+        if isinstance(part, OutgoingMessage):
             inner = _pieces(part.message, part.arrays)
+        elif part.data is None:
+            inner = [part.header.SerializeToString()]
+        else:
+            inner = [part.header.SerializeToString() + _prefix(_INLINE_DATA, part.data.nbytes), part.data]
         number = message.DESCRIPTOR.fields_by_name[part.field].number
         length = sum(piece.nbytes if isinstance(piece, memoryview) else len(piece) for piece in inner)
         pieces += [_prefix(number, length), *inner]
     return pieces
 
 
-def encode(message: Message, parts: Iterable[OutgoingArray | OutgoingMessage]) -> bytes:
+_CHUNK_STREAM = _varint(_CHUNK["stream_id"].number << 3)
+_CHUNK_FIRST = _varint(_CHUNK["first_element"].number << 3)
+_CHUNK_DATA = _varint(_CHUNK["data"].number << 3 | _LENGTH_DELIMITED)
+
+
+def encode(message: Message, parts: Iterable[Part]) -> bytes:
     """Serialises `message` with `parts` as further fields; parts of a repeated field stay in order."""
     return b"".join(_pieces(message, parts))
+
+
+def nested(number: int, data: bytes) -> bytes:
+    """The field `number` of a message: `data`, which is a serialised message."""
+    return _prefix(number, len(data)) + data
+
+
+def encode_chunk(stream_id: int, first_element: int, data: memoryview) -> bytes:
+    """An ExecuteRequest or StoreArrayRequest with a piece of an array: the one copy of `data` on its way out."""
+    head = b"".join((_CHUNK_STREAM, _varint(stream_id), _CHUNK_FIRST, _varint(first_element), _CHUNK_DATA))
+    head += _varint(data.nbytes)
+    return b"".join((_prefix(_CHUNK_IN_REQUEST, len(head) + data.nbytes), head, data))
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
@@ -109,6 +135,46 @@ def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int
         if at > end:
             raise ValueError("field longer than its message")
         yield tag >> 3, wire_type, start, value, at
+
+
+class Chunk(NamedTuple):
+    """A piece of a streamed array."""
+
+    stream_id: int
+    first_element: int
+    data: memoryview
+
+
+def parts_of(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """(number, start, end) for each length-delimited field of a message.
+
+    Raises:
+        ValueError: `data` is not a message.
+    """
+    try:
+        for number, wire_type, _, value, after in _fields(data, 0, len(data)):
+            if wire_type == _LENGTH_DELIMITED:
+                yield number, value, after
+    except IndexError:
+        raise ValueError("message ends inside a field") from None
+
+
+def decode_chunk(data: bytes, at: int, end: int) -> Chunk:
+    """The ArrayChunk in data[at:end]; its bytes are a view of `data`.
+
+    Raises:
+        ValueError: it is none.
+    """
+    stream_id = first_element = 0
+    start = stop = at
+    for number, wire_type, _, value, after in _fields(data, at, end):
+        if number == _CHUNK["data"].number and wire_type == _LENGTH_DELIMITED:
+            start, stop = value, after
+        elif wire_type == 0 and number == _CHUNK["stream_id"].number:
+            stream_id, _ = _read_varint(data, value)
+        elif wire_type == 0 and number == _CHUNK["first_element"].number:
+            first_element, _ = _read_varint(data, value)
+    return Chunk(stream_id, first_element, memoryview(data)[start:stop])
 
 
 def _decode_array(data: bytes, at: int, end: int) -> IncomingArray:

@@ -1,0 +1,91 @@
+"""Element types of arrays, and arrays whose bytes are not in this process's memory."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Union
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from corank.v1 import array_pb2
+
+MAX_RECORD_BYTES = 256
+
+TYPES: dict[str, int] = {
+    name[len("ELEMENT_TYPE_") :].lower(): number
+    for name, number in array_pb2.ElementType.items()
+    if number not in (array_pb2.ELEMENT_TYPE_UNSPECIFIED, array_pb2.ELEMENT_TYPE_RECORD)
+}
+NAMES = {number: name for name, number in TYPES.items()}
+INDEX_DTYPES: dict[int, np.dtype[Any]] = {
+    array_pb2.ELEMENT_TYPE_UINT32: np.dtype("<u4"),
+    array_pb2.ELEMENT_TYPE_UINT64: np.dtype("<u8"),
+}
+
+
+def storage(type_: int, record_bytes: int = 0) -> np.dtype[Any]:
+    """The dtype that holds elements of this ELEMENT_TYPE; bfloat16 is held as uint16."""
+    if type_ == array_pb2.ELEMENT_TYPE_RECORD:
+        return np.dtype(f"V{record_bytes}")
+    return np.dtype("<u2" if type_ == array_pb2.ELEMENT_TYPE_BFLOAT16 else NAMES[type_]).newbyteorder("<")
+
+
+def key_bytes(name: str) -> int:
+    """Bytes of a key of the type of this name."""
+    return 2 if name == "bfloat16" else np.dtype(name).itemsize
+
+
+def index_dtype(greatest: int) -> np.dtype[Any]:
+    """What the server answers indices as, of which none exceeds `greatest`."""
+    return np.dtype("<u4" if greatest < 2**32 else "<u8")
+
+
+def alignment(element_bytes: int) -> int:
+    """What the offset of an array within a region must be a multiple of."""
+    return min(element_bytes, 16)
+
+
+class RemoteArray:
+    """An array that operators take although its bytes are elsewhere: kept by the server, of a chain, or on a GPU.
+
+    Attributes:
+        type: its ELEMENT_TYPE.
+        dtype: the dtype in which its elements come back.
+        count: number of elements.
+    """
+
+    def __init__(self, type_: int, dtype: np.dtype[Any], count: int) -> None:
+        self.type, self.dtype, self.count = type_, dtype, count
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.count * self.dtype.itemsize
+
+    def header(self) -> array_pb2.Array:
+        """The Array message, without a place."""
+        record_bytes = self.dtype.itemsize if self.type == array_pb2.ELEMENT_TYPE_RECORD else 0
+        # A mypy stub of protobuf wants ElementType.ValueType, which is an int.
+        return array_pb2.Array(type=self.type, count=self.count, record_bytes=record_bytes)  # type: ignore[arg-type]
+
+
+class OnGpu(Protocol):
+    """Arrays of CuPy, Numba and others."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 2 or later."""
+
+
+class Dlpack(Protocol):
+    """Arrays of PyTorch and others."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """(kind of the device, its number)."""
+
+
+Input = Union[ArrayLike, RemoteArray, OnGpu, Dlpack]
+"""What operators take: what NumPy makes an array of, kept arrays, and arrays on the GPU of whatever library."""

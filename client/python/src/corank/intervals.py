@@ -1,0 +1,197 @@
+"""The operators that move intervals: expand, move, gather, scatter, load_balance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from corank import arrays
+from corank.elements import Input
+from corank.elements import index_dtype as server_index_dtype
+from corank.options import CallOptions
+from corank.results import LoadBalance
+from corank.task import A, Operators, Output, Task, one
+from corank.v1 import operators_pb2 as operators
+from corank.wire import OutgoingArray
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+def _total(counts: OutgoingArray) -> int | None:
+    """The sum of counts; None if they are elsewhere, or are none that the server would take."""
+    if counts.data is None:
+        return None
+    found = np.frombuffer(counts.data, np.int64)
+    if found.size and (found.min() < 0 or float(found.sum(dtype=np.float64)) > 2**62):
+        return None
+    return int(found.sum())
+
+
+class IntervalOperators(Operators[A]):
+    """Expand, Move, Gather, Scatter and LoadBalance."""
+
+    def expand(self, values: Input, counts: Input, **options: Unpack[CallOptions]) -> A:
+        """Repeats values[i] counts[i] times, like np.repeat.
+
+        Args:
+            values: shape (n,): any fixed-width dtype of 1 to 256 bytes.
+            counts: shape (n,), integers, 0 or more.
+            **options: see CallOptions.
+
+        Returns:
+            The repeated values, shape (sum of counts,).
+        """
+        part, dtype = arrays.values("values", values)
+        request, response = operators.ExpandIntervalsRequest(), operators.ExpandIntervalsResponse
+        parts = [part, arrays.integers("counts", counts)]
+        total = _total(parts[1])
+        outputs = [Output("values", request, "destination", dtype, total, element_type=part.header.type)]
+        task = Task("ExpandIntervals", "expand_intervals", request, parts, outputs, response, one)
+        return self._array(task, options)
+
+    def move(
+        self,
+        source: Input,
+        source_offsets: Input,
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> A:
+        """Copies many intervals: counts[i] elements from source_offsets[i] to destination_offsets[i], for each i.
+
+        Args:
+            source: what to copy from: any fixed-width dtype of 1 to 256 bytes.
+            source_offsets: shape (n,); intervals may overlap in the source.
+            destination_offsets: shape (n,); intervals must not overlap in the destination.
+            counts: shape (n,), 0 or more.
+            destination: what the result holds where no interval goes: an array of the source's dtype (not changed), or
+                the length of a new array of zero bytes.
+            allow_overlap: skip the check that raises InvalidArgument for overlaps; which copy wins is not stated.
+            **options: see CallOptions.
+
+        Returns:
+            The destination after all copies, in the dtype of `source`.
+        """
+        part, dtype = arrays.values("source", source)
+        request = operators.MoveIntervalsRequest(allow_overlap=allow_overlap)
+        parts = [
+            part,
+            arrays.integers("source_offsets", source_offsets),
+            arrays.integers("destination_offsets", destination_offsets),
+            arrays.integers("counts", counts),
+            *self._destination(request, destination, dtype),
+        ]
+        count = request.destination_count if request.HasField("destination_count") else parts[-1].header.count
+        outputs = [Output("result", request, "result_destination", dtype, count, element_type=part.header.type)]
+        response = operators.MoveIntervalsResponse
+        task = Task("MoveIntervals", "move_intervals", request, parts, outputs, response, one)
+        return self._array(task, options)
+
+    def gather(self, source: Input, source_offsets: Input, counts: Input, **options: Unpack[CallOptions]) -> A:
+        """Copies intervals source[source_offsets[i]:][:counts[i]], one after the other, into a dense result.
+
+        Args:
+            source: what to copy from: any fixed-width dtype of 1 to 256 bytes.
+            source_offsets: shape (n,); intervals may overlap.
+            counts: shape (n,), 0 or more.
+            **options: see CallOptions.
+
+        Returns:
+            The intervals, shape (sum of counts,).
+        """
+        part, dtype = arrays.values("source", source)
+        parts = [part, arrays.integers("source_offsets", source_offsets), arrays.integers("counts", counts)]
+        request, response = operators.GatherIntervalsRequest(), operators.GatherIntervalsResponse
+        total = _total(parts[2])
+        outputs = [Output("result", request, "destination", dtype, total, element_type=part.header.type)]
+        task = Task("GatherIntervals", "gather_intervals", request, parts, outputs, response, one)
+        return self._array(task, options)
+
+    def scatter(
+        self,
+        source: Input,
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> A:
+        """Cuts a dense source into intervals of counts[i] elements and copies each to destination_offsets[i].
+
+        Args:
+            source: what to copy from, shape (sum of counts,): any fixed-width dtype of 1 to 256 bytes.
+            destination_offsets: shape (n,); intervals must not overlap.
+            counts: shape (n,), 0 or more.
+            destination: as for `move`.
+            allow_overlap: as for `move`.
+            **options: see CallOptions.
+
+        Returns:
+            The destination after all copies, in the dtype of `source`.
+        """
+        part, dtype = arrays.values("source", source)
+        request = operators.ScatterIntervalsRequest(allow_overlap=allow_overlap)
+        parts = [
+            part,
+            arrays.integers("destination_offsets", destination_offsets),
+            arrays.integers("counts", counts),
+            *self._destination(request, destination, dtype),
+        ]
+        count = request.destination_count if request.HasField("destination_count") else parts[-1].header.count
+        outputs = [Output("result", request, "result_destination", dtype, count, element_type=part.header.type)]
+        response = operators.ScatterIntervalsResponse
+        task = Task("ScatterIntervals", "scatter_intervals", request, parts, outputs, response, one)
+        return self._array(task, options)
+
+    def load_balance(
+        self, counts: Input, *, index_dtype: DTypeLike | None = np.intp, **options: Unpack[CallOptions]
+    ) -> LoadBalance:
+        """For each work item: the object that made it, and its rank among that object's items.
+
+        Args:
+            counts: shape (n,): how many items each object makes, 0 or more.
+            index_dtype: dtype of the results; None: the server's uint32 or uint64.
+            **options: see CallOptions.
+
+        Returns:
+            LoadBalance(objects, ranks), each of shape (sum of counts,).
+        """
+        part, request = arrays.integers("counts", counts), operators.LoadBalanceRequest()
+        total = _total(part)
+        server_dtype = server_index_dtype(max(part.header.count, total or 0) - 1)
+        wanted = None if index_dtype is None else np.dtype(index_dtype)
+        outputs = [
+            Output(field, request, f"{field}_destination", server_dtype, total, True, wanted)
+            for field in ("objects", "ranks")
+        ]
+
+        def finish(results: Sequence[Any]) -> LoadBalance:
+            return LoadBalance(*results)
+
+        response = operators.LoadBalanceResponse
+        balance: LoadBalance = self._perform(
+            Task("LoadBalance", "load_balance", request, [part], outputs, response, finish), options
+        )
+        return balance
+
+    @staticmethod
+    def _destination(
+        request: operators.MoveIntervalsRequest | operators.ScatterIntervalsRequest,
+        destination: int | Input,
+        dtype: np.dtype[Any],
+    ) -> list[OutgoingArray]:
+        if isinstance(destination, (int, np.integer)):
+            request.destination_count = int(destination)
+            return []
+        part, found = arrays.values("destination", destination)
+        if found != dtype:
+            raise TypeError(f"destination is {found}, source is {dtype}; they must be of one dtype")
+        return [part]

@@ -1,0 +1,175 @@
+"""Arrays that the server keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import grpc
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from corank import arrays, errors
+from corank.elements import NAMES, RemoteArray, storage
+from corank.progress import Display, Progress
+from corank.stream import Sink, Source, chunks
+from corank.v1 import array_pb2
+from corank.v1 import memory_service_pb2 as memory
+from corank.wire import decode_chunk, encode_chunk, nested, parts_of
+
+if TYPE_CHECKING:
+    from corank.connection import Connection
+    from corank.options import Settings
+
+_HEADER = memory.StoreArrayRequest.DESCRIPTOR.fields_by_name["header"].number
+_FETCHED = memory.FetchArrayResponse.DESCRIPTOR.fields_by_name
+
+
+class StoredArray(RemoteArray):
+    """An array that the server keeps: every operator takes it in place of a NumPy array.
+
+    Attributes:
+        name: the name that the server keeps it under.
+        dtype: of its elements.
+        count: how many.
+        type: its ELEMENT_TYPE.
+    """
+
+    _temporary = False
+
+    def __init__(self, connection: Connection, name: str, type_: int, dtype: np.dtype[Any], count: int) -> None:
+        super().__init__(type_, dtype, count)
+        self._connection, self.name = connection, name
+
+    def __repr__(self) -> str:
+        return f"StoredArray({self.name!r}, {self.count:,} x {NAMES.get(self.type, self.dtype)})"
+
+    def fetch(self, **options: Any) -> NDArray[Any]:
+        """Its elements as a new array, or in out=. Takes deadline, progress and out of CallOptions."""
+        return fetch(self._connection, self, self._connection.settings("FetchArray", options))  # type: ignore[arg-type]
+
+    def delete(self) -> None:
+        """Has the server forget it.
+
+        Raises:
+            NotFound: it has forgotten it.
+            CorankError: a request uses it (FAILED_PRECONDITION).
+        """
+        delete(self._connection, self.name)
+
+    def place(self) -> array_pb2.StoredPlace:
+        """Where it is, in the server's words."""
+        return array_pb2.StoredPlace(name=self.name, temporary=self._temporary)
+
+
+class StoredArrays(NamedTuple):
+    """What the server keeps for a caller."""
+
+    arrays: list[StoredArray]
+    """Ordered by name."""
+    used_bytes: int
+    """Bytes in use."""
+    quota_bytes: int
+    """Bytes that may be in use."""
+
+
+def handle(connection: Connection, found: Any) -> StoredArray:
+    """The handle of a StoredArray message."""
+    return StoredArray(connection, found.name, found.type, storage(found.type, found.record_bytes), found.count)
+
+
+def listed(connection: Connection) -> StoredArrays:
+    """All arrays that the server keeps for this caller."""
+    found = connection.memory_call("ListArrays", memory.ListArraysRequest(), memory.ListArraysResponse)
+    return StoredArrays([handle(connection, each) for each in found.arrays], found.used_bytes, found.quota_bytes)
+
+
+def find(connection: Connection, name: str) -> StoredArray:
+    """The handle of the array of this name.
+
+    Raises:
+        NotFound: there is none.
+    """
+    for found in listed(connection).arrays:
+        if found.name == name:
+            return found
+    raise errors.NotFound(f"the server keeps no array {name!r}")
+
+
+def delete(connection: Connection, name: str) -> None:
+    """Has the server forget the array of this name."""
+    connection.memory_release("DeleteArray", memory.DeleteArrayRequest(name=name), memory.DeleteArrayResponse)
+
+
+def store(
+    connection: Connection, name: str, array: ArrayLike, expires: float | None, dtype: str | None, settings: Settings
+) -> StoredArray:
+    """Has the server keep an array; see Client.store."""
+    if arrays.remote(array) is not None:
+        raise TypeError("store: pass a NumPy array; keep= keeps results")
+    part, element_dtype = arrays.keys("array", array, dtype) if dtype is not None else arrays.values("array", array)
+    assert part.data is not None
+    header = memory.StoreArrayHeader(name=name, array=part.header, expiry_seconds=int(expires or 0))
+    header.array.stream.stream_id = 0
+    progress = Progress(f"corank store {name}, {connection.address}", part.data.nbytes, 0)
+    source = Source(0, part.data, element_dtype.itemsize)
+    method = connection.memory_upload("StoreArray")
+
+    def requests() -> Iterator[bytes]:
+        yield nested(_HEADER, header.SerializeToString())
+        for stream_id, first, data in chunks([source], 0, 1, connection.chunk_bytes()):
+            yield encode_chunk(stream_id, first, data)
+            progress.add(sent=data.nbytes)
+
+    deadline = connection.deadline(settings, part.data.nbytes)
+    with Display(progress, settings.progress):
+        call = method.future(requests(), timeout=deadline)
+        try:
+            kept = memory.StoreArrayResponse.FromString(call.result()).array
+        except grpc.RpcError as error:
+            raise errors.from_rpc(
+                error, operator="StoreArray", address=connection.address, deadline=deadline
+            ) from error
+        except BaseException:
+            call.cancel()
+            raise
+    return StoredArray(connection, kept.name, kept.type, element_dtype, kept.count)
+
+
+def fetch(connection: Connection, array: StoredArray, settings: Settings) -> NDArray[Any]:
+    """The elements of a kept array."""
+    target = settings.out[0] if settings.out is not None else None
+    if target is not None and (target.dtype != array.dtype or not target.flags.c_contiguous):
+        raise TypeError(f"out: must be a dense array of {array.dtype}")
+    sink: Sink | None = None
+    count = 0
+    progress = Progress(f"corank fetch {array.name}, {connection.address}", 0, array.nbytes)
+    deadline = connection.deadline(settings, array.nbytes)
+    request = memory.FetchArrayRequest(name=array.name).SerializeToString()
+    with Display(progress, settings.progress):
+        call = connection.memory_stream("FetchArray")(request, timeout=deadline)
+        try:
+            for response in call:
+                for number, start, end in parts_of(response):
+                    if number == _FETCHED["array"].number:
+                        kept = memory.StoredArray.FromString(response[start:end])
+                        count = kept.count
+                        if storage(kept.type, kept.record_bytes).itemsize != array.dtype.itemsize:
+                            raise errors.NotFound(f"{array.name}: is another array now, of other elements")
+                        if target is not None and target.size != count:
+                            raise errors.InvalidArgument(f"out: has {target.size} elements, the array has {count}")
+                        sink = Sink(array.dtype, np.empty(count, array.dtype) if target is None else target)
+                    elif number == _FETCHED["chunk"].number and sink is not None:
+                        chunk = decode_chunk(response, start, end)
+                        sink.write(chunk.first_element, chunk.data)
+                        progress.add(received=chunk.data.nbytes)
+        except grpc.RpcError as error:
+            raise errors.from_rpc(
+                error, operator="FetchArray", address=connection.address, deadline=deadline
+            ) from error
+        except BaseException:
+            call.cancel()
+            raise
+    if sink is None:
+        raise errors.Internal("FetchArray: the server did not say what it keeps")
+    return sink.result(count)

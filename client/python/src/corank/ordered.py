@@ -1,0 +1,365 @@
+"""Sort, Merge and Search: the operators that compare keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from corank import arrays, errors
+from corank.columns import KeyColumn, columns_request, sorted_columns
+from corank.elements import Input
+from corank.elements import index_dtype as server_index_dtype
+from corank.options import MERGE_ALGORITHMS, SORT_ALGORITHMS, CallOptions, choice
+from corank.task import A, Operators, Output, Task, one, pair
+from corank.v1 import operators_pb2 as operators
+from corank.wire import OutgoingArray, Part
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+SortAlgorithm = Literal["auto", "mergesort", "radix", "odd-even-mergesort"]
+MergeAlgorithm = Literal["auto", "merge-path", "basic", "tiled", "circular-buffer"]
+_SIDES = {"left": operators.SEARCH_BOUND_LOWER, "right": operators.SEARCH_BOUND_UPPER}
+
+
+def _order(descending: bool) -> Any:
+    return operators.SORT_ORDER_DESCENDING if descending else operators.SORT_ORDER_ASCENDING
+
+
+def _indices(field: str, request: Any, destination: str, count: int | None, greatest: int, dtype: Any) -> Output:
+    wanted = None if dtype is None else np.dtype(dtype)
+    return Output(field, request, destination, server_index_dtype(greatest), count, True, wanted)
+
+
+def _sort(request: Any, parts: Sequence[Part], outputs: Sequence[Output], finish: Any) -> Task:
+    return Task("Sort", "sort", request, parts, outputs, operators.SortResponse, finish)
+
+
+class OrderedOperators(Operators[A]):
+    """Sort, Merge and Search."""
+
+    @overload
+    def sort(
+        self,
+        keys: Input,
+        *,
+        values: None = None,
+        descending: bool = False,
+        algorithm: SortAlgorithm = "auto",
+        segments: Input | None = None,
+        limit: int | None = None,
+        dtype: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> A: ...
+    @overload
+    def sort(
+        self,
+        keys: Input,
+        *,
+        values: Input,
+        descending: bool = False,
+        algorithm: SortAlgorithm = "auto",
+        segments: Input | None = None,
+        limit: int | None = None,
+        dtype: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> tuple[A, A]: ...
+    def sort(
+        self,
+        keys: Input,
+        *,
+        values: Input | None = None,
+        descending: bool = False,
+        algorithm: SortAlgorithm = "auto",
+        segments: Input | None = None,
+        limit: int | None = None,
+        dtype: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> A | tuple[A, A]:
+        """Sorts keys, alone or with values. Stable in both directions, like np.sort(kind="stable").
+
+        Args:
+            keys: n numbers. NaNs come last in ascending and first in descending order.
+            values: one for each key, shape (n,): any fixed-width dtype of 1 to 256 bytes, structured ones included.
+            descending: greatest first; equal keys keep the order of their input.
+            algorithm: how; the answer is the same for all.
+            segments: s + 1 offsets, the first 0, the last n, none smaller than the one before: each segment
+                keys[segments[i]:segments[i + 1]] is sorted for itself.
+            limit: return only the first `limit` results of the order. Not together with segments.
+            dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
+            **options: see CallOptions.
+
+        Returns:
+            The sorted keys in the dtype of `keys` (little-endian), or a pair (keys, values).
+        """
+        request, parts, ordered = self._sort_request(keys, descending, algorithm, segments, limit, dtype)
+        request.output = operators.SORT_OUTPUT_KEYS
+        if values is None:
+            return self._array(_sort(request, parts, [ordered], one), options)
+        part, value_dtype = arrays.values("values", values)
+        moved = Output(
+            "values", request, "values_destination", value_dtype, ordered.count, element_type=part.header.type
+        )
+        return self._pair(_sort(request, [*parts, part], [ordered, moved], pair), options)
+
+    def argsort(
+        self,
+        keys: Input,
+        *,
+        descending: bool = False,
+        algorithm: SortAlgorithm = "auto",
+        segments: Input | None = None,
+        limit: int | None = None,
+        dtype: str | None = None,
+        index_dtype: DTypeLike | None = np.intp,
+        **options: Unpack[CallOptions],
+    ) -> A:
+        """The stable permutation that sorts `keys`, like np.argsort(kind="stable").
+
+        Takes what `sort` takes. With segments, positions count from the start of the whole array.
+
+        Returns:
+            Positions, shape (n,) or (min(n, limit),), so that keys[result] is sorted; of `index_dtype`.
+        """
+        request, parts, ordered = self._sort_request(keys, descending, algorithm, segments, limit, dtype)
+        request.output = operators.SORT_OUTPUT_INDICES
+        greatest = parts[0].header.count - 1
+        indices = _indices("indices", request, "indices_destination", ordered.count, greatest, index_dtype)
+        return self._array(_sort(request, parts, [indices], one), options)
+
+    def sort_with_indices(
+        self,
+        keys: Input,
+        *,
+        descending: bool = False,
+        algorithm: SortAlgorithm = "auto",
+        segments: Input | None = None,
+        limit: int | None = None,
+        dtype: str | None = None,
+        index_dtype: DTypeLike | None = np.intp,
+        **options: Unpack[CallOptions],
+    ) -> tuple[A, A]:
+        """`sort` and `argsort` in one call: the pair (sorted keys, indices)."""
+        request, parts, ordered = self._sort_request(keys, descending, algorithm, segments, limit, dtype)
+        request.output = operators.SORT_OUTPUT_KEYS_AND_INDICES
+        greatest = parts[0].header.count - 1
+        indices = _indices("indices", request, "indices_destination", ordered.count, greatest, index_dtype)
+        return self._pair(_sort(request, parts, [ordered, indices], pair), options)
+
+    def sort_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        values: Input | None = None,
+        descending: bool | Sequence[bool] = False,
+        algorithm: SortAlgorithm = "auto",
+        limit: int | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Sorts rows by several columns: by the first one, equal rows by the second, and so on. Stable.
+
+        Args:
+            columns: 1 to 16 of them, each with n rows:
+                - numbers, as for `sort`;
+                - byte strings of one width, 1 to 256: an array of dtype "S" or "V", compared byte by byte. In NumPy's
+                  "S" shorter strings end in zero bytes, which come before every other byte;
+                - a list or tuple of bytes or of str, of any lengths. A string comes before what it is a prefix of; str
+                  compare by code points, as in Python (they travel as UTF-8).
+            values: one for each row, as for `sort`.
+            descending: greatest first, in all columns or, as a sequence, in each.
+            algorithm: how the first 8 bytes that differ are sorted; the answer is the same for all.
+            limit: return only the first `limit` rows of the order.
+            **options: see CallOptions.
+
+        Returns:
+            The list of sorted columns, each in the form in which it was given (lists for lists of strings), or with
+            values a pair (columns, values).
+        """
+        number = choice("algorithm", algorithm, SORT_ALGORITHMS)
+        request, found = columns_request(columns, descending, number, limit)
+        parts: list[Part] = [column.part for column in found]
+        request.output = operators.SORT_OUTPUT_KEYS
+        outputs = [output for column in found for output in column.outputs]
+        if values is not None:
+            part, value_dtype = arrays.values("values", values)
+            parts.append(part)
+            rows = found[0].rows if limit is None else min(limit, found[0].rows)
+            outputs.append(Output("values", request, "values_destination", value_dtype, rows))
+
+        def finish(results: Sequence[Any]) -> Any:
+            columns = sorted_columns(found, results)
+            return columns if values is None else (columns, results[-1])
+
+        return self._perform(_sort(request, parts, outputs, finish), options)
+
+    def argsort_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        descending: bool | Sequence[bool] = False,
+        algorithm: SortAlgorithm = "auto",
+        limit: int | None = None,
+        index_dtype: DTypeLike | None = np.intp,
+        **options: Unpack[CallOptions],
+    ) -> A:
+        """The stable permutation that sorts rows by several columns, like np.lexsort, but with the first column first.
+
+        Takes what `sort_columns` takes.
+
+        Returns:
+            Row numbers, shape (n,) or (min(n, limit),), of `index_dtype`.
+        """
+        number = choice("algorithm", algorithm, SORT_ALGORITHMS)
+        request, found = columns_request(columns, descending, number, limit)
+        request.output = operators.SORT_OUTPUT_INDICES
+        parts = [column.part for column in found]
+        rows = found[0].rows
+        count = rows if limit is None else min(limit, rows)
+        indices = _indices("indices", request, "indices_destination", count, rows - 1, index_dtype)
+        return self._array(_sort(request, parts, [indices], one), options)
+
+    @overload
+    def merge(
+        self,
+        keys: Sequence[Input],
+        *,
+        values: None = None,
+        descending: bool = False,
+        algorithm: MergeAlgorithm = "auto",
+        assume_sorted: bool = False,
+        dtype: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> A: ...
+    @overload
+    def merge(
+        self,
+        keys: Sequence[Input],
+        *,
+        values: Sequence[Input],
+        descending: bool = False,
+        algorithm: MergeAlgorithm = "auto",
+        assume_sorted: bool = False,
+        dtype: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> tuple[A, A]: ...
+    def merge(
+        self,
+        keys: Sequence[Input],
+        *,
+        values: Sequence[Input] | None = None,
+        descending: bool = False,
+        algorithm: MergeAlgorithm = "auto",
+        assume_sorted: bool = False,
+        dtype: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> A | tuple[A, A]:
+        """Merges sorted arrays into one. Stable: equal keys are taken from the earlier array first.
+
+        Args:
+            keys: 2 to 1024 arrays of one dtype, each sorted in the direction of `descending`.
+            values: as many arrays as `keys`, each as long as its keys, all of one dtype.
+            descending: the inputs are sorted, and the result is, greatest first.
+            algorithm: how; the answer is the same for all.
+            assume_sorted: skip the check that raises InvalidArgument for an unsorted input.
+            dtype: as for `sort`.
+            **options: see CallOptions.
+
+        Returns:
+            All keys in order, or a pair (keys, values).
+        """
+        request = operators.MergeRequest(
+            order=_order(descending),
+            algorithm=choice("algorithm", algorithm, MERGE_ALGORITHMS),
+            assume_sorted=assume_sorted,
+        )
+        if len(keys) == 0:
+            raise errors.InvalidArgument("keys: needs 2 arrays or more to merge", field="keys")
+        pairs = [arrays.keys("keys", array, dtype) for array in keys]
+        self._one_dtype("keys", [key_dtype for _, key_dtype in pairs])
+        parts = [part for part, _ in pairs]
+        count, (first, key_dtype) = sum(part.header.count for part in parts), pairs[0]
+        outputs = [
+            Output("keys", request, "keys_destination", key_dtype, count, element_type=first.header.type),
+        ]
+        if values is not None:
+            moved = [arrays.values("values", array) for array in values]
+            self._one_dtype("values", [value_dtype for _, value_dtype in moved])
+            parts += [part for part, _ in moved]
+            first, value_dtype = (moved or pairs)[0]
+            outputs.append(
+                Output("values", request, "values_destination", value_dtype, count, element_type=first.header.type)
+            )
+        response = operators.MergeResponse
+        if values is None:
+            return self._array(Task("Merge", "merge", request, parts, outputs, response, one), options)
+        return self._pair(Task("Merge", "merge", request, parts, outputs, response, pair), options)
+
+    def search(
+        self,
+        haystack: Input,
+        needles: Input,
+        *,
+        side: Literal["left", "right"] = "left",
+        descending: bool = False,
+        assume_sorted: bool = False,
+        dtype: str | None = None,
+        index_dtype: DTypeLike | None = np.intp,
+        **options: Unpack[CallOptions],
+    ) -> A:
+        """Where needles belong in a sorted array, like np.searchsorted.
+
+        Args:
+            haystack: shape (n,), sorted in the direction of `descending`.
+            needles: shape (m,), in any order. Another dtype is converted if no needle changes by it.
+            side: "left": the first position whose key does not come before the needle; "right": the first whose key
+                comes after it.
+            descending: the haystack is sorted greatest first.
+            assume_sorted: skip the check that raises InvalidArgument for an unsorted haystack.
+            dtype: as for `sort`.
+            index_dtype: dtype of the result; None: the server's uint32 or uint64.
+            **options: see CallOptions.
+
+        Returns:
+            Positions from 0 to n, shape (m,).
+        """
+        sorted_part, key_dtype = arrays.keys("haystack", haystack, dtype)
+        needle_part, _ = arrays.keys("needles", arrays.like("needles", needles, key_dtype), dtype)
+        request = operators.SearchRequest(
+            bound=choice("side", side, _SIDES), order=_order(descending), assume_sorted=assume_sorted
+        )
+        greatest, count = sorted_part.header.count, needle_part.header.count
+        positions = _indices("positions", request, "destination", count, greatest, index_dtype)
+        parts = [sorted_part, needle_part]
+        task = Task("Search", "search", request, parts, [positions], operators.SearchResponse, one)
+        return self._array(task, options)
+
+    @staticmethod
+    def _sort_request(
+        keys: Input,
+        descending: bool,
+        algorithm: str,
+        segments: Input | None,
+        limit: int | None,
+        dtype: str | None,
+    ) -> tuple[operators.SortRequest, list[OutgoingArray], Output]:
+        part, key_dtype = arrays.keys("keys", keys, dtype)
+        request = operators.SortRequest(
+            order=_order(descending), algorithm=choice("algorithm", algorithm, SORT_ALGORITHMS)
+        )
+        if limit is not None:
+            request.limit = limit
+        parts = [part]
+        if segments is not None:
+            parts.append(arrays.integers("segment_offsets", segments))
+        count = part.header.count if limit is None else max(0, min(limit, part.header.count))
+        ordered = Output("keys", request, "keys_destination", key_dtype, count, element_type=part.header.type)
+        return request, parts, ordered
+
+    @staticmethod
+    def _one_dtype(field: str, dtypes: Sequence[np.dtype[Any]]) -> None:
+        for at, dtype in enumerate(dtypes):
+            if dtype != dtypes[0]:
+                raise TypeError(f"{field}[{at}] is {dtype}, {field}[0] is {dtypes[0]}; all must be of one dtype")

@@ -1,0 +1,323 @@
+"""Where the arrays of a call travel: in messages, in chunks, in shared memory, on the GPU, or kept by the server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corank import cuda, errors
+from corank.copying import bytes_of, copy_into
+from corank.elements import alignment
+from corank.kept import StoredArray
+from corank.receivers import Inline, Kept, OnGpu, Receiver, Shared, Streamed, check_target, gpu_target
+from corank.regions import Place, scratch_offset
+from corank.stream import MAX_STREAMS, Sink, Source
+from corank.task import Output, Task, leaves
+from corank.v1 import array_pb2
+from corank.wire import OutgoingArray, OutgoingMessage, Part
+
+if TYPE_CHECKING:
+    from corank.options import Settings
+    from corank.regions import Regions, Scratch
+
+SMALL_BYTES = 64 << 10
+"""Arrays of no more travel in messages, whatever the others do."""
+
+
+class Step(NamedTuple):
+    """An operator of a call."""
+
+    task: Task
+    out: tuple[Any, ...] | None = None
+    """Where its results go: arrays of the caller."""
+    kept: tuple[StoredArray | None, ...] | None = None
+    """The handles of the arrays that its results are kept as; None: that result is not kept."""
+
+
+class Placed(NamedTuple):
+    """A task whose arrays have places."""
+
+    task: Task
+    parts: list[Part]
+    receivers: list[Receiver]
+
+
+class Demand(NamedTuple):
+    """What the arrays of a call need that are nowhere yet, in bytes."""
+
+    send: int
+    receive: int
+    receive_known: bool
+    scratch: int
+
+
+class Placing:
+    """Gives every array of one attempt at a call its place.
+
+    Args:
+        regions: the client's.
+        settings: of the call.
+    """
+
+    def __init__(self, regions: Regions, settings: Settings) -> None:
+        self._regions, self._settings = regions, settings
+        self._scratch: Scratch | None = None
+        self._streams = False
+        self._taken: list[tuple[int, str]] = []  # (bytes, place) of each array
+        self._next_stream = 0
+        self._copies: list[tuple[NDArray[np.uint8], memoryview]] = []
+        self.sources: list[Source] = []
+        """What to send in chunks."""
+        self.sinks: dict[int, Sink] = {}
+        """What comes back in chunks, by stream_id."""
+
+    def demand(self, steps: Sequence[Step]) -> Demand:
+        """What the arrays of `steps` need that have no place of their own."""
+        send = receive = scratch = 0
+        known = True
+        for step in steps:
+            plain = [leaf for leaf in leaves(step.task.parts) if leaf.data is not None and self._found(leaf) is None]
+            named: dict[str, memoryview | None] = {}
+            for leaf in plain:
+                size = 0 if leaf.data is None else leaf.data.nbytes
+                send += size
+                scratch = self._after(scratch, size, self._width(leaf))
+                named[leaf.field] = leaf.data
+            like = self._gpu_input(step.task)
+            for at, output in enumerate(step.task.outputs):
+                if self._has_place(step, output, at, like):
+                    continue
+                known = known and output.nbytes is not None
+                receive += output.nbytes or 0
+                if not self._in_place(step.task, output, named.get(output.field)):
+                    scratch = self._after(scratch, output.nbytes or 0, output.dtype.itemsize)
+        return Demand(send, receive, known, scratch)
+
+    def use_streams(self) -> None:
+        """Arrays with no place of their own travel in chunks."""
+        self._streams = True
+
+    def use_scratch(self, scratch: Scratch) -> None:
+        """Arrays with no place of their own are copied into `scratch`, and results out of it."""
+        self._scratch = scratch
+
+    @staticmethod
+    def has_gpu(steps: Sequence[Step]) -> bool:
+        """Whether an array of the caller is on a GPU."""
+        inputs = any(isinstance(leaf.held, cuda.GpuArray) for step in steps for leaf in leaves(step.task.parts))
+        return inputs or any(cuda.gpu_array(out) is not None for step in steps for out in step.out or ())
+
+    @property
+    def uses_regions(self) -> bool:
+        """Whether an array is in a registered region."""
+        return any(place in ("shared_memory", "cuda_ipc") for _, place in self._taken)
+
+    @property
+    def place(self) -> str:
+        """Where the largest array of the call was."""
+        return max(self._taken, default=(0, "inline"))[1]
+
+    def again(self, error: errors.CorankError) -> bool:
+        """Prepares another attempt after `error`; False if the arrays may not be what they were."""
+        # A call that was not refused but broken off may have written results over inputs.
+        for block, data in self._copies:
+            copy_into(block, np.frombuffer(data, np.uint8))
+        return isinstance(error, errors.ResourceExhausted) or not (self.uses_regions and self._settings.out is not None)
+
+    def put(self, step: Step) -> Placed:
+        """Gives the arrays of an operator their places."""
+        task = step.task
+        in_scratch: dict[str, NDArray[np.uint8]] = {}
+        parts: list[Part] = []
+        for part in task.parts:
+            if isinstance(part, OutgoingMessage):
+                parts.append(part._replace(arrays=[self._input(leaf, {}) for leaf in part.arrays]))
+            else:
+                parts.append(self._input(part, in_scratch))
+        like = self._gpu_input(task)
+        receivers = []
+        for at, output in enumerate(task.outputs):
+            receiver = self._receiver(step, output, at, like, in_scratch.get(output.field))
+            output.holder.ClearField(output.destination)
+            if receiver.place is not None:
+                getattr(output.holder, output.destination).CopyFrom(receiver.place)
+            receivers.append(receiver)
+        return Placed(task, parts, receivers)
+
+    # Inputs.
+
+    @staticmethod
+    def _width(leaf: OutgoingArray) -> int:
+        return leaf.data.nbytes // leaf.header.count if leaf.data is not None and leaf.header.count else 1
+
+    @staticmethod
+    def _after(scratch: int, size: int, width: int) -> int:
+        return scratch_offset(scratch, width) + size if size > SMALL_BYTES else scratch
+
+    def _found(self, leaf: OutgoingArray) -> Place | None:
+        if (
+            leaf.data is None
+            or leaf.data.nbytes == 0
+            or self._settings.place not in ("auto", "shared_memory", "cuda_ipc")
+        ):
+            return None
+        return self._regions.find(leaf.data, alignment(self._width(leaf)))
+
+    def _input(self, leaf: OutgoingArray, in_scratch: dict[str, NDArray[np.uint8]]) -> OutgoingArray:
+        if leaf.data is None:
+            return self._remote_input(leaf)
+        size, width = leaf.data.nbytes, self._width(leaf)
+        found = self._found(leaf)
+        if found is None and self._scratch is not None and size > SMALL_BYTES:
+            block = self._scratch.take(size, width)
+            copy_into(block, np.frombuffer(leaf.data, np.uint8))
+            self._copies.append((block, leaf.data))
+            in_scratch[leaf.field] = block
+            found = self._regions.find(bytes_of(block), alignment(width))
+            if found is None:
+                raise errors.NotFound("shared memory: the server let go of it")
+        if found is not None:
+            header = _copied(leaf.header)
+            header.shared_memory.region, header.shared_memory.offset_bytes = found
+            self._taken.append((size, "shared_memory"))
+            return OutgoingArray(leaf.field, header, None)
+        if self._streams and size > SMALL_BYTES:
+            header = _copied(leaf.header)
+            header.stream.stream_id = stream_id = self._stream_id()
+            self.sources.append(Source(stream_id, leaf.data, width))
+            self._taken.append((size, "stream"))
+            return OutgoingArray(leaf.field, header, None)
+        self._taken.append((size, "inline"))
+        return leaf
+
+    def _remote_input(self, leaf: OutgoingArray) -> OutgoingArray:
+        header = _copied(leaf.header)
+        if isinstance(leaf.held, StoredArray):
+            header.stored.CopyFrom(leaf.held.place())
+            self._taken.append((leaf.held.nbytes, "stored"))
+        elif isinstance(leaf.held, cuda.GpuArray) and leaf.held.count > 0:
+            leaf.held.wait()
+            header.cuda_ipc.region, header.cuda_ipc.offset_bytes = self._regions.gpu(leaf.held)
+            self._taken.append((leaf.held.nbytes, "cuda_ipc"))
+        return OutgoingArray(leaf.field, header, None)
+
+    def _stream_id(self) -> int:
+        if self._next_stream == MAX_STREAMS:
+            raise errors.InvalidArgument(
+                f"more than {MAX_STREAMS} arrays of over {SMALL_BYTES:,} bytes cannot be streamed in one call"
+            )
+        self._next_stream += 1
+        return self._next_stream - 1
+
+    # Outputs.
+
+    def _gpu_input(self, task: Task) -> cuda.GpuArray | None:
+        if self._settings.place not in ("auto", "cuda_ipc"):
+            return None
+        return next((leaf.held for leaf in leaves(task.parts) if isinstance(leaf.held, cuda.GpuArray)), None)
+
+    @staticmethod
+    def _target(step: Step, at: int) -> Any:
+        return None if step.out is None else step.out[at]
+
+    def _has_place(self, step: Step, output: Output, at: int, like: cuda.GpuArray | None) -> bool:
+        target = self._target(step, at)
+        if step.kept is not None and step.kept[at] is not None:
+            return True
+        if target is not None:
+            return not isinstance(target, np.ndarray) or self._target_place(target, output) is not None
+        return like is not None
+
+    def _target_place(self, target: NDArray[Any], output: Output) -> Place | None:
+        if target.dtype != output.dtype or not target.flags.c_contiguous or target.nbytes == 0:
+            return None
+        if self._settings.place not in ("auto", "shared_memory"):
+            return None
+        return self._regions.find(bytes_of(target), alignment(output.dtype.itemsize))
+
+    @staticmethod
+    def _in_place(task: Task, output: Output, data: memoryview | None) -> bool:
+        """Whether a result takes its input's scratch memory: of Sort, which reads all before it writes."""
+        return (
+            task.method == "Sort"
+            and data is not None
+            and output.nbytes is not None
+            and SMALL_BYTES < output.nbytes <= data.nbytes
+        )
+
+    def _receiver(
+        self,
+        step: Step,
+        output: Output,
+        at: int,
+        like: cuda.GpuArray | None,
+        source: NDArray[np.uint8] | None,
+    ) -> Receiver:
+        size, target = output.nbytes or 0, self._target(step, at)
+        kept = None if step.kept is None else step.kept[at]
+        if kept is not None:
+            self._taken.append((size, "stored"))
+            return Kept(output, kept)
+        if target is not None and not isinstance(target, np.ndarray):
+            return self._on_gpu(output, gpu_target(target, output), convert=False)
+        if target is None and like is not None:
+            if output.count is None:
+                raise errors.InvalidArgument(
+                    "out: how long this result is, is not known before the answer; say where it goes with out="
+                )
+            made = cuda.empty_like(like, output.count, output.dtype, output.type)
+            return self._on_gpu(output, gpu_target(made, output), convert=True)
+        if target is not None:
+            check_target(target, output)
+            found = self._target_place(target, output)
+            if found is not None:
+                self._taken.append((size, "shared_memory"))
+                return Shared(output, found, target, None, False)
+        if self._scratch is not None and size > SMALL_BYTES:
+            reuse = source is not None and self._in_place(step.task, output, bytes_of(source))
+            block = source[:size] if reuse and source is not None else self._scratch.take(size, output.dtype.itemsize)
+            found = self._regions.find(bytes_of(block), alignment(output.dtype.itemsize))
+            if found is None:
+                raise errors.NotFound("shared memory: the server let go of it")
+            self._taken.append((size, "shared_memory"))
+            if target is None and not self._settings.copy and output.result_dtype == output.dtype:
+                self._scratch.give_away()
+                return Shared(output, found, block.view(output.dtype), None, False)
+            return Shared(output, found, block.view(output.dtype), target, True)
+        if self._streams and (output.count is None or size > SMALL_BYTES):
+            stream_id = self._stream_id()
+            receiver = Streamed(output, stream_id, self._unshared(target))
+            self.sinks[stream_id] = receiver.sink
+            self._taken.append((size, "stream"))
+            return receiver
+        self._taken.append((size, "inline"))
+        return Inline(output, target, self._settings.copy)
+
+    def _unshared(self, target: NDArray[Any] | None) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
+        """(where chunks go, where they are copied at last): an input that is still sent must not change under it."""
+        if target is None:
+            return None, None
+        shares = any(np.may_share_memory(np.frombuffer(source.data, np.uint8), target) for source in self.sources)
+        return (None, target) if shares else (target, None)
+
+    def _on_gpu(self, output: Output, target: cuda.GpuArray, convert: bool) -> Receiver:
+        self._taken.append((target.nbytes, "cuda_ipc"))
+        if target.count == 0:
+            return OnGpu(output, None, target, convert)
+        target.wait()
+        return OnGpu(output, self._regions.gpu(target), target, convert)
+
+
+def _copied(header: array_pb2.Array) -> array_pb2.Array:
+    out = array_pb2.Array()
+    out.CopyFrom(header)
+    return out
+
+
+def task_bytes(steps: Sequence[Step]) -> int:
+    """Bytes of all inputs, wherever they are."""
+    sizes = (leaf.held if leaf.data is None else leaf.data for step in steps for leaf in leaves(step.task.parts))
+    return sum(each.nbytes for each in sizes)

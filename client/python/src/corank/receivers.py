@@ -1,0 +1,209 @@
+"""Where a result goes, and how the caller gets it from there."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corank import arrays, cuda, errors
+from corank.copying import copy_into
+from corank.elements import INDEX_DTYPES
+from corank.kept import StoredArray
+from corank.regions import Place
+from corank.stream import Sink
+from corank.task import Output
+from corank.v1 import array_pb2
+from corank.wire import IncomingArray
+
+
+class Answer(NamedTuple):
+    """An operator's response: the message without arrays, its arrays, and the bytes that they are ranges of."""
+
+    message: Any
+    found: dict[str, IncomingArray]
+    response: bytes
+
+
+class Receiver(Protocol):
+    """Takes one result."""
+
+    @property
+    def place(self) -> array_pb2.Destination | None:
+        """What the request says about it; None: nothing, it comes in the response."""
+
+    def result(self, answer: Answer) -> Any:
+        """What the caller gets.
+
+        Raises:
+            Internal: the server's answer is not what it should be.
+        """
+
+
+def check_target(target: NDArray[Any], output: Output) -> None:
+    """Refuses an `out` array that the result does not fit.
+
+    Raises:
+        TypeError: it has another dtype.
+        InvalidArgument: it has another length, is strided or cannot be written.
+    """
+    if output.indices:
+        if target.dtype.kind not in "iu":
+            raise TypeError(f"out: positions do not go into {target.dtype}")
+    elif target.dtype != output.dtype:
+        raise TypeError(f"out: is {target.dtype}, the result is {output.dtype}")
+    if target.ndim != 1 or not target.flags.c_contiguous or not target.flags.writeable:
+        raise errors.InvalidArgument("out: must be a dense, writable array of 1 dimension", field="out")
+    if output.count is not None and target.size != output.count:
+        raise errors.InvalidArgument(f"out: has {target.size} elements, the result has {output.count}", field="out")
+
+
+def gpu_target(target: Any, output: Output) -> cuda.GpuArray:
+    """An `out` array on the GPU that the result fits.
+
+    Raises:
+        TypeError: it is none, or of another type.
+        InvalidArgument: it has another length.
+    """
+    found = cuda.gpu_array(target)
+    if found is None:
+        raise TypeError(f"out: results do not go into a {type(target).__name__}")
+    if found.type != output.type:
+        raise TypeError(f"out: is {found.dtype}, the result is {output.dtype}")
+    if output.count is not None and found.count != output.count:
+        raise errors.InvalidArgument(f"out: has {found.count} elements, the result has {output.count}", field="out")
+    return found
+
+
+def _incoming(answer: Answer, output: Output) -> IncomingArray:
+    if output.field not in answer.found:
+        raise errors.Internal(f"the server's answer lacks {output.field}")
+    return answer.found[output.field]
+
+
+def _count(answer: Answer, output: Output) -> int:
+    """The number of elements of a result that is not in the response."""
+    header = _incoming(answer, output).header
+    if output.indices and INDEX_DTYPES.get(header.type) != output.dtype:
+        raise errors.Internal(f"the server answered {output.field} of type {header.type}, not of {output.dtype}")
+    if output.count is not None and header.count != output.count:
+        raise errors.Internal(f"the server answered {header.count} elements of {output.count} of {output.field}")
+    return int(header.count)
+
+
+def _into(target: NDArray[Any], result: NDArray[Any]) -> NDArray[Any]:
+    if target.size != result.size:
+        raise errors.InvalidArgument(f"out: has {target.size} elements, the result has {result.size}", field="out")
+    copy_into(target, result)
+    return target
+
+
+class Inline:
+    """In the response."""
+
+    place = None
+
+    def __init__(self, output: Output, target: NDArray[Any] | None, copy: bool) -> None:
+        self._output, self._target, self._copy = output, target, copy
+
+    def result(self, answer: Answer) -> Any:
+        """A new array, `out`, or a view of the response."""
+        output, incoming = self._output, _incoming(answer, self._output)
+        if output.indices and self._target is None:
+            return arrays.indices(answer.response, incoming, output.as_dtype)
+        if output.indices:
+            wire_dtype = INDEX_DTYPES.get(incoming.header.type, output.dtype)
+            return _into(self._target, arrays.incoming(answer.response, incoming, wire_dtype, copy=False))  # type: ignore[arg-type]
+        found = arrays.incoming(answer.response, incoming, output.dtype, self._copy and self._target is None)
+        return found if self._target is None else _into(self._target, found)
+
+
+class Streamed:
+    """In chunks of the same call.
+
+    Args:
+        output: the result.
+        stream_id: its stream.
+        targets: `out` to write chunks to, and `out` to copy all to at the end; at most one is given.
+    """
+
+    def __init__(
+        self, output: Output, stream_id: int, targets: tuple[NDArray[Any] | None, NDArray[Any] | None]
+    ) -> None:
+        self._output, (into, self._target) = output, targets
+        self.place = array_pb2.Destination(stream=array_pb2.StreamPlace(stream_id=stream_id))
+        if into is None and output.count is not None:
+            into = np.empty(output.count, output.result_dtype)
+        self.sink = Sink(output.dtype, into)
+
+    def result(self, answer: Answer) -> Any:
+        """A new array, or `out`."""
+        found = self.sink.result(_count(answer, self._output))
+        if self._target is not None:
+            return _into(self._target, found)
+        dtype = self._output.result_dtype
+        return found if self._output.count is not None or found.dtype == dtype else found.astype(dtype)
+
+
+class Shared:
+    """In shared memory, from where it is copied if `copy`.
+
+    Args:
+        output: the result.
+        region: where in the server's words.
+        view: the same place, in this process.
+        target: `out` to copy to.
+        copy: whether to copy.
+    """
+
+    def __init__(
+        self, output: Output, region: Place, view: NDArray[Any], target: NDArray[Any] | None, copy: bool
+    ) -> None:
+        self._output, self._view, self._target, self._copy = output, view, target, copy
+        place = array_pb2.SharedMemoryPlace(region=region.region, offset_bytes=region.offset)
+        self.place = array_pb2.Destination(shared_memory=place)
+
+    def result(self, answer: Answer) -> Any:
+        """A new array, `out`, or the shared memory."""
+        _count(answer, self._output)
+        if not self._copy:
+            return self._view
+        target = np.empty(self._view.size, self._output.result_dtype) if self._target is None else self._target
+        return _into(target, self._view)
+
+
+class OnGpu:
+    """On the GPU, in an array of the caller's library."""
+
+    def __init__(self, output: Output, region: Place | None, target: cuda.GpuArray, convert: bool) -> None:
+        self._output, self._target, self._convert = output, target, convert
+        self.place: array_pb2.Destination | None = None
+        if region is not None:
+            place = array_pb2.CudaIpcPlace(region=region.region, offset_bytes=region.offset)
+            self.place = array_pb2.Destination(cuda_ipc=place)
+
+    def result(self, answer: Answer) -> Any:
+        """The array."""
+        count = _count(answer, self._output)
+        if count != self._target.count:
+            raise errors.InvalidArgument(f"out: has {self._target.count} elements, the result has {count}", field="out")
+        wanted = self._output.as_dtype
+        if self._convert and wanted is not None and wanted != self._output.dtype:
+            return cuda.converted(self._target.array, wanted)
+        return self._target.array
+
+
+class Kept:
+    """On the server, under a name."""
+
+    def __init__(self, output: Output, handle: StoredArray) -> None:
+        self._output, self._handle = output, handle
+        self.place = array_pb2.Destination(stored=handle.place())
+
+    def result(self, answer: Answer) -> Any:
+        """A handle of it."""
+        count = _count(answer, self._output)
+        if count != self._handle.count:
+            self._handle.count = count
+        return self._handle

@@ -1,0 +1,111 @@
+"""A call of an operator as data: what goes in, what comes out. It does not know where arrays travel."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from google.protobuf.message import Message
+
+from corank.elements import TYPES
+from corank.v1 import array_pb2
+from corank.wire import OutgoingArray, OutgoingMessage, Part
+
+if TYPE_CHECKING:
+    from corank.options import CallOptions
+
+
+@dataclass(eq=False)  # one per result, told apart by identity
+class Output:
+    """A result of an operator."""
+
+    field: str
+    """Where the response has it, such as "keys" or "key_columns[1].data"."""
+    holder: Message
+    """The message with its Destination, ..."""
+    destination: str
+    """... in the field of this name."""
+    dtype: np.dtype[Any]
+    """Of its elements, as they travel."""
+    count: int | None
+    """Number of elements; None: not known before the answer."""
+    indices: bool = False
+    """It is UINT32 or UINT64, ..."""
+    as_dtype: np.dtype[Any] | None = None
+    """... to be converted to this; None: not converted."""
+    element_type: int = 0
+    """ELEMENT_TYPE, where `dtype` alone does not say it: of keys such as bfloat16."""
+
+    @property
+    def nbytes(self) -> int | None:
+        """Bytes on their way; None: not known before the answer."""
+        return None if self.count is None else self.count * self.dtype.itemsize
+
+    @property
+    def type(self) -> int:
+        """Its ELEMENT_TYPE."""
+        return self.element_type or TYPES.get(self.dtype.name, array_pb2.ELEMENT_TYPE_RECORD)
+
+    @property
+    def result_dtype(self) -> np.dtype[Any]:
+        """Of the elements that the caller gets."""
+        return self.dtype if self.as_dtype is None else self.as_dtype
+
+
+class Task(NamedTuple):
+    """One operator with its arrays."""
+
+    method: str
+    """Of the service, such as "Sort"."""
+    operation: str
+    """Its field in Operation and OperationResult, such as "sort"."""
+    request: Any
+    """The message, without arrays and destinations."""
+    parts: Sequence[Part]
+    """The request's arrays."""
+    outputs: Sequence[Output]
+    response: type[Any]
+    """The response's message type."""
+    finish: Callable[[Sequence[Any]], Any]
+    """Makes what the caller gets of the results, in the order of `outputs`."""
+
+
+A = TypeVar("A")
+
+
+class Operators(ABC, Generic[A]):
+    """What the operators share, whose results are of type A."""
+
+    @abstractmethod
+    def _perform(self, task: Task, options: CallOptions) -> Any:
+        """Does `task`, now or later, and returns what task.finish() makes of its results."""
+
+    def _array(self, task: Task, options: CallOptions) -> A:
+        result: A = self._perform(task, options)
+        return result
+
+    def _pair(self, task: Task, options: CallOptions) -> tuple[A, A]:
+        result: tuple[A, A] = self._perform(task, options)
+        return result
+
+
+def leaves(parts: Iterable[Part]) -> Iterator[OutgoingArray]:
+    """The arrays of a request, those inside of messages too."""
+    for part in parts:
+        if isinstance(part, OutgoingMessage):
+            yield from part.arrays
+        else:
+            yield part
+
+
+def one(results: Sequence[Any]) -> Any:
+    """The only result."""
+    return results[0]
+
+
+def pair(results: Sequence[Any]) -> Any:
+    """Both results."""
+    return results[0], results[1]

@@ -1,0 +1,133 @@
+"""Every operator once, with answers made by NumPy: what tests of places run in each place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import oracles
+from numpy.typing import NDArray
+
+import corank
+
+Array = NDArray[Any]
+
+
+class Case(NamedTuple):
+    """An operator's call and its answer.
+
+    Attributes:
+        name: of the case.
+        call: call(client, put, **options) calls the operator with put(array) for each large input.
+        expected: its results.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    expected: tuple[Array, ...]
+
+
+def same(got: Any, expected: tuple[Array, ...]) -> None:
+    """Checks that results are equal bit for bit, and of equal types."""
+    found = got if isinstance(got, tuple) else (got,)
+    assert len(found) == len(expected)
+    for at, (array, wanted) in enumerate(zip(found, expected)):
+        assert array.dtype == wanted.dtype, at
+        assert array.shape == wanted.shape, at
+        assert array.tobytes() == wanted.tobytes(), at
+
+
+def cases(count: int, seed: int = 1) -> list[Case]:
+    """The operators on arrays of `count` elements."""
+    rng = np.random.default_rng(seed)
+    keys = oracles.random_keys(rng, "float32", count)
+    order = oracles.argsort(keys, "float32")
+    backward = oracles.argsort(keys, "float32", True)
+    values = rng.integers(0, 256, (count, 12), dtype=np.uint8).view("V12").ravel()
+    numbers = rng.integers(-(2**62), 2**62, count)
+    cut = count // 3
+    halves = [np.sort(numbers[:cut]), np.sort(numbers[cut:])]
+    rows = [np.arange(cut), np.arange(cut, count)]
+    merged = np.argsort(np.concatenate(halves), kind="stable")
+    needles = rng.integers(-(2**62), 2**62, count)
+    haystack = np.sort(numbers)
+
+    # Intervals of 0 to 9 elements; disjoint goals in a random order.
+    counts = rng.integers(0, 10, count // 5)
+    total = int(counts.sum())
+    source = rng.integers(0, 2**16, total + 50).astype(np.uint16)
+    begins = rng.integers(0, total + 51 - counts)
+    shuffled = rng.permutation(len(counts))
+    goals = np.zeros(len(counts), np.int64)
+    goals[shuffled] = np.cumsum(counts[shuffled]) - counts[shuffled]
+    starts = np.cumsum(counts) - counts
+    into = rng.integers(0, 2**16, total + 7).astype(np.uint16)
+    lists = [each.tolist() for each in (begins, goals, counts, starts)]
+    b, g, c, s = lists
+    segments = np.array([0, cut, cut, count])
+    segmented = oracles.segmented_argsort(keys, segments.tolist(), "float32")
+
+    def sort(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.sort(put(keys), **options)
+
+    def sort_values(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.sort(put(keys), values=put(values), descending=True, **options)
+
+    def argsort(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.argsort(put(keys), **options)
+
+    def both(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.sort_with_indices(put(keys), index_dtype=None, **options)
+
+    def few(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.sort(put(keys), limit=cut, **options)
+
+    def each(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.sort(put(keys), segments=segments, **options)
+
+    def merge(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.merge([put(half) for half in halves], **options)
+
+    def merge_values(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.merge([put(half) for half in halves], values=[put(row) for row in rows], **options)
+
+    def expand(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.expand(put(numbers[: len(counts)]), counts, **options)
+
+    def gather(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.gather(put(source), put(begins), counts, **options)
+
+    def move(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.move(put(source), put(begins), put(goals), put(counts), destination=put(into), **options)
+
+    def scatter(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.scatter(put(source[:total]), put(goals), put(counts), destination=total + 7, **options)
+
+    def load_balance(client: corank.Client, put: Any, **options: Any) -> Any:
+        return tuple(client.load_balance(counts, **options))
+
+    def search(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.search(put(haystack), put(needles), side="right", **options)
+
+    joined, joined_rows = np.concatenate(halves), np.concatenate(rows)
+    objects, ranks = oracles.load_balance(counts)
+    return [
+        Case("sort", sort, (keys[order],)),
+        Case("sort values", sort_values, (keys[backward], values[backward])),
+        Case("argsort", argsort, (order.astype(np.intp),)),
+        Case("keys and indices", both, (keys[order], order.astype(np.uint32))),
+        Case("limit", few, (keys[order][:cut],)),
+        Case("segments", each, (keys[segmented],)),
+        Case("merge", merge, (joined[merged],)),
+        Case("merge values", merge_values, (joined[merged], joined_rows[merged])),
+        Case("expand", expand, (np.repeat(numbers[: len(counts)], counts),)),
+        Case("gather", gather, (oracles.move(source, b, s, c, np.zeros(total, np.uint16)),)),
+        Case("move", move, (oracles.move(source, b, g, c, into),)),
+        Case("scatter", scatter, (oracles.move(source[:total], s, g, c, np.zeros(total + 7, np.uint16)),)),
+        Case("load_balance", load_balance, (objects.astype(np.intp), ranks.astype(np.intp))),
+        Case("search", search, (np.searchsorted(haystack, needles, side="right"),)),
+    ]
+
+
+NAMES = [case.name for case in cases(10)]

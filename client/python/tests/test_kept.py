@@ -1,0 +1,152 @@
+"""Arrays that the server keeps, and chains of operators, against the test double."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import operator_cases
+import pytest
+from fake_server import FakeServer
+from numpy.typing import NDArray
+from operator_cases import same
+
+import corank
+
+KEYS = np.random.default_rng(7).integers(0, 2**32, 100_000, dtype=np.uint32)
+RECORDS = np.zeros(1000, [("name", "S5"), ("when", ">u4")])
+RECORDS["when"] = np.arange(1000)
+CASES = {case.name: case for case in operator_cases.cases(40_000)}
+SINGLE = ["sort", "limit", "merge", "expand", "gather", "move", "scatter"]
+
+
+@pytest.mark.parametrize("array", [KEYS, KEYS[:0], RECORDS, np.arange(7, dtype=">i4"), KEYS[:99].view(np.float16)])
+def test_kept_arrays_come_back(fake_client: corank.Client, array: NDArray[Any]) -> None:
+    kept = fake_client.store("x", array, expires=60)
+    assert (kept.name, kept.count, len(kept), kept.dtype) == ("x", array.size, array.size, array.dtype)
+    assert kept.fetch().tobytes() == array.tobytes()
+    found = fake_client.stored("x")
+    assert found.fetch().tobytes() == array.tobytes()
+    out = np.zeros_like(array)
+    assert kept.fetch(out=out) is out
+    assert out.tobytes() == array.tobytes()
+
+
+def test_kept_arrays_are_listed_and_forgotten(fake_client: corank.Client) -> None:
+    fake_client.store("b", KEYS)
+    fake_client.store("a", [1.0])
+    listed = fake_client.arrays()
+    assert [array.name for array in listed.arrays] == ["a", "b"]
+    assert listed.used_bytes == KEYS.nbytes + 8
+    assert listed.quota_bytes > 0
+    fake_client.delete("a")
+    listed.arrays[1].delete()
+    assert fake_client.arrays().arrays == []
+    for missing in (lambda: fake_client.delete("a"), listed.arrays[0].fetch, lambda: fake_client.stored("a")):
+        with pytest.raises(corank.NotFound):
+            missing()
+    with pytest.raises(corank.NotFound):
+        fake_client.sort(listed.arrays[1])
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_results_are_kept(fake: FakeServer, fake_client: corank.Client, name: str) -> None:
+    stats: list[corank.Stats] = []
+    case = CASES[name]
+    handle = case.call(fake_client, lambda array: array, keep="result", on_stats=stats.append)
+    assert isinstance(handle, corank.StoredArray)
+    assert handle.count == case.expected[0].size
+    same(handle.fetch(), case.expected)
+    assert stats[0].response_bytes < 1000
+
+
+def test_pairs_of_results_are_kept(fake_client: corank.Client) -> None:
+    case = CASES["sort values"]
+    keys, values = case.call(fake_client, lambda array: array, keep=("k", "v"))
+    same((keys.fetch(), values.fetch()), case.expected)
+    for keep in ("k", ("a", "b", "c")):
+        with pytest.raises(corank.InvalidArgument, match="keep"):
+            case.call(fake_client, lambda array: array, keep=keep)
+    with pytest.raises(corank.InvalidArgument, match="not both"):
+        fake_client.sort(KEYS, keep="k", out=KEYS.copy())
+
+
+def test_bfloat16_is_kept_as_such(fake_client: corank.Client) -> None:
+    bits = np.array([0x3F80, 0xBF80, 0x0000], np.uint16)  # 1, -1, 0
+    kept = fake_client.store("x", bits, dtype="bfloat16")
+    np.testing.assert_array_equal(fake_client.sort(kept), [0xBF80, 0x0000, 0x3F80])
+    np.testing.assert_array_equal(fake_client.sort(bits, dtype="bfloat16", keep="y").fetch(), [0xBF80, 0, 0x3F80])  # type: ignore[attr-defined]
+
+
+def test_chain_sends_one_call_and_brings_what_is_left(fake: FakeServer, fake_client: corank.Client) -> None:
+    history = np.sort(KEYS[:50_000])
+    fake_client.store("history", history)
+    out = np.zeros(100, np.uint32)
+    with fake_client.chain() as chain:
+        ordered = chain.sort(KEYS)
+        merged = chain.merge([ordered, fake_client.stored("history")])
+        first = chain.gather(merged, [0], [100], out=out)
+        where = chain.search(merged, KEYS[:1000])
+    expected = np.sort(np.concatenate([KEYS, history]))
+    assert first.result() is out
+    np.testing.assert_array_equal(out, expected[:100])
+    np.testing.assert_array_equal(where.result(), np.searchsorted(expected, KEYS[:1000]))
+    assert where.result().dtype == np.intp
+    assert fake.executor.calls == 1
+    assert fake.requests == []
+    for inner in (ordered, merged):
+        with pytest.raises(RuntimeError, match="stayed on the server"):
+            inner.result()
+    assert [array.name for array in fake_client.arrays().arrays] == ["history"]
+
+
+def test_chain_keeps_results_and_reports_each_operator(fake_client: corank.Client) -> None:
+    stats: list[corank.Stats] = []
+    with fake_client.chain(on_stats=stats.append) as chain:
+        keys, rows = chain.sort(KEYS, values=np.arange(KEYS.size))
+        kept = chain.merge([keys, keys], keep="twice")
+    np.testing.assert_array_equal(rows.result(), np.argsort(KEYS, kind="stable"))
+    np.testing.assert_array_equal(kept.result().fetch(), np.repeat(np.sort(KEYS), 2))
+    assert [each.operator for each in stats] == ["Sort", "Merge"]
+
+
+def test_chain_refuses_what_it_cannot_do(fake: FakeServer, fake_client: corank.Client) -> None:
+    with fake_client.chain() as chain:
+        ordered = chain.sort([3, 1, 2])
+        with pytest.raises(TypeError, match="deadline="):
+            chain.sort([1], deadline=5)
+        with pytest.raises(RuntimeError):
+            ordered.result()
+        other = fake_client.chain().sort([1, 2])
+        with pytest.raises(corank.InvalidArgument, match="another chain"):
+            chain.sort(other)
+        with pytest.raises(corank.InvalidArgument, match="sort_columns"):
+            chain.sort_columns([np.arange(3)])
+        counts = chain.sort(np.arange(3))
+        with pytest.raises(corank.InvalidArgument, match="not known"):
+            chain.expand([1, 2, 3], counts)
+        for _ in range(14):
+            chain.sort([1])
+        with pytest.raises(corank.InvalidArgument, match="at most 16"):
+            chain.sort([1])
+    np.testing.assert_array_equal(ordered.result(), [1, 2, 3])
+    with pytest.raises(RuntimeError, match="done"):
+        chain.sort([1])
+    with pytest.raises(corank.InvalidArgument, match="sends elsewhere"), fake_client.chain() as chain:  # noqa: PT012
+        kept = chain.sort([3, 1, 2], keep="x")
+        chain.sort(kept)
+    calls = fake.executor.calls
+    with pytest.raises(ZeroDivisionError), fake_client.chain() as chain:
+        chain.sort([1 // 0])
+    with fake_client.chain():
+        pass
+    assert fake.executor.calls == calls
+
+
+def test_failed_chain_has_no_results(fake_client: corank.Client) -> None:
+    with pytest.raises(corank.InvalidArgument) as caught, fake_client.chain() as chain:  # noqa: PT012
+        ordered = chain.sort([3, 1, 2])
+        chain.merge([[2, 1], [1]])
+    assert caught.value.field.startswith("keys[0]")
+    with pytest.raises(RuntimeError):
+        ordered.result()
