@@ -100,6 +100,7 @@ class HeadParser {
     std::string rest;  // fields that hold no payload, as they came
     while (const uint32_t tag = input_->ReadTag()) {
       const int number = WireFormatLite::GetTagFieldNumber(tag);
+      if (number == 0) return false;
       const bool is_delimited = WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
       if (is_delimited && number == payload_field) {
         // In this order, the last of several places wins, as in protobuf's own parser.
@@ -217,7 +218,10 @@ bool ParseHeads(const grpc::ByteBuffer& bytes, Message* message, std::vector<Pay
   message->Clear();
   payloads->clear();
   CodedInputStream input(&reader);
-  if (!HeadParser(&input, payloads).Parse(message)) return false;
+  if (!HeadParser(&input, payloads).Parse(message)) {
+    payloads->clear();
+    return false;
+  }
   // Of a payload given twice the last one counts, and none where the Array has another place since.
   absl::flat_hash_set<const Message*> seen;
   const auto superseded = [&seen](const PayloadRange& range) {

@@ -62,13 +62,13 @@ absl::StatusOr<InputArray> LoadArray(const std::string& path, std::optional<Elem
   if (!named_npy && !is_stream && !type.has_value()) {
     return UsageError(absl::StrCat("the type of the elements of ", name, " is not known; give ", type_flags));
   }
-  absl::StatusOr<std::string> file = ReadWholeFile(path, progress);
+  absl::StatusOr<FileBytes> file = LoadFile(path, progress);
   if (!file.ok()) return file.status();
   InputArray array;
   array.file = *std::move(file);
-  array.is_npy = named_npy || (is_stream && IsNpy(array.file));
+  array.is_npy = named_npy || (is_stream && IsNpy(array.file.bytes()));
   if (array.is_npy) {
-    absl::StatusOr<NpyHeader> header = ReadNpyHeader(array.file);
+    absl::StatusOr<NpyHeader> header = ReadNpyHeader(array.file.bytes());
     if (!header.ok()) return FileError(absl::StrCat("cannot use ", name, ": ", header.status().message()));
     if (type.has_value() && *type != header->type) {
       return FileError(absl::StrCat(name, " holds elements of type ", header->type.Name(), ", not ", type->Name()));
@@ -81,10 +81,10 @@ absl::StatusOr<InputArray> LoadArray(const std::string& path, std::optional<Elem
     return UsageError(absl::StrCat("the type of the elements of ", name, " is not known; give ", type_flags));
   }
   array.type = *type;
-  if (array.file.size() % type->bytes() != 0) {
-    return FileError(absl::StrCat(name, " has ", array.file.size(),
-                                  " bytes, which is not a whole number of elements of ", type->bytes(), " bytes (",
-                                  type->Name(), ")"));
+  const size_t size = array.file.bytes().size();
+  if (size % static_cast<size_t>(type->bytes()) != 0) {
+    return FileError(absl::StrCat(name, " has ", size, " bytes, which is not a whole number of elements of ",
+                                  type->bytes(), " bytes (", type->Name(), ")"));
   }
   return array;
 }

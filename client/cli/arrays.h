@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/file_bytes.h"
 #include "client/cli/files.h"
 #include "client/cli/options.h"
 #include "client/cli/progress.h"
@@ -17,14 +18,14 @@
 
 namespace corank::cli {
 
-/// A file that was read: its elements lie in it after the header.
+/// A file's array: its elements lie in it after the header.
 struct InputArray {
-  std::string file;
+  FileBytes file;
   client::ElementType type = KeyType::kUint8;
   int64_t data_offset = 0;
   bool is_npy = false;
 
-  client::ArrayView view() const { return {type, absl::string_view(file).substr(data_offset)}; }
+  client::ArrayView view() const { return {type, file.bytes().substr(static_cast<size_t>(data_offset))}; }
 };
 
 /// "uint32", or short "u32". UsageError with all names for an unknown one.

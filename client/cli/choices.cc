@@ -42,4 +42,27 @@ absl::StatusOr<SearchBound> BoundChoice(const Arguments& arguments) {
   return Choice<SearchBound>(arguments, "bound", {{"lower", SearchBound::kLower}, {"upper", SearchBound::kUpper}});
 }
 
+absl::StatusOr<client::Place> PlaceChoice(const Arguments& arguments) {
+  std::vector<std::pair<std::string, client::Place>> places;
+  for (const client::Place place :
+       {client::Place::kAuto, client::Place::kInline, client::Place::kStream, client::Place::kSharedMemory}) {
+    places.emplace_back(PlaceName(place), place);
+  }
+  return Choice(arguments, "place", places);
+}
+
+const char* PlaceName(client::Place place) {
+  switch (place) {
+    case client::Place::kAuto:
+      return "auto";
+    case client::Place::kInline:
+      return "inline";
+    case client::Place::kStream:
+      return "stream";
+    case client::Place::kSharedMemory:
+      return "shared-memory";
+  }
+  return "unknown";
+}
+
 }  // namespace corank::cli

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/failure.h"
 #include "client/cli/options.h"
+#include "client/cpp/operators.h"
 #include "kernels/common/types.h"
 
 namespace corank::cli {
@@ -35,6 +36,9 @@ absl::StatusOr<Order> OrderChoice(const Arguments& arguments);
 absl::StatusOr<SortAlgorithm> SortAlgorithmChoice(const Arguments& arguments);
 absl::StatusOr<MergeAlgorithm> MergeAlgorithmChoice(const Arguments& arguments);
 absl::StatusOr<SearchBound> BoundChoice(const Arguments& arguments);
+/// --place.
+absl::StatusOr<client::Place> PlaceChoice(const Arguments& arguments);
+const char* PlaceName(client::Place place);
 
 // Entries of CommandSpec tables that several commands share.
 inline constexpr OptionSpec kOutputOption = {"output", 'o', "FILE",

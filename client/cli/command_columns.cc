@@ -49,8 +49,8 @@ absl::Status RunArgsortColumns(const Arguments& arguments) {
   request.output = client::SortOutput::kIndices;
   request.algorithm = *algorithm;
   request.limit = *limit;
-  absl::StatusOr<client::ColumnSortResult> result =
-      (*session)->Call([&](const client::Client& client) { return client.SortColumns(request); });
+  absl::StatusOr<client::ColumnSortResult> result = (*session)->Call(
+      [&](const client::Client& client, const client::CallOptions& call) { return client.SortColumns(request, call); });
   if (!result.ok()) return result.status();
   if (!result->indices.has_value()) return absl::InternalError("the server answered without indices");
   const absl::Status saved = (*session)->Save("output", *result->indices);
@@ -62,17 +62,18 @@ absl::Status RunArgsortColumns(const Arguments& arguments) {
 }  // namespace
 
 Command ArgsortColumnsCommand() {
-  return {{"argsort-columns", "the permutation that sorts rows by several columns", "COLUMN...", 1, kMaxKeyColumns,
-           "Each column is a .npy file with one number or byte string (dtype V or S, 1 to 256 bytes, compared byte by\n"
-           "byte) for each row. Rows are sorted by the first column, equal ones by the second, and so on. Stable.\n"
-           "Indices are uint32, or uint64 where there are more than 2^32 rows.",
-           "corank argsort-columns country.npy age.npy -o order.npy\n"
-           "corank argsort-columns day.npy size.npy --descending-column 2 --limit 100 -o order.npy",
-           WithFileOptions({kOutputOption,
+  return {
+      {"argsort-columns", "the permutation that sorts rows by several columns", "COLUMN...", 1, kMaxKeyColumns,
+       "Each column is a .npy file with one number or byte string (dtype V or S, 1 to 256 bytes, compared byte by\n"
+       "byte) for each row. Rows are sorted by the first column, equal ones by the second, and so on. Stable.\n"
+       "Indices are uint32, or uint64 where there are more than 2^32 rows.",
+       "corank argsort-columns country.npy age.npy -o order.npy\n"
+       "corank argsort-columns day.npy size.npy --descending-column 2 --limit 100 -o order.npy",
+       WithOperatorOptions({kOutputOption,
                             {"descending-column", 0, "N", "column N, from 1, greatest first; may be repeated", true},
                             {"algorithm", 'a', "NAME", "auto (the default), mergesort, radix, odd-even-mergesort"},
                             {"limit", 'n', "N", "only the first N results"}})},
-          RunArgsortColumns};
+      RunArgsortColumns};
 }
 
 }  // namespace corank::cli

@@ -20,13 +20,17 @@ std::string InfoJson(const client::ServerInfo& info) {
   limits.Add("max_request_bytes", info.max_request_bytes).Add("max_response_bytes", info.max_response_bytes);
   limits.Add("max_queued_requests", int64_t{info.max_queued_requests}).Add("max_queued_bytes", info.max_queued_bytes);
   limits.Add("max_chunk_bytes", info.max_chunk_bytes).Add("max_merge_inputs", int64_t{info.max_merge_inputs});
-  std::vector<std::string> places;
-  for (const std::string& place : info.places) places.push_back(absl::StrCat("\"", place, "\""));
+  limits.Add("max_parts", int64_t{info.max_parts}).Add("stream_window_bytes", info.stream_window_bytes);
+  limits.Add("max_device_bytes", info.max_device_bytes);
+  const auto quote = [](std::string* to, const std::string& text) { absl::StrAppend(to, "\"", text, "\""); };
   JsonObject json;
   json.Add("version", info.version).Add("engine", info.engine).Add("device", info.device);
   json.Add("engine_reason", info.engine_reason).Add("device_memory_bytes", info.device_memory_bytes);
   json.Add("lanes", int64_t{info.lanes}).AddJson("limits", limits.Text());
-  json.AddJson("places", absl::StrCat("[", absl::StrJoin(places, ", "), "]"));
+  json.AddJson("places", absl::StrCat("[", absl::StrJoin(info.places, ", ", quote), "]"));
+  json.AddJson("shared_memory_prefixes",
+               absl::StrCat("[", absl::StrJoin(info.shared_memory_prefixes, ", ", quote), "]"));
+  json.Add("device_uuid", info.device_uuid);
   return json.Add("uptime_seconds", absl::ToInt64Seconds(info.uptime)).Text();
 }
 
@@ -43,6 +47,9 @@ std::string InfoTable(const client::ServerInfo& info) {
                              BytesText(static_cast<double>(info.max_queued_bytes)))},
       {"merge inputs", absl::StrCat(info.max_merge_inputs)},
       {"places of arrays", absl::StrJoin(info.places, ", ")},
+      {"streams", absl::StrCat("chunks of ", BytesText(static_cast<double>(info.max_chunk_bytes)), ", up to ",
+                               info.max_parts, " connections")},
+      {"out of core from", BytesText(static_cast<double>(info.max_device_bytes))},
       {"up for", absl::FormatDuration(info.uptime)},
   };
   std::string table;

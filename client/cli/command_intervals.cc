@@ -71,18 +71,20 @@ absl::Status RunExpand(const Arguments& arguments) {
   absl::StatusOr<IntervalInputs> inputs = LoadIntervals(arguments, false, false);
   if (!inputs.ok()) return inputs.status();
   const client::ExpandRequest request{inputs->source.view(), inputs->counts};
-  return SaveAndFinish("expand", &*inputs, inputs->session->Call([&](const client::Client& client) {
-    return client.ExpandIntervals(request);
-  }));
+  return SaveAndFinish("expand", &*inputs,
+                       inputs->session->Call([&](const client::Client& client, const client::CallOptions& call) {
+                         return client.ExpandIntervals(request, call);
+                       }));
 }
 
 absl::Status RunGather(const Arguments& arguments) {
   absl::StatusOr<IntervalInputs> inputs = LoadIntervals(arguments, true, false);
   if (!inputs.ok()) return inputs.status();
   const client::GatherRequest request{inputs->source.view(), inputs->source_offsets, inputs->counts};
-  return SaveAndFinish("gather", &*inputs, inputs->session->Call([&](const client::Client& client) {
-    return client.GatherIntervals(request);
-  }));
+  return SaveAndFinish("gather", &*inputs,
+                       inputs->session->Call([&](const client::Client& client, const client::CallOptions& call) {
+                         return client.GatherIntervals(request, call);
+                       }));
 }
 
 absl::Status RunMove(const Arguments& arguments) {
@@ -94,9 +96,10 @@ absl::Status RunMove(const Arguments& arguments) {
   if (!destination.ok()) return destination.status();
   const client::MoveRequest request{inputs->source.view(), inputs->source_offsets,  inputs->destination_offsets,
                                     inputs->counts,        *std::move(destination), arguments.Has("allow-overlap")};
-  return SaveAndFinish("move", &*inputs, inputs->session->Call([&](const client::Client& client) {
-    return client.MoveIntervals(request);
-  }));
+  return SaveAndFinish("move", &*inputs,
+                       inputs->session->Call([&](const client::Client& client, const client::CallOptions& call) {
+                         return client.MoveIntervals(request, call);
+                       }));
 }
 
 absl::Status RunScatter(const Arguments& arguments) {
@@ -108,9 +111,10 @@ absl::Status RunScatter(const Arguments& arguments) {
   if (!destination.ok()) return destination.status();
   const client::ScatterRequest request{inputs->source.view(), inputs->destination_offsets, inputs->counts,
                                        *std::move(destination), arguments.Has("allow-overlap")};
-  return SaveAndFinish("scatter", &*inputs, inputs->session->Call([&](const client::Client& client) {
-    return client.ScatterIntervals(request);
-  }));
+  return SaveAndFinish("scatter", &*inputs,
+                       inputs->session->Call([&](const client::Client& client, const client::CallOptions& call) {
+                         return client.ScatterIntervals(request, call);
+                       }));
 }
 
 }  // namespace
@@ -118,7 +122,7 @@ absl::Status RunScatter(const Arguments& arguments) {
 Command ExpandCommand() {
   return {{"expand", "repeat value i counts[i] times", "VALUES", 1, 1, "",
            "corank expand values.npy --counts counts.npy -o expanded.npy",
-           WithFileOptions({kOutputOption, kCountsOption, kElementTypeOption, kRecordOption})},
+           WithOperatorOptions({kOutputOption, kCountsOption, kElementTypeOption, kRecordOption})},
           RunExpand};
 }
 
@@ -126,25 +130,26 @@ Command MoveCommand() {
   return {{"move", "copy intervals from places of a source to places of a result", "SOURCE", 1, 1, "",
            "corank move data.npy --source-offsets from.npy --destination-offsets to.npy --counts n.npy \\\n"
            "    --destination-count 1000 -o moved.npy",
-           WithFileOptions({kOutputOption, kSourceOffsetsOption, kDestinationOffsetsOption, kCountsOption,
-                            kDestinationOption, kDestinationCountOption, kAllowOverlapOption, kElementTypeOption,
-                            kRecordOption})},
+           WithOperatorOptions({kOutputOption, kSourceOffsetsOption, kDestinationOffsetsOption, kCountsOption,
+                                kDestinationOption, kDestinationCountOption, kAllowOverlapOption, kElementTypeOption,
+                                kRecordOption})},
           RunMove};
 }
 
 Command GatherCommand() {
-  return {{"gather", "copy intervals of a source, one after the other", "SOURCE", 1, 1, "",
-           "corank gather data.bin --record-bytes 24 --source-offsets from.npy --counts n.npy -o gathered.bin",
-           WithFileOptions({kOutputOption, kSourceOffsetsOption, kCountsOption, kElementTypeOption, kRecordOption})},
-          RunGather};
+  return {
+      {"gather", "copy intervals of a source, one after the other", "SOURCE", 1, 1, "",
+       "corank gather data.bin --record-bytes 24 --source-offsets from.npy --counts n.npy -o gathered.bin",
+       WithOperatorOptions({kOutputOption, kSourceOffsetsOption, kCountsOption, kElementTypeOption, kRecordOption})},
+      RunGather};
 }
 
 Command ScatterCommand() {
   return {{"scatter", "copy a dense source to intervals of a result", "SOURCE", 1, 1,
            "The source is cut into pieces of counts[i] elements, one after the other.",
            "corank scatter data.npy --destination-offsets to.npy --counts n.npy --destination old.npy -o new.npy",
-           WithFileOptions({kOutputOption, kDestinationOffsetsOption, kCountsOption, kDestinationOption,
-                            kDestinationCountOption, kAllowOverlapOption, kElementTypeOption, kRecordOption})},
+           WithOperatorOptions({kOutputOption, kDestinationOffsetsOption, kCountsOption, kDestinationOption,
+                                kDestinationCountOption, kAllowOverlapOption, kElementTypeOption, kRecordOption})},
           RunScatter};
 }
 

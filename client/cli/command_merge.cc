@@ -54,8 +54,17 @@ absl::Status RunMerge(const Arguments& arguments) {
   }
   absl::Status status = (*session)->CheckOutputType("output", request.keys[0].type);
   if (!status.ok()) return status;
-  absl::StatusOr<client::RawMergeResult> result =
-      (*session)->Call([&](const client::Client& client) { return client.Merge(request); });
+  absl::StatusOr<client::Output> keys_output = (*session)->PlaceOutput("output", request.keys[0].type, elements);
+  if (!keys_output.ok()) return keys_output.status();
+  request.keys_output = *std::move(keys_output);
+  if (!request.values.empty()) {
+    absl::StatusOr<client::Output> values_output =
+        (*session)->PlaceOutput("values-output", request.values[0].type, elements);
+    if (!values_output.ok()) return values_output.status();
+    request.values_output = *std::move(values_output);
+  }
+  absl::StatusOr<client::RawMergeResult> result = (*session)->Call(
+      [&](const client::Client& client, const client::CallOptions& call) { return client.Merge(request, call); });
   if (!result.ok()) return result.status();
   status = (*session)->Save("output", result->keys);
   if (status.ok() && result->values.has_value()) status = (*session)->Save("values-output", *result->values);
@@ -73,16 +82,16 @@ Command MergeCommand() {
        "corank merge a.npy b.npy c.npy -o all.npy\n"
        "corank merge a.bin b.bin --type u64 --values a.rows --values b.rows --values-record-bytes 16 \\\n"
        "    -o all.bin --values-output all.rows",
-       WithFileOptions({kOutputOption,
-                        kKeyTypeOption,
-                        kOrderOption,
-                        kDescendingOption,
-                        {"algorithm", 'a', "NAME", "auto (the default), merge-path, basic, tiled, circular-buffer"},
-                        {"values", 0, "FILE", "one value for each key; once for each input, in their order", true},
-                        {"values-type", 0, "TYPE", "type of the values in raw files"},
-                        {"values-record-bytes", 0, "N", "the values in raw files are records of N bytes"},
-                        {"values-output", 0, "FILE", "the values in the order of their keys"},
-                        kAssumeSortedOption})},
+       WithOperatorOptions({kOutputOption,
+                            kKeyTypeOption,
+                            kOrderOption,
+                            kDescendingOption,
+                            {"algorithm", 'a', "NAME", "auto (the default), merge-path, basic, tiled, circular-buffer"},
+                            {"values", 0, "FILE", "one value for each key; once for each input, in their order", true},
+                            {"values-type", 0, "TYPE", "type of the values in raw files"},
+                            {"values-record-bytes", 0, "N", "the values in raw files are records of N bytes"},
+                            {"values-output", 0, "FILE", "the values in the order of their keys"},
+                            kAssumeSortedOption})},
       RunMerge};
 }
 

@@ -30,8 +30,8 @@ absl::Status RunSearch(const Arguments& arguments) {
   request.assume_sorted = arguments.Has("assume-sorted");
   request.haystack = haystack->view();
   request.needles = needles->view();
-  absl::StatusOr<client::RawResult> result =
-      (*session)->Call([&](const client::Client& client) { return client.Search(request); });
+  absl::StatusOr<client::RawResult> result = (*session)->Call(
+      [&](const client::Client& client, const client::CallOptions& call) { return client.Search(request, call); });
   if (!result.ok()) return result.status();
   const absl::Status saved = (*session)->Save("output", result->array);
   if (!saved.ok()) return saved;
@@ -43,8 +43,10 @@ absl::Status RunLoadBalance(const Arguments& arguments) {
   if (!session.ok()) return session.status();
   absl::StatusOr<std::vector<int64_t>> counts = (*session)->LoadInt64File(arguments.positional()[0]);
   if (!counts.ok()) return counts.status();
-  absl::StatusOr<client::RawLoadBalanceResult> result = (*session)->Call(
-      [&](const client::Client& client) { return client.LoadBalance(client::LoadBalanceRequest{*counts}); });
+  absl::StatusOr<client::RawLoadBalanceResult> result =
+      (*session)->Call([&](const client::Client& client, const client::CallOptions& call) {
+        return client.LoadBalance(client::LoadBalanceRequest{*counts}, call);
+      });
   if (!result.ok()) return result.status();
   absl::Status saved = (*session)->Save("output", result->objects);
   if (saved.ok()) saved = (*session)->Save("ranks-output", result->ranks);
@@ -60,12 +62,12 @@ Command SearchCommand() {
            "Positions are uint32, or uint64 where the haystack has 2^32 elements or more.",
            "corank search sorted.npy needles.npy -o positions.npy\n"
            "corank search sorted.bin needles.bin --type i64 --bound upper -o positions.npy",
-           WithFileOptions({kOutputOption,
-                            kKeyTypeOption,
-                            {"bound", 'b', "BOUND", "lower (the default) or upper"},
-                            kOrderOption,
-                            kDescendingOption,
-                            kAssumeSortedOption})},
+           WithOperatorOptions({kOutputOption,
+                                kKeyTypeOption,
+                                {"bound", 'b', "BOUND", "lower (the default) or upper"},
+                                kOrderOption,
+                                kDescendingOption,
+                                kAssumeSortedOption})},
           RunSearch};
 }
 
@@ -73,8 +75,8 @@ Command LoadBalanceCommand() {
   return {{"load-balance", "for each work item the object that made it, and its rank there", "COUNTS", 1, 1,
            "Object i makes counts[i] items; counts are int64.",
            "corank load-balance counts.npy -o objects.npy --ranks-output ranks.npy",
-           WithFileOptions({{"output", 'o', "FILE", "the object of each item; .npy or raw by its name"},
-                            {"ranks-output", 0, "FILE", "the rank of each item within its object"}})},
+           WithOperatorOptions({{"output", 'o', "FILE", "the object of each item; .npy or raw by its name"},
+                                {"ranks-output", 0, "FILE", "the rank of each item within its object"}})},
           RunLoadBalance};
 }
 

@@ -1,4 +1,5 @@
 // corank sort, corank argsort.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,8 +71,17 @@ absl::Status RunSort(const Arguments& arguments) {
     status = (*session)->CheckOutputType("values-output", values->type);
     if (!status.ok()) return status;
   }
-  absl::StatusOr<client::RawSortResult> result =
-      (*session)->Call([&](const client::Client& client) { return client.Sort(request); });
+  const int64_t count = std::min(request.limit.value_or(keys->view().count()), keys->view().count());
+  absl::StatusOr<client::Output> keys_output = (*session)->PlaceOutput("output", keys->type, count);
+  if (!keys_output.ok()) return keys_output.status();
+  request.keys_output = *std::move(keys_output);
+  if (request.values.has_value()) {
+    absl::StatusOr<client::Output> values_output = (*session)->PlaceOutput("values-output", values->type, count);
+    if (!values_output.ok()) return values_output.status();
+    request.values_output = *std::move(values_output);
+  }
+  absl::StatusOr<client::RawSortResult> result = (*session)->Call(
+      [&](const client::Client& client, const client::CallOptions& call) { return client.Sort(request, call); });
   if (!result.ok()) return result.status();
   if (result->keys.has_value()) status = (*session)->Save("output", *result->keys);
   if (status.ok() && result->values.has_value()) status = (*session)->Save("values-output", *result->values);
@@ -93,8 +103,8 @@ absl::Status RunArgsort(const Arguments& arguments) {
   request.output = arguments.Has("keys-output") ? client::SortOutput::kKeysAndIndices : client::SortOutput::kIndices;
   status = (*session)->CheckOutputType("keys-output", keys->type);
   if (!status.ok()) return status;
-  absl::StatusOr<client::RawSortResult> result =
-      (*session)->Call([&](const client::Client& client) { return client.Sort(request); });
+  absl::StatusOr<client::RawSortResult> result = (*session)->Call(
+      [&](const client::Client& client, const client::CallOptions& call) { return client.Sort(request, call); });
   if (!result.ok()) return result.status();
   if (result->indices.has_value()) status = (*session)->Save("output", *result->indices);
   if (status.ok() && result->keys.has_value()) status = (*session)->Save("keys-output", *result->keys);
@@ -112,17 +122,17 @@ Command SortCommand() {
            "corank sort keys.bin --type uint32 --descending --limit 100 -o top.bin\n"
            "corank sort keys.npy --values rows.bin --values-record-bytes 24 -o k.npy --values-output rows.sorted\n"
            "generate | corank sort - --type f64 -o - | consume",
-           WithFileOptions({kOutputOption,
-                            kKeyTypeOption,
-                            kOrderOption,
-                            kDescendingOption,
-                            kSortAlgorithmOption,
-                            {"values", 0, "FILE", "one value for each key; moves with its key"},
-                            {"values-type", 0, "TYPE", "type of the values in a raw file"},
-                            {"values-record-bytes", 0, "N", "the values in a raw file are records of N bytes"},
-                            {"values-output", 0, "FILE", "the values in the order of their keys"},
-                            kSegmentsOption,
-                            kLimitOption})},
+           WithOperatorOptions({kOutputOption,
+                                kKeyTypeOption,
+                                kOrderOption,
+                                kDescendingOption,
+                                kSortAlgorithmOption,
+                                {"values", 0, "FILE", "one value for each key; moves with its key"},
+                                {"values-type", 0, "TYPE", "type of the values in a raw file"},
+                                {"values-record-bytes", 0, "N", "the values in a raw file are records of N bytes"},
+                                {"values-output", 0, "FILE", "the values in the order of their keys"},
+                                kSegmentsOption,
+                                kLimitOption})},
           RunSort};
 }
 
@@ -131,14 +141,14 @@ Command ArgsortCommand() {
            "Indices are uint32, or uint64 where there are more than 2^32 keys.",
            "corank argsort keys.npy -o order.npy\n"
            "corank argsort keys.bin --type f32 -o order.npy --keys-output sorted.bin",
-           WithFileOptions({{"output", 'o', "FILE", "the indices; .npy or raw by its name, - for standard output"},
-                            {"keys-output", 0, "FILE", "the sorted keys too"},
-                            kKeyTypeOption,
-                            kOrderOption,
-                            kDescendingOption,
-                            kSortAlgorithmOption,
-                            kSegmentsOption,
-                            kLimitOption})},
+           WithOperatorOptions({{"output", 'o', "FILE", "the indices; .npy or raw by its name, - for standard output"},
+                                {"keys-output", 0, "FILE", "the sorted keys too"},
+                                kKeyTypeOption,
+                                kOrderOption,
+                                kDescendingOption,
+                                kSortAlgorithmOption,
+                                kSegmentsOption,
+                                kLimitOption})},
           RunArgsort};
 }
 

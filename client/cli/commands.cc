@@ -14,8 +14,9 @@ namespace {
 
 const std::vector<Command>& Commands() {
   static const auto* const commands = new std::vector<Command>{
-      SortCommand(),   ArgsortCommand(), ArgsortColumnsCommand(), MergeCommand(),  ExpandCommand(), MoveCommand(),
-      GatherCommand(), ScatterCommand(), LoadBalanceCommand(),    SearchCommand(), InfoCommand(),   BenchCommand()};
+      SortCommand(), ArgsortCommand(), ArgsortColumnsCommand(), MergeCommand(),       ExpandCommand(),
+      MoveCommand(), GatherCommand(),  ScatterCommand(),        LoadBalanceCommand(), SearchCommand(),
+      InfoCommand(), BenchCommand(),   ArraysCommand(),         RegionsCommand()};
   return *commands;
 }
 

@@ -27,6 +27,8 @@ Command LoadBalanceCommand();
 Command SearchCommand();
 Command InfoCommand();
 Command BenchCommand();
+Command ArraysCommand();
+Command RegionsCommand();
 
 /// Runs `corank WORDS...` and returns the exit code. Messages go to standard error, each one line.
 int RunCommandLine(const std::vector<std::string>& words);

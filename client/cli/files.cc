@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +35,17 @@ struct Temporaries {
 Temporaries& TheTemporaries() {
   static Temporaries* const temporaries = new Temporaries;  // never destroyed: the signal thread outlives main
   return *temporaries;
+}
+
+/// A mapped input was made shorter: its bytes are no more.
+void EndOnBusError(int) {
+  static constexpr char kMessage[] = "corank: an input file was made shorter while it was in use\n";
+  (void)!write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1);
+  Temporaries& temporaries = TheTemporaries();
+  // Nobody touches mapped bytes with the lock held, but another thread may have it.
+  for (int i = 0; i < 1000 && !temporaries.mutex.TryLock(); ++i) usleep(1000);
+  for (const std::string& name : temporaries.names) unlink(name.c_str());
+  _exit(kExitFile);
 }
 
 /// Waits for one of `signals`, which all threads block, and ends the process as the signal would have.
@@ -80,34 +92,9 @@ void RemoveTemporariesOnSignals() {
   struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);
-}
-
-absl::StatusOr<std::string> ReadWholeFile(const std::string& path, Progress* progress) {
-  const bool is_stream = path == kStandardStream;
-  const std::string name = is_stream ? "standard input" : path;
-  const int fd = is_stream ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return FileError(absl::StrCat("cannot read ", name), errno);
-  struct stat info = {};
-  const int64_t expected = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? static_cast<int64_t>(info.st_size) : 0;
-  progress->Start("reading", expected);
-  std::string bytes;
-  bytes.reserve(expected + 1);  // one more, so that the end shows without growing
-  int error = 0;
-  while (true) {
-    const size_t before = bytes.size();
-    const size_t room = bytes.capacity() > before ? std::min(kPiece, bytes.capacity() - before) : kPiece;
-    bytes.resize(before + room);
-    const ssize_t got = read(fd, &bytes[before], room);
-    bytes.resize(before + std::max<ssize_t>(got, 0));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) error = errno;
-    if (got <= 0) break;
-    progress->Add(got);
-  }
-  if (!is_stream) close(fd);
-  progress->Stop();
-  if (error != 0) return FileError(absl::StrCat("cannot read ", name), error);
-  return bytes;
+  struct sigaction bus = {};
+  bus.sa_handler = EndOnBusError;
+  sigaction(SIGBUS, &bus, nullptr);
 }
 
 absl::StatusOr<OutputFile> OutputFile::Create(const std::string& path, bool force) {
@@ -141,9 +128,11 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       target_(std::move(other.target_)),
       temporary_(std::exchange(other.temporary_, "")),
       force_(other.force_),
-      fd_(std::exchange(other.fd_, -1)) {}
+      fd_(std::exchange(other.fd_, -1)),
+      mapped_(std::exchange(other.mapped_, {})) {}
 
 OutputFile::~OutputFile() {
+  Unmap();
   if (fd_ >= 0 && fd_ != STDOUT_FILENO) close(fd_);
   if (temporary_.empty()) return;
   Temporaries& temporaries = TheTemporaries();
@@ -167,7 +156,22 @@ absl::Status OutputFile::Write(absl::string_view bytes, Progress* progress) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<absl::Span<char>> OutputFile::Map(int64_t offset, int64_t bytes) {
+  if (const int error = posix_fallocate(fd_, 0, offset + bytes); error != 0) return Error("write", error);
+  const auto size = static_cast<size_t>(offset + bytes);
+  void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (mapped == MAP_FAILED) return Error("write", errno);
+  mapped_ = absl::MakeSpan(static_cast<char*>(mapped), size);
+  return mapped_.subspan(static_cast<size_t>(offset));
+}
+
+void OutputFile::Unmap() {
+  if (mapped_.data() != nullptr) munmap(mapped_.data(), mapped_.size());
+  mapped_ = {};
+}
+
 absl::Status OutputFile::Commit() {
+  Unmap();
   if (fd_ == STDOUT_FILENO) return absl::OkStatus();
   if (!temporary_.empty() && fsync(fd_) != 0) return Error("write", errno);
   const int closed = close(fd_);

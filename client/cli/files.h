@@ -1,22 +1,21 @@
-// Reading whole files, and writing files that appear whole or not at all.
+// Writing files that appear whole or not at all.
 #ifndef CORANK_CLIENT_CLI_FILES_H_
 #define CORANK_CLIENT_CLI_FILES_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "client/cli/progress.h"
 
 namespace corank::cli {
 
 /// The name that stands for standard input and standard output.
 inline constexpr char kStandardStream[] = "-";
-
-/// All bytes of a file or, for "-", of standard input.
-absl::StatusOr<std::string> ReadWholeFile(const std::string& path, Progress* progress);
 
 /// A file that is being made. The bytes go to a hidden temporary file in the same folder, which takes the wanted name
 /// in Commit, after fsync; until then, and for ever after a failure or a signal, the wanted name is as it was. Standard
@@ -34,6 +33,11 @@ class OutputFile {
 
   /// Appends.
   absl::Status Write(absl::string_view bytes, Progress* progress);
+  /// Whether Map can be used: not standard output and devices.
+  bool is_mappable() const { return !temporary_.empty(); }
+  /// Instead of Write: sets `bytes` bytes, 1 or more, aside behind the first `offset` ones, and maps them. They are the
+  /// file's until Commit, and all zero.
+  absl::StatusOr<absl::Span<char>> Map(int64_t offset, int64_t bytes);
   /// Gives the file its name. Nothing may be written after it.
   absl::Status Commit();
 
@@ -45,16 +49,19 @@ class OutputFile {
       : path_(std::move(path)), target_(std::move(target)), temporary_(std::move(temporary)), force_(force), fd_(fd) {}
 
   absl::Status Error(absl::string_view doing, int errnum) const;
+  void Unmap();
 
   std::string path_;
   std::string target_;     // path_ with symbolic links followed
   std::string temporary_;  // empty: written directly, or committed
   bool force_;
   int fd_;
+  absl::Span<char> mapped_;  // from the file's first byte on
 };
 
-/// From now on SIGINT, SIGTERM and SIGHUP remove temporary files and then end the process as they would have, and
-/// SIGPIPE is an error of Write. Call it before any thread is started, once.
+/// From now on SIGINT, SIGTERM and SIGHUP remove temporary files and then end the process as they would have, SIGPIPE
+/// is an error of Write, and an input file that was made shorter while it is mapped ends the process with kExitFile and
+/// no output. Call it before any thread is started, once.
 void RemoveTemporariesOnSignals();
 
 }  // namespace corank::cli

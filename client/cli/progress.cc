@@ -1,6 +1,7 @@
 #include "client/cli/progress.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,7 @@ constexpr char kClearLine[] = "\r\x1b[K";
 
 std::string ProgressLine(absl::string_view phase, int64_t done_bytes, int64_t total_bytes, absl::Duration elapsed) {
   const double seconds = std::max(absl::ToDoubleSeconds(elapsed), 1e-9);
+  const double rate = static_cast<double>(done_bytes) / seconds;
   std::string line = absl::StrFormat("%-9s", phase);
   if (total_bytes > 0) {
     constexpr int kWidth = 20;
@@ -28,11 +30,20 @@ std::string ProgressLine(absl::string_view phase, int64_t done_bytes, int64_t to
                           fraction * 100);
   }
   if (done_bytes > 0) {
-    absl::StrAppend(&line, "  ", BytesText(static_cast<double>(done_bytes)), "  ",
-                    BytesText(static_cast<double>(done_bytes) / seconds), "/s");
+    absl::StrAppend(&line, "  ", BytesText(static_cast<double>(done_bytes)), "  ", BytesText(rate), "/s");
   }
   absl::StrAppendFormat(&line, "  %.1f s", seconds);
+  if (total_bytes > 0 && done_bytes > 0 && done_bytes < total_bytes) {
+    absl::StrAppendFormat(&line, ", %.0f s left", std::ceil(static_cast<double>(total_bytes - done_bytes) / rate));
+  }
   return line.substr(0, 79);
+}
+
+std::string CallProgressLine(const client::TransferProgress& call, absl::Duration elapsed) {
+  const int64_t sent = call.bytes_sent, received = call.bytes_received;
+  const bool is_sending = sent < call.bytes_to_send;
+  const char* phase = received > 0 ? "receiving" : is_sending ? "sending" : "server";
+  return ProgressLine(phase, sent + received, call.bytes_to_send + call.bytes_to_receive, elapsed);
 }
 
 Progress::Progress(bool enabled) : enabled_(enabled) {
@@ -57,6 +68,12 @@ void Progress::Start(absl::string_view phase, int64_t total_bytes) {
   start_ = absl::Now();
 }
 
+void Progress::StartCall(const client::TransferProgress* call) {
+  Start("server", 0);
+  absl::MutexLock lock(&mutex_);
+  call_ = call;
+}
+
 void Progress::Add(int64_t bytes) {
   absl::MutexLock lock(&mutex_);
   done_bytes_ += bytes;
@@ -65,6 +82,7 @@ void Progress::Add(int64_t bytes) {
 void Progress::Stop() {
   absl::MutexLock lock(&mutex_);
   phase_.clear();
+  call_ = nullptr;
   if (drawn_) std::fputs(kClearLine, stderr);
   drawn_ = false;
 }
@@ -74,7 +92,9 @@ void Progress::Draw() {
   while (!mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kFrame)) {
     const absl::Duration elapsed = absl::Now() - start_;
     if (phase_.empty() || elapsed < kQuiet) continue;
-    absl::FPrintF(stderr, "%s%s", kClearLine, ProgressLine(phase_, done_bytes_, total_bytes_, elapsed));
+    const std::string line =
+        call_ != nullptr ? CallProgressLine(*call_, elapsed) : ProgressLine(phase_, done_bytes_, total_bytes_, elapsed);
+    absl::FPrintF(stderr, "%s%s", kClearLine, line);
     std::fflush(stderr);
     drawn_ = true;
   }

@@ -10,12 +10,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "client/cpp/operators.h"
 
 namespace corank::cli {
 
-/// Shows one phase after the other: with a known size a bar, bytes per second and elapsed time, otherwise bytes or
-/// elapsed time alone. A phase shorter than a quarter of a second leaves no trace. Draws from a thread of its own.
-/// Thread-safe.
+/// Shows one phase after the other: with a known size a bar, bytes per second, elapsed time and the time that is left,
+/// otherwise bytes or elapsed time alone. A phase shorter than a quarter of a second leaves no trace. Draws from a
+/// thread of its own. Thread-safe.
 class Progress {
  public:
   /// Draws nothing unless `enabled`.
@@ -26,6 +27,8 @@ class Progress {
 
   /// Starts a phase of `total_bytes`; 0: not known, or not counted in bytes.
   void Start(absl::string_view phase, int64_t total_bytes);
+  /// Starts the phases of one call, which counts its own bytes: sending, the server's work, receiving.
+  void StartCall(const client::TransferProgress* call);
   /// So many bytes more of this phase are done.
   void Add(int64_t bytes);
   /// Ends the phase and clears the line.
@@ -40,6 +43,7 @@ class Progress {
   int64_t total_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t done_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time start_ ABSL_GUARDED_BY(mutex_);
+  const client::TransferProgress* call_ ABSL_GUARDED_BY(mutex_) = nullptr;  // of StartCall
   bool drawn_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // only where enabled_
@@ -47,6 +51,9 @@ class Progress {
 
 /// The line for a phase at one moment, at most 79 characters. `total_bytes` 0: not known.
 std::string ProgressLine(absl::string_view phase, int64_t done_bytes, int64_t total_bytes, absl::Duration elapsed);
+
+/// The line for a call at one moment: both ways together are its total.
+std::string CallProgressLine(const client::TransferProgress& call, absl::Duration elapsed);
 
 }  // namespace corank::cli
 

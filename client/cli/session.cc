@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/choices.h"
 #include "client/cli/failure.h"
 #include "client/cli/npy.h"
 #include "client/cli/text.h"
@@ -14,9 +15,25 @@
 namespace corank::cli {
 namespace {
 
+constexpr int64_t kMostConnections = 64;
+/// A smaller result is written faster than its file is mapped.
+constexpr int64_t kMapBytes = 1 << 20;
+
 std::vector<OptionSpec> Joined(std::vector<OptionSpec> options, const std::vector<OptionSpec>& more) {
   options.insert(options.end(), more.begin(), more.end());
   return options;
+}
+
+/// What a report says of a call that did not travel in a message.
+std::string WayText(const client::RequestStats& stats) {
+  std::string text;
+  if (stats.place == client::Place::kSharedMemory) text = ", through shared memory";
+  if (stats.place == client::Place::kStream) {
+    text = absl::StrCat(", streamed over ", stats.connections, stats.connections == 1 ? " connection" : " connections",
+                        ": receive ", TimeText(stats.receive_ns), ", send ", TimeText(stats.send_ns));
+  }
+  if (stats.out_of_core) absl::StrAppend(&text, ", out of core in ", stats.runs, " runs");
+  return text;
 }
 
 }  // namespace
@@ -32,6 +49,13 @@ std::vector<OptionSpec> WithCommonOptions(std::vector<OptionSpec> options) {
 
 std::vector<OptionSpec> WithFileOptions(std::vector<OptionSpec> options) {
   return WithCommonOptions(Joined(std::move(options), {{"force", 'f', nullptr, "replace an output file that exists"}}));
+}
+
+std::vector<OptionSpec> WithOperatorOptions(std::vector<OptionSpec> options) {
+  return WithFileOptions(
+      Joined(std::move(options),
+             {{"place", 0, "PLACE", "how arrays travel: auto (the default), inline, stream, shared-memory"},
+              {"connections", 0, "N", "connections for streams, 1 to 64 (4 from 256 MiB on, else 1)"}}));
 }
 
 absl::StatusOr<client::Client> Connect(const Arguments& arguments) {
@@ -54,6 +78,15 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Arguments& argume
   if (!client.ok()) return client.status();
   const bool show_progress = !arguments.Has("quiet") && isatty(STDERR_FILENO) != 0;
   auto session = std::unique_ptr<Session>(new Session(arguments, *std::move(client), show_progress));
+  absl::StatusOr<client::Place> place = PlaceChoice(arguments);
+  if (!place.ok()) return place.status();
+  session->call_options_.place = *place;
+  absl::StatusOr<std::optional<int64_t>> connections = arguments.GetCount("connections", 1);
+  if (!connections.ok()) return connections.status();
+  if (connections->has_value()) {
+    if (**connections > kMostConnections) return UsageError("--connections must be 1 to 64");
+    session->call_options_.connections = static_cast<int>(**connections);
+  }
   if (const absl::Status opened = session->OpenOutputs(outputs); !opened.ok()) return opened;
   return session;
 }
@@ -77,7 +110,8 @@ absl::Status Session::OpenOutputs(const std::vector<const char*>& options) {
     if (!file.ok()) return file.status();
     outputs_.push_back(Output{option, *std::move(file), std::nullopt});
   }
-  if (outputs_.empty()) return UsageError(absl::StrCat("where does the result go? give --", options[0], " FILE"));
+  if (!options.empty() && outputs_.empty())
+    return UsageError(absl::StrCat("where does the result go? give --", options[0], " FILE"));
   return absl::OkStatus();
 }
 
@@ -134,9 +168,35 @@ absl::Status Session::CheckOutputType(const char* option, client::ElementType ty
                      : FileError(absl::StrCat("cannot write ", *path, ": ", header.status().message()));
 }
 
+absl::StatusOr<client::Output> Session::PlaceOutput(const char* option, client::ElementType type, int64_t count) {
+  for (Output& output : outputs_) {
+    if (output.option != option || !output.file.is_mappable() || count < kMapBytes / type.bytes()) continue;
+    std::string header;
+    if (WritesNpy(output.file.path(), main_is_npy_)) {
+      absl::StatusOr<std::string> npy = NpyHeaderFor(type, count);
+      if (!npy.ok()) return npy.status();
+      header = *std::move(npy);
+    }
+    if (const absl::Status written = output.file.Write(header, &progress_); !written.ok()) return written;
+    absl::StatusOr<absl::Span<char>> memory =
+        output.file.Map(static_cast<int64_t>(header.size()), count * type.bytes());
+    if (!memory.ok()) return memory.status();
+    output.type = type;
+    output.count = count;
+    output.is_mapped = true;
+    return client::Output{*memory, "", false};
+  }
+  return client::Output();
+}
+
 absl::Status Session::Save(const char* option, const client::Array& array) {
   for (Output& output : outputs_) {
     if (output.option != option) continue;
+    if (output.is_mapped) {
+      if (array.placed == output.count && array.type == *output.type) return absl::OkStatus();
+      return absl::InternalError(
+          absl::StrCat("the server answered with ", array.count(), " elements, not ", output.count));
+    }
     output.type = array.type;
     output.count = array.count();
     return WriteArray(array.view(), WritesNpy(output.file.path(), main_is_npy_), &output.file, &progress_);
@@ -144,10 +204,15 @@ absl::Status Session::Save(const char* option, const client::Array& array) {
   return absl::OkStatus();
 }
 
-absl::Status Session::Finish(const Report& report) {
+absl::Status Session::FinishFiles() {
   for (Output& output : outputs_) {
     if (const absl::Status committed = output.file.Commit(); !committed.ok()) return committed;
   }
+  return absl::OkStatus();
+}
+
+absl::Status Session::Finish(const Report& report) {
+  if (const absl::Status finished = FinishFiles(); !finished.ok()) return finished;
   if (arguments_.Has("json")) std::puts(JsonReport(report).c_str());
   if (!arguments_.Has("json") && !arguments_.Has("quiet")) std::fputs(TextReport(report).c_str(), stderr);
   return absl::OkStatus();
@@ -168,6 +233,9 @@ std::string Session::JsonReport(const Report& report) const {
   json.Add("engine", stats.engine).Add("device", stats.device).Add("request_id", stats.request_id);
   json.Add("queue_ns", stats.queue_ns).Add("copy_in_ns", stats.copy_in_ns).Add("kernel_ns", stats.kernel_ns);
   json.Add("copy_out_ns", stats.copy_out_ns).Add("round_trip_ns", stats.round_trip_ns);
+  json.Add("receive_ns", stats.receive_ns).Add("send_ns", stats.send_ns);
+  json.Add("runs", int64_t{stats.runs}).Add("out_of_core", stats.out_of_core);
+  json.Add("place", PlaceName(stats.place)).Add("connections", int64_t{stats.connections});
   json.Add("workspace_bytes", stats.workspace_bytes).Add("batch_size", int64_t{stats.batch_size});
   json.Add("attempts", int64_t{stats.attempts}).AddJson("outputs", absl::StrCat("[", outputs, "]"));
   return json.Text();
@@ -179,7 +247,7 @@ std::string Session::TextReport(const Report& report) const {
                                   stats.engine, report.algorithm.empty() ? "" : absl::StrCat(" by ", report.algorithm),
                                   " in ", TimeText(stats.round_trip_ns), " (queue ", TimeText(stats.queue_ns),
                                   ", copy in ", TimeText(stats.copy_in_ns), ", kernel ", TimeText(stats.kernel_ns),
-                                  ", copy out ", TimeText(stats.copy_out_ns), ")\n");
+                                  ", copy out ", TimeText(stats.copy_out_ns), WayText(stats), ")\n");
   for (const Output& output : outputs_) {
     absl::StrAppend(&text, "  ", output.file.path() == kStandardStream ? "standard output" : output.file.path(), ": ",
                     CountText(output.count), " x ", output.type->Name(), "\n");

@@ -50,29 +50,37 @@ class Session {
 
   /// FileError if the output option is given and its format cannot hold elements of this type.
   absl::Status CheckOutputType(const char* option, client::ElementType type) const;
-  /// Runs one call of the client while the progress line shows that the server works.
+  /// Runs one call of the client, with --place and --connections, while the progress line shows how far it is.
   template <typename Fn>
   auto Call(Fn&& call) {
-    progress_.Start("server", 0);
-    auto result = call(client_);
+    progress_.StartCall(&transfer_);
+    auto result = call(client_, call_options_);
     progress_.Stop();
     return result;
   }
+  /// Where a result of `count` elements goes that an output option names: straight into the file, if it is one; else,
+  /// and if the option is not given, into memory. To be saved with Save in either case.
+  absl::StatusOr<client::Output> PlaceOutput(const char* option, client::ElementType type, int64_t count);
   /// Writes the array to the file that an output option names; does nothing if that option is not given.
   absl::Status Save(const char* option, const client::Array& array);
-  /// Gives all output files their names, then reports.
+  /// Gives all output files their names.
+  absl::Status FinishFiles();
+  /// The same, then reports.
   absl::Status Finish(const Report& report);
 
  private:
   struct Output {
     std::string option;
     OutputFile file;
-    std::optional<client::ElementType> type;  // once it is written
+    std::optional<client::ElementType> type;  // once it is written or mapped
     int64_t count = 0;
+    bool is_mapped = false;
   };
 
   Session(const Arguments& arguments, client::Client client, bool show_progress)
-      : arguments_(arguments), client_(std::move(client)), progress_(show_progress) {}
+      : arguments_(arguments), client_(std::move(client)), progress_(show_progress) {
+    call_options_.progress = &transfer_;
+  }
 
   absl::Status OpenOutputs(const std::vector<const char*>& options);
   absl::Status ClaimInput(const std::string& path);
@@ -81,6 +89,8 @@ class Session {
 
   const Arguments arguments_;
   client::Client client_;
+  client::TransferProgress transfer_;
+  client::CallOptions call_options_;
   Progress progress_;
   std::vector<Output> outputs_;
   bool main_is_npy_ = false;
@@ -90,9 +100,11 @@ class Session {
 /// A client by --server, CORANK_SERVER or the default address, and --deadline.
 absl::StatusOr<client::Client> Connect(const Arguments& arguments);
 
-/// Options that every command has, and those of every command that reads and writes arrays; for CommandSpec tables.
+/// Options that every command has, those of every command that reads and writes arrays, and those of an operator; for
+/// CommandSpec tables.
 std::vector<OptionSpec> WithCommonOptions(std::vector<OptionSpec> options);
 std::vector<OptionSpec> WithFileOptions(std::vector<OptionSpec> options);
+std::vector<OptionSpec> WithOperatorOptions(std::vector<OptionSpec> options);
 
 }  // namespace corank::cli
 

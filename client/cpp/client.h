@@ -11,17 +11,24 @@
 // 12 key types, for values also of any trivially copyable record of at most 256 bytes, and return vectors. The calls
 // that take a Request (operators.h) name every argument, hold types that are known only at run time, and return Arrays.
 //
-// Memory: a call copies its arrays into one message, and the answer out of one. A message, and with it all arrays of a
-// call together, has at most ClientOptions::max_message_bytes here and ServerInfo::max_request_bytes there.
+// Places. Small arrays travel in one message each way; larger ones (ClientOptions::stream_bytes of them in a call, or
+// more than the server takes in a message) as a stream of chunks, over several connections from 256 MiB on; to a server
+// on the same host that takes shared memory, through a region that the client makes and keeps for the next call.
+// CallOptions::place says otherwise. Arrays that lie in a region of the caller's own (Register) are not copied, but for
+// counts and offsets, nor are those that the server keeps (Store).
 //
-// Threading: a Client is thread-safe; calls run at the same time over one connection and may finish in any order.
+// Memory: beside the caller's arrays and the results, a call holds its message, or of a stream two chunks for each
+// direction and connection and what gRPC has on its way (some MiB), or a region as large as arrays and results
+// together.
+//
+// Threading: a Client is thread-safe; calls run at the same time and may finish in any order.
 //
 // Errors: the codes of proto/corank/v1/corank_service.proto. INVALID_ARGUMENT names the field (ViolatedField in
-// errors.h). UNAVAILABLE without RetryInfo: no server answered at this address. A call that failed has changed nothing.
+// errors.h). UNAVAILABLE without RetryInfo: no server answered at this address. A call that failed has changed nothing,
+// but for the bytes of an Output in the caller's memory.
 #ifndef CORANK_CLIENT_CPP_CLIENT_H_
 #define CORANK_CLIENT_CPP_CLIENT_H_
 
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,23 +39,20 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "client/cpp/cancellation.h"
+#include "client/cpp/chain.h"
+#include "client/cpp/client_options.h"
 #include "client/cpp/columns.h"
 #include "client/cpp/element.h"
+#include "client/cpp/memory.h"
 #include "client/cpp/operators.h"
+#include "client/cpp/result_buffer.h"
 #include "client/cpp/retry.h"
+#include "client/cpp/shared_memory.h"
 
 namespace corank::client {
 
-struct ClientOptions {
-  /// host:port, or any other gRPC target such as unix:/run/corank.sock.
-  std::string address = "127.0.0.1:50051";
-  /// Time that a call may take, retries included, where CallOptions does not say.
-  absl::Duration deadline = absl::Minutes(5);
-  /// Largest request and response, 1 byte to 2 GiB - 1 (the most that gRPC carries in one message).
-  int64_t max_message_bytes = std::numeric_limits<int32_t>::max();
-  /// What is done about refused calls.
-  RetryOptions retry;
-};
+class Runner;
 
 /// A connection to one server. Move-only; a moved-from Client may only be destroyed or assigned to.
 class Client {
@@ -72,7 +76,29 @@ class Client {
   absl::StatusOr<RawLoadBalanceResult> LoadBalance(const LoadBalanceRequest& request,
                                                    const CallOptions& call = {}) const;
   absl::StatusOr<RawResult> Search(const SearchRequest& request, const CallOptions& call = {}) const;
+  /// A chain of 1 to 16 operators, one after the other, in one call; see chain.h. Always a stream.
+  absl::StatusOr<std::vector<OperatorResult>> Run(const std::vector<AnyRequest>& operators,
+                                                  const CallOptions& call = {}) const;
   absl::StatusOr<ServerInfo> GetServerInfo(const CallOptions& call = {}) const;
+
+  // Memory that outlives calls. UNIMPLEMENTED where the server has it switched off.
+
+  /// Lets the server map the memory, and returns the region's name. From then on every array of a call that lies in it
+  /// is read there, and every Output in it written there, without a copy; two calls at the same time must not use the
+  /// same bytes unless both only read. It ends with Unregister, with this Client, or with this process. The memory
+  /// stays until then; its key may be unlinked now.
+  absl::StatusOr<std::string> Register(const SharedMemory& memory, const CallOptions& call = {}) const;
+  /// NOT_FOUND if there is no such region, FAILED_PRECONDITION while a call uses it.
+  absl::Status Unregister(const std::string& region, const CallOptions& call = {}) const;
+  absl::StatusOr<std::vector<RegionInfo>> ListRegions(const CallOptions& call = {}) const;
+
+  /// Keeps an array on the server under this name, 1 to 128 characters of [A-Za-z0-9._-]; one of that name is replaced.
+  /// It is forgotten when it is not used for `expiry`; zero: for as long as the server has it.
+  absl::StatusOr<StoredArray> Store(const std::string& name, const ArrayView& array,
+                                    absl::Duration expiry = absl::ZeroDuration(), const CallOptions& call = {}) const;
+  absl::StatusOr<Array> Fetch(const std::string& name, const CallOptions& call = {}) const;
+  absl::StatusOr<StoredArrays> ListArrays(const CallOptions& call = {}) const;
+  absl::Status DeleteArray(const std::string& name, const CallOptions& call = {}) const;
 
   // Typed. Key, T and Value are deduced from the ranges.
 
@@ -93,9 +119,19 @@ class Client {
   absl::StatusOr<IndicesResult> Argsort(const Keys& keys, const SortOptions& options = {},
                                         const CallOptions& call = {}) const;
 
+  /// Sort into memory of the caller's, as many elements as there are keys (or options.limit).
+  template <typename Keys, typename Key = internal::KeyOf<Keys>>
+  absl::StatusOr<RequestStats> SortInto(const Keys& keys, absl::Span<Key> sorted, const SortOptions& options = {},
+                                        const CallOptions& call = {}) const;
+
   /// All keys of 2 to 1024 sorted inputs in order; equal keys are taken from the earlier input first.
   template <typename Inputs, typename Key = internal::KeyOf<internal::ElementOf<Inputs>>>
   absl::StatusOr<MergeResult<Key>> Merge(const Inputs& inputs, const MergeOptions& options = {},
+                                         const CallOptions& call = {}) const;
+
+  /// Merge into memory of the caller's, as many elements as there are keys.
+  template <typename Inputs, typename Key = internal::KeyOf<internal::ElementOf<Inputs>>>
+  absl::StatusOr<RequestStats> MergeInto(const Inputs& inputs, absl::Span<Key> merged, const MergeOptions& options = {},
                                          const CallOptions& call = {}) const;
 
   /// The same with values: values[i] has one value for each key of keys[i].
@@ -142,22 +178,28 @@ class Client {
                                        const SearchOptions& options = {}, const CallOptions& call = {}) const;
 
  private:
-  class Connection;
-  explicit Client(std::unique_ptr<Connection> connection);
+  /// What a call gave besides its arrays.
+  struct Outcome {
+    SortAlgorithm sort_algorithm = SortAlgorithm::kAuto;
+    MergeAlgorithm merge_algorithm = MergeAlgorithm::kAuto;
+    RequestStats stats;
+  };
 
-  template <typename Key, typename Value, typename Result, typename Raw>
-  static absl::StatusOr<Result> TypedKeys(absl::StatusOr<Raw> raw);
-  template <typename Key, typename Value, typename Result>
-  static absl::Status FillKeys(const Array* keys, const Array* values, Result* result);
-  static const Array* Pointer(const std::optional<Array>& array) { return array.has_value() ? &*array : nullptr; }
-  static const Array* Pointer(const Array& array) { return &array; }
-  template <typename T>
-  static absl::StatusOr<ElementsResult<T>> TypedElements(absl::StatusOr<RawResult> raw);
+  explicit Client(std::unique_ptr<Runner> runner);
+
+  /// Runs any Request of operators.h or columns.h; one buffer for each result (job.h).
+  template <typename Request>
+  absl::StatusOr<Outcome> RunInto(const Request& request, const CallOptions& call,
+                                  const std::vector<ResultBuffer*>& buffers) const;
+  template <typename Request>
+  absl::StatusOr<RawResult> RunRaw(const Request& request, const CallOptions& call) const;
+  template <typename T, typename Request>
+  absl::StatusOr<ElementsResult<T>> RunElements(const Request& request, const CallOptions& call) const;
   static absl::StatusOr<IndicesResult> TypedIndices(const Array& indices, RequestStats stats);
   template <typename Destination>
   static InitialDestination Initial(const Destination& destination);
 
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Runner> runner_;
 };
 
 }  // namespace corank::client

@@ -11,38 +11,14 @@
 
 namespace corank::client {
 
-template <typename Key, typename Value, typename Result>
-absl::Status Client::FillKeys(const Array* keys, const Array* values, Result* result) {
-  if (keys == nullptr) return absl::InternalError("the server answered without keys");
-  absl::StatusOr<std::vector<Key>> typed_keys = ToVector<Key>(*keys);
-  if (!typed_keys.ok()) return typed_keys.status();
-  result->keys = *std::move(typed_keys);
-  if constexpr (!std::is_same_v<Value, NoValues>) {
-    if (values == nullptr) return absl::InternalError("the server answered without values");
-    absl::StatusOr<std::vector<Value>> typed_values = ToVector<Value>(*values);
-    if (!typed_values.ok()) return typed_values.status();
-    result->values = *std::move(typed_values);
-  }
-  return absl::OkStatus();
-}
-
-template <typename Key, typename Value, typename Result, typename Raw>
-absl::StatusOr<Result> Client::TypedKeys(absl::StatusOr<Raw> raw) {
-  if (!raw.ok()) return raw.status();
-  Result result;
-  result.algorithm = raw->algorithm;
-  result.stats = std::move(raw->stats);
-  const absl::Status filled = FillKeys<Key, Value>(Pointer(raw->keys), Pointer(raw->values), &result);
-  if (!filled.ok()) return filled;
+template <typename T, typename Request>
+absl::StatusOr<ElementsResult<T>> Client::RunElements(const Request& request, const CallOptions& call) const {
+  ElementsResult<T> result;
+  VectorBuffer<T> elements(&result.elements);
+  absl::StatusOr<Outcome> outcome = RunInto(request, call, {&elements});
+  if (!outcome.ok()) return outcome.status();
+  result.stats = std::move(outcome->stats);
   return result;
-}
-
-template <typename T>
-absl::StatusOr<ElementsResult<T>> Client::TypedElements(absl::StatusOr<RawResult> raw) {
-  if (!raw.ok()) return raw.status();
-  absl::StatusOr<std::vector<T>> elements = ToVector<T>(raw->array);
-  if (!elements.ok()) return elements.status();
-  return ElementsResult<T>{*std::move(elements), std::move(raw->stats)};
 }
 
 template <typename Destination>
@@ -57,16 +33,38 @@ InitialDestination Client::Initial(const Destination& destination) {
 template <typename Keys, typename Key>
 absl::StatusOr<SortResult<Key>> Client::Sort(const Keys& keys, const SortOptions& options,
                                              const CallOptions& call) const {
-  return TypedKeys<Key, NoValues, SortResult<Key>>(
-      Sort(SortRequest{options, ViewOf(keys), std::nullopt, SortOutput::kKeys}, call));
+  SortResult<Key> result;
+  VectorBuffer<Key> sorted(&result.keys);
+  absl::StatusOr<Outcome> outcome =
+      RunInto(SortRequest{options, ViewOf(keys), std::nullopt, SortOutput::kKeys}, call, {&sorted});
+  if (!outcome.ok()) return outcome.status();
+  result.algorithm = outcome->sort_algorithm;
+  result.stats = std::move(outcome->stats);
+  return result;
 }
 
 template <typename Keys, typename Values, typename Key, typename Value>
 absl::StatusOr<SortResult<Key, Value>> Client::SortWithValues(const Keys& keys, const Values& values,
                                                               const SortOptions& options,
                                                               const CallOptions& call) const {
-  return TypedKeys<Key, Value, SortResult<Key, Value>>(
-      Sort(SortRequest{options, ViewOf(keys), ViewOf(values), SortOutput::kKeys}, call));
+  SortResult<Key, Value> result;
+  VectorBuffer<Key> sorted(&result.keys);
+  VectorBuffer<Value> moved(&result.values);
+  absl::StatusOr<Outcome> outcome =
+      RunInto(SortRequest{options, ViewOf(keys), ViewOf(values), SortOutput::kKeys}, call, {&sorted, &moved});
+  if (!outcome.ok()) return outcome.status();
+  result.algorithm = outcome->sort_algorithm;
+  result.stats = std::move(outcome->stats);
+  return result;
+}
+
+template <typename Keys, typename Key>
+absl::StatusOr<RequestStats> Client::SortInto(const Keys& keys, absl::Span<Key> sorted, const SortOptions& options,
+                                              const CallOptions& call) const {
+  absl::StatusOr<RawSortResult> raw =
+      Sort(SortRequest{options, ViewOf(keys), std::nullopt, SortOutput::kKeys, Into(sorted)}, call);
+  if (!raw.ok()) return raw.status();
+  return std::move(raw->stats);
 }
 
 template <typename Keys, typename Key>
@@ -84,7 +82,23 @@ absl::StatusOr<MergeResult<Key>> Client::Merge(const Inputs& inputs, const Merge
                                                const CallOptions& call) const {
   MergeRequest request{options, {}, {}};
   for (const auto& input : inputs) request.keys.push_back(ViewOf(input));
-  return TypedKeys<Key, NoValues, MergeResult<Key>>(Merge(request, call));
+  MergeResult<Key> result;
+  VectorBuffer<Key> merged(&result.keys);
+  absl::StatusOr<Outcome> outcome = RunInto(request, call, {&merged});
+  if (!outcome.ok()) return outcome.status();
+  result.algorithm = outcome->merge_algorithm;
+  result.stats = std::move(outcome->stats);
+  return result;
+}
+
+template <typename Inputs, typename Key>
+absl::StatusOr<RequestStats> Client::MergeInto(const Inputs& inputs, absl::Span<Key> merged,
+                                               const MergeOptions& options, const CallOptions& call) const {
+  MergeRequest request{options, {}, {}, Into(merged)};
+  for (const auto& input : inputs) request.keys.push_back(ViewOf(input));
+  absl::StatusOr<RawMergeResult> raw = Merge(request, call);
+  if (!raw.ok()) return raw.status();
+  return std::move(raw->stats);
 }
 
 template <typename Inputs, typename Values, typename Key, typename Value>
@@ -94,13 +108,20 @@ absl::StatusOr<MergeResult<Key, Value>> Client::MergeWithValues(const Inputs& ke
   MergeRequest request{options, {}, {}};
   for (const auto& input : keys) request.keys.push_back(ViewOf(input));
   for (const auto& input : values) request.values.push_back(ViewOf(input));
-  return TypedKeys<Key, Value, MergeResult<Key, Value>>(Merge(request, call));
+  MergeResult<Key, Value> result;
+  VectorBuffer<Key> merged(&result.keys);
+  VectorBuffer<Value> moved(&result.values);
+  absl::StatusOr<Outcome> outcome = RunInto(request, call, {&merged, &moved});
+  if (!outcome.ok()) return outcome.status();
+  result.algorithm = outcome->merge_algorithm;
+  result.stats = std::move(outcome->stats);
+  return result;
 }
 
 template <typename Values, typename T>
 absl::StatusOr<ElementsResult<T>> Client::ExpandIntervals(const Values& values, absl::Span<const int64_t> counts,
                                                           const CallOptions& call) const {
-  return TypedElements<T>(ExpandIntervals(ExpandRequest{ViewOf(values), counts}, call));
+  return RunElements<T>(ExpandRequest{ViewOf(values), counts}, call);
 }
 
 template <typename Source, typename Destination, typename T>
@@ -108,8 +129,8 @@ absl::StatusOr<ElementsResult<T>> Client::MoveIntervals(const Source& source, ab
                                                         absl::Span<const int64_t> destination_offsets,
                                                         absl::Span<const int64_t> counts,
                                                         const Destination& destination, const CallOptions& call) const {
-  return TypedElements<T>(MoveIntervals(
-      MoveRequest{ViewOf(source), source_offsets, destination_offsets, counts, Initial(destination)}, call));
+  return RunElements<T>(MoveRequest{ViewOf(source), source_offsets, destination_offsets, counts, Initial(destination)},
+                        call);
 }
 
 template <typename Source, typename T>
@@ -117,7 +138,7 @@ absl::StatusOr<ElementsResult<T>> Client::GatherIntervals(const Source& source,
                                                           absl::Span<const int64_t> source_offsets,
                                                           absl::Span<const int64_t> counts,
                                                           const CallOptions& call) const {
-  return TypedElements<T>(GatherIntervals(GatherRequest{ViewOf(source), source_offsets, counts}, call));
+  return RunElements<T>(GatherRequest{ViewOf(source), source_offsets, counts}, call);
 }
 
 template <typename Source, typename Destination, typename T>
@@ -126,8 +147,7 @@ absl::StatusOr<ElementsResult<T>> Client::ScatterIntervals(const Source& source,
                                                            absl::Span<const int64_t> counts,
                                                            const Destination& destination,
                                                            const CallOptions& call) const {
-  return TypedElements<T>(
-      ScatterIntervals(ScatterRequest{ViewOf(source), destination_offsets, counts, Initial(destination)}, call));
+  return RunElements<T>(ScatterRequest{ViewOf(source), destination_offsets, counts, Initial(destination)}, call);
 }
 
 template <typename Haystack, typename Needles, typename Key>

@@ -51,6 +51,7 @@ struct ColumnSortRequest {
   SortAlgorithm algorithm = SortAlgorithm::kAuto;
   /// Only the first `limit` rows of the order.
   std::optional<int64_t> limit;
+  Output values_output = {}, indices_output = {};
 };
 
 struct SortedColumn {

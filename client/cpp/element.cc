@@ -46,6 +46,11 @@ std::string ElementType::Name() const {
   return absl::StrCat("record of ", record_bytes_, record_bytes_ == 1 ? " byte" : " bytes");
 }
 
+absl::Status internal::OtherType(ElementType answered, ElementType expected) {
+  return absl::InternalError(
+      absl::StrCat("the server answered with elements of type ", answered.Name(), ", not ", expected.Name()));
+}
+
 absl::StatusOr<std::vector<int64_t>> ToIndices(const Array& array) {
   if (array.type == KeyType::kUint32) return Widen<uint32_t>(array);
   if (array.type == KeyType::kUint64) return Widen<uint64_t>(array);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -62,20 +63,25 @@ class ElementType {
   int record_bytes_ = 0;
 };
 
-/// An array that somebody else owns and keeps unchanged for as long as the view is used.
+/// An array that somebody else owns and keeps unchanged for as long as the view is used: bytes in this process or,
+/// where `stored` is set, elements that the server keeps (Client::Store).
 struct ArrayView {
   ElementType type = KeyType::kUint8;
-  absl::string_view bytes;  // a whole number of elements; no alignment is needed
+  absl::string_view bytes;   // a whole number of elements; no alignment is needed
+  std::string stored = {};   // the name of a kept array; `bytes` is then empty
+  int64_t stored_count = 0;  // its number of elements
+  bool temporary = false;    // it is one that an earlier operator of the same chain made (chain.h)
 
-  int64_t count() const { return static_cast<int64_t>(bytes.size()) / type.bytes(); }
+  int64_t count() const { return stored.empty() ? static_cast<int64_t>(bytes.size()) / type.bytes() : stored_count; }
 };
 
-/// An array that owns its bytes.
+/// A result. It owns its bytes, unless the request named an Output for it.
 struct Array {
   ElementType type = KeyType::kUint8;
-  std::string bytes;  // a whole number of elements
+  std::string bytes;                   // a whole number of elements
+  std::optional<int64_t> placed = {};  // set: so many elements are where the Output says, and `bytes` is empty
 
-  int64_t count() const { return static_cast<int64_t>(bytes.size()) / type.bytes(); }
+  int64_t count() const { return placed.value_or(static_cast<int64_t>(bytes.size()) / type.bytes()); }
   ArrayView view() const { return {type, bytes}; }
 };
 
@@ -114,6 +120,11 @@ using KeyOf = std::enable_if_t<KeyTraits<T>::kIsKey, T>;
 
 }  // namespace internal
 
+namespace internal {
+/// INTERNAL: the server answered with another type than the contract says.
+absl::Status OtherType(ElementType answered, ElementType expected);
+}  // namespace internal
+
 /// The element type of T: a key type, or for any other trivially copyable T of at most 256 bytes a record.
 template <typename T>
 constexpr ElementType ElementTypeOf() {
@@ -136,11 +147,8 @@ ArrayView ViewOf(const Range& range) {
 /// A copy of the array as a vector. INTERNAL if it holds another type: the server broke the contract.
 template <typename T>
 absl::StatusOr<std::vector<T>> ToVector(const Array& array) {
-  if (array.type != ElementTypeOf<T>()) {
-    return absl::InternalError("the server answered with elements of type " + array.type.Name() + ", not " +
-                               ElementTypeOf<T>().Name());
-  }
-  std::vector<T> elements(array.count());
+  if (array.type != ElementTypeOf<T>()) return internal::OtherType(array.type, ElementTypeOf<T>());
+  std::vector<T> elements(array.bytes.size() / sizeof(T));
   if (!elements.empty()) std::memcpy(elements.data(), array.bytes.data(), array.bytes.size());
   return elements;
 }

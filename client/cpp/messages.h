@@ -1,29 +1,27 @@
-// Requests and answers of the library as messages of corank.v1. The wire's payload bytes are copied once on each way.
+// Values of the library as values of corank.v1, and back.
 #ifndef CORANK_CLIENT_CPP_MESSAGES_H_
 #define CORANK_CLIENT_CPP_MESSAGES_H_
 
 #include "absl/status/statusor.h"
-#include "client/cpp/columns.h"
 #include "client/cpp/operators.h"
 #include "corank/v1/corank_service.pb.h"
 
 namespace corank::client {
 
-v1::SortRequest ToProto(const SortRequest& request);
-v1::SortRequest ToProto(const ColumnSortRequest& request);
-v1::MergeRequest ToProto(const MergeRequest& request);
-v1::ExpandIntervalsRequest ToProto(const ExpandRequest& request);
-v1::MoveIntervalsRequest ToProto(const MoveRequest& request);
-v1::GatherIntervalsRequest ToProto(const GatherRequest& request);
-v1::ScatterIntervalsRequest ToProto(const ScatterRequest& request);
-v1::LoadBalanceRequest ToProto(const LoadBalanceRequest& request);
-v1::SearchRequest ToProto(const SearchRequest& request);
+v1::SortOrder ToProto(Order order);
+v1::SortOutput ToProto(SortOutput output);
 v1::RequestOptions ToProto(const CallOptions& options);
 
-/// An answer's array, its bytes moved out of it. INTERNAL if it is not an inline array of whole elements.
-absl::StatusOr<Array> FromProto(v1::Array* array);
+/// Sets the type, and the size of records.
+void FillType(ElementType type, v1::Array* array);
+/// INTERNAL if it is a type that this version does not know.
+absl::StatusOr<ElementType> TypeFromProto(v1::ElementType type, uint32_t record_bytes);
+
 RequestStats FromProto(const v1::RequestStats& stats);
 ServerInfo FromProto(const v1::GetServerInfoResponse& info);
+
+/// INTERNAL: the server broke the contract.
+absl::Status MalformedArray(absl::string_view what);
 
 }  // namespace corank::client
 

@@ -7,7 +7,9 @@
 #ifndef CORANK_CLIENT_CPP_OPERATORS_H_
 #define CORANK_CLIENT_CPP_OPERATORS_H_
 
+#include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <variant>
@@ -20,7 +22,25 @@
 
 namespace corank::client {
 
+class Cancellation;
+
 enum class Priority : uint8_t { kLow, kNormal, kHigh };
+
+/// How the arrays of a call travel.
+enum class Place : uint8_t {
+  kAuto,          // the client chooses by size and host: see "Places" in client.h
+  kInline,        // in one message each way
+  kStream,        // in chunks of an Execute call
+  kSharedMemory,  // through a region of shared memory that the client makes for the call
+};
+
+/// How far the arrays of a call have come, for a progress line. Another thread may read it while the call runs.
+struct TransferProgress {
+  std::atomic<int64_t> bytes_to_send{0};
+  std::atomic<int64_t> bytes_sent{0};
+  std::atomic<int64_t> bytes_to_receive{0};  // 0: not known before the answer
+  std::atomic<int64_t> bytes_received{0};
+};
 
 /// How one call is handled.
 struct CallOptions {
@@ -31,9 +51,18 @@ struct CallOptions {
   /// At most 128 printable ASCII characters; comes back in RequestStats and in the server's log. Empty: the server
   /// makes one.
   std::string request_id;
+  /// How arrays travel that lie neither in a registered region nor on the server. kAuto: as ClientOptions::place says.
+  Place place = Place::kAuto;
+  /// Connections for streamed arrays, 1 to 64. Unset: ClientOptions::connections.
+  std::optional<int> connections;
+  /// Ends the call from another thread; see cancellation.h. Outlives the call.
+  Cancellation* cancellation = nullptr;
+  /// Where the call counts its bytes. Outlives the call.
+  TransferProgress* progress = nullptr;
 };
 
-/// What a call cost. The server's stages follow each other: their sum is the time inside the server.
+/// What a call cost. Of a call that does not stream the server's stages follow each other: their sum is the time inside
+/// the server.
 struct RequestStats {
   std::string engine;  // "cuda" or "cpu"
   std::string device;
@@ -43,10 +72,34 @@ struct RequestStats {
   int64_t kernel_ns = 0;
   int64_t copy_out_ns = 0;
   int64_t workspace_bytes = 0;
-  int32_t batch_size = 0;     // requests that went to the device together
-  int64_t round_trip_ns = 0;  // here, for the attempt that succeeded: transfer and server
-  int32_t attempts = 1;       // calls made, refused ones included
+  int32_t batch_size = 0;        // requests that went to the device together
+  int32_t runs = 0;              // sorted runs that were merged at the end, where a sort worked in pieces
+  bool out_of_core = false;      // the arrays were larger than the device memory given to one request
+  int64_t receive_ns = 0;        // of a stream, in the server: first to last chunk of the inputs
+  int64_t send_ns = 0;           // of a stream, in the server: first to last chunk of the results
+  int64_t round_trip_ns = 0;     // here, for the attempt that succeeded: transfer and server
+  int32_t attempts = 1;          // calls made, refused ones included
+  Place place = Place::kInline;  // how the arrays travelled; never kAuto
+  int32_t connections = 1;
 };
+
+/// Where a result goes. As made: into memory that the result owns.
+struct Output {
+  /// Into this memory, which holds at least the whole result and stays until the call returns. The server writes there
+  /// itself where it lies in a registered region (Client::Register).
+  absl::Span<char> memory;
+  /// Kept on the server under this name; an array of that name is replaced once the call succeeds.
+  std::string stored;
+  /// Kept until the end of the chain only (chain.h).
+  bool temporary = false;
+};
+
+/// An Output of a contiguous range of trivially copyable elements.
+template <typename Range>
+Output Into(Range& range) {
+  return {absl::MakeSpan(reinterpret_cast<char*>(std::data(range)), std::size(range) * sizeof(*std::data(range))), "",
+          false};
+}
 
 struct SortOptions {
   Order order = Order::kAscending;
@@ -64,6 +117,7 @@ struct SortRequest : SortOptions {
   /// One for each key. Not together with an output of indices.
   std::optional<ArrayView> values;
   SortOutput output = SortOutput::kKeys;
+  Output keys_output = {}, values_output = {}, indices_output = {};
 };
 
 struct MergeOptions {
@@ -76,11 +130,13 @@ struct MergeOptions {
 struct MergeRequest : MergeOptions {
   std::vector<ArrayView> keys;    // 2 to 1024, of one type
   std::vector<ArrayView> values;  // none, or one array for each input
+  Output keys_output = {}, values_output = {};
 };
 
 struct ExpandRequest {
   ArrayView values;
   absl::Span<const int64_t> counts;
+  Output output = {};
 };
 
 /// What the destination of a move or scatter holds before the copies: zeros, this many elements, or a copy of an array.
@@ -94,12 +150,14 @@ struct MoveRequest {
   InitialDestination destination;
   /// The server does not check that destination intervals are disjoint.
   bool allow_overlap = false;
+  Output output = {};
 };
 
 struct GatherRequest {
   ArrayView source;
   absl::Span<const int64_t> source_offsets;
   absl::Span<const int64_t> counts;
+  Output output = {};
 };
 
 struct ScatterRequest {
@@ -108,10 +166,12 @@ struct ScatterRequest {
   absl::Span<const int64_t> counts;
   InitialDestination destination;
   bool allow_overlap = false;  // as in MoveRequest
+  Output output = {};
 };
 
 struct LoadBalanceRequest {
   absl::Span<const int64_t> counts;
+  Output objects_output = {}, ranks_output = {};
 };
 
 struct SearchOptions {
@@ -124,6 +184,7 @@ struct SearchOptions {
 struct SearchRequest : SearchOptions {
   ArrayView haystack;
   ArrayView needles;
+  Output output = {};
 };
 
 /// Answers to Requests. Index arrays are UINT32 or UINT64, as the server chose: their type says which.
@@ -206,7 +267,12 @@ struct ServerInfo {
   int64_t max_queued_bytes = 0;
   int64_t max_chunk_bytes = 0;
   int32_t max_merge_inputs = 0;
+  int32_t max_parts = 0;            // connections of one streamed job
+  int64_t stream_window_bytes = 0;  // host memory in which the chunks of one stream wait
+  int64_t max_device_bytes = 0;     // of one request; larger arrays are sorted and merged out of core
   std::vector<std::string> places;
+  std::vector<std::string> shared_memory_prefixes;  // of the objects that may be registered
+  std::string device_uuid;                          // where CUDA IPC memory may be registered
   absl::Duration uptime;
 };
 

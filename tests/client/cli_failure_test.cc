@@ -1,7 +1,10 @@
 // How `corank` fails: exit codes, one helpful line, and never half a file.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
@@ -55,6 +58,13 @@ TEST_F(CliFailure, WrongUsageIsExitCode2WithWhatToDo) {
       {{"expand", keys, "-t", "u8", "--record-bytes", "4", "-o", out}, "not both"},
       {{"expand", keys, "--record-bytes", "257", "-o", out}, "must be 1 to 256"},
       {{"bench", "--operator", "sorted"}, "did you mean sort?"},
+      {{"sort", keys, "-t", "u32", "-o", out, "--place", "steam"}, "not 'steam'; did you mean stream?"},
+      {{"sort", keys, "-t", "u32", "-o", out, "--connections", "65"}, "--connections must be 1 to 64"},
+      {{"arrays", "lst"}, "unknown action 'lst'; corank arrays has list, store, fetch, delete; did you mean list?"},
+      {{"arrays", "store", "name"}, "usage: corank arrays store NAME FILE"},
+      {{"arrays", "fetch", "name"}, "give --output FILE"},
+      {{"arrays", "list", "name"}, "usage: corank arrays list"},
+      {{"regions", "lst"}, "corank regions has list"},
   };
   for (const auto& c : cases) {
     const Finished done = Corank(c.words);
@@ -150,6 +160,41 @@ TEST_F(CliFailure, NoServerIsExitCode4) {
   EXPECT_THAT(done.err, HasSubstr("no corank server answers at 127.0.0.1:1 (Connection refused); start corankd"));
   ExpectOneLine(done.err);
   EXPECT_THAT(folder_.Names(), ElementsAre("keys.npy"));
+}
+
+TEST_F(CliFailure, AKeptArrayThatIsNotThereIsExitCode1) {
+  for (const char* action : {"fetch", "delete"}) {
+    std::vector<std::string> words = {"arrays", action, "nobody"};
+    if (std::string(action) == "fetch") words.insert(words.end(), {"-o", Path("out.npy")});
+    const Finished done = Corank(words);
+    EXPECT_EQ(done.exit_code, 1) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("nobody"));
+    ExpectOneLine(done.err);
+  }
+  EXPECT_THAT(folder_.Names(), IsEmpty());
+}
+
+// The first input is mapped while the second one is awaited from a pipe.
+TEST_F(CliFailure, AnInputThatIsMadeShorterIsExitCode3AndLeavesNoOutput) {
+  WriteFile(Path("keys.bin"), std::string(1 << 20, 'k'));
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  Process cli({CORANK_BINARY, "sort", Path("keys.bin"), "-t", "u8", "-o", Path("out.bin"), "--values", Path("pipe"),
+               "--values-type", "u8", "--values-output", Path("values.bin"), "--server", server_->address()});
+  const int pipe = open(Path("pipe").c_str(), O_WRONLY);  // returns once the other end is open too
+  ASSERT_GE(pipe, 0);
+  ASSERT_EQ(truncate(Path("keys.bin").c_str(), 0), 0);
+  const std::string values(1 << 20, 'v');
+  for (size_t written = 0; written < values.size();) {
+    const ssize_t count = write(pipe, values.data() + written, values.size() - written);
+    ASSERT_GT(count, 0);
+    written += static_cast<size_t>(count);
+  }
+  close(pipe);
+  const Finished done = cli.Wait();
+  EXPECT_EQ(done.exit_code, 3) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("an input file was made shorter while it was in use"));
+  ExpectOneLine(done.err);
+  EXPECT_THAT(folder_.Names(), ElementsAre("keys.bin", "pipe"));
 }
 
 // The server is stopped, so that the request stays under way until the test has done what it wants to do.

@@ -14,7 +14,7 @@ namespace corank::testing {
 
 class CliTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { server_ = new Server; }
+  static void SetUpTestSuite() { server_ = new Server({"--shared-memory=/corank-", "--kept-bytes=100000000"}); }
   static void TearDownTestSuite() {
     delete server_;
     server_ = nullptr;

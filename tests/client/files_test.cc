@@ -13,6 +13,7 @@
 
 #include "client/cli/arrays.h"
 #include "client/cli/failure.h"
+#include "client/cli/file_bytes.h"
 
 namespace corank::cli {
 namespace {
@@ -33,8 +34,8 @@ class Files : public ::testing::Test {
     std::ofstream(Path(name), std::ios::binary) << text;
   }
   std::string Text(const std::string& name) {
-    const auto text = ReadWholeFile(Path(name), &progress_);
-    return text.ok() ? *text : std::string(text.status().message());
+    const auto file = LoadFile(Path(name), &progress_);
+    return std::string(file.ok() ? file->bytes() : file.status().message());
   }
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
@@ -131,7 +132,7 @@ TEST_F(Files, LargeAndEmptyFilesAreReadWhole) {
   EXPECT_TRUE(Text("large") == large);
   EXPECT_EQ(Text("empty"), "");
   EXPECT_THAT(Text("missing"), HasSubstr("No such file"));
-  EXPECT_EQ(ExitCodeOf(ReadWholeFile(folder_, &progress_).status()), kExitFile);
+  EXPECT_EQ(ExitCodeOf(LoadFile(folder_, &progress_).status()), kExitFile);
 }
 
 TEST_F(Files, RawArraysNeedATypeAndWholeElements) {

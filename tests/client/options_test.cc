@@ -153,8 +153,24 @@ TEST(Text, JsonQuotesWhatMustBe) {
 
 TEST(ProgressText, ShowsShareRateAndTimeWithinALine) {
   const std::string line = ProgressLine("reading", 512 << 20, 1 << 30, absl::Seconds(2));
-  EXPECT_EQ(line, "reading   [##########..........]  50 %  512.0 MiB  256.0 MiB/s  2.0 s");
+  EXPECT_EQ(line, "reading   [##########..........]  50 %  512.0 MiB  256.0 MiB/s  2.0 s, 2 s left");
   EXPECT_EQ(ProgressLine("server", 0, 0, absl::Milliseconds(1500)), "server     1.5 s");
+}
+
+TEST(ProgressText, OfACallSaysWhichWayTheBytesGo) {
+  client::TransferProgress call;
+  EXPECT_EQ(CallProgressLine(call, absl::Seconds(1)), "server     1.0 s");
+  call.bytes_to_send = 100 << 20;
+  call.bytes_to_receive = 100 << 20;
+  call.bytes_sent = 50 << 20;
+  EXPECT_EQ(CallProgressLine(call, absl::Seconds(1)),
+            "sending   [#####...............]  25 %  50.0 MiB  50.0 MiB/s  1.0 s, 3 s left");
+  call.bytes_sent = 100 << 20;
+  EXPECT_EQ(CallProgressLine(call, absl::Seconds(2)),
+            "server    [##########..........]  50 %  100.0 MiB  50.0 MiB/s  2.0 s, 2 s left");
+  call.bytes_received = 100 << 20;
+  EXPECT_EQ(CallProgressLine(call, absl::Seconds(4)),
+            "receiving [####################] 100 %  200.0 MiB  50.0 MiB/s  4.0 s");
 }
 
 }  // namespace

@@ -30,12 +30,14 @@ grpc::Status RetryLater(grpc::StatusCode code, const std::string& message, absl:
   return StatusWithDetail(code, message, retry_info);
 }
 
-PuppetServer::PuppetServer(PuppetService* service) {
+PuppetServer::PuppetServer(PuppetService* service, PuppetMemory* memory) {
+  service->memory = memory;
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   builder.SetMaxReceiveMessageSize(-1);
   builder.RegisterService(service);
+  if (memory != nullptr) builder.RegisterService(memory);
   server_ = builder.BuildAndStart();
   address_ = absl::StrCat("127.0.0.1:", port);
 }

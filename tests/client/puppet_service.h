@@ -3,14 +3,19 @@
 #ifndef CORANK_TESTS_CLIENT_PUPPET_SERVICE_H_
 #define CORANK_TESTS_CLIENT_PUPPET_SERVICE_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
 #include "corank/v1/corank_service.grpc.pb.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/grpcpp.h"
+#include "tests/client/puppet_arrays.h"
+#include "tests/client/puppet_execute.h"
+#include "tests/client/puppet_memory.h"
 
 namespace corank::client {
 
@@ -20,32 +25,108 @@ grpc::Status StatusWithDetail(grpc::StatusCode code, const std::string& message,
 grpc::Status InvalidField(const std::string& field, const std::string& message);
 grpc::Status RetryLater(grpc::StatusCode code, const std::string& message, absl::Duration delay);
 
+/// The unary methods answer what the handlers say. Execute runs the same handlers on what it collects, unless
+/// `on_execute` is set. With a PuppetMemory, handlers see arrays of regions and kept arrays inline, and their inline
+/// results go where the request wants them. Handlers that are not set answer UNIMPLEMENTED.
 class PuppetService final : public v1::CorankService::Service {
  public:
   template <typename Request, typename Response>
   using Handler = std::function<grpc::Status(grpc::ServerContext*, const Request&, Response*)>;
 
+  PuppetService()
+      : execute([this](grpc::ServerContext* context, v1::Operation* operation, v1::OperationResult* result) {
+          return Run(context, operation, result);
+        }) {}
+
   Handler<v1::SortRequest, v1::SortResponse> on_sort;
+  Handler<v1::MergeRequest, v1::MergeResponse> on_merge;
   Handler<v1::MoveIntervalsRequest, v1::MoveIntervalsResponse> on_move;
+  Handler<v1::GatherIntervalsRequest, v1::GatherIntervalsResponse> on_gather;
+  Handler<v1::LoadBalanceRequest, v1::LoadBalanceResponse> on_load_balance;
   Handler<v1::SearchRequest, v1::SearchResponse> on_search;
+  std::function<grpc::Status(grpc::ServerContext*, ExecuteStream*)> on_execute;
+  std::optional<v1::GetServerInfoResponse> info;  // unset: UNIMPLEMENTED
+  PuppetMemory* memory = nullptr;
+  PuppetExecute execute;
+  std::atomic<int> unary_calls{0}, execute_calls{0}, info_calls{0};
 
   grpc::Status Sort(grpc::ServerContext* context, const v1::SortRequest* request, v1::SortResponse* response) override {
-    return on_sort(context, *request, response);
+    return Unary(context, on_sort, request, response);
+  }
+  grpc::Status Merge(grpc::ServerContext* context, const v1::MergeRequest* request,
+                     v1::MergeResponse* response) override {
+    return Unary(context, on_merge, request, response);
   }
   grpc::Status MoveIntervals(grpc::ServerContext* context, const v1::MoveIntervalsRequest* request,
                              v1::MoveIntervalsResponse* response) override {
-    return on_move(context, *request, response);
+    return Unary(context, on_move, request, response);
+  }
+  grpc::Status GatherIntervals(grpc::ServerContext* context, const v1::GatherIntervalsRequest* request,
+                               v1::GatherIntervalsResponse* response) override {
+    return Unary(context, on_gather, request, response);
   }
   grpc::Status Search(grpc::ServerContext* context, const v1::SearchRequest* request,
                       v1::SearchResponse* response) override {
-    return on_search(context, *request, response);
+    return Unary(context, on_search, request, response);
+  }
+  grpc::Status Execute(grpc::ServerContext* context, ExecuteStream* stream) override {
+    ++execute_calls;
+    return on_execute != nullptr ? on_execute(context, stream) : execute.Serve(context, stream);
+  }
+  grpc::Status GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*,
+                             v1::GetServerInfoResponse* response) override {
+    ++info_calls;
+    if (!info.has_value()) return {grpc::StatusCode::UNIMPLEMENTED, ""};
+    *response = *info;
+    return grpc::Status::OK;
+  }
+
+ private:
+  template <typename Request, typename Response>
+  grpc::Status Unary(grpc::ServerContext* context, const Handler<Request, Response>& handler, const Request* request,
+                     Response* response) {
+    ++unary_calls;
+    Request local = *request;
+    return Handle(context, handler, &local, response);
+  }
+
+  template <typename Request, typename Response>
+  grpc::Status Handle(grpc::ServerContext* context, const Handler<Request, Response>& handler, Request* request,
+                      Response* response) {
+    if (handler == nullptr) return {grpc::StatusCode::UNIMPLEMENTED, "no handler"};
+    for (v1::Array* array : ArraysOf(request)) {
+      if (memory == nullptr) break;
+      if (const grpc::Status found = memory->Inline(array); !found.ok()) return found;
+    }
+    if (const grpc::Status handled = handler(context, *request, response); !handled.ok()) return handled;
+    for (const auto& [array, destination] : ResultsOf(*request, response)) {
+      if (memory == nullptr) break;
+      if (const grpc::Status placed = memory->Place(*destination, array); !placed.ok()) return placed;
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Run(grpc::ServerContext* context, v1::Operation* operation, v1::OperationResult* result) {
+    switch (operation->operation_case()) {
+      case v1::Operation::kSort:
+        return Handle(context, on_sort, operation->mutable_sort(), result->mutable_sort());
+      case v1::Operation::kMerge:
+        return Handle(context, on_merge, operation->mutable_merge(), result->mutable_merge());
+      case v1::Operation::kGatherIntervals:
+        return Handle(context, on_gather, operation->mutable_gather_intervals(), result->mutable_gather_intervals());
+      case v1::Operation::kLoadBalance:
+        return Handle(context, on_load_balance, operation->mutable_load_balance(), result->mutable_load_balance());
+      default:
+        return {grpc::StatusCode::UNIMPLEMENTED, "no handler"};
+    }
   }
 };
 
 /// Serves a puppet on a free port of the loopback interface for as long as it lives.
 class PuppetServer {
  public:
-  explicit PuppetServer(PuppetService* service);
+  /// `memory` may be null: there is no MemoryService then.
+  explicit PuppetServer(PuppetService* service, PuppetMemory* memory = nullptr);
   ~PuppetServer();
 
   const std::string& address() const { return address_; }

@@ -1,0 +1,39 @@
+// The bytes of whole files: mapped where that is possible, read otherwise.
+#ifndef CORANK_CLIENT_CLI_FILE_BYTES_H_
+#define CORANK_CLIENT_CLI_FILE_BYTES_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/cli/progress.h"
+
+namespace corank::cli {
+
+/// A file's bytes, which stay until this goes. Of a mapped file they are its pages, read when they are used. Move-only.
+class FileBytes {
+ public:
+  FileBytes() = default;
+  FileBytes(FileBytes&& other) noexcept { *this = std::move(other); }
+  FileBytes& operator=(FileBytes&& other) noexcept;
+  ~FileBytes();
+
+  absl::string_view bytes() const {
+    return mapped_ != nullptr ? absl::string_view(mapped_, mapped_size_) : absl::string_view(owned_);
+  }
+
+ private:
+  friend absl::StatusOr<FileBytes> LoadFile(const std::string& path, Progress* progress);
+
+  const char* mapped_ = nullptr;
+  size_t mapped_size_ = 0;
+  std::string owned_;
+};
+
+/// A regular file is mapped; anything else, and "-", standard input, is read to its end now.
+absl::StatusOr<FileBytes> LoadFile(const std::string& path, Progress* progress);
+
+}  // namespace corank::cli
+
+#endif  // CORANK_CLIENT_CLI_FILE_BYTES_H_

@@ -1,0 +1,388 @@
+#include "client/cpp/job.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/messages.h"
+#include "kernels/common/types.h"
+#include "proto/wire_enums.h"
+
+namespace corank::client {
+namespace {
+
+using Finder = const v1::Array* (*)(const v1::OperationResult& result, int column);
+
+// By the number of the operator's field in Operation and in OperationResult, from 1.
+constexpr const char* kMethods[] = {
+    "",
+    "/corank.v1.CorankService/Sort",
+    "/corank.v1.CorankService/Merge",
+    "/corank.v1.CorankService/ExpandIntervals",
+    "/corank.v1.CorankService/MoveIntervals",
+    "/corank.v1.CorankService/GatherIntervals",
+    "/corank.v1.CorankService/ScatterIntervals",
+    "/corank.v1.CorankService/LoadBalance",
+    "/corank.v1.CorankService/Search",
+};
+
+void AddInput(Job* job, const ArrayView& view, v1::Array* array, std::string field, bool is_control = false) {
+  FillType(view.type, array);
+  array->set_count(view.count());
+  job->inputs.push_back({array, view, std::move(field), is_control});
+}
+
+void AddControl(Job* job, absl::Span<const int64_t> numbers, v1::Array* array, const char* field) {
+  AddInput(job, ViewOf(numbers), array, field, true);
+}
+
+JobResult& AddResult(Job* job, const char* name, v1::Destination* destination, Finder find, Output output,
+                     int element_bytes, int64_t max_count) {
+  JobResult& result = job->results.emplace_back();
+  result.name = name;
+  result.destination = destination;
+  result.find = find;
+  result.output = std::move(output);
+  result.element_bytes = element_bytes;
+  // What cannot be is for the server to refuse.
+  result.max_count = max_count <= std::numeric_limits<int64_t>::max() / kMaxRecordBytes ? max_count : -1;
+  return result;
+}
+
+/// -1 if a count is negative or the sum is too large for an array.
+int64_t Sum(absl::Span<const int64_t> counts) {
+  int64_t sum = 0;
+  for (const int64_t count : counts) {
+    if (count < 0 || __builtin_add_overflow(sum, count, &sum)) return -1;
+  }
+  return sum;
+}
+
+template <typename Message>
+int64_t AddInitial(Job* job, const InitialDestination& initial, Message* message) {
+  if (const int64_t* count = std::get_if<int64_t>(&initial)) {
+    message->set_destination_count(*count);
+    return std::max<int64_t>(*count, -1);
+  }
+  const ArrayView& view = std::get<ArrayView>(initial);
+  AddInput(job, view, message->mutable_destination(), "destination");
+  return view.count();
+}
+
+template <typename Request>
+int64_t LimitedCount(const Request& request, int64_t count) {
+  return request.limit.has_value() ? std::clamp<int64_t>(*request.limit, 0, count) : count;
+}
+
+}  // namespace
+
+int64_t Job::input_bytes() const {
+  int64_t bytes = 0;
+  for (const JobInput& input : inputs) bytes += input.travels ? static_cast<int64_t>(input.view.bytes.size()) : 0;
+  return bytes;
+}
+
+int64_t Job::result_bytes() const {
+  int64_t bytes = 0;
+  for (const JobResult& result : results) {
+    if (result.travels && __builtin_add_overflow(bytes, result.max_bytes(), &bytes)) {
+      return std::numeric_limits<int64_t>::max();
+    }
+  }
+  return bytes;
+}
+
+void Job::SetBuffers(const std::vector<ResultBuffer*>& buffers) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    results[i].buffer = buffers[i];
+    if (results[i].output.memory.data() != nullptr) {
+      results[i].memory_buffer = std::make_unique<MemoryBuffer>(results[i].output.memory, buffers[i]);
+    }
+  }
+}
+
+std::unique_ptr<Job> MakeJob(const SortRequest& request, const CallOptions& call) {
+  auto job = std::make_unique<Job>();
+  v1::SortRequest* message = job->operation.mutable_sort();
+  *message->mutable_options() = ToProto(call);
+  message->set_order(ToProto(request.order));
+  message->set_algorithm(ToWire(request.algorithm));
+  message->set_output(ToProto(request.output));
+  if (request.limit.has_value()) message->set_limit(*request.limit);
+  if (request.segment_offsets.has_value()) {
+    AddControl(job.get(), *request.segment_offsets, message->mutable_segment_offsets(), "segment_offsets");
+  }
+  AddInput(job.get(), request.keys, message->mutable_keys(), "keys");
+  if (request.values.has_value()) AddInput(job.get(), *request.values, message->mutable_values(), "values");
+  const int64_t count = LimitedCount(request, request.keys.count());
+  if (request.output != SortOutput::kIndices) {
+    AddResult(
+        job.get(), "keys", message->mutable_keys_destination(),
+        [](const v1::OperationResult& r, int) { return r.sort().has_keys() ? &r.sort().keys() : nullptr; },
+        request.keys_output, request.keys.type.bytes(), count);
+  }
+  if (request.values.has_value()) {
+    AddResult(
+        job.get(), "values", message->mutable_values_destination(),
+        [](const v1::OperationResult& r, int) { return r.sort().has_values() ? &r.sort().values() : nullptr; },
+        request.values_output, request.values->type.bytes(), count);
+  }
+  if (request.output != SortOutput::kKeys) {
+    AddResult(
+        job.get(), "indices", message->mutable_indices_destination(),
+        [](const v1::OperationResult& r, int) { return r.sort().has_indices() ? &r.sort().indices() : nullptr; },
+        request.indices_output, IndexBytes(request.keys.count() - 1), count);
+  }
+  return job;
+}
+
+std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions& call) {
+  auto job = std::make_unique<Job>();
+  v1::SortRequest* message = job->operation.mutable_sort();
+  *message->mutable_options() = ToProto(call);
+  message->set_algorithm(ToWire(request.algorithm));
+  message->set_output(ToProto(request.output));
+  if (request.limit.has_value()) message->set_limit(*request.limit);
+  int64_t rows = 0;
+  for (const ColumnView& column : request.columns) {
+    const int number = message->key_columns_size();
+    v1::KeyColumn* to = message->add_key_columns();
+    to->set_order(ToProto(column.order));
+    const std::string field = absl::StrCat("key_columns[", number, "]");
+    if (column.offsets.has_value()) {
+      AddInput(job.get(), ViewOf(*column.offsets), to->mutable_offsets(), field + ".offsets", true);
+    }
+    AddInput(job.get(), column.data, to->mutable_data(), field + ".data");
+    rows = column.offsets.has_value() ? std::max<int64_t>(static_cast<int64_t>(column.offsets->size()) - 1, 0)
+                                      : column.data.count();
+    if (request.output == SortOutput::kIndices) continue;
+    const int64_t wanted = LimitedCount(request, rows);
+    AddResult(
+        job.get(), "column", to->mutable_data_destination(),
+        [](const v1::OperationResult& r, int i) {
+          const bool has = i < r.sort().key_columns_size() && r.sort().key_columns(i).has_data();
+          return has ? &r.sort().key_columns(i).data() : nullptr;
+        },
+        Output(), column.data.type.bytes(), column.offsets.has_value() ? column.data.count() : wanted)
+        .column = number;
+    if (!column.offsets.has_value()) continue;
+    AddResult(
+        job.get(), "offsets of a column", to->mutable_offsets_destination(),
+        [](const v1::OperationResult& r, int i) {
+          const bool has = i < r.sort().key_columns_size() && r.sort().key_columns(i).has_offsets();
+          return has ? &r.sort().key_columns(i).offsets() : nullptr;
+        },
+        Output(), sizeof(int64_t), wanted + 1)
+        .column = number;
+  }
+  if (request.values.has_value()) {
+    AddInput(job.get(), *request.values, message->mutable_values(), "values");
+    AddResult(
+        job.get(), "values", message->mutable_values_destination(),
+        [](const v1::OperationResult& r, int) { return r.sort().has_values() ? &r.sort().values() : nullptr; },
+        request.values_output, request.values->type.bytes(), LimitedCount(request, rows));
+  }
+  if (request.output != SortOutput::kKeys) {
+    AddResult(
+        job.get(), "indices", message->mutable_indices_destination(),
+        [](const v1::OperationResult& r, int) { return r.sort().has_indices() ? &r.sort().indices() : nullptr; },
+        request.indices_output, IndexBytes(rows - 1), LimitedCount(request, rows));
+  }
+  return job;
+}
+
+std::unique_ptr<Job> MakeJob(const MergeRequest& request, const CallOptions& call) {
+  auto job = std::make_unique<Job>();
+  v1::MergeRequest* message = job->operation.mutable_merge();
+  *message->mutable_options() = ToProto(call);
+  message->set_order(ToProto(request.order));
+  message->set_algorithm(ToWire(request.algorithm));
+  message->set_assume_sorted(request.assume_sorted);
+  int64_t count = 0;
+  for (size_t i = 0; i < request.keys.size(); ++i) {
+    AddInput(job.get(), request.keys[i], message->add_keys(), absl::StrCat("keys[", i, "]"));
+    count += request.keys[i].count();
+  }
+  for (size_t i = 0; i < request.values.size(); ++i) {
+    AddInput(job.get(), request.values[i], message->add_values(), absl::StrCat("values[", i, "]"));
+  }
+  AddResult(
+      job.get(), "keys", message->mutable_keys_destination(),
+      [](const v1::OperationResult& r, int) { return r.merge().has_keys() ? &r.merge().keys() : nullptr; },
+      request.keys_output, request.keys.empty() ? 1 : request.keys[0].type.bytes(), count);
+  if (request.values.empty()) return job;
+  AddResult(
+      job.get(), "values", message->mutable_values_destination(),
+      [](const v1::OperationResult& r, int) { return r.merge().has_values() ? &r.merge().values() : nullptr; },
+      request.values_output, request.values[0].type.bytes(), count);
+  return job;
+}
+
+std::unique_ptr<Job> MakeJob(const ExpandRequest& request, const CallOptions& call) {
+  auto job = std::make_unique<Job>();
+  v1::ExpandIntervalsRequest* message = job->operation.mutable_expand_intervals();
+  *message->mutable_options() = ToProto(call);
+  AddControl(job.get(), request.counts, message->mutable_counts(), "counts");
+  AddInput(job.get(), request.values, message->mutable_values(), "values");
+  AddResult(
+      job.get(), "values", message->mutable_destination(),
+      [](const v1::OperationResult& r, int) {
+        return r.expand_intervals().has_values() ? &r.expand_intervals().values() : nullptr;
+      },
+      request.output, request.values.type.bytes(), Sum(request.counts))
+      .is_bounded = false;
+  return job;
+}
+
+std::unique_ptr<Job> MakeJob(const MoveRequest& request, const CallOptions& call) {
+  auto job = std::make_unique<Job>();
+  v1::MoveIntervalsRequest* message = job->operation.mutable_move_intervals();
+  *message->mutable_options() = ToProto(call);
+  message->set_allow_overlap(request.allow_overlap);
+  AddControl(job.get(), request.source_offsets, message->mutable_source_offsets(), "source_offsets");
+  AddControl(job.get(), request.destination_offsets, message->mutable_destination_offsets(), "destination_offsets");
+  AddControl(job.get(), request.counts, message->mutable_counts(), "counts");
+  AddInput(job.get(), request.source, message->mutable_source(), "source");
+  const int64_t count = AddInitial(job.get(), request.destination, message);
+  AddResult(
+      job.get(), "result", message->mutable_result_destination(),
+      [](const v1::OperationResult& r, int) {
+        return r.move_intervals().has_result() ? &r.move_intervals().result() : nullptr;
+      },
+      request.output, request.source.type.bytes(), count)
+      .is_bounded = false;
+  return job;
+}
+
+std::unique_ptr<Job> MakeJob(const GatherRequest& request, const CallOptions& call) {
+  auto job = std::make_unique<Job>();
+  v1::GatherIntervalsRequest* message = job->operation.mutable_gather_intervals();
+  *message->mutable_options() = ToProto(call);
+  AddControl(job.get(), request.source_offsets, message->mutable_source_offsets(), "source_offsets");
+  AddControl(job.get(), request.counts, message->mutable_counts(), "counts");
+  AddInput(job.get(), request.source, message->mutable_source(), "source");
+  AddResult(
+      job.get(), "result", message->mutable_destination(),
+      [](const v1::OperationResult& r, int) {
+        return r.gather_intervals().has_result() ? &r.gather_intervals().result() : nullptr;
+      },
+      request.output, request.source.type.bytes(), Sum(request.counts))
+      .is_bounded = false;
+  return job;
+}
+
+std::unique_ptr<Job> MakeJob(const ScatterRequest& request, const CallOptions& call) {
+  auto job = std::make_unique<Job>();
+  v1::ScatterIntervalsRequest* message = job->operation.mutable_scatter_intervals();
+  *message->mutable_options() = ToProto(call);
+  message->set_allow_overlap(request.allow_overlap);
+  AddControl(job.get(), request.destination_offsets, message->mutable_destination_offsets(), "destination_offsets");
+  AddControl(job.get(), request.counts, message->mutable_counts(), "counts");
+  AddInput(job.get(), request.source, message->mutable_source(), "source");
+  const int64_t count = AddInitial(job.get(), request.destination, message);
+  AddResult(
+      job.get(), "result", message->mutable_result_destination(),
+      [](const v1::OperationResult& r, int) {
+        return r.scatter_intervals().has_result() ? &r.scatter_intervals().result() : nullptr;
+      },
+      request.output, request.source.type.bytes(), count)
+      .is_bounded = false;
+  return job;
+}
+
+std::unique_ptr<Job> MakeJob(const LoadBalanceRequest& request, const CallOptions& call) {
+  auto job = std::make_unique<Job>();
+  v1::LoadBalanceRequest* message = job->operation.mutable_load_balance();
+  *message->mutable_options() = ToProto(call);
+  AddControl(job.get(), request.counts, message->mutable_counts(), "counts");
+  const int64_t total = Sum(request.counts);
+  const int width = IndexBytes(std::max(static_cast<int64_t>(request.counts.size()), total) - 1);
+  AddResult(
+      job.get(), "objects", message->mutable_objects_destination(),
+      [](const v1::OperationResult& r, int) {
+        return r.load_balance().has_objects() ? &r.load_balance().objects() : nullptr;
+      },
+      request.objects_output, width, total)
+      .is_bounded = false;
+  AddResult(
+      job.get(), "ranks", message->mutable_ranks_destination(),
+      [](const v1::OperationResult& r, int) {
+        return r.load_balance().has_ranks() ? &r.load_balance().ranks() : nullptr;
+      },
+      request.ranks_output, width, total)
+      .is_bounded = false;
+  return job;
+}
+
+std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& call) {
+  auto job = std::make_unique<Job>();
+  v1::SearchRequest* message = job->operation.mutable_search();
+  *message->mutable_options() = ToProto(call);
+  message->set_bound(request.bound == SearchBound::kLower ? v1::SEARCH_BOUND_LOWER : v1::SEARCH_BOUND_UPPER);
+  message->set_order(ToProto(request.order));
+  message->set_assume_sorted(request.assume_sorted);
+  AddInput(job.get(), request.haystack, message->mutable_haystack(), "haystack");
+  AddInput(job.get(), request.needles, message->mutable_needles(), "needles");
+  AddResult(
+      job.get(), "positions", message->mutable_destination(),
+      [](const v1::OperationResult& r, int) { return r.search().has_positions() ? &r.search().positions() : nullptr; },
+      request.output, IndexBytes(request.haystack.count()), request.needles.count());
+  return job;
+}
+
+absl::Status CheckJob(const Job& job) {
+  for (const JobInput& input : job.inputs) {
+    const ElementType type = input.view.type;
+    if (type.bytes() < 1 || type.bytes() > kMaxRecordBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(input.field, ": records have 1 to ", kMaxRecordBytes, " bytes"));
+    }
+    if (input.view.bytes.size() % type.bytes() != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(input.field, ": ", input.view.bytes.size(),
+                                                     " bytes are not a whole number of elements of type ",
+                                                     type.Name()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+google::protobuf::Message* OperatorMessage(Job* job) {
+  const auto* field = v1::Operation::descriptor()->FindFieldByNumber(job->operation.operation_case());
+  return job->operation.GetReflection()->MutableMessage(&job->operation, field);
+}
+
+const char* UnaryMethod(const Job& job) { return kMethods[job.operation.operation_case()]; }
+
+google::protobuf::Message* OperatorResponse(const Job& job, v1::OperationResult* result) {
+  const auto* field = v1::OperationResult::descriptor()->FindFieldByNumber(job.operation.operation_case());
+  return result->GetReflection()->MutableMessage(result, field);
+}
+
+bool IsResultOf(const v1::OperationResult& result, const Job& job) {
+  return static_cast<int>(result.result_case()) == static_cast<int>(job.operation.operation_case());
+}
+
+const v1::RequestStats* StatsOf(const v1::OperationResult& result) {
+  switch (result.result_case()) {
+    case v1::OperationResult::kSort:
+      return &result.sort().stats();
+    case v1::OperationResult::kMerge:
+      return &result.merge().stats();
+    case v1::OperationResult::kExpandIntervals:
+      return &result.expand_intervals().stats();
+    case v1::OperationResult::kMoveIntervals:
+      return &result.move_intervals().stats();
+    case v1::OperationResult::kGatherIntervals:
+      return &result.gather_intervals().stats();
+    case v1::OperationResult::kScatterIntervals:
+      return &result.scatter_intervals().stats();
+    case v1::OperationResult::kLoadBalance:
+      return &result.load_balance().stats();
+    case v1::OperationResult::kSearch:
+      return &result.search().stats();
+    case v1::OperationResult::RESULT_NOT_SET:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace corank::client

@@ -1,0 +1,48 @@
+// Which way the arrays of a call go. Pure: no I/O.
+#ifndef CORANK_CLIENT_CPP_PLACE_CHOICE_H_
+#define CORANK_CLIENT_CPP_PLACE_CHOICE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "client/cpp/client_options.h"
+#include "client/cpp/operators.h"
+
+namespace corank::client {
+
+/// From this many bytes on, streams use several connections by themselves: one gRPC connection is bound by the one core
+/// that serves it, and the second at which a job of this size takes is worth the set-up of some more.
+inline constexpr int64_t kSeveralConnectionsBytes = int64_t{256} << 20;
+inline constexpr int kSeveralConnections = 4;
+/// Below this, a call goes in one message without a look at what the server is.
+inline constexpr int64_t kAskServerBytes = int64_t{64} << 10;
+
+/// What is known when a place is chosen.
+struct PlaceQuestion {
+  int64_t input_bytes = 0;   // that would travel
+  int64_t result_bytes = 0;  // at most, that would travel
+  bool only_stream = false;  // a chain of several operators
+  bool may_share = false;    // this host, and nothing has shown yet that the server cannot map this process's memory
+};
+
+/// The place that is asked for; kAuto where none is.
+inline Place AskedPlace(const CallOptions& call, const ClientOptions& options) {
+  return call.place != Place::kAuto ? call.place : options.place;
+}
+
+struct PlaceChoice {
+  Place place = Place::kInline;
+  int connections = 1;
+};
+
+/// Whether the choice needs to know the server.
+bool NeedsServerInfo(const PlaceQuestion& question, const CallOptions& call, const ClientOptions& options);
+
+/// INVALID_ARGUMENT if an option is out of range, UNIMPLEMENTED if the server does not take what the call asks for.
+/// `info` is null where it was not needed, or where the server does not say.
+absl::StatusOr<PlaceChoice> ChoosePlace(const PlaceQuestion& question, const CallOptions& call,
+                                        const ClientOptions& options, const ServerInfo* info);
+
+}  // namespace corank::client
+
+#endif  // CORANK_CLIENT_CPP_PLACE_CHOICE_H_

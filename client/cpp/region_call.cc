@@ -1,0 +1,185 @@
+#include "client/cpp/region_call.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <numeric>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/message_call.h"
+
+namespace corank::client {
+namespace {
+
+/// One thread does not fill the memory's bus; more than a few do not fill it better.
+constexpr int kCopyThreads = 4;
+constexpr int64_t kCopyPiece = int64_t{16} << 20;
+/// Counts and offsets up to this stay in the message: the server reads them before it looks at regions.
+constexpr int64_t kControlBytes = int64_t{1} << 20;
+
+void Copy(char* to, const char* from, int64_t bytes, std::atomic<int64_t>* copied) {
+  std::atomic<int64_t> next{0};
+  const auto work = [&] {
+    for (int64_t begin; (begin = next.fetch_add(kCopyPiece)) < bytes;) {
+      const int64_t size = std::min(kCopyPiece, bytes - begin);
+      std::memcpy(to + begin, from + begin, static_cast<size_t>(size));
+      if (copied != nullptr) *copied += size;
+    }
+  };
+  std::vector<std::thread> threads;
+  const int64_t pieces = (bytes + kCopyPiece - 1) / kCopyPiece;
+  const int64_t wanted = std::min<int64_t>({kCopyThreads, pieces, std::thread::hardware_concurrency()});
+  for (int64_t i = 1; i < wanted; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// Where the arrays of one call lie in its region: each at a multiple of its element's size and of a cache line.
+class Layout {
+ public:
+  /// The offset; -1 if the region would be too large for a number.
+  int64_t Add(int64_t bytes, int element_bytes) {
+    const int64_t unit = std::lcm<int64_t>(element_bytes, 64);
+    int64_t offset = 0;
+    if (__builtin_add_overflow(size_, unit - 1, &offset)) return size_ = -1;
+    offset = offset / unit * unit;
+    if (size_ < 0 || __builtin_add_overflow(offset, bytes, &size_)) return size_ = -1;
+    return offset;
+  }
+  int64_t size() const { return size_; }
+
+ private:
+  int64_t size_ = 0;
+};
+
+/// Restores what the call did to the job, so that it may go another way.
+class TravelScope {
+ public:
+  explicit TravelScope(Job* job) : job_(job) {
+    for (const JobInput& input : job->inputs) inputs_.push_back(input.travels);
+    for (const JobResult& result : job->results) results_.push_back(result.travels);
+  }
+  ~TravelScope() {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i] && !job_->inputs[i].travels) job_->inputs[i].array->clear_place();
+      job_->inputs[i].travels = inputs_[i];
+    }
+    for (size_t i = 0; i < results_.size(); ++i) {
+      if (results_[i] && !job_->results[i].travels) job_->results[i].destination->Clear();
+      job_->results[i].travels = results_[i];
+    }
+  }
+
+ private:
+  Job* const job_;
+  std::vector<bool> inputs_, results_;
+};
+
+/// Notes what the server placed in the region.
+class CountBuffer final : public ResultBuffer {
+ public:
+  absl::Span<char> Allocate(int64_t) override { return {}; }
+  absl::Status Finish(ElementType, int64_t) override { return absl::InternalError("the result is not in the region"); }
+  absl::Status Place(ElementType type, int64_t count) override {
+    this->type = type;
+    this->count = count;
+    return absl::OkStatus();
+  }
+  ElementType type = KeyType::kUint8;
+  int64_t count = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions, Job* job, const ServerInfo& info,
+                                        absl::Time deadline, const CallOptions& call, v1::OperationResult* result,
+                                        bool* is_refused) {
+  *is_refused = false;
+  const absl::Time start = absl::Now();
+  Layout layout;
+  std::vector<std::pair<JobInput*, int64_t>> inputs;
+  std::vector<std::pair<JobResult*, int64_t>> results;
+  for (JobInput& input : job->inputs) {
+    const auto bytes = static_cast<int64_t>(input.view.bytes.size());
+    if (!input.travels || bytes == 0 || (input.is_control && bytes <= kControlBytes)) continue;
+    inputs.emplace_back(&input, layout.Add(bytes, input.view.type.bytes()));
+  }
+  for (JobResult& wanted : job->results) {
+    if (wanted.travels && wanted.max_bytes() > 0) {
+      results.emplace_back(&wanted, layout.Add(wanted.max_bytes(), wanted.element_bytes));
+    }
+  }
+  if (layout.size() < 0) {
+    *is_refused = true;
+    return absl::ResourceExhaustedError("the results do not fit into memory");
+  }
+  if (call.progress != nullptr) {
+    call.progress->bytes_to_send = job->input_bytes();
+    call.progress->bytes_to_receive = job->result_bytes();
+    call.progress->bytes_sent = 0;
+    call.progress->bytes_received = 0;
+  }
+  absl::StatusOr<std::unique_ptr<OwnRegion>> region =
+      regions->Borrow(std::max<int64_t>(layout.size(), 1), info.shared_memory_prefixes.front(), deadline, call);
+  if (!region.ok()) {
+    *is_refused = !absl::IsDeadlineExceeded(region.status()) && !absl::IsCancelled(region.status());
+    return region.status();
+  }
+  char* const memory = (*region)->memory.data();
+  const TravelScope scope(job);
+  for (const auto& [input, offset] : inputs) {
+    Copy(memory + offset, input->view.bytes.data(), static_cast<int64_t>(input->view.bytes.size()),
+         call.progress == nullptr ? nullptr : &call.progress->bytes_sent);
+    input->travels = false;
+    input->array->mutable_shared_memory()->set_region((*region)->name);
+    input->array->mutable_shared_memory()->set_offset_bytes(offset);
+  }
+  std::vector<CountBuffer> counts(results.size());
+  std::vector<std::pair<ResultBuffer*, std::unique_ptr<ResultBuffer>>> buffers;
+  for (size_t i = 0; i < results.size(); ++i) {
+    JobResult* wanted = results[i].first;
+    wanted->travels = false;
+    wanted->destination->mutable_shared_memory()->set_region((*region)->name);
+    wanted->destination->mutable_shared_memory()->set_offset_bytes(results[i].second);
+    buffers.emplace_back(std::exchange(wanted->buffer, &counts[i]), std::move(wanted->memory_buffer));
+  }
+  CallOptions quiet = call;
+  quiet.progress = nullptr;
+  absl::StatusOr<CallCost> cost = CallWithMessage(connection, job, deadline, quiet, result);
+  absl::Status status = cost.status();
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto& [wanted, offset] = results[i];
+    wanted->buffer = buffers[i].first;
+    wanted->memory_buffer = std::move(buffers[i].second);
+    if (!status.ok()) continue;
+    if (counts[i].count > wanted->max_count || counts[i].type.bytes() != wanted->element_bytes) {
+      status = absl::InternalError(absl::StrCat("the server's answer for ", wanted->name, " does not fit its place"));
+      continue;
+    }
+    const int64_t bytes = counts[i].count * wanted->element_bytes;
+    const absl::Span<char> to = wanted->target()->Allocate(bytes);
+    if (static_cast<int64_t>(to.size()) < bytes) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat("the output for ", wanted->name, " holds ", to.size(), " bytes, the result has ", bytes));
+      continue;
+    }
+    Copy(to.data(), memory + offset, bytes, call.progress == nullptr ? nullptr : &call.progress->bytes_received);
+    status = wanted->target()->Finish(counts[i].type, bytes);
+  }
+  // The server was started anew, or its region is gone for another reason. (No request of the caller's is judged by the
+  // client: a wrong name of a kept array comes back as NOT_FOUND on the other way too.)
+  *is_refused = absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
+  if (status.ok() || absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status)) {
+    regions->Return(*std::move(region));
+  } else {
+    regions->Discard(*std::move(region));  // where the call was cut off, the server may still write to it
+  }
+  if (!status.ok()) return status;
+  cost->round_trip_ns = absl::ToInt64Nanoseconds(absl::Now() - start);
+  return cost;
+}
+
+}  // namespace corank::client

@@ -1,0 +1,137 @@
+#include "client/cpp/regions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "client/cpp/errors.h"
+
+namespace corank::client {
+namespace {
+
+constexpr char kRegister[] = "/corank.v1.MemoryService/RegisterSharedMemory";
+constexpr char kUnregister[] = "/corank.v1.MemoryService/UnregisterRegion";
+constexpr char kList[] = "/corank.v1.MemoryService/ListRegions";
+
+std::string NewName() {
+  absl::BitGen random;
+  return absl::StrCat("cpp-", absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> Regions::LeaseId(absl::Time deadline) {
+  absl::MutexLock lock(&lease_mutex_);
+  if (lease_ != nullptr && lease_->is_open()) return lease_->id();
+  lease_.reset();
+  absl::StatusOr<std::unique_ptr<Lease>> lease = Lease::Open(connection_->channel(), deadline);
+  if (!lease.ok()) return connection_->Explain(lease.status(), 1, "");
+  lease_ = *std::move(lease);
+  return lease_->id();
+}
+
+absl::StatusOr<std::string> Regions::RegisterNamed(const SharedMemory& memory, absl::Time deadline,
+                                                   const CallOptions& call) {
+  absl::StatusOr<std::string> lease = LeaseId(deadline);
+  if (!lease.ok()) return lease.status();
+  v1::RegisterSharedMemoryRequest request;
+  request.set_name(NewName());
+  request.set_key(memory.key());
+  request.set_size_bytes(memory.size());
+  request.set_lease_id(*lease);
+  v1::RegisterSharedMemoryResponse response;
+  const auto cost = connection_->Unary(kRegister, request, deadline, call.cancellation, &response);
+  if (!cost.ok()) return cost.status();
+  return request.name();
+}
+
+absl::StatusOr<std::string> Regions::Register(const SharedMemory& memory, const CallOptions& call) {
+  absl::StatusOr<std::string> name = RegisterNamed(memory, connection_->Deadline(call), call);
+  if (!name.ok()) return name.status();
+  absl::MutexLock lock(&mutex_);
+  ranges_[memory.data()] = {absl::string_view(memory.data(), static_cast<size_t>(memory.size())), *name};
+  return name;
+}
+
+absl::Status Regions::Unregister(const std::string& name, const CallOptions& call) {
+  v1::UnregisterRegionRequest request;
+  request.set_name(name);
+  v1::UnregisterRegionResponse response;
+  const auto cost = connection_->Unary(kUnregister, request, connection_->Deadline(call), call.cancellation, &response);
+  if (!cost.ok() && !absl::IsNotFound(cost.status())) return cost.status();
+  absl::MutexLock lock(&mutex_);
+  const auto found =
+      std::find_if(ranges_.begin(), ranges_.end(), [&name](const auto& entry) { return entry.second.name == name; });
+  if (found != ranges_.end()) ranges_.erase(found);
+  return cost.status();
+}
+
+absl::StatusOr<std::vector<RegionInfo>> Regions::List(const CallOptions& call) const {
+  v1::ListRegionsResponse response;
+  const auto cost =
+      connection_->Unary(kList, v1::ListRegionsRequest(), connection_->Deadline(call), call.cancellation, &response);
+  if (!cost.ok()) return cost.status();
+  std::vector<RegionInfo> regions;
+  for (const v1::Region& region : response.regions()) {
+    const RegionKind kind = region.kind() == v1::REGION_KIND_SHARED_MEMORY ? RegionKind::kSharedMemory
+                            : region.kind() == v1::REGION_KIND_CUDA_IPC    ? RegionKind::kCudaIpc
+                                                                           : RegionKind::kUnknown;
+    regions.push_back({region.name(), kind, region.size_bytes()});
+  }
+  return regions;
+}
+
+std::optional<v1::SharedMemoryPlace> Regions::Find(absl::string_view bytes, int element_bytes) const {
+  if (bytes.empty()) return std::nullopt;
+  absl::MutexLock lock(&mutex_);
+  auto found = ranges_.upper_bound(bytes.data());
+  if (found == ranges_.begin()) return std::nullopt;
+  const Range& range = std::prev(found)->second;
+  const int64_t offset = bytes.data() - range.bytes.data();
+  if (offset + static_cast<int64_t>(bytes.size()) > static_cast<int64_t>(range.bytes.size())) return std::nullopt;
+  if (offset % std::min(element_bytes, 16) != 0) return std::nullopt;
+  v1::SharedMemoryPlace place;
+  place.set_region(range.name);
+  place.set_offset_bytes(offset);
+  return place;
+}
+
+absl::StatusOr<std::unique_ptr<OwnRegion>> Regions::Borrow(int64_t bytes, const std::string& prefix,
+                                                           absl::Time deadline, const CallOptions& call) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (idle_ != nullptr && idle_->memory.size() >= bytes) return std::move(idle_);
+  }
+  absl::StatusOr<SharedMemory> memory = SharedMemory::Create(bytes, prefix);
+  if (!memory.ok()) return memory.status();
+  absl::StatusOr<std::string> name = RegisterNamed(*memory, deadline, call);
+  memory->Unlink();
+  if (!name.ok()) {
+    // Not because it is busy now: it does not see this process's memory, or may not.
+    if (!absl::IsResourceExhausted(name.status()) && !absl::IsUnavailable(name.status()) &&
+        !absl::IsDeadlineExceeded(name.status()) && !absl::IsCancelled(name.status())) {
+      is_refused_ = true;
+    }
+    return name.status();
+  }
+  return std::make_unique<OwnRegion>(OwnRegion{*std::move(memory), *std::move(name)});
+}
+
+void Regions::Return(std::unique_ptr<OwnRegion> region) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (idle_ == nullptr || idle_->memory.size() < region->memory.size()) std::swap(idle_, region);
+  }
+  if (region != nullptr) Discard(std::move(region));
+}
+
+void Regions::Discard(std::unique_ptr<OwnRegion> region) {
+  v1::UnregisterRegionRequest request;
+  request.set_name(region->name);
+  v1::UnregisterRegionResponse response;
+  // Where this fails, the region ends with the lease.
+  (void)connection_->Unary(kUnregister, request, absl::Now() + absl::Seconds(5), nullptr, &response);
+}
+
+}  // namespace corank::client

@@ -1,0 +1,75 @@
+// The shared memory that a Client has registered: its users' regions, and those that it makes for its own calls.
+#ifndef CORANK_CLIENT_CPP_REGIONS_H_
+#define CORANK_CLIENT_CPP_REGIONS_H_
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "client/cpp/connection.h"
+#include "client/cpp/lease.h"
+#include "client/cpp/memory.h"
+#include "client/cpp/shared_memory.h"
+#include "corank/v1/array.pb.h"
+
+namespace corank::client {
+
+/// Shared memory that the server has mapped.
+struct OwnRegion {
+  SharedMemory memory;
+  std::string name;
+};
+
+/// Thread-safe.
+class Regions {
+ public:
+  explicit Regions(Connection* connection) : connection_(connection) {}
+
+  /// Registers the memory under a new name, and returns that. The memory outlives the registration.
+  absl::StatusOr<std::string> Register(const SharedMemory& memory, const CallOptions& call);
+  absl::Status Unregister(const std::string& name, const CallOptions& call);
+  absl::StatusOr<std::vector<RegionInfo>> List(const CallOptions& call) const;
+
+  /// Where bytes lie that are inside one of the users' regions, at an offset that the server takes for elements of this
+  /// size; none for other bytes, and for no bytes at all.
+  std::optional<v1::SharedMemoryPlace> Find(absl::string_view bytes, int element_bytes) const;
+
+  /// Whether the server may be able to map this process's memory.
+  bool may_share() const { return connection_->is_same_host() && !is_refused_; }
+  /// A region of at least `bytes` bytes for one call: the one that an earlier call gave back if it is large enough.
+  absl::StatusOr<std::unique_ptr<OwnRegion>> Borrow(int64_t bytes, const std::string& prefix, absl::Time deadline,
+                                                    const CallOptions& call);
+  /// Takes a region back. One, the largest, is kept for the next call.
+  void Return(std::unique_ptr<OwnRegion> region);
+  /// Gives up a region that the server does not know any more.
+  void Discard(std::unique_ptr<OwnRegion> region);
+
+ private:
+  struct Range {
+    absl::string_view bytes;
+    std::string name;
+  };
+
+  absl::StatusOr<std::string> RegisterNamed(const SharedMemory& memory, absl::Time deadline, const CallOptions& call);
+  absl::StatusOr<std::string> LeaseId(absl::Time deadline);
+
+  Connection* const connection_;
+  std::atomic<bool> is_refused_{false};
+  mutable absl::Mutex mutex_;
+  std::map<const char*, Range> ranges_ ABSL_GUARDED_BY(mutex_);  // by their first byte
+  std::unique_ptr<OwnRegion> idle_ ABSL_GUARDED_BY(mutex_);
+  absl::Mutex lease_mutex_;
+  std::unique_ptr<Lease> lease_ ABSL_GUARDED_BY(lease_mutex_);
+};
+
+}  // namespace corank::client
+
+#endif  // CORANK_CLIENT_CPP_REGIONS_H_

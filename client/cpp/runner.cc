@@ -1,0 +1,123 @@
+#include "client/cpp/runner.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "client/cpp/message_call.h"
+#include "client/cpp/messages.h"
+#include "client/cpp/region_call.h"
+#include "client/cpp/stream_call.h"
+
+namespace corank::client {
+namespace {
+
+/// Large enough that a message's own cost does not show, small enough that chunks overlap with work.
+constexpr int64_t kChunkBytes = 1 << 20;
+constexpr int64_t kChunkHeadBytes = 64;
+
+int64_t ChunkBytes(const ClientOptions& options, const ServerInfo& info) {
+  const int64_t server = info.max_chunk_bytes > 0 ? info.max_chunk_bytes : kChunkBytes;
+  return std::max<int64_t>(std::min({kChunkBytes, server, options.max_message_bytes - kChunkHeadBytes}), 1);
+}
+
+/// Gives the arrays that stay where they are their places; the others travel.
+void PlaceWhatStays(const Regions& regions, Job* job) {
+  for (JobInput& input : job->inputs) {
+    if (!input.view.stored.empty()) {
+      input.travels = false;
+      input.array->mutable_stored()->set_name(input.view.stored);
+      input.array->mutable_stored()->set_temporary(input.view.temporary);
+    } else if (const auto place = regions.Find(input.view.bytes, input.view.type.bytes());
+               place.has_value() && !input.is_control) {
+      input.travels = false;
+      *input.array->mutable_shared_memory() = *place;
+    }
+  }
+  for (JobResult& result : job->results) {
+    const absl::string_view memory(result.output.memory.data(), result.output.memory.size());
+    if (!result.output.stored.empty()) {
+      result.travels = false;
+      result.destination->mutable_stored()->set_name(result.output.stored);
+      result.destination->mutable_stored()->set_temporary(result.output.temporary);
+    } else if (const auto place = regions.Find(memory, result.element_bytes); place.has_value()) {
+      result.travels = false;
+      *result.destination->mutable_shared_memory() = *place;
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<JobAnswer>> Runner::RunJobs(absl::Span<Job* const> jobs, bool only_stream,
+                                                       const CallOptions& call) {
+  const absl::Time deadline = connection_.Deadline(call);
+  PlaceQuestion question;
+  question.only_stream = only_stream;
+  for (Job* job : jobs) {
+    if (const absl::Status checked = CheckJob(*job); !checked.ok()) return checked;
+    PlaceWhatStays(regions_, job);
+    question.input_bytes += job->input_bytes();
+    if (__builtin_add_overflow(question.result_bytes, job->result_bytes(), &question.result_bytes)) {
+      question.result_bytes = std::numeric_limits<int64_t>::max();
+    }
+  }
+  question.may_share = regions_.may_share();
+  std::optional<ServerInfo> info;
+  if (NeedsServerInfo(question, call, connection_.options())) {
+    absl::StatusOr<ServerInfo> asked = connection_.Info(deadline, call.cancellation);
+    // A server that does not say what it is takes messages, or says itself what it does not take.
+    if (!asked.ok() && !absl::IsUnimplemented(asked.status())) return asked.status();
+    if (asked.ok()) info = *std::move(asked);
+  }
+  const ServerInfo* known = info.has_value() ? &*info : nullptr;
+  absl::StatusOr<PlaceChoice> choice = ChoosePlace(question, call, connection_.options(), known);
+  if (!choice.ok()) return choice.status();
+
+  std::vector<v1::OperationResult> results(1);
+  absl::StatusOr<CallCost> cost = CallCost();
+  if (choice->place == Place::kSharedMemory) {
+    bool is_refused = false;
+    cost = CallWithRegion(&connection_, &regions_, jobs[0], *known, deadline, call, &results[0], &is_refused);
+    if (!cost.ok() && is_refused && AskedPlace(call, connection_.options()) == Place::kAuto) {
+      question.may_share = false;
+      choice = ChoosePlace(question, call, connection_.options(), known);
+      if (!choice.ok()) return choice.status();
+    }
+  }
+  if (choice->place == Place::kStream) {
+    results.clear();
+    cost = CallWithStreams(&connection_, jobs, choice->connections, ChunkBytes(connection_.options(), *known), deadline,
+                           call, &results);
+  } else if (choice->place == Place::kInline) {
+    cost = CallWithMessage(&connection_, jobs[0], deadline, call, &results[0]);
+  }
+  if (!cost.ok()) return cost.status();
+
+  std::vector<JobAnswer> answers;
+  for (v1::OperationResult& result : results) {
+    JobAnswer& answer = answers.emplace_back();
+    const v1::RequestStats* stats = StatsOf(result);
+    if (stats != nullptr) answer.stats = FromProto(*stats);
+    answer.stats.round_trip_ns = cost->round_trip_ns;
+    answer.stats.attempts = cost->attempts;
+    answer.stats.request_id = cost->request_id;
+    answer.stats.place = choice->place;
+    answer.stats.connections = choice->connections;
+    answer.result = std::move(result);
+  }
+  return answers;
+}
+
+absl::StatusOr<JobAnswer> Runner::Run(Job* job, const CallOptions& call) {
+  absl::StatusOr<std::vector<JobAnswer>> answers = RunJobs({job}, false, call);
+  if (!answers.ok()) return answers.status();
+  return std::move(answers->front());
+}
+
+absl::StatusOr<std::vector<JobAnswer>> Runner::RunChain(absl::Span<Job* const> jobs, const CallOptions& call) {
+  return RunJobs(jobs, true, call);
+}
+
+}  // namespace corank::client

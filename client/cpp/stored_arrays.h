@@ -1,0 +1,24 @@
+// Arrays that the server keeps: the calls of MemoryService.
+#ifndef CORANK_CLIENT_CPP_STORED_ARRAYS_H_
+#define CORANK_CLIENT_CPP_STORED_ARRAYS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/cpp/connection.h"
+#include "client/cpp/memory.h"
+
+namespace corank::client {
+
+/// As the methods of Client that have these arguments. CallOptions: deadline, cancellation, progress.
+absl::StatusOr<StoredArray> StoreArray(Connection* connection, const std::string& name, const ArrayView& array,
+                                       absl::Duration expiry, const CallOptions& call);
+absl::StatusOr<Array> FetchArray(Connection* connection, const std::string& name, const CallOptions& call);
+absl::StatusOr<StoredArrays> ListStoredArrays(Connection* connection, const CallOptions& call);
+absl::Status DeleteStoredArray(Connection* connection, const std::string& name, const CallOptions& call);
+
+}  // namespace corank::client
+
+#endif  // CORANK_CLIENT_CPP_STORED_ARRAYS_H_

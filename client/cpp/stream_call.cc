@@ -1,0 +1,218 @@
+#include "client/cpp/stream_call.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/mutex.h"
+#include "client/cpp/cancellation.h"
+#include "client/cpp/chunks.h"
+#include "client/cpp/raw_stream.h"
+#include "client/cpp/stream_results.h"
+
+namespace corank::client {
+namespace {
+
+constexpr char kMethod[] = "/corank.v1.CorankService/Execute";
+constexpr size_t kMostStreams = 1024;  // of the contract
+
+grpc::ByteBuffer ToByteBuffer(const std::vector<WirePiece>& pieces) {
+  std::vector<grpc::Slice> slices;
+  for (const WirePiece& piece : pieces) {
+    slices.emplace_back(piece.head);
+    if (!piece.payload.empty()) slices.emplace_back(piece.payload.data(), piece.payload.size());
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+std::string NewJobId() {
+  absl::BitGen random;
+  return absl::StrCat(absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16),
+                      absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
+}
+
+/// What is sent: the streamed arrays, and those few that go in the plan because there are more arrays than streams.
+struct Sent {
+  std::vector<ChunkedArray> streams;
+  PayloadMap in_plan;
+};
+
+/// Gives the inputs that travel their places.
+Sent PlaceInputs(absl::Span<Job* const> jobs) {
+  std::vector<const JobInput*> inputs;
+  for (Job* job : jobs) {
+    for (const JobInput& input : job->inputs) {
+      if (input.travels) inputs.push_back(&input);
+    }
+  }
+  std::stable_sort(inputs.begin(), inputs.end(),
+                   [](const JobInput* a, const JobInput* b) { return a->view.bytes.size() > b->view.bytes.size(); });
+  Sent sent;
+  for (const JobInput* input : inputs) {
+    if (sent.streams.size() == kMostStreams) {
+      input->array->clear_place();
+      sent.in_plan[input->array] = input->view.bytes;
+      continue;
+    }
+    const auto id = static_cast<uint32_t>(sent.streams.size());
+    input->array->mutable_stream()->set_stream_id(id);
+    sent.streams.push_back({id, input->view.type.bytes(), input->view.bytes, input->is_control});
+  }
+  return sent;
+}
+
+/// What the parts of one attempt share.
+class StreamAttempt {
+ public:
+  StreamAttempt(absl::Span<Job* const> jobs, const CallOptions& call)
+      : jobs_(jobs), call_(call), sent_(PlaceInputs(jobs)), results_(jobs, call.progress), scope_(call.cancellation) {}
+
+  Attempt Run(Connection* connection, int parts, int64_t chunk_bytes, absl::Time deadline,
+              std::vector<v1::OperationResult>* results);
+
+ private:
+  class Part;
+
+  /// A part has ended. The first error is the attempt's, and ends all parts.
+  void End(const absl::Status& status, const std::string& request_id);
+
+  const absl::Span<Job* const> jobs_;
+  const CallOptions& call_;
+  Sent sent_;
+  StreamResults results_;
+  std::atomic<bool> answered_{false};
+  absl::Mutex mutex_;
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);
+  std::string request_id_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Part>> parts_;
+  CancellationScope scope_;  // ends before the parts' contexts do
+};
+
+/// One connection's call.
+class StreamAttempt::Part final : public StreamEvents {
+ public:
+  /// `plan` is this part's, and used here only.
+  Part(StreamAttempt* attempt, std::shared_ptr<grpc::Channel> channel, ChunkSource chunks, v1::Plan* plan,
+       absl::BlockingCounter* running)
+      : attempt_(attempt), chunks_(std::move(chunks)), running_(running), stream_(std::move(channel), kMethod, this) {
+    v1::ExecuteRequest request;
+    request.unsafe_arena_set_allocated_plan(plan);  // lent: its arrays are known by their addresses
+    plan_ = ToByteBuffer(SerializeHeads(request, attempt->sent_.in_plan));
+    request.unsafe_arena_release_plan();
+    attempt_->scope_.Add(stream_.context());
+  }
+
+  RawStream& stream() { return stream_; }
+  std::vector<v1::OperationResult>* results() { return &results_; }
+
+  std::optional<grpc::ByteBuffer> Next() override {
+    if (plan_.has_value()) return std::exchange(plan_, std::nullopt);
+    if (attempt_->call_.progress != nullptr) attempt_->call_.progress->bytes_sent += sending_bytes_;
+    const std::optional<Chunk> chunk = chunks_.Next();
+    sending_bytes_ = chunk.has_value() ? static_cast<int64_t>(chunk->bytes.size()) : 0;
+    if (!chunk.has_value()) return std::nullopt;
+    return EncodeChunk(v1::ExecuteRequest::kChunkFieldNumber, *chunk);
+  }
+
+  absl::Status Take(grpc::ByteBuffer* message) override {
+    attempt_->answered_ = true;
+    v1::ExecuteResponse response;
+    std::vector<PayloadRange> payloads;
+    if (!ParseHeads(*message, &response, &payloads)) {
+      return absl::InternalError("the server's answer is not an ExecuteResponse");
+    }
+    if (response.part_case() == v1::ExecuteResponse::kChunk) {
+      std::vector<grpc::Slice> slices;
+      if (!message->Dump(&slices).ok()) return absl::InternalError("the server sent a chunk that cannot be read");
+      return attempt_->results_.Take(response.chunk(), payloads.empty() ? PayloadRange() : payloads[0], slices);
+    }
+    const size_t number = results_.size();
+    if (number == attempt_->jobs_.size() || !IsResultOf(response.result(), *attempt_->jobs_[number])) {
+      return absl::InternalError("the server sent a result that belongs to no operator of the request");
+    }
+    results_.push_back(std::move(*response.mutable_result()));
+    return absl::OkStatus();
+  }
+
+  void Done(const absl::Status& status, const std::string& request_id) override {
+    const bool is_whole = results_.size() == attempt_->jobs_.size();
+    attempt_->End(
+        status.ok() && !is_whole ? absl::InternalError("the server ended a stream without all results") : status,
+        request_id);
+    running_->DecrementCount();  // this may be gone from here on
+  }
+
+ private:
+  StreamAttempt* const attempt_;
+  ChunkSource chunks_;
+  absl::BlockingCounter* const running_;
+  RawStream stream_;
+  std::optional<grpc::ByteBuffer> plan_;  // until it is sent
+  int64_t sending_bytes_ = 0;
+  std::vector<v1::OperationResult> results_;
+};
+
+void StreamAttempt::End(const absl::Status& status, const std::string& request_id) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!error_.ok()) return;
+    error_ = status;
+    if (!status.ok() || request_id_.empty()) request_id_ = request_id;
+    if (status.ok()) return;
+  }
+  for (const std::unique_ptr<Part>& part : parts_) part->stream().Cancel();
+}
+
+Attempt StreamAttempt::Run(Connection* connection, int parts, int64_t chunk_bytes, absl::Time deadline,
+                           std::vector<v1::OperationResult>* results) {
+  v1::Plan plan;
+  for (Job* job : jobs_) plan.mutable_operations()->UnsafeArenaAddAllocated(&job->operation);
+  if (parts > 1) {
+    plan.set_job_id(NewJobId());
+    plan.set_parts(static_cast<uint32_t>(parts));
+  }
+  absl::BlockingCounter running(parts);
+  for (int i = 0; i < parts; ++i) {
+    plan.set_part(static_cast<uint32_t>(i));
+    parts_.push_back(std::make_unique<Part>(this, connection->channel(i),
+                                            ChunkSource(sent_.streams, i, parts, chunk_bytes), &plan, &running));
+  }
+  while (plan.operations_size() > 0) plan.mutable_operations()->UnsafeArenaReleaseLast();
+  for (const std::unique_ptr<Part>& part : parts_) part->stream().Start(deadline);
+  results_.AllocateEarly();
+  running.Wait();
+
+  absl::MutexLock lock(&mutex_);
+  if (error_.ok()) {
+    *results = std::move(*parts_[0]->results());
+    error_ = results_.Finish(*results);
+    if (!error_.ok()) request_id_.clear();
+  }
+  return {error_, request_id_, answered_};
+}
+
+}  // namespace
+
+absl::StatusOr<CallCost> CallWithStreams(Connection* connection, absl::Span<Job* const> jobs, int connections,
+                                         int64_t chunk_bytes, absl::Time deadline, const CallOptions& call,
+                                         std::vector<v1::OperationResult>* results) {
+  int64_t to_send = 0;
+  for (const Job* job : jobs) to_send += job->input_bytes();
+  return connection->Try(deadline, call.cancellation, [&] {
+    if (call.progress != nullptr) {
+      call.progress->bytes_to_send = to_send;
+      call.progress->bytes_sent = 0;
+      call.progress->bytes_received = 0;
+    }
+    return StreamAttempt(jobs, call).Run(connection, connections, chunk_bytes, deadline, results);
+  });
+}
+
+}  // namespace corank::client

@@ -1,0 +1,24 @@
+// A call whose arrays travel in chunks: Execute, over one connection or several.
+#ifndef CORANK_CLIENT_CPP_STREAM_CALL_H_
+#define CORANK_CLIENT_CPP_STREAM_CALL_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/cpp/connection.h"
+#include "client/cpp/job.h"
+
+namespace corank::client {
+
+/// Sends the jobs as one plan and takes their results, which are read while chunks are still sent: beyond the arrays
+/// and the results, memory holds two chunks for each direction and connection. `connections`: parts of the job, 1 or
+/// more. `chunk_bytes`: at most, of a chunk. Fills *results, less the results' bytes, with one for each job. Nothing is
+/// tried again once any of the answer has come.
+absl::StatusOr<CallCost> CallWithStreams(Connection* connection, absl::Span<Job* const> jobs, int connections,
+                                         int64_t chunk_bytes, absl::Time deadline, const CallOptions& call,
+                                         std::vector<v1::OperationResult>* results);
+
+}  // namespace corank::client
+
+#endif  // CORANK_CLIENT_CPP_STREAM_CALL_H_
