@@ -67,8 +67,9 @@ class SharedMemoryRegion final : public MemoryRegion {
   absl::Status Pin(Engine* engine) {
     if (!guard_.active()) return absl::ResourceExhaustedError("too many regions are mapped");
     absl::StatusOr<std::unique_ptr<EngineMemory>> pinned = engine->PinHost(data_, bytes_);
-    if (pinned.ok()) pinned_ = *std::move(pinned);
-    return pinned.status();
+    if (!pinned.ok()) return pinned.status();
+    pinned_ = *std::move(pinned);
+    return absl::OkStatus();
   }
 
   void* data() const override { return data_; }

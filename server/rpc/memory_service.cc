@@ -52,16 +52,16 @@ absl::Status MemoryServiceImpl::CheckStoreIsOn() const {
 grpc::ServerUnaryReactor* MemoryServiceImpl::RegisterSharedMemory(grpc::CallbackServerContext* context,
                                                                   const v1::RegisterSharedMemoryRequest* request,
                                                                   v1::RegisterSharedMemoryResponse* response) {
-  absl::StatusOr<v1::Region> region = environment_.places.regions->Register(kAnonymous, *request);
-  if (region.ok()) *response->mutable_region() = *std::move(region);
+  const absl::StatusOr<v1::Region> region = environment_.places.regions->Register(kAnonymous, *request);
+  if (region.ok()) *response->mutable_region() = *region;
   return Answer(context, region.status());
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::RegisterCudaIpc(grpc::CallbackServerContext* context,
                                                              const v1::RegisterCudaIpcRequest* request,
                                                              v1::RegisterCudaIpcResponse* response) {
-  absl::StatusOr<v1::Region> region = environment_.places.regions->Register(kAnonymous, *request);
-  if (region.ok()) *response->mutable_region() = *std::move(region);
+  const absl::StatusOr<v1::Region> region = environment_.places.regions->Register(kAnonymous, *request);
+  if (region.ok()) *response->mutable_region() = *region;
   return Answer(context, region.status());
 }
 

@@ -17,8 +17,6 @@
 namespace corank::testing {
 namespace {
 
-using ::testing::HasSubstr;
-
 constexpr int64_t kPage = 4096;
 
 TEST(HostPoolTest, KeepsBuffersForTheNextTakerOfTheirSize) {

@@ -17,7 +17,6 @@ namespace corank::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr int64_t kRegionBytes = int64_t{1} << 20;
 

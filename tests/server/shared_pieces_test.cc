@@ -121,7 +121,9 @@ TEST_P(SharedPiecesTest, EveryBitOfAFloatComesBack) {
   Run(request);
   std::stable_sort(keys.begin(), keys.end(),
                    [](double a, double b) { return std::isnan(a) ? false : std::isnan(b) || a < b; });
-  EXPECT_EQ(std::memcmp(object_.As<void>(kHalf), keys.data(), kCount * sizeof(double)), 0);
+  std::vector<uint64_t> bits(kCount);
+  std::memcpy(bits.data(), keys.data(), kCount * sizeof(double));
+  EXPECT_EQ(Read<uint64_t>(kHalf, kCount), bits);
 }
 
 TEST_P(SharedPiecesTest, MergeIsStableAndTakesUnevenInputs) {
