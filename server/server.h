@@ -37,7 +37,7 @@ class Server {
     std::string metrics_listen = "127.0.0.1:9464";
     int lanes = 4;
     /// On a GPU: lanes that may have small requests at the same time; 0: all.
-    int small_lanes = 2;
+    int small_lanes = 4;
     /// Lanes for streams and for large arrays outside of messages.
     int long_lanes = 4;
     /// What makes arrays outside of a message large: more bytes than this. A GPU copies as much in about a millisecond.

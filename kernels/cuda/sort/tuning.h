@@ -69,9 +69,9 @@ constexpr OddEvenTuning OddEvenTuningFor(int key_bytes, int index_bytes) {
 }
 
 /// AUTO takes RADIX from this count on, MERGESORT below it: each digit costs the radix sort a fixed time, and wide keys
-/// have many. Measured on an H200.
-constexpr int64_t AutoRadixCount(int key_bytes) {
-  if (key_bytes == 8) return int64_t{1} << 21;
+/// have many; a mergesort carries a payload in each of its passes. Measured on an H200.
+constexpr int64_t AutoRadixCount(int key_bytes, bool has_payload) {
+  if (key_bytes == 8) return has_payload ? (int64_t{1} << 19) + 1 : int64_t{1} << 21;
   // Below, the mergesort that is taken is the small sort (small_sort_tuning.h).
   return (int64_t{1} << (key_bytes == 4 ? 19 : 17)) + 1;
 }
