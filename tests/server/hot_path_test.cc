@@ -1,0 +1,107 @@
+// What a request may cost once the server is warm: how often its payload is copied, and that no memory is asked for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "server/respond/responses.h"
+#include "tests/server/doubles.h"
+#include "tests/server/messages.h"
+#include "tests/server/running_server.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr int kCalls = 20;
+
+class HotPathTest : public ::testing::Test {
+ protected:
+  HotPathTest() {
+    auto [puppet, engine] = MakePuppet();
+    puppet_ = puppet;
+    running_ = std::make_unique<RunningServer>(TestOptions(), std::move(engine));
+  }
+  void Sort(size_t keys) {
+    std::vector<int32_t> numbers(keys, 7);
+    v1::SortRequest request;
+    *request.mutable_keys() = Int32s(numbers);
+    v1::SortResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status = Call(running_->stub(), &context, request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    ASSERT_EQ(response.keys().inline_data(), request.keys().inline_data());
+  }
+  // What the engine was asked for by `kCalls` calls, after some that warm up.
+  std::vector<std::string> PhasesOf(size_t keys) {
+    for (int i = 0; i < 3; ++i) Sort(keys);
+    // The memory of an answer comes back when gRPC is through with it.
+    EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().buffers_in_use() == 0; }));
+    const size_t before = puppet_->phases().size();
+    for (int i = 0; i < kCalls; ++i) {
+      Sort(keys);
+      EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().buffers_in_use() == 0; }));
+    }
+    const std::vector<std::string> phases = puppet_->phases();
+    return {phases.begin() + static_cast<ptrdiff_t>(before), phases.end()};
+  }
+
+  PuppetEngine* puppet_ = nullptr;
+  std::unique_ptr<RunningServer> running_;
+};
+
+// No AllocateMemory (the pool's) and no AllocateHost (a copy on this side of the device): the payload goes from gRPC's
+// slices into the pinned memory that is uploaded, and that is all.
+TEST_F(HotPathTest, LargeRequestsAreCopiedOnceAndAllocateNothing) {
+  const std::vector<std::string> phases = PhasesOf(250000);
+  ASSERT_EQ(phases.size(), 8U * kCalls);
+  for (int i = 0; i < kCalls; ++i) {
+    EXPECT_THAT(
+        std::vector<std::string>(phases.begin() + 8 * i, phases.begin() + 8 * (i + 1)),
+        ElementsAre("Begin", "Upload", "AllocateResult", "EndCopyIn", "Run", "EndKernels", "Download", "Finish"));
+  }
+  EXPECT_TRUE(puppet_->uploads_were_aligned());
+}
+
+TEST_F(HotPathTest, SmallRequestsAllocateNothingEither) {
+  const std::vector<std::string> phases = PhasesOf(1000);
+  EXPECT_EQ(phases.size(), 8U * kCalls);
+  EXPECT_EQ(std::count(phases.begin(), phases.end(), "AllocateMemory"), 0);
+  EXPECT_EQ(std::count(phases.begin(), phases.end(), "AllocateHost"), 0);
+}
+
+// A target that only keeps memory.
+class KeepingTarget final : public ResultTarget {
+ public:
+  absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t) override { return absl::InternalError("not called"); }
+  absl::Status Commit(v1::Array*) override { return absl::OkStatus(); }
+};
+
+TEST(ResponseSlicesTest, LargeResultsLeaveFromWhereTheyLie) {
+  const std::string bytes(kCopiedResultBytes + 4, 'x');
+  auto target = std::make_shared<KeepingTarget>();
+  const std::weak_ptr<KeepingTarget> kept = target;
+  grpc::ByteBuffer buffer;
+  {
+    Outcome outcome;
+    outcome.results.push_back(
+        {ResultRole::kKeys, v1::ELEMENT_TYPE_UINT32, 4, kCopiedResultBytes / 4 + 1, bytes.data(), std::move(target)});
+    buffer = EncodeResponse<v1::SortResponse>(outcome);
+  }
+  EXPECT_FALSE(kept.expired());
+  std::vector<grpc::Slice> slices;
+  ASSERT_TRUE(buffer.Dump(&slices).ok());
+  const auto is_result = [&bytes](const grpc::Slice& slice) {
+    return static_cast<const void*>(slice.begin()) == bytes.data() && slice.size() == bytes.size();
+  };
+  EXPECT_EQ(std::count_if(slices.begin(), slices.end(), is_result), 1);
+  slices.clear();
+  buffer.Clear();
+  EXPECT_TRUE(kept.expired()) << "gRPC gives the memory back when it is through";
+}
+
+}  // namespace
+}  // namespace corank::testing
