@@ -168,7 +168,7 @@ def shared_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray) -> 
     floor = bus.in_then_out if bus else None
     together = bus.in_and_out_together if bus else None
     cases = [
-        Case("Sort in shared memory", n, sort, floor, "copy in, then out", "<= 1.2 x", lambda ms: 1.2 * ms),
+        Case("Sort in shared memory", n, sort, floor, "copies in and then out", "<= 1.2 x", lambda ms: 1.2 * ms),
         Case(
             "Merge of two halves in shared memory",
             n,
