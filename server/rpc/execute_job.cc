@@ -121,17 +121,20 @@ void ExecuteJob::Done(const absl::Status& status, Outcome& outcome) {
       record_[Stage::kCopyOut] = outcome.stats.copy_out_ns();
     }
   }
-  if (!status.ok()) {
-    if (exchange_->Fail(status)) LogFailure(status);
-  } else {
-    std::vector<grpc::ByteBuffer> results;
+  std::vector<grpc::ByteBuffer> results;
+  if (status.ok()) {
     for (size_t i = 0; i < earlier_.size(); ++i) results.push_back(plan_->Encode(static_cast<int>(i), earlier_[i]));
     results.push_back(plan_->Encode(plan_->size() - 1, outcome));
-    exchange_->Succeed(std::move(results));
   }
+  // Before the answer: a caller who has it finds its regions and kept arrays free.
   outcome.results.clear();
   earlier_.clear();
   plan_->Release();
+  if (status.ok()) {
+    exchange_->Succeed(std::move(results));
+  } else if (exchange_->Fail(status)) {
+    LogFailure(status);
+  }
 }
 
 void ExecuteJob::AddTraffic(int64_t received_bytes, int64_t sent_bytes) {
