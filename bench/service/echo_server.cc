@@ -69,7 +69,7 @@ class EchoStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   }
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!writing_ && !waiting_.empty()) {
-      outgoing_ = std::move(waiting_.front());
+      outgoing_ = waiting_.front();
       waiting_.pop_front();
       writing_ = true;
       StartWrite(&outgoing_);

@@ -19,7 +19,6 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-using ::testing::HasSubstr;
 
 int32_t ElementBytes(const v1::Array& array) {
   return array.type() == v1::ELEMENT_TYPE_RECORD ? static_cast<int32_t>(array.record_bytes())
