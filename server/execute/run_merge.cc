@@ -46,10 +46,21 @@ absl::StatusOr<std::vector<int64_t>> CutRuns(Lane& lane, const RowShape& shape, 
   return splits;
 }
 
-// Whether each run's pieces follow each other, which splits of runs that are in order do.
-bool SplitsRise(const std::vector<int64_t>& splits, size_t ways) {
-  for (size_t i = ways; i < splits.size(); ++i) {
-    if (splits[i] < splits[i - ways]) return false;
+// Whether each run's pieces follow each other and each tile has its rows, as with runs that are in order. Runs in
+// shared memory may be anything, and change while they are cut: tiles must not be longer than their places all the
+// same.
+bool SplitsFit(const std::vector<int64_t>& splits, const std::vector<SortedRun>& runs, int64_t total,
+               int64_t tile_rows) {
+  const size_t ways = runs.size();
+  for (size_t tile = 0; tile < splits.size() / ways; ++tile) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < ways; ++i) {
+      const int64_t split = splits[tile * ways + i];
+      const int64_t least = tile == 0 ? 0 : splits[(tile - 1) * ways + i];
+      if (split < least || split > runs[i].count) return false;
+      sum += split;
+    }
+    if (sum != std::min(static_cast<int64_t>(tile) * tile_rows, total)) return false;
   }
   return true;
 }
@@ -189,9 +200,12 @@ absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<S
   int64_t total = 0;
   for (const SortedRun& run : runs) total += run.count;
   CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> splits, CutRuns(lane, shape, runs, total, tile_rows, stats));
+  const bool fits = SplitsFit(splits, runs, total, tile_rows);
   if (in_order != nullptr) {
-    *in_order = SplitsRise(splits, runs.size()) && InOrderAcross(shape, runs, splits);
+    *in_order = fits && InOrderAcross(shape, runs, splits);
     if (!*in_order) return absl::OkStatus();
+  } else if (!fits) {
+    return absl::InternalError("sorted runs were cut wrongly");
   }
   StreamTurns turns(lane, kStreams, stats);
   const int64_t* begin = splits.data();
