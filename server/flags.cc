@@ -39,8 +39,7 @@ ABSL_FLAG(int64_t, host_pool_bytes, int64_t{8} << 30,
           "Pinned host memory for requests and answers on their way, in bytes, --max-request-bytes or more.");
 ABSL_FLAG(std::vector<std::string>, shared_memory, {},
           "What the names of POSIX shared-memory objects that callers may register begin with, such as /corank-; "
-          "several with commas between. Empty: shared memory is off. Only for callers that are trusted to keep their "
-          "own requests' memory unchanged.");
+          "several with commas between. Empty: shared memory is off.");
 ABSL_FLAG(bool, cuda_ipc, false,
           "Whether callers may register GPU memory of other processes. Only for trusted callers: kernels read it in "
           "place, and a process that changes it meanwhile can break the server.");

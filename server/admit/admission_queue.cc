@@ -86,7 +86,7 @@ std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
   ++waiting_takers_;
   mutex_.Await(absl::Condition(this, &AdmissionQueue::HasWorkOrClosed));
   --waiting_takers_;
-  Line* const line = const_cast<Line*>(Front());
+  Line* const line = Front();
   if (line == nullptr) return taken;
   const bool is_small = IsSmall(*line->front());
   // An idle lane should get a share of a burst before one lane works through all of it.
@@ -110,12 +110,12 @@ std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
   return taken;
 }
 
-const AdmissionQueue::Line* AdmissionQueue::Front() const {
+AdmissionQueue::Line* AdmissionQueue::Front() {
   const auto line = std::find_if(lines_.begin(), lines_.end(), [](const Line& line) { return !line.empty(); });
   return line == lines_.end() ? nullptr : &*line;
 }
 
-bool AdmissionQueue::HasWorkOrClosed() const {
+bool AdmissionQueue::HasWorkOrClosed() {
   const Line* const line = Front();
   if (line == nullptr) return !refusal_.ok();
   return options_.small_takers == 0 || small_batches_ < options_.small_takers || !IsSmall(*line->front());

@@ -72,9 +72,9 @@ class AdmissionQueue final : public TaskSource {
 
   std::unique_ptr<Task> Pop(Line& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The first line with a task.
-  const Line* Front() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Line* Front() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsSmall(const Task& task) const { return task.bytes <= options_.small_bytes; }
-  bool HasWorkOrClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasWorkOrClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndSmallBatch() ABSL_LOCKS_EXCLUDED(mutex_);
   void Count(int64_t requests, int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -13,7 +13,6 @@
 #include "server/respond/errors.h"
 #include "server/respond/owned_slice.h"
 #include "server/rpc/memory_service.h"
-#include "server/rpc/request_id.h"
 #include "server/validate/arrays.h"
 
 namespace corank {
@@ -34,17 +33,6 @@ class AnnouncedPlaces final : public InlinePlaces {
   }
 };
 
-grpc::Status End(const absl::Status& status, const MemoryEnvironment& environment,
-                 grpc::CallbackServerContext* context) {
-  const std::string request_id = MakeRequestId();
-  if (status.code() == absl::StatusCode::kInternal) {
-    environment.logger->Log(LogLevel::kError, "request_failed",
-                            {{"request_id", request_id}, {"message", std::string(status.message())}});
-  }
-  context->AddTrailingMetadata(kRequestIdKey, request_id);
-  return ToGrpcStatus(status, request_id);
-}
-
 class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
   StoreCall(const MemoryEnvironment& environment, const absl::Status& allowed, grpc::CallbackServerContext* context,
@@ -53,7 +41,7 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     if (allowed.ok()) {
       StartRead(&message_);
     } else {
-      Finish(End(allowed, environment_, context_));
+      Finish(EndCall(environment_, context_, allowed));
     }
   }
 
@@ -63,7 +51,7 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     if (status.ok() && ok) {
       StartRead(&message_);
     } else {
-      Finish(End(status, environment_, context_));
+      Finish(EndCall(environment_, context_, status));
     }
   }
   void OnDone() override { delete this; }
@@ -160,7 +148,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     absl::Status status = allowed;
     if (status.ok()) status = Open(*request);
     if (status.ok()) status = WriteNext();
-    if (!status.ok()) Finish(End(status, environment_, context_));
+    if (!status.ok()) Finish(EndCall(environment_, context_, status));
   }
 
   void OnWriteDone(bool ok) override {
@@ -169,7 +157,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       status = WriteNext();
       if (status.ok()) return;
     }
-    Finish(End(status, environment_, context_));
+    Finish(EndCall(environment_, context_, status));
   }
   void OnDone() override { delete this; }
 

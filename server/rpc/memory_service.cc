@@ -31,16 +31,21 @@ class LeaseCall final : public grpc::ServerWriteReactor<v1::OpenLeaseResponse> {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* MemoryServiceImpl::Answer(grpc::CallbackServerContext* context,
-                                                    const absl::Status& status) const {
+grpc::Status EndCall(const MemoryEnvironment& environment, grpc::CallbackServerContext* context,
+                     const absl::Status& status) {
   const std::string request_id = MakeRequestId();
   if (status.code() == absl::StatusCode::kInternal) {
-    environment_.logger->Log(LogLevel::kError, "request_failed",
-                             {{"request_id", request_id}, {"message", std::string(status.message())}});
+    environment.logger->Log(LogLevel::kError, "request_failed",
+                            {{"request_id", request_id}, {"message", std::string(status.message())}});
   }
   context->AddTrailingMetadata(kRequestIdKey, request_id);
+  return ToGrpcStatus(status, request_id);
+}
+
+grpc::ServerUnaryReactor* MemoryServiceImpl::Answer(grpc::CallbackServerContext* context,
+                                                    const absl::Status& status) const {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(status, request_id));
+  reactor->Finish(EndCall(environment_, context, status));
   return reactor;
 }
 

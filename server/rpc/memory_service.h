@@ -25,6 +25,10 @@ struct MemoryEnvironment {
   int64_t max_chunk_bytes = 0;
 };
 
+/// How a call of the service ends: with a request id in its trailing metadata, by which the log says more of a fault.
+grpc::Status EndCall(const MemoryEnvironment& environment, grpc::CallbackServerContext* context,
+                     const absl::Status& status);
+
 /// Thread-safe. Mapping, pinning and allocating take milliseconds on gRPC's threads; nothing waits for a lane.
 class MemoryServiceImpl final : public MemoryServiceBase {
  public:

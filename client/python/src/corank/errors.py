@@ -98,7 +98,7 @@ class PermissionDenied(CorankError, PermissionError):
 
 
 class Unimplemented(CorankError, NotImplementedError):
-    """This place or method is not built into this server."""
+    """This place is switched off on this server, or cannot hold such an array."""
 
     code = "UNIMPLEMENTED"
 
