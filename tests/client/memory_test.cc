@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "client/cpp/client.h"
 #include "tests/client/puppet_memory.h"
@@ -30,7 +31,10 @@ class MemoryTest : public ::testing::Test {
     service_.info = InfoOfAllPlaces();
     service_.on_sort = [this](grpc::ServerContext* context, const v1::SortRequest& request,
                               v1::SortResponse* response) {
-      seen_ = request;
+      {
+        absl::MutexLock lock(&mutex_);  // calls at the same time end here
+        seen_ = request;
+      }
       return StandInSort(context, request, response);
     };
   }
@@ -54,7 +58,8 @@ class MemoryTest : public ::testing::Test {
   PuppetMemory memory_;
   PuppetService service_;
   PuppetServer server_{&service_, &memory_};
-  v1::SortRequest seen_;
+  absl::Mutex mutex_;
+  v1::SortRequest seen_;  // read while no call runs
 };
 
 TEST_F(MemoryTest, SharedMemoryIsNamedUntilItIsUnlinkedAndMapped) {
