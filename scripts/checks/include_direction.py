@@ -8,6 +8,7 @@ The layers, each of which may include only itself and what it leans on:
     kernels/common <- kernels/engine <- kernels/cpu, kernels/cuda <- server/execute, server (main)
     server: rpc -> validate -> admit -> batch -> execute -> respond, forwards only; every stage may use observe, respond
     server/memory (what outlives a request) leans on respond; rpc, validate and execute may use it
+    server/security (who calls) leans on respond and observe; every stage may use it
     client, proto -> kernels/common
 
 Messages (corank/v1, proto) are for rpc, validate, execute, memory, respond and client. bench and tests are free.
@@ -65,7 +66,7 @@ def server_rule(stage: str, include: str) -> str | None:
     if not include.startswith("server/"):
         return None
     target = include.split("/")[1]
-    if target == stage or target in {"observe", "respond"}:
+    if target == stage or target in {"observe", "respond", "security"}:
         return None
     if target == "memory" and stage in {"rpc", "validate", "execute"}:
         return None

@@ -12,6 +12,7 @@
 #include "server/observe/clock.h"
 #include "server/respond/errors.h"
 #include "server/respond/outcome.h"
+#include "server/security/caller.h"
 
 namespace corank {
 
@@ -31,6 +32,7 @@ class Completion {
 struct Task {
   std::unique_ptr<Operation> operation;
   TaskPriority priority = TaskPriority::kNormal;
+  std::shared_ptr<const Caller> caller = AnonymousCaller();
   int64_t bytes = 0;  // of the request message
   Instant arrival;
   Instant deadline = kForever;

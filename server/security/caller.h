@@ -1,0 +1,26 @@
+// Who makes a call, and what they may do.
+#ifndef CORANK_SERVER_SECURITY_CALLER_H_
+#define CORANK_SERVER_SECURITY_CALLER_H_
+
+#include <memory>
+#include <string>
+
+namespace corank {
+
+/// What outlives the calls of a caller belongs to the tenant: regions, kept arrays, shares of the queue.
+struct Caller {
+  std::string tenant;  // empty: callers without a name
+  bool may_use_shared_memory = true;
+  bool may_use_cuda_ipc = true;
+  bool may_keep_arrays = true;
+};
+
+/// A caller without a name, who may do what the server's flags allow. Never null.
+inline const std::shared_ptr<const Caller>& AnonymousCaller() {
+  static const auto* const caller = new std::shared_ptr<const Caller>(std::make_shared<const Caller>());
+  return *caller;
+}
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_SECURITY_CALLER_H_
