@@ -56,6 +56,7 @@ std::vector<int64_t> BoundaryCounts() {
   constexpr int kRun = cuda::kSmallClusterThreads * cuda::kSmallClusterItems;
   for (int64_t count = kRun; count <= cuda::kSmallClusterCount; count += kRun) around(count);
   for (int64_t count = 1 << 13; count <= cuda::SmallSortLimit(cuda::SmallForm::kRank32); count *= 2) around(count);
+  for (const auto form : {cuda::SmallForm::kRank32, cuda::SmallForm::kRankIndex32}) around(cuda::SmallSortLimit(form));
   for (const int64_t run : {256, 512, 1024, 2048}) around(run * 30 + run / cuda::kSmallSamples);
   return counts;
 }

@@ -116,8 +116,10 @@ TEST_P(CudaSortOfType, MergesortMergesGroupsOfRuns) {
   for (const auto form : kForms) {
     const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(KeyBytes(GetParam()), form);
     const int64_t group = int64_t{tuning.SortTile()} << tuning.max_ways_log;
-    // Shorter arrays are sorted in other ways.
-    const int64_t groups = cuda::SmallSortLimit(cuda::SmallForm::kRank32) / group * group + group;
+    // Shorter arrays of this form are sorted in other ways.
+    const auto small =
+        cuda::SmallFormFor(KeyBytes(GetParam()), IsFloat(GetParam()), form == cuda::MergesortForm::kPayload);
+    const int64_t groups = cuda::SmallSortLimit(small) / group * group + group;
     // Whole groups, a last group of one run, of a single key, of two runs.
     for (const int64_t count : {groups - tuning.SortTile(), groups, groups + 1, groups + tuning.SortTile() + 1}) {
       for (const Distribution distribution :

@@ -132,6 +132,20 @@ __global__ void __launch_bounds__(Tuning::kThreads)
   });
 }
 
+__global__ void __launch_bounds__(Tuning::kThreads)
+    CodeHalvesKernel(const __grid_constant__ RowOrder order, int64_t count, uint32_t* d_low, uint32_t* d_high) {
+  ForEachRow(count, [&](int64_t row) {
+    const uint64_t word = order.Word(row, 0);
+    d_high[row] = static_cast<uint32_t>(word >> 32);
+    if (d_low != nullptr) d_low[row] = static_cast<uint32_t>(word);
+    return true;
+  });
+}
+
+unsigned RowBlocks(int64_t count) {
+  return static_cast<unsigned>(std::min(CeilDiv(count, Tuning::kThreads), Tuning::kMaxBlocks));
+}
+
 /// Enqueues the survey; `order` then knows its bases.
 cudaError_t SurveyRows(RowOrder& order, int64_t count, CodeState* d_state, cudaStream_t stream) {
   // Least values and lengths begin at the greatest number, bits at none.
@@ -141,7 +155,7 @@ cudaError_t SurveyRows(RowOrder& order, int64_t count, CodeState* d_state, cudaS
   CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_state->survey.differing, 0, sizeof(RowSurvey::differing), stream));
   SampleKernel<<<1, Tuning::kSampleRows, 0, stream>>>(order, count, d_state);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
-  const auto blocks = static_cast<unsigned>(std::min(CeilDiv(count, Tuning::kThreads), Tuning::kMaxBlocks));
+  const unsigned blocks = RowBlocks(count);
   bool has_bases = false;
   for (int i = 0; i < order.column_count(); ++i) has_bases |= order.HasBase(i);
   if (has_bases) {
@@ -163,8 +177,13 @@ cudaError_t MakeCodes(RowOrder& order, int64_t count, CodeState* d_state, uint64
   if (!fits) CORANK_RETURN_IF_CUDA_ERROR(SurveyRows(order, count, d_state, stream));
   ChooseCodeKernel<<<1, 1, 0, stream>>>(order.stream_bytes(), fits, d_state);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
-  const auto blocks = static_cast<unsigned>(std::min(CeilDiv(count, Tuning::kThreads), Tuning::kMaxBlocks));
-  CodesKernel<<<blocks, Tuning::kThreads, 0, stream>>>(order, count, d_state, d_codes);
+  CodesKernel<<<RowBlocks(count), Tuning::kThreads, 0, stream>>>(order, count, d_state, d_codes);
+  return cudaGetLastError();
+}
+
+cudaError_t MakeCodeHalves(const RowOrder& order, int64_t count, uint32_t* d_low, uint32_t* d_high,
+                           cudaStream_t stream) {
+  CodeHalvesKernel<<<RowBlocks(count), Tuning::kThreads, 0, stream>>>(order, count, d_low, d_high);
   return cudaGetLastError();
 }
 

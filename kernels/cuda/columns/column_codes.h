@@ -21,6 +21,11 @@ struct CodeState {
 /// knows the bases in d_state. count > 0.
 cudaError_t MakeCodes(RowOrder& order, int64_t count, CodeState* d_state, uint64_t* d_codes, cudaStream_t stream);
 
+/// Enqueues the halves of the codes of rows whose streams have at most 8 bytes, which are those bytes: d_high[row] has
+/// the first 4, d_low[row], unless d_low is null, the others. count > 0.
+cudaError_t MakeCodeHalves(const RowOrder& order, int64_t count, uint32_t* d_low, uint32_t* d_high,
+                           cudaStream_t stream);
+
 }  // namespace corank::cuda
 
 #endif  // CORANK_KERNELS_CUDA_COLUMNS_COLUMN_CODES_H_

@@ -1,5 +1,7 @@
 #include "kernels/cuda/columns/column_sort.h"
 
+#include <algorithm>
+
 #include "kernels/common/row_order.h"
 #include "kernels/cuda/columns/column_codes.h"
 #include "kernels/cuda/columns/equal_codes.h"
@@ -38,18 +40,58 @@ cudaError_t GatherOutputs(const ColumnSortArgs& args, const void* d_rows, int in
   return cudaSuccess;
 }
 
-cudaError_t Run(const ColumnSortArgs& args, Workspace& workspace, OperatorReport* h_report, cudaStream_t stream) {
-  if (args.ResultCount() == 0) {
-    h_report->sort_algorithm = args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : args.algorithm;
-    return GatherOutputs(args, nullptr, 4, workspace, stream);
+/// Whether the rows are sorted by the halves of their codes: those of short rows are all there is to compare, and two
+/// sorts of 4-byte keys with 4-byte row numbers move less than one of 8-byte keys. The mergesort's do not.
+bool SortsHalves(const ColumnSortArgs& args, const RowOrder& order, int index_bytes) {
+  if (order.stream_bytes() > 8 || index_bytes != 4) return false;
+  if (args.algorithm != SortAlgorithm::kAuto) return args.algorithm == SortAlgorithm::kRadix;
+  return args.count >= AutoRadixCount(sizeof(uint32_t), /*has_payload=*/true);
+}
+
+/// d_rows = the row numbers in order: sorted by the lower halves of the codes, and then, stably, by the upper ones.
+cudaError_t SortByHalves(const ColumnSortArgs& args, const RowOrder& order, uint32_t* d_rows, Workspace& workspace,
+                         OperatorReport* h_report, cudaStream_t stream) {
+  const bool has_low = order.stream_bytes() > 4;
+  auto* const d_high = workspace.Carve<uint32_t>(args.count);
+  auto* const d_low = workspace.Carve<uint32_t>(has_low ? args.count : 0);
+  auto* const d_rows_by_low = workspace.Carve<uint32_t>(has_low ? args.count : 0);
+
+  SortArgs by_low;
+  by_low.key_type = KeyType::kUint32;
+  by_low.algorithm = SortAlgorithm::kRadix;
+  by_low.count = args.count;
+  by_low.keys_in = has_low ? d_low : d_high;
+  // While sizing there are no addresses yet, but null would say that an output is not wanted.
+  by_low.indices_out = workspace.IsSizing() ? static_cast<void*>(&by_low) : has_low ? d_rows_by_low : d_rows;
+  SortArgs by_high = by_low;
+  by_high.keys_in = d_low;
+  by_high.indices_out = nullptr;
+  by_high.values_in = d_rows_by_low;
+  by_high.values_out = d_rows;
+  by_high.value_bytes = sizeof(uint32_t);
+  const int64_t bytes = std::max(SortWorkspaceBytes(by_low), has_low ? SortWorkspaceBytes(by_high) : 0);
+  void* const d_sort_workspace = workspace.CarveBytes(bytes);
+  if (workspace.IsSizing()) return cudaSuccess;
+
+  CORANK_RETURN_IF_CUDA_ERROR(MakeCodeHalves(order, args.count, has_low ? d_low : nullptr, d_high, stream));
+  CORANK_RETURN_IF_CUDA_ERROR(Sort(by_low, d_sort_workspace, bytes, h_report, stream));
+  if (!has_low) return cudaSuccess;
+  // The upper halves take the place of the lower ones, which are done with.
+  CORANK_RETURN_IF_CUDA_ERROR(
+      GatherRows(d_high, sizeof(uint32_t), d_rows_by_low, sizeof(uint32_t), d_low, args.count, stream));
+  return Sort(by_high, d_sort_workspace, bytes, h_report, stream);
+}
+
+/// d_rows = the row numbers in order.
+cudaError_t SortRows(const ColumnSortArgs& args, int index_bytes, void* d_rows, Workspace& workspace,
+                     OperatorReport* h_report, cudaStream_t stream) {
+  RowOrder order(args.columns, args.column_count);
+  if (SortsHalves(args, order, index_bytes)) {
+    return SortByHalves(args, order, static_cast<uint32_t*>(d_rows), workspace, h_report, stream);
   }
-  const int index_bytes = IndexBytes(args.count - 1);
-  const bool rows_are_the_result = args.indices_out != nullptr && args.ResultCount() == args.count;
-  void* const d_row_scratch = workspace.CarveBytes(rows_are_the_result ? 0 : args.count * index_bytes);
   auto* const d_state = workspace.Carve<CodeState>(1);
   auto* const d_codes = workspace.Carve<uint64_t>(args.count);
   auto* const d_sorted_codes = workspace.Carve<uint64_t>(args.count);
-  void* const d_rows = rows_are_the_result ? args.indices_out : d_row_scratch;
 
   SortArgs codes;
   codes.key_type = KeyType::kUint64;
@@ -61,15 +103,25 @@ cudaError_t Run(const ColumnSortArgs& args, Workspace& workspace, OperatorReport
   codes.indices_out = workspace.IsSizing() ? static_cast<void*>(&codes) : d_rows;
   const int64_t sort_bytes = SortWorkspaceBytes(codes);
   void* const d_sort_workspace = workspace.CarveBytes(sort_bytes);
-  RowOrder order(args.columns, args.column_count);
   if (!workspace.IsSizing()) {
     CORANK_RETURN_IF_CUDA_ERROR(MakeCodes(order, args.count, d_state, d_codes, stream));
     CORANK_RETURN_IF_CUDA_ERROR(Sort(codes, d_sort_workspace, sort_bytes, h_report, stream));
   }
-  if (order.stream_bytes() > 8) {
-    CORANK_RETURN_IF_CUDA_ERROR(SortEqualCodes(order, d_sorted_codes, workspace.IsSizing() ? nullptr : &d_state->code,
-                                               d_rows, index_bytes, args.count, workspace, stream));
+  if (order.stream_bytes() <= 8) return cudaSuccess;
+  return SortEqualCodes(order, d_sorted_codes, workspace.IsSizing() ? nullptr : &d_state->code, d_rows, index_bytes,
+                        args.count, workspace, stream);
+}
+
+cudaError_t Run(const ColumnSortArgs& args, Workspace& workspace, OperatorReport* h_report, cudaStream_t stream) {
+  if (args.ResultCount() == 0) {
+    h_report->sort_algorithm = args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : args.algorithm;
+    return GatherOutputs(args, nullptr, 4, workspace, stream);
   }
+  const int index_bytes = IndexBytes(args.count - 1);
+  const bool rows_are_the_result = args.indices_out != nullptr && args.ResultCount() == args.count;
+  void* const d_row_scratch = workspace.CarveBytes(rows_are_the_result ? 0 : args.count * index_bytes);
+  void* const d_rows = rows_are_the_result ? args.indices_out : d_row_scratch;
+  CORANK_RETURN_IF_CUDA_ERROR(SortRows(args, index_bytes, d_rows, workspace, h_report, stream));
   return GatherOutputs(args, d_rows, index_bytes, workspace, stream);
 }
 

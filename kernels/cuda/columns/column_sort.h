@@ -2,9 +2,11 @@
 //
 // Algorithm: every row gets a code, 64 bits of its stream that leave out what all rows have in common
 //            (kernels/common/row_code.h). Codes and row numbers are sorted by Sort; that decides all rows whose codes
-//            differ. Rows with equal codes are taken out, sorted among themselves by a merge-path mergesort that
-//            compares the next 8 bytes of the stream and, where these are equal too, the rows themselves, and put back
-//            (equal_codes.cu). Columns, values and indices are gathered by the permutation.
+//            differ. Rows of up to 8 bytes, which are their own codes, are sorted by the lower halves and then by the
+//            upper ones, where that is RADIX. Rows with equal codes are taken out, sorted among themselves by a
+//            merge-path mergesort that compares the next 8 bytes of the stream and, where these are equal too, the
+//            rows themselves, and put back (equal_codes.cu). Columns, values and indices are gathered by the
+//            permutation.
 // Work: that of Sort for n 8-byte keys with indices; O(m log m) comparisons for m rows with equal codes.
 // Memory: a read or two of the bytes that the codes are made of, what Sort moves, one random read and one write for
 //         each output; 24 bytes a row more to find equal codes where the key is longer than 8 bytes.

@@ -12,7 +12,7 @@ namespace {
 /// Dynamic shared memory that every kernel may use without asking, beside the static part of these.
 constexpr int kUnaskedSharedBytes = 40 * 1024;
 /// Of any plan. A constant, for threads share the attribute: one must not lower what another is about to launch with.
-constexpr int kMostSharedBytes = 72 * 1024;
+constexpr int kMostSharedBytes = 96 * 1024;
 
 template <typename Kernel>
 cudaError_t AllowShared(Kernel* kernel, int bytes) {

@@ -41,21 +41,16 @@ struct SmallPlan {
   int items;
 };
 
-/// Counts up to this are sorted so. From here on AUTO's other sorts are faster. Measured on an H200.
+/// Counts up to this are sorted so; from there on the other sorts are faster. The longest runs, in as many blocks as an
+/// H200 has room for at a time: two on each of its 132 multiprocessors where elements are ranks alone, one where an
+/// index makes them longer. Measured on an H200.
 constexpr int64_t SmallSortLimit(SmallForm form) {
-  switch (form) {
-    case SmallForm::kRank64:
-      return int64_t{1} << 20;
-    case SmallForm::kRankIndex64:
-      return int64_t{1} << 18;
-    default:
-      return int64_t{1} << 19;
-  }
+  return (form == SmallForm::kRank32 || form == SmallForm::kRank64 ? 264 : 132) * int64_t{4096};
 }
 
 /// One block while that is faster; then one cluster where the GPU has them (sm_90 and later): it costs about 1 us more
 /// than one block, and a second launch 2 to 4 us more. Runs of two launches: so many that they fill the GPU, but no
-/// more than 256, since each block looks at the samples of all. Measured on an H200. 0 < count <= SmallSortLimit(form).
+/// more than 264, since each block looks at the samples of all. Measured on an H200. 0 < count <= SmallSortLimit(form).
 constexpr SmallPlan SmallPlanFor(int64_t count, SmallForm form, bool has_clusters) {
   const bool narrow = form == SmallForm::kRank32;
   const int one_block = narrow ? 2048 : 1024;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/sort/small_sort_tuning.h"
+
 namespace corank::cuda {
 
 /// Static shared memory of a block, on every architecture.
@@ -51,7 +53,7 @@ constexpr MergesortTuning MergesortTuningFor(int key_bytes, MergesortForm form) 
       if (key_bytes == 8) return {{17, 256, 3}, {19, 256, 4}, 5};
       return {{17, 256, 4}, {17, 512, 2}, key_bytes == 2 ? 4 : 5};
     default:
-      if (key_bytes == 8) return {{17, 256, 3}, {15, 256, 3}, 5};
+      if (key_bytes == 8) return {{17, 256, 3}, {13, 256, 4}, 5};
       return {{17, 256, 4}, {19, 256, 4}, key_bytes == 1 ? 4 : 5};
   }
 }
@@ -71,7 +73,7 @@ constexpr OddEvenTuning OddEvenTuningFor(int key_bytes, int index_bytes) {
 /// AUTO takes RADIX from this count on, MERGESORT below it: each digit costs the radix sort a fixed time, and wide keys
 /// have many; a mergesort carries a payload in each of its passes. Measured on an H200.
 constexpr int64_t AutoRadixCount(int key_bytes, bool has_payload) {
-  if (key_bytes == 8) return has_payload ? (int64_t{1} << 19) + 1 : int64_t{1} << 21;
+  if (key_bytes == 8) return has_payload ? (int64_t{1} << 19) + 1 : SmallSortLimit(SmallForm::kRank64) + 1;
   // Below, the mergesort that is taken is the small sort (small_sort_tuning.h).
   return (int64_t{1} << (key_bytes == 4 ? 19 : 17)) + 1;
 }
