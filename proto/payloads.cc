@@ -1,5 +1,9 @@
 #include "proto/payloads.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -67,6 +71,23 @@ bool HoldsPayloads(const Descriptor* type) {
   return holders->contains(type);
 }
 
+// Adds the Arrays and ArrayChunks of a message.
+void AddPayloadHolders(const Message& message, absl::flat_hash_set<const Message*>* holders) {
+  if (PayloadField(message.GetDescriptor()) != 0) holders->insert(&message);
+  const Reflection* reflection = message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (!HoldsPayloads(field)) continue;
+    const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      AddPayloadHolders(field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
+                                             : reflection->GetMessage(message, field),
+                        holders);
+    }
+  }
+}
+
 size_t SizeOf(const std::vector<WirePiece>& pieces) {
   size_t bytes = 0;
   for (const WirePiece& piece : pieces) bytes += piece.head.size() + piece.payload.size();
@@ -120,14 +141,40 @@ class HeadParser {
   }
 
  private:
-  static bool Merge(std::string* rest, Message* message) {
+  using Holders = absl::flat_hash_set<const Message*>;
+
+  // The holders in the members of oneofs that are set: they are deleted when another member is set.
+  static Holders InOneofs(const Message& message) {
+    Holders holders;
+    const Descriptor* type = message.GetDescriptor();
+    for (int i = 0; i < type->real_oneof_decl_count(); ++i) {
+      const FieldDescriptor* member = message.GetReflection()->GetOneofFieldDescriptor(message, type->oneof_decl(i));
+      if (member == nullptr || !HoldsPayloads(member)) continue;
+      AddPayloadHolders(message.GetReflection()->GetMessage(message, member), &holders);
+    }
+    return holders;
+  }
+
+  // Forgets the payloads of holders that were in oneofs before and are not any more.
+  void ForgetDeleted(const Holders& before, const Message& message) {
+    if (before.empty()) return;
+    const Holders now = InOneofs(message);
+    const auto is_deleted = [&](const PayloadRange& range) {
+      return before.contains(range.holder) && !now.contains(range.holder);
+    };
+    payloads_->erase(std::remove_if(payloads_->begin(), payloads_->end(), is_deleted), payloads_->end());
+  }
+
+  bool Merge(std::string* rest, Message* message) {
     if (rest->empty()) return true;
+    const Holders before = InOneofs(*message);
     // Not MergeFromString, which takes the message as whole and would ask for required fields.
     const bool merged = message->MergePartialFromCodedStream(
         std::make_unique<CodedInputStream>(reinterpret_cast<const uint8_t*>(rest->data()),
                                            static_cast<int>(rest->size()))
             .get());
     rest->clear();
+    ForgetDeleted(before, *message);
     return merged;
   }
 
@@ -142,6 +189,12 @@ class HeadParser {
 
   bool Descend(const FieldDescriptor* field, Message* message) {
     const Reflection* reflection = message->GetReflection();
+    if (const auto* oneof = field->real_containing_oneof();
+        oneof != nullptr && reflection->GetOneofFieldDescriptor(*message, oneof) != field) {
+      const Holders before = InOneofs(*message);
+      reflection->ClearOneof(message, oneof);
+      ForgetDeleted(before, *message);
+    }
     Message* inner =
         field->is_repeated() ? reflection->AddMessage(message, field) : reflection->MutableMessage(message, field);
     int length = 0;
@@ -235,21 +288,60 @@ bool ParseHeads(const grpc::ByteBuffer& bytes, Message* message, std::vector<Pay
   return true;
 }
 
+namespace {
+
+// Above this, what is copied is read by a device, or long after: caches are left to those who use them, and lines that
+// are written whole are not read first. 4 MiB take 300 instead of 480 us.
+constexpr int64_t kStreamedBytes = int64_t{256} << 10;
+
+void CopyPastCaches(char* to, const char* from, size_t bytes) {
+#if defined(__SSE2__)
+  constexpr size_t kLine = 64;
+  const size_t head = std::min(bytes, (kLine - reinterpret_cast<uintptr_t>(to) % kLine) % kLine);
+  std::memcpy(to, from, head);
+  to += head;
+  from += head;
+  bytes -= head;
+  for (; bytes >= kLine; bytes -= kLine, to += kLine, from += kLine) {
+    __m128i words[4];
+    std::memcpy(words, from, sizeof(words));
+    for (int i = 0; i < 4; ++i) _mm_stream_si128(reinterpret_cast<__m128i*>(to) + i, words[i]);
+  }
+#endif
+  std::memcpy(to, from, bytes);
+}
+
+// What was written past the caches is visible to all before anybody is told of it.
+void EndCopyPastCaches() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace
+
 void CopyRange(const std::vector<grpc::Slice>& slices, int64_t offset, int64_t bytes, void* to) {
   auto* next = static_cast<char*>(to);
+  const bool is_large = bytes >= kStreamedBytes;
   for (const grpc::Slice& slice : slices) {
     const auto size = static_cast<int64_t>(slice.size());
     if (offset < size && bytes > 0) {
       const int64_t take = std::min(bytes, size - offset);
-      std::memcpy(next, slice.begin() + offset, static_cast<size_t>(take));
+      const auto* const from = reinterpret_cast<const char*>(slice.begin()) + offset;
+      if (is_large) {
+        CopyPastCaches(next, from, static_cast<size_t>(take));
+      } else {
+        std::memcpy(next, from, static_cast<size_t>(take));
+      }
       next += take;
       bytes -= take;
       offset = 0;
     } else {
       offset -= size;
     }
-    if (bytes == 0) return;
+    if (bytes == 0) break;
   }
+  if (is_large) EndCopyPastCaches();
 }
 
 }  // namespace corank
