@@ -2,8 +2,12 @@
 #
 #   make image                          builds it with buildah, over a Debian base of its own where no registry is reachable
 #   docker build -t corank .            the same with Docker
-#   docker run --gpus=all -p 50051:50051 -p 9464:9464 corank
-#   docker run -p 50051:50051 corank --engine=cpu
+#   docker run --gpus=all -p 127.0.0.1:50051:50051 corank --insecure
+#   docker run -p 127.0.0.1:50051:50051 corank --insecure --engine=cpu
+#   docker run -p 50051:50051 -v /etc/corank:/etc/corank:ro corank --tls-certificate=/etc/corank/tls.crt \
+#     --tls-key=/etc/corank/tls.key --tokens-file=/etc/corank/tokens
+#
+# It listens on all addresses of the container, and so needs either TLS or --insecure.
 #
 # BASE_IMAGE    a Debian 12 image, for both stages
 # CORANK_CUDA   OFF leaves the CUDA engine out
@@ -34,7 +38,7 @@ ENV PATH=/opt/corank/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
     NVIDIA_VISIBLE_DEVICES=all \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility
 USER 65532:65532
-EXPOSE 50051 9464
+EXPOSE 50051 9464 50052
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["corank", "info"]
-ENTRYPOINT ["corankd", "--listen=0.0.0.0:50051", "--metrics-listen=0.0.0.0:9464"]
+ENTRYPOINT ["corankd", "--listen=0.0.0.0:50051", "--metrics-listen=0.0.0.0:9464", "--health-listen=0.0.0.0:50052"]

@@ -2,8 +2,11 @@
 #ifndef CORANK_SERVER_SECURITY_CALLER_H_
 #define CORANK_SERVER_SECURITY_CALLER_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
+
+#include "server/observe/operator.h"
 
 namespace corank {
 
@@ -13,6 +16,9 @@ struct Caller {
   bool may_use_shared_memory = true;
   bool may_use_cuda_ipc = true;
   bool may_keep_arrays = true;
+  uint32_t operators = ~uint32_t{0};  // bit i: the Operator of value i
+
+  bool MayUse(Operator op) const { return (operators >> static_cast<int>(op) & 1) != 0; }
 };
 
 /// A caller without a name, who may do what the server's flags allow. Never null.

@@ -18,7 +18,9 @@ ROOT = Path(__file__).resolve().parents[2]
 KUBERNETES = ROOT / "deploy" / "kubernetes"
 # The oldest release that Kubernetes' cloud vendors still run, and the newest with a schema here.
 RELEASES = ["1.29.0", kubernetes_validate.latest_version()]
-VARIANTS = ["base", "cpu"]
+# A folder of kustomizations, with the components that are put on top.
+VARIANTS = ["base", "cpu", "base+tls", "cpu+tls"]
+SECURED = [variant for variant in VARIANTS if variant.endswith("+tls")]
 
 Manifest = dict[str, Any]
 
@@ -36,16 +38,33 @@ def render(folder: Path) -> list[Manifest]:
     for name in kustomization["resources"]:
         path = (folder / name).resolve()
         manifests += render(path) if path.is_dir() else load(path)
+    return patched(manifests, kustomization)
+
+
+def patched(manifests: list[Manifest], kustomization: Manifest) -> list[Manifest]:
+    """The manifests with the patches of a kustomization or component."""
     for patch in kustomization.get("patches", []):
         targets = [m for m in manifests if m["kind"] == patch["target"]["kind"]]
-        assert targets, f"{folder}: a patch without a target"
+        assert targets, "a patch without a target"
         for manifest in targets:
             jsonpatch.apply_patch(manifest, yaml.safe_load(patch["patch"]), in_place=True)
     return manifests
 
 
+def rendered(variant: str) -> list[Manifest]:
+    """The manifests of one of VARIANTS."""
+    folder, *components = variant.split("+")
+    manifests = render(KUBERNETES / folder)
+    for name in components:
+        (component,) = load(KUBERNETES / name / "kustomization.yaml")
+        assert set(component) == {"apiVersion", "kind", "patches"}
+        assert component["kind"] == "Component"
+        manifests = patched(manifests, component)
+    return manifests
+
+
 def deployment(variant: str) -> Manifest:
-    (found,) = [m for m in render(KUBERNETES / variant) if m["kind"] == "Deployment"]
+    (found,) = [m for m in rendered(variant) if m["kind"] == "Deployment"]
     return found
 
 
@@ -63,8 +82,14 @@ def seconds(duration: str) -> int:
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_manifests_follow_the_published_schema(variant: str, release: str) -> None:
-    manifests = render(KUBERNETES / variant)
-    assert sorted(m["kind"] for m in manifests) == ["Deployment", "PodDisruptionBudget", "Service", "Service"]
+    manifests = rendered(variant)
+    assert sorted(m["kind"] for m in manifests) == [
+        "Deployment",
+        "NetworkPolicy",
+        "PodDisruptionBudget",
+        "Service",
+        "Service",
+    ]
     for manifest in manifests:
         kubernetes_validate.validate(manifest, release, strict=True)
 
@@ -99,23 +124,78 @@ def test_cpu_variant_asks_for_no_gpu() -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_pod_has_no_more_rights_than_it_needs(variant: str) -> None:
+    """What the Pod Security Standard "restricted" asks for, and a file system that nobody writes to."""
     pod = deployment(variant)["spec"]["template"]["spec"]
-    assert pod["securityContext"]["runAsNonRoot"] is True
-    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": 65532,
+        "runAsGroup": 65532,
+        "fsGroup": 65532,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
     assert pod["automountServiceAccountToken"] is False
     assert pod["enableServiceLinks"] is False
+    assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers"} & set(pod)
     assert container(variant)["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
+    assert all(set(volume) <= {"name", "secret"} for volume in pod.get("volumes", []))
+    assert all(mount["readOnly"] for mount in container(variant).get("volumeMounts", []))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_all_probes_ask_the_grpc_port(variant: str) -> None:
+def test_all_probes_ask_the_health_port(variant: str) -> None:
+    """Which is plain: the kubelet has no certificate and no token."""
     ports = {port["name"]: port["containerPort"] for port in container(variant)["ports"]}
-    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-        assert container(variant)[probe]["grpc"] == {"port": ports["grpc"]}
+    wanted = {"startupProbe": "ready", "readinessProbe": "ready", "livenessProbe": "live"}
+    for probe, service in wanted.items():
+        assert container(variant)[probe]["grpc"] == {"port": ports["health"], "service": service}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_image_listens_on_the_ports_of_the_pod(variant: str) -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    (entrypoint,) = re.findall(r"^ENTRYPOINT (.*)$", dockerfile, flags=re.MULTILINE)
+    for name, flag in {"grpc": "listen", "metrics": "metrics-listen", "health": "health-listen"}.items():
+        (port,) = re.findall(rf'"--{flag}=0\.0\.0\.0:(\d+)"', entrypoint)
+        assert int(port) in [p["containerPort"] for p in container(variant)["ports"] if p["name"] == name]
+        assert re.search(rf"^EXPOSE .*\b{port}\b", dockerfile, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_plain_text_and_tls_exclude_each_other(variant: str) -> None:
+    flags = {arg.split("=")[0] for arg in container(variant)["args"]}
+    secured = {"--tls-certificate", "--tls-key", "--tokens-file"}
+    assert (flags & (secured | {"--insecure"})) == (secured if variant in SECURED else {"--insecure"})
+
+
+@pytest.mark.parametrize("variant", SECURED)
+def test_secrets_lie_where_the_flags_say(variant: str) -> None:
+    pod = deployment(variant)["spec"]["template"]["spec"]
+    secrets = {volume["name"]: volume["secret"] for volume in pod["volumes"]}
+    mounts = {mount["mountPath"]: secrets[mount["name"]] for mount in container(variant)["volumeMounts"]}
+    files = [arg.split("=")[1] for arg in container(variant)["args"] if "=/" in arg]
+    assert {str(Path(file).parent) for file in files} == set(mounts)
+    assert {secret["secretName"] for secret in mounts.values()} == {"corank-tls", "corank-tokens"}
+    assert all(secret["defaultMode"] == 0o440 for secret in mounts.values())
+    services = [m for m in rendered(variant) if m["kind"] == "Service"]
+    assert all(service["spec"]["ports"][0]["appProtocol"] == "https" for service in services)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_network_policy_lets_in_what_is_served_and_nothing_out(variant: str) -> None:
+    (policy,) = [m for m in rendered(variant) if m["kind"] == "NetworkPolicy"]
+    labels = deployment(variant)["spec"]["template"]["metadata"]["labels"]
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    assert policy["spec"]["egress"] == []
+    ports = {port["name"] for port in container(variant)["ports"]}
+    calls, others = policy["spec"]["ingress"]
+    assert calls["from"] == [{"podSelector": {}}]
+    assert [port["port"] for port in calls["ports"]] == ["grpc"]
+    assert {port["port"] for rule in (calls, others) for port in rule["ports"]} == ports
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -129,9 +209,9 @@ def test_services_and_budget_select_the_pods(variant: str) -> None:
     labels = deployment(variant)["spec"]["template"]["metadata"]["labels"]
     ports = {port["name"] for port in container(variant)["ports"]}
     assert deployment(variant)["spec"]["selector"]["matchLabels"].items() <= labels.items()
-    (budget,) = [m for m in render(KUBERNETES / variant) if m["kind"] == "PodDisruptionBudget"]
+    (budget,) = [m for m in rendered(variant) if m["kind"] == "PodDisruptionBudget"]
     assert budget["spec"]["selector"]["matchLabels"].items() <= labels.items()
-    for service in [m for m in render(KUBERNETES / variant) if m["kind"] == "Service"]:
+    for service in [m for m in rendered(variant) if m["kind"] == "Service"]:
         assert service["spec"]["selector"].items() <= labels.items()
         assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
 

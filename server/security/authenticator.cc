@@ -1,0 +1,96 @@
+#include "server/security/authenticator.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/security/read_file.h"
+
+namespace corank {
+namespace {
+
+constexpr absl::string_view kScheme = "Bearer ";
+
+absl::StatusOr<absl::string_view> TokenIn(absl::string_view authorization) {
+  if (!absl::StartsWithIgnoreCase(authorization, kScheme)) {
+    return absl::UnauthenticatedError("the metadata 'authorization' is not 'Bearer <token>'");
+  }
+  return absl::StripAsciiWhitespace(authorization.substr(kScheme.size()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Create(const std::string& tokens_file,
+                                                                     const Logger* logger) {
+  std::unique_ptr<Authenticator> authenticator(new Authenticator(tokens_file, logger));
+  if (tokens_file.empty()) return authenticator;
+  absl::StatusOr<std::shared_ptr<const TokenTable>> table = Read(tokens_file);
+  if (!table.ok()) return table.status();
+  absl::MutexLock lock(&authenticator->mutex_);
+  authenticator->table_ = *std::move(table);
+  return authenticator;
+}
+
+absl::StatusOr<std::shared_ptr<const TokenTable>> Authenticator::Read(const std::string& tokens_file) {
+  const absl::StatusOr<std::string> text = ReadFile(tokens_file);
+  if (!text.ok()) return absl::InvalidArgumentError(absl::StrCat("--tokens-file: ", text.status().message()));
+  absl::StatusOr<std::shared_ptr<const TokenTable>> table = TokenTable::Parse(*text);
+  if (table.ok()) return table;
+  return absl::InvalidArgumentError(absl::StrCat("--tokens-file: ", tokens_file, ", ", table.status().message()));
+}
+
+std::shared_ptr<const TokenTable> Authenticator::table() const {
+  absl::MutexLock lock(&mutex_);
+  return table_;
+}
+
+absl::StatusOr<std::shared_ptr<const Caller>> Authenticator::Authenticate(const Credentials& credentials) const {
+  const std::shared_ptr<const TokenTable> table = this->table();
+  const std::vector<absl::string_view>& names = credentials.certificate_names;
+  if (!credentials.authorization.empty()) {
+    if (table == nullptr) {
+      return absl::UnauthenticatedError("this server knows no tokens; client certificates alone name callers");
+    }
+    if (credentials.authorization.size() > 1) {
+      return absl::UnauthenticatedError("the metadata 'authorization' comes more than once");
+    }
+    const absl::StatusOr<absl::string_view> token = TokenIn(credentials.authorization.front());
+    if (!token.ok()) return token.status();
+    if (std::shared_ptr<const Caller> caller = table->FindToken(*token)) return caller;
+    return absl::UnauthenticatedError("the token is not known to this server, or not any more");
+  }
+  if (table == nullptr) {
+    if (names.empty()) return absl::UnauthenticatedError("the client certificate names nobody");
+    Caller caller;
+    caller.tenant = std::string(names.front());
+    return std::make_shared<const Caller>(std::move(caller));
+  }
+  for (const absl::string_view name : names) {
+    if (std::shared_ptr<const Caller> caller = table->FindCertificate(name)) return caller;
+  }
+  if (names.empty()) {
+    return absl::UnauthenticatedError("credentials are missing: send the metadata 'authorization: Bearer <token>'");
+  }
+  return absl::UnauthenticatedError(
+      absl::StrCat("the client certificate of '", names.front(),
+                   "' is not known to this server, and no metadata 'authorization: Bearer <token>' came"));
+}
+
+void Authenticator::Reload() {
+  absl::StatusOr<std::shared_ptr<const TokenTable>> table = Read(tokens_file_);
+  if (!table.ok()) {
+    logger_.Log(LogLevel::kError, "tokens_kept",
+                {{"message", absl::StrCat("the tokens read before stay in force: ", table.status().message())}});
+    return;
+  }
+  const auto credentials = static_cast<int64_t>((*table)->size());
+  {
+    absl::MutexLock lock(&mutex_);
+    table_.swap(*table);
+  }
+  logger_.Log(LogLevel::kInfo, "tokens_read", {{"file", tokens_file_}, {"credentials", credentials}});
+}
+
+}  // namespace corank

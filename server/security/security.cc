@@ -1,0 +1,56 @@
+#include "server/security/security.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace corank {
+
+absl::Status CheckSecurity(const SecurityOptions& options, const ListenAddress& listen) {
+  const TlsFiles& tls = options.tls;
+  if (tls.certificate.empty() != tls.key.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(tls.key.empty() ? "--tls-key" : "--tls-certificate",
+                                                   ": TLS needs --tls-certificate and --tls-key together"));
+  }
+  if (!tls.is_on() && !tls.client_ca.empty()) {
+    return absl::InvalidArgumentError("--tls-client-ca: client certificates need --tls-certificate and --tls-key");
+  }
+  if (!tls.is_on() && !listen.IsLocal() && !options.insecure) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--listen: ", listen.ToString(),
+        " is open to other hosts, and without TLS they send arrays and tokens in plain text: give --tls-certificate "
+        "and --tls-key, or listen on 127.0.0.1, or say --insecure where something else protects the network"));
+  }
+  if (tls.is_on()) {
+    if (absl::Status status = TlsMaterial::Read(tls, absl::Now()).status(); !status.ok()) return status;
+  }
+  return options.tokens_file.empty() ? absl::OkStatus() : Authenticator::Check(options.tokens_file);
+}
+
+absl::StatusOr<std::unique_ptr<Security>> Security::Create(const SecurityOptions& options, const Logger* logger) {
+  std::unique_ptr<Security> security(new Security());
+  if (options.tls.is_on()) {
+    security->watcher_.Watch(options.tls.Paths(), [raw = security.get()] { raw->tls_->Reload(); });
+    absl::StatusOr<std::shared_ptr<TlsCredentials>> tls = TlsCredentials::Create(options.tls, logger);
+    if (!tls.ok()) return tls.status();
+    security->tls_ = *std::move(tls);
+  }
+  if (!options.tokens_file.empty() || !options.tls.client_ca.empty()) {
+    if (!options.tokens_file.empty()) {
+      security->watcher_.Watch({options.tokens_file}, [raw = security.get()] { raw->authenticator_->Reload(); });
+    }
+    absl::StatusOr<std::unique_ptr<Authenticator>> authenticator = Authenticator::Create(options.tokens_file, logger);
+    if (!authenticator.ok()) return authenticator.status();
+    security->authenticator_ = *std::move(authenticator);
+  }
+  security->watcher_.Start();
+  return security;
+}
+
+std::shared_ptr<grpc::ServerCredentials> Security::credentials() const {
+  if (tls_ != nullptr) return tls_;
+  return grpc::InsecureServerCredentials();
+}
+
+}  // namespace corank

@@ -1,0 +1,26 @@
+"""The Prometheus that scripts/setup.sh unpacks, and the rules as a plain Prometheus reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+MONITORING = ROOT / "deploy" / "monitoring"
+RULES = MONITORING / "prometheus-rule.yaml"
+
+
+def program(name: str) -> Path:
+    """The path of prometheus or promtool."""
+    path = ROOT / ".deps" / "prometheus" / "usr" / "bin" / name
+    assert path.exists(), f"{name} is missing: scripts/setup.sh test unpacks it"
+    return path
+
+
+def write_rules(folder: Path) -> Path:
+    """Writes the `spec` of the PrometheusRule as a rule file."""
+    path = folder / "corank-rules.yaml"
+    (rule,) = yaml.safe_load_all(RULES.read_text(encoding="utf-8"))
+    path.write_text(yaml.safe_dump(rule["spec"]), encoding="utf-8")
+    return path

@@ -1,0 +1,136 @@
+"""The rules record and alert as they should; dashboard, rules and the table of metrics speak of the same metrics."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_tools import MONITORING, ROOT, RULES, program, write_rules
+
+ALERTS = Path(__file__).parent / "alerts.yaml"
+
+
+def load(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def rules() -> list[dict[str, Any]]:
+    return [rule for group in load(RULES)["spec"]["groups"] for rule in group["rules"]]
+
+
+def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [str(program("promtool")), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def expressions() -> list[str]:
+    """Of the rules and of the dashboard."""
+    dashboard = json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))
+    targets = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+    return [rule["expr"] for rule in rules()] + targets
+
+
+def test_rules_pass_promtools_check(tmp_path: Path) -> None:
+    checked = promtool("check", "rules", "--lint=all", "--lint-fatal", write_rules(tmp_path))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def run_alerts(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    # promtool knows no merge keys of YAML.
+    path = folder / "alerts.yaml"
+    path.write_text(json.dumps(yaml.safe_load(text)), encoding="utf-8")
+    return promtool("test", "rules", path)
+
+
+def test_alerts_fire_when_they_should_and_only_then(tmp_path: Path) -> None:
+    write_rules(tmp_path)
+    tested = run_alerts(tmp_path, ALERTS.read_text(encoding="utf-8"))
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("> 0.9", "> 0.95"), ("INTERNAL|", ""), ("for: 2m", "for: 20m"), ("== 0\n", "== 1\n")]
+)
+def test_a_broken_rule_is_found(tmp_path: Path, old: str, new: str) -> None:
+    path = write_rules(tmp_path)
+    broken = path.read_text(encoding="utf-8").replace(old, new)
+    assert broken != path.read_text(encoding="utf-8")
+    path.write_text(broken, encoding="utf-8")
+    assert run_alerts(tmp_path, ALERTS.read_text(encoding="utf-8")).returncode != 0
+
+
+def test_each_alert_and_record_is_tried() -> None:
+    tests = load(ALERTS)["tests"]
+    fired = {
+        match
+        for test in tests
+        for expression in test["promql_expr_test"]
+        for sample in expression["exp_samples"]
+        for match in re.findall(r'alertname="(\w+)"|^([\w:]+)\{', sample["labels"])
+    }
+    names = {name for pair in fired for name in pair if name}
+    assert names == {rule.get("alert") or rule["record"] for rule in rules()}
+
+
+def test_each_alert_says_how_bad_it_is_and_what_to_do() -> None:
+    for rule in rules():
+        if "alert" in rule:
+            assert rule["labels"]["severity"] in ("page", "ticket"), rule["alert"]
+            assert set(rule["annotations"]) == {"summary", "description"}, rule["alert"]
+
+
+def documented() -> set[str]:
+    table = (MONITORING / "README.md").read_text(encoding="utf-8")
+    return set(re.findall(r"^\| `((?:corank|process|exposer)_\w+)` \|", table, re.MULTILINE))
+
+
+def test_rules_and_dashboard_use_metrics_that_are_in_the_table() -> None:
+    recorded = {rule["record"] for rule in rules() if "record" in rule}
+    for expression in expressions():
+        for name in re.findall(r"\b(?:\w+:)?(?:corank|process)_\w+(?::\w+)?", expression):
+            plain = re.sub(r"_(bucket|sum|count)$", "", name)
+            assert name in recorded or plain in documented() or name in documented(), (name, expression)
+
+
+def test_dashboard_has_what_grafana_asks_for() -> None:
+    dashboard = json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))
+    assert [variable["name"] for variable in dashboard["templating"]["list"]] == ["datasource", "job", "instance"]
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(ids) == len(set(ids))
+    taken: set[tuple[int, int]] = set()
+    for panel in dashboard["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert place["x"] + place["w"] <= 24
+        assert not cells & taken, panel["title"]
+        taken |= cells
+        for target in panel.get("targets", []):
+            assert target["datasource"]["uid"] == "${datasource}"
+            assert re.search(r"\$job\b", target["expr"]), panel["title"]
+
+
+def test_component_brings_rules_and_dashboard() -> None:
+    component = load(MONITORING / "kustomization.yaml")
+    assert component["kind"] == "Component"
+    files = [*component["resources"], *component["configMapGenerator"][0]["files"]]
+    assert all((MONITORING / name).is_file() for name in files)
+    rule = load(RULES)
+    assert (rule["apiVersion"], rule["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
+
+
+def test_example_configuration_is_a_valid_one(tmp_path: Path) -> None:
+    write_rules(tmp_path)
+    (tmp_path / "prometheus.yaml").write_bytes((MONITORING / "prometheus.yaml").read_bytes())
+    checked = promtool("check", "config", tmp_path / "prometheus.yaml")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    (target,) = load(MONITORING / "prometheus.yaml")["scrape_configs"][0]["static_configs"][0]["targets"]
+    assert f'"{target}"' in (ROOT / "server" / "config" / "listen.cc").read_text(encoding="utf-8")
