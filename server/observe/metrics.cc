@@ -1,23 +1,33 @@
 #include "server/observe/metrics.h"
 
+#include <algorithm>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "prometheus/collectable.h"
 #include "prometheus/exposer.h"
+#include "server/observe/process_metrics.h"
 
 namespace corank {
 namespace {
 
-// 5 us to 10 s: a small request on an idle server is near the first, a gigabyte on the CPU engine near the last.
-prometheus::Histogram::BucketBoundaries SecondsBuckets() {
-  prometheus::Histogram::BucketBoundaries bounds;
-  for (const double decade : {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0}) {
-    for (const double step : {1.0, 2.5, 5.0}) {
-      if (step * decade >= 4e-6) bounds.push_back(step * decade);
-    }
+using Buckets = prometheus::Histogram::BucketBoundaries;
+
+// 10 us to 100 s: a small request on an idle server is near the first, many gigabytes on the CPU engine near the last.
+Buckets SecondsBuckets() {
+  Buckets bounds;
+  for (const double decade : {1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0}) {
+    for (const double step : {1.0, 2.5, 5.0}) bounds.push_back(step * decade);
   }
-  bounds.push_back(10.0);
+  bounds.push_back(100.0);
+  return bounds;
+}
+
+Buckets PowersOf(double base, double first, int count) {
+  Buckets bounds;
+  for (double bound = first; count > 0; --count, bound *= base) bounds.push_back(bound);
   return bounds;
 }
 
@@ -27,14 +37,34 @@ int CodeIndex(absl::StatusCode code, int count) {
   return index >= 0 && index < count ? index : static_cast<int>(absl::StatusCode::kUnknown);
 }
 
+prometheus::Family<prometheus::Counter>& Counters(prometheus::Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+}
+
+// Where the family is there already, this is it.
+prometheus::Family<prometheus::Gauge>& Gauges(prometheus::Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+}
+
+// What a scrape asks.
+class Scrape final : public prometheus::Collectable {
+ public:
+  explicit Scrape(const Metrics* metrics) : metrics_(metrics) {}
+  std::vector<prometheus::MetricFamily> Collect() const override { return metrics_->Collect(); }
+
+ private:
+  const Metrics* const metrics_;
+};
+
 }  // namespace
 
 Metrics::Metrics()
     : registry_(std::make_shared<prometheus::Registry>()),
-      requests_(prometheus::BuildCounter()
-                    .Name("corank_requests_total")
-                    .Help("Requests that were answered, by operator and status code.")
-                    .Register(*registry_)) {
+      requests_(
+          Counters(*registry_, "corank_requests_total", "Requests that were answered, by operator and status code.")),
+      tenant_bytes_(Counters(*registry_, "corank_tenant_bytes_total", "Bytes of the arrays of a tenant's work.")),
+      tenant_lane_seconds_(
+          Counters(*registry_, "corank_tenant_lane_seconds_total", "Time of lanes that a tenant's work took.")) {
   auto& seconds = prometheus::BuildHistogram()
                       .Name("corank_request_seconds")
                       .Help("Time from the arrival of a whole request to its answer on the wire.")
@@ -43,14 +73,16 @@ Metrics::Metrics()
                             .Name("corank_stage_seconds")
                             .Help("Time of a request in one stage; requests that did not reach it are not counted.")
                             .Register(*registry_);
-  auto& received = prometheus::BuildCounter()
-                       .Name("corank_received_bytes_total")
-                       .Help("Bytes of request messages.")
-                       .Register(*registry_);
-  auto& sent = prometheus::BuildCounter()
-                   .Name("corank_sent_bytes_total")
-                   .Help("Bytes of response messages.")
-                   .Register(*registry_);
+  auto& received = Counters(*registry_, "corank_received_bytes_total", "Bytes of request messages.");
+  auto& sent = Counters(*registry_, "corank_sent_bytes_total", "Bytes of response messages.");
+  auto& batch_requests = prometheus::BuildHistogram()
+                             .Name("corank_batch_requests")
+                             .Help("Requests that shared a lease of a lane.")
+                             .Register(*registry_);
+  auto& batch_bytes = prometheus::BuildHistogram()
+                          .Name("corank_batch_bytes")
+                          .Help("Bytes of the messages of requests that shared a lease of a lane.")
+                          .Register(*registry_);
   for (int i = 0; i < kOperatorCount; ++i) {
     const std::string name = OperatorName(static_cast<Operator>(i));
     operators_[i].seconds = &seconds.Add({{"operator", name}}, SecondsBuckets());
@@ -60,11 +92,18 @@ Metrics::Metrics()
     }
     operators_[i].received_bytes = &received.Add({{"operator", name}});
     operators_[i].sent_bytes = &sent.Add({{"operator", name}});
+    operators_[i].batch_requests = &batch_requests.Add({{"operator", name}}, PowersOf(2, 1, 10));
+    operators_[i].batch_bytes = &batch_bytes.Add({{"operator", name}}, PowersOf(4, 1024, 12));
     Requests(static_cast<Operator>(i), absl::StatusCode::kOk);  // a rate needs the series before its first request
   }
-  const auto gauge = [this](const char* name, const char* help) {
-    return &prometheus::BuildGauge().Name(name).Help(help).Register(*registry_).Add({});
-  };
+  auto& refused = Counters(*registry_, "corank_refused_total", "Requests that were not taken, by reason.");
+  for (int i = 0; i < kRefusalCount; ++i)
+    refused_[i] = &refused.Add({{"reason", RefusalName(static_cast<Refusal>(i))}});
+  auto& cancelled =
+      Counters(*registry_, "corank_cancelled_total",
+               "Admitted requests that were dropped before this stage: cancelled, or past their deadline.");
+  for (int i = 0; i < kStageCount; ++i) cancelled_[i] = &cancelled.Add({{"stage", StageName(static_cast<Stage>(i))}});
+  const auto gauge = [this](const char* name, const char* help) { return &Gauges(*registry_, name, help).Add({}); };
   queue_requests_ = gauge("corank_queue_requests", "Requests that wait.");
   queue_bytes_ = gauge("corank_queue_bytes", "Bytes of the requests that wait.");
   lanes_busy_ = gauge("corank_lanes_busy", "Lanes that work on a request.");
@@ -95,6 +134,44 @@ void Metrics::CountRequest(const RequestRecord& record) {
   counters.sent_bytes->Increment(static_cast<double>(record.sent_bytes));
 }
 
+void Metrics::CountRefusal(Refusal reason) { refused_[static_cast<int>(reason)]->Increment(); }
+
+void Metrics::CountCancelled(Stage before) { cancelled_[static_cast<int>(before)]->Increment(); }
+
+void Metrics::ObserveBatch(Operator op, int requests, int64_t bytes) {
+  const PerOperator& counters = operators_[static_cast<int>(op)];
+  counters.batch_requests->Observe(requests);
+  counters.batch_bytes->Observe(static_cast<double>(bytes));
+}
+
+Metrics::PerTenant Metrics::Tenant(absl::string_view name) {
+  {
+    const absl::ReaderMutexLock lock(&tenants_mutex_);
+    const auto found = tenants_.find(name);
+    if (found != tenants_.end()) return found->second;
+    if (other_tenants_) return *other_tenants_;
+  }
+  const absl::MutexLock lock(&tenants_mutex_);
+  const auto found = tenants_.find(name);
+  if (found != tenants_.end()) return found->second;
+  if (static_cast<int>(tenants_.size()) < kMaxTenantLabels) {
+    return tenants_.emplace(std::string(name), MakeTenant(name)).first->second;
+  }
+  if (!other_tenants_) other_tenants_ = MakeTenant("other");
+  return *other_tenants_;
+}
+
+Metrics::PerTenant Metrics::MakeTenant(absl::string_view label) {
+  const prometheus::Labels labels = {{"tenant", std::string(label)}};
+  return {&tenant_bytes_.Add(labels), &tenant_lane_seconds_.Add(labels)};
+}
+
+void Metrics::CountTenant(absl::string_view tenant, int64_t bytes, int64_t lane_ns) {
+  const PerTenant counters = Tenant(tenant.empty() ? "anonymous" : tenant);
+  counters.bytes->Increment(static_cast<double>(bytes));
+  counters.lane_seconds->Increment(static_cast<double>(lane_ns) * 1e-9);
+}
+
 void Metrics::AddQueued(int64_t requests, int64_t bytes) {
   queue_requests_->Increment(static_cast<double>(requests));
   queue_bytes_->Increment(static_cast<double>(bytes));
@@ -102,27 +179,113 @@ void Metrics::AddQueued(int64_t requests, int64_t bytes) {
 
 void Metrics::AddBusyLanes(int change) { lanes_busy_->Increment(change); }
 
+void Metrics::SetLanes(int lanes) { Gauges(*registry_, "corank_lanes", "Lanes that there are.").Add({}).Set(lanes); }
+
 void Metrics::SetEngine(const std::string& engine, const std::string& device, const std::string& version) {
-  prometheus::BuildGauge()
-      .Name("corank_engine_info")
-      .Help("Always 1; its labels say which engine, device and version serve.")
-      .Register(*registry_)
+  Gauges(*registry_, "corank_engine_info", "Always 1; its labels say which engine, device and version serve.")
       .Add({{"engine", engine}, {"device", device}, {"version", version}})
       .Set(1);
+  Gauges(*registry_, "corank_build_info", "Always 1; its label says which version serves.")
+      .Add({{"version", version}})
+      .Set(1);
+}
+
+void Metrics::OnScrape(std::function<void()> collect) {
+  const absl::MutexLock lock(&scrape_mutex_);
+  collectors_.push_back(std::move(collect));
+}
+
+std::vector<prometheus::MetricFamily> Metrics::Collect() const {
+  const absl::MutexLock lock(&scrape_mutex_);
+  for (const std::function<void()>& collect : collectors_) collect();
+  std::vector<prometheus::MetricFamily> families = registry_->Collect();
+  std::vector<prometheus::MetricFamily> of_process = ProcessMetrics();
+  std::move(of_process.begin(), of_process.end(), std::back_inserter(families));
+  return families;
+}
+
+void Metrics::SetQueueAge(absl::string_view line, double seconds) {
+  Gauges(*registry_, "corank_queue_age_seconds", "Age of the oldest request that waits in a line.")
+      .Add({{"line", std::string(line)}})
+      .Set(seconds);
+}
+
+void Metrics::SetMemory(absl::string_view budget, int64_t used_bytes, int64_t limit_bytes) {
+  const prometheus::Labels labels = {{"budget", std::string(budget)}};
+  Gauges(*registry_, "corank_memory_used_bytes", "What of a memory budget is in use.")
+      .Add(labels)
+      .Set(static_cast<double>(used_bytes));
+  Gauges(*registry_, "corank_memory_limit_bytes", "The whole of a memory budget.")
+      .Add(labels)
+      .Set(static_cast<double>(limit_bytes));
+}
+
+void Metrics::SetDeviceMemory(int device, absl::string_view budget, int64_t used_bytes, int64_t limit_bytes) {
+  const prometheus::Labels labels = {{"device", absl::StrCat(device)}, {"budget", std::string(budget)}};
+  Gauges(*registry_, "corank_device_budget_used_bytes", "What of a device's part of a memory budget is in use.")
+      .Add(labels)
+      .Set(static_cast<double>(used_bytes));
+  Gauges(*registry_, "corank_device_budget_limit_bytes", "A device's part of a memory budget.")
+      .Add(labels)
+      .Set(static_cast<double>(limit_bytes));
+}
+
+void Metrics::SetHostPoolKept(int64_t bytes) {
+  Gauges(*registry_, "corank_host_pool_kept_bytes", "Pinned memory that is kept for the next request.")
+      .Add({})
+      .Set(static_cast<double>(bytes));
+}
+
+void Metrics::SetOpen(const OpenItems& open) {
+  const auto set = [this](const char* name, const char* help, int64_t value) {
+    Gauges(*registry_, name, help).Add({}).Set(static_cast<double>(value));
+  };
+  set("corank_connections", "Connections to --listen.", open.connections);
+  set("corank_calls", "Calls that have not ended, but for health and information.", open.calls);
+  set("corank_stream_jobs", "Jobs of Execute that have not ended.", open.jobs);
+  set("corank_regions", "Registered regions of shared and of GPU memory.", open.regions);
+  set("corank_region_leases", "Leases of regions that callers hold.", open.leases);
+}
+
+void Metrics::SetEstimatedRate(Operator op, double bytes_per_second) {
+  Gauges(*registry_, "corank_estimated_bytes_per_second", "The rate that the admission reckons with.")
+      .Add({{"operator", OperatorName(op)}})
+      .Set(bytes_per_second);
+}
+
+void Metrics::SetDevice(int device, const DeviceReadings& readings) {
+  const auto set = [&](const char* name, const char* help, double value) {
+    if (value >= 0) Gauges(*registry_, name, help).Add({{"device", absl::StrCat(device)}}).Set(value);
+  };
+  set("corank_device_utilisation_ratio", "Share of the time in which a kernel ran on the GPU.", readings.utilisation);
+  set("corank_device_memory_used_bytes", "GPU memory in use, by all processes.",
+      static_cast<double>(readings.memory_used_bytes));
+  set("corank_device_memory_total_bytes", "All GPU memory.", static_cast<double>(readings.memory_total_bytes));
+  set("corank_device_power_watts", "What the GPU draws.", readings.power_watts);
+  set("corank_device_temperature_celsius", "Temperature of the GPU.", readings.temperature_celsius);
+}
+
+void Metrics::SetDeviceUp(int device, bool up) {
+  Gauges(*registry_, "corank_device_up", "1 where the server uses this device, 0 once it was lost.")
+      .Add({{"device", absl::StrCat(device)}})
+      .Set(up ? 1 : 0);
 }
 
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Create(const std::string& address,
                                                                          const Metrics& metrics) {
   try {  // civetweb's wrapper reports a taken port by an exception
+    auto scrape = std::make_shared<Scrape>(&metrics);
     auto exposer = std::make_unique<prometheus::Exposer>(address, /*num_threads=*/1);
-    exposer->RegisterCollectable(metrics.registry());
-    return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(exposer)));
+    exposer->RegisterCollectable(scrape);
+    return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(scrape), std::move(exposer)));
   } catch (const std::exception& e) {
     return absl::UnavailableError(absl::StrCat("cannot listen on ", address, " for metrics: ", e.what()));
   }
 }
 
-MetricsEndpoint::MetricsEndpoint(std::unique_ptr<prometheus::Exposer> exposer) : exposer_(std::move(exposer)) {}
+MetricsEndpoint::MetricsEndpoint(std::shared_ptr<prometheus::Collectable> metrics,
+                                 std::unique_ptr<prometheus::Exposer> exposer)
+    : metrics_(std::move(metrics)), exposer_(std::move(exposer)) {}
 MetricsEndpoint::~MetricsEndpoint() = default;
 
 int MetricsEndpoint::port() const {

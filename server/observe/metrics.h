@@ -5,11 +5,18 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
 #include "prometheus/gauge.h"
@@ -18,8 +25,9 @@
 #include "server/observe/operator.h"
 
 namespace prometheus {
+class Collectable;
 class Exposer;
-}
+}  // namespace prometheus
 
 namespace corank {
 
@@ -43,18 +51,91 @@ struct RequestRecord {
   int64_t& operator[](Stage stage) { return stage_ns[static_cast<int>(stage)]; }
 };
 
+/// Why a request was not taken.
+enum class Refusal : uint8_t {
+  kQueueRequests,
+  kQueueBytes,
+  kTenantRequests,
+  kTenantBytes,
+  kMemory,
+  kLate,
+  kDraining,
+  kDeviceLost,
+  kUnauthenticated,
+  kForbidden,
+};
+inline constexpr int kRefusalCount = 10;
+constexpr const char* RefusalName(Refusal refusal) {
+  constexpr const char* kNames[kRefusalCount] = {"queue_requests",  "queue_bytes", "tenant_requests", "tenant_bytes",
+                                                 "memory",          "late",        "draining",        "device_lost",
+                                                 "unauthenticated", "forbidden"};
+  return kNames[static_cast<int>(refusal)];
+}
+
+/// What a GPU says of itself. A reading that it does not have is -1 and is not shown.
+struct DeviceReadings {
+  double utilisation = -1;  // 0 to 1
+  int64_t memory_used_bytes = -1;
+  int64_t memory_total_bytes = -1;
+  double power_watts = -1;
+  double temperature_celsius = -1;
+};
+
+/// What is open at one moment; all of it is 0 on a server that nobody uses.
+struct OpenItems {
+  int64_t connections = 0;
+  int64_t calls = 0;
+  int64_t jobs = 0;  // of Execute, also those that wait for their parts
+  int64_t regions = 0;
+  int64_t leases = 0;
+};
+
+/// Tenants beyond this many share the label "other".
+inline constexpr int kMaxTenantLabels = 64;
+
 /// Thread-safe. Handles are made once, so that counting a request allocates nothing after the first of its kind.
 class Metrics {
  public:
   Metrics();
 
   void CountRequest(const RequestRecord& record);
+  void CountRefusal(Refusal reason);
+  /// Of requests that were admitted: work dropped before it reached this stage.
+  void CountCancelled(Stage before);
+  /// Requests that share a lease of a lane, and the bytes of their messages together.
+  void ObserveBatch(Operator op, int requests, int64_t bytes);
+  /// What work of a tenant took: bytes of its arrays and time of lanes. An empty name counts as "anonymous".
+  void CountTenant(absl::string_view tenant, int64_t bytes, int64_t lane_ns);
   void AddQueued(int64_t requests, int64_t bytes);
   void AddBusyLanes(int change);
+  /// Lanes that there are, for requests and for streams together.
+  void SetLanes(int lanes);
   /// Once, at start.
   void SetEngine(const std::string& engine, const std::string& device, const std::string& version);
 
+  /// `collect` is called at the begin of each scrape, one at a time, to set the gauges below. It must live and be
+  /// callable until the last scrape: whoever serves metrics stops before what they look at.
+  void OnScrape(std::function<void()> collect);
+
+  // For OnScrape: these allocate.
+  /// Age of the oldest request that waits in a line; 0 where none does.
+  void SetQueueAge(absl::string_view line, double seconds);
+  void SetMemory(absl::string_view budget, int64_t used_bytes, int64_t limit_bytes);
+  /// One device's part of a memory budget.
+  void SetDeviceMemory(int device, absl::string_view budget, int64_t used_bytes, int64_t limit_bytes);
+  /// Pinned memory that nobody uses and that is kept for the next request.
+  void SetHostPoolKept(int64_t bytes);
+  void SetOpen(const OpenItems& open);
+  /// What the admission reckons with.
+  void SetEstimatedRate(Operator op, double bytes_per_second);
+  void SetDevice(int device, const DeviceReadings& readings);
+  /// Whether the server still uses this device.
+  void SetDeviceUp(int device, bool up);
+
   const std::shared_ptr<prometheus::Registry>& registry() const { return registry_; }
+
+  /// A scrape.
+  std::vector<prometheus::MetricFamily> Collect() const;
 
  private:
   static constexpr int kCodeCount = 17;  // of google.rpc.Code
@@ -64,13 +145,30 @@ class Metrics {
     std::array<prometheus::Histogram*, kStageCount> stage_seconds{};
     prometheus::Counter* received_bytes = nullptr;
     prometheus::Counter* sent_bytes = nullptr;
+    prometheus::Histogram* batch_requests = nullptr;
+    prometheus::Histogram* batch_bytes = nullptr;
+  };
+  struct PerTenant {
+    prometheus::Counter* bytes;
+    prometheus::Counter* lane_seconds;
   };
 
   prometheus::Counter& Requests(Operator op, absl::StatusCode code);
+  PerTenant Tenant(absl::string_view name) ABSL_LOCKS_EXCLUDED(tenants_mutex_);
+  PerTenant MakeTenant(absl::string_view label);
 
   const std::shared_ptr<prometheus::Registry> registry_;
   prometheus::Family<prometheus::Counter>& requests_;
   std::array<PerOperator, kOperatorCount> operators_;
+  std::array<prometheus::Counter*, kRefusalCount> refused_;
+  std::array<prometheus::Counter*, kStageCount> cancelled_;
+  prometheus::Family<prometheus::Counter>& tenant_bytes_;
+  prometheus::Family<prometheus::Counter>& tenant_lane_seconds_;
+  absl::Mutex tenants_mutex_;
+  absl::flat_hash_map<std::string, PerTenant> tenants_ ABSL_GUARDED_BY(tenants_mutex_);
+  std::optional<PerTenant> other_tenants_ ABSL_GUARDED_BY(tenants_mutex_);  // once there are too many
+  mutable absl::Mutex scrape_mutex_;
+  std::vector<std::function<void()>> collectors_ ABSL_GUARDED_BY(scrape_mutex_);
   prometheus::Gauge* queue_requests_ = nullptr;
   prometheus::Gauge* queue_bytes_ = nullptr;
   prometheus::Gauge* lanes_busy_ = nullptr;
@@ -86,7 +184,9 @@ class MetricsEndpoint {
   int port() const;
 
  private:
-  explicit MetricsEndpoint(std::unique_ptr<prometheus::Exposer> exposer);
+  MetricsEndpoint(std::shared_ptr<prometheus::Collectable> metrics, std::unique_ptr<prometheus::Exposer> exposer);
+
+  const std::shared_ptr<prometheus::Collectable> metrics_;
   const std::unique_ptr<prometheus::Exposer> exposer_;
 };
 

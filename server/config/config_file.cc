@@ -1,0 +1,91 @@
+#include "server/config/config_file.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace corank {
+namespace {
+
+constexpr size_t kMaxBytes = size_t{1} << 20;
+
+absl::string_view Trim(absl::string_view text) { return absl::StripAsciiWhitespace(text); }
+
+// Where a comment begins, or the end.
+size_t CommentBegin(absl::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '#' && (i == 0 || absl::ascii_isspace(static_cast<unsigned char>(text[i - 1])))) return i;
+  }
+  return text.size();
+}
+
+std::string ReadQuoted(absl::string_view text, std::string* value) {
+  const size_t end = text.find('"', 1);
+  if (end == absl::string_view::npos) return "the value's closing quote is missing";
+  const absl::string_view rest = Trim(text.substr(end + 1));
+  if (!rest.empty() && rest.front() != '#') {
+    return absl::StrCat("'", absl::CHexEscape(rest), "' stands behind the value's closing quote");
+  }
+  *value = std::string(text.substr(1, end - 1));
+  return "";
+}
+
+ConfigLine ReadLine(int number, absl::string_view text) {
+  ConfigLine line;
+  line.number = number;
+  const size_t equals = text.find('=');
+  if (equals == absl::string_view::npos || equals > CommentBegin(text)) {
+    line.error = absl::StrCat("'", absl::CHexEscape(text.substr(0, 80)), "' is not `name = value`");
+    return line;
+  }
+  line.name = std::string(Trim(text.substr(0, equals)));
+  const absl::string_view value = Trim(text.substr(equals + 1));
+  if (line.name.empty()) {
+    line.error = "a name is missing before '='";
+  } else if (!value.empty() && value.front() == '"') {
+    line.error = ReadQuoted(value, &line.value);
+  } else {
+    line.value = std::string(Trim(value.substr(0, CommentBegin(value))));
+  }
+  return line;
+}
+
+}  // namespace
+
+std::vector<ConfigLine> ParseConfig(absl::string_view text) {
+  std::vector<ConfigLine> lines;
+  int number = 0;
+  for (const absl::string_view untrimmed : absl::StrSplit(text, '\n')) {
+    ++number;
+    const absl::string_view line = Trim(untrimmed);
+    if (!line.empty() && line.front() != '#') lines.push_back(ReadLine(number, line));
+  }
+  return lines;
+}
+
+absl::StatusOr<std::string> ReadConfigFile(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return absl::InvalidArgumentError(std::strerror(errno));
+  if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError("is a directory");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::InvalidArgumentError(std::strerror(errno));
+  std::string text;
+  char piece[4096];
+  while (file.read(piece, sizeof(piece)), file.gcount() > 0) {
+    text.append(piece, static_cast<size_t>(file.gcount()));
+    if (text.size() > kMaxBytes) return absl::InvalidArgumentError("is larger than 1 MiB");
+  }
+  if (file.bad()) return absl::InvalidArgumentError(std::strerror(errno));
+  return text;
+}
+
+}  // namespace corank

@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/config/byte_count.h"
+#include "server/config/groups.h"
+#include "server/execute/status_macros.h"
+
+ABSL_FLAG(std::string, engine, "auto", "auto (CUDA where it works, else CPU), cuda or cpu.");
+ABSL_FLAG(std::vector<std::string>, devices, {"all"},
+          "GPUs that share the work: all, or their ordinals, at most 64, with commas between, such as 0,1.");
+ABSL_FLAG(int32_t, lanes, 4, "Requests that run at the same time on each device, 1 to 256.");
+ABSL_FLAG(int32_t, long_lanes, 8,
+          "Streams, and requests on large arrays outside of messages, that run at the same time on each device, 1 to "
+          "256.");
+ABSL_FLAG(int32_t, small_lanes, 4,
+          "On each GPU: lanes that may have small requests at the same time; what arrives meanwhile becomes a batch. "
+          "0: all.");
+ABSL_FLAG(int32_t, cpu_threads, 0, "Threads of one operator on the CPU engine, 0 to 4096; 0 takes all cores.");
+ABSL_FLAG(absl::Duration, canary_interval, absl::Seconds(5),
+          "From one small sort that looks whether the device works to the next, up to 24h; 0s: none, and nothing tells "
+          "of a device that hangs.");
+ABSL_FLAG(absl::Duration, canary_timeout, absl::Seconds(10),
+          "A small sort that takes longer makes the server not ready, until one succeeds; 100ms to 24h.");
+ABSL_FLAG(absl::Duration, hang_timeout, absl::Minutes(1),
+          "A call to a GPU that takes longer means that this GPU is lost; up to 24h; 0s: never. With the last one the "
+          "process ends, exit code 3.");
+
+namespace corank {
+namespace {
+
+absl::Status ReadDevices(EngineOptions& engine) {
+  const std::vector<std::string> names = absl::GetFlag(FLAGS_devices);
+  if (names == std::vector<std::string>{"all"}) return absl::OkStatus();
+  for (const std::string& name : names) {
+    int ordinal = -1;
+    if (!absl::SimpleAtoi(name, &ordinal) || ordinal < 0 || ordinal > 1023) {
+      return BadValue("devices", absl::StrCat("'", name, "' is not the ordinal of a GPU, 0 to 1023, nor is it all"));
+    }
+    engine.devices.push_back(ordinal);
+  }
+  std::sort(engine.devices.begin(), engine.devices.end());
+  const auto twice = std::adjacent_find(engine.devices.begin(), engine.devices.end());
+  if (twice != engine.devices.end()) return BadValue("devices", absl::StrCat("names GPU ", *twice, " twice"));
+  if (engine.devices.size() > static_cast<size_t>(DeviceSet::kMaxDevices)) {
+    return BadValue("devices",
+                    absl::StrCat("names ", engine.devices.size(), " GPUs, more than ", DeviceSet::kMaxDevices));
+  }
+  return engine.devices.empty() ? BadValue("devices", "names no GPU") : absl::OkStatus();
+}
+
+absl::Status ReadEngine(Configuration& configuration) {
+  const std::string name = absl::GetFlag(FLAGS_engine);
+  if (name == "auto") {
+    configuration.engine.choice = EngineChoice::kAuto;
+  } else if (name == "cuda") {
+    configuration.engine.choice = EngineChoice::kCuda;
+  } else if (name == "cpu") {
+    configuration.engine.choice = EngineChoice::kCpu;
+  } else {
+    return BadValue("engine", absl::StrCat("'", name, "' is not auto, cuda or cpu"));
+  }
+  CORANK_RETURN_IF_ERROR(ReadDevices(configuration.engine));
+  configuration.engine.cpu_threads = absl::GetFlag(FLAGS_cpu_threads);
+  CORANK_RETURN_IF_ERROR(CheckRange("cpu-threads", configuration.engine.cpu_threads, 0, 4096));
+  Server::Options& server = configuration.server;
+  server.lanes = absl::GetFlag(FLAGS_lanes);
+  CORANK_RETURN_IF_ERROR(CheckRange("lanes", server.lanes, 1, 256));
+  server.long_lanes = absl::GetFlag(FLAGS_long_lanes);
+  CORANK_RETURN_IF_ERROR(CheckRange("long-lanes", server.long_lanes, 1, 256));
+  server.small_lanes = absl::GetFlag(FLAGS_small_lanes);
+  CORANK_RETURN_IF_ERROR(CheckRange("small-lanes", server.small_lanes, 0, 256));
+  server.canary.interval = absl::GetFlag(FLAGS_canary_interval);
+  CORANK_RETURN_IF_ERROR(CheckDuration("canary-interval", server.canary.interval, absl::ZeroDuration()));
+  server.canary.timeout = absl::GetFlag(FLAGS_canary_timeout);
+  CORANK_RETURN_IF_ERROR(CheckDuration("canary-timeout", server.canary.timeout, absl::Milliseconds(100)));
+  server.canary.hang_timeout = absl::GetFlag(FLAGS_hang_timeout);
+  return CheckDuration("hang-timeout", server.canary.hang_timeout, absl::ZeroDuration());
+}
+
+}  // namespace
+
+const Group& EngineGroup() {
+  static const auto* const group = new Group{
+      "engine",
+      "What the work is done by",
+      {Shown(FLAGS_engine), Shown(FLAGS_devices), Shown(FLAGS_lanes), Shown(FLAGS_long_lanes), Shown(FLAGS_small_lanes),
+       Shown(FLAGS_cpu_threads), Shown(FLAGS_canary_interval), Shown(FLAGS_canary_timeout), Shown(FLAGS_hang_timeout)},
+      ReadEngine};
+  return *group;
+}
+
+}  // namespace corank

@@ -1,0 +1,112 @@
+// What --help and --check-config print.
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "server/config/configuration.h"
+#include "server/config/setting.h"
+#include "server/config/suggest.h"
+
+namespace corank {
+namespace {
+
+constexpr size_t kColumns = 100;
+
+constexpr char kUsage[] = R"(corankd: serves sort, merge and interval moves over gRPC.
+
+usage: corankd [--flag=value]...
+
+Each setting can be given in three ways; the first of these wins:
+  --max-request-bytes=1GiB                a flag on the command line
+  CORANK_MAX_REQUEST_BYTES=1GiB           a variable of the environment
+  max-request-bytes = 1GiB                a line of the file that --config names; # begins a comment
+Bytes are plain numbers or have a unit (64KiB, 1.5GiB), times always have one (500ms, 2m).
+Logs are JSON, one object a line, on stderr.
+
+Exit status: 0 after a graceful drain; 1 could not start, or requests were dropped at
+--drain-timeout; 2 bad configuration; 3 device lost.
+
+  --help, --help=GROUP
+      Print this, or one group of it.
+  --version
+      Print the version.
+  --check-config
+      Check all settings, print them as a file for --config, and exit; nothing is started.
+)";
+
+void AppendWrapped(std::string& out, absl::string_view text, size_t indent) {
+  size_t column = 0;
+  for (const absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    if (column == 0 || column + 1 + word.size() > kColumns) {
+      absl::StrAppend(&out, column == 0 ? "" : "\n", std::string(indent, ' '), word);
+      column = indent + word.size();
+    } else {
+      absl::StrAppend(&out, " ", word);
+      column += 1 + word.size();
+    }
+  }
+  out += '\n';
+}
+
+void AppendGroup(std::string& out, const Group& group) {
+  absl::StrAppend(&out, "\n", group.title, " (--help=", group.name, ")\n");
+  for (const Setting& setting : group.settings) {
+    const std::string value = setting.flag->DefaultValue();
+    absl::StrAppend(&out, "  --", setting.Name(), "=", value.empty() ? "\"\"" : value, "\n");
+    AppendWrapped(out, setting.flag->Help(), 6);
+  }
+}
+
+std::string SourceText(v1::SettingSource source) {
+  switch (source) {
+    case v1::SETTING_SOURCE_FILE:
+      return "  # from the file";
+    case v1::SETTING_SOURCE_ENVIRONMENT:
+      return "  # from the environment";
+    case v1::SETTING_SOURCE_FLAG:
+      return "  # from a flag";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> HelpText(const std::string& name) {
+  std::string text = name.empty() ? kUsage : "";
+  std::vector<std::string> names;
+  bool found = false;
+  for (const Group* group : Groups()) {
+    names.emplace_back(group->name);
+    if (group->settings.empty() || (!name.empty() && name != group->name)) continue;
+    found = true;
+    AppendGroup(text, *group);
+  }
+  if (found) return text;
+  const std::string nearest = Nearest(name, names);
+  return absl::InvalidArgumentError(absl::StrCat("--help: there is no group '", name, "'; groups are ",
+                                                 absl::StrJoin(names, ", "),
+                                                 nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+}
+
+std::string SettingsText(const Configuration& configuration) {
+  std::string text;
+  std::string group;
+  for (const v1::Setting& setting : configuration.server.settings) {
+    if (setting.group() != group) absl::StrAppend(&text, group.empty() ? "" : "\n", "# ", setting.group(), "\n");
+    group = setting.group();
+    // No file names itself, and what is hidden must be written from its source.
+    const bool left_out = setting.hidden() || setting.name() == "config";
+    if (left_out && setting.source() == v1::SETTING_SOURCE_DEFAULT) continue;
+    const bool quoted = setting.value().empty() || setting.value().find('#') != std::string::npos;
+    absl::StrAppend(&text, left_out ? "# " : "", setting.name(), " = ",
+                    setting.hidden() ? "(hidden)"
+                    : quoted         ? absl::StrCat("\"", setting.value(), "\"")
+                                     : setting.value(),
+                    SourceText(setting.source()), "\n");
+  }
+  return text;
+}
+
+}  // namespace corank

@@ -1,0 +1,85 @@
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/config/byte_count.h"
+#include "server/config/groups.h"
+#include "server/execute/status_macros.h"
+
+ABSL_FLAG(corank::ByteCount, host_pool_bytes, int64_t{8} << 30,
+          "Pinned host memory for requests and answers on their way, in bytes, --max-request-bytes or more.");
+ABSL_FLAG(std::vector<std::string>, shared_memory, {},
+          "What the names of POSIX shared-memory objects that callers may register begin with, such as /corank-; "
+          "several with commas between. Empty: shared memory is off.");
+ABSL_FLAG(bool, cuda_ipc, false,
+          "Whether callers may register GPU memory of other processes. Only for trusted callers: kernels read it in "
+          "place, and a process that changes it meanwhile can break the server.");
+ABSL_FLAG(absl::Duration, region_expiry, absl::Minutes(10),
+          "A region without a lease that was not used for this long is unregistered, 1s to 24h.");
+ABSL_FLAG(corank::ByteCount, kept_bytes, 0,
+          "Memory of each device for arrays that callers keep on the server, in bytes. 0: off.");
+ABSL_FLAG(corank::ByteCount, kept_quota_bytes, 0,
+          "What the arrays of one caller may take of all devices together, in bytes, --kept-bytes times 64 at most; 0 "
+          "takes all that there is.");
+ABSL_FLAG(absl::Duration, kept_expiry, absl::Hours(1),
+          "A kept array that was not used for this long is forgotten, where its maker does not say, 1s to 24h.");
+
+namespace corank {
+namespace {
+
+absl::Status CheckPrefixes(const std::vector<std::string>& prefixes) {
+  for (const std::string& prefix : prefixes) {
+    if (prefix.size() < 2 || prefix.front() != '/' || prefix.find('/', 1) != std::string::npos) {
+      return BadValue("shared-memory", absl::StrCat("'", prefix,
+                                                    "' is not a slash and at least one more character, such as "
+                                                    "/corank-"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// How many devices there will be is not known yet.
+int64_t MostKept(int64_t bytes_of_each) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  return bytes_of_each > kMost / DeviceSet::kMaxDevices ? kMost : bytes_of_each * DeviceSet::kMaxDevices;
+}
+
+absl::Status ReadMemory(Configuration& configuration) {
+  Server::Options& server = configuration.server;
+  server.host_pool.max_bytes = absl::GetFlag(FLAGS_host_pool_bytes);
+  if (server.host_pool.max_bytes < server.limits.max_request_bytes) {
+    return BadValue("host-pool-bytes", absl::StrCat(server.host_pool.max_bytes, " is less than --max-request-bytes, ",
+                                                    server.limits.max_request_bytes));
+  }
+  server.regions.shared_memory_prefixes = absl::GetFlag(FLAGS_shared_memory);
+  CORANK_RETURN_IF_ERROR(CheckPrefixes(server.regions.shared_memory_prefixes));
+  server.regions.cuda_ipc = absl::GetFlag(FLAGS_cuda_ipc);
+  CORANK_RETURN_IF_ERROR(CheckDuration("region-expiry", absl::GetFlag(FLAGS_region_expiry), absl::Seconds(1)));
+  server.regions.expiry = absl::ToChronoNanoseconds(absl::GetFlag(FLAGS_region_expiry));
+  server.arrays.max_bytes = absl::GetFlag(FLAGS_kept_bytes);
+  CORANK_RETURN_IF_ERROR(CheckRange("kept-bytes", server.arrays.max_bytes, 0, std::numeric_limits<int64_t>::max()));
+  server.arrays.quota_bytes = absl::GetFlag(FLAGS_kept_quota_bytes);
+  CORANK_RETURN_IF_ERROR(
+      CheckRange("kept-quota-bytes", server.arrays.quota_bytes, 0, MostKept(server.arrays.max_bytes)));
+  CORANK_RETURN_IF_ERROR(CheckDuration("kept-expiry", absl::GetFlag(FLAGS_kept_expiry), absl::Seconds(1)));
+  server.arrays.default_expiry = absl::ToChronoSeconds(absl::GetFlag(FLAGS_kept_expiry));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const Group& MemoryGroup() {
+  static const auto* const group = new Group{
+      "memory",
+      "Where arrays may be, and how much of them",
+      {Shown(FLAGS_host_pool_bytes), Shown(FLAGS_shared_memory), Shown(FLAGS_cuda_ipc), Shown(FLAGS_region_expiry),
+       Shown(FLAGS_kept_bytes), Shown(FLAGS_kept_quota_bytes), Shown(FLAGS_kept_expiry)},
+      ReadMemory};
+  return *group;
+}
+
+}  // namespace corank

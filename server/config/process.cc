@@ -1,0 +1,35 @@
+#include <string>
+
+#include "absl/flags/flag.h"
+#include "absl/time/time.h"
+#include "server/config/groups.h"
+#include "server/execute/status_macros.h"
+
+ABSL_FLAG(
+    std::string, config, "",
+    "File with settings, one `name = value` a line, # begins a comment. Empty: none. Not itself to be set in one.");
+ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(30),
+          "After SIGTERM or SIGINT: time for the admitted requests to end, such as 30s or 2m, 0s to 24h.");
+ABSL_FLAG(std::string, ports_file, "", "File to write once the server serves: JSON with its addresses. Empty: none.");
+
+namespace corank {
+namespace {
+
+absl::Status ReadProcess(Configuration& configuration) {
+  configuration.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
+  CORANK_RETURN_IF_ERROR(CheckDuration("drain-timeout", configuration.drain_timeout, absl::ZeroDuration()));
+  configuration.ports_file = absl::GetFlag(FLAGS_ports_file);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const Group& ProcessGroup() {
+  static const auto* const group = new Group{"process",
+                                             "Start and end",
+                                             {Shown(FLAGS_config), Shown(FLAGS_drain_timeout), Shown(FLAGS_ports_file)},
+                                             ReadProcess};
+  return *group;
+}
+
+}  // namespace corank

@@ -1,0 +1,52 @@
+#include <cstdint>
+#include <limits>
+
+#include "absl/flags/flag.h"
+#include "absl/time/time.h"
+#include "server/config/byte_count.h"
+#include "server/config/groups.h"
+#include "server/execute/status_macros.h"
+
+ABSL_FLAG(corank::ByteCount, stream_window_bytes, int64_t{64} << 20,
+          "Pinned host memory in which the chunks of one stream wait, and as much again for its answer, in bytes, 4 "
+          "MiB to --host-pool-bytes.");
+ABSL_FLAG(corank::ByteCount, max_device_bytes, 0,
+          "Device memory that the arrays of one stream may take, in bytes, 1 MiB or more; larger sorts work out of "
+          "core. 0: three quarters of the device's, shared out among the long lanes, at most four.");
+ABSL_FLAG(corank::ByteCount, max_stream_host_bytes, 0,
+          "Host memory that the arrays of one stream may take beside its window, in bytes. 0: half of the host's, "
+          "shared out among the long lanes, at most four.");
+ABSL_FLAG(absl::Duration, stream_idle_timeout, absl::Minutes(1),
+          "A stream whose caller neither sends nor reads for this long while it has a lane is ended, 1s to 24h.");
+
+namespace corank {
+namespace {
+
+absl::Status ReadStreams(Configuration& configuration) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  StreamOptions& streams = configuration.server.streams;
+  streams.window_bytes = absl::GetFlag(FLAGS_stream_window_bytes);
+  CORANK_RETURN_IF_ERROR(CheckRange("stream-window-bytes", streams.window_bytes, int64_t{4} << 20,
+                                    configuration.server.host_pool.max_bytes));
+  streams.max_device_bytes = absl::GetFlag(FLAGS_max_device_bytes);
+  if (streams.max_device_bytes != 0) {
+    CORANK_RETURN_IF_ERROR(CheckRange("max-device-bytes", streams.max_device_bytes, int64_t{1} << 20, kMost));
+  }
+  streams.max_host_bytes = absl::GetFlag(FLAGS_max_stream_host_bytes);
+  CORANK_RETURN_IF_ERROR(CheckRange("max-stream-host-bytes", streams.max_host_bytes, 0, kMost));
+  streams.idle_timeout = absl::GetFlag(FLAGS_stream_idle_timeout);
+  return CheckDuration("stream-idle-timeout", streams.idle_timeout, absl::Seconds(1));
+}
+
+}  // namespace
+
+const Group& StreamsGroup() {
+  static const auto* const group = new Group{"streams",
+                                             "Execute calls with streamed arrays",
+                                             {Shown(FLAGS_stream_window_bytes), Shown(FLAGS_max_device_bytes),
+                                              Shown(FLAGS_max_stream_host_bytes), Shown(FLAGS_stream_idle_timeout)},
+                                             ReadStreams};
+  return *group;
+}
+
+}  // namespace corank

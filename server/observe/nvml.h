@@ -1,0 +1,38 @@
+// What GPUs say of themselves, through NVIDIA's management library where there is one.
+#ifndef CORANK_SERVER_OBSERVE_NVML_H_
+#define CORANK_SERVER_OBSERVE_NVML_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/observe/metrics.h"
+
+namespace corank {
+
+/// Loads libnvidia-ml.so.1 at run time; nothing links to it. Thread-safe.
+class Nvml {
+ public:
+  static constexpr char kLibrary[] = "libnvidia-ml.so.1";
+
+  /// UNAVAILABLE, in words, where the library is not there, lacks a function that is needed, or does not start.
+  static absl::StatusOr<std::unique_ptr<Nvml>> Load(const char* library = kLibrary);
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  /// Of the GPU with this UUID, as `nvidia-smi -L` prints it. What the GPU does not say is left at -1. Takes about a
+  /// millisecond.
+  DeviceReadings Read(const std::string& uuid) const;
+
+ private:
+  struct Functions;
+  Nvml(void* library, std::unique_ptr<const Functions> functions);
+
+  void* const library_;
+  const std::unique_ptr<const Functions> functions_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_OBSERVE_NVML_H_

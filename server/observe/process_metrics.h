@@ -1,0 +1,17 @@
+// What the process itself takes, named as Prometheus's clients name it.
+#ifndef CORANK_SERVER_OBSERVE_PROCESS_METRICS_H_
+#define CORANK_SERVER_OBSERVE_PROCESS_METRICS_H_
+
+#include <vector>
+
+#include "prometheus/metric_family.h"
+
+namespace corank {
+
+/// Reads /proc: process_cpu_seconds_total, process_resident_memory_bytes, process_virtual_memory_bytes,
+/// process_start_time_seconds, process_open_fds, process_max_fds, process_threads. What cannot be read is left out.
+std::vector<prometheus::MetricFamily> ProcessMetrics();
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_OBSERVE_PROCESS_METRICS_H_
