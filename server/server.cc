@@ -5,10 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "grpc/impl/codegen/grpc_types.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
-#include "grpcpp/health_check_service_interface.h"
-#include "grpcpp/server_builder.h"
 #include "server/addresses.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
@@ -16,13 +12,17 @@
 namespace corank {
 namespace {
 
-constexpr char kServiceName[] = "corank.v1.CorankService";
 constexpr absl::Duration kRestartRetry = absl::Seconds(5);
 // For what gRPC still has to flush once no operator call is left; open health watches end with it.
 constexpr std::chrono::milliseconds kFlushTime(200);
 
+// Probes come one after the other, and their messages name a service.
+constexpr ConnectionLimits kHealthLimits = {
+    64, 16, 8 << 10, 4 << 10, 16 << 20, std::chrono::seconds(5), std::chrono::seconds(10)};
+
 // Long work shares no lease.
-constexpr Batcher::Options kOneByOne{1, 0};
+const Batcher::Options kOneByOne = {/*max_tasks=*/1, /*small_bytes=*/0, /*max_bytes=*/0,
+                                    /*delay=*/absl::ZeroDuration()};
 
 // A GPU runs a batch of small requests in the time of one: few lanes keep it busy, more would only take the batches
 // apart. A CPU's cores are better used one by one.
@@ -32,39 +32,74 @@ AdmissionQueue::Options QueueOptions(const Server::Options& options, const Engin
   return queue;
 }
 
+DeviceMemory::Options MemoryOptions(const Server::Options& options, const DeviceSet& devices) {
+  DeviceMemory::Options memory;
+  for (int i = 0; i < devices.size(); ++i) {
+    const int64_t whole = devices.engine(i).info().memory_bytes;
+    memory.limits.push_back(options.device_budget_bytes > 0
+                                ? options.device_budget_bytes
+                                : std::max<int64_t>(0, whole / 10 * 9 - options.arrays.max_bytes));
+  }
+  return memory;
+}
+
 absl::Status Draining() {
   return RetryLater(absl::StatusCode::kUnavailable, "the server drains and will take no more requests", kRestartRetry);
 }
 
 }  // namespace
 
-Server::Server(const Options& options, ChosenEngine engine, const Clock* clock, const Logger* logger)
+Server::Server(const Options& options, std::vector<ChosenEngine> engines, const Clock* clock, const Logger* logger)
     : options_(options),
-      engine_(std::move(engine)),
+      devices_(std::move(engines), logger,
+               {[this](int device) { OnDeviceLost(device); }, [this] { OnDevicesChanged(); }}),
       clock_(clock),
       logger_(logger),
-      host_pool_(HostPool::Create(engine_.engine.get(), options.host_pool)),
-      regions_(options.regions, engine_.engine.get(), clock),
-      arrays_(options.arrays, engine_.engine.get(), clock),
-      queue_(QueueOptions(options, engine_info()), clock, &metrics_),
-      long_queue_(options.long_queue, clock, &metrics_),
+      host_pool_(HostPool::Create(&devices_.set(), options.host_pool)),
+      regions_(options.regions, &devices_.set(), clock),
+      arrays_(options.arrays, &devices_.set(), clock),
+      device_memory_(MemoryOptions(options, devices_.set())),
+      queue_(QueueOptions(options, engine_info()), clock, &metrics_, &device_memory_, &devices_.set()),
+      long_queue_(options.long_queue, clock, &metrics_, &device_memory_, &devices_.set()),
       batcher_(options.batch, &queue_),
       long_batcher_(kOneByOne, &long_queue_) {}
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, ChosenEngine engine, const Clock* clock,
-                                                      const Logger* logger) {
-  std::unique_ptr<Server> server(new Server(options, std::move(engine), clock, logger));
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, std::vector<ChosenEngine> engines,
+                                                      const Clock* clock, const Logger* logger) {
+  if (engines.empty() || engines.size() > static_cast<size_t>(DeviceSet::kMaxDevices)) {
+    return absl::InvalidArgumentError(absl::StrCat("a server works on 1 to ", DeviceSet::kMaxDevices, " devices, not ",
+                                                   engines.size(), ": say which with --devices"));
+  }
+  std::unique_ptr<Server> server(new Server(options, std::move(engines), clock, logger));
+  CORANK_ASSIGN_OR_RETURN(server->security_, Security::Create(options.security, logger));
   CORANK_RETURN_IF_ERROR(server->StartMetrics());
   CORANK_RETURN_IF_ERROR(server->StartLanes());
+  CORANK_RETURN_IF_ERROR(server->devices_.MakeCanaries(options.canary));
   CORANK_RETURN_IF_ERROR(server->StartRpc());
+  server->metrics_.OnScrape([server = server.get()] { server->ObserveCalls(); });
+  server->devices_.StartCanaries();
   return server;
 }
 
-Server::~Server() { Stop(); }
+Server::~Server() {
+  devices_.StopCanaries();
+  Stop();
+  metrics_endpoint_.reset();  // scrapes look at what goes next
+}
 
 absl::Status Server::StartMetrics() {
   const EngineInfo& info = engine_info();
-  metrics_.SetEngine(EngineKindName(info.kind), info.device, CORANK_VERSION);
+  for (int i = 0; i < devices_.size(); ++i) {
+    metrics_.SetEngine(EngineKindName(info.kind), devices_.engine(i).info().device, CORANK_VERSION);
+  }
+  metrics_.SetLanes((options_.lanes + options_.long_lanes) * devices_.size());
+  metrics_.OnScrape([this] {
+    metrics_.SetMemory("host_pool", host_pool_->bytes_in_use(), options_.host_pool.max_bytes);
+    metrics_.SetHostPoolKept(host_pool_->kept_bytes());
+    ObserveQueues();
+    ObserveDevices();
+  });
+  if (!info.device_uuid.empty()) WatchDevices();
   if (options_.metrics_listen.empty()) return absl::OkStatus();
   CORANK_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options_.metrics_listen));
   absl::StatusOr<std::unique_ptr<MetricsEndpoint>> endpoint =
@@ -81,22 +116,89 @@ absl::Status Server::StartMetrics() {
   return absl::OkStatus();
 }
 
+void Server::ObserveQueues() {
+  constexpr const char* kLines[kTaskPriorities] = {"high", "normal", "low"};
+  for (int i = 0; i < kTaskPriorities; ++i) {
+    const auto priority = static_cast<TaskPriority>(i);
+    metrics_.SetQueueAge(kLines[i], queue_.AgeSeconds(priority));
+    metrics_.SetQueueAge(absl::StrCat("long_", kLines[i]), long_queue_.AgeSeconds(priority));
+  }
+  for (int i = 0; i < kOperatorCount; ++i) {
+    const auto op = static_cast<Operator>(i);
+    const double rate = queue_.EstimatedBytesPerSecond(op);
+    if (rate > 0) metrics_.SetEstimatedRate(op, rate);
+  }
+}
+
+void Server::ObserveDevices() {
+  int64_t work_used = 0, work_limit = 0, kept_limit = 0;
+  for (int i = 0; i < devices_.size(); ++i) {
+    const int ordinal = devices_.ordinal(i);
+    const int64_t used = device_memory_.used_bytes(i), limit = device_memory_.limit_bytes(i);
+    metrics_.SetDeviceUp(ordinal, devices_.is_good(i));
+    metrics_.SetDeviceMemory(ordinal, "device_work", used, limit);
+    metrics_.SetDeviceMemory(ordinal, "kept_arrays", arrays_.used_bytes(i), options_.arrays.max_bytes);
+    if (!devices_.set().is_live(i)) continue;
+    work_used += used;
+    work_limit += limit;
+    kept_limit += options_.arrays.max_bytes;
+  }
+  metrics_.SetMemory("device_work", work_used, work_limit);
+  metrics_.SetMemory("kept_arrays", arrays_.used_bytes(), kept_limit);
+}
+
+void Server::ObserveCalls() {
+  OpenItems open;
+  open.connections = rpc_->listener().open_connections();
+  open.calls = active_calls_.count();
+  open.jobs = jobs().jobs();
+  open.regions = regions_.region_count();
+  open.leases = regions_.lease_count();
+  metrics_.SetOpen(open);
+  const StreamOptions streams = Streams();
+  metrics_.SetMemory("streams", jobs().memory_in_use(),
+                     options_.long_lanes * devices_.size() * (streams.max_device_bytes + streams.max_host_bytes));
+}
+
+StreamOptions Server::Streams() const {
+  return options_.streams.Derived(devices_.smallest(), options_.long_lanes, devices_.size());
+}
+
+void Server::WatchDevices() {
+  absl::StatusOr<std::unique_ptr<Nvml>> nvml = Nvml::Load();
+  if (!nvml.ok()) {
+    logger_->Log(LogLevel::kInfo, "no_device_metrics", {{"message", std::string(nvml.status().message())}});
+    return;
+  }
+  nvml_ = *std::move(nvml);
+  metrics_.OnScrape([this] {
+    for (int i = 0; i < devices_.size(); ++i) {
+      metrics_.SetDevice(devices_.ordinal(i), nvml_->Read(devices_.engine(i).info().device_uuid));
+    }
+  });
+}
+
 absl::Status Server::StartLanes() {
-  CORANK_ASSIGN_OR_RETURN(copier_, Copier::Create(engine_.engine.get()));
-  LanePool::Options options;
-  options.lanes = options_.lanes;
-  options.on_device_lost = [this] { OnDeviceLost(); };
-  CORANK_ASSIGN_OR_RETURN(lanes_,
-                          LanePool::Create(options, engine_.engine.get(), &batcher_, clock_, &metrics_, logger_));
-  queue_.SetDirectRunner(lanes_.get());
-  options.lanes = options_.long_lanes;
-  CORANK_ASSIGN_OR_RETURN(long_lanes_,
-                          LanePool::Create(options, engine_.engine.get(), &long_batcher_, clock_, &metrics_, logger_));
+  CORANK_RETURN_IF_ERROR(devices_.MakeCopiers());
+  for (int i = 0; i < devices_.size(); ++i) {
+    LanePool::Options options;
+    options.device = i;
+    options.ordinal = devices_.ordinal(i);
+    options.watch = &devices_.watch(i);
+    const auto start = [&](int lanes, WorkSource* source) {
+      options.lanes = lanes;
+      return LanePool::Create(options, &devices_.engine(i), source, clock_, &metrics_, logger_);
+    };
+    CORANK_ASSIGN_OR_RETURN(std::unique_ptr<LanePool> lanes, start(options_.lanes, &batcher_));
+    queue_.SetDirectRunner(lanes.get(), i);
+    lanes_.push_back(std::move(lanes));
+    CORANK_ASSIGN_OR_RETURN(std::unique_ptr<LanePool> long_lanes, start(options_.long_lanes, &long_batcher_));
+    lanes_.push_back(std::move(long_lanes));
+  }
   return absl::OkStatus();
 }
 
 absl::Status Server::StartRpc() {
-  CORANK_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options_.listen));
   CallEnvironment environment;
   environment.limits = options_.limits;
   environment.clock = clock_;
@@ -106,42 +208,43 @@ absl::Status Server::StartRpc() {
   environment.long_queue = &long_queue_;
   environment.long_bytes = options_.long_bytes;
   environment.in_pieces = options_.in_pieces.value_or(engine_info().kind == EngineKind::kCuda);
-  environment.engine = engine_.engine.get();
-  environment.streams = options_.streams.Derived(engine_info(), options_.long_lanes);
-  environment.places = {&regions_, &arrays_, host_pool_.get()};
+  environment.streams = Streams();
+  environment.places = {&regions_, &arrays_, host_pool_.get(), &devices_.set()};
   environment.active_calls = &active_calls_;
+  environment.slow_request_ns = options_.slow_request.count();
+  environment.authenticator = security_->authenticator();
   corank_service_ = std::make_unique<CorankServiceImpl>(environment, Info());
   memory_service_ = std::make_unique<MemoryServiceImpl>(
-      MemoryEnvironment{environment.places, copier_.get(), logger_, options_.limits.max_chunk_bytes});
+      MemoryEnvironment{environment.places, logger_, options_.limits.max_chunk_bytes, &active_calls_, &gate_, &metrics_,
+                        security_->authenticator()});
+  health_service_ = std::make_unique<HealthServiceImpl>(&health_);
 
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &address.port);
-  builder.RegisterService(corank_service_.get());
-  builder.RegisterService(memory_service_.get());
-  // A message over the limit is answered with the limit's name; one far over it is cut off before it is buffered.
-  const int64_t hard_limit = std::min<int64_t>(2 * options_.limits.max_request_bytes, std::numeric_limits<int>::max());
-  builder.SetMaxReceiveMessageSize(static_cast<int>(hard_limit));
-  builder.SetMaxSendMessageSize(-1);
-  // Two servers on one port would each get some of the connections.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // A caller that is gone without a word must not hold a lane, a region or a part of a job until its deadline.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
-  // Reflection alone uses the synchronous API.
-  builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MIN_POLLERS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, 1);
-  rpc_ = builder.BuildAndStart();
-  if (rpc_ == nullptr) {
-    const std::string reason = WhyNotListening(address);
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", options_.listen, ": ", reason.empty() ? "gRPC does not start" : reason));
+  {
+    absl::MutexLock lock(&health_mutex_);
+    serves_ = true;
   }
-  rpc_->GetHealthCheckService()->SetServingStatus(kServiceName, true);
-  address_ = address.ToString();
+  ShowHealth();
+  return StartEndpoints();
+}
+
+absl::Status Server::StartEndpoints() {
+  RpcEndpoint::Options main;
+  CORANK_ASSIGN_OR_RETURN(main.listen, ListenAddress::Parse(options_.listen));
+  main.credentials = security_->credentials();
+  main.limits = options_.connections;
+  // A message over the limit is answered with the limit's name; one far over it is cut off before it is buffered.
+  main.limits.max_message_bytes = 2 * options_.limits.max_request_bytes;
+  // It takes no credentials, and would show the contract to those who have none.
+  main.reflection = security_->authenticator() == nullptr;
+  CORANK_ASSIGN_OR_RETURN(
+      rpc_, RpcEndpoint::Start(main, {corank_service_.get(), memory_service_.get(), health_service_.get()}, logger_));
+  if (options_.health_listen.empty()) return absl::OkStatus();
+  RpcEndpoint::Options health;
+  CORANK_ASSIGN_OR_RETURN(health.listen, ListenAddress::Parse(options_.health_listen));
+  health.credentials = grpc::InsecureServerCredentials();
+  health.limits = kHealthLimits;
+  health_port_service_ = std::make_unique<HealthServiceImpl>(&health_);
+  CORANK_ASSIGN_OR_RETURN(health_rpc_, RpcEndpoint::Start(health, {health_port_service_.get()}, logger_));
   return absl::OkStatus();
 }
 
@@ -150,7 +253,7 @@ v1::GetServerInfoResponse Server::Info() const {
   info.set_version(CORANK_VERSION);
   info.set_engine(engine_info().kind == EngineKind::kCuda ? v1::ENGINE_CUDA : v1::ENGINE_CPU);
   info.set_device(engine_info().device);
-  info.set_engine_reason(engine_.reason);
+  info.set_engine_reason(devices_.reason());
   info.set_device_memory_bytes(engine_info().memory_bytes);
   info.set_lanes(options_.lanes);
   v1::ServerLimits* limits = info.mutable_limits();
@@ -162,7 +265,7 @@ v1::GetServerInfoResponse Server::Info() const {
   limits->set_max_chunk_bytes(options_.limits.max_chunk_bytes);
   limits->set_max_parts(kMaxParts);
   limits->set_stream_window_bytes(options_.streams.window_bytes);
-  limits->set_max_device_bytes(options_.streams.Derived(engine_info(), options_.long_lanes).max_device_bytes);
+  limits->set_max_device_bytes(Streams().max_device_bytes);
   info.add_places("inline");
   info.add_places("stream");
   if (!options_.regions.shared_memory_prefixes.empty()) info.add_places("shared_memory");
@@ -170,35 +273,91 @@ v1::GetServerInfoResponse Server::Info() const {
   if (options_.regions.cuda_ipc) info.add_places("cuda_ipc");
   if (arrays_.is_on()) info.add_places("stored");
   info.set_device_uuid(engine_info().device_uuid);
+  for (int i = 0; i < devices_.size(); ++i) {
+    const EngineInfo& engine = devices_.engine(i).info();
+    v1::Device* const device = info.add_devices();
+    device->set_ordinal(devices_.ordinal(i));
+    device->set_name(engine.device);
+    device->set_uuid(engine.device_uuid);
+    device->set_memory_bytes(engine.memory_bytes);
+  }
+  for (const v1::Setting& setting : options_.settings) *info.add_settings() = setting;
   return info;
 }
 
-void Server::OnDeviceLost() {
-  rpc_->GetHealthCheckService()->SetServingStatus(false);
-  for (AdmissionQueue* queue : {&queue_, &long_queue_}) {
-    queue->Abort(RetryLater(absl::StatusCode::kUnavailable, "the server lost its device", kRestartRetry));
+void Server::ShowHealth() {
+  absl::MutexLock lock(&health_mutex_);
+  bool any_works = false;
+  for (int i = 0; i < devices_.size(); ++i) {
+    health_.Set(devices_.HealthService(i), devices_.is_good(i));
+    any_works = any_works || devices_.is_good(i);
   }
-  if (options_.on_device_lost) options_.on_device_lost();
+  health_.Set("live", true);
+  for (const char* service : {"", "ready", "corank.v1.CorankService", "corank.v1.MemoryService"}) {
+    health_.Set(service, serves_ && any_works);
+  }
+}
+
+void Server::Refuse(const absl::Status& refusal, bool also_running) {
+  const Refusal reason = device_lost() ? Refusal::kDeviceLost : Refusal::kDraining;
+  gate_.Close(refusal);
+  for (AdmissionQueue* queue : {&queue_, &long_queue_}) {
+    if (also_running) {
+      queue->Abort(refusal, reason);
+    } else {
+      queue->Close(refusal, reason);
+    }
+  }
+  if (corank_service_ == nullptr) return;
+  if (also_running) {
+    corank_service_->jobs().Abort(refusal, reason);
+  } else {
+    corank_service_->jobs().Close(refusal, reason);
+  }
+}
+
+void Server::OnDeviceLost(int device) {
+  ShowHealth();
+  if (devices_.all_lost()) {
+    if (!all_lost_.exchange(true) && options_.on_device_lost) options_.on_device_lost();
+    Refuse(DeviceLost(), /*also_running=*/true);
+    return;
+  }
+  regions_.ForgetDevice(device);
+  arrays_.ForgetDevice(device);
+  queue_.DevicesChanged();
+  long_queue_.DevicesChanged();
+}
+
+void Server::OnDevicesChanged() {
+  ShowHealth();
+  queue_.DevicesChanged();
+  long_queue_.DevicesChanged();
 }
 
 void Server::Drain(std::function<void()> on_drained) {
-  rpc_->GetHealthCheckService()->SetServingStatus(false);
-  queue_.Close(Draining());
-  long_queue_.Close(Draining());
+  {
+    absl::MutexLock lock(&health_mutex_);
+    serves_ = false;
+  }
+  ShowHealth();
+  Refuse(device_lost() ? DeviceLost() : Draining(), /*also_running=*/false);
   active_calls_.NotifyWhenNone(std::move(on_drained));
 }
 
-void Server::AbortQueued() {
-  queue_.Abort(Draining());
-  long_queue_.Abort(Draining());
-}
+void Server::AbortQueued() { Refuse(device_lost() ? DeviceLost() : Draining(), /*also_running=*/true); }
 
 void Server::Stop() {
   AbortQueued();
   if (rpc_ == nullptr) return;
-  rpc_->GetHealthCheckService()->SetServingStatus(false);
-  rpc_->Shutdown(std::chrono::system_clock::now() + kFlushTime);
-  rpc_->Wait();
+  {
+    absl::MutexLock lock(&health_mutex_);
+    serves_ = false;
+  }
+  ShowHealth();
+  health_.EndWatches();
+  rpc_->Stop(kFlushTime);
+  if (health_rpc_ != nullptr) health_rpc_->Stop(kFlushTime);
 }
 
 }  // namespace corank

@@ -2,28 +2,36 @@
 #ifndef CORANK_SERVER_SERVER_H_
 #define CORANK_SERVER_SERVER_H_
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "grpcpp/server.h"
+#include "absl/synchronization/mutex.h"
 #include "server/admit/admission_queue.h"
 #include "server/batch/batcher.h"
 #include "server/execute/engine_choice.h"
 #include "server/execute/lane_pool.h"
 #include "server/memory/array_store.h"
-#include "server/memory/copier.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/region_registry.h"
 #include "server/observe/clock.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/observe/nvml.h"
 #include "server/rpc/active_calls.h"
 #include "server/rpc/corank_service.h"
+#include "server/rpc/gate.h"
+#include "server/rpc/health.h"
 #include "server/rpc/memory_service.h"
+#include "server/rpc_endpoint.h"
+#include "server/security/security.h"
+#include "server/server_devices.h"
 #include "server/validate/validate.h"
 
 namespace corank {
@@ -31,15 +39,19 @@ namespace corank {
 class Server {
  public:
   struct Options {
-    /// HOST:PORT; port 0 means a free one.
+    /// HOST:PORT, where port 0 means a free one, or unix:PATH.
     std::string listen = "127.0.0.1:50051";
     /// The same, for Prometheus; empty: no metrics are served.
     std::string metrics_listen = "127.0.0.1:9464";
-    int lanes = 4;
+    /// Where grpc.health.v1, and nothing else, is served in plain text; empty: nowhere.
+    std::string health_listen;
+    SecurityOptions security;
+    ConnectionLimits connections;  // the message size follows from `limits`
+    int lanes = 4;                 // of each device, as all of these
     /// On a GPU: lanes that may have small requests at the same time; 0: all.
     int small_lanes = 4;
     /// Lanes for streams and for large arrays outside of messages.
-    int long_lanes = 4;
+    int long_lanes = 8;
     /// What makes arrays outside of a message large: more bytes than this. A GPU copies as much in about a millisecond.
     int64_t long_bytes = int64_t{32} << 20;
     /// Whether large arrays in shared memory are worked on in pieces; unset: on a GPU, whose copies then overlap with
@@ -48,20 +60,29 @@ class Server {
     Limits limits;
     AdmissionQueue::Options queue;
     AdmissionQueue::Options long_queue;
+    /// Memory of each device that requests in work may take together; 0: nine tenths of the device's, less what kept
+    /// arrays may have.
+    int64_t device_budget_bytes = 0;
     HostPool::Options host_pool;
     RegionRegistry::Options regions;
     ArrayStore::Options arrays;
     StreamOptions streams;
     Batcher::Options batch;
-    /// Called once, when the device is lost: every call in flight gets UNAVAILABLE and the server will take no other.
-    /// On any thread; must not block.
+    Canary::Options canary;
+    /// A request that takes this long is logged; 0: none is.
+    std::chrono::nanoseconds slow_request{0};
+    /// Shown by GetServerInfo as they are.
+    std::vector<v1::Setting> settings;
+    /// Called once, when the last device is lost: every call in flight gets UNAVAILABLE and the server will take no
+    /// other. On any thread; must not block.
     std::function<void()> on_device_lost;
   };
 
-  /// Serves when this returns. `logger` and `clock` must outlive the server. UNAVAILABLE, in words for an operator,
-  /// where it cannot listen.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options, ChosenEngine engine, const Clock* clock,
-                                                       const Logger* logger);
+  /// Serves when this returns. `engines`: of one kind, one for each device. `logger` and `clock` must outlive the
+  /// server. UNAVAILABLE, in words for an operator, where it cannot listen; INVALID_ARGUMENT where there are too many
+  /// devices.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options, std::vector<ChosenEngine> engines,
+                                                       const Clock* clock, const Logger* logger);
 
   /// Stops, and waits for the lanes and for the thread that serves the metrics (that one looks up every 2 s only).
   ~Server();
@@ -70,13 +91,22 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   /// HOST:PORT with the ports that were taken.
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return rpc_->address(); }
+  /// Empty where there is none.
+  std::string health_address() const { return health_rpc_ == nullptr ? "" : health_rpc_->address(); }
+  Listener& listener() const { return rpc_->listener(); }
+  const Security& security() const { return *security_; }
   const std::string& metrics_address() const { return metrics_address_; }
-  const EngineInfo& engine_info() const { return engine_.engine->info(); }
-  const std::string& engine_reason() const { return engine_.reason; }
+  /// Of the first device.
+  const EngineInfo& engine_info() const { return devices_.engine(0).info(); }
+  const std::string& engine_reason() const { return devices_.reason(); }
+  const ServerDevices& devices() const { return devices_; }
   int64_t active_calls() const { return active_calls_.count(); }
   int64_t waiting_requests() const { return queue_.waiting_requests() + long_queue_.waiting_requests(); }
   const Metrics& metrics() const { return metrics_; }
+  const HealthBoard& health() const { return health_; }
+  /// The last of them.
+  bool device_lost() const { return devices_.all_lost(); }
   const HostPool& host_pool() const { return *host_pool_; }
   const RegionRegistry& regions() const { return regions_; }
   const ArrayStore& arrays() const { return arrays_; }
@@ -86,39 +116,57 @@ class Server {
   /// `on_drained` is called when no call is left, perhaps more than once, on any thread; must not block. Once only.
   void Drain(std::function<void()> on_drained);
 
-  /// Ends all that waits with UNAVAILABLE. What runs on a lane runs on.
+  /// Ends all that waits and all streams with UNAVAILABLE. What runs on a lane runs on.
   void AbortQueued();
 
   /// Ends all that waits with UNAVAILABLE, and serves no more calls when it returns. Metrics are served on.
   void Stop();
 
  private:
-  Server(const Options& options, ChosenEngine engine, const Clock* clock, const Logger* logger);
+  Server(const Options& options, std::vector<ChosenEngine> engines, const Clock* clock, const Logger* logger);
 
   absl::Status StartMetrics();
+  void ObserveQueues();
+  void ObserveDevices();
+  void ObserveCalls();
+  void WatchDevices();
   absl::Status StartLanes();
   absl::Status StartRpc();
-  void OnDeviceLost();
+  absl::Status StartEndpoints();
+  void OnDeviceLost(int device);
+  void OnDevicesChanged();
+  // Tells the health board what follows from the state of the devices, and from whether the server drains.
+  void ShowHealth();
+  // Refuses new calls; with `also_running`, ends those that wait, and streams.
+  void Refuse(const absl::Status& refusal, bool also_running);
   v1::GetServerInfoResponse Info() const;
+  StreamOptions Streams() const;
 
   const Options options_;
-  const ChosenEngine engine_;
+  ServerDevices devices_;
+  std::atomic<bool> all_lost_{false};  // and was told
   const Clock* const clock_;
   const Logger* const logger_;
   Metrics metrics_;
+  HealthBoard health_;
+  absl::Mutex health_mutex_;
+  bool serves_ ABSL_GUARDED_BY(health_mutex_) = false;  // from the start on until it drains
   ActiveCalls active_calls_;
+  Gate gate_;
   const std::shared_ptr<HostPool> host_pool_;
   RegionRegistry regions_;
   ArrayStore arrays_;
-  std::unique_ptr<Copier> copier_;
+  DeviceMemory device_memory_;
   AdmissionQueue queue_, long_queue_;
   Batcher batcher_, long_batcher_;
-  std::unique_ptr<LanePool> lanes_, long_lanes_;
+  std::vector<std::unique_ptr<LanePool>> lanes_;  // of each device, for short and for long work
   std::unique_ptr<CorankServiceImpl> corank_service_;
   std::unique_ptr<MemoryServiceImpl> memory_service_;
+  std::unique_ptr<HealthServiceImpl> health_service_, health_port_service_;
+  std::unique_ptr<Nvml> nvml_;
   std::unique_ptr<MetricsEndpoint> metrics_endpoint_;
-  std::unique_ptr<grpc::Server> rpc_;
-  std::string address_;
+  std::unique_ptr<Security> security_;
+  std::unique_ptr<RpcEndpoint> rpc_, health_rpc_;
   std::string metrics_address_;
 };
 

@@ -10,6 +10,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#ifdef __SANITIZE_THREAD__
+#include <atomic>
+#include <thread>
+#include <vector>
+#endif
 
 namespace corank::cpu {
 
@@ -41,7 +46,11 @@ class Parallel {
       for (int64_t piece = 0; piece < pieces; ++piece) fn(piece);
       return;
     }
+#ifdef __SANITIZE_THREAD__
+    OnThreads(pieces, fn);
+#else
     arena_.execute([&] { tbb::parallel_for(int64_t{0}, pieces, fn, tbb::simple_partitioner()); });
+#endif
   }
 
   /// Calls fn(begin, end) for ranges that cover [0, count); none is cut below `grain`.
@@ -51,10 +60,16 @@ class Parallel {
       if (count > 0) fn(int64_t{0}, count);
       return;
     }
+#ifdef __SANITIZE_THREAD__
+    const int64_t pieces = PieceCount(count, grain, threads_);
+    OnThreads(pieces,
+              [&](int64_t piece) { fn(PieceBegin(count, piece, pieces), PieceBegin(count, piece + 1, pieces)); });
+#else
     arena_.execute([&] {
       tbb::parallel_for(tbb::blocked_range<int64_t>(0, count, grain),
                         [&](const tbb::blocked_range<int64_t>& range) { fn(range.begin(), range.end()); });
     });
+#endif
   }
 
   void Copy(void* to, const void* from, int64_t bytes) {
@@ -70,6 +85,22 @@ class Parallel {
 
  private:
   static constexpr int64_t kBytesGrain = int64_t{1} << 18;
+
+#ifdef __SANITIZE_THREAD__
+  // oneTBB is not instrumented: ThreadSanitizer would take all that its tasks hand over for races. Threads that are
+  // made and joined here it understands, and relaxed numbers order nothing that the loop itself does not.
+  template <typename Fn>
+  void OnThreads(int64_t pieces, const Fn& fn) {
+    std::atomic<int64_t> next{0};
+    const auto work = [&] {
+      for (int64_t piece; (piece = next.fetch_add(1, std::memory_order_relaxed)) < pieces;) fn(piece);
+    };
+    std::vector<std::thread> helpers;
+    for (int64_t i = std::min<int64_t>(threads_, pieces); i > 1; --i) helpers.emplace_back(work);
+    work();
+    for (std::thread& helper : helpers) helper.join();
+  }
+#endif
 
   int threads_;
   tbb::task_arena arena_;

@@ -52,6 +52,7 @@ struct PhaseTimes {
 struct ResultBuffer {
   void* device = nullptr;
   void* host = nullptr;  // the same pointer on the CPU engine
+  bool is_far = false;   // `host` is memory of another device, which this one's kernels do not write
 };
 
 /// Memory that belongs to no request: it lives until this is destroyed, which must not be before all work that uses it
@@ -86,6 +87,9 @@ class EngineStream {
  public:
   virtual ~EngineStream() = default;
 
+  /// Which of the devices that a program works with this stream is of, from 0 on.
+  virtual int device() const { return 0; }
+
   /// Starts a request: takes back all memory handed out since the last Begin (kept for reuse) and starts the clock.
   virtual absl::Status Begin(Pace pace = Pace::kPhases) = 0;
 
@@ -102,7 +106,7 @@ class EngineStream {
   virtual absl::StatusOr<ResultBuffer> AllocateResultAt(void* h_place, int64_t bytes) = 0;
   /// Enqueues a fill of device memory with zero bytes.
   virtual absl::Status Zero(void* d_bytes, int64_t bytes) = 0;
-  /// Enqueues a copy between two places of device memory.
+  /// Enqueues a copy between two places of device memory; either may be another device's.
   virtual absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) = 0;
   /// Enqueue copies between host memory, at full speed where it is pinned, and device memory. Both stay as they are
   /// until Finish.
@@ -141,11 +145,12 @@ class Engine {
   virtual absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() = 0;
 
   /// Memory outside of requests; slow to get. RESOURCE_EXHAUSTED when it is short.
-  /// Pinned host memory, which kernels can read and write in place too.
+  /// Pinned host memory, which kernels of all devices can read and write in place too, at the same address.
   virtual absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) = 0;
   /// Memory for kernels. CPU: host memory.
   virtual absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateDevice(int64_t bytes) = 0;
-  /// Pins whole pages of the caller's, which stay mapped until the result is destroyed. CPU: nothing to be done.
+  /// Pins whole pages of the caller's, which stay mapped until the result is destroyed, for all devices. CPU: nothing
+  /// to be done.
   virtual absl::StatusOr<std::unique_ptr<EngineMemory>> PinHost(void* h_bytes, int64_t bytes) = 0;
   /// Opens device memory of another process by its cudaIpcMemHandle_t: size_bytes from offset_bytes on.
   /// INVALID_ARGUMENT if the handle cannot be opened or the allocation is smaller. CPU: UNIMPLEMENTED.

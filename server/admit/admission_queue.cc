@@ -1,129 +1,295 @@
 #include "server/admit/admission_queue.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/admit/request_cost.h"
+#include "server/execute/device_watch.h"
 #include "server/respond/errors.h"
 
 namespace corank {
+namespace {
 
-AdmissionQueue::AdmissionQueue(const Options& options, const Clock* clock, Metrics* metrics)
-    : options_(options), clock_(clock), metrics_(metrics) {}
+// Of a bound, what requests of this priority and of lower ones may take together.
+int64_t ShareOf(TaskPriority priority, int64_t bound) {
+  if (priority == TaskPriority::kHigh) return bound;
+  return priority == TaskPriority::kNormal ? bound - bound / 8 : bound - bound / 2;
+}
 
-AdmissionQueue::~AdmissionQueue() { Abort(absl::UnavailableError("the server ended")); }
+const char* PriorityName(TaskPriority priority) {
+  constexpr const char* kNames[kTaskPriorities] = {"high", "normal", "low"};
+  return kNames[static_cast<int>(priority)];
+}
 
-absl::Status AdmissionQueue::Admit(std::unique_ptr<Task>&& task) {
-  if (absl::Status wanted = task->CheckWanted(clock_->Now()); !wanted.ok()) return wanted;
+// What the callers of this priority are told to be full.
+std::string Full(TaskPriority priority) {
+  return priority == TaskPriority::kHigh
+             ? "the queue is full: "
+             : absl::StrCat("the queue is full for requests of ", PriorityName(priority), " priority: ");
+}
+
+}  // namespace
+
+AdmissionQueue::AdmissionQueue(const Options& options, const Clock* clock, Metrics* metrics, DeviceMemory* memory,
+                               const DeviceSet* devices)
+    : options_(options), clock_(clock), metrics_(metrics), memory_(memory), devices_(devices), timer_([this] {
+        WatchDeadlines();
+      }) {
   {
     absl::MutexLock lock(&mutex_);
-    if (!refusal_.ok()) return refusal_;
-    const bool direct =
-        direct_runner_ != nullptr && !runs_directly_ && requests_ == 0 && task->bytes <= options_.direct_bytes;
-    if (!direct) return Enqueue(task);
-    runs_directly_ = true;
+    for (int i = 0; i < kTaskPriorities; ++i) lines_.emplace_back(&options_.weights);
   }
-  direct_runner_->RunDirectly(std::move(task));
+  // Takers look again when the lock is given back.
+  if (memory_ != nullptr) memory_->Listen(this, [this] { absl::MutexLock look_again(&mutex_); });
+}
+
+AdmissionQueue::~AdmissionQueue() {
+  Abort(absl::UnavailableError("the server ended"));
+  if (memory_ != nullptr) memory_->StopListening(this);
+  {
+    absl::MutexLock lock(&mutex_);
+    ended_ = true;
+  }
+  timer_.join();
+}
+
+absl::Status AdmissionQueue::Admit(std::unique_ptr<Task>&& task) {
+  const Instant now = clock_->Now();
+  if (absl::Status wanted = task->CheckWanted(now); !wanted.ok()) return wanted;
+  const Operator op = task->operation->op();
+  task->work_bytes = std::max(task->bytes, task->operation->work_bytes());
+  const bool is_tiny = task->bytes <= options_.direct_bytes && task->work_bytes <= options_.small_bytes;
+  if (memory_ != nullptr && !is_tiny) {
+    if (absl::Status found = FindMemory(*task); !found.ok()) return Refuse(Refusal::kMemory, std::move(found));
+  }
+  const int64_t work_bytes = task->work_bytes;
+  int device = -1;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!refusal_.ok()) return Refuse(refusal_reason_, refusal_);
+    if ((task->devices & live()) == 0) return Refuse(Refusal::kDeviceLost, DeviceLost(live() != 0));
+    if (absl::Status in_time = CheckInTime(*task); !in_time.ok()) return Refuse(Refusal::kLate, std::move(in_time));
+    if (has_direct_runner_ && requests_ == 0 && is_tiny) device = DirectDevice(*task);
+    if (device < 0) return Enqueue(task);
+    direct_devices_ |= DeviceSet::Only(device);
+  }
+  direct_runners_[static_cast<size_t>(device)]->RunDirectly(std::move(task));
   absl::MutexLock lock(&mutex_);
-  runs_directly_ = false;
+  direct_devices_ &= ~DeviceSet::Only(device);
+  Learn(op, 1, work_bytes, absl::Nanoseconds(Nanoseconds(now, clock_->Now())));
   return absl::OkStatus();
+}
+
+absl::Status AdmissionQueue::FindMemory(Task& task) const {
+  int64_t need = 0;
+  int64_t most = 0;
+  uint64_t devices = 0;
+  for (int i = 0; i < device_count(); ++i) {
+    if ((task.devices & DeviceSet::Only(i)) == 0) continue;
+    const int64_t here = memory_->Counted(task.operation->device_bytes(devices_->engine(i)));
+    need = std::max(need, here);
+    most = std::max(most, memory_->limit_bytes(i));
+    if (here <= memory_->limit_bytes(i)) devices |= DeviceSet::Only(i);
+  }
+  if (devices == 0) {
+    return InvalidField("request", absl::StrCat("needs ", need, " bytes of device memory, and device_budget_bytes is ",
+                                                most, "; send less at a time, or sort it as a stream (Execute)"));
+  }
+  task.devices &= devices;
+  task.device_bytes = need;
+  return absl::OkStatus();
+}
+
+int AdmissionQueue::DirectDevice(const Task& task) const {
+  int best = -1;
+  for (int i = 0; i < device_count(); ++i) {
+    const auto index = static_cast<size_t>(i);
+    if (direct_runners_[index] == nullptr || (direct_devices_ & DeviceSet::Only(i)) != 0) continue;
+    if (!ShouldRun(i, task.devices)) continue;
+    if (best < 0 || batch_counts_[index] < batch_counts_[static_cast<size_t>(best)]) best = i;
+  }
+  return best;
+}
+
+absl::Status AdmissionQueue::Refuse(Refusal reason, absl::Status status) const {
+  metrics_->CountRefusal(reason);
+  return status;
 }
 
 absl::Status AdmissionQueue::Enqueue(std::unique_ptr<Task>& task) {
-  const bool requests_full = requests_ >= options_.max_requests;
-  if (requests_full || task->bytes > options_.max_bytes - bytes_) {
-    return RetryLater(absl::StatusCode::kResourceExhausted,
-                      requests_full ? absl::StrCat("the queue is full: ", requests_, " requests wait")
-                                    : absl::StrCat("the queue is full: ", bytes_, " bytes of requests wait, and ",
-                                                   options_.max_bytes, " are allowed"),
-                      rate_.Estimate(requests_, bytes_));
-  }
+  if (absl::Status room = CheckRoom(*task); !room.ok()) return room;
   Count(1, task->bytes);
-  lines_[static_cast<int>(task->priority)].push_back(std::move(task));
+  if (IsSmall(*task)) {
+    ++small_requests_;
+    small_request_bytes_ += task->bytes;
+  }
+  task->queued = clock_->Now();
+  if (task->deadline < wake_) {
+    wake_ = task->deadline;
+    wake_changed_ = true;
+  }
+  LineOf(*task).Push(std::move(task));
   return absl::OkStatus();
 }
 
+absl::Status AdmissionQueue::CheckRoom(const Task& task) {
+  int64_t requests = 0;  // of this priority and of lower ones
+  int64_t bytes = 0;
+  for (size_t i = static_cast<size_t>(task.priority); i < lines_.size(); ++i) {
+    requests += lines_[i].requests();
+    bytes += lines_[i].bytes();
+  }
+  const int64_t most_requests = ShareOf(task.priority, options_.max_requests);
+  // One request may always wait: the bound of all holds for it alone.
+  const int64_t most_bytes = requests == 0 ? options_.max_bytes : ShareOf(task.priority, options_.max_bytes);
+  const int64_t free_requests = std::min(most_requests - requests, options_.max_requests - requests_);
+  const int64_t free_bytes = std::min(most_bytes - bytes, options_.max_bytes - bytes_);
+  const bool requests_full = free_requests <= 0;
+  if (requests_full || task.bytes > free_bytes) {
+    const std::string what = requests_full ? absl::StrCat(requests, " requests wait, and ", most_requests, " may")
+                                           : absl::StrCat(bytes, " bytes of requests wait, and ", most_bytes, " may");
+    return Refuse(requests_full ? Refusal::kQueueRequests : Refusal::kQueueBytes,
+                  RetryLater(absl::StatusCode::kResourceExhausted, Full(task.priority) + what,
+                             rate_.RetryDelay(CostAhead(task))));
+  }
+  return CheckTenantRoom(task, free_requests, free_bytes);
+}
+
+absl::Status AdmissionQueue::CheckTenantRoom(const Task& task, int64_t free_requests, int64_t free_bytes) {
+  const std::string& tenant = task.caller->tenant;
+  int64_t requests = 0;
+  int64_t bytes = 0;
+  for (const FairLine& line : lines_) {
+    requests += line.tenant_requests(tenant);
+    bytes += line.tenant_bytes(tenant);
+  }
+  if (requests == 0) return absl::OkStatus();
+  const auto full = [&](Refusal reason, int64_t used, absl::string_view of, absl::string_view why) {
+    return Refuse(reason,
+                  RetryLater(absl::StatusCode::kResourceExhausted,
+                             absl::StrCat("this tenant's part of the queue is full: ", used, of, " of it wait, ", why),
+                             rate_.RetryDelay(CostAhead(task))));
+  };
+  if (options_.tenant_max_requests > 0 && requests >= options_.tenant_max_requests) {
+    return full(Refusal::kTenantRequests, requests, " requests",
+                absl::StrCat("and ", options_.tenant_max_requests, " may"));
+  }
+  if (options_.tenant_max_bytes > 0 && task.bytes > options_.tenant_max_bytes - bytes) {
+    return full(Refusal::kTenantBytes, bytes, " bytes", absl::StrCat("and ", options_.tenant_max_bytes, " may"));
+  }
+  if (tenant.empty()) return absl::OkStatus();
+  constexpr char kLeft[] = "and what is left is for other tenants";
+  const int64_t share = options_.tenant_share_of_free;
+  if (requests / share >= free_requests) return full(Refusal::kTenantRequests, requests, " requests", kLeft);
+  if ((bytes + task.bytes) / share > free_bytes - task.bytes) {
+    return full(Refusal::kTenantBytes, bytes, " bytes", kLeft);
+  }
+  return absl::OkStatus();
+}
+
+double AdmissionQueue::CostAhead(const Task& task) const {
+  double cost = LineOf(task).CostAhead(task.caller->tenant);
+  for (size_t i = 0; i < static_cast<size_t>(task.priority); ++i) cost += lines_[i].cost();
+  return cost;
+}
+
+absl::Status AdmissionQueue::CheckInTime(const Task& task) const {
+  if (task.deadline == kForever) return absl::OkStatus();
+  const Instant now = clock_->Now();
+  const absl::Duration left = absl::Nanoseconds(Nanoseconds(now, task.deadline));
+  absl::Duration wait = absl::ZeroDuration();
+  if (requests_ > 0) wait = rate_.Time(CostAhead(task));
+  if (WaitingTakers(task.devices) == 0) wait = (wait + SoonestEnd(task.devices, now)) * caution_.Factor(now);
+  const absl::Duration own = times_.Estimate(task.operation->op(), task.work_bytes, now).value_or(absl::ZeroDuration());
+  if (wait + own <= left) return absl::OkStatus();
+  const auto rounded = [](absl::Duration time) {
+    return absl::FormatDuration(absl::Trunc(time, absl::Microseconds(1)));
+  };
+  return RetryLater(
+      absl::StatusCode::kDeadlineExceeded,
+      absl::StrCat("the deadline is in ", rounded(left), ", and the work is estimated to end in ", rounded(wait + own),
+                   ": ", rounded(wait), " behind what waits and ", rounded(own), " for itself"),
+      std::min(wait, wait + own - left));
+}
+
 void AdmissionQueue::Sweep() {
-  std::vector<std::pair<std::unique_ptr<Task>, absl::Status>> dropped;
+  std::vector<std::unique_ptr<Task>> dropped;
+  const Instant now = clock_->Now();
   {
     absl::MutexLock lock(&mutex_);
-    const Instant now = clock_->Now();
-    for (Line& line : lines_) {
-      const auto unwanted = [&](std::unique_ptr<Task>& task) {
-        absl::Status wanted = task->CheckWanted(now);
-        if (wanted.ok()) return false;
-        Count(-1, -task->bytes);
-        dropped.emplace_back(std::move(task), std::move(wanted));
-        return true;
-      };
-      line.erase(std::remove_if(line.begin(), line.end(), unwanted), line.end());
+    wake_ = kForever;
+    for (FairLine& line : lines_) {
+      for (std::unique_ptr<Task>& task : line.Remove([now](const Task& task) { return !task.CheckWanted(now).ok(); })) {
+        Leave(*task);
+        if (task->IsLate(now)) caution_.Late(now);
+        dropped.push_back(std::move(task));
+      }
+      wake_ = std::min(wake_, line.EarliestDeadline());
     }
   }
-  for (const auto& [task, status] : dropped) task->Drop(status);
+  for (const std::unique_ptr<Task>& task : dropped) {
+    metrics_->CountCancelled(Stage::kCopyIn);
+    task->Drop(task->CheckWanted(now));
+  }
 }
 
-void AdmissionQueue::Close(const absl::Status& refusal) {
+void AdmissionQueue::WatchDeadlines() {
+  const auto changed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return wake_changed_ || ended_; };
+  for (;;) {
+    {
+      absl::MutexLock lock(&mutex_);
+      const Instant now = clock_->Now();
+      if (ended_) return;
+      if (wake_ > now) {
+        const absl::Duration left =
+            wake_ == kForever ? absl::InfiniteDuration() : absl::Nanoseconds(Nanoseconds(now, wake_));
+        mutex_.AwaitWithTimeout(absl::Condition(&changed), left);
+        wake_changed_ = false;
+        continue;
+      }
+    }
+    Sweep();
+  }
+}
+
+void AdmissionQueue::Close(const absl::Status& refusal, Refusal reason) {
   absl::MutexLock lock(&mutex_);
   refusal_ = refusal;
+  refusal_reason_ = reason;
 }
 
-void AdmissionQueue::Abort(const absl::Status& refusal) {
+void AdmissionQueue::Abort(const absl::Status& refusal, Refusal reason) {
   std::vector<std::unique_ptr<Task>> dropped;
   {
     absl::MutexLock lock(&mutex_);
     refusal_ = refusal;
-    for (Line& line : lines_) {
-      while (!line.empty()) dropped.push_back(Pop(line));
+    refusal_reason_ = reason;
+    for (FairLine& line : lines_) {
+      for (std::unique_ptr<Task>& task : line.Remove([](const Task&) { return true; })) {
+        Leave(*task);
+        dropped.push_back(std::move(task));
+      }
     }
   }
   for (const std::unique_ptr<Task>& task : dropped) task->Drop(refusal);
 }
 
-std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
-    int max_tasks, absl::FunctionRef<bool(const Task& first, const Task& next)> joins) {
-  std::vector<std::unique_ptr<Task>> taken;
-  absl::MutexLock lock(&mutex_);
-  ++waiting_takers_;
-  mutex_.Await(absl::Condition(this, &AdmissionQueue::HasWorkOrClosed));
-  --waiting_takers_;
-  Line* const line = Front();
-  if (line == nullptr) return taken;
-  const bool is_small = IsSmall(*line->front());
-  // An idle lane should get a share of a burst before one lane works through all of it.
-  const int64_t others =
-      is_small && options_.small_takers > 0
-          ? std::min<int64_t>(waiting_takers_, std::max(0, options_.small_takers - small_batches_ - 1))
-          : waiting_takers_;
-  const int64_t share = (requests_ + others) / (others + 1);
-  const int64_t most = std::min<int64_t>(max_tasks, share);
-  int64_t bytes = 0;
-  do {
-    taken.push_back(Pop(*line));
-    bytes += taken.back()->bytes;
-  } while (static_cast<int64_t>(taken.size()) < most && !line->empty() && joins(*taken.front(), *line->front()));
-  rate_.Leave(static_cast<int64_t>(taken.size()), bytes, clock_->Now(), requests_ > 0);
-  if (is_small) {
-    ++small_batches_;
-    taken.front()->batch =
-        std::shared_ptr<void>(this, [](void* queue) { static_cast<AdmissionQueue*>(queue)->EndSmallBatch(); });
+void AdmissionQueue::DevicesChanged() {
+  std::vector<std::unique_ptr<Task>> dropped;
+  uint64_t live = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    live = this->live();
+    for (FairLine& line : lines_) {
+      for (std::unique_ptr<Task>& task : line.Remove([live](const Task& task) { return (task.devices & live) == 0; })) {
+        Leave(*task);
+        dropped.push_back(std::move(task));
+      }
+    }
   }
-  return taken;
-}
-
-AdmissionQueue::Line* AdmissionQueue::Front() {
-  const auto line = std::find_if(lines_.begin(), lines_.end(), [](const Line& line) { return !line.empty(); });
-  return line == lines_.end() ? nullptr : &*line;
-}
-
-bool AdmissionQueue::HasWorkOrClosed() {
-  const Line* const line = Front();
-  if (line == nullptr) return !refusal_.ok();
-  return options_.small_takers == 0 || small_batches_ < options_.small_takers || !IsSmall(*line->front());
-}
-
-void AdmissionQueue::EndSmallBatch() {
-  absl::MutexLock lock(&mutex_);
-  --small_batches_;
+  for (const std::unique_ptr<Task>& task : dropped) task->Drop(DeviceLost(live != 0));
 }
 
 int64_t AdmissionQueue::waiting_requests() const {
@@ -131,11 +297,26 @@ int64_t AdmissionQueue::waiting_requests() const {
   return requests_;
 }
 
-std::unique_ptr<Task> AdmissionQueue::Pop(Line& line) {
-  std::unique_ptr<Task> task = std::move(line.front());
-  line.pop_front();
-  Count(-1, -task->bytes);
-  return task;
+double AdmissionQueue::AgeSeconds(TaskPriority priority) const {
+  absl::MutexLock lock(&mutex_);
+  const Instant oldest = lines_[static_cast<size_t>(priority)].OldestArrival();
+  return oldest == kForever ? 0 : static_cast<double>(Nanoseconds(oldest, clock_->Now())) * 1e-9;
+}
+
+double AdmissionQueue::EstimatedBytesPerSecond(Operator op) const {
+  absl::MutexLock lock(&mutex_);
+  return times_.BytesPerSecond(op);
+}
+
+void AdmissionQueue::Learn(Operator op, int tasks, int64_t bytes, absl::Duration time) {
+  times_.Learn(op, bytes / tasks, time / tasks, clock_->Now());
+}
+
+void AdmissionQueue::Leave(const Task& task) {
+  Count(-1, -task.bytes);
+  if (!IsSmall(task)) return;
+  --small_requests_;
+  small_request_bytes_ -= task.bytes;
 }
 
 void AdmissionQueue::Count(int64_t requests, int64_t bytes) {

@@ -2,21 +2,21 @@
 #ifndef CORANK_SERVER_ADMIT_DRAIN_RATE_H_
 #define CORANK_SERVER_ADMIT_DRAIN_RATE_H_
 
-#include <cstdint>
-
 #include "absl/time/time.h"
 #include "server/observe/clock.h"
 
 namespace corank {
 
-/// Measures how much leaves a queue per second, the latest weighing most, while something waits: idle time says nothing
-/// about the rate. Not thread-safe.
+/// Measures how much cost (request_cost.h) leaves a queue per second, the latest weighing most, while something waits:
+/// idle time says nothing about the rate. Not thread-safe.
 class DrainRate {
  public:
-  /// Requests of `bytes` in all left at `now`; `still_waiting`: the queue is not empty after it.
-  void Leave(int64_t requests, int64_t bytes, Instant now, bool still_waiting);
-  /// How long these will take to leave, between 10 ms and 30 s; 100 ms where nothing was measured yet.
-  absl::Duration Estimate(int64_t requests, int64_t bytes) const;
+  /// This much left at `now`; `still_waiting`: the queue is not empty after it.
+  void Leave(double cost, Instant now, bool still_waiting);
+  /// How long this much will take to leave; zero where nothing was measured yet.
+  absl::Duration Time(double cost) const;
+  /// The same as what a caller is told to wait: between 10 ms and 30 s; 100 ms where nothing was measured yet.
+  absl::Duration RetryDelay(double cost) const;
 
  private:
   double decayed_cost_ = 0;

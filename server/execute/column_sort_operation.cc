@@ -47,7 +47,21 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
   }
 }
 
+int64_t ColumnSortOperation::work_bytes() const {
+  int64_t bytes = spec_.values ? spec_.values->size_bytes() : 0;
+  for (const Column& column : spec_.columns) {
+    bytes += column.data.size_bytes() + (column.offsets ? column.offsets->size_bytes() : 0);
+  }
+  for (const PendingResult& result : results_) bytes += result.size_bytes();
+  return bytes + (values_ ? values_->size_bytes() : 0) + (indices_ ? indices_->size_bytes() : 0);
+}
+
+int64_t ColumnSortOperation::device_bytes(const Engine& engine) const {
+  return work_bytes() + engine.WorkspaceBytes(args_);
+}
+
 absl::Status ColumnSortOperation::CopyIn(EngineStream& stream) {
+  string_bytes_.clear();
   auto result = results_.begin();
   for (size_t i = 0; i < columns_.size(); ++i) {
     CORANK_ASSIGN_OR_RETURN(columns_[i].data, Upload(stream, spec_.columns[i].data));
@@ -80,6 +94,10 @@ absl::Status ColumnSortOperation::Run(EngineStream& stream, OperatorReport* repo
 }
 
 absl::Status ColumnSortOperation::CopyOut(EngineStream& stream) {
+  for (const PendingResult& result : results_) CORANK_RETURN_IF_ERROR(result.Check());
+  for (const auto* result : {&values_, &indices_}) {
+    if (*result) CORANK_RETURN_IF_ERROR((*result)->Check());
+  }
   for (const PendingResult& result : results_) {
     CORANK_RETURN_IF_ERROR(result.Download(stream));
     if (result.role != ResultRole::kColumnOffsets) continue;

@@ -37,6 +37,8 @@ class ColumnSortOperation final : public PhasedOperation {
   explicit ColumnSortOperation(Spec spec);
 
   Operator op() const override { return Operator::kSort; }
+  int64_t work_bytes() const override;
+  int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status CopyOut(EngineStream& stream) override;

@@ -1,5 +1,6 @@
 #include "server/execute/engine_choice.h"
 
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,37 +13,70 @@
 namespace corank {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Engine>> TryCuda(const EngineOptions& options) {
-#ifdef CORANK_HAS_CUDA
-  CudaEngineOptions cuda;
-  cuda.device = options.device;
-  return CreateCudaEngine(cuda);
-#else
-  static_cast<void>(options);
-  return absl::FailedPreconditionError("this binary was built without the CUDA engine");
-#endif
-}
+using Engines = std::vector<ChosenEngine>;
 
-absl::StatusOr<ChosenEngine> TakeCpu(const EngineOptions& options, std::string reason) {
+#ifdef CORANK_HAS_CUDA
+absl::StatusOr<Engines> TryCuda(const EngineOptions& options) {
+  CORANK_ASSIGN_OR_RETURN(const int count, CountCudaDevices());
+  std::vector<int> ordinals = options.devices;
+  if (ordinals.empty()) {
+    ordinals.resize(static_cast<size_t>(count));
+    std::iota(ordinals.begin(), ordinals.end(), 0);
+  }
+  Engines engines;
+  std::string left_out;
+  absl::Status first_failure;
+  for (const int ordinal : ordinals) {
+    CudaEngineOptions cuda;
+    cuda.device = ordinal;
+    cuda.peers = ordinals;
+    absl::StatusOr<std::unique_ptr<Engine>> engine = CreateCudaEngine(cuda);
+    if (engine.ok()) {
+      engines.push_back({*std::move(engine), "", ordinal});
+      continue;
+    }
+    if (!options.devices.empty()) return engine.status();
+    first_failure.Update(engine.status());
+    absl::StrAppend(&left_out, "; GPU ", ordinal, " does not: ", engine.status().message());
+  }
+  if (engines.empty()) return first_failure;
+  for (ChosenEngine& engine : engines) engine.reason = left_out;
+  return engines;
+}
+#else
+absl::StatusOr<Engines> TryCuda(const EngineOptions&) {
+  return absl::FailedPreconditionError("this binary was built without the CUDA engine");
+}
+#endif
+
+absl::StatusOr<Engines> TakeCpu(const EngineOptions& options, std::string reason) {
   CpuEngineOptions cpu;
   cpu.threads = options.cpu_threads;
   CORANK_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, CreateCpuEngine(cpu));
-  return ChosenEngine{std::move(engine), std::move(reason)};
+  Engines engines;
+  engines.push_back({std::move(engine), std::move(reason)});
+  return engines;
+}
+
+// The same words for each, and then what each has to say.
+absl::StatusOr<Engines> WithReason(absl::string_view reason, Engines engines) {
+  for (ChosenEngine& engine : engines) engine.reason = absl::StrCat(reason, engine.reason);
+  return engines;
 }
 
 }  // namespace
 
-absl::StatusOr<ChosenEngine> ChooseEngine(const EngineOptions& options) {
+absl::StatusOr<std::vector<ChosenEngine>> ChooseEngines(const EngineOptions& options) {
   if (options.choice == EngineChoice::kCpu) return TakeCpu(options, "--engine=cpu asks for the CPU engine");
-  absl::StatusOr<std::unique_ptr<Engine>> cuda = TryCuda(options);
+  absl::StatusOr<Engines> cuda = TryCuda(options);
   if (options.choice == EngineChoice::kCuda) {
     if (!cuda.ok()) {
       return absl::Status(cuda.status().code(),
                           absl::StrCat("--engine=cuda does not work here: ", cuda.status().message()));
     }
-    return ChosenEngine{*std::move(cuda), "--engine=cuda asks for the CUDA engine"};
+    return WithReason("--engine=cuda asks for the CUDA engine", *std::move(cuda));
   }
-  if (cuda.ok()) return ChosenEngine{*std::move(cuda), "--engine=auto found a GPU that works"};
+  if (cuda.ok()) return WithReason("--engine=auto found a GPU that works", *std::move(cuda));
   return TakeCpu(options, absl::StrCat("--engine=auto found no GPU that works: ", cuda.status().message()));
 }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/engine/engine.h"
@@ -14,8 +15,8 @@ enum class EngineChoice : uint8_t { kAuto, kCuda, kCpu };
 
 struct EngineOptions {
   EngineChoice choice = EngineChoice::kAuto;
-  /// The GPU's ordinal.
-  int device = 0;
+  /// Ordinals of the GPUs, each once, in ascending order; empty: all that work.
+  std::vector<int> devices;
   /// Threads of one operator on the CPU engine; 0 means all cores.
   int cpu_threads = 0;
 };
@@ -23,10 +24,12 @@ struct EngineOptions {
 struct ChosenEngine {
   std::unique_ptr<Engine> engine;
   std::string reason;  // in words, for logs and GetServerInfo
+  int ordinal = 0;     // by which callers know the device
 };
 
-/// kAuto takes the CUDA engine where it works and the CPU engine elsewhere. kCuda fails where it does not work.
-absl::StatusOr<ChosenEngine> ChooseEngine(const EngineOptions& options);
+/// One engine for each device, 1 or more. kAuto takes the CUDA engine where it works and the CPU engine elsewhere.
+/// kCuda fails where it does not work. A GPU that `devices` names must work; of all GPUs, those that do are taken.
+absl::StatusOr<std::vector<ChosenEngine>> ChooseEngines(const EngineOptions& options);
 
 }  // namespace corank
 

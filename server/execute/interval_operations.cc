@@ -22,6 +22,14 @@ ExpandOperation::ExpandOperation(Spec spec) : spec_(std::move(spec)) {
       PendingResult{ResultRole::kValues, spec_.values.type, spec_.values.element_bytes, spec_.total, spec_.target};
 }
 
+int64_t ExpandOperation::work_bytes() const {
+  return spec_.values.size_bytes() + spec_.counts.size_bytes() + result_.size_bytes();
+}
+
+int64_t ExpandOperation::device_bytes(const Engine& engine) const {
+  return work_bytes() + engine.WorkspaceBytes(args_);
+}
+
 absl::Status ExpandOperation::CopyIn(EngineStream& stream) {
   CORANK_ASSIGN_OR_RETURN(args_.values, Upload(stream, spec_.values));
   CORANK_ASSIGN_OR_RETURN(args_.counts, UploadInt64(stream, spec_.counts));
@@ -44,6 +52,23 @@ MoveOperation::MoveOperation(Spec spec) : spec_(std::move(spec)) {
   args_.check_overlap = spec_.check_overlap;
   result_ = PendingResult{ResultRole::kResult, spec_.source.type, spec_.source.element_bytes, spec_.result_count,
                           spec_.target};
+}
+
+int64_t MoveOperation::work_bytes() const {
+  int64_t bytes = spec_.source.size_bytes() + spec_.counts.size_bytes() + result_.size_bytes();
+  for (const auto* input : {&spec_.source_offsets, &spec_.destination_offsets, &spec_.initial}) {
+    bytes += *input ? (*input)->size_bytes() : 0;
+  }
+  return bytes;
+}
+
+int64_t MoveOperation::device_bytes(const Engine& engine) const {
+  // The size follows from which offsets there are.
+  MoveArgs args = args_;
+  const int64_t any = 0;
+  if (spec_.source_offsets) args.source_offsets = &any;
+  if (spec_.destination_offsets) args.destination_offsets = &any;
+  return work_bytes() + engine.WorkspaceBytes(args);
 }
 
 absl::Status MoveOperation::CopyIn(EngineStream& stream) {
@@ -93,6 +118,14 @@ LoadBalanceOperation::LoadBalanceOperation(Spec spec) : spec_(std::move(spec)) {
   ranks_ = PendingResult{ResultRole::kRanks, IndexType(index_bytes), index_bytes, spec_.total, spec_.ranks_target};
 }
 
+int64_t LoadBalanceOperation::work_bytes() const {
+  return spec_.counts.size_bytes() + objects_.size_bytes() + ranks_.size_bytes();
+}
+
+int64_t LoadBalanceOperation::device_bytes(const Engine& engine) const {
+  return work_bytes() + engine.WorkspaceBytes(args_);
+}
+
 absl::Status LoadBalanceOperation::CopyIn(EngineStream& stream) {
   CORANK_ASSIGN_OR_RETURN(args_.counts, UploadInt64(stream, spec_.counts));
   CORANK_RETURN_IF_ERROR(objects_.Allocate(stream));
@@ -107,6 +140,7 @@ absl::Status LoadBalanceOperation::Run(EngineStream& stream, OperatorReport* rep
 }
 
 absl::Status LoadBalanceOperation::CopyOut(EngineStream& stream) {
+  CORANK_RETURN_IF_ERROR(ranks_.Check());
   CORANK_RETURN_IF_ERROR(objects_.Download(stream));
   return ranks_.Download(stream);
 }

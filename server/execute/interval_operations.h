@@ -22,6 +22,8 @@ class ExpandOperation final : public PhasedOperation {
   explicit ExpandOperation(Spec spec);
 
   Operator op() const override { return Operator::kExpandIntervals; }
+  int64_t work_bytes() const override;
+  int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status CopyOut(EngineStream& stream) override;
@@ -52,6 +54,8 @@ class MoveOperation final : public PhasedOperation {
   explicit MoveOperation(Spec spec);
 
   Operator op() const override { return spec_.op; }
+  int64_t work_bytes() const override;
+  int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status CopyOut(EngineStream& stream) override;
@@ -75,6 +79,8 @@ class LoadBalanceOperation final : public PhasedOperation {
   explicit LoadBalanceOperation(Spec spec);
 
   Operator op() const override { return Operator::kLoadBalance; }
+  int64_t work_bytes() const override;
+  int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status CopyOut(EngineStream& stream) override;

@@ -1,7 +1,9 @@
 #include "server/execute/lane_pool.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "server/execute/fused_phases.h"
 #include "server/execute/fused_sort.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
@@ -11,6 +13,8 @@ namespace {
 
 // How long a caller should wait before it asks this server, or another one, again.
 constexpr absl::Duration kMemoryRetry = absl::Seconds(1);
+// How long a request whose memory another process has waits for its own kind to finish.
+constexpr absl::Duration kMemoryPatience = absl::Seconds(1);
 constexpr absl::Duration kDeviceLostRetry = absl::Seconds(5);
 
 }  // namespace
@@ -23,6 +27,7 @@ class LanePool::LaneStreams final : public Lane {
   void set_task(const Task* task) { task_ = task; }
 
   EngineStream& stream() override { return *stream_; }
+  Engine& engine() override { return *pool_->engine_; }
   absl::StatusOr<EngineStream*> ExtraStream(int i) override {
     while (static_cast<size_t>(i) >= extra_.size()) {
       CORANK_ASSIGN_OR_RETURN(std::unique_ptr<EngineStream> stream, pool_->engine_->CreateStream());
@@ -31,6 +36,8 @@ class LanePool::LaneStreams final : public Lane {
     return extra_[static_cast<size_t>(i)].get();
   }
   absl::Status CheckWanted() override {
+    const DeviceWatch* const watch = pool_->options_.watch;
+    if (watch != nullptr && watch->lost()) return watch->Lost();
     if (pool_->device_lost_) return absl::UnavailableError("the device is lost");
     return task_->CheckWanted(pool_->clock_->Now());
   }
@@ -74,7 +81,7 @@ LanePool::~LanePool() {
 
 void LanePool::RunLane(LaneStreams& lane) {
   for (;;) {
-    auto batch = source_->Next();  // ends with each turn, before the next is asked for
+    auto batch = source_->Next(options_.device);  // ends with each turn, before the next is asked for
     if (batch.empty()) return;
     metrics_->AddBusyLanes(1);
     RunBatch(lane, batch);
@@ -84,19 +91,30 @@ void LanePool::RunLane(LaneStreams& lane) {
 
 void LanePool::RunDirectly(std::unique_ptr<Task> task) {
   metrics_->AddBusyLanes(1);
+  metrics_->ObserveBatch(task->operation->op(), 1, task->bytes);
   RunTask(*direct_lane_, *task, 1);
   metrics_->AddBusyLanes(-1);
 }
 
 void LanePool::RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& batch) {
   const auto size = static_cast<int>(batch.size());
+  const bool together = options_.together.value_or(info_.kind == EngineKind::kCuda);
+  const auto fuses = [&batch](size_t i) {
+    return i + 1 < batch.size() && CanFuse(*batch[i]->operation, *batch[i + 1]->operation);
+  };
+  const auto joins = [&](size_t i) { return together && !fuses(i) && MayRunTogether(*batch[i]->operation); };
   for (size_t i = 0; i < batch.size();) {
     size_t end = i + 1;
-    while (end < batch.size() && CanFuse(*batch[i]->operation, *batch[end]->operation)) ++end;
-    if (end == i + 1) {
-      RunTask(lane, *batch[i], size);
-    } else {
+    if (fuses(i)) {
+      while (end < batch.size() && CanFuse(*batch[i]->operation, *batch[end]->operation)) ++end;
       RunFused(lane, absl::MakeConstSpan(batch).subspan(i, end - i), size);
+    } else {
+      while (joins(i) && end < batch.size() && joins(end)) ++end;
+      if (end == i + 1) {
+        RunTask(lane, *batch[i], size);
+      } else {
+        RunTogether(lane, absl::MakeConstSpan(batch).subspan(i, end - i), size);
+      }
     }
     i = end;
   }
@@ -106,13 +124,21 @@ void LanePool::Begin(const Task& task, int batch_size, Outcome& outcome) const {
   outcome.started = clock_->Now();
   outcome.stats.set_engine(info_.kind == EngineKind::kCuda ? v1::ENGINE_CUDA : v1::ENGINE_CPU);
   outcome.stats.set_device(info_.device);
+  outcome.stats.set_device_ordinal(options_.ordinal);
   outcome.stats.set_queue_ns(Nanoseconds(task.arrival, *outcome.started));
   outcome.stats.set_batch_size(batch_size);
 }
 
-void LanePool::End(Task& task, const absl::Status& status, Outcome& outcome) const {
+void LanePool::End(Task& task, const absl::Status& status, Outcome& outcome, Stage next) {
+  if (status.ok() && task.lease != nullptr) task.lease->CountServed();
+  if (absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) {
+    metrics_->CountCancelled(next);
+    if (task.lease != nullptr && task.IsLate(clock_->Now())) task.lease->NoteLate();
+  }
   task.operation.reset();  // a caller who has the answer finds its regions and arrays free
   outcome.finished = clock_->Now();
+  const int tasks = std::max(1, outcome.stats.batch_size());
+  metrics_->CountTenant(task.caller->tenant, task.work_bytes, Nanoseconds(*outcome.started, *outcome.finished) / tasks);
   task.completion->Done(status, outcome);
 }
 
@@ -120,8 +146,62 @@ void LanePool::RunTask(LaneStreams& lane, Task& task, int batch_size) {
   Outcome outcome;
   Begin(task, batch_size, outcome);
   lane.set_task(&task);
-  const absl::Status status = FromEngine(Work(lane, task, outcome));
-  End(task, status, outcome);
+  {
+    absl::MutexLock lock(&mutex_);
+    ++running_;
+  }
+  absl::Status status = Work(lane, task, outcome);
+  if (absl::IsResourceExhausted(status) && task.operation->is_repeatable()) {
+    status = RetryOnce(lane, task, outcome, status);
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    --running_;
+    ++ends_;
+  }
+  End(task, FromEngine(status), outcome, lane.next_stage());
+}
+
+absl::Status LanePool::RetryOnce(LaneStreams& lane, Task& task, Outcome& outcome, const absl::Status& first) {
+  static_cast<void>(FromEngine(first));  // logs it
+  {
+    absl::MutexLock lock(&mutex_);
+    const int64_t ends = ends_;
+    // Alone, there is nobody to wait for: other processes may have given memory back by now.
+    const auto others_ended = [this, ends]()
+                                  ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ends_ > ends || running_ == 1; };
+    mutex_.AwaitWithTimeout(absl::Condition(&others_ended), kMemoryPatience);
+  }
+  outcome.results.clear();
+  return Work(lane, task, outcome);
+}
+
+bool LanePool::BeginWanted(LaneStreams& lane, Task& task, int batch_size, Outcome& outcome) {
+  Begin(task, batch_size, outcome);
+  lane.set_task(&task);
+  const absl::Status wanted = lane.CheckWanted();
+  if (!wanted.ok()) End(task, FromEngine(wanted), outcome, Stage::kCopyIn);
+  return wanted.ok();
+}
+
+void LanePool::RunTogether(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size) {
+  std::vector<Outcome> outcomes(tasks.size());
+  std::vector<Task*> wanted;
+  std::vector<FusedMember> members;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (!BeginWanted(lane, *tasks[i], batch_size, outcomes[i])) continue;
+    wanted.push_back(tasks[i].get());
+    members.push_back({static_cast<PhasedOperation*>(tasks[i]->operation.get()), &outcomes[i], absl::OkStatus()});
+  }
+  if (members.empty()) return;
+  ExecuteTogether(lane.stream(), absl::MakeSpan(members));
+  for (size_t i = 0; i < members.size(); ++i) {
+    absl::Status status = members[i].status;
+    if (status.ok()) status = wanted[i]->CheckWanted(clock_->Now());
+    if (status.ok()) status = CommitResults(*members[i].outcome);
+    if (!status.ok()) members[i].outcome->results.clear();
+    End(*wanted[i], FromEngine(status), *members[i].outcome, Stage::kRespond);
+  }
 }
 
 void LanePool::RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size) {
@@ -130,12 +210,7 @@ void LanePool::RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task
   std::vector<const SortOperation*> sorts;
   std::vector<Outcome*> results;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    Begin(*tasks[i], batch_size, outcomes[i]);
-    lane.set_task(tasks[i].get());
-    if (const absl::Status wanted = lane.CheckWanted(); !wanted.ok()) {
-      End(*tasks[i], FromEngine(wanted), outcomes[i]);
-      continue;
-    }
+    if (!BeginWanted(lane, *tasks[i], batch_size, outcomes[i])) continue;
     members.push_back(tasks[i].get());
     sorts.push_back(static_cast<const SortOperation*>(tasks[i]->operation.get()));
     results.push_back(&outcomes[i]);
@@ -145,13 +220,15 @@ void LanePool::RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task
   for (size_t i = 0; i < members.size(); ++i) {
     const absl::Status wanted = status.ok() ? members[i]->CheckWanted(clock_->Now()) : status;
     if (!wanted.ok()) results[i]->results.clear();
-    End(*members[i], wanted, *results[i]);
+    End(*members[i], wanted, *results[i], Stage::kRespond);
   }
 }
 
 absl::Status LanePool::Work(LaneStreams& lane, Task& task, Outcome& outcome) {
+  lane.set_next_stage(Stage::kCopyIn);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
   CORANK_RETURN_IF_ERROR(task.operation->Execute(lane, outcome));
+  lane.set_next_stage(Stage::kRespond);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
   return CommitResults(outcome);
 }
@@ -169,6 +246,7 @@ absl::Status LanePool::FromEngine(const absl::Status& status) {
       return RetryLater(status.code(), "the device's memory is full; try again, or with a smaller request",
                         kMemoryRetry);
     case absl::StatusCode::kUnavailable:
+      if (HasRetryDelay(status)) return status;  // was judged, and logged, before it came here
       if (!device_lost_.exchange(true)) {
         logger_->Log(LogLevel::kError, "device_lost", {{"message", std::string(status.message())}});
         if (options_.on_device_lost) options_.on_device_lost();

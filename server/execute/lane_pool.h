@@ -5,13 +5,17 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "kernels/engine/engine.h"
+#include "server/execute/device_watch.h"
 #include "server/execute/task.h"
 #include "server/observe/clock.h"
 #include "server/observe/log.h"
@@ -24,6 +28,14 @@ class LanePool final : public DirectRunner {
   struct Options {
     /// Batches that run at the same time, 1 or more.
     int lanes = 4;
+    /// Whose work they take, and as which callers know it.
+    int device = 0;
+    int ordinal = 0;
+    /// Of the device: work on it ends as soon as it is lost. Null: only the engine's errors say so. Outlives the pool.
+    const DeviceWatch* watch = nullptr;
+    /// Whether small requests of a batch run in one round trip to the device; unset: on a GPU. A CPU has no such trips,
+    /// and answers the first before it begins the next.
+    std::optional<bool> together;
     /// Called once, on a lane's thread, when the engine says that its device is lost. Must not block.
     std::function<void()> on_device_lost;
   };
@@ -48,8 +60,12 @@ class LanePool final : public DirectRunner {
   void RunTask(LaneStreams& lane, Task& task, int batch_size);
   // Runs the first `count` tasks, which fuse, as one.
   void RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size);
+  void RunTogether(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size);
+  // Whether the caller still wants it; ends it where not.
+  bool BeginWanted(LaneStreams& lane, Task& task, int batch_size, Outcome& outcome);
+  absl::Status RetryOnce(LaneStreams& lane, Task& task, Outcome& outcome, const absl::Status& first);
   void Begin(const Task& task, int batch_size, Outcome& outcome) const;
-  void End(Task& task, const absl::Status& status, Outcome& outcome) const;
+  void End(Task& task, const absl::Status& status, Outcome& outcome, Stage next);
   absl::Status Work(LaneStreams& lane, Task& task, Outcome& outcome);
   absl::Status FromEngine(const absl::Status& status);
 
@@ -61,6 +77,9 @@ class LanePool final : public DirectRunner {
   Metrics* const metrics_;
   const Logger* const logger_;
   std::atomic<bool> device_lost_{false};
+  absl::Mutex mutex_;
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t ends_ ABSL_GUARDED_BY(mutex_) = 0;  // of tasks
   std::vector<std::unique_ptr<LaneStreams>> lanes_;
   std::unique_ptr<LaneStreams> direct_lane_;
   std::vector<std::thread> threads_;

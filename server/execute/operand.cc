@@ -8,7 +8,13 @@ namespace corank {
 absl::StatusOr<const void*> Upload(EngineStream& stream, const Operand& operand) {
   const int64_t bytes = operand.size_bytes();
   if (bytes == 0) return nullptr;
-  if (operand.on_device) return operand.bytes;
+  if (operand.on_device) {
+    if (operand.device == stream.device()) return operand.bytes;
+    absl::StatusOr<void*> near = stream.AllocateDevice(bytes);
+    if (!near.ok()) return near.status();
+    if (absl::Status status = stream.Copy(*near, operand.bytes, bytes); !status.ok()) return status;
+    return *near;
+  }
   if (operand.is_shared) {
     absl::StatusOr<void*> copy = stream.AllocateDevice(bytes);
     if (!copy.ok()) return copy.status();

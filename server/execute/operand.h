@@ -18,7 +18,8 @@ struct Operand {
   int32_t element_bytes = 0;
   int64_t count = 0;
   const void* bytes = nullptr;  // in host memory at any alignment; on the device aligned as its elements
-  bool on_device = false;       // kernels read the bytes where they are
+  bool on_device = false;       // kernels of this device read the bytes where they are
+  int device = 0;               // which, where they are on one
   bool is_shared = false;       // host memory that the caller may change at any time
   bool is_pinned = false;       // host memory that kernels can read
   bool is_pending = false;      // the bytes have not come yet: only for a first check of the request
@@ -27,8 +28,9 @@ struct Operand {
   int64_t size_bytes() const { return count * element_bytes; }
 };
 
-/// Makes the operand readable by kernels, which never see the bytes change. Engines want bytes at the natural alignment
-/// of the element; what lies otherwise goes through an aligned copy in the stream's host memory.
+/// Makes the operand readable by kernels of the stream's device, which never see the bytes change. Engines want bytes
+/// at the natural alignment of the element; what lies otherwise goes through an aligned copy in the stream's host
+/// memory.
 absl::StatusOr<const void*> Upload(EngineStream& stream, const Operand& operand);
 
 }  // namespace corank

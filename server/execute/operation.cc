@@ -24,9 +24,11 @@ absl::Status PhasedOperation::Enqueue(Lane& lane, OperatorReport* report) {
   EngineStream& stream = lane.stream();
   CORANK_RETURN_IF_ERROR(CopyIn(stream));
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  lane.set_next_stage(Stage::kKernel);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
   CORANK_RETURN_IF_ERROR(Run(stream, report));
   CORANK_RETURN_IF_ERROR(stream.EndKernels());
+  lane.set_next_stage(Stage::kCopyOut);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
   return CopyOut(stream);
 }
@@ -40,10 +42,15 @@ absl::Status PendingResult::Allocate(EngineStream& stream) {
 }
 
 absl::Status PendingResult::Download(EngineStream& stream) const {
-  return size_bytes() == 0 || buffer.host == nullptr ? absl::OkStatus() : stream.Download(buffer, size_bytes());
+  if (size_bytes() == 0 || buffer.host == nullptr) return absl::OkStatus();
+  CORANK_RETURN_IF_ERROR(Check());
+  return stream.Download(buffer, size_bytes());
 }
 
 absl::Status CommitResults(Outcome& outcome) {
+  for (const ResultArray& result : outcome.results) {  // none becomes visible where one cannot
+    if (result.target != nullptr) CORANK_RETURN_IF_ERROR(result.target->Check());
+  }
   for (ResultArray& result : outcome.results) {
     if (result.target == nullptr) continue;
     auto described = std::make_shared<v1::Array>();

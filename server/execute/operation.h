@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "kernels/engine/engine.h"
+#include "server/observe/metrics.h"
 #include "server/observe/operator.h"
 #include "server/respond/outcome.h"
 #include "server/respond/result_target.h"
@@ -18,11 +19,20 @@ class Lane {
  public:
   virtual ~Lane() = default;
   virtual EngineStream& stream() = 0;
+  /// Of the streams.
+  virtual Engine& engine() = 0;
   /// A further stream of this lane, i from 0, made when it is first asked for. Streams work at the same time.
   virtual absl::StatusOr<EngineStream*> ExtraStream(int i) = 0;
   /// OK, or why nobody wants the answer any more: DEADLINE_EXCEEDED, CANCELLED, or UNAVAILABLE where the device is
   /// lost.
   virtual absl::Status CheckWanted() = 0;
+
+  /// The stage that the work would come to next, where it is dropped.
+  Stage next_stage() const { return next_stage_; }
+  void set_next_stage(Stage stage) { next_stage_ = stage; }
+
+ private:
+  Stage next_stage_ = Stage::kCopyIn;
 };
 
 /// One operator with its validated inputs.
@@ -30,6 +40,15 @@ class Operation {
  public:
   virtual ~Operation() = default;
   virtual Operator op() const = 0;
+  /// Of its inputs and results together, wherever they are; 0 where that is not known before they come.
+  virtual int64_t work_bytes() const { return 0; }
+  /// Whether Execute may be called again after it failed for lack of memory.
+  virtual bool is_repeatable() const { return false; }
+  /// Upper bound of the device memory that it takes of the engine at a time, workspace included.
+  virtual int64_t device_bytes(const Engine& engine) const {
+    static_cast<void>(engine);
+    return 0;
+  }
   /// Does all the work, once, on the lane's thread, and lists the results in the outcome: they are valid until the
   /// lane's streams begin anew, or as long as their targets keep them. Nothing of it is in progress on the lane's
   /// streams when this returns, whatever it returns. Errors: the caller's (respond/errors.h) and the engine's.
@@ -41,6 +60,7 @@ class Operation {
 class PhasedOperation : public Operation {
  public:
   absl::Status Execute(Lane& lane, Outcome& outcome) final;
+  bool is_repeatable() const override { return true; }
   /// kBrief only where inputs and results are so small that kernels read and write them in host memory, each once.
   virtual Pace pace() const { return Pace::kPhases; }
   /// Uploads the inputs and allocates the results.
@@ -69,6 +89,8 @@ struct PendingResult {
 
   int64_t size_bytes() const { return count * element_bytes; }
   absl::Status Allocate(EngineStream& stream);
+  /// ResultTarget::Check. Operators with several results ask all of them before the first Download.
+  absl::Status Check() const { return target == nullptr ? absl::OkStatus() : target->Check(); }
   absl::Status Download(EngineStream& stream) const;
   ResultArray Collect() const { return {role, type, element_bytes, count, buffer.host, target}; }
 };

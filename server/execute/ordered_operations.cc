@@ -11,13 +11,13 @@ namespace {
 // Keys have the numbers of corank.v1.ElementType.
 KeyType ToKeyType(v1::ElementType type) { return static_cast<KeyType>(type); }
 
-absl::Status Unsorted(absl::string_view field, const OperatorReport& report, Order order) {
-  return InvalidField(field, absl::StrCat("not sorted in ", order == Order::kAscending ? "ascending" : "descending",
-                                          " order: the element at index ", report.index,
-                                          " comes before the one at index ", report.index - 1));
-}
-
 }  // namespace
+
+absl::Status NotSorted(absl::string_view field, int64_t index, Order order) {
+  return InvalidField(
+      field, absl::StrCat("not sorted in ", order == Order::kAscending ? "ascending" : "descending",
+                          " order: the element at index ", index, " comes before the one at index ", index - 1));
+}
 
 SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {
   const Operand& keys = spec_.keys;
@@ -49,6 +49,24 @@ Pace SortOperation::pace() const {
   return is_brief ? Pace::kBrief : Pace::kPhases;
 }
 
+int64_t SortOperation::work_bytes() const {
+  int64_t bytes = spec_.keys.size_bytes();
+  for (const auto* input : {&spec_.values, &spec_.segment_offsets}) bytes += *input ? (*input)->size_bytes() : 0;
+  for (const auto* result : {&keys_, &values_, &indices_}) bytes += *result ? (*result)->size_bytes() : 0;
+  return bytes;
+}
+
+int64_t SortOperation::device_bytes(const Engine& engine) const {
+  // The sizes follow from which outputs there are.
+  SortArgs args = args_;
+  char any = 0;
+  if (keys_) args.keys_out = &any;
+  if (values_) args.values_in = args.values_out = &any;
+  if (indices_) args.indices_out = &any;
+  if (spec_.segment_offsets) args.segment_offsets = reinterpret_cast<const int64_t*>(&any);
+  return work_bytes() + engine.WorkspaceBytes(args);
+}
+
 absl::Status SortOperation::CopyIn(EngineStream& stream) {
   CORANK_ASSIGN_OR_RETURN(args_.keys_in, Upload(stream, spec_.keys));
   if (keys_) CORANK_RETURN_IF_ERROR(keys_->Allocate(stream));
@@ -72,6 +90,9 @@ absl::Status SortOperation::Run(EngineStream& stream, OperatorReport* report) {
 }
 
 absl::Status SortOperation::CopyOut(EngineStream& stream) {
+  for (const auto* result : {&keys_, &values_, &indices_}) {
+    if (*result) CORANK_RETURN_IF_ERROR((*result)->Check());
+  }
   for (const auto* result : {&keys_, &values_, &indices_}) {
     if (*result) CORANK_RETURN_IF_ERROR((*result)->Download(stream));
   }
@@ -99,6 +120,26 @@ MergeOperation::MergeOperation(Spec spec) : spec_(std::move(spec)), inputs_(spec
     const Operand& values = spec_.values.front();
     values_ = PendingResult{ResultRole::kValues, values.type, values.element_bytes, total, spec_.values_target};
   }
+}
+
+int64_t MergeOperation::work_bytes() const {
+  int64_t bytes = keys_.size_bytes() + (values_ ? values_->size_bytes() : 0);
+  for (const auto* inputs : {&spec_.keys, &spec_.values}) {
+    for (const Operand& input : *inputs) bytes += input.size_bytes();
+  }
+  return bytes;
+}
+
+int64_t MergeOperation::device_bytes(const Engine& engine) const {
+  MergeArgs args;
+  args.key_type = ToKeyType(keys_.type);
+  args.order = spec_.order;
+  args.algorithm = spec_.algorithm;
+  args.inputs = inputs_.data();
+  args.input_count = static_cast<int32_t>(inputs_.size());
+  args.value_bytes = values_ ? values_->element_bytes : 0;
+  args.check_sorted = spec_.check_sorted;
+  return work_bytes() + engine.WorkspaceBytes(args);
 }
 
 absl::Status MergeOperation::CopyIn(EngineStream& stream) {
@@ -129,6 +170,7 @@ absl::Status MergeOperation::Run(EngineStream& stream, OperatorReport* report) {
 }
 
 absl::Status MergeOperation::CopyOut(EngineStream& stream) {
+  if (values_) CORANK_RETURN_IF_ERROR(values_->Check());
   CORANK_RETURN_IF_ERROR(keys_.Download(stream));
   return values_ ? values_->Download(stream) : absl::OkStatus();
 }
@@ -141,7 +183,7 @@ void MergeOperation::Collect(const OperatorReport& report, Outcome& outcome) con
 
 absl::Status MergeOperation::FaultStatus(const OperatorReport& report) const {
   if (report.fault != OperatorReport::Fault::kUnsorted) return UnexpectedFault(report);
-  return Unsorted(absl::StrCat("keys[", report.input, "]"), report, spec_.order);
+  return NotSorted(absl::StrCat("keys[", report.input, "]"), report.index, spec_.order);
 }
 
 SearchOperation::SearchOperation(Spec spec) : spec_(std::move(spec)) {
@@ -154,6 +196,14 @@ SearchOperation::SearchOperation(Spec spec) : spec_(std::move(spec)) {
   const int index_bytes = IndexBytes(spec_.haystack.count);
   positions_ =
       PendingResult{ResultRole::kPositions, IndexType(index_bytes), index_bytes, spec_.needles.count, spec_.target};
+}
+
+int64_t SearchOperation::work_bytes() const {
+  return spec_.haystack.size_bytes() + spec_.needles.size_bytes() + positions_.size_bytes();
+}
+
+int64_t SearchOperation::device_bytes(const Engine& engine) const {
+  return work_bytes() + engine.WorkspaceBytes(args_);
 }
 
 absl::Status SearchOperation::CopyIn(EngineStream& stream) {
@@ -173,7 +223,7 @@ void SearchOperation::Collect(const OperatorReport&, Outcome& outcome) const {
 
 absl::Status SearchOperation::FaultStatus(const OperatorReport& report) const {
   if (report.fault != OperatorReport::Fault::kUnsorted) return UnexpectedFault(report);
-  return Unsorted("haystack", report, spec_.order);
+  return NotSorted("haystack", report.index, spec_.order);
 }
 
 }  // namespace corank

@@ -12,6 +12,9 @@
 
 namespace corank {
 
+/// INVALID_ARGUMENT: an array whose element `index` comes before the one before it.
+absl::Status NotSorted(absl::string_view field, int64_t index, Order order);
+
 class SortOperation final : public PhasedOperation {
  public:
   struct Spec {
@@ -30,6 +33,8 @@ class SortOperation final : public PhasedOperation {
 
   Operator op() const override { return Operator::kSort; }
   Pace pace() const override;
+  int64_t work_bytes() const override;
+  int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status CopyOut(EngineStream& stream) override;
@@ -56,6 +61,8 @@ class MergeOperation final : public PhasedOperation {
   const Spec& spec() const { return spec_; }
 
   Operator op() const override { return Operator::kMerge; }
+  int64_t work_bytes() const override;
+  int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status CopyOut(EngineStream& stream) override;
@@ -82,6 +89,8 @@ class SearchOperation final : public PhasedOperation {
   explicit SearchOperation(Spec spec);
 
   Operator op() const override { return Operator::kSearch; }
+  int64_t work_bytes() const override;
+  int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status CopyOut(EngineStream& stream) override;

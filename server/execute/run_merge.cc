@@ -11,7 +11,9 @@
 namespace corank {
 namespace {
 
-constexpr int kStreams = 3;
+// From device memory, tiles are made faster than they leave. From host memory their inputs come as slowly as they
+// leave: with one tile on its way in, one in work and one on its way out, the next is behind the first and the last.
+constexpr int kStreams = 3, kStreamsFromHost = 5;
 // Of a job's device memory: a tile and its inputs, on each of the streams, leave room for the runs.
 constexpr int64_t kTileShare = 32;
 
@@ -193,21 +195,19 @@ absl::StatusOr<SortedRun> MergeGroup(Lane& lane, const RowShape& shape, StreamMe
   return merged;
 }
 
-}  // namespace
-
-absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs, int64_t tile_rows,
-                          TileSink& sink, v1::RequestStats* stats, bool* in_order) {
-  int64_t total = 0;
-  for (const SortedRun& run : runs) total += run.count;
+// The first `total` rows of the merge. Where each run's part ends; nothing where runs are not in order.
+absl::StatusOr<std::vector<int64_t>> MakeTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs,
+                                               int64_t total, int64_t tile_rows, TileSink& sink,
+                                               v1::RequestStats* stats, bool* in_order) {
   CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> splits, CutRuns(lane, shape, runs, total, tile_rows, stats));
   const bool fits = SplitsFit(splits, runs, total, tile_rows);
   if (in_order != nullptr) {
     *in_order = fits && InOrderAcross(shape, runs, splits);
-    if (!*in_order) return absl::OkStatus();
+    if (!*in_order) return std::vector<int64_t>();
   } else if (!fits) {
     return absl::InternalError("sorted runs were cut wrongly");
   }
-  StreamTurns turns(lane, kStreams, stats);
+  StreamTurns turns(lane, runs.front().on_device ? kStreams : kStreamsFromHost, stats);
   const int64_t* begin = splits.data();
   for (int64_t first = 0; first < total; first += tile_rows, begin += runs.size()) {
     const int64_t count = std::min(tile_rows, total - first);
@@ -228,7 +228,23 @@ absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<S
     CORANK_RETURN_IF_ERROR(
         TileMaker(shape, runs, in_order != nullptr, *stream).Enqueue(begin, begin + runs.size(), tile, report.get()));
   }
-  return turns.FinishAll();
+  CORANK_RETURN_IF_ERROR(turns.FinishAll());
+  return std::vector<int64_t>(splits.end() - static_cast<ptrdiff_t>(runs.size()), splits.end());
+}
+
+}  // namespace
+
+absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs, int64_t tile_rows,
+                          TileSink& sink, v1::RequestStats* stats, bool* in_order) {
+  int64_t total = 0;
+  for (const SortedRun& run : runs) total += run.count;
+  return MakeTiles(lane, shape, runs, total, tile_rows, sink, stats, in_order).status();
+}
+
+absl::StatusOr<std::vector<int64_t>> MergeFirstRows(Lane& lane, const RowShape& shape,
+                                                    const std::vector<SortedRun>& runs, int64_t rows, int64_t tile_rows,
+                                                    TileSink& sink, v1::RequestStats* stats) {
+  return MakeTiles(lane, shape, runs, rows, tile_rows, sink, stats, nullptr);
 }
 
 absl::Status ReduceRuns(Lane& lane, const RowShape& shape, StreamMemory& memory, absl::string_view field,

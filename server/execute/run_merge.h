@@ -51,12 +51,17 @@ class TileSink {
   virtual void Done(int64_t first, int64_t count, Tile tile) = 0;
 };
 
-/// Merges 1 to kMaxSplitInputs runs in tiles of `tile_rows` rows on three streams in turn. Stable: equal keys of the
+/// Merges 1 to kMaxSplitInputs runs in tiles of `tile_rows` rows on some streams in turn. Stable: equal keys of the
 /// earlier run first. One run is copied, whatever its rows are. Nothing is in progress when this returns.
 /// `in_order`: where not null, is set to whether all runs were in order, as far as tiles were made; tiles are not to be
 /// used where they were not.
 absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs, int64_t tile_rows,
                           TileSink& sink, v1::RequestStats* stats, bool* in_order = nullptr);
+
+/// The same for the first `rows` rows of the merge only: how many of each run they take.
+absl::StatusOr<std::vector<int64_t>> MergeFirstRows(Lane& lane, const RowShape& shape,
+                                                    const std::vector<SortedRun>& runs, int64_t rows, int64_t tile_rows,
+                                                    TileSink& sink, v1::RequestStats* stats);
 
 /// Merges neighbours until no more than kMaxSplitInputs runs are left, in memory of the kind where they are. `field`:
 /// what errors about too little memory name.

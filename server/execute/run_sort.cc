@@ -11,7 +11,8 @@
 namespace corank {
 namespace {
 
-constexpr int kStreams = 2;
+// One uploads, one sorts, and one, out of core, downloads.
+constexpr int kStreams = 3;
 // Of the device memory of a job: what the runs may take, the rest being for the piece in work, its workspace and the
 // tiles of the merge; and a piece, several of which are on the device at once where the runs are not.
 constexpr int64_t kRunsShare = 2;
@@ -132,9 +133,33 @@ absl::StatusOr<std::shared_ptr<StreamBlock>> RunSorter::TakeDevice(int64_t bytes
 
 absl::Status RunSorter::Sort(Piece& piece) {
   CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
-  CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns_.Next());
-  const auto report = std::make_shared<OperatorReport>();
-  return in_core_ ? SortOnDevice(piece, *stream, report) : SortOutOfCore(piece, *stream, report);
+  if (in_core_) return SortOnDevice(piece);
+  std::array<const char*, 2> rows = {};
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = piece.data[i] == nullptr ? nullptr : piece.data[i]->data();
+  CORANK_ASSIGN_OR_RETURN(const Upload upload, StartUpload(piece, rows));
+  return SortUploaded(upload);
+}
+
+absl::Status RunSorter::AddAll(const std::array<const char*, 2>& rows) {
+  // A sort may wait for its keys, to look at them: the next piece is on its way before.
+  Upload uploading;
+  for (int64_t first = 0; first < count_;) {
+    CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
+    CORANK_ASSIGN_OR_RETURN(Piece* const piece, PieceAt(first));
+    std::array<const char*, 2> begin = {};
+    for (int column = 0; column < Columns(); ++column) {
+      const auto i = static_cast<size_t>(column);
+      begin[i] = rows[i] + first * ElementBytes(column);
+      piece->filled[i] = piece->count;
+      if (in_core_) continue;
+      CORANK_ASSIGN_OR_RETURN(piece->data[i], memory_->AllocateHost(piece->count * ElementBytes(column), sort_.field));
+    }
+    first += piece->count;
+    CORANK_ASSIGN_OR_RETURN(const Upload next, StartUpload(*piece, begin));
+    if (uploading.piece != nullptr) CORANK_RETURN_IF_ERROR(SortUploaded(uploading));
+    uploading = next;
+  }
+  return uploading.piece == nullptr ? absl::OkStatus() : SortUploaded(uploading);
 }
 
 absl::Status RunSorter::SortRows(EngineStream& stream, int64_t count, const std::array<const void*, 2>& from,
@@ -154,8 +179,9 @@ absl::Status RunSorter::SortRows(EngineStream& stream, int64_t count, const std:
   return stream.EndKernels();
 }
 
-absl::Status RunSorter::SortOnDevice(Piece& piece, EngineStream& stream,
-                                     const std::shared_ptr<OperatorReport>& report) {
+absl::Status RunSorter::SortOnDevice(Piece& piece) {
+  CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns_.Next());
+  const auto report = std::make_shared<OperatorReport>();
   std::array<const void*, 2> from = {};
   std::array<void*, 2> to = {};
   const std::array<std::shared_ptr<StreamBlock>, 2> unsorted = piece.data;
@@ -165,32 +191,58 @@ absl::Status RunSorter::SortOnDevice(Piece& piece, EngineStream& stream,
     from[i] = unsorted[i]->data();
     to[i] = piece.data[i]->data();
   }
+  WhenSorted(unsorted, report);
+  return SortRows(*stream, piece.count, from, to, report.get());
+}
+
+void RunSorter::WhenSorted(const std::array<std::shared_ptr<StreamBlock>, 2>& unsorted,
+                           const std::shared_ptr<OperatorReport>& report) {
   turns_.WhenDone([this, unsorted, report] {
     for (const std::shared_ptr<StreamBlock>& block : unsorted) {
       if (block != nullptr) spare_.push_back(block);
     }
     NoteAlgorithm(*report);
   });
-  return SortRows(stream, piece.count, from, to, report.get());
 }
 
-absl::Status RunSorter::SortOutOfCore(Piece& piece, EngineStream& stream,
-                                      const std::shared_ptr<OperatorReport>& report) {
-  std::array<const void*, 2> from = {};
-  std::array<void*, 2> to = {};
+// In core the piece's memory is taken here, on the device; out of core it is there, on the host.
+absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std::array<const char*, 2>& rows) {
+  Upload upload;
+  upload.piece = &piece;
+  upload.report = std::make_shared<OperatorReport>();
+  CORANK_ASSIGN_OR_RETURN(upload.stream, turns_.Next());
+  std::array<std::shared_ptr<StreamBlock>, 2> unsorted;
+  std::array<void*, 2> from = {};
   for (int column = 0; column < Columns(); ++column) {
     const auto i = static_cast<size_t>(column);
     const int64_t bytes = piece.count * ElementBytes(column);
-    CORANK_ASSIGN_OR_RETURN(void* const unsorted, stream.AllocateDevice(bytes));
-    CORANK_ASSIGN_OR_RETURN(to[i], stream.AllocateDevice(bytes));
-    CORANK_RETURN_IF_ERROR(stream.CopyToDevice(unsorted, piece.data[i]->data(), bytes));
-    from[i] = unsorted;
+    if (in_core_) {
+      CORANK_ASSIGN_OR_RETURN(unsorted[i], TakeDevice(bytes));
+      CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeDevice(bytes));
+      from[i] = unsorted[i]->data();
+      upload.to[i] = piece.data[i]->data();
+    } else {
+      CORANK_ASSIGN_OR_RETURN(from[i], upload.stream->AllocateDevice(bytes));
+      CORANK_ASSIGN_OR_RETURN(upload.to[i], upload.stream->AllocateDevice(bytes));
+    }
   }
-  turns_.WhenDone([this, report] { NoteAlgorithm(*report); });
-  CORANK_RETURN_IF_ERROR(SortRows(stream, piece.count, from, to, report.get()));
+  WhenSorted(unsorted, upload.report);
   for (int column = 0; column < Columns(); ++column) {
     const auto i = static_cast<size_t>(column);
-    CORANK_RETURN_IF_ERROR(stream.CopyToHost(piece.data[i]->data(), to[i], piece.count * ElementBytes(column)));
+    CORANK_RETURN_IF_ERROR(upload.stream->CopyToDevice(from[i], rows[i], piece.count * ElementBytes(column)));
+    upload.from[i] = from[i];
+  }
+  return upload;
+}
+
+absl::Status RunSorter::SortUploaded(const Upload& upload) {
+  const Piece& piece = *upload.piece;
+  EngineStream& stream = *upload.stream;
+  CORANK_RETURN_IF_ERROR(SortRows(stream, piece.count, upload.from, upload.to, upload.report.get()));
+  if (in_core_) return absl::OkStatus();
+  for (int column = 0; column < Columns(); ++column) {
+    const auto i = static_cast<size_t>(column);
+    CORANK_RETURN_IF_ERROR(stream.CopyToHost(piece.data[i]->data(), upload.to[i], piece.count * ElementBytes(column)));
   }
   return absl::OkStatus();
 }

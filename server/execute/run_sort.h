@@ -40,6 +40,9 @@ class RunSorter {
 
   /// Copies the chunks, which are given back, and sorts what is complete.
   absl::Status Add(std::vector<InputChunk> chunks);
+  /// All of it at once, instead of chunks, from pinned memory that stays as it is until Finish: a piece is uploaded
+  /// while the one before it is sorted. The array's length is known.
+  absl::Status AddAll(const std::array<const char*, 2>& rows);
   /// After the last chunk: sorts what is left. The runs are in the order of the array.
   absl::StatusOr<std::vector<SortedRun>> Finish();
 
@@ -55,6 +58,15 @@ class RunSorter {
     std::array<std::shared_ptr<StreamBlock>, 2> data;
   };
 
+  // A piece on its way through a stream.
+  struct Upload {
+    Piece* piece = nullptr;
+    EngineStream* stream = nullptr;
+    std::shared_ptr<OperatorReport> report;
+    std::array<const void*, 2> from = {};
+    std::array<void*, 2> to = {};
+  };
+
   int Columns() const { return sort_.values_input ? 2 : 1; }
   int64_t ElementBytes(int column) const { return column == 0 ? sort_.shape.key_bytes : sort_.shape.value_bytes; }
   absl::Status CopyIn(EngineStream& stream, const InputChunk& chunk, std::vector<Piece*>& complete);
@@ -63,10 +75,13 @@ class RunSorter {
   int64_t PieceCount(int64_t first) const;
   absl::StatusOr<std::shared_ptr<StreamBlock>> TakeDevice(int64_t bytes);
   absl::Status Sort(Piece& piece);
-  absl::Status SortOnDevice(Piece& piece, EngineStream& stream, const std::shared_ptr<OperatorReport>& report);
-  absl::Status SortOutOfCore(Piece& piece, EngineStream& stream, const std::shared_ptr<OperatorReport>& report);
+  absl::Status SortOnDevice(Piece& piece);
+  absl::StatusOr<Upload> StartUpload(Piece& piece, const std::array<const char*, 2>& rows);
+  absl::Status SortUploaded(const Upload& upload);
   absl::Status SortRows(EngineStream& stream, int64_t count, const std::array<const void*, 2>& from,
                         const std::array<void*, 2>& to, OperatorReport* report);
+  void WhenSorted(const std::array<std::shared_ptr<StreamBlock>, 2>& unsorted,
+                  const std::shared_ptr<OperatorReport>& report);
   void NoteAlgorithm(const OperatorReport& report);
   absl::Status Spill();
 

@@ -14,8 +14,10 @@
 namespace corank {
 namespace {
 
-// Copies of this size run at the wire's full speed; the first one out waits for no more than this much of a merge.
+// Copies of these sizes run at the wire's full speed. The first one out waits for no more than this much of a merge,
+// and where the inputs are copied in tile by tile, for their copies too.
 constexpr int64_t kTileBytes = int64_t{32} << 20;
+constexpr int64_t kTileBytesFromHost = int64_t{16} << 20;
 
 // Tiles that are downloaded to where the caller wants them.
 class PlaceSink final : public TileSink {
@@ -33,9 +35,9 @@ class PlaceSink final : public TileSink {
   char* const values_;
 };
 
-int64_t TileRows(const RowShape& shape, const StreamMemory& memory) {
-  constexpr int64_t kTileShare = 32;  // three tiles, their inputs and the workspace leave room for the runs
-  return std::max<int64_t>(1, std::min(kTileBytes, memory.max_device_bytes() / kTileShare) / shape.row_bytes());
+int64_t TileRows(const RowShape& shape, const StreamMemory& memory, int64_t tile_bytes) {
+  constexpr int64_t kTileShare = 32;  // some tiles, their inputs and the workspace leave room for the runs
+  return std::max<int64_t>(1, std::min(tile_bytes, memory.max_device_bytes() / kTileShare) / shape.row_bytes());
 }
 
 RowShape ShapeOf(const Operand& keys, const Operand* values, Order order) {
@@ -56,6 +58,14 @@ bool IsShared(const Operand& array, const std::shared_ptr<ResultTarget>& target)
   return array.is_shared && target != nullptr && target->HostPlace() != nullptr;
 }
 
+// Before the first byte of any result is written.
+absl::Status CheckPlaces(std::initializer_list<const std::shared_ptr<ResultTarget>*> targets) {
+  for (const std::shared_ptr<ResultTarget>* target : targets) {
+    if (*target != nullptr) CORANK_RETURN_IF_ERROR((*target)->Check());
+  }
+  return absl::OkStatus();
+}
+
 class SharedSort final : public Operation {
  public:
   SharedSort(SortOperation::Spec spec, std::shared_ptr<StreamMemory> memory, int64_t piece_bytes)
@@ -67,6 +77,10 @@ class SharedSort final : public Operation {
   }
 
   Operator op() const override { return Operator::kSort; }
+  int64_t work_bytes() const override {
+    return 2 * (spec_.keys.size_bytes() + (spec_.values ? spec_.values->size_bytes() : 0));
+  }
+  int64_t device_bytes(const Engine&) const override { return memory_->max_device_bytes(); }
 
   absl::Status Execute(Lane& lane, Outcome& outcome) override {
     const Operand* const values = spec_.values ? &*spec_.values : nullptr;
@@ -78,23 +92,22 @@ class SharedSort final : public Operation {
       inputs.push_back(Input("values", *values));
       sort.values_input = 1;
     }
+    memory_->SetEngine(&lane.engine());
     RunSorter sorter(sort, inputs, piece_bytes_, memory_.get(), &lane, &outcome.stats);
-    const int64_t chunk_rows = std::max<int64_t>(1, kTileBytes / sort.shape.row_bytes());
-    for (int64_t first = 0; first < spec_.keys.count; first += chunk_rows) {
-      CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-      const int64_t count = std::min(chunk_rows, spec_.keys.count - first);
-      std::vector<InputChunk> chunks = {Chunk(0, spec_.keys, first, count)};
-      if (values != nullptr) chunks.push_back(Chunk(1, *values, first, count));
-      CORANK_RETURN_IF_ERROR(sorter.Add(std::move(chunks)));
-    }
+    const auto rows_of = [](const Operand* array) {
+      return array == nullptr ? nullptr : static_cast<const char*>(array->bytes);
+    };
+    CORANK_RETURN_IF_ERROR(sorter.AddAll({rows_of(&spec_.keys), rows_of(values)}));
     CORANK_ASSIGN_OR_RETURN(std::vector<SortedRun> runs, sorter.Finish());
     outcome.stats.set_runs(runs.size() > 1 ? static_cast<int32_t>(runs.size()) : 0);
     outcome.stats.set_out_of_core(sorter.out_of_core());
     outcome.sort_algorithm = ToWire(sorter.algorithm());
     CORANK_RETURN_IF_ERROR(ReduceRuns(lane, sort.shape, *memory_, sort.field, runs, &outcome.stats));
+    CORANK_RETURN_IF_ERROR(CheckPlaces({&spec_.keys_target, &spec_.values_target}));
     PlaceSink sink(sort.shape, spec_.keys_target->HostPlace(),
                    values == nullptr ? nullptr : spec_.values_target->HostPlace());
-    CORANK_RETURN_IF_ERROR(MergeInTiles(lane, sort.shape, runs, TileRows(sort.shape, *memory_), sink, &outcome.stats));
+    CORANK_RETURN_IF_ERROR(
+        MergeInTiles(lane, sort.shape, runs, TileRows(sort.shape, *memory_, kTileBytes), sink, &outcome.stats));
     outcome.results.push_back(Placed(ResultRole::kKeys, spec_.keys, spec_.keys.count, spec_.keys_target));
     if (values != nullptr) {
       outcome.results.push_back(Placed(ResultRole::kValues, *values, values->count, spec_.values_target));
@@ -105,10 +118,6 @@ class SharedSort final : public Operation {
  private:
   static StreamInput Input(const char* field, const Operand& array) {
     return {field, 0, array.type, array.element_bytes, array.count, false};
-  }
-  static InputChunk Chunk(size_t input, const Operand& array, int64_t first, int64_t count) {
-    auto* const bytes = const_cast<char*>(static_cast<const char*>(array.bytes)) + first * array.element_bytes;
-    return {input, first, count, std::shared_ptr<void>(std::shared_ptr<void>(), bytes)};
   }
 
   const SortOperation::Spec spec_;
@@ -140,8 +149,11 @@ class SharedMerge final : public Operation {
   }
 
   Operator op() const override { return Operator::kMerge; }
+  int64_t work_bytes() const override { return whole_->work_bytes(); }
+  int64_t device_bytes(const Engine&) const override { return memory_->max_device_bytes(); }
 
   absl::Status Execute(Lane& lane, Outcome& outcome) override {
+    memory_->SetEngine(&lane.engine());
     const MergeOperation::Spec& spec = whole_->spec();
     const RowShape shape = ShapeOf(spec.keys.front(), spec.values.empty() ? nullptr : &spec.values.front(), spec.order);
     std::vector<SortedRun> runs;
@@ -154,10 +166,12 @@ class SharedMerge final : public Operation {
       run.on_device = false;
       total += run.count;
     }
+    CORANK_RETURN_IF_ERROR(CheckPlaces({&spec.keys_target, &spec.values_target}));
     PlaceSink sink(shape, spec.keys_target->HostPlace(),
                    spec.values.empty() ? nullptr : spec.values_target->HostPlace());
     bool in_order = true;
-    CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, runs, TileRows(shape, *memory_), sink, &outcome.stats, &in_order));
+    CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, runs, TileRows(shape, *memory_, kTileBytesFromHost), sink,
+                                        &outcome.stats, &in_order));
     // Which element is out of order, and what a merge of such inputs is, the operator on whole arrays says.
     if (!in_order) return whole_->Execute(lane, outcome);
     outcome.merge_algorithm =

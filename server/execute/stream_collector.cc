@@ -30,6 +30,7 @@ absl::StatusOr<std::vector<Operand>> StreamCollector::Collect() {
     operand.element_bytes = inputs[i].element_bytes;
     operand.count = exchange_->received(i);
     operand.on_device = !inputs[i].is_control;
+    operand.device = lane_->stream().device();
     if (blocks_[i] != nullptr) operand.bytes = blocks_[i]->data();
     operand.lease = std::move(blocks_[i]);
   }

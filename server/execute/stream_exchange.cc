@@ -282,6 +282,11 @@ absl::StatusOr<std::shared_ptr<void>> StreamExchange::TakeFromPool(Lane& lane, i
   }
 }
 
+int64_t StreamExchange::output_room() const {
+  absl::MutexLock lock(&mutex_);
+  return std::max<int64_t>(0, options_.window_bytes - output_used_);
+}
+
 void StreamExchange::Send(OutputChunk chunk) {
   {
     absl::MutexLock lock(&mutex_);

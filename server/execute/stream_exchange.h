@@ -112,6 +112,8 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
   /// window is given where nothing else is out. Errors as those of Receive.
   absl::StatusOr<std::shared_ptr<void>> TakeBuffer(Lane& lane, int64_t bytes, bool wait);
   void Send(OutputChunk chunk);
+  /// Bytes for which TakeBuffer has room now; only the lane takes it away.
+  int64_t output_room() const;
   /// The job is done: results go out behind the chunks.
   void Succeed(std::vector<grpc::ByteBuffer> results);
   /// Bytes of all inputs.

@@ -26,15 +26,15 @@ class StreamBlock {
   const std::unique_ptr<EngineMemory> memory_;
 };
 
-/// Takes memory of the engine within the budgets of one request. Used by one thread at a time; blocks may outlive it.
+/// Takes memory of an engine within the budgets of one request. Used by one thread at a time; blocks may outlive it.
 class StreamMemory {
  public:
-  /// `all`: counts what all jobs have. The engine outlives all blocks.
-  StreamMemory(Engine* engine, int64_t max_device_bytes, int64_t max_host_bytes, std::shared_ptr<Budget> all)
-      : engine_(engine),
-        device_(Budget::Create(max_device_bytes)),
-        host_(Budget::Create(max_host_bytes)),
-        all_(std::move(all)) {}
+  /// `all`: counts what all jobs have.
+  StreamMemory(int64_t max_device_bytes, int64_t max_host_bytes, std::shared_ptr<Budget> all)
+      : device_(Budget::Create(max_device_bytes)), host_(Budget::Create(max_host_bytes)), all_(std::move(all)) {}
+
+  /// Whose memory it is: of the lane that runs the request, before anything is allocated. Outlives all blocks.
+  void SetEngine(Engine* engine) { engine_ = engine; }
 
   int64_t max_device_bytes() const { return device_->limit(); }
   int64_t max_host_bytes() const { return host_->limit(); }
@@ -46,7 +46,7 @@ class StreamMemory {
   absl::StatusOr<std::shared_ptr<StreamBlock>> AllocateHost(int64_t bytes, absl::string_view field);
 
  private:
-  Engine* const engine_;
+  Engine* engine_ = nullptr;
   const std::shared_ptr<Budget> device_, host_, all_;
 };
 

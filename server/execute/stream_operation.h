@@ -14,6 +14,7 @@
 #include "server/execute/run_sort.h"
 #include "server/execute/stream_exchange.h"
 #include "server/execute/stream_memory.h"
+#include "server/execute/stream_merge.h"
 #include "server/execute/stream_target.h"
 
 namespace corank {
@@ -49,6 +50,8 @@ class StreamOperation final : public Operation {
     std::shared_ptr<StreamedRequest> request;
     /// Where the request is one: its pieces are sorted while later ones come, instead of Prepare.
     std::optional<StreamedSort> sort;
+    /// Where the request is one: rows leave while later ones come, instead of Prepare.
+    std::optional<StreamedMerge> merge;
     int64_t piece_bytes = int64_t{16} << 20;
     /// Where the outcomes of all operations but the last go, committed. The vector outlives the operation.
     std::vector<Outcome>* earlier = nullptr;
@@ -56,13 +59,15 @@ class StreamOperation final : public Operation {
   explicit StreamOperation(Spec spec) : spec_(std::move(spec)) {}
 
   Operator op() const override { return spec_.request->op(); }
+  int64_t work_bytes() const override;
+  int64_t device_bytes(const Engine& engine) const override;
   absl::Status Execute(Lane& lane, Outcome& outcome) override;
 
  private:
   absl::Status ExecuteSort(Lane& lane, Outcome& outcome);
+  absl::Status ExecuteMerge(Lane& lane, Outcome& outcome);
   absl::Status ExecuteWhole(Lane& lane, Outcome& outcome);
   absl::Status ExecuteOne(int index, const std::vector<Operand>& inputs, Lane& lane, Outcome& outcome);
-  int64_t TileRows(const RowShape& shape) const;
 
   const Spec spec_;
 };

@@ -13,7 +13,7 @@ struct StreamOptions {
   /// Pinned memory in which the chunks of one call wait, and as much again for its answers.
   int64_t window_bytes = int64_t{64} << 20;
   /// Device memory that one request's arrays may take; a larger sort works out of core. 0: three quarters of the
-  /// device's memory, shared out among the lanes.
+  /// device's memory, shared out among the lanes, but a quarter of that at least.
   int64_t max_device_bytes = 0;
   /// Host memory beside the windows that one request's arrays may take. 0: half of the host's, shared out in the same
   /// way.
@@ -27,8 +27,9 @@ struct StreamOptions {
   /// Jobs whose parts wait for each other.
   int max_joining_jobs = 256;
 
-  /// With what 0 stands for, where `lanes` of such requests run at the same time.
-  StreamOptions Derived(const EngineInfo& engine, int lanes) const;
+  /// With what 0 stands for, where `lanes` of such requests run at the same time on each of `devices` devices, of which
+  /// `engine` is the smallest. With more than 4 lanes not all of them can have as much at once.
+  StreamOptions Derived(const EngineInfo& engine, int lanes, int devices = 1) const;
 };
 
 /// Most parts of a job.

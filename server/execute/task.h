@@ -29,23 +29,50 @@ class Completion {
   virtual void Done(const absl::Status& status, Outcome& outcome) = 0;
 };
 
+/// What whoever handed out a batch learns of it: the batch's tasks share one, and the last of them to go ends it.
+class Lease {
+ public:
+  virtual ~Lease() = default;
+  /// A task of the batch was done to its end.
+  void CountServed() { served_.fetch_add(1, std::memory_order_relaxed); }
+  int served() const { return served_.load(std::memory_order_relaxed); }
+  /// The deadline of a task of the batch passed before it was done.
+  void NoteLate() { was_late_.store(true, std::memory_order_relaxed); }
+  bool was_late() const { return was_late_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int> served_{0};
+  std::atomic<bool> was_late_{false};
+};
+
 struct Task {
   std::unique_ptr<Operation> operation;
   TaskPriority priority = TaskPriority::kNormal;
   std::shared_ptr<const Caller> caller = AnonymousCaller();
-  int64_t bytes = 0;  // of the request message
+  int64_t bytes = 0;                // of the request message
+  uint64_t devices = ~uint64_t{0};  // bit i: device i may run it
+  // Set by the queue that takes the task.
+  int64_t work_bytes = 0;    // of its arrays, wherever they are, or of the message where that is more
+  int64_t device_bytes = 0;  // what it needs of the device's memory beside what every lane has
+  Instant queued;
+
   Instant arrival;
   Instant deadline = kForever;
   const std::atomic<bool>* cancelled = nullptr;  // valid until Done
   Completion* completion = nullptr;              // valid until Done
   std::shared_ptr<const void> completion_owner;  // where the completion lives only as long as somebody holds it
-  std::shared_ptr<void> batch;                   // whoever handed out the batch learns of its end by this
+  std::shared_ptr<Lease> lease;                  // of the batch; null where nobody asks
 
   /// OK, or why this task is not worth doing any more. The deadline comes first: gRPC cancels a call whose deadline
   /// passed.
   absl::Status CheckWanted(Instant now) const {
     if (now >= deadline) return DeadlinePassed();
     return cancelled->load(std::memory_order_acquire) ? CallerCancelled() : absl::OkStatus();
+  }
+  /// Whether work that was not done by `now` came too late for its caller. A caller's clock runs ahead of this one by
+  /// the time of the message: it cancels at its deadline, which is shortly before this one.
+  bool IsLate(Instant now) const {
+    return deadline != kForever && deadline - now <= (deadline - arrival) / 10 + std::chrono::milliseconds(1);
   }
   /// Ends a task that no lane took up.
   void Drop(const absl::Status& status) const {
@@ -58,9 +85,9 @@ struct Task {
 class WorkSource {
  public:
   virtual ~WorkSource() = default;
-  /// Waits for work. The tasks belong to the caller, who runs them one after the other on one lane. Empty: there will
-  /// be no work any more.
-  virtual std::vector<std::unique_ptr<Task>> Next() = 0;
+  /// Waits for work that `device`, 0 to 63, may do. The tasks belong to the caller, who runs them on one lane. Empty:
+  /// there will be no work any more.
+  virtual std::vector<std::unique_ptr<Task>> Next(int device) = 0;
 };
 
 /// Runs a task on the thread that brings it.

@@ -1,6 +1,7 @@
 #include "server/memory/array_store.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,12 @@ namespace corank {
 namespace {
 
 constexpr absl::Duration kFullRetry = absl::Seconds(5);
+constexpr absl::Duration kLostRetry = absl::Milliseconds(100);
+
+int64_t AllOf(int64_t bytes, int devices) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  return bytes > kMost / devices ? kMost : bytes * devices;
+}
 
 absl::Status NoSuchArray(absl::string_view field, const std::string& name) {
   return FieldError(absl::StatusCode::kNotFound, field, absl::StrCat("no array is kept as '", name, "'"));
@@ -27,13 +34,43 @@ v1::StoredArray ToMessage(const std::string& name, const KeptArray& array, std::
 
 }  // namespace
 
-ArrayStore::ArrayStore(const Options& options, Engine* engine, const Clock* clock)
-    : options_(options), engine_(engine), clock_(clock), budget_(Budget::Create(options.max_bytes)) {}
+ArrayStore::ArrayStore(const Options& options, const DeviceSet* devices, const Clock* clock)
+    : options_(options),
+      devices_(devices),
+      clock_(clock),
+      quota_bytes_(options.quota_bytes > 0 ? options.quota_bytes : AllOf(options.max_bytes, devices->size())) {
+  for (int i = 0; i < devices->size(); ++i) budgets_.push_back(Budget::Create(options.max_bytes));
+}
 
-absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(absl::string_view owner, int64_t bytes,
+int64_t ArrayStore::used_bytes() const {
+  int64_t used = 0;
+  for (const std::shared_ptr<Budget>& budget : budgets_) used += budget->used();
+  return used;
+}
+
+uint64_t ArrayStore::DevicesWithRoom(int64_t bytes) const {
+  uint64_t devices = 0;
+  for (int i = 0; i < devices_->size(); ++i) {
+    const Budget& budget = *budgets_[static_cast<size_t>(i)];
+    if (bytes <= budget.limit() - budget.used()) devices |= DeviceSet::Only(i);
+  }
+  return devices & devices_->live();
+}
+
+int ArrayStore::RoomiestDevice() const {
+  int roomiest = -1;
+  for (int i = 0; i < devices_->size(); ++i) {
+    if (!devices_->is_live(i)) continue;
+    if (roomiest < 0 || used_bytes(i) < used_bytes(roomiest)) roomiest = i;
+  }
+  return std::max(0, roomiest);
+}
+
+absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(absl::string_view owner, int device, int64_t bytes,
                                                             absl::string_view field) {
   std::vector<std::shared_ptr<const KeptArray>> expired;
   auto array = std::make_shared<KeptArray>();
+  array->device = device;
   {
     absl::MutexLock lock(&mutex_);
     expired = TakeExpired();
@@ -42,16 +79,16 @@ absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(absl::string_view ow
     if (!array->of_owner) {
       return FieldError(absl::StatusCode::kResourceExhausted, field,
                         absl::StrCat("the array needs ", bytes, " bytes; the caller keeps ", quota.used(), " of the ",
-                                     options_.quota_bytes, " that it may keep: delete others first"));
+                                     quota_bytes_, " that it may keep: delete others first"));
     }
   }
   expired.clear();
-  array->of_store = budget_->Reserve(bytes);
+  array->of_store = budgets_[static_cast<size_t>(device)]->Reserve(bytes);
   if (!array->of_store) {
     return RetryLater(absl::StatusCode::kResourceExhausted, "the server's memory for kept arrays is full", kFullRetry);
   }
   if (bytes == 0) return array;
-  absl::StatusOr<std::unique_ptr<EngineMemory>> memory = engine_->AllocateDevice(bytes);
+  absl::StatusOr<std::unique_ptr<EngineMemory>> memory = devices_->engine(device).AllocateDevice(bytes);
   if (!memory.ok()) return memory.status();
   array->memory = *std::move(memory);
   return array;
@@ -65,6 +102,11 @@ absl::Status ArrayStore::Keep(absl::string_view owner, const std::string& name, 
   }
   Entry entry{std::move(array), expiry.count() == 0 ? options_.default_expiry : expiry, clock_->Now()};
   absl::MutexLock lock(&mutex_);
+  // Under the lock: what is kept before the device is lost is forgotten then.
+  if (entry.array->memory != nullptr && !devices_->is_live(entry.array->device)) {
+    lost_.push_back(std::move(entry.array));
+    return RetryLater(absl::StatusCode::kUnavailable, "the server lost the device of the array", kLostRetry);
+  }
   std::swap(arrays_[OwnedName(owner, name)], entry);  // the one before is given back after the lock
   return absl::OkStatus();
 }
@@ -104,7 +146,7 @@ v1::ListArraysResponse ArrayStore::List(absl::string_view owner) {
     *response.add_arrays() = ToMessage(key.second, *entry.array, entry.expiry - (now - entry.last_used));
   }
   response.set_used_bytes(OwnerBudget(owner).used());
-  response.set_quota_bytes(options_.quota_bytes);
+  response.set_quota_bytes(quota_bytes_);
   return response;
 }
 
@@ -112,6 +154,18 @@ v1::StoredArray ArrayStore::Describe(absl::string_view owner, const std::string&
   absl::MutexLock lock(&mutex_);
   const auto entry = arrays_.find(OwnedName(owner, name));
   return ToMessage(name, array, entry == arrays_.end() ? options_.default_expiry : entry->second.expiry);
+}
+
+void ArrayStore::ForgetDevice(int device) {
+  absl::MutexLock lock(&mutex_);
+  for (auto entry = arrays_.begin(); entry != arrays_.end();) {
+    if (entry->second.array->memory != nullptr && entry->second.array->device == device) {
+      lost_.push_back(std::move(entry->second.array));
+      entry = arrays_.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
 }
 
 std::vector<std::shared_ptr<const KeptArray>> ArrayStore::TakeExpired() {
@@ -130,7 +184,7 @@ std::vector<std::shared_ptr<const KeptArray>> ArrayStore::TakeExpired() {
 
 Budget& ArrayStore::OwnerBudget(absl::string_view owner) {
   std::shared_ptr<Budget>& budget = owners_[std::string(owner)];
-  if (budget == nullptr) budget = Budget::Create(options_.quota_bytes);
+  if (budget == nullptr) budget = Budget::Create(quota_bytes_);
   return *budget;
 }
 

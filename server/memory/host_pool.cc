@@ -19,8 +19,8 @@ absl::Status Full() {
 
 }  // namespace
 
-std::shared_ptr<HostPool> HostPool::Create(Engine* engine, const Options& options) {
-  return std::shared_ptr<HostPool>(new HostPool(engine, options));
+std::shared_ptr<HostPool> HostPool::Create(const DeviceSet* devices, const Options& options) {
+  return std::shared_ptr<HostPool>(new HostPool(devices, options));
 }
 
 // The smallest of 1, 1.25, 1.5 and 1.75 times a power of two that holds `bytes`.
@@ -53,7 +53,7 @@ absl::StatusOr<std::shared_ptr<void>> HostPool::Take(int64_t bytes) {
   }
   given_up.clear();
   if (memory == nullptr) {
-    absl::StatusOr<Memory> allocated = engine_->AllocateHost(size);
+    absl::StatusOr<Memory> allocated = devices_->host().AllocateHost(size);
     if (!allocated.ok()) {
       absl::MutexLock lock(&mutex_);
       bytes_in_use_ -= size;
@@ -96,6 +96,11 @@ int64_t HostPool::bytes_in_use() const {
 int64_t HostPool::buffers_in_use() const {
   absl::MutexLock lock(&mutex_);
   return buffers_in_use_;
+}
+
+int64_t HostPool::kept_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return kept_bytes_;
 }
 
 int64_t HostPool::allocations() const {

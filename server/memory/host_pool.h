@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "kernels/engine/engine.h"
+#include "server/memory/device_set.h"
 
 namespace corank {
 
@@ -25,8 +26,8 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
     int64_t max_kept_bytes = int64_t{2} << 30;
   };
 
-  /// `engine` must outlive the pool and all its buffers.
-  static std::shared_ptr<HostPool> Create(Engine* engine, const Options& options);
+  /// `devices` must outlive the pool and all its buffers, which are for all of them.
+  static std::shared_ptr<HostPool> Create(const DeviceSet* devices, const Options& options);
 
   /// At least `bytes` bytes (1 or more), not initialised, given back when the last copy of the pointer is gone, on any
   /// thread. RESOURCE_EXHAUSTED with RetryInfo: the pool's or the host's memory is in use.
@@ -37,18 +38,20 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
 
   int64_t bytes_in_use() const;
   int64_t buffers_in_use() const;
+  /// Of buffers that wait for the next taker.
+  int64_t kept_bytes() const;
   /// How often the engine was asked for memory.
   int64_t allocations() const;
 
  private:
   using Memory = std::unique_ptr<EngineMemory>;
 
-  HostPool(Engine* engine, const Options& options) : engine_(engine), options_(options) {}
+  HostPool(const DeviceSet* devices, const Options& options) : devices_(devices), options_(options) {}
   void GiveBack(EngineMemory* memory);
   // Takes kept buffers out until `bytes` more fit under max_bytes, or none is left.
   std::vector<Memory> MakeRoom(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  Engine* const engine_;
+  const DeviceSet* const devices_;
   const Options options_;
   mutable absl::Mutex mutex_;
   std::map<int64_t, std::vector<Memory>> kept_ ABSL_GUARDED_BY(mutex_);  // by size

@@ -22,6 +22,7 @@ namespace corank {
 namespace {
 
 constexpr absl::Duration kFullRetry = absl::Seconds(10);
+constexpr absl::Duration kLostRetry = absl::Milliseconds(100);
 
 class FileDescriptor {
  public:
@@ -88,13 +89,15 @@ class SharedMemoryRegion final : public MemoryRegion {
 
 class IpcRegion final : public MemoryRegion {
  public:
-  IpcRegion(std::string name, std::unique_ptr<EngineMemory> memory)
-      : MemoryRegion(std::move(name), v1::REGION_KIND_CUDA_IPC), memory_(std::move(memory)) {}
+  IpcRegion(std::string name, int device, std::unique_ptr<EngineMemory> memory)
+      : MemoryRegion(std::move(name), v1::REGION_KIND_CUDA_IPC), device_(device), memory_(std::move(memory)) {}
   void* data() const override { return memory_->data(); }
   int64_t size_bytes() const override { return memory_->size_bytes(); }
   bool intact() const override { return true; }
+  int device() const override { return device_; }
 
  private:
+  const int device_;
   const std::unique_ptr<EngineMemory> memory_;
 };
 
@@ -169,8 +172,8 @@ absl::Status NoSuchRegion(absl::string_view field, const std::string& name) {
 
 }  // namespace
 
-RegionRegistry::RegionRegistry(Options options, Engine* engine, const Clock* clock)
-    : options_(std::move(options)), engine_(engine), clock_(clock) {}
+RegionRegistry::RegionRegistry(Options options, const DeviceSet* devices, const Clock* clock)
+    : options_(std::move(options)), devices_(devices), clock_(clock) {}
 
 absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
                                                     const v1::RegisterSharedMemoryRequest& request) {
@@ -183,7 +186,7 @@ absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
   if (absl::Status status = CheckRange(request.offset_bytes(), request.size_bytes(), page); !status.ok()) return status;
   const OwnedName key(owner, request.name());
   if (absl::Status status = Reserve(key, request.lease_id()); !status.ok()) return status;
-  return Publish(key, MapSharedMemory(request, engine_));
+  return Publish(key, MapSharedMemory(request, &devices_->host()));
 }
 
 absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
@@ -191,15 +194,17 @@ absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
   if (!options_.cuda_ipc) return absl::UnimplementedError("CUDA IPC is switched off on this server (--cuda-ipc)");
   if (absl::Status status = CheckName("name", request.name()); !status.ok()) return status;
   if (absl::Status status = CheckRange(request.offset_bytes(), request.size_bytes(), 1); !status.ok()) return status;
-  if (request.device_uuid() != engine_->info().device_uuid) {
+  int device = 0;
+  while (device < devices_->size() && devices_->engine(device).info().device_uuid != request.device_uuid()) ++device;
+  if (device == devices_->size() || !devices_->is_live(device)) {
     return FieldError(absl::StatusCode::kFailedPrecondition, "device_uuid",
                       "the memory is on another GPU than the server's, which GetServerInfo names");
   }
   const OwnedName key(owner, request.name());
   if (absl::Status status = Reserve(key, request.lease_id()); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<EngineMemory>> memory =
-      engine_->OpenIpc(request.handle(), request.offset_bytes(), request.size_bytes());
-  if (memory.ok()) return Publish(key, std::make_shared<IpcRegion>(request.name(), *std::move(memory)));
+      devices_->engine(device).OpenIpc(request.handle(), request.offset_bytes(), request.size_bytes());
+  if (memory.ok()) return Publish(key, std::make_shared<IpcRegion>(request.name(), device, *std::move(memory)));
   return Publish(key, memory.status().code() == absl::StatusCode::kInvalidArgument
                           ? InvalidField("handle", memory.status().message())
                           : PinError(memory.status()));
@@ -232,6 +237,12 @@ absl::StatusOr<v1::Region> RegionRegistry::Publish(const OwnedName& key,
   if (!region.ok()) {
     regions_.erase(entry);
     return region.status();
+  }
+  // Under the lock: what is published before its device is lost is forgotten then.
+  if ((*region)->kind() == v1::REGION_KIND_CUDA_IPC && !devices_->is_live((*region)->device())) {
+    lost_.push_back(*std::move(region));
+    regions_.erase(entry);
+    return RetryLater(absl::StatusCode::kUnavailable, "the server lost the device of the memory", kLostRetry);
   }
   entry->second.region = *std::move(region);
   return Describe(*entry->second.region);
@@ -284,6 +295,19 @@ void RegionRegistry::CloseLease(const std::string& lease_id) {
   }
 }
 
+void RegionRegistry::ForgetDevice(int device) {
+  absl::MutexLock lock(&mutex_);
+  for (auto entry = regions_.begin(); entry != regions_.end();) {
+    const std::shared_ptr<MemoryRegion>& region = entry->second.region;
+    if (region != nullptr && region->kind() == v1::REGION_KIND_CUDA_IPC && region->device() == device) {
+      lost_.push_back(region);
+      entry = regions_.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
+}
+
 absl::StatusOr<std::shared_ptr<const MemoryRegion>> RegionRegistry::Find(absl::string_view owner,
                                                                          const std::string& name, v1::RegionKind kind,
                                                                          absl::string_view field) {
@@ -319,6 +343,11 @@ std::vector<std::shared_ptr<MemoryRegion>> RegionRegistry::TakeExpired() {
 int64_t RegionRegistry::region_count() const {
   absl::MutexLock lock(&mutex_);
   return static_cast<int64_t>(regions_.size());
+}
+
+int64_t RegionRegistry::lease_count() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int64_t>(leases_.size());
 }
 
 }  // namespace corank

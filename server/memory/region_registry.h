@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "corank/v1/memory_service.pb.h"
 #include "kernels/engine/engine.h"
+#include "server/memory/device_set.h"
 #include "server/memory/names.h"
 #include "server/observe/clock.h"
 
@@ -34,6 +35,8 @@ class MemoryRegion {
   virtual int64_t size_bytes() const = 0;
   /// Whether all of it is still there; a caller can make shared memory smaller at any time.
   virtual bool intact() const = 0;
+  /// Where a CUDA IPC region is.
+  virtual int device() const { return 0; }
 
  private:
   const std::string name_;
@@ -55,7 +58,7 @@ class RegionRegistry {
   };
 
   /// The pointees must outlive the registry and its regions.
-  RegionRegistry(Options options, Engine* engine, const Clock* clock);
+  RegionRegistry(Options options, const DeviceSet* devices, const Clock* clock);
 
   const Options& options() const { return options_; }
 
@@ -71,11 +74,16 @@ class RegionRegistry {
   /// Unregisters all regions of the lease; what requests use goes away with the last of them.
   void CloseLease(const std::string& lease_id);
 
+  /// The device is lost: its regions are found no more. Their memory stays what it is until the registry ends, because
+  /// a call to a driver that hangs does not return.
+  void ForgetDevice(int device);
+
   /// The region, in use as long as the pointer lives. NOT_FOUND, FAILED_PRECONDITION where it is not intact.
   absl::StatusOr<std::shared_ptr<const MemoryRegion>> Find(absl::string_view owner, const std::string& name,
                                                            v1::RegionKind kind, absl::string_view field);
 
   int64_t region_count() const;
+  int64_t lease_count() const;
 
  private:
   struct Entry {
@@ -91,11 +99,12 @@ class RegionRegistry {
   std::vector<std::shared_ptr<MemoryRegion>> TakeExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
-  Engine* const engine_;
+  const DeviceSet* const devices_;
   const Clock* const clock_;
   mutable absl::Mutex mutex_;
   Regions regions_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> leases_ ABSL_GUARDED_BY(mutex_);  // id, owner
+  std::vector<std::shared_ptr<MemoryRegion>> lost_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace corank

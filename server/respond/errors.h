@@ -22,7 +22,7 @@ absl::Status UnimplementedField(absl::string_view field, absl::string_view descr
 /// PERMISSION_DENIED.
 absl::Status FieldError(absl::StatusCode code, absl::string_view field, absl::string_view description);
 
-/// RESOURCE_EXHAUSTED or UNAVAILABLE with a google.rpc.RetryInfo.
+/// RESOURCE_EXHAUSTED, UNAVAILABLE or DEADLINE_EXCEEDED (refused at once) with a google.rpc.RetryInfo.
 absl::Status RetryLater(absl::StatusCode code, absl::string_view message, absl::Duration delay);
 
 /// Whether the status carries a google.rpc.RetryInfo.

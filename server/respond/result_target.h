@@ -12,8 +12,8 @@
 
 namespace corank {
 
-/// One result of one request. The calls come in the order in which they are written here, each once; Describe and the
-/// ends of success are left out when the request fails.
+/// One result of one request. The calls come in the order in which they are written here; what ends a success is left
+/// out when the request fails.
 class ResultTarget {
  public:
   virtual ~ResultTarget() = default;
@@ -21,6 +21,9 @@ class ResultTarget {
   virtual absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) = 0;
   /// Pinned host memory where the result may be written piece by piece instead of Allocate; null where there is none.
   virtual char* HostPlace() const { return nullptr; }
+  /// Whether the place is still what it was when the request came: asked of all results of a request before the first
+  /// byte of any of them is written to where its caller sees it, and again before any is made visible. Cheap.
+  virtual absl::Status Check() const { return absl::OkStatus(); }
   /// After the work has succeeded: makes the result visible. `described`: type, record_bytes and count are set; sets
   /// the place. With an error nothing is visible.
   virtual absl::Status Commit(v1::Array* described) = 0;

@@ -35,13 +35,14 @@ class AnnouncedPlaces final : public InlinePlaces {
 
 class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
-  StoreCall(const MemoryEnvironment& environment, const absl::Status& allowed, grpc::CallbackServerContext* context,
-            grpc::ByteBuffer* response)
-      : environment_(environment), context_(context), response_(response) {
-    if (allowed.ok()) {
+  StoreCall(const MemoryEnvironment& environment, absl::StatusOr<std::shared_ptr<const Caller>> caller,
+            grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
+      : environment_(environment), caller_(std::move(caller)), context_(context), response_(response) {
+    environment_.active_calls->Add();
+    if (caller_.ok()) {
       StartRead(&message_);
     } else {
-      Finish(EndCall(environment_, context_, allowed));
+      Finish(EndCall(environment_, context_, caller_.status()));
     }
   }
 
@@ -54,7 +55,11 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
       Finish(EndCall(environment_, context_, status));
     }
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    ActiveCalls* const active_calls = environment_.active_calls;
+    delete this;
+    active_calls->Remove();
+  }
 
  private:
   absl::Status Take() {
@@ -76,8 +81,9 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     name_ = header.name();
     expiry_ = std::chrono::seconds(header.expiry_seconds());
     stream_id_ = header.array().stream().stream_id();
-    CORANK_ASSIGN_OR_RETURN(array_,
-                            environment_.places.arrays->Make(kAnonymous, operand.size_bytes(), "header.array.count"));
+    CORANK_ASSIGN_OR_RETURN(
+        array_, environment_.places.arrays->Make((*caller_)->tenant, environment_.places.arrays->RoomiestDevice(),
+                                                 operand.size_bytes(), "header.array.count"));
     array_->type = operand.type;
     array_->element_bytes = operand.element_bytes;
     array_->count = operand.count;
@@ -111,7 +117,7 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     CopyRange(slices, payloads.back().offset, bytes, staging.get());
     char* const to = static_cast<char*>(array_->memory->data()) + received_ * array_->element_bytes;
     received_ += count;
-    return environment_.copier->ToDevice(to, staging.get(), bytes);
+    return environment_.places.devices->copier(array_->device).ToDevice(to, staging.get(), bytes);
   }
 
   absl::Status Complete() {
@@ -121,15 +127,16 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
       return InvalidField("header.array.count",
                           absl::StrCat(array_->count, " elements are announced, but ", received_, " came"));
     }
-    CORANK_RETURN_IF_ERROR(environment_.places.arrays->Keep(kAnonymous, name_, array_, expiry_));
+    CORANK_RETURN_IF_ERROR(environment_.places.arrays->Keep((*caller_)->tenant, name_, array_, expiry_));
     v1::StoreArrayResponse response;
-    *response.mutable_array() = environment_.places.arrays->Describe(kAnonymous, name_, *array_);
+    *response.mutable_array() = environment_.places.arrays->Describe((*caller_)->tenant, name_, *array_);
     const grpc::Slice slice(response.SerializeAsString());
     *response_ = grpc::ByteBuffer(&slice, 1);
     return absl::OkStatus();
   }
 
   const MemoryEnvironment& environment_;
+  const absl::StatusOr<std::shared_ptr<const Caller>> caller_;
   grpc::CallbackServerContext* const context_;
   grpc::ByteBuffer* const response_;
   grpc::ByteBuffer message_;
@@ -142,10 +149,11 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
 class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  FetchCall(const MemoryEnvironment& environment, const absl::Status& allowed, grpc::CallbackServerContext* context,
-            const grpc::ByteBuffer* request)
-      : environment_(environment), context_(context) {
-    absl::Status status = allowed;
+  FetchCall(const MemoryEnvironment& environment, absl::StatusOr<std::shared_ptr<const Caller>> caller,
+            grpc::CallbackServerContext* context, const grpc::ByteBuffer* request)
+      : environment_(environment), caller_(std::move(caller)), context_(context) {
+    environment_.active_calls->Add();
+    absl::Status status = caller_.status();
     if (status.ok()) status = Open(*request);
     if (status.ok()) status = WriteNext();
     if (!status.ok()) Finish(EndCall(environment_, context_, status));
@@ -159,7 +167,11 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     }
     Finish(EndCall(environment_, context_, status));
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    ActiveCalls* const active_calls = environment_.active_calls;
+    delete this;
+    active_calls->Remove();
+  }
 
  private:
   absl::Status Open(const grpc::ByteBuffer& bytes) {
@@ -168,7 +180,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     if (!ParseHeads(bytes, &request, &payloads)) {
       return InvalidField("request", "the bytes are not a corank.v1.FetchArrayRequest message");
     }
-    CORANK_ASSIGN_OR_RETURN(array_, environment_.places.arrays->Find(kAnonymous, request.name(), "name"));
+    CORANK_ASSIGN_OR_RETURN(array_, environment_.places.arrays->Find((*caller_)->tenant, request.name(), "name"));
     name_ = request.name();
     return absl::OkStatus();
   }
@@ -176,7 +188,8 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // The first message also says what is kept, and comes for an empty array too.
   absl::Status WriteNext() {
     v1::FetchArrayResponse response;
-    if (sent_ == 0) *response.mutable_array() = environment_.places.arrays->Describe(kAnonymous, name_, *array_);
+    if (sent_ == 0)
+      *response.mutable_array() = environment_.places.arrays->Describe((*caller_)->tenant, name_, *array_);
     v1::ArrayChunk* const chunk = response.mutable_chunk();
     chunk->set_first_element(sent_);
     const int64_t most = std::max<int64_t>(1, environment_.max_chunk_bytes / array_->element_bytes);
@@ -187,7 +200,8 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     if (bytes > 0) {
       CORANK_ASSIGN_OR_RETURN(staging, environment_.places.host_pool->Take(bytes));
       const char* const from = static_cast<const char*>(array_->data()) + sent_ * array_->element_bytes;
-      CORANK_RETURN_IF_ERROR(environment_.copier->ToHost(staging.get(), from, bytes));
+      Copier& copier = environment_.places.devices->copier(array_->device);
+      CORANK_RETURN_IF_ERROR(copier.ToHost(staging.get(), from, bytes));
       payloads[chunk] = absl::string_view(static_cast<const char*>(staging.get()), static_cast<size_t>(bytes));
     }
     std::vector<grpc::Slice> slices;
@@ -202,6 +216,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   }
 
   const MemoryEnvironment& environment_;
+  const absl::StatusOr<std::shared_ptr<const Caller>> caller_;
   grpc::CallbackServerContext* const context_;
   std::string name_;
   std::shared_ptr<const KeptArray> array_;
@@ -211,17 +226,18 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
 }  // namespace
 
-grpc::ServerReadReactor<grpc::ByteBuffer>* StartStore(const MemoryEnvironment& environment, const absl::Status& allowed,
+grpc::ServerReadReactor<grpc::ByteBuffer>* StartStore(const MemoryEnvironment& environment,
+                                                      absl::StatusOr<std::shared_ptr<const Caller>> caller,
                                                       grpc::CallbackServerContext* context,
                                                       grpc::ByteBuffer* response) {
-  return new StoreCall(environment, allowed, context, response);
+  return new StoreCall(environment, std::move(caller), context, response);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* StartFetch(const MemoryEnvironment& environment,
-                                                       const absl::Status& allowed,
+                                                       absl::StatusOr<std::shared_ptr<const Caller>> caller,
                                                        grpc::CallbackServerContext* context,
                                                        const grpc::ByteBuffer* request) {
-  return new FetchCall(environment, allowed, context, request);
+  return new FetchCall(environment, std::move(caller), context, request);
 }
 
 }  // namespace corank

@@ -2,21 +2,25 @@
 #ifndef CORANK_SERVER_RPC_ARRAY_TRANSFER_H_
 #define CORANK_SERVER_RPC_ARRAY_TRANSFER_H_
 
-#include "absl/status/status.h"
+#include <memory>
+
+#include "absl/status/statusor.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/security/caller.h"
 
 namespace corank {
 
 struct MemoryEnvironment;
 
-/// Start a call; `allowed`: not OK ends it at once. gRPC takes the reactor, which owns itself. The environment outlives
-/// the call.
-grpc::ServerReadReactor<grpc::ByteBuffer>* StartStore(const MemoryEnvironment& environment, const absl::Status& allowed,
+/// Start a call of `caller`; where that is an error, it ends the call at once. gRPC takes the reactor, which owns
+/// itself. The environment outlives the call.
+grpc::ServerReadReactor<grpc::ByteBuffer>* StartStore(const MemoryEnvironment& environment,
+                                                      absl::StatusOr<std::shared_ptr<const Caller>> caller,
                                                       grpc::CallbackServerContext* context, grpc::ByteBuffer* response);
 grpc::ServerWriteReactor<grpc::ByteBuffer>* StartFetch(const MemoryEnvironment& environment,
-                                                       const absl::Status& allowed,
+                                                       absl::StatusOr<std::shared_ptr<const Caller>> caller,
                                                        grpc::CallbackServerContext* context,
                                                        const grpc::ByteBuffer* request);
 

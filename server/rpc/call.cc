@@ -6,9 +6,11 @@
 #include "server/execute/shared_pieces.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
+#include "server/rpc/credentials.h"
 #include "server/rpc/deadline.h"
-#include "server/rpc/failure_log.h"
 #include "server/rpc/request_id.h"
+#include "server/rpc/request_log.h"
+#include "server/security/permissions.h"
 
 namespace corank {
 CallBase::CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, Operator op,
@@ -20,14 +22,21 @@ CallBase::CallBase(const CallEnvironment* environment, grpc::CallbackServerConte
 
 void CallBase::Start(grpc::ByteBuffer* bytes) {
   record_.received_bytes = static_cast<int64_t>(bytes->Length());
-  absl::Status status = Read(*bytes);
+  absl::Status status = Authenticate();
+  if (status.ok()) status = Read(*bytes);
+  if (absl::IsResourceExhausted(status)) environment_.metrics->CountRefusal(Refusal::kMemory);
   bytes->Clear();
-  request_id_ = IsValidRequestId(options().request_id()) ? options().request_id() : MakeRequestId();
-  context_->AddTrailingMetadata(kRequestIdKey, request_id_);
+  id_ = IdOf(*context_, options().request_id());
+  ReturnId(id_, context_);
   if (status.ok()) status = Submit();
   if (status.ok()) return;  // Done will be, or was, called
   Outcome nothing;
   Reply(status, nothing);
+}
+
+absl::Status CallBase::Authenticate() {
+  CORANK_ASSIGN_OR_RETURN(caller_, CallerOf(environment_.authenticator, *context_));
+  return CheckOperator(*caller_, record_.op);
 }
 
 absl::Status CallBase::Read(const grpc::ByteBuffer& bytes) {
@@ -37,7 +46,7 @@ absl::Status CallBase::Read(const grpc::ByteBuffer& bytes) {
 
 std::unique_ptr<Operation> CallBase::InPieces(std::unique_ptr<Operation> operation) const {
   const StreamOptions& streams = environment_.streams;
-  auto memory = std::make_shared<StreamMemory>(environment_.engine, streams.max_device_bytes, streams.max_host_bytes,
+  auto memory = std::make_shared<StreamMemory>(streams.max_device_bytes, streams.max_host_bytes,
                                                Budget::Create(std::numeric_limits<int64_t>::max()));
   return corank::InPieces(std::move(operation), std::move(memory), streams.piece_bytes);
 }
@@ -50,8 +59,10 @@ absl::Status CallBase::Submit() {
   task->cancelled = &cancelled_;
   task->completion = this;
   CORANK_ASSIGN_OR_RETURN(task->priority, ValidateOptions(options()));
-  const RequestPlaces places(environment_.places, kAnonymous, &payloads_);
+  task->caller = caller_;
+  const RequestPlaces places(environment_.places, caller_, &payloads_);
   CORANK_ASSIGN_OR_RETURN(task->operation, ValidateRequest(environment_.limits, places));
+  task->devices = places.devices();
   validated_ = environment_.clock->Now();
   record_[Stage::kValidate] = Nanoseconds(arrival_, validated_);
   AdmissionQueue* queue = environment_.queue;
@@ -80,14 +91,15 @@ void CallBase::Reply(const absl::Status& status, Outcome& outcome) {
     *response_ = Respond(outcome);
     record_.sent_bytes = static_cast<int64_t>(response_->Length());
   } else {
+    CountIfForbidden(status, environment_.metrics);
     LogFailure(status);
   }
-  outcome.results.clear();                    // what the caller may take back once it has the answer
-  Finish(ToGrpcStatus(status, request_id_));  // the call may be gone after this
+  outcome.results.clear();                       // what the caller may take back once it has the answer
+  Finish(ToGrpcStatus(status, id_.request_id));  // the call may be gone after this
 }
 
 void CallBase::LogFailure(const absl::Status& status) const {
-  LogFailedRequest(*environment_.logger, request_id_, record_.op, status, record_.received_bytes,
+  LogFailedRequest(*environment_.logger, id_, record_.op, status, record_.received_bytes,
                    Nanoseconds(arrival_, replied_));
 }
 
@@ -101,6 +113,9 @@ void CallBase::OnDone() {
   record_[Stage::kRespond] = Nanoseconds(replied_, now);
   record_.total_ns = Nanoseconds(arrival_, now);
   environment_.metrics->CountRequest(record_);
+  if (record_.code == absl::StatusCode::kOk) {
+    LogAnsweredRequest(*environment_.logger, id_, record_, environment_.slow_request_ns);
+  }
   ActiveCalls* const active_calls = environment_.active_calls;
   delete this;
   active_calls->Remove();

@@ -17,10 +17,12 @@
 #include "server/observe/clock.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/observe/trace.h"
 #include "server/respond/responses.h"
 #include "server/rpc/active_calls.h"
 #include "server/rpc/inline_payloads.h"
 #include "server/rpc/request_places.h"
+#include "server/security/authenticator.h"
 #include "server/validate/validate.h"
 
 namespace corank {
@@ -38,10 +40,13 @@ struct CallEnvironment {
   int64_t long_bytes = 0;
   /// Whether such work in shared memory is done in pieces.
   bool in_pieces = false;
-  Engine* engine = nullptr;
   StreamOptions streams;
   SharedPlaces places;
   ActiveCalls* active_calls = nullptr;
+  /// A request that takes this long is logged; 0: none is.
+  int64_t slow_request_ns = 0;
+  /// Null: calls are anonymous.
+  const Authenticator* authenticator = nullptr;
 };
 
 /// Owns itself: gRPC calls OnDone when nothing of the call is left, and the call then deletes itself.
@@ -68,6 +73,7 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   virtual grpc::ByteBuffer Respond(const Outcome& outcome) const = 0;
 
  private:
+  absl::Status Authenticate();
   absl::Status Read(const grpc::ByteBuffer& bytes);
   absl::Status Submit();
   std::unique_ptr<Operation> InPieces(std::unique_ptr<Operation> operation) const;
@@ -82,7 +88,8 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   Instant replied_;
   std::atomic<bool> cancelled_{false};
   std::atomic<AdmissionQueue*> queue_{nullptr};  // the one that was asked; null before
-  std::string request_id_;
+  std::shared_ptr<const Caller> caller_;         // null where the call does not say who makes it
+  CallId id_;
   RequestRecord record_;
   InlinePayloads payloads_;  // operands borrow its bytes
 };

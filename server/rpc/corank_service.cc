@@ -2,7 +2,11 @@
 
 #include <utility>
 
+#include "server/respond/errors.h"
+#include "server/rpc/credentials.h"
 #include "server/rpc/execute_call.h"
+#include "server/rpc/request_id.h"
+#include "server/rpc/request_log.h"
 
 namespace corank {
 
@@ -69,9 +73,21 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* CorankServiceImpl::
 grpc::ServerUnaryReactor* CorankServiceImpl::GetServerInfo(grpc::CallbackServerContext* context,
                                                            const v1::GetServerInfoRequest*,
                                                            v1::GetServerInfoResponse* response) {
-  *response = info_;
-  response->set_uptime_seconds(Nanoseconds(started_, environment_.clock->Now()) / 1'000'000'000);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const CallId id = IdOf(*context);
+  ReturnId(id, context);
+  if (const absl::Status status = CallerOf(environment_.authenticator, *context).status(); !status.ok()) {
+    CountIfForbidden(status, environment_.metrics);
+    LogFailedCall(*environment_.logger, id, status);
+    reactor->Finish(ToGrpcStatus(status, id.request_id));
+    return reactor;
+  }
+  *response = info_;
+  const uint64_t good = environment_.places.devices->good();
+  for (int i = 0; i < response->devices_size(); ++i) {
+    response->mutable_devices(i)->set_up((good & DeviceSet::Only(i)) != 0);
+  }
+  response->set_uptime_seconds(Nanoseconds(started_, environment_.clock->Now()) / 1'000'000'000);
   reactor->Finish(grpc::Status::OK);
   return reactor;
 }

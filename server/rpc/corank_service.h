@@ -21,7 +21,7 @@ using CorankServiceBase = v1::CorankService::WithRawCallbackMethod_Sort<
 /// Thread-safe. Methods never wait: they run on gRPC's threads.
 class CorankServiceImpl final : public CorankServiceBase {
  public:
-  /// `info`: what GetServerInfo says, less the uptime.
+  /// `info`: what GetServerInfo says, less the uptime and which devices are up.
   CorankServiceImpl(const CallEnvironment& environment, v1::GetServerInfoResponse info);
 
   grpc::ServerUnaryReactor* Sort(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
@@ -44,6 +44,7 @@ class CorankServiceImpl final : public CorankServiceBase {
   grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context, const v1::GetServerInfoRequest* request,
                                           v1::GetServerInfoResponse* response) override;
 
+  ExecuteJobs& jobs() { return *jobs_; }
   const ExecuteJobs& jobs() const { return *jobs_; }
 
  private:

@@ -7,9 +7,10 @@
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
 #include "server/respond/owned_slice.h"
+#include "server/rpc/credentials.h"
 #include "server/rpc/deadline.h"
-#include "server/rpc/failure_log.h"
 #include "server/rpc/request_id.h"
+#include "server/rpc/request_log.h"
 
 namespace corank {
 namespace {
@@ -32,10 +33,17 @@ grpc::ByteBuffer EncodeChunk(const OutputChunk& chunk) {
 ExecuteCall* ExecuteCall::Start(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServerContext* context) {
   const std::shared_ptr<ExecuteCall> call(new ExecuteCall(std::move(jobs), context));
   call->self_ = call;
-  absl::MutexLock lock(&call->mutex_);
-  call->reading_ = true;
-  call->StartRead(&call->incoming_);
+  call->Begin();
   return call.get();
+}
+
+void ExecuteCall::Begin() {
+  absl::StatusOr<std::shared_ptr<const Caller>> caller = CallerOf(environment_.authenticator, *context_);
+  if (!caller.ok()) return EndEarly(caller.status());
+  caller_ = *std::move(caller);
+  absl::MutexLock lock(&mutex_);
+  reading_ = true;
+  StartRead(&incoming_);
 }
 
 ExecuteCall::ExecuteCall(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServerContext* context)
@@ -43,13 +51,12 @@ ExecuteCall::ExecuteCall(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServer
       environment_(jobs_->environment()),
       context_(context),
       arrival_(environment_.clock->Now()),
-      deadline_(ToInstant(context->deadline(), arrival_)) {
-  environment_.active_calls->Add();
-}
+      deadline_(ToInstant(context->deadline(), arrival_)),
+      id_(IdOf(*context)) {}
 
 ExecuteCall::~ExecuteCall() {
   job_.reset();  // counted before the call is
-  environment_.active_calls->Remove();
+  if (is_active_) environment_.active_calls->Remove();
 }
 
 void ExecuteCall::OnReadDone(bool ok) {
@@ -69,14 +76,24 @@ absl::Status ExecuteCall::Take() {
 }
 
 absl::Status ExecuteCall::TakePlan() {
-  CORANK_ASSIGN_OR_RETURN(std::unique_ptr<ExecutePlan> plan,
-                          ExecutePlan::Read(incoming_, environment_.limits, environment_.streams, environment_.places));
+  CORANK_ASSIGN_OR_RETURN(
+      std::unique_ptr<ExecutePlan> plan,
+      ExecutePlan::Read(incoming_, environment_.limits, environment_.streams, environment_.places, caller_));
   const auto part = static_cast<int>(plan->message().part());
+  plan->SetId(TakeId(plan->options().request_id()));
+  is_active_ = true;  // a server that drains does not wait for plans
+  environment_.active_calls->Add();
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ExecuteJob> job, jobs_->Join(std::move(plan), deadline_, shared_from_this()));
   absl::MutexLock lock(&mutex_);
   part_ = part;
   job_ = std::move(job);
   return ended_ ? CallerCancelled() : absl::OkStatus();  // a cancellation that found no job to end
+}
+
+CallId ExecuteCall::TakeId(const std::string& requested) {
+  absl::MutexLock lock(&mutex_);
+  if (IsValidRequestId(requested)) id_.request_id = requested;
+  return id_;
 }
 
 absl::Status ExecuteCall::TakeChunk() {
@@ -176,13 +193,14 @@ void ExecuteCall::Write() {
 void ExecuteCall::End(const absl::Status& status) {
   if (ended_) return;
   ended_ = true;
-  const std::string request_id = job_ == nullptr ? MakeRequestId() : job_->request_id();
+  if (job_ != nullptr) id_.request_id = job_->id().request_id;  // that of its first part
   if (job_ == nullptr) {
-    LogFailedRequest(*environment_.logger, request_id, Operator::kSort, status, received_bytes_,
+    CountIfForbidden(status, environment_.metrics);
+    LogFailedRequest(*environment_.logger, id_, Operator::kSort, status, received_bytes_,
                      Nanoseconds(arrival_, environment_.clock->Now()));
   }
-  context_->AddTrailingMetadata(kRequestIdKey, request_id);
-  Finish(ToGrpcStatus(status, request_id));
+  ReturnId(id_, context_);
+  Finish(ToGrpcStatus(status, id_.request_id));
 }
 
 }  // namespace corank

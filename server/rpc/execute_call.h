@@ -37,10 +37,13 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
  private:
   ExecuteCall(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServerContext* context);
 
+  void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // What a message says; called by the one thread that has it.
   absl::Status Take();
   absl::Status TakePlan();
   absl::Status TakeChunk();
+  CallId TakeId(const std::string& requested) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status EndInput();
   void EndEarly(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -54,10 +57,13 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   const Instant arrival_;
   const Instant deadline_;
   std::shared_ptr<ExecuteCall> self_;  // until OnDone
-  grpc::ByteBuffer incoming_;          // of the read in progress
+  std::shared_ptr<const Caller> caller_;
+  grpc::ByteBuffer incoming_;  // of the read in progress
   int64_t received_bytes_ = 0;
+  bool is_active_ = false;  // counted among the calls that a server which drains finishes
 
   absl::Mutex mutex_;
+  CallId id_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<ExecuteJob> job_;  // changes once, under the lock, from null; read by the reading thread without it
   int part_ = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;

@@ -7,17 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
-#include "server/rpc/failure_log.h"
-#include "server/rpc/request_id.h"
+#include "server/rpc/credentials.h"
+#include "server/rpc/request_log.h"
 
 namespace corank {
 namespace {
 
 constexpr absl::Duration kJoiningRetry = absl::Seconds(1);
-
-std::string RequestId(const v1::RequestOptions& options) {
-  return IsValidRequestId(options.request_id()) ? options.request_id() : MakeRequestId();
-}
 
 StreamExchange::Options ExchangeOptions(const CallEnvironment& environment, const ExecutePlan& plan) {
   StreamExchange::Options options;
@@ -46,11 +42,10 @@ ExecuteJob::ExecuteJob(std::shared_ptr<const CallEnvironment> environment, std::
     : shared_environment_(std::move(environment)),
       environment_(*shared_environment_),
       plan_(std::move(plan)),
-      request_id_(RequestId(plan_->options())),
       exchange_(StreamExchange::Create(ExchangeOptions(environment_, *plan_), plan_->inputs(),
                                        environment_.places.host_pool->shared_from_this(), environment_.clock)),
-      memory_(std::make_shared<StreamMemory>(environment_.engine, environment_.streams.max_device_bytes,
-                                             environment_.streams.max_host_bytes, std::move(all_memory))),
+      memory_(std::make_shared<StreamMemory>(environment_.streams.max_device_bytes, environment_.streams.max_host_bytes,
+                                             std::move(all_memory))),
       arrival_(environment_.clock->Now()) {
   record_.op = plan_->op();
   finished_ = arrival_;
@@ -63,6 +58,7 @@ ExecuteJob::~ExecuteJob() {
   const absl::Status status = exchange_->status();
   record_.code = status.code();
   environment_.metrics->CountRequest(record_);
+  if (status.ok()) LogAnsweredRequest(*environment_.logger, id(), record_, environment_.slow_request_ns);
 }
 
 int ExecuteJob::AddPart(Instant deadline) {
@@ -89,6 +85,8 @@ absl::Status ExecuteJob::Submit() {
   }
   task->arrival = arrival_;
   task->priority = plan_->priority();
+  task->devices = plan_->devices();
+  task->caller = plan_->caller();
   task->cancelled = &cancelled_;
   task->completion = this;
   task->completion_owner = shared_from_this();
@@ -97,6 +95,7 @@ absl::Status ExecuteJob::Submit() {
   spec.memory = memory_;
   spec.request = plan_;
   spec.sort = plan_->sort();
+  spec.merge = plan_->merge();
   spec.piece_bytes = environment_.streams.piece_bytes;
   spec.earlier = &earlier_;
   task->operation = std::make_unique<StreamOperation>(std::move(spec));
@@ -144,7 +143,8 @@ void ExecuteJob::AddTraffic(int64_t received_bytes, int64_t sent_bytes) {
 }
 
 void ExecuteJob::LogFailure(const absl::Status& status) const {
-  LogFailedRequest(*environment_.logger, request_id_, plan_->op(), status, exchange_->received_bytes(),
+  CountIfForbidden(status, environment_.metrics);
+  LogFailedRequest(*environment_.logger, id(), plan_->op(), status, exchange_->received_bytes(),
                    Nanoseconds(arrival_, environment_.clock->Now()));
 }
 
@@ -160,7 +160,11 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::Join(std::unique_ptr<Ex
                                                               const std::shared_ptr<StreamPart>& call) {
   CORANK_RETURN_IF_ERROR(CheckParts(plan->message()));
   if (plan->message().parts() > 1) return JoinPart(std::move(plan), deadline, call);
-  auto job = std::make_shared<ExecuteJob>(environment_, std::move(plan), memory_);
+  {
+    absl::MutexLock lock(&mutex_);
+    CORANK_RETURN_IF_ERROR(CheckOpen());
+  }
+  std::shared_ptr<ExecuteJob> job = Make(std::move(plan));
   job->exchange()->Join(0, call);
   job->AddPart(deadline);
   job->Start();
@@ -172,7 +176,7 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
   const v1::Plan& message = plan->message();
   const size_t part = message.part();
   const size_t parts = message.parts();
-  const OwnedName id(kAnonymous, message.job_id());
+  const OwnedName id(plan->caller()->tenant, message.job_id());
   v1::Plan common = message;
   common.clear_part();
   const std::string text = common.SerializeAsString();
@@ -180,13 +184,14 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
   std::unique_ptr<grpc::Alarm> patience;  // cancelled outside of the lock
   {
     absl::MutexLock lock(&mutex_);
+    CORANK_RETURN_IF_ERROR(CheckOpen());
     auto found = joining_.find(id);
     if (found == joining_.end()) {
       if (static_cast<int>(joining_.size()) >= environment_->streams.max_joining_jobs) {
         return RetryLater(absl::StatusCode::kResourceExhausted, "too many jobs wait for their parts", kJoiningRetry);
       }
       found = joining_.emplace(id, Joining()).first;
-      found->second.job = std::make_shared<ExecuteJob>(environment_, std::move(plan), memory_);
+      found->second.job = Make(std::move(plan));
       found->second.has_come.resize(parts);
       found->second.plan = text;
       found->second.patience = std::make_unique<grpc::Alarm>();
@@ -232,9 +237,58 @@ void ExecuteJobs::GiveUp(const OwnedName& id, const ExecuteJob* job) {
                                  absl::FormatDuration(environment_->streams.part_patience))));
 }
 
+std::shared_ptr<ExecuteJob> ExecuteJobs::Make(std::unique_ptr<ExecutePlan> plan) {
+  const auto forget = [jobs = weak_from_this()](const ExecuteJob* job) {
+    if (const std::shared_ptr<ExecuteJobs> self = jobs.lock()) self->Forget(job);
+    delete job;
+  };
+  std::shared_ptr<ExecuteJob> job(new ExecuteJob(environment_, std::move(plan), memory_), forget);
+  absl::MutexLock lock(&all_mutex_);
+  all_.emplace(job.get(), job);
+  return job;
+}
+
+void ExecuteJobs::Forget(const ExecuteJob* job) {
+  absl::MutexLock lock(&all_mutex_);
+  all_.erase(job);
+}
+
+absl::Status ExecuteJobs::CheckOpen() const {
+  if (!refusal_.ok()) environment_->metrics->CountRefusal(refusal_reason_);
+  return refusal_;
+}
+
+void ExecuteJobs::Close(const absl::Status& refusal, Refusal reason) {
+  std::map<OwnedName, Joining> given_up;
+  {
+    absl::MutexLock lock(&mutex_);
+    refusal_ = refusal;
+    refusal_reason_ = reason;
+    given_up.swap(joining_);
+  }
+  for (const auto& [id, joining] : given_up) joining.job->Fail(refusal);
+}
+
+void ExecuteJobs::Abort(const absl::Status& refusal, Refusal reason) {
+  Close(refusal, reason);
+  std::vector<std::shared_ptr<ExecuteJob>> jobs;
+  {
+    absl::MutexLock lock(&all_mutex_);
+    for (const auto& [raw, weak] : all_) jobs.push_back(weak.lock());
+  }
+  for (const std::shared_ptr<ExecuteJob>& job : jobs) {
+    if (job != nullptr) job->Fail(refusal);
+  }
+}
+
 int64_t ExecuteJobs::joining_jobs() const {
   absl::MutexLock lock(&mutex_);
   return static_cast<int64_t>(joining_.size());
+}
+
+int64_t ExecuteJobs::jobs() const {
+  absl::MutexLock lock(&all_mutex_);
+  return static_cast<int64_t>(all_.size());
 }
 
 }  // namespace corank

@@ -34,7 +34,7 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   ~ExecuteJob() override;
 
   const std::shared_ptr<StreamExchange>& exchange() const { return exchange_; }
-  const std::string& request_id() const { return request_id_; }
+  const CallId& id() const { return plan_->id(); }
   const ExecutePlan& plan() const { return *plan_; }
 
   /// A part has come; how many have. Its deadline holds for all.
@@ -55,7 +55,6 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   const std::shared_ptr<const CallEnvironment> shared_environment_;
   const CallEnvironment& environment_;
   const std::shared_ptr<ExecutePlan> plan_;
-  const std::string request_id_;
   const std::shared_ptr<StreamExchange> exchange_;
   const std::shared_ptr<StreamMemory> memory_;
   const Instant arrival_;
@@ -84,7 +83,14 @@ class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
 
   /// Device and host memory that jobs have beside their windows.
   int64_t memory_in_use() const { return memory_->used(); }
+
+  /// Refuses new jobs, counted as `reason`, and ends those that wait for their parts.
+  void Close(const absl::Status& refusal, Refusal reason) ABSL_LOCKS_EXCLUDED(mutex_, all_mutex_);
+  /// Close, and ends all jobs with `refusal` too; lanes that work on them may do so for a while yet.
+  void Abort(const absl::Status& refusal, Refusal reason) ABSL_LOCKS_EXCLUDED(mutex_, all_mutex_);
   int64_t joining_jobs() const ABSL_LOCKS_EXCLUDED(mutex_);
+  /// All that have not ended.
+  int64_t jobs() const ABSL_LOCKS_EXCLUDED(all_mutex_);
 
  private:
   struct Joining {
@@ -97,12 +103,20 @@ class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
   explicit ExecuteJobs(const CallEnvironment& environment);
   absl::StatusOr<std::shared_ptr<ExecuteJob>> JoinPart(std::unique_ptr<ExecutePlan> plan, Instant deadline,
                                                        const std::shared_ptr<StreamPart>& call);
+  // Counts what it refuses.
+  absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveUp(const OwnedName& id, const ExecuteJob* job);
+  std::shared_ptr<ExecuteJob> Make(std::unique_ptr<ExecutePlan> plan) ABSL_LOCKS_EXCLUDED(all_mutex_);
+  void Forget(const ExecuteJob* job) ABSL_LOCKS_EXCLUDED(all_mutex_);
 
   const std::shared_ptr<const CallEnvironment> environment_;
   const std::shared_ptr<Budget> memory_;
   mutable absl::Mutex mutex_;
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
+  Refusal refusal_reason_ ABSL_GUARDED_BY(mutex_) = Refusal::kDraining;
   std::map<OwnedName, Joining> joining_ ABSL_GUARDED_BY(mutex_);
+  mutable absl::Mutex all_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
+  std::map<const ExecuteJob*, std::weak_ptr<ExecuteJob>> all_ ABSL_GUARDED_BY(all_mutex_);
 };
 
 }  // namespace corank

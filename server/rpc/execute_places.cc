@@ -19,13 +19,15 @@ class PlanTarget final : public ResultTarget {
       : name_(std::move(name)), field_(std::move(field)), kept_(std::move(kept)), memory_(std::move(memory)) {}
 
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
+    ResultBuffer buffer;
     if (kept_ != nullptr) {
-      CORANK_ASSIGN_OR_RETURN(buffer_, kept_->Allocate(stream, bytes));
-      return buffer_;
+      CORANK_ASSIGN_OR_RETURN(buffer, kept_->Allocate(stream, bytes));
+    } else {
+      CORANK_ASSIGN_OR_RETURN(block_, memory_->AllocateDevice(bytes, field_));
+      buffer.device = block_->data();
     }
-    CORANK_ASSIGN_OR_RETURN(block_, memory_->AllocateDevice(bytes, field_));
-    buffer_ = ResultBuffer{block_->data(), nullptr};
-    return buffer_;
+    place_ = {buffer.device, stream.device()};
+    return buffer;
   }
   absl::Status Commit(v1::Array* described) override {
     if (kept_ != nullptr) return kept_->Commit(described);
@@ -33,14 +35,14 @@ class PlanTarget final : public ResultTarget {
     described->mutable_stored()->set_temporary(true);
     return absl::OkStatus();
   }
-  const ResultBuffer* buffer() const { return &buffer_; }
+  const PlanArrays::Place* place() const { return &place_; }
 
  private:
   const std::string name_, field_;
   const std::shared_ptr<ResultTarget> kept_;  // null: a temporary
   const std::shared_ptr<StreamMemory> memory_;
   std::shared_ptr<StreamBlock> block_;
-  ResultBuffer buffer_;
+  PlanArrays::Place place_;
 };
 
 }  // namespace
@@ -50,8 +52,8 @@ const Operand* PlanArrays::Find(const v1::StoredPlace& place) const {
   return found == arrays_.end() ? nullptr : &found->second;
 }
 
-void PlanArrays::Expect(Name name, std::shared_ptr<ResultTarget> target, const ResultBuffer* buffer) {
-  expected_.push_back({std::move(name), std::move(target), buffer});
+void PlanArrays::Expect(Name name, std::shared_ptr<ResultTarget> target, const Place* place) {
+  expected_.push_back({std::move(name), std::move(target), place});
 }
 
 void PlanArrays::Store(const Outcome& outcome) {
@@ -62,8 +64,9 @@ void PlanArrays::Store(const Outcome& outcome) {
       stored.type = result.type;
       stored.element_bytes = result.element_bytes;
       stored.count = result.count;
-      stored.bytes = expected.buffer->device;
+      stored.bytes = expected.place->bytes;
       stored.on_device = true;
+      stored.device = expected.place->device;
       stored.lease = std::move(expected.target);
       break;
     }
@@ -103,9 +106,6 @@ absl::Status ExecutePlaces::Find(const v1::Array& array, Field field, ArrayUse u
     return FieldError(absl::StatusCode::kNotFound, path + ".name",
                       absl::StrCat("no operation before this one made a temporary '", array.stored().name(), "'"));
   }
-  if (use == ArrayUse::kInt64) {
-    return UnimplementedField(path, "counts and offsets are read by the host: send them inline or as a stream");
-  }
   if (stored->type != array.type() || stored->element_bytes != operand->element_bytes) {
     return InvalidField(field.Sub("type"), absl::StrCat("the array stored as '", array.stored().name(),
                                                         "' has another type, or records of another size"));
@@ -116,7 +116,7 @@ absl::Status ExecutePlaces::Find(const v1::Array& array, Field field, ArrayUse u
                                      array.stored().name(), "' has ", stored->count));
   }
   *operand = *stored;
-  return absl::OkStatus();
+  return use == ArrayUse::kInt64 ? Snapshot(operand) : absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<ResultTarget>> ExecutePlaces::Target(const v1::Destination& destination, Field field,
@@ -133,7 +133,7 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> ExecutePlaces::Target(const v1::De
     CORANK_ASSIGN_OR_RETURN(kept, RequestPlaces::Target(destination, field, bytes, element_bytes));
   }
   auto target = std::make_shared<PlanTarget>(place.name(), field.Sub("stored"), std::move(kept), memory_);
-  arrays_->Expect({place.temporary(), place.name()}, target, target->buffer());
+  arrays_->Expect({place.temporary(), place.name()}, target, target->place());
   return target;
 }
 

@@ -24,8 +24,14 @@ class PlanArrays {
 
   /// Null: none of that name.
   const Operand* Find(const v1::StoredPlace& place) const;
-  /// Notes where a result will lie, once it is made.
-  void Expect(Name name, std::shared_ptr<ResultTarget> target, const ResultBuffer* buffer);
+  /// Where the result of a target lies.
+  struct Place {
+    const void* bytes = nullptr;
+    int device = 0;
+  };
+
+  /// Notes a result that will be made; `place`: of the target, set by then.
+  void Expect(Name name, std::shared_ptr<ResultTarget> target, const Place* place);
   /// The results of the operation that Expect was called for are made.
   void Store(const Outcome& outcome);
   void Clear();
@@ -34,7 +40,7 @@ class PlanArrays {
   struct Expected {
     Name name;
     std::shared_ptr<ResultTarget> target;
-    const ResultBuffer* buffer;  // of the target
+    const Place* place;
   };
   std::vector<Expected> expected_;
   std::map<Name, Operand> arrays_;
@@ -45,9 +51,10 @@ class ExecutePlaces final : public RequestPlaces {
  public:
   /// `streams`: the plan's inputs. `received`: the complete inputs, in the same order; null while they have not come.
   /// `memory` is null then. The pointees outlive the places.
-  ExecutePlaces(const SharedPlaces& shared, const InlinePayloads* payloads, const std::vector<StreamInput>& streams,
-                const std::vector<Operand>* received, PlanArrays* arrays, std::shared_ptr<StreamMemory> memory)
-      : RequestPlaces(shared, kAnonymous, payloads),
+  ExecutePlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const InlinePayloads* payloads,
+                const std::vector<StreamInput>& streams, const std::vector<Operand>* received, PlanArrays* arrays,
+                std::shared_ptr<StreamMemory> memory)
+      : RequestPlaces(shared, std::move(caller), payloads),
         streams_(streams),
         received_(received),
         arrays_(arrays),

@@ -9,9 +9,11 @@
 #include "absl/strings/strip.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/payloads.h"
+#include "proto/wire_enums.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
 #include "server/respond/responses.h"
+#include "server/security/permissions.h"
 #include "server/validate/arrays.h"
 #include "server/validate/order.h"
 #include "server/validate/sort_parts.h"
@@ -88,10 +90,10 @@ absl::Status CheckStreamId(uint32_t id, const std::string& path, bool is_taken) 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ExecutePlan>> ExecutePlan::Read(const grpc::ByteBuffer& message, const Limits& limits,
-                                                               const StreamOptions& streams,
-                                                               const SharedPlaces& places) {
+                                                               const StreamOptions& streams, const SharedPlaces& places,
+                                                               std::shared_ptr<const Caller> caller) {
   CORANK_RETURN_IF_ERROR(ValidateMessageBytes(static_cast<int64_t>(message.Length()), limits));
-  std::unique_ptr<ExecutePlan> plan(new ExecutePlan(limits, places));
+  std::unique_ptr<ExecutePlan> plan(new ExecutePlan(limits, places, std::move(caller)));
   CORANK_RETURN_IF_ERROR(plan->payloads_.Parse(message, places.host_pool, &plan->request_));
   CORANK_RETURN_IF_ERROR(plan->Check());
   CORANK_RETURN_IF_ERROR(plan->CheckBudgets(streams));
@@ -109,6 +111,7 @@ absl::Status ExecutePlan::Check() {
     if (operation.operation_case() == v1::Operation::OPERATION_NOT_SET) {
       return InvalidField(absl::StrCat("plan.operations[", i, "]"), "no operator is set");
     }
+    CORANK_RETURN_IF_ERROR(CheckOperator(*caller_, ToOperator(operation.operation_case())));
     CORANK_RETURN_IF_ERROR(Named(i, WithRequest(operation, [&](const auto& request, const auto&) -> absl::Status {
                                    const absl::StatusOr<TaskPriority> priority = ValidateOptions(request.options());
                                    CORANK_RETURN_IF_ERROR(priority.status());
@@ -123,6 +126,7 @@ absl::Status ExecutePlan::Check() {
   }
   arrays_.Clear();
   CORANK_ASSIGN_OR_RETURN(sort_, AsStreamedSort());
+  CORANK_ASSIGN_OR_RETURN(merge_, AsStreamedMerge());
   return absl::OkStatus();
 }
 
@@ -176,10 +180,11 @@ absl::Status ExecutePlan::AddInput(const v1::Array& array, const std::string& pa
 }
 
 absl::Status ExecutePlan::CheckOperation(int operation) {
-  const ExecutePlaces places(places_, &payloads_, inputs_, nullptr, &arrays_, nullptr);
+  const ExecutePlaces places(places_, caller_, &payloads_, inputs_, nullptr, &arrays_, nullptr);
   const absl::Status status = WithRequest(
       message().operations(operation),
       [&](const auto& request, const auto&) -> absl::Status { return Validate(request, limits_, places).status(); });
+  if (const uint64_t devices = devices_ & places.devices(); devices != 0) devices_ = devices;
   const bool all_known =
       std::all_of(inputs_.begin(), inputs_.end(), [](const StreamInput& input) { return input.count >= 0; });
   // An array of unknown length was taken for an empty one; what does not fit to that is looked at when it has come.
@@ -199,23 +204,50 @@ absl::StatusOr<std::optional<StreamedSort>> ExecutePlan::AsStreamedSort() const 
     return std::nullopt;
   }
   StreamedSort sort;
-  const auto index_of = [this](const v1::Array& array) {
-    size_t i = 0;
-    while (inputs_[i].stream_id != array.stream().stream_id()) ++i;
-    return i;
-  };
-  sort.keys_input = index_of(request.keys());
+  sort.keys_input = IndexOf(request.keys());
   sort.keys_output = request.keys_destination().stream().stream_id();
   sort.shape.key_type = static_cast<KeyType>(request.keys().type());  // keys have the contract's numbers
   sort.shape.key_bytes = inputs_[sort.keys_input].element_bytes;
   CORANK_ASSIGN_OR_RETURN(sort.shape.order, CheckOrder(request.order()));
   CORANK_ASSIGN_OR_RETURN(sort.algorithm, CheckSortAlgorithm(request.algorithm()));
   if (request.has_values()) {
-    sort.values_input = index_of(request.values());
+    sort.values_input = IndexOf(request.values());
     sort.values_output = request.values_destination().stream().stream_id();
     sort.shape.value_bytes = inputs_[*sort.values_input].element_bytes;
   }
   return sort;
+}
+
+absl::StatusOr<std::optional<StreamedMerge>> ExecutePlan::AsStreamedMerge() const {
+  if (size() > 1 || !message().operations(0).has_merge()) return std::nullopt;
+  const v1::MergeRequest& request = message().operations(0).merge();
+  const auto is_known_stream = [](const v1::Array& array) { return array.has_stream() && array.has_count(); };
+  if (!std::all_of(request.keys().begin(), request.keys().end(), is_known_stream) ||
+      !std::all_of(request.values().begin(), request.values().end(), is_known_stream) ||
+      !request.keys_destination().has_stream() ||
+      (request.values_size() > 0 && !request.values_destination().has_stream())) {
+    return std::nullopt;
+  }
+  StreamedMerge merge;
+  for (const v1::Array& keys : request.keys()) merge.keys_inputs.push_back(IndexOf(keys));
+  for (const v1::Array& values : request.values()) merge.values_inputs.push_back(IndexOf(values));
+  merge.keys_output = request.keys_destination().stream().stream_id();
+  merge.shape.key_type = static_cast<KeyType>(request.keys(0).type());  // keys have the contract's numbers
+  merge.shape.key_bytes = inputs_[merge.keys_inputs[0]].element_bytes;
+  CORANK_ASSIGN_OR_RETURN(merge.shape.order, CheckOrder(request.order()));
+  merge.algorithm = *FromWire(request.algorithm());  // was validated
+  merge.check_sorted = !request.assume_sorted();
+  if (request.values_size() > 0) {
+    merge.values_output = request.values_destination().stream().stream_id();
+    merge.shape.value_bytes = inputs_[merge.values_inputs[0]].element_bytes;
+  }
+  return merge;
+}
+
+size_t ExecutePlan::IndexOf(const v1::Array& streamed) const {
+  size_t i = 0;
+  while (inputs_[i].stream_id != streamed.stream().stream_id()) ++i;
+  return i;
 }
 
 // Refuses what could only fail once it is there.
@@ -224,10 +256,10 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
   for (const StreamInput& input : inputs_) {
     double& bytes = input.is_control ? host_bytes : device_bytes;
     bytes += static_cast<double>(std::max<int64_t>(0, input.count)) * input.element_bytes;
-    // A sort may keep its runs in host memory.
-    const int64_t limit = input.is_control ? streams.max_host_bytes
-                          : sort_          ? std::max(streams.max_device_bytes / 2, streams.max_host_bytes)
-                                           : streams.max_device_bytes;
+    // A sort or merge may keep its runs in host memory.
+    const int64_t limit = input.is_control  ? streams.max_host_bytes
+                          : sort_ || merge_ ? std::max(streams.max_device_bytes / 2, streams.max_host_bytes)
+                                            : streams.max_device_bytes;
     if (bytes <= static_cast<double>(limit)) continue;
     return InvalidField(input.field + ".count", absl::StrCat("the streamed arrays up to here have more than the ",
                                                              limit, " bytes that the server keeps for one request"));
@@ -252,7 +284,7 @@ Operator ExecutePlan::op() const { return ToOperator(message().operations(0).ope
 
 absl::StatusOr<PreparedOperation> ExecutePlan::Prepare(int operation, const std::vector<Operand>& inputs,
                                                        std::shared_ptr<StreamMemory> memory) {
-  const ExecutePlaces places(places_, &payloads_, inputs_, &inputs, &arrays_, std::move(memory));
+  const ExecutePlaces places(places_, caller_, &payloads_, inputs_, &inputs, &arrays_, std::move(memory));
   absl::StatusOr<std::unique_ptr<Operation>> made =
       WithRequest(message().operations(operation),
                   [&](const auto& request, const auto&) { return Validate(request, limits_, places); });

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,6 +14,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "server/execute/stream_operation.h"
 #include "server/execute/stream_options.h"
+#include "server/observe/trace.h"
 #include "server/rpc/execute_places.h"
 #include "server/rpc/inline_payloads.h"
 #include "server/validate/validate.h"
@@ -26,15 +28,24 @@ class ExecutePlan final : public StreamedRequest {
   /// plans of several operations with "operations[i]." in front. What follows from the bytes of arrays that have not
   /// come is checked by Prepare.
   static absl::StatusOr<std::unique_ptr<ExecutePlan>> Read(const grpc::ByteBuffer& message, const Limits& limits,
-                                                           const StreamOptions& streams, const SharedPlaces& places);
+                                                           const StreamOptions& streams, const SharedPlaces& places,
+                                                           std::shared_ptr<const Caller> caller);
 
+  const std::shared_ptr<const Caller>& caller() const { return caller_; }
+  /// By which the logs speak of the job.
+  void SetId(const CallId& id) { id_ = id; }
+  const CallId& id() const { return id_; }
   const v1::Plan& message() const { return request_.plan(); }
   const std::vector<StreamInput>& inputs() const { return inputs_; }
   /// Where the plan is one sort of streamed keys, and values where there are any, to streams.
   const std::optional<StreamedSort>& sort() const { return sort_; }
+  /// Where it is one merge of streamed arrays of known lengths to streams.
+  const std::optional<StreamedMerge>& merge() const { return merge_; }
   /// Of the first operation.
   const v1::RequestOptions& options() const;
   TaskPriority priority() const { return priority_; }
+  /// Where it should run, as a mask.
+  uint64_t devices() const { return devices_; }
 
   int size() const override { return message().operations_size(); }
   Operator op() const override;
@@ -47,7 +58,8 @@ class ExecutePlan final : public StreamedRequest {
   grpc::ByteBuffer Encode(int operation, const Outcome& outcome) const;
 
  private:
-  ExecutePlan(const Limits& limits, const SharedPlaces& places) : limits_(limits), places_(places) {}
+  ExecutePlan(const Limits& limits, const SharedPlaces& places, std::shared_ptr<const Caller> caller)
+      : limits_(limits), places_(places), caller_(std::move(caller)) {}
 
   absl::Status Check();
   absl::Status FindStreams(const google::protobuf::Message& message, const std::string& path,
@@ -55,16 +67,22 @@ class ExecutePlan final : public StreamedRequest {
   absl::Status AddInput(const v1::Array& array, const std::string& path, bool is_control);
   absl::Status CheckOperation(int operation);
   absl::StatusOr<std::optional<StreamedSort>> AsStreamedSort() const;
+  absl::StatusOr<std::optional<StreamedMerge>> AsStreamedMerge() const;
+  size_t IndexOf(const v1::Array& streamed) const;
   absl::Status CheckBudgets(const StreamOptions& streams) const;
   absl::Status Named(int operation, const absl::Status& status) const;
 
   const Limits limits_;
   const SharedPlaces places_;
+  const std::shared_ptr<const Caller> caller_;
+  CallId id_;
   v1::ExecuteRequest request_;
   InlinePayloads payloads_;
   std::vector<StreamInput> inputs_;
   std::optional<StreamedSort> sort_;
+  std::optional<StreamedMerge> merge_;
   TaskPriority priority_ = TaskPriority::kNormal;
+  uint64_t devices_ = ~uint64_t{0};
   PlanArrays arrays_;
 };
 

@@ -3,9 +3,13 @@
 #include <string>
 #include <utility>
 
+#include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
 #include "server/rpc/array_transfer.h"
+#include "server/rpc/credentials.h"
 #include "server/rpc/request_id.h"
+#include "server/rpc/request_log.h"
+#include "server/security/permissions.h"
 
 namespace corank {
 namespace {
@@ -13,19 +17,34 @@ namespace {
 // A call that stays open until its caller ends it or is gone.
 class LeaseCall final : public grpc::ServerWriteReactor<v1::OpenLeaseResponse> {
  public:
-  explicit LeaseCall(RegionRegistry* regions) : regions_(regions), id_(regions->OpenLease(kAnonymous)) {
+  LeaseCall(const MemoryEnvironment& environment, grpc::CallbackServerContext* context)
+      : regions_(environment.places.regions) {
+    const absl::Status status = Open(environment, *context);
+    if (!status.ok()) {
+      Finish(EndCall(environment, context, status));
+      return;
+    }
     response_.set_lease_id(id_);
     StartWrite(&response_);
   }
-  void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+  void OnCancel() override {
+    if (!id_.empty()) Finish(grpc::Status::CANCELLED);
+  }
   void OnDone() override {
-    regions_->CloseLease(id_);
+    if (!id_.empty()) regions_->CloseLease(id_);
     delete this;
   }
 
  private:
+  absl::Status Open(const MemoryEnvironment& environment, const grpc::CallbackServerContext& context) {
+    CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<const Caller> caller, CallerOf(environment.authenticator, context));
+    CORANK_RETURN_IF_ERROR(environment.gate->Check());
+    id_ = regions_->OpenLease(caller->tenant);
+    return absl::OkStatus();
+  }
+
   RegionRegistry* const regions_;
-  const std::string id_;
+  std::string id_;  // empty: the call was refused
   v1::OpenLeaseResponse response_;
 };
 
@@ -33,13 +52,11 @@ class LeaseCall final : public grpc::ServerWriteReactor<v1::OpenLeaseResponse> {
 
 grpc::Status EndCall(const MemoryEnvironment& environment, grpc::CallbackServerContext* context,
                      const absl::Status& status) {
-  const std::string request_id = MakeRequestId();
-  if (status.code() == absl::StatusCode::kInternal) {
-    environment.logger->Log(LogLevel::kError, "request_failed",
-                            {{"request_id", request_id}, {"message", std::string(status.message())}});
-  }
-  context->AddTrailingMetadata(kRequestIdKey, request_id);
-  return ToGrpcStatus(status, request_id);
+  const CallId id = IdOf(*context);
+  if (!status.ok()) LogFailedCall(*environment.logger, id, status);
+  CountIfForbidden(status, environment.metrics);
+  ReturnId(id, context);
+  return ToGrpcStatus(status, id.request_id);
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::Answer(grpc::CallbackServerContext* context,
@@ -54,10 +71,33 @@ absl::Status MemoryServiceImpl::CheckStoreIsOn() const {
   return absl::UnimplementedError("kept arrays are switched off on this server (--kept-bytes)");
 }
 
+MemoryServiceImpl::FoundCaller MemoryServiceImpl::MayRegister(const grpc::CallbackServerContext& context,
+                                                              absl::Status (*permission)(const Caller&)) const {
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, CallerOf(environment_.authenticator, context));
+  CORANK_RETURN_IF_ERROR(permission(*caller));
+  CORANK_RETURN_IF_ERROR(environment_.gate->Check());
+  return caller;
+}
+
+MemoryServiceImpl::FoundCaller MemoryServiceImpl::MayUseStore(const grpc::CallbackServerContext& context) const {
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, CallerOf(environment_.authenticator, context));
+  CORANK_RETURN_IF_ERROR(CheckStoredArrays(*caller));
+  CORANK_RETURN_IF_ERROR(CheckStoreIsOn());
+  return caller;
+}
+
+MemoryServiceImpl::FoundCaller MemoryServiceImpl::MayMove(const grpc::CallbackServerContext& context) const {
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, MayUseStore(context));
+  CORANK_RETURN_IF_ERROR(environment_.gate->Check());
+  return caller;
+}
+
 grpc::ServerUnaryReactor* MemoryServiceImpl::RegisterSharedMemory(grpc::CallbackServerContext* context,
                                                                   const v1::RegisterSharedMemoryRequest* request,
                                                                   v1::RegisterSharedMemoryResponse* response) {
-  const absl::StatusOr<v1::Region> region = environment_.places.regions->Register(kAnonymous, *request);
+  const FoundCaller caller = MayRegister(*context, CheckSharedMemory);
+  if (!caller.ok()) return Answer(context, caller.status());
+  const absl::StatusOr<v1::Region> region = environment_.places.regions->Register((*caller)->tenant, *request);
   if (region.ok()) *response->mutable_region() = *region;
   return Answer(context, region.status());
 }
@@ -65,52 +105,61 @@ grpc::ServerUnaryReactor* MemoryServiceImpl::RegisterSharedMemory(grpc::Callback
 grpc::ServerUnaryReactor* MemoryServiceImpl::RegisterCudaIpc(grpc::CallbackServerContext* context,
                                                              const v1::RegisterCudaIpcRequest* request,
                                                              v1::RegisterCudaIpcResponse* response) {
-  const absl::StatusOr<v1::Region> region = environment_.places.regions->Register(kAnonymous, *request);
+  const FoundCaller caller = MayRegister(*context, CheckCudaIpc);
+  if (!caller.ok()) return Answer(context, caller.status());
+  const absl::StatusOr<v1::Region> region = environment_.places.regions->Register((*caller)->tenant, *request);
   if (region.ok()) *response->mutable_region() = *region;
   return Answer(context, region.status());
 }
 
-grpc::ServerWriteReactor<v1::OpenLeaseResponse>* MemoryServiceImpl::OpenLease(grpc::CallbackServerContext*,
+grpc::ServerWriteReactor<v1::OpenLeaseResponse>* MemoryServiceImpl::OpenLease(grpc::CallbackServerContext* context,
                                                                               const v1::OpenLeaseRequest*) {
-  return new LeaseCall(environment_.places.regions);
+  return new LeaseCall(environment_, context);
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::ListRegions(grpc::CallbackServerContext* context,
                                                          const v1::ListRegionsRequest*,
                                                          v1::ListRegionsResponse* response) {
-  for (v1::Region& region : environment_.places.regions->List(kAnonymous)) *response->add_regions() = std::move(region);
+  const FoundCaller caller = CallerOf(environment_.authenticator, *context);
+  if (!caller.ok()) return Answer(context, caller.status());
+  for (v1::Region& region : environment_.places.regions->List((*caller)->tenant)) {
+    *response->add_regions() = std::move(region);
+  }
   return Answer(context, absl::OkStatus());
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::UnregisterRegion(grpc::CallbackServerContext* context,
                                                               const v1::UnregisterRegionRequest* request,
                                                               v1::UnregisterRegionResponse*) {
-  return Answer(context, environment_.places.regions->Unregister(kAnonymous, request->name()));
+  const FoundCaller caller = CallerOf(environment_.authenticator, *context);
+  if (!caller.ok()) return Answer(context, caller.status());
+  return Answer(context, environment_.places.regions->Unregister((*caller)->tenant, request->name()));
 }
 
 grpc::ServerReadReactor<grpc::ByteBuffer>* MemoryServiceImpl::StoreArray(grpc::CallbackServerContext* context,
                                                                          grpc::ByteBuffer* response) {
-  return StartStore(environment_, CheckStoreIsOn(), context, response);
+  return StartStore(environment_, MayMove(*context), context, response);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* MemoryServiceImpl::FetchArray(grpc::CallbackServerContext* context,
                                                                           const grpc::ByteBuffer* request) {
-  return StartFetch(environment_, CheckStoreIsOn(), context, request);
+  return StartFetch(environment_, MayMove(*context), context, request);
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::ListArrays(grpc::CallbackServerContext* context,
                                                         const v1::ListArraysRequest*,
                                                         v1::ListArraysResponse* response) {
-  const absl::Status status = CheckStoreIsOn();
-  if (status.ok()) *response = environment_.places.arrays->List(kAnonymous);
-  return Answer(context, status);
+  const FoundCaller caller = MayUseStore(*context);
+  if (caller.ok()) *response = environment_.places.arrays->List((*caller)->tenant);
+  return Answer(context, caller.status());
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::DeleteArray(grpc::CallbackServerContext* context,
                                                          const v1::DeleteArrayRequest* request,
                                                          v1::DeleteArrayResponse*) {
-  const absl::Status status = CheckStoreIsOn();
-  return Answer(context, status.ok() ? environment_.places.arrays->Delete(kAnonymous, request->name()) : status);
+  const FoundCaller caller = MayUseStore(*context);
+  if (!caller.ok()) return Answer(context, caller.status());
+  return Answer(context, environment_.places.arrays->Delete((*caller)->tenant, request->name()));
 }
 
 }  // namespace corank

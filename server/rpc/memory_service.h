@@ -3,9 +3,13 @@
 #define CORANK_SERVER_RPC_MEMORY_SERVICE_H_
 
 #include "corank/v1/memory_service.grpc.pb.h"
-#include "server/memory/copier.h"
 #include "server/observe/log.h"
+#include "server/observe/metrics.h"
+#include "server/rpc/active_calls.h"
+#include "server/rpc/gate.h"
 #include "server/rpc/request_places.h"
+#include "server/security/authenticator.h"
+#include "server/security/caller.h"
 
 namespace corank {
 
@@ -20,9 +24,15 @@ using MemoryServiceBase = v1::MemoryService::WithRawCallbackMethod_StoreArray<
 /// What the calls of the service need. The pointees outlive all calls.
 struct MemoryEnvironment {
   SharedPlaces places;
-  Copier* copier = nullptr;
   const Logger* logger = nullptr;
   int64_t max_chunk_bytes = 0;
+  /// Counts StoreArray and FetchArray, which a server that drains finishes. Leases do not count.
+  ActiveCalls* active_calls = nullptr;
+  /// Closed: nothing is registered, stored or fetched any more; what there is can still be listed and given back.
+  const Gate* gate = nullptr;
+  Metrics* metrics = nullptr;
+  /// Null: calls are anonymous.
+  const Authenticator* authenticator = nullptr;
 };
 
 /// How a call of the service ends: with a request id in its trailing metadata, by which the log says more of a fault.
@@ -59,6 +69,11 @@ class MemoryServiceImpl final : public MemoryServiceBase {
  private:
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const absl::Status& status) const;
   absl::Status CheckStoreIsOn() const;
+  // Who calls; an error where they may not, or where kept arrays are off.
+  using FoundCaller = absl::StatusOr<std::shared_ptr<const Caller>>;
+  FoundCaller MayRegister(const grpc::CallbackServerContext& context, absl::Status (*permission)(const Caller&)) const;
+  FoundCaller MayUseStore(const grpc::CallbackServerContext& context) const;
+  FoundCaller MayMove(const grpc::CallbackServerContext& context) const;  // also whether new transfers are taken
 
   const MemoryEnvironment environment_;
 };

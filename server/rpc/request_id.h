@@ -2,21 +2,21 @@
 #ifndef CORANK_SERVER_RPC_REQUEST_ID_H_
 #define CORANK_SERVER_RPC_REQUEST_ID_H_
 
-#include <cstdint>
-#include <string>
-
-#include "absl/random/random.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "grpcpp/server_context.h"
+#include "server/observe/trace.h"
 
 namespace corank {
 
-/// Key of the trailing metadata.
+/// Key of the metadata, of requests and of answers.
 inline constexpr char kRequestIdKey[] = "x-request-id";
 
-inline std::string MakeRequestId() {
-  thread_local absl::BitGen random;
-  return absl::StrCat(absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
-}
+/// The id that the request asks for in its options, else in its metadata, else a new one; one that IsValidRequestId
+/// refuses is not taken. With the trace of the metadata's traceparent, where it sent one.
+CallId IdOf(const grpc::CallbackServerContext& context, absl::string_view requested = {});
+
+/// Puts the id and the trace into the trailing metadata.
+void ReturnId(const CallId& id, grpc::CallbackServerContext* context);
 
 }  // namespace corank
 

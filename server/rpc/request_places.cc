@@ -8,6 +8,7 @@
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
 #include "server/respond/responses.h"
+#include "server/security/permissions.h"
 
 namespace corank {
 namespace {
@@ -23,20 +24,23 @@ absl::string_view PlaceName(v1::RegionKind kind) {
   return kind == v1::REGION_KIND_SHARED_MEMORY ? "shared_memory" : "cuda_ipc";
 }
 
+// PERMISSION_DENIED, at the field that wants what the caller may not have.
+absl::Status AtField(const absl::Status& permission, Field field, absl::string_view place) {
+  return permission.ok() ? permission : FieldError(permission.code(), field.Sub(place), permission.message());
+}
+
 // A result for the response, in pinned memory that stays until it is sent.
 class ResponseTarget final : public ResultTarget {
  public:
-  explicit ResponseTarget(HostPool* pool) : pool_(pool) {}
+  explicit ResponseTarget(std::shared_ptr<void> buffer) : buffer_(std::move(buffer)) {}
 
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
-    CORANK_ASSIGN_OR_RETURN(buffer_, pool_->Take(bytes));
     return stream.AllocateResultAt(buffer_.get(), bytes);
   }
   absl::Status Commit(v1::Array*) override { return absl::OkStatus(); }
 
  private:
-  HostPool* const pool_;
-  std::shared_ptr<void> buffer_;
+  const std::shared_ptr<void> buffer_;
 };
 
 // A result in a part of a registered region.
@@ -45,21 +49,24 @@ class RegionTarget final : public ResultTarget {
   RegionTarget(std::shared_ptr<const MemoryRegion> region, void* bytes) : region_(std::move(region)), bytes_(bytes) {}
 
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
-    if (region_->kind() == v1::REGION_KIND_CUDA_IPC) return ResultBuffer{bytes_, nullptr};
+    const bool on_device = region_->kind() == v1::REGION_KIND_CUDA_IPC;
+    if (on_device && region_->device() == stream.device()) return ResultBuffer{bytes_, nullptr};
     // Not in place: the caller may write there meanwhile, and operators read what they wrote.
     CORANK_ASSIGN_OR_RETURN(void* device, stream.AllocateDevice(bytes));
-    return ResultBuffer{device, bytes_};
+    return ResultBuffer{device, bytes_, on_device};
   }
 
   char* HostPlace() const override {
     return region_->kind() == v1::REGION_KIND_SHARED_MEMORY ? static_cast<char*>(bytes_) : nullptr;
   }
 
+  absl::Status Check() const override {
+    if (region_->intact()) return absl::OkStatus();
+    return FieldError(absl::StatusCode::kFailedPrecondition, "shared_memory.region",
+                      "the shared memory was made smaller while the request ran");
+  }
+
   absl::Status Commit(v1::Array* described) override {
-    if (!region_->intact()) {
-      return FieldError(absl::StatusCode::kFailedPrecondition, "shared_memory.region",
-                        "the shared memory was made smaller while the request ran");
-    }
     const int64_t offset = static_cast<const char*>(bytes_) - static_cast<const char*>(region_->data());
     if (PlaceOf(region_->kind()) == v1::Array::kCudaIpc) {
       described->mutable_cuda_ipc()->set_region(region_->name());
@@ -86,14 +93,14 @@ class KeptTarget final : public ResultTarget {
         field_(std::move(field)),
         element_bytes_(element_bytes) {}
 
-  absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t bytes) override {
-    CORANK_ASSIGN_OR_RETURN(array_, store_->Make(owner_, bytes, field_));
+  absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
+    CORANK_ASSIGN_OR_RETURN(array_, store_->Make(owner_, stream.device(), bytes, field_));
     return ResultBuffer{array_->memory->data(), nullptr};
   }
 
   absl::Status Commit(v1::Array* described) override {
     if (array_ == nullptr) {  // an empty result
-      CORANK_ASSIGN_OR_RETURN(array_, store_->Make(owner_, 0, field_));
+      CORANK_ASSIGN_OR_RETURN(array_, store_->Make(owner_, /*device=*/0, /*bytes=*/0, field_));
     }
     array_->type = described->type();
     array_->element_bytes = element_bytes_;
@@ -119,12 +126,15 @@ absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse u
       return SetBytes(array, field, "inline_data", bytes.data(), static_cast<int64_t>(bytes.size()), operand);
     }
     case v1::Array::kSharedMemory:
+      CORANK_RETURN_IF_ERROR(AtField(CheckSharedMemory(*caller_), field, "shared_memory"));
       if (shared_.regions->options().shared_memory_prefixes.empty()) break;
       return FindInRegion(array, field, use, operand);
     case v1::Array::kCudaIpc:
+      CORANK_RETURN_IF_ERROR(AtField(CheckCudaIpc(*caller_), field, "cuda_ipc"));
       if (!shared_.regions->options().cuda_ipc) break;
       return FindInRegion(array, field, use, operand);
     case v1::Array::kStored:
+      CORANK_RETURN_IF_ERROR(AtField(CheckStoredArrays(*caller_), field, "stored"));
       if (!shared_.arrays->is_on()) break;
       return FindKept(array, field, use, operand);
     default:
@@ -144,19 +154,17 @@ absl::Status RequestPlaces::FindInRegion(const v1::Array& array, Field field, Ar
   if (array.count() > std::numeric_limits<int64_t>::max() / operand->element_bytes) {
     return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements are more than a region holds"));
   }
-  if (use == ArrayUse::kInt64 && !is_host) {
-    return UnimplementedField(field.Sub("cuda_ipc"),
-                              "counts and offsets are read by the host: send them inline or in shared memory");
-  }
   operand->count = array.count();
   CORANK_ASSIGN_OR_RETURN(
       Span span, FindSpan(kind, name, offset, operand->size_bytes(), operand->element_bytes, field, PlaceName(kind)));
   operand->bytes = reinterpret_cast<const void*>(span.begin);
   operand->on_device = !is_host;
+  operand->device = span.region->device();
   operand->is_shared = is_host;
   operand->lease = span.region;
   placed_bytes_ += operand->size_bytes();
   if (use == ArrayUse::kInt64) return Snapshot(operand);
+  NoteInput(*operand);
   inputs_.push_back(std::move(span));
   return absl::OkStatus();
 }
@@ -166,7 +174,7 @@ absl::StatusOr<RequestPlaces::Span> RequestPlaces::FindSpan(v1::RegionKind kind,
                                                             Field field, absl::string_view place) const {
   const std::string path = field.Sub(place);
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const MemoryRegion> region,
-                          shared_.regions->Find(owner_, name, kind, path + ".region"));
+                          shared_.regions->Find(owner(), name, kind, path + ".region"));
   if (offset < 0 || offset % Alignment(element_bytes) != 0) {
     return InvalidField(path + ".offset_bytes",
                         absl::StrCat("0 or more, a multiple of ", Alignment(element_bytes), ", not ", offset));
@@ -183,8 +191,14 @@ absl::StatusOr<RequestPlaces::Span> RequestPlaces::FindSpan(v1::RegionKind kind,
 absl::Status RequestPlaces::Snapshot(Operand* operand) const {
   if (operand->size_bytes() == 0) return absl::OkStatus();
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> copy, shared_.host_pool->Take(operand->size_bytes()));
-  std::memcpy(copy.get(), operand->bytes, static_cast<size_t>(operand->size_bytes()));
+  if (operand->on_device) {
+    CORANK_RETURN_IF_ERROR(
+        shared_.devices->copier(operand->device).ToHost(copy.get(), operand->bytes, operand->size_bytes()));
+  } else {
+    std::memcpy(copy.get(), operand->bytes, static_cast<size_t>(operand->size_bytes()));
+  }
   operand->bytes = copy.get();
+  operand->on_device = false;
   operand->is_shared = false;
   operand->lease = std::move(copy);
   return absl::OkStatus();
@@ -195,11 +209,8 @@ absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayU
   if (array.stored().temporary()) {
     return InvalidField(path + ".temporary", "temporary arrays are for the plans of CorankService.Execute");
   }
-  if (use == ArrayUse::kInt64) {
-    return UnimplementedField(path, "counts and offsets are read by the host: send them inline or in shared memory");
-  }
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const KeptArray> kept,
-                          shared_.arrays->Find(owner_, array.stored().name(), path + ".name"));
+                          shared_.arrays->Find(owner(), array.stored().name(), path + ".name"));
   if (kept->type != array.type() || kept->element_bytes != operand->element_bytes) {
     return InvalidField(field.Sub("type"), absl::StrCat("the array kept as '", array.stored().name(),
                                                         "' has another type, or records of another size"));
@@ -212,9 +223,32 @@ absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayU
   operand->count = kept->count;
   operand->bytes = kept->data();
   operand->on_device = true;
+  operand->device = kept->device;
   operand->lease = std::move(kept);
   placed_bytes_ += operand->size_bytes();
+  if (use == ArrayUse::kInt64) return Snapshot(operand);
+  NoteInput(*operand);
   return absl::OkStatus();
+}
+
+void RequestPlaces::NoteInput(const Operand& operand) const {
+  if (!operand.on_device || operand.size_bytes() == 0) return;
+  const auto known = std::find_if(input_bytes_.begin(), input_bytes_.end(),
+                                  [&operand](const auto& one) { return one.first == operand.device; });
+  if (known == input_bytes_.end()) {
+    input_bytes_.emplace_back(operand.device, operand.size_bytes());
+  } else {
+    known->second += operand.size_bytes();
+  }
+}
+
+uint64_t RequestPlaces::devices() const {
+  if (result_devices_ != 0) return result_devices_ & -result_devices_;  // the first
+  if (input_bytes_.empty()) return roomy_devices_;
+  const auto most = std::max_element(input_bytes_.begin(), input_bytes_.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const uint64_t device = DeviceSet::Only(most->first);
+  return (roomy_devices_ & device) != 0 ? device : roomy_devices_;
 }
 
 absl::Status RequestPlaces::CheckDisjoint(const Span& span, bool in_place, Field field) const {
@@ -233,12 +267,15 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::De
   v1::RegionKind kind = v1::REGION_KIND_UNSPECIFIED;
   switch (destination.place_case()) {
     case v1::Destination::kSharedMemory:
+      CORANK_RETURN_IF_ERROR(AtField(CheckSharedMemory(*caller_), field, "shared_memory"));
       if (!shared_.regions->options().shared_memory_prefixes.empty()) kind = v1::REGION_KIND_SHARED_MEMORY;
       break;
     case v1::Destination::kCudaIpc:
+      CORANK_RETURN_IF_ERROR(AtField(CheckCudaIpc(*caller_), field, "cuda_ipc"));
       if (shared_.regions->options().cuda_ipc) kind = v1::REGION_KIND_CUDA_IPC;
       break;
     case v1::Destination::kStored:
+      CORANK_RETURN_IF_ERROR(AtField(CheckStoredArrays(*caller_), field, "stored"));
       if (!shared_.arrays->is_on()) break;
       if (destination.stored().temporary()) {
         return InvalidField(field.Sub("stored.temporary"),
@@ -246,12 +283,19 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::De
       }
       CORANK_RETURN_IF_ERROR(CheckName(field.Sub("stored.name"), destination.stored().name()));
       placed_bytes_ += bytes;
-      return std::make_shared<KeptTarget>(shared_.arrays, owner_, destination.stored().name(), field.Sub("stored"),
+      // Where there is room nowhere, the array that it replaces may go meanwhile.
+      if (const uint64_t roomy = roomy_devices_ & shared_.arrays->DevicesWithRoom(bytes); roomy != 0) {
+        roomy_devices_ = roomy;
+      }
+      return std::make_shared<KeptTarget>(shared_.arrays, owner(), destination.stored().name(), field.Sub("stored"),
                                           element_bytes);
     case v1::Destination::kInlineResponse:
-    case v1::Destination::PLACE_NOT_SET:
+    case v1::Destination::PLACE_NOT_SET: {
       if (bytes <= kCopiedResultBytes) break;
-      return std::make_shared<ResponseTarget>(shared_.host_pool);
+      // Now: a request that was admitted does not fail for lack of it.
+      CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> buffer, shared_.host_pool->Take(bytes));
+      return std::make_shared<ResponseTarget>(std::move(buffer));
+    }
     default:
       break;
   }
@@ -261,6 +305,7 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::De
   const int64_t offset = is_host ? destination.shared_memory().offset_bytes() : destination.cuda_ipc().offset_bytes();
   CORANK_ASSIGN_OR_RETURN(Span span, FindSpan(kind, name, offset, bytes, element_bytes, field, PlaceName(kind)));
   CORANK_RETURN_IF_ERROR(CheckDisjoint(span, !is_host, field));
+  if (!is_host) result_devices_ |= DeviceSet::Only(span.region->device());
   auto target = std::make_shared<RegionTarget>(span.region, reinterpret_cast<void*>(span.begin));
   results_.push_back(std::move(span));
   placed_bytes_ += bytes;

@@ -8,10 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "server/memory/array_store.h"
+#include "server/memory/device_set.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/region_registry.h"
 #include "server/rpc/inline_payloads.h"
+#include "server/security/caller.h"
 #include "server/validate/places.h"
 
 namespace corank {
@@ -21,14 +24,15 @@ struct SharedPlaces {
   RegionRegistry* regions = nullptr;
   ArrayStore* arrays = nullptr;
   HostPool* host_pool = nullptr;
+  const DeviceSet* devices = nullptr;
 };
 
 /// Used by one thread, for one request. Results for the response go to pinned memory, from where they are sent.
 class RequestPlaces : public InlinePlaces {
  public:
   /// `payloads` must outlive the operation.
-  RequestPlaces(const SharedPlaces& shared, absl::string_view owner, const InlinePayloads* payloads)
-      : shared_(shared), owner_(owner), payloads_(payloads) {}
+  RequestPlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const InlinePayloads* payloads)
+      : shared_(shared), caller_(std::move(caller)), payloads_(payloads) {}
 
   absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const override;
   absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,
@@ -36,10 +40,16 @@ class RequestPlaces : public InlinePlaces {
 
   /// Of all arrays and results so far that are outside of the message.
   int64_t placed_bytes() const { return placed_bytes_; }
+  /// Where the request should run, as a mask: where its results are written in place, or else where most bytes of its
+  /// arrays are, if its results can be kept there; it runs anywhere, what lies elsewhere being copied.
+  uint64_t devices() const;
 
  protected:
-  const std::string& owner() const { return owner_; }
+  const std::string& owner() const { return caller_->tenant; }
   const SharedPlaces& shared() const { return shared_; }
+  /// Copies bytes that the caller may change, or that are on the device, to host memory that only this request sees: a
+  /// few hundred microseconds for a million counts.
+  absl::Status Snapshot(Operand* operand) const;
 
  private:
   // A part of a region: [begin, end) as addresses.
@@ -53,16 +63,18 @@ class RequestPlaces : public InlinePlaces {
                                 int32_t element_bytes, Field field, absl::string_view place) const;
   absl::Status FindInRegion(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const;
   absl::Status FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const;
-  // Copies bytes that the caller may change to memory that only this request sees.
-  absl::Status Snapshot(Operand* operand) const;
+  void NoteInput(const Operand& operand) const;
   // That a result overlaps no other result and, where kernels write it in place, no input.
   absl::Status CheckDisjoint(const Span& span, bool in_place, Field field) const;
 
   const SharedPlaces shared_;
-  const std::string owner_;
+  const std::shared_ptr<const Caller> caller_;
   const InlinePayloads* const payloads_;
   mutable std::vector<Span> inputs_, results_;
   mutable int64_t placed_bytes_ = 0;
+  mutable absl::InlinedVector<std::pair<int, int64_t>, 2> input_bytes_;  // by device
+  mutable uint64_t result_devices_ = 0;                                  // that hold places of results
+  mutable uint64_t roomy_devices_ = ~uint64_t{0};                        // with room for results that are kept
 };
 
 }  // namespace corank

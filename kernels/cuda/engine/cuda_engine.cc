@@ -81,8 +81,8 @@ std::string UuidText(const cudaUUID_t& uuid) {
 
 std::string CudaVersion(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
 
-// Why there is no GPU to use, in words; OK where the driver sees `device`.
-absl::Status CheckDriver(int device) {
+// How many GPUs there are, or why there is none to use, in words.
+absl::StatusOr<int> CountDevices() {
   int driver = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
     cudaGetLastError();
@@ -104,20 +104,49 @@ absl::Status CheckDriver(int device) {
     return absl::FailedPreconditionError(
         absl::StrCat("the NVIDIA driver does not work: ", cuda::ToStatus(error, "count GPUs").message()));
   }
-  if (device < 0 || device >= devices) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("there is no GPU ", device, ": the NVIDIA driver sees ", devices, ", counted from 0"));
+  return devices;
+}
+
+// For the whole process, before CUDA is first used.
+void SetUpRuntime() {
+  // Loads all kernels at start; by default each is loaded by the first request that needs it, which then waits 0.6 ms.
+  // The operator's own setting wins.
+  setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
+  // Streams share the queues to the device, of which there are 8 by default: with more lanes and their streams, work
+  // that has nothing to do with each other would wait for each other.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
+}
+
+// Copies between the memory of two devices go over their link where they have one, and through the host elsewhere;
+// memory of pools must be opened to each other for it.
+absl::Status OpenToPeers(int device, const std::vector<int>& peers, cudaMemPool_t pool) {
+  for (const int peer : peers) {
+    int can_access = 0;
+    if (peer == device) continue;
+    CORANK_RETURN_IF_CUDA_FAILED(cudaDeviceCanAccessPeer(&can_access, peer, device), "look for a link between GPUs");
+    if (can_access == 0) continue;
+    cudaMemAccessDesc access = {};
+    access.location = {cudaMemLocationTypeDevice, peer};
+    access.flags = cudaMemAccessFlagsProtReadWrite;
+    CORANK_RETURN_IF_CUDA_FAILED(cudaMemPoolSetAccess(pool, &access, 1), "open the memory pool to another GPU");
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
+absl::StatusOr<int> CountCudaDevices() {
+  SetUpRuntime();
+  return CountDevices();
+}
+
 absl::StatusOr<std::unique_ptr<Engine>> CreateCudaEngine(const CudaEngineOptions& options) {
-  // Loads all kernels at start; by default each is loaded by the first request that needs it, which then waits 0.6 ms.
-  // The operator's own setting wins.
-  setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
-  if (absl::Status status = CheckDriver(options.device); !status.ok()) return status;
+  const absl::StatusOr<int> devices = CountCudaDevices();
+  if (!devices.ok()) return devices.status();
+  if (options.device < 0 || options.device >= *devices) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("there is no GPU ", options.device, ": the NVIDIA driver sees ", *devices, ", counted from 0"));
+  }
   cudaDeviceProp properties;
   CORANK_RETURN_IF_CUDA_FAILED(cudaGetDeviceProperties(&properties, options.device), "read the GPU's properties");
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(options.device), "set device");
@@ -131,6 +160,7 @@ absl::StatusOr<std::unique_ptr<Engine>> CreateCudaEngine(const CudaEngineOptions
   uint64_t keep = kPoolKeepBytes;
   CORANK_RETURN_IF_CUDA_FAILED(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
                                "set up the memory pool");
+  if (absl::Status status = OpenToPeers(options.device, options.peers, pool); !status.ok()) return status;
   EngineInfo info;
   info.kind = EngineKind::kCuda;
   info.device = properties.name;

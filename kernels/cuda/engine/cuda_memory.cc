@@ -89,7 +89,7 @@ absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateDeviceMemory(int device, i
 
 absl::StatusOr<std::unique_ptr<EngineMemory>> PinHostMemory(int device, void* h_bytes, int64_t bytes) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device), "set device");
-  CORANK_RETURN_IF_CUDA_FAILED(cudaHostRegister(h_bytes, static_cast<size_t>(bytes), cudaHostRegisterDefault),
+  CORANK_RETURN_IF_CUDA_FAILED(cudaHostRegister(h_bytes, static_cast<size_t>(bytes), cudaHostRegisterPortable),
                                "pin host memory");
   return std::make_unique<RegisteredBlock>(h_bytes, bytes);
 }

@@ -33,12 +33,12 @@ class DeviceMemory {
   cudaStream_t stream_;
 };
 
-/// Pinned host memory. Slow to get, and giving it back waits for the device: the arena keeps it.
+/// Pinned host memory, for all devices. Slow to get, and giving it back waits for the device: the arena keeps it.
 class PinnedMemory {
  public:
   absl::StatusOr<void*> Allocate(int64_t bytes) {
     void* h_memory = nullptr;
-    CORANK_RETURN_IF_CUDA_FAILED(cudaHostAlloc(&h_memory, static_cast<size_t>(bytes), cudaHostAllocDefault),
+    CORANK_RETURN_IF_CUDA_FAILED(cudaHostAlloc(&h_memory, static_cast<size_t>(bytes), cudaHostAllocPortable),
                                  "the host has no memory left to pin");
     return h_memory;
   }

@@ -1,9 +1,12 @@
 #include "kernels/cuda/engine/cuda_stream.h"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 #include "kernels/cuda/columns/column_sort.h"
 #include "kernels/cuda/engine/cuda_status.h"
@@ -21,8 +24,19 @@ constexpr int64_t kDeviceChunkBytes = int64_t{64} << 20;
 constexpr int64_t kPinnedChunkBytes = int64_t{16} << 20;
 constexpr int64_t kKeepDeviceBytes = int64_t{2} << 30;
 constexpr int64_t kKeepPinnedBytes = int64_t{1} << 30;
-// A thread that sleeps until the GPU wakes it comes back some 20 to 50 us late: shorter work is waited for awake.
-constexpr std::chrono::microseconds kSpin{300};
+// A thread that sleeps until the GPU's interrupt wakes it comes back 20 to 500 us late. Work of microseconds is waited
+// for awake; for longer work the thread looks again after pauses, which grow with what has passed and cost a tenth of a
+// core.
+constexpr std::chrono::microseconds kSpin{100};
+constexpr std::chrono::microseconds kLeastPause{10}, kMostPause{50};
+constexpr int kPauseShare = 16;  // of the time waited so far
+
+// A sleep of microseconds that takes no 50 us more, which is what a thread's timers may be late by default.
+void Pause(std::chrono::nanoseconds time) {
+  thread_local const bool is_prompt = prctl(PR_SET_TIMERSLACK, 1UL) == 0;
+  static_cast<void>(is_prompt);
+  std::this_thread::sleep_for(time);
+}
 
 }  // namespace
 
@@ -32,7 +46,7 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaStreamCreateWithFlags(&raw_stream, cudaStreamNonBlocking), "create stream");
   std::unique_ptr<CudaStream> stream(new CudaStream(device, raw_stream));
   for (cudaEvent_t& event : stream->events_) {
-    CORANK_RETURN_IF_CUDA_FAILED(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "create event");
+    CORANK_RETURN_IF_CUDA_FAILED(cudaEventCreateWithFlags(&event, cudaEventDefault), "create event");
   }
   // The first chunk of each arena costs milliseconds, pinned memory most of all: pay before the first request.
   if (absl::Status status = stream->AllocateResult(1).status(); !status.ok()) return status;
@@ -65,6 +79,7 @@ absl::Status CudaStream::Begin(Pace pace) {
   device_arena_.Reset();
   pinned_arena_.Reset();
   reports_.clear();
+  splits_.clear();
   is_recorded_.fill(false);
   workspace_bytes_ = 0;
   pace_ = pace;
@@ -121,14 +136,44 @@ absl::Status CudaStream::Zero(void* d_bytes, int64_t bytes) {
 absl::Status CudaStream::Copy(void* d_to, const void* d_from, int64_t bytes) {
   if (bytes == 0) return absl::OkStatus();
   has_unfinished_work_ = true;
-  CORANK_RETURN_IF_CUDA_FAILED(
-      cudaMemcpyAsync(d_to, d_from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream_), "copy");
+  const cudaError_t copied =
+      cudaMemcpyAsync(d_to, d_from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream_);
+  if (copied != cudaErrorInvalidValue) return ToStatus(copied, "copy");
+  static_cast<void>(cudaGetLastError());
+  return CopyThroughHost(d_to, d_from, bytes);
+}
+
+// Between GPUs without a link. Waits for each piece: such hosts are rare, and the bus is slower than the waits.
+absl::Status CudaStream::CopyThroughHost(void* d_to, const void* d_from, int64_t bytes) {
+  constexpr int64_t kPieceBytes = int64_t{16} << 20;
+  const absl::StatusOr<void*> h_piece = pinned_arena_.Allocate(std::min(bytes, kPieceBytes));
+  if (!h_piece.ok()) return h_piece.status();
+  const auto move = [this](void* to, const void* from, int64_t size, const void* d_end, cudaMemcpyKind kind) {
+    cudaPointerAttributes at = {};
+    CORANK_RETURN_IF_CUDA_FAILED(cudaPointerGetAttributes(&at, d_end), "find the GPU of an array");
+    const bool is_own = at.device == device_;
+    const cudaStream_t stream = is_own ? stream_ : cudaStreamPerThread;
+    CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(at.device), "set device");
+    const cudaError_t enqueued = cudaMemcpyAsync(to, from, static_cast<size_t>(size), kind, stream);
+    const cudaError_t done = cudaStreamSynchronize(stream);
+    CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+    CORANK_RETURN_IF_CUDA_FAILED(enqueued, "copy between GPUs");
+    return ToStatus(done, "copy between GPUs");
+  };
+  for (int64_t at = 0; at < bytes; at += kPieceBytes) {
+    const int64_t size = std::min(kPieceBytes, bytes - at);
+    const char* const from = static_cast<const char*>(d_from) + at;
+    char* const to = static_cast<char*>(d_to) + at;
+    if (absl::Status out = move(*h_piece, from, size, from, cudaMemcpyDeviceToHost); !out.ok()) return out;
+    if (absl::Status in = move(to, *h_piece, size, to, cudaMemcpyHostToDevice); !in.ok()) return in;
+  }
   return absl::OkStatus();
 }
 
 absl::Status CudaStream::CopyToDevice(void* d_to, const void* h_from, int64_t bytes) {
   if (absl::Status status = StartClock(); !status.ok()) return status;
   if (bytes == 0) return absl::OkStatus();
+  has_unfinished_work_ = true;
   CORANK_RETURN_IF_CUDA_FAILED(
       cudaMemcpyAsync(d_to, h_from, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream_), "copy in");
   return absl::OkStatus();
@@ -151,27 +196,40 @@ absl::Status CudaStream::EndCopyIn() {
 absl::Status CudaStream::EndKernels() { return pace_ == Pace::kBrief ? absl::OkStatus() : RecordMark(kKernelsEnd); }
 
 absl::Status CudaStream::Download(const ResultBuffer& result, int64_t bytes) {
-  return result.host == result.device ? absl::OkStatus() : CopyToHost(result.host, result.device, bytes);
+  if (result.host == result.device) return absl::OkStatus();
+  return result.is_far ? Copy(result.host, result.device, bytes) : CopyToHost(result.host, result.device, bytes);
 }
 
 absl::Status CudaStream::WaitForMark(Mark mark) {
-  const auto end = std::chrono::steady_clock::now() + kSpin;
+  const auto start = std::chrono::steady_clock::now();
   cudaError_t state = cudaEventQuery(events_[mark]);
-  while (state == cudaErrorNotReady && std::chrono::steady_clock::now() < end) state = cudaEventQuery(events_[mark]);
-  if (state == cudaErrorNotReady) state = cudaEventSynchronize(events_[mark]);
+  while (state == cudaErrorNotReady) {
+    const auto waited = std::chrono::steady_clock::now() - start;
+    if (waited > kSpin) Pause(std::clamp<std::chrono::nanoseconds>(waited / kPauseShare, kLeastPause, kMostPause));
+    state = cudaEventQuery(events_[mark]);
+  }
   return ToStatus(state, "wait");
 }
 
 int64_t CudaStream::NanosecondsBetween(Mark from, Mark to) const {
   float milliseconds = 0;
   if (!is_recorded_[from] || !is_recorded_[to]) return 0;
-  if (cudaEventElapsedTime(&milliseconds, events_[from], events_[to]) != cudaSuccess) return 0;
+  if (cudaEventElapsedTime(&milliseconds, events_[from], events_[to]) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // the next launch would take it for its own
+    return 0;
+  }
   return std::llround(static_cast<double>(milliseconds) * 1e6);
 }
 
 absl::StatusOr<PhaseTimes> CudaStream::Finish() {
-  if (absl::Status status = RecordMark(kEnd); !status.ok()) return status;
-  if (absl::Status status = WaitForMark(kEnd); !status.ok()) return status;
+  absl::Status status = RecordMark(kEnd);
+  if (status.ok()) status = WaitForMark(kEnd);
+  if (!status.ok()) {
+    // The caller is about to take back what copies and kernels that were enqueued still use.
+    if (cudaStreamSynchronize(stream_) == cudaSuccess) has_unfinished_work_ = false;
+    static_cast<void>(cudaGetLastError());
+    return status;
+  }
   has_unfinished_work_ = false;
   for (const auto& [h_report, report] : reports_) *report = *h_report;
   reports_.clear();

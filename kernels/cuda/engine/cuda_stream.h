@@ -59,6 +59,7 @@ class CudaStream final : public EngineStream {
 
   CudaStream(int device, cudaStream_t stream);
 
+  absl::Status CopyThroughHost(void* d_to, const void* d_from, int64_t bytes);
   absl::Status RecordMark(Mark mark);
   absl::Status StartClock();
   absl::StatusOr<void*> AllocateWorkspace(int64_t bytes);

@@ -1,0 +1,81 @@
+// The device memory that admitted work may take.
+#ifndef CORANK_SERVER_ADMIT_DEVICE_MEMORY_H_
+#define CORANK_SERVER_ADMIT_DEVICE_MEMORY_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace corank {
+
+/// Shared by the queues of a server: work leaves its queue only once what it needs fits beside all that runs on the
+/// device. Thread-safe.
+class DeviceMemory {
+ public:
+  static constexpr int kMaxDevices = 64;
+
+  struct Options {
+    /// Of each device, for work that runs.
+    int64_t limit_bytes = std::numeric_limits<int64_t>::max();
+    /// What a lane has in any case: work that needs no more is not counted.
+    int64_t lane_bytes = int64_t{64} << 20;
+    /// Instead of limit_bytes, by device, where devices differ.
+    std::vector<int64_t> limits;
+  };
+
+  explicit DeviceMemory(const Options& options) : options_(options) {}
+
+  int64_t limit_bytes(int device) const {
+    const auto index = static_cast<size_t>(device);
+    return index < options_.limits.size() ? options_.limits[index] : options_.limit_bytes;
+  }
+  /// What counts of a need.
+  int64_t Counted(int64_t bytes) const { return bytes <= options_.lane_bytes ? 0 : bytes; }
+  bool Fits(int device, int64_t counted) const { return counted <= limit_bytes(device) - used_bytes(device); }
+  int64_t used_bytes(int device) const { return used_[static_cast<size_t>(device)].load(); }
+
+  /// False: another took it meanwhile.
+  bool Take(int device, int64_t counted) {
+    std::atomic<int64_t>& used = used_[static_cast<size_t>(device)];
+    int64_t before = used.load();
+    do {
+      if (counted > limit_bytes(device) - before) return false;
+    } while (!used.compare_exchange_weak(before, before + counted));
+    return true;
+  }
+  /// Tells all listeners.
+  void GiveBack(int device, int64_t counted) ABSL_LOCKS_EXCLUDED(mutex_) {
+    used_[static_cast<size_t>(device)].fetch_sub(counted);
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [owner, listener] : listeners_) listener();
+  }
+
+  /// `listener` is called on any thread; must not block or come back.
+  void Listen(const void* owner, std::function<void()> listener) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    listeners_.emplace_back(owner, std::move(listener));
+  }
+  void StopListening(const void* owner) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    for (auto it = listeners_.begin(); it != listeners_.end();) {
+      it = it->first == owner ? listeners_.erase(it) : it + 1;
+    }
+  }
+
+ private:
+  const Options options_;
+  std::array<std::atomic<int64_t>, kMaxDevices> used_{};
+  absl::Mutex mutex_;
+  std::vector<std::pair<const void*, std::function<void()>>> listeners_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_ADMIT_DEVICE_MEMORY_H_

@@ -1,0 +1,121 @@
+// What waits at one priority, shared fairly between tenants.
+#ifndef CORANK_SERVER_ADMIT_FAIR_LINE_H_
+#define CORANK_SERVER_ADMIT_FAIR_LINE_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "server/execute/task.h"
+
+namespace corank {
+
+/// Start-time fair queueing (Goyal, Vin and Cheng 1996): each tenant has a virtual time, which moves on by cost /
+/// weight with each task that is taken, and the tenant whose time is least is next. Over any time in which two tenants
+/// both wait, what they got, divided by their weights, differs by at most the cost / weight of one task of each. A
+/// tenant that was idle begins at the time of the line, so it saves nothing up. Within a tenant: first in, first out.
+///
+/// Of tenants that wait for nothing, a few are remembered, and otherwise only those that took more than their share
+/// lately, at most 1024. Not thread-safe.
+class FairLine {
+ public:
+  /// Weights of tenants by name; 1 where there is none. Must outlive the line.
+  using Weights = absl::flat_hash_map<std::string, double>;
+
+  /// A waiting task; valid until the line changes.
+  class Place {
+   public:
+    Place() = default;
+    explicit operator bool() const { return task_ != nullptr; }
+    const Task& operator*() const { return *task_; }
+    const Task* operator->() const { return task_; }
+
+   private:
+    friend class FairLine;
+    const Task* task_ = nullptr;
+    size_t tenant_ = 0, queue_ = 0;
+  };
+
+  explicit FairLine(const Weights* weights) : weights_(weights) {}
+
+  void Push(std::unique_ptr<Task> task);
+
+  /// Whether a taker may have tasks that `devices` may run.
+  using MayTake = absl::FunctionRef<bool(uint64_t devices)>;
+
+  /// The first task, in fair order, that the taker may have and that is light, or heavy where fits(task) holds. No
+  /// heavy one passes another of its line that does not fit: `*heavy_waits` is set, and where it is set before, none
+  /// fits.
+  Place First(MayTake may_take, absl::FunctionRef<bool(const Task& task)> fits, bool* heavy_waits) const;
+  /// Takes it and charges its tenant.
+  std::unique_ptr<Task> Take(const Place& place);
+  /// Takes all tasks for which `wanted` does not hold, and charges nobody.
+  std::vector<std::unique_ptr<Task>> Remove(absl::FunctionRef<bool(const Task& task)> unwanted);
+
+  bool empty() const { return requests_ == 0; }
+  bool HasTaskFor(MayTake may_take) const;
+  int64_t requests() const { return requests_; }
+  int64_t bytes() const { return bytes_; }
+  /// Cost of all that waits.
+  double cost() const { return cost_; }
+  /// Cost of what goes before a task of this tenant that comes now.
+  double CostAhead(absl::string_view tenant) const;
+  /// When the oldest task came; kForever where none waits.
+  Instant OldestArrival() const;
+  /// The earliest deadline of a task.
+  Instant EarliestDeadline() const;
+  int64_t tenant_requests(absl::string_view tenant) const;
+  int64_t tenant_bytes(absl::string_view tenant) const;
+  /// Tenants that the line remembers.
+  size_t tenants() const { return by_name_.size(); }
+
+ private:
+  struct Waiting {
+    std::unique_ptr<Task> task;
+    int64_t number;  // rises with arrival
+  };
+  // Tasks of one tenant that differ in nothing that decides who may take them.
+  struct Queue {
+    Queue(uint64_t devices, bool heavy) : devices(devices), heavy(heavy) {}
+    Queue(Queue&&) = default;
+    Queue(const Queue&) = delete;
+    uint64_t devices;
+    bool heavy;
+    std::deque<Waiting> tasks;
+  };
+  struct Tenant {
+    std::string name;
+    double weight = 1;
+    double start = 0;  // virtual time at which its next task starts
+    int64_t requests = 0;
+    int64_t bytes = 0;
+    double cost = 0;
+    std::vector<Queue> queues;
+  };
+
+  Tenant& Find(absl::string_view name);
+  const Tenant* Known(absl::string_view name) const;
+  // Into active_, behind all that start no later.
+  void Activate(Tenant* tenant);
+  void Count(Tenant& tenant, const Task& task, int sign);
+  void Forget();
+
+  const Weights* const weights_;
+  absl::flat_hash_map<std::string, std::unique_ptr<Tenant>> by_name_;
+  std::vector<Tenant*> active_;  // those that wait for something, by start
+  double time_ = 0;              // start of the task that was taken last
+  size_t idle_allowed_ = 16;     // before the next search for tenants to be forgotten
+  int64_t next_number_ = 0;
+  int64_t requests_ = 0;
+  int64_t bytes_ = 0;
+  double cost_ = 0;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_ADMIT_FAIR_LINE_H_

@@ -1,0 +1,61 @@
+#include "server/execute/sending_sink.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/execute/status_macros.h"
+
+namespace corank {
+namespace {
+
+// Large enough that a launch is nothing to it, small enough that the first one leaves early.
+constexpr int64_t kMaxTileBytes = int64_t{8} << 20;
+// Of an answer's chunk, whatever the server takes: with its head it must fit into the 4 MiB that gRPC's clients receive
+// by default, and larger ones are not faster.
+constexpr int64_t kAnswerChunkBytes = int64_t{1} << 20;
+// Of a window: three tiles are in work while others are on the wire.
+constexpr int64_t kTilesInWindow = 8;
+constexpr int64_t kAlignment = 256;
+
+int64_t AlignUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
+int64_t SendingSink::tile_rows() const {
+  const int64_t bytes = std::min(kMaxTileBytes, exchange_->options().window_bytes / kTilesInWindow);
+  return std::max<int64_t>(1, (bytes - kAlignment) / shape_.row_bytes());
+}
+
+int64_t SendingSink::free_tiles() const {
+  const int64_t rows = tile_rows();
+  return exchange_->output_room() / HostPool::BufferBytes(AlignUp(rows * shape_.key_bytes) + rows * shape_.value_bytes);
+}
+
+absl::StatusOr<TileSink::Tile> SendingSink::Take(int64_t, int64_t count, bool wait) {
+  const int64_t keys_bytes = AlignUp(count * shape_.key_bytes);
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> memory,
+                          exchange_->TakeBuffer(*lane_, keys_bytes + count * shape_.value_bytes, wait));
+  if (memory == nullptr) return Tile();
+  auto* const keys = static_cast<char*>(memory.get());
+  return Tile{keys, shape_.value_bytes == 0 ? nullptr : keys + keys_bytes, false, std::move(memory)};
+}
+
+void SendingSink::Done(int64_t first, int64_t count, Tile tile) {
+  Send(keys_stream_, base_ + first, count, shape_.key_bytes, tile.keys, tile.memory);
+  if (tile.values != nullptr) {
+    Send(values_stream_, base_ + first, count, shape_.value_bytes, tile.values, tile.memory);
+  }
+}
+
+void SendingSink::Send(uint32_t stream_id, int64_t first, int64_t count, int64_t element_bytes, char* bytes,
+                       const std::shared_ptr<void>& memory) {
+  const int64_t most =
+      std::max<int64_t>(1, std::min(kAnswerChunkBytes, exchange_->options().max_chunk_bytes) / element_bytes);
+  for (int64_t done = 0; done < count; done += most) {
+    const int64_t elements = std::min(most, count - done);
+    exchange_->Send({stream_id, first + done, elements * element_bytes,
+                     std::shared_ptr<const void>(memory, bytes + done * element_bytes)});
+  }
+}
+
+}  // namespace corank

@@ -1,0 +1,44 @@
+// Tiles of a streamed job that leave as chunks.
+#ifndef CORANK_SERVER_EXECUTE_SENDING_SINK_H_
+#define CORANK_SERVER_EXECUTE_SENDING_SINK_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "server/execute/run_merge.h"
+#include "server/execute/stream_exchange.h"
+
+namespace corank {
+
+/// Takes its memory from the answer's window. The pointees outlive the sink.
+class SendingSink final : public TileSink {
+ public:
+  /// `values_stream` is only looked at where rows have values.
+  SendingSink(const RowShape& shape, uint32_t keys_stream, uint32_t values_stream, StreamExchange* exchange, Lane* lane)
+      : shape_(shape), keys_stream_(keys_stream), values_stream_(values_stream), exchange_(exchange), lane_(lane) {}
+
+  /// Rows of a tile, so that several fit into the window.
+  int64_t tile_rows() const;
+  /// Tiles for which there is room now.
+  int64_t free_tiles() const;
+  /// Row 0 of the tiles from now on is this row of the answer.
+  void set_base(int64_t row) { base_ = row; }
+
+  absl::StatusOr<Tile> Take(int64_t first, int64_t count, bool wait) override;
+  void Done(int64_t first, int64_t count, Tile tile) override;
+
+ private:
+  void Send(uint32_t stream_id, int64_t first, int64_t count, int64_t element_bytes, char* bytes,
+            const std::shared_ptr<void>& memory);
+
+  const RowShape shape_;
+  const uint32_t keys_stream_, values_stream_;
+  StreamExchange* const exchange_;
+  Lane* const lane_;
+  int64_t base_ = 0;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_EXECUTE_SENDING_SINK_H_

@@ -1,0 +1,59 @@
+// The devices that a server works on, as those see them who place work and memory.
+#ifndef CORANK_SERVER_MEMORY_DEVICE_SET_H_
+#define CORANK_SERVER_MEMORY_DEVICE_SET_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kernels/engine/engine.h"
+#include "server/memory/copier.h"
+
+namespace corank {
+
+/// Devices are numbered from 0 on; a set of them is a mask, in which bit i is device i. Thread-safe.
+class DeviceSet {
+ public:
+  static constexpr int kMaxDevices = 64;
+
+  /// 1 to kMaxDevices engines, which outlive the set.
+  explicit DeviceSet(std::vector<Engine*> engines);
+
+  /// Before the first use of a copier.
+  absl::Status MakeCopiers();
+
+  int size() const { return static_cast<int>(engines_.size()); }
+  Engine& engine(int device) const { return *engines_[static_cast<size_t>(device)]; }
+  Copier& copier(int device) const { return *copiers_[static_cast<size_t>(device)]; }
+
+  /// An engine for host memory, which is the same to all devices: the first that is not lost.
+  Engine& host() const;
+
+  static constexpr uint64_t Only(int device) { return uint64_t{1} << device; }
+  uint64_t all() const { return all_; }
+  /// Those that are not lost.
+  uint64_t live() const { return live_.load(std::memory_order_acquire); }
+  bool is_live(int device) const { return (live() & Only(device)) != 0; }
+  /// Those of them that do their work, as far as is known.
+  uint64_t good() const { return live() & ~bad_.load(std::memory_order_acquire); }
+
+  /// For good.
+  void Lose(int device) { live_.fetch_and(~Only(device), std::memory_order_acq_rel); }
+  void SetGood(int device, bool good);
+
+  /// Whether a device should take work that `devices` may do: one that does not work well leaves it to others.
+  bool ShouldRun(int device, uint64_t devices) const;
+
+ private:
+  const std::vector<Engine*> engines_;
+  const uint64_t all_;
+  std::atomic<uint64_t> live_;
+  std::atomic<uint64_t> bad_{0};
+  std::vector<std::unique_ptr<Copier>> copiers_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_MEMORY_DEVICE_SET_H_

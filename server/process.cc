@@ -1,0 +1,268 @@
+#include "server/process.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "google/protobuf/stubs/logging.h"
+#include "grpc/support/log.h"
+#include "server/config/configuration.h"
+#include "server/execute/engine_choice.h"
+#include "server/observe/clock.h"
+#include "server/observe/log.h"
+#include "server/server.h"
+
+namespace corank {
+namespace {
+
+constexpr int kStartFailed = 1;
+constexpr int kRequestsDropped = 1;
+constexpr int kBadConfiguration = 2;
+constexpr int kDeviceLost = 3;
+
+// For answers to leave when the process is about to end.
+constexpr absl::Duration kFarewell = absl::Seconds(1);
+
+// What wakes the main thread, from any thread.
+class Event {
+ public:
+  Event() : fd_(eventfd(0, EFD_CLOEXEC)) {}
+  ~Event() { close(fd_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  void Set() const {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(fd_, &one, sizeof(one));  // fails only once it is set already
+  }
+  int fd() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+// Until the server serves, gRPC's own words about a port are not logged: the error that names the port is.
+std::atomic<const Logger*> library_logger{nullptr};
+
+void LogOfGrpc(gpr_log_func_args* args) {
+  const Logger* logger = library_logger.load();
+  if (logger == nullptr) return;
+  const LogLevel level = args->severity == GPR_LOG_SEVERITY_ERROR  ? LogLevel::kWarning
+                         : args->severity == GPR_LOG_SEVERITY_INFO ? LogLevel::kInfo
+                                                                   : LogLevel::kDebug;
+  logger->Log(level, "grpc", {{"message", args->message}});
+}
+
+// Protobuf reports what it finds in requests; the caller's error has its own line.
+void LogOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& message) {
+  const Logger* logger = library_logger.load();
+  if (logger != nullptr) logger->Log(LogLevel::kDebug, "protobuf", {{"message", message}});
+}
+
+absl::Status WritePortsFile(const std::string& path, const Server& server) {
+  std::string json = "{\"grpc\":";
+  AppendJsonString(json, server.address());
+  json += ",\"metrics\":";
+  AppendJsonString(json, server.metrics_address());
+  if (!server.health_address().empty()) {
+    json += ",\"health\":";
+    AppendJsonString(json, server.health_address());
+  }
+  absl::StrAppend(&json, ",\"pid\":", getpid(), ",\"engine\":\"", EngineKindName(server.engine_info().kind), "\"}\n");
+  const std::string temporary = absl::StrCat(path, ".", getpid());
+  std::ofstream file(temporary, std::ios::trunc);
+  file << json;
+  file.close();
+  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const std::string reason = std::strerror(errno);
+    std::remove(temporary.c_str());
+    return absl::UnavailableError(absl::StrCat("cannot write --ports-file ", path, ": ", reason));
+  }
+  return absl::OkStatus();
+}
+
+int StartFailed(const Logger& logger, const absl::Status& status) {
+  logger.Log(LogLevel::kError, "start_failed", {{"message", std::string(status.message())}});
+  return kStartFailed;
+}
+
+enum class Wake { kSignal, kEvent, kTimeout };
+
+// Waits for a signal or an event, or until the deadline; a signal comes first.
+Wake Wait(int signals, const Event& event, absl::Time deadline) {
+  pollfd fds[] = {{signals, POLLIN, 0}, {event.fd(), POLLIN, 0}};
+  for (;;) {
+    const absl::Duration left = std::max(absl::ZeroDuration(), deadline - absl::Now());
+    const int timeout_ms = deadline == absl::InfiniteFuture()
+                               ? -1
+                               : static_cast<int>(absl::ToInt64Milliseconds(left + absl::Milliseconds(1)));
+    const int ready = poll(fds, 2, timeout_ms);
+    if (ready == 0) return Wake::kTimeout;
+    if (fds[0].revents != 0) return Wake::kSignal;
+    if (ready > 0) return Wake::kEvent;
+  }
+}
+
+int TakeSignal(int signals) {
+  signalfd_siginfo info{};
+  return read(signals, &info, sizeof(info)) == sizeof(info) ? static_cast<int>(info.ssi_signo) : SIGTERM;
+}
+
+// The process ends here without destructors: a lane may be stuck in work that nobody waits for any more, and the
+// thread that serves the metrics would be waited for up to 2 s.
+[[noreturn]] void ExitAtOnce(int code) { std::_Exit(code); }
+
+// What a caller still waits for when the device is lost: calls whose lane does not come back end with the connection.
+[[noreturn]] void ExitWithoutDevice(const Server& server, int signals) {
+  constexpr absl::Duration kLook = absl::Milliseconds(5);
+  const Event never;
+  for (const absl::Time end = absl::Now() + kFarewell; server.active_calls() > 0 && absl::Now() < end;) {
+    if (Wait(signals, never, absl::Now() + kLook) == Wake::kSignal) break;
+  }
+  ExitAtOnce(kDeviceLost);
+}
+
+[[noreturn]] void ExitOnSecondSignal(const Server& server, int signals, const Logger& logger) {
+  const int signal = TakeSignal(signals);
+  logger.Log(LogLevel::kWarning, "killed", {{"signal", signal}, {"calls", server.active_calls()}});
+  ExitAtOnce(128 + signal);
+}
+
+// `event`: the device is lost, or will be.
+[[noreturn]] void DrainAndExit(Server* server, int signals, const Event& event, absl::Duration timeout,
+                               const Logger& logger) {
+  logger.Log(LogLevel::kInfo, "draining", {{"calls", server->active_calls()}});
+  const absl::Time end = absl::Now() + timeout;
+  server->Drain([&event] { event.Set(); });
+  Wake wake = Wait(signals, event, end);
+  if (wake == Wake::kEvent && !server->device_lost()) {
+    const Event stopped;
+    // Waits for gRPC, which waits for every call, whatever that is stuck in.
+    std::thread([server, &stopped] {
+      server->Stop();
+      stopped.Set();
+    }).detach();
+    wake = Wait(signals, stopped, std::max(end, absl::Now() + kFarewell));
+    if (wake == Wake::kEvent) {
+      logger.Log(LogLevel::kInfo, "stopped", {});
+      ExitAtOnce(EXIT_SUCCESS);
+    }
+  }
+  if (wake == Wake::kSignal) ExitOnSecondSignal(*server, signals, logger);
+  if (server->device_lost()) ExitWithoutDevice(*server, signals);
+  logger.Log(LogLevel::kError, "drain_timed_out", {{"calls", server->active_calls()}});
+  std::thread([server] { server->AbortQueued(); }).detach();
+  if (Wait(signals, event, absl::Now() + kFarewell) == Wake::kSignal) ExitOnSecondSignal(*server, signals, logger);
+  ExitAtOnce(kRequestsDropped);
+}
+
+int Serve(const Configuration& configuration, int signals, const EngineWrapper& wrap) {
+  static const Logger* const logger = new Logger(configuration.log_level);
+  gpr_set_log_function(LogOfGrpc);
+  google::protobuf::SetLogHandler(LogOfProtobuf);
+  for (const std::string& warning : configuration.warnings) {
+    logger->Log(LogLevel::kWarning, "configuration", {{"message", warning}});
+  }
+
+  absl::StatusOr<std::vector<ChosenEngine>> engines = ChooseEngines(configuration.engine);
+  if (!engines.ok()) return StartFailed(*logger, engines.status());
+  if (wrap) {
+    for (ChosenEngine& engine : *engines) engine.engine = wrap(std::move(engine.engine));
+  }
+
+  static const Event event;
+  Server::Options options = configuration.server;
+  options.on_device_lost = [] { event.Set(); };
+  absl::StatusOr<std::unique_ptr<Server>> started =
+      Server::Start(options, *std::move(engines), &Clock::Steady(), logger);
+  if (!started.ok()) return StartFailed(*logger, started.status());
+  std::unique_ptr<Server> server = *std::move(started);
+  library_logger.store(logger);
+  if (!configuration.ports_file.empty()) {
+    if (absl::Status written = WritePortsFile(configuration.ports_file, *server); !written.ok()) {
+      return StartFailed(*logger, written);
+    }
+  }
+  logger->Log(LogLevel::kInfo, "ready",
+              {{"version", CORANK_VERSION},
+               {"grpc", server->address()},
+               {"metrics", server->metrics_address()},
+               {"health", server->health_address()},
+               {"engine", EngineKindName(server->engine_info().kind)},
+               {"device", server->engine_info().device},
+               {"devices", server->devices().size()},
+               {"reason", server->engine_reason()},
+               {"lanes", options.lanes},
+               {"pid", static_cast<int>(getpid())}});
+
+  if (Wait(signals, event, absl::InfiniteFuture()) == Wake::kSignal) {
+    const int signal = TakeSignal(signals);
+    logger->Log(LogLevel::kInfo, "signal", {{"signal", signal}});
+    DrainAndExit(server.get(), signals, event, configuration.drain_timeout, *logger);
+  }
+  ExitWithoutDevice(*server, signals);
+}
+
+int BadConfiguration(const absl::Status& status) {
+  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    std::fprintf(stderr, "corankd: %s\n", std::string(line).c_str());
+  }
+  return kBadConfiguration;
+}
+
+int Help(const std::string& group) {
+  const absl::StatusOr<std::string> text = HelpText(group);
+  if (!text.ok()) return BadConfiguration(text.status());
+  std::fputs(text->c_str(), stdout);
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+int RunCorankd(const std::vector<std::string>& arguments, const EngineWrapper& wrap) {
+  using Action = Configuration::Action;
+  const absl::StatusOr<Configuration> configuration = ReadConfiguration(arguments, environ);
+  if (!configuration.ok()) return BadConfiguration(configuration.status());
+  if (configuration->action == Action::kHelp) return Help(configuration->help_group);
+  if (configuration->action == Action::kVersion) {
+    std::puts("corankd " CORANK_VERSION);
+    return EXIT_SUCCESS;
+  }
+  if (configuration->action == Action::kCheck) {
+    for (const std::string& warning : configuration->warnings) std::fprintf(stderr, "corankd: %s\n", warning.c_str());
+    std::fputs(SettingsText(*configuration).c_str(), stdout);
+    return EXIT_SUCCESS;
+  }
+  // Before there are threads, so that none of them takes the signals.
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGTERM);
+  sigaddset(&mask, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &mask, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  const int signals = signalfd(-1, &mask, SFD_CLOEXEC);
+  return Serve(*configuration, signals, wrap);
+}
+
+}  // namespace corank

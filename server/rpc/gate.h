@@ -1,0 +1,32 @@
+// Whether new calls are taken.
+#ifndef CORANK_SERVER_RPC_GATE_H_
+#define CORANK_SERVER_RPC_GATE_H_
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+
+namespace corank {
+
+/// Thread-safe.
+class Gate {
+ public:
+  /// OK, or what a call that comes now gets.
+  absl::Status Check() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::ReaderMutexLock lock(&mutex_);
+    return refusal_;
+  }
+  /// The last refusal holds.
+  void Close(const absl::Status& refusal) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    refusal_ = refusal;
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RPC_GATE_H_

@@ -1,0 +1,132 @@
+#include "server/rpc/health.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace corank {
+namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+
+// A watch keeps its name for as long as the caller likes.
+constexpr size_t kMaxNameBytes = 200;
+
+}  // namespace
+
+// One Watch call. It owns itself and is used under the board's lock, but by gRPC's completions.
+class HealthWatch final : public grpc::ServerWriteReactor<HealthCheckResponse> {
+ public:
+  HealthWatch(HealthBoard* board, std::string service) : board_(board), service_(std::move(service)) {
+    absl::MutexLock lock(&board_->mutex_);
+    place_ = board_->watches_.insert(board_->watches_.end(), this);
+    if (board_->watches_.size() > static_cast<size_t>(HealthBoard::kMaxWatches)) {
+      End(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many health watches are open"));
+    } else if (service_.size() > kMaxNameBytes) {
+      End(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
+                       absl::StrCat("service: a name has at most ", kMaxNameBytes, " bytes")));
+    } else {
+      Tell();
+    }
+  }
+
+  // Sends the status where the caller has not heard it. What changes while a message is on its way is told after it.
+  void Tell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_->mutex_) {
+    if (finished_ || writing_) return;
+    const HealthBoard::Status status = board_->Find(service_);
+    if (told_ != status) {
+      told_ = status;
+      message_.set_status(status);
+      writing_ = true;
+      StartWrite(&message_);
+    } else if (board_->ended_) {
+      End(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server stops"));
+    }
+  }
+
+  void OnWriteDone(bool ok) override {
+    absl::MutexLock lock(&board_->mutex_);
+    writing_ = false;
+    if (ok) {
+      Tell();
+    } else {
+      End(grpc::Status::CANCELLED);
+    }
+  }
+  void OnCancel() override {
+    absl::MutexLock lock(&board_->mutex_);
+    End(grpc::Status::CANCELLED);
+  }
+  void OnDone() override {
+    {
+      absl::MutexLock lock(&board_->mutex_);
+      board_->watches_.erase(place_);
+    }
+    delete this;
+  }
+
+ private:
+  void End(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_->mutex_) {
+    if (!finished_) Finish(status);
+    finished_ = true;
+  }
+
+  HealthBoard* const board_;
+  const std::string service_;
+  std::list<HealthWatch*>::iterator place_ ABSL_GUARDED_BY(board_->mutex_);
+  std::optional<HealthBoard::Status> told_ ABSL_GUARDED_BY(board_->mutex_);
+  HealthCheckResponse message_ ABSL_GUARDED_BY(board_->mutex_);
+  bool writing_ ABSL_GUARDED_BY(board_->mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(board_->mutex_) = false;
+};
+
+void HealthBoard::Set(absl::string_view service, bool serving) {
+  absl::MutexLock lock(&mutex_);
+  services_[std::string(service)] = serving;
+  for (HealthWatch* watch : watches_) {
+    watch->Tell();
+  }
+}
+
+HealthBoard::Status HealthBoard::Find(absl::string_view service) const {
+  const auto found = services_.find(service);
+  if (found == services_.end()) return HealthCheckResponse::SERVICE_UNKNOWN;
+  return found->second ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
+}
+
+HealthBoard::Status HealthBoard::Get(absl::string_view service) const {
+  absl::MutexLock lock(&mutex_);
+  return Find(service);
+}
+
+void HealthBoard::EndWatches() {
+  absl::MutexLock lock(&mutex_);
+  ended_ = true;
+  for (HealthWatch* watch : watches_) {
+    watch->Tell();
+  }
+}
+
+int HealthBoard::watches() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(watches_.size());
+}
+
+grpc::ServerUnaryReactor* HealthServiceImpl::Check(grpc::CallbackServerContext* context,
+                                                   const HealthCheckRequest* request, HealthCheckResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  response->set_status(board_->Get(request->service()));
+  reactor->Finish(response->status() == HealthCheckResponse::SERVICE_UNKNOWN
+                      ? grpc::Status(grpc::StatusCode::NOT_FOUND, "the server knows no service of this name")
+                      : grpc::Status::OK);
+  return reactor;
+}
+
+grpc::ServerWriteReactor<HealthCheckResponse>* HealthServiceImpl::Watch(grpc::CallbackServerContext*,
+                                                                        const HealthCheckRequest* request) {
+  return new HealthWatch(board_, request->service());
+}
+
+}  // namespace corank

@@ -1,0 +1,64 @@
+// grpc.health.v1: what is told about the health of the server, and the service that tells it.
+#ifndef CORANK_SERVER_RPC_HEALTH_H_
+#define CORANK_SERVER_RPC_HEALTH_H_
+
+#include <list>
+#include <map>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+
+namespace corank {
+
+class HealthWatch;
+
+/// The status of each service by its name. Any number of HealthServices may tell it. Thread-safe.
+class HealthBoard {
+ public:
+  using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
+
+  /// Open watches beyond this many are refused.
+  static constexpr int kMaxWatches = 1024;
+
+  /// From now on the service is known; its watches hear of a change.
+  void Set(absl::string_view service, bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// SERVICE_UNKNOWN for a name that was never set.
+  Status Get(absl::string_view service) const ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Ends all watches, once each has been sent the last status, and refuses new ones: the server stops.
+  void EndWatches() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  int watches() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  friend class HealthWatch;
+
+  Status Find(absl::string_view service) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable absl::Mutex mutex_;
+  std::map<std::string, bool, std::less<>> services_ ABSL_GUARDED_BY(mutex_);
+  std::list<HealthWatch*> watches_ ABSL_GUARDED_BY(mutex_);
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+/// Thread-safe; never waits. One object for each gRPC server.
+class HealthServiceImpl final : public grpc::health::v1::Health::CallbackService {
+ public:
+  /// The board must outlive all calls.
+  explicit HealthServiceImpl(HealthBoard* board) : board_(board) {}
+
+  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
+                                  const grpc::health::v1::HealthCheckRequest* request,
+                                  grpc::health::v1::HealthCheckResponse* response) override;
+  grpc::ServerWriteReactor<grpc::health::v1::HealthCheckResponse>* Watch(
+      grpc::CallbackServerContext* context, const grpc::health::v1::HealthCheckRequest* request) override;
+
+ private:
+  HealthBoard* const board_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RPC_HEALTH_H_

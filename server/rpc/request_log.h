@@ -1,0 +1,28 @@
+// The log lines of requests.
+#ifndef CORANK_SERVER_RPC_REQUEST_LOG_H_
+#define CORANK_SERVER_RPC_REQUEST_LOG_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+#include "server/observe/operator.h"
+#include "server/observe/trace.h"
+
+namespace corank {
+
+/// A request that failed: at the level that says whose doing it is.
+void LogFailedRequest(const Logger& logger, const CallId& id, Operator op, const absl::Status& status,
+                      int64_t received_bytes, int64_t total_ns);
+
+/// A call of no operator that failed.
+void LogFailedCall(const Logger& logger, const CallId& id, const absl::Status& status);
+
+/// A request that was answered: a warning with its stages where it took `slow_ns` or longer (0: none is slow), else a
+/// line of level debug.
+void LogAnsweredRequest(const Logger& logger, const CallId& id, const RequestRecord& record, int64_t slow_ns);
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RPC_REQUEST_LOG_H_

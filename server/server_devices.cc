@@ -1,0 +1,70 @@
+#include "server/server_devices.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace corank {
+
+ServerDevices::ServerDevices(std::vector<ChosenEngine> engines, const Logger* logger, Listener listener)
+    : logger_(logger), listener_(std::move(listener)), reason_(engines.front().reason) {
+  std::vector<Engine*> watched;
+  for (ChosenEngine& chosen : engines) {
+    const auto device = static_cast<int>(devices_.size());
+    DeviceWatch::Options options;
+    options.device = device;
+    options.ordinal = chosen.ordinal;
+    options.has_others = [this, device] { return (set_->live() & ~DeviceSet::Only(device)) != 0; };
+    const auto on_lost = [this, device](const std::string&) {
+      set_->Lose(device);
+      listener_.on_lost(device);
+    };
+    auto& added = *devices_.emplace_back(std::make_unique<Device>());
+    added.watch = std::make_unique<DeviceWatch>(on_lost, logger_, std::move(options));
+    added.engine = Watched(std::move(chosen.engine), added.watch.get());
+    watched.push_back(added.engine.get());
+  }
+  set_.emplace(std::move(watched));
+}
+
+absl::Status ServerDevices::MakeCanaries(const Canary::Options& options) {
+  if (options.interval == absl::ZeroDuration()) return absl::OkStatus();
+  for (int i = 0; i < size(); ++i) {
+    Device& device = *devices_[static_cast<size_t>(i)];
+    const auto on_change = [this, i](bool good) {
+      set_->SetGood(i, good);
+      listener_.on_change();
+    };
+    absl::StatusOr<std::unique_ptr<Canary>> canary =
+        Canary::Create(options, device.engine.get(), device.watch.get(), logger_, on_change);
+    if (!canary.ok()) {
+      return absl::Status(canary.status().code(), absl::StrCat("device ", ordinal(i), ": ", canary.status().message()));
+    }
+    device.canary = *std::move(canary);
+  }
+  return absl::OkStatus();
+}
+
+void ServerDevices::StartCanaries() {
+  for (const std::unique_ptr<Device>& device : devices_) {
+    if (device->canary != nullptr) device->canary->Start();
+  }
+}
+
+void ServerDevices::StopCanaries() {
+  for (const std::unique_ptr<Device>& device : devices_) device->canary.reset();
+}
+
+const EngineInfo& ServerDevices::smallest() const {
+  const auto less = [](const auto& a, const auto& b) {
+    return a->engine->info().memory_bytes < b->engine->info().memory_bytes;
+  };
+  return (*std::min_element(devices_.begin(), devices_.end(), less))->engine->info();
+}
+
+std::string ServerDevices::HealthService(int device) const {
+  return absl::StrCat("engine.", EngineKindName(engine(device).info().kind), ".", ordinal(device));
+}
+
+}  // namespace corank

@@ -1,0 +1,69 @@
+// The devices of one server: their engines under watch, and the canaries beside them.
+#ifndef CORANK_SERVER_SERVER_DEVICES_H_
+#define CORANK_SERVER_SERVER_DEVICES_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/execute/canary.h"
+#include "server/execute/device_watch.h"
+#include "server/execute/engine_choice.h"
+#include "server/memory/device_set.h"
+#include "server/observe/log.h"
+
+namespace corank {
+
+/// Thread-safe, but for what is called at the start and at the end.
+class ServerDevices {
+ public:
+  struct Listener {
+    /// A device was lost: once for each, on the thread that found out. Must not block.
+    std::function<void(int device)> on_lost;
+    /// A device does its work again, or does not: the same.
+    std::function<void()> on_change;
+  };
+
+  /// 1 to DeviceSet::kMaxDevices engines. The logger outlives this.
+  ServerDevices(std::vector<ChosenEngine> engines, const Logger* logger, Listener listener);
+
+  /// Each sorts once: the error of the first that does not.
+  absl::Status MakeCanaries(const Canary::Options& options);
+  void StartCanaries();
+  /// The listener hears nothing of canaries after this.
+  void StopCanaries();
+  absl::Status MakeCopiers() { return set_->MakeCopiers(); }
+
+  const DeviceSet& set() const { return *set_; }
+  int size() const { return set_->size(); }
+  Engine& engine(int device) const { return set_->engine(device); }
+  const DeviceWatch& watch(int device) const { return *devices_[static_cast<size_t>(device)]->watch; }
+  int ordinal(int device) const { return watch(device).ordinal(); }
+  const std::string& reason() const { return reason_; }
+  bool all_lost() const { return set_->live() == 0; }
+  bool is_good(int device) const { return (set_->good() & DeviceSet::Only(device)) != 0; }
+  /// Of the device with least memory.
+  const EngineInfo& smallest() const;
+  /// The device's service of grpc.health.v1.
+  std::string HealthService(int device) const;
+
+ private:
+  struct Device {
+    std::unique_ptr<DeviceWatch> watch;
+    std::unique_ptr<Engine> engine;
+    std::unique_ptr<Canary> canary;
+  };
+
+  const Logger* const logger_;
+  const Listener listener_;
+  const std::string reason_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::optional<DeviceSet> set_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_SERVER_DEVICES_H_
