@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -14,6 +15,60 @@
 
 namespace corank::cli {
 namespace {
+
+std::string SettingsJson(const std::vector<client::ServerSetting>& settings) {
+  const auto object = [](std::string* to, const client::ServerSetting& setting) {
+    JsonObject json;
+    json.Add("group", setting.group).Add("name", setting.name).Add("value", setting.value);
+    json.Add("default", setting.default_value).Add("source", setting.source);
+    absl::StrAppend(to, json.AddJson("hidden", setting.hidden ? "true" : "false").Text());
+  };
+  return absl::StrCat("[", absl::StrJoin(settings, ", ", object), "]");
+}
+
+// Beside each value that is not the default: where it came from.
+std::string SettingsTable(const std::vector<client::ServerSetting>& settings) {
+  std::string table;
+  std::string group;
+  for (const client::ServerSetting& setting : settings) {
+    if (setting.group != group) absl::StrAppend(&table, "\n", setting.group, "\n");
+    group = setting.group;
+    const std::string value = setting.hidden ? "(hidden)" : setting.value.empty() ? "\"\"" : setting.value;
+    const bool is_default = setting.source == "default";
+    const std::string source = is_default
+                                   ? ""
+                                   : absl::StrCat(setting.source, ", default ",
+                                                  setting.default_value.empty() ? "\"\"" : setting.default_value);
+    std::string line = absl::StrFormat("  %-24s %-24s %s", setting.name, value, source);
+    absl::StripTrailingAsciiWhitespace(&line);
+    absl::StrAppend(&table, line, "\n");
+  }
+  return table;
+}
+
+std::string DevicesJson(const std::vector<client::ServerDevice>& devices) {
+  const auto object = [](std::string* to, const client::ServerDevice& device) {
+    JsonObject json;
+    json.Add("ordinal", int64_t{device.ordinal}).Add("name", device.name).Add("uuid", device.uuid);
+    json.Add("memory_bytes", device.memory_bytes).AddJson("up", device.up ? "true" : "false");
+    absl::StrAppend(to, json.Text());
+  };
+  return absl::StrCat("[", absl::StrJoin(devices, ", ", object), "]");
+}
+
+// A line for each.
+std::string DevicesTable(const client::ServerInfo& info) {
+  if (info.devices.empty()) {  // an older server's
+    return absl::StrFormat("%-17s %s, %s\n", "device", info.device,
+                           BytesText(static_cast<double>(info.device_memory_bytes)));
+  }
+  std::string table;
+  for (const client::ServerDevice& device : info.devices) {
+    absl::StrAppendFormat(&table, "%-17s %s, %s%s\n", absl::StrCat("device ", device.ordinal), device.name,
+                          BytesText(static_cast<double>(device.memory_bytes)), device.up ? "" : ", down");
+  }
+  return table;
+}
 
 std::string InfoJson(const client::ServerInfo& info) {
   JsonObject limits;
@@ -30,17 +85,16 @@ std::string InfoJson(const client::ServerInfo& info) {
   json.AddJson("places", absl::StrCat("[", absl::StrJoin(info.places, ", ", quote), "]"));
   json.AddJson("shared_memory_prefixes",
                absl::StrCat("[", absl::StrJoin(info.shared_memory_prefixes, ", ", quote), "]"));
-  json.Add("device_uuid", info.device_uuid);
-  return json.Add("uptime_seconds", absl::ToInt64Seconds(info.uptime)).Text();
+  json.Add("device_uuid", info.device_uuid).AddJson("devices", DevicesJson(info.devices));
+  json.Add("uptime_seconds", absl::ToInt64Seconds(info.uptime));
+  return json.AddJson("settings", SettingsJson(info.settings)).Text();
 }
 
 std::string InfoTable(const client::ServerInfo& info) {
   const std::vector<std::pair<const char*, std::string>> rows = {
       {"version", info.version},
       {"engine", absl::StrCat(info.engine, " (", info.engine_reason, ")")},
-      {"device", info.device},
-      {"device memory", BytesText(static_cast<double>(info.device_memory_bytes))},
-      {"lanes", absl::StrCat(info.lanes)},
+      {"lanes", absl::StrCat(info.lanes, info.devices.size() > 1 ? " on each device" : "")},
       {"largest request", BytesText(static_cast<double>(info.max_request_bytes))},
       {"largest response", BytesText(static_cast<double>(info.max_response_bytes))},
       {"queue", absl::StrCat(CountText(info.max_queued_requests), " requests, ",
@@ -54,7 +108,7 @@ std::string InfoTable(const client::ServerInfo& info) {
   };
   std::string table;
   for (const auto& [name, value] : rows) absl::StrAppendFormat(&table, "%-17s %s\n", name, value);
-  return table;
+  return DevicesTable(info) + table + SettingsTable(info.settings);
 }
 
 absl::Status RunInfo(const Arguments& arguments) {

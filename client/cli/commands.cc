@@ -39,6 +39,9 @@ std::string GeneralHelp() {
   absl::StrAppend(&help,
                   "\nFiles are .npy, or raw little-endian elements with --type. The server is --server, else\n"
                   "$CORANK_SERVER, else 127.0.0.1:50051.\n\n"
+                  "TLS: --tls-ca FILE or $CORANK_TLS_CA, or --tls; a certificate of your own with --tls-certificate\n"
+                  "and --tls-key, or $CORANK_TLS_CERTIFICATE and $CORANK_TLS_KEY. A token: --token-file FILE or\n"
+                  "$CORANK_TOKEN; without TLS it goes to this host only. $TRACEPARENT is passed on.\n\n"
                   "Exit codes: 0 done, 1 the request failed, 2 wrong usage, 3 a file, 4 no server.\n\n"
                   "corank COMMAND --help shows options and examples.\n");
   return help;
@@ -47,8 +50,8 @@ std::string GeneralHelp() {
 /// One line on standard error, and what to do where the message does not say it.
 int Fail(absl::string_view command, const absl::Status& status) {
   const ExitCode code = ExitCodeOf(status);
-  std::string line = absl::StrCat("corank", command.empty() ? "" : " ", command, ": ", status.message());
-  if (code == kExitUnreachable && !absl::StrContains(line, "try again")) {
+  std::string line = absl::StrCat("corank", command.empty() ? "" : " ", command, ": ", InFlags(status.message()));
+  if (code == kExitUnreachable && absl::StrContains(line, "no corank server answers")) {
     absl::StrAppend(&line, "; start corankd, or name its address with --server or CORANK_SERVER");
   }
   if (absl::IsDeadlineExceeded(status)) absl::StrAppend(&line, "; give it more time with --deadline");

@@ -6,6 +6,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace corank::cli {
 namespace {
@@ -24,6 +25,17 @@ absl::Status UsageError(absl::string_view message) { return WithExit(absl::Inval
 absl::Status FileError(absl::string_view message, int errnum) {
   const std::string reason = errnum == 0 ? "" : absl::StrCat(": ", std::strerror(errnum));
   return WithExit(absl::FailedPreconditionError(absl::StrCat(message, reason)), kExitFile);
+}
+
+std::string InFlags(absl::string_view message) {
+  return absl::StrReplaceAll(message, {{"(token, token_file)", "(--token-file or CORANK_TOKEN)"},
+                                       {"token_file: ", "--token-file: "},
+                                       {"(tls.ca_file)", "(--tls-ca)"},
+                                       {"tls.ca_file", "--tls-ca"},
+                                       {"tls.certificate_file", "--tls-certificate"},
+                                       {"tls.key_file", "--tls-key"},
+                                       {"tls.server_name", "--tls-server-name"},
+                                       {"switch TLS on (tls)", "switch TLS on (--tls, --tls-ca)"}});
 }
 
 ExitCode ExitCodeOf(const absl::Status& status) {

@@ -2,6 +2,8 @@
 #ifndef CORANK_CLIENT_CLI_FAILURE_H_
 #define CORANK_CLIENT_CLI_FAILURE_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
@@ -19,6 +21,9 @@ enum ExitCode : int {
 absl::Status UsageError(absl::string_view message);
 /// Something is wrong with a file; `errnum` 0 or an errno that is put into words.
 absl::Status FileError(absl::string_view message, int errnum = 0);
+
+/// A message of the client library with flags in place of the library's options: "--tls-ca" for "tls.ca_file".
+std::string InFlags(absl::string_view message);
 
 /// The exit code for a status: of UsageError and FileError their own, for UNAVAILABLE kExitUnreachable, for any other
 /// error kExitRequestFailed.

@@ -1,4 +1,5 @@
 // corank: sort, merge and move arrays in files on a corank server.
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -7,5 +8,6 @@
 
 int main(int argc, char** argv) {
   corank::cli::RemoveTemporariesOnSignals();
+  setenv("GRPC_VERBOSITY", "NONE", 0);  // what went wrong is said once, in this program's own words
   return corank::cli::RunCommandLine(std::vector<std::string>(argv + 1, argv + argc));
 }

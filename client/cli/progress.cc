@@ -42,7 +42,8 @@ std::string ProgressLine(absl::string_view phase, int64_t done_bytes, int64_t to
 std::string CallProgressLine(const client::TransferProgress& call, absl::Duration elapsed) {
   const int64_t sent = call.bytes_sent, received = call.bytes_received;
   const bool is_sending = sent < call.bytes_to_send;
-  const char* phase = received > 0 ? "receiving" : is_sending ? "sending" : "server";
+  std::string phase = received > 0 ? "receiving" : is_sending ? "sending" : "server";
+  if (call.attempt > 1) phase = absl::StrCat(call.is_waiting ? "waiting for try " : "try ", call.attempt.load());
   return ProgressLine(phase, sent + received, call.bytes_to_send + call.bytes_to_receive, elapsed);
 }
 

@@ -16,6 +16,7 @@ namespace corank::cli {
 namespace {
 
 constexpr int64_t kMostConnections = 64;
+constexpr int64_t kMostTries = 1000;
 /// A smaller result is written faster than its file is mapped.
 constexpr int64_t kMapBytes = 1 << 20;
 
@@ -41,7 +42,14 @@ std::string WayText(const client::RequestStats& stats) {
 std::vector<OptionSpec> WithCommonOptions(std::vector<OptionSpec> options) {
   return Joined(std::move(options),
                 {{"server", 's', "ADDRESS", "host:port of corankd; else $CORANK_SERVER, else 127.0.0.1:50051"},
-                 {"deadline", 0, "TIME", "give up after this time, such as 30s or 5m (5m)"},
+                 {"tls", 0, nullptr, "use TLS, and trust the authorities of this system"},
+                 {"tls-ca", 0, "FILE", "use TLS, and trust the authorities of this PEM file; else $CORANK_TLS_CA"},
+                 {"tls-certificate", 0, "FILE", "this client's certificate (PEM); else $CORANK_TLS_CERTIFICATE"},
+                 {"tls-key", 0, "FILE", "its key (PEM); else $CORANK_TLS_KEY"},
+                 {"tls-server-name", 0, "NAME", "the name in the server's certificate, where ADDRESS has another"},
+                 {"token-file", 0, "FILE", "the file with the token that says who asks; else $CORANK_TOKEN"},
+                 {"retries", 0, "N", "tries after the first, when the server is busy or away (5)"},
+                 {"deadline", 0, "TIME", "give up after this time, retries included, such as 30s or 5m (5m)"},
                  {"json", 0, nullptr, "print one JSON object on standard output"},
                  {"quiet", 'q', nullptr, "no progress and no summary"},
                  {"help", 'h', nullptr, "show this help"}});
@@ -59,16 +67,30 @@ std::vector<OptionSpec> WithOperatorOptions(std::vector<OptionSpec> options) {
 }
 
 absl::StatusOr<client::Client> Connect(const Arguments& arguments) {
-  client::ClientOptions options;
-  if (const char* address = std::getenv("CORANK_SERVER"); address != nullptr && address[0] != 0) {
-    options.address = address;
-  }
+  client::ClientOptions options = client::OptionsFromEnvironment();
   options.address = arguments.GetOr("server", options.address);
+  for (const char* option : {"tls", "tls-ca", "tls-certificate", "tls-key", "tls-server-name"}) {
+    if (arguments.Has(option) && !options.tls.has_value()) options.tls.emplace();
+  }
+  if (options.tls.has_value()) {
+    options.tls->ca_file = arguments.GetOr("tls-ca", options.tls->ca_file);
+    options.tls->certificate_file = arguments.GetOr("tls-certificate", options.tls->certificate_file);
+    options.tls->key_file = arguments.GetOr("tls-key", options.tls->key_file);
+    options.tls->server_name = arguments.GetOr("tls-server-name", "");
+  }
+  if (arguments.Has("token-file")) {
+    options.token_file = arguments.GetOr("token-file", "");
+    options.token.clear();
+  }
+  absl::StatusOr<std::optional<int64_t>> retries = arguments.GetCount("retries");
+  if (!retries.ok()) return retries.status();
+  if (retries->value_or(0) >= kMostTries) return UsageError(absl::StrCat("--retries must be less than ", kMostTries));
+  options.retry.max_attempts = static_cast<int>(retries->value_or(options.retry.max_attempts - 1)) + 1;
   absl::StatusOr<std::optional<absl::Duration>> deadline = arguments.GetDuration("deadline");
   if (!deadline.ok()) return deadline.status();
   options.deadline = deadline->value_or(options.deadline);
   absl::StatusOr<client::Client> client = client::Client::Create(options);
-  if (!client.ok()) return UsageError(client.status().message());
+  if (!client.ok()) return UsageError(InFlags(client.status().message()));
   return client;
 }
 
@@ -230,7 +252,10 @@ std::string Session::JsonReport(const Report& report) const {
   json.Add("operator", report.operation).Add("elements", report.elements).Add("type", report.type.Name());
   if (!report.algorithm.empty()) json.Add("algorithm", report.algorithm);
   const client::RequestStats& stats = report.stats;
-  json.Add("engine", stats.engine).Add("device", stats.device).Add("request_id", stats.request_id);
+  json.Add("engine", stats.engine)
+      .Add("device", stats.device)
+      .Add("device_ordinal", int64_t{stats.device_ordinal})
+      .Add("request_id", stats.request_id);
   json.Add("queue_ns", stats.queue_ns).Add("copy_in_ns", stats.copy_in_ns).Add("kernel_ns", stats.kernel_ns);
   json.Add("copy_out_ns", stats.copy_out_ns).Add("round_trip_ns", stats.round_trip_ns);
   json.Add("receive_ns", stats.receive_ns).Add("send_ns", stats.send_ns);

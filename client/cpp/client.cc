@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cpp/credentials.h"
 #include "client/cpp/job.h"
 #include "client/cpp/runner.h"
 #include "client/cpp/stored_arrays.h"
@@ -28,7 +29,18 @@ absl::StatusOr<Client> Client::Create(const ClientOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("connections: must be 0 (automatic) to ", kMostConnections));
   }
   if (options.retry.max_attempts < 1) return absl::InvalidArgumentError("retry.max_attempts: must be 1 or more");
-  return Client(std::make_unique<Runner>(options));
+  if (options.retry.initial_delay <= absl::ZeroDuration() || options.retry.max_delay <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("retry.initial_delay, retry.max_delay: must be positive");
+  }
+  if (!(options.retry.budget_tokens >= 0) || !(options.retry.budget_refill >= 0)) {
+    return absl::InvalidArgumentError("retry.budget_tokens, retry.budget_refill: must be 0 or more");
+  }
+  if (!options.traceparent.empty() && !IsTraceparent(options.traceparent)) {
+    return absl::InvalidArgumentError("traceparent: is none of W3C Trace Context, such as 00-<32 digits>-<16>-01");
+  }
+  absl::StatusOr<std::unique_ptr<Credentials>> credentials = Credentials::Create(options);
+  if (!credentials.ok()) return credentials.status();
+  return Client(std::make_unique<Runner>(options, *std::move(credentials)));
 }
 
 Client::Client(std::unique_ptr<Runner> runner) : runner_(std::move(runner)) {}
@@ -185,7 +197,7 @@ absl::StatusOr<std::vector<OperatorResult>> Client::Run(const std::vector<AnyReq
 }
 
 absl::StatusOr<ServerInfo> Client::GetServerInfo(const CallOptions& call) const {
-  return runner_->connection().AskInfo(runner_->connection().Deadline(call), call.cancellation);
+  return runner_->connection().AskInfo(runner_->connection().Deadline(call), call);
 }
 
 absl::StatusOr<std::string> Client::Register(const SharedMemory& memory, const CallOptions& call) const {

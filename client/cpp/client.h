@@ -24,8 +24,11 @@
 // Threading: a Client is thread-safe; calls run at the same time and may finish in any order.
 //
 // Errors: the codes of proto/corank/v1/corank_service.proto. INVALID_ARGUMENT names the field (ViolatedField in
-// errors.h). UNAVAILABLE without RetryInfo: no server answered at this address. A call that failed has changed nothing,
-// but for the bytes of an Output in the caller's memory.
+// errors.h). UNAVAILABLE without RetryInfo: the server was not reached, or the connection broke. A call that failed has
+// changed nothing, but for the bytes of an Output in the caller's memory; one whose connection broke may have been
+// done. What a busy or absent server did not do is tried again within the deadline, where that can do no harm:
+// README.md has the table, ClientOptions::retry the limits. Messages say how often a call was tried, and name its
+// request and trace.
 #ifndef CORANK_CLIENT_CPP_CLIENT_H_
 #define CORANK_CLIENT_CPP_CLIENT_H_
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -12,9 +13,27 @@
 
 namespace corank::client {
 
+/// TLS. Files are PEM, and read once, when the Client is made.
+struct TlsOptions {
+  /// Certificates of the authorities that may have signed the server's. Empty: those of this system.
+  std::string ca_file;
+  /// The client's own certificate, with its chain, and its key, for servers that ask for one: both or none.
+  std::string certificate_file, key_file;
+  /// The name that the server's certificate must hold. Empty: the host of the address.
+  std::string server_name;
+};
+
 struct ClientOptions {
   /// host:port, or any other gRPC target such as unix:/run/corank.sock.
   std::string address = "127.0.0.1:50051";
+  /// Unset: no TLS.
+  std::optional<TlsOptions> tls;
+  /// What says who asks, sent with every call as `authorization: Bearer <token>`: the token, or the file that holds it
+  /// (which is read again when the server does not take what it held). Not both. A token goes out without TLS only to
+  /// this host.
+  std::string token, token_file;
+  /// W3C traceparent of the calls that have none in their CallOptions; empty: none.
+  std::string traceparent;
   /// Time that a call may take, retries included, where CallOptions does not say.
   absl::Duration deadline = absl::Minutes(5);
   /// Largest request and response, 1 byte to 2 GiB - 1 (the most that gRPC carries in one message).
@@ -25,9 +44,18 @@ struct ClientOptions {
   int64_t stream_bytes = int64_t{64} << 20;
   /// Connections for streamed arrays, 1 to 64. 0: 4 from 256 MiB on, else 1. Never more than the server takes.
   int connections = 0;
-  /// What is done about refused calls.
+  /// What is done about calls that fail.
   RetryOptions retry;
 };
+
+/// The options as the environment gives them: CORANK_SERVER (address), CORANK_TOKEN, CORANK_TLS_CA,
+/// CORANK_TLS_CERTIFICATE, CORANK_TLS_KEY (each of these three switches TLS on), and TRACEPARENT, which is left out
+/// unless it is one. All else as made.
+ClientOptions OptionsFromEnvironment();
+
+/// Whether this is a traceparent of W3C Trace Context: "00-<32 hex digits>-<16 hex digits>-<2 hex digits>", neither
+/// number zero.
+bool IsTraceparent(absl::string_view text);
 
 }  // namespace corank::client
 

@@ -1,4 +1,4 @@
-// The channels to one server, calls over them, and what is done about refused ones.
+// The channels to one server, calls over them, and what is done about those that fail.
 #ifndef CORANK_CLIENT_CPP_CONNECTION_H_
 #define CORANK_CLIENT_CPP_CONNECTION_H_
 
@@ -15,17 +15,23 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "client/cpp/client_options.h"
+#include "client/cpp/credentials.h"
 #include "client/cpp/operators.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/grpcpp.h"
 
 namespace corank::client {
 
+/// What the server calls a call. Empty: it does not say.
+struct CallIds {
+  std::string request_id, trace_id;
+};
+
 /// How one attempt of a call went.
 struct Attempt {
   absl::Status status;
-  std::string request_id;  // as the server says it; empty: it did not answer
-  bool is_final = false;   // an answer had begun: never tried again
+  CallIds ids;
+  bool is_spoilt = false;  // what came of the answer went over an input: there is nothing left to send again
 };
 
 /// What a call cost on this side, for the attempt that succeeded.
@@ -35,41 +41,52 @@ struct CallCost {
   std::string request_id;
 };
 
-/// "x-request-id" of a call that has ended, or empty.
-std::string RequestId(const grpc::ClientContext& context);
+/// "x-request-id" and the trace of "traceparent", of a call that has ended.
+CallIds IdsOf(const grpc::ClientContext& context);
 
 /// Thread-safe.
 class Connection {
  public:
-  explicit Connection(const ClientOptions& options) : options_(options) {}
+  Connection(const ClientOptions& options, std::unique_ptr<Credentials> credentials);
 
   const ClientOptions& options() const { return options_; }
-  absl::Time Deadline(const CallOptions& call) const { return absl::Now() + call.deadline.value_or(options_.deadline); }
+  absl::Time Deadline(const CallOptions& call) const {
+    return clock_->Now() + call.deadline.value_or(options_.deadline);
+  }
   /// Whether the address is one of this host.
-  bool is_same_host() const;
+  bool is_same_host() const { return is_same_host_; }
 
   /// Channel number `index`, each with a connection of its own. The first one carries all calls of one message.
   std::shared_ptr<grpc::Channel> channel(int index = 0);
+  /// Makes a context ready for a call: deadline, token and trace.
+  void Prepare(absl::Time deadline, const CallOptions& call, grpc::ClientContext* context) const;
 
-  /// Tries until an attempt succeeds or its error is final.
-  absl::StatusOr<CallCost> Try(absl::Time deadline, Cancellation* cancellation, absl::FunctionRef<Attempt()> attempt);
+  /// Tries until an attempt succeeds, or may not be followed by another one. A call inside of an attempt does not
+  /// repeat itself: it is one with Repeat::kNever, or none of Connection's.
+  absl::StatusOr<CallCost> Try(absl::Time deadline, const CallOptions& call, Repeat repeat,
+                               absl::FunctionRef<Attempt()> attempt);
 
-  /// One call of one message each way.
-  absl::StatusOr<CallCost> Unary(const char* method, const grpc::ByteBuffer& request, absl::Time deadline,
-                                 Cancellation* cancellation, grpc::ByteBuffer* response);
+  /// One call of one message each way, once.
+  Attempt Once(const char* method, const grpc::ByteBuffer& request, absl::Time deadline, const CallOptions& call,
+               grpc::ByteBuffer* response);
   /// The same with small messages. INTERNAL if the answer is none of this type.
+  Attempt Once(const char* method, const google::protobuf::Message& request, absl::Time deadline,
+               const CallOptions& call, google::protobuf::Message* response);
+  /// As Once, as often as it takes.
   absl::StatusOr<CallCost> Unary(const char* method, const google::protobuf::Message& request, absl::Time deadline,
-                                 Cancellation* cancellation, google::protobuf::Message* response);
+                                 const CallOptions& call, Repeat repeat, google::protobuf::Message* response);
 
   /// What the server is, asked now.
-  absl::StatusOr<ServerInfo> AskInfo(absl::Time deadline, Cancellation* cancellation);
+  absl::StatusOr<ServerInfo> AskInfo(absl::Time deadline, const CallOptions& call);
   /// The same, asked once: for what does not change.
-  absl::StatusOr<ServerInfo> Info(absl::Time deadline, Cancellation* cancellation);
-  /// Says in words what gRPC says in codes: that nobody answered, how often a call was refused, which request it was.
-  absl::Status Explain(const absl::Status& error, int attempts, const std::string& request_id);
+  absl::StatusOr<ServerInfo> Info(absl::Time deadline, const CallOptions& call);
 
  private:
   const ClientOptions options_;
+  const std::unique_ptr<Credentials> credentials_;
+  const std::shared_ptr<RetryClock> clock_;
+  const bool is_same_host_;
+  RetryBudget budget_;
   absl::Mutex mutex_;
   std::vector<std::shared_ptr<grpc::Channel>> channels_ ABSL_GUARDED_BY(mutex_);
   std::optional<ServerInfo> info_ ABSL_GUARDED_BY(mutex_);

@@ -1,6 +1,7 @@
 #include "client/cpp/job.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -90,6 +91,18 @@ int64_t Job::result_bytes() const {
     }
   }
   return bytes;
+}
+
+bool Job::is_in_place() const {
+  for (const JobResult& result : results) {
+    const char* const begin = result.output.memory.data();
+    const char* const end = begin + result.output.memory.size();
+    for (const JobInput& input : inputs) {
+      const absl::string_view bytes = input.view.bytes;
+      if (std::less<>()(bytes.data(), end) && std::less<>()(begin, bytes.data() + bytes.size())) return true;
+    }
+  }
+  return false;
 }
 
 void Job::SetBuffers(const std::vector<ResultBuffer*>& buffers) {

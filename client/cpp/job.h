@@ -58,6 +58,8 @@ struct Job {
   /// the greatest number where that is not known.
   int64_t input_bytes() const;
   int64_t result_bytes() const;
+  /// Whether a result goes over bytes of an input.
+  bool is_in_place() const;
   /// Names the buffers of the results, in their order; null for one that is kept on the server.
   void SetBuffers(const std::vector<ResultBuffer*>& buffers);
 };

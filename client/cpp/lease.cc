@@ -5,14 +5,17 @@
 
 namespace corank::client {
 
-Lease::Lease(const std::shared_ptr<grpc::Channel>& channel) : stub_(v1::MemoryService::NewStub(channel)) {
+Lease::Lease(Connection* connection, const CallOptions& call)
+    : stub_(v1::MemoryService::NewStub(connection->channel())) {
+  connection->Prepare(absl::InfiniteFuture(), call, &context_);
   stub_->async()->OpenLease(&context_, &request_, this);
   StartRead(&response_);
   StartCall();
 }
 
-absl::StatusOr<std::unique_ptr<Lease>> Lease::Open(std::shared_ptr<grpc::Channel> channel, absl::Time deadline) {
-  std::unique_ptr<Lease> lease(new Lease(channel));
+absl::StatusOr<std::unique_ptr<Lease>> Lease::Open(Connection* connection, absl::Time deadline,
+                                                   const CallOptions& call) {
+  std::unique_ptr<Lease> lease(new Lease(connection, call));
   absl::MutexLock lock(&lease->mutex_);
   const auto answered = [&lease] {
     lease->mutex_.AssertReaderHeld();

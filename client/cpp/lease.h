@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "client/cpp/connection.h"
 #include "corank/v1/memory_service.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 
@@ -18,7 +19,8 @@ namespace corank::client {
 class Lease final : private grpc::ClientReadReactor<v1::OpenLeaseResponse> {
  public:
   /// Waits for the server's answer. UNIMPLEMENTED where the server has no regions.
-  static absl::StatusOr<std::unique_ptr<Lease>> Open(std::shared_ptr<grpc::Channel> channel, absl::Time deadline);
+  static absl::StatusOr<std::unique_ptr<Lease>> Open(Connection* connection, absl::Time deadline,
+                                                     const CallOptions& call);
   ~Lease() override;
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
@@ -28,7 +30,7 @@ class Lease final : private grpc::ClientReadReactor<v1::OpenLeaseResponse> {
   bool is_open() const;
 
  private:
-  explicit Lease(const std::shared_ptr<grpc::Channel>& channel);
+  Lease(Connection* connection, const CallOptions& call);
   void OnReadDone(bool ok) override;
   void OnDone(const grpc::Status& status) override;
 

@@ -67,24 +67,23 @@ absl::StatusOr<ElementType> CheckAnswer(const JobResult& result, const v1::Array
   return type;
 }
 
-absl::StatusOr<CallCost> CallWithMessage(Connection* connection, Job* job, absl::Time deadline, const CallOptions& call,
-                                         v1::OperationResult* result) {
+absl::StatusOr<CallCost> SendMessage(Connection* connection, Job* job, absl::Time deadline, const CallOptions& call,
+                                     Repeat repeat, v1::OperationResult* result) {
   // A call that is too large is refused before any copy.
   if (job->input_bytes() > connection->options().max_message_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the arrays have ", job->input_bytes(), " bytes, more than one message of at most ",
         connection->options().max_message_bytes, " bytes holds; send them as a stream or in smaller calls"));
   }
-  if (call.progress != nullptr) call.progress->bytes_to_send = job->input_bytes();
   grpc::ByteBuffer response;
   absl::StatusOr<CallCost> cost = absl::UnknownError("");
   {
     const absl::StatusOr<grpc::ByteBuffer> request = Encode(job, connection->options().max_message_bytes);
     if (!request.ok()) return request.status();
-    cost = connection->Unary(UnaryMethod(*job), *request, deadline, call.cancellation, &response);
+    cost = connection->Try(deadline, call, repeat,
+                           [&] { return connection->Once(UnaryMethod(*job), *request, deadline, call, &response); });
   }
   if (!cost.ok()) return cost.status();
-  if (call.progress != nullptr) call.progress->bytes_sent = job->input_bytes();
   std::vector<PayloadRange> payloads;
   std::vector<grpc::Slice> slices;
   if (!ParseHeads(response, OperatorResponse(*job, result), &payloads) || !response.Dump(&slices).ok()) {
@@ -98,7 +97,20 @@ absl::StatusOr<CallCost> CallWithMessage(Connection* connection, Job* job, absl:
                                                 : expected.target()->Place(*type, array->count());
     if (!taken.ok()) return taken;
   }
-  if (call.progress != nullptr) call.progress->bytes_received = static_cast<int64_t>(response.Length());
+  return cost;
+}
+
+absl::StatusOr<CallCost> CallWithMessage(Connection* connection, Job* job, absl::Time deadline, const CallOptions& call,
+                                         Repeat repeat, v1::OperationResult* result) {
+  TransferProgress* const progress = call.progress;
+  if (progress != nullptr) progress->bytes_to_send = job->input_bytes();
+  absl::StatusOr<CallCost> cost = SendMessage(connection, job, deadline, call, repeat, result);
+  if (progress == nullptr || !cost.ok()) return cost;
+  progress->bytes_sent = job->input_bytes();
+  for (const JobResult& given : job->results) {
+    const v1::Array* array = given.find(*result, given.column);
+    if (given.travels && array != nullptr) progress->bytes_received += array->count() * given.element_bytes;
+  }
   return cost;
 }
 

@@ -58,6 +58,7 @@ RequestStats FromProto(const v1::RequestStats& stats) {
   RequestStats result;
   result.engine = EngineName(stats.engine());
   result.device = stats.device();
+  result.device_ordinal = stats.device_ordinal();
   result.queue_ns = stats.queue_ns();
   result.copy_in_ns = stats.copy_in_ns();
   result.kernel_ns = stats.kernel_ns();
@@ -69,6 +70,21 @@ RequestStats FromProto(const v1::RequestStats& stats) {
   result.receive_ns = stats.receive_ns();
   result.send_ns = stats.send_ns();
   return result;
+}
+
+const char* SourceName(v1::SettingSource source) {
+  switch (source) {
+    case v1::SETTING_SOURCE_DEFAULT:
+      return "default";
+    case v1::SETTING_SOURCE_FILE:
+      return "file";
+    case v1::SETTING_SOURCE_ENVIRONMENT:
+      return "environment";
+    case v1::SETTING_SOURCE_FLAG:
+      return "flag";
+    default:
+      return "unknown";  // a newer server's
+  }
 }
 
 ServerInfo FromProto(const v1::GetServerInfoResponse& info) {
@@ -91,7 +107,14 @@ ServerInfo FromProto(const v1::GetServerInfoResponse& info) {
   result.places.assign(info.places().begin(), info.places().end());
   result.shared_memory_prefixes.assign(info.shared_memory_prefixes().begin(), info.shared_memory_prefixes().end());
   result.device_uuid = info.device_uuid();
+  for (const v1::Device& device : info.devices()) {
+    result.devices.push_back({device.ordinal(), device.name(), device.uuid(), device.memory_bytes(), device.up()});
+  }
   result.uptime = absl::Seconds(info.uptime_seconds());
+  for (const v1::Setting& setting : info.settings()) {
+    result.settings.push_back({setting.group(), setting.name(), setting.value(), setting.default_value(),
+                               SourceName(setting.source()), setting.hidden()});
+  }
   return result;
 }
 

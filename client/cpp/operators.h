@@ -40,6 +40,8 @@ struct TransferProgress {
   std::atomic<int64_t> bytes_sent{0};
   std::atomic<int64_t> bytes_to_receive{0};  // 0: not known before the answer
   std::atomic<int64_t> bytes_received{0};
+  std::atomic<int32_t> attempt{1};      // the try that is under way, or next; each begins to count anew
+  std::atomic<bool> is_waiting{false};  // for the time of that try
 };
 
 /// How one call is handled.
@@ -51,6 +53,9 @@ struct CallOptions {
   /// At most 128 printable ASCII characters; comes back in RequestStats and in the server's log. Empty: the server
   /// makes one.
   std::string request_id;
+  /// W3C traceparent of the span that makes the call, "00-<trace>-<span>-<flags>": the server's log names the trace.
+  /// Empty: ClientOptions::traceparent.
+  std::string traceparent;
   /// How arrays travel that lie neither in a registered region nor on the server. kAuto: as ClientOptions::place says.
   Place place = Place::kAuto;
   /// Connections for streamed arrays, 1 to 64. Unset: ClientOptions::connections.
@@ -66,6 +71,7 @@ struct CallOptions {
 struct RequestStats {
   std::string engine;  // "cuda" or "cpu"
   std::string device;
+  int32_t device_ordinal = 0;  // of ServerInfo::devices
   std::string request_id;
   int64_t queue_ns = 0;
   int64_t copy_in_ns = 0;
@@ -253,14 +259,33 @@ struct LoadBalanceResult {
   RequestStats stats;
 };
 
+/// One setting of the server's configuration.
+struct ServerSetting {
+  std::string group;          // such as "queue"
+  std::string name;           // such as "max-queued-bytes"
+  std::string value;          // empty where hidden
+  std::string default_value;  // where nobody sets it
+  std::string source;         // "default", "file", "environment" or "flag"
+  bool hidden = false;        // callers are not told the value
+};
+
+/// A device that does the work of a server.
+struct ServerDevice {
+  int32_t ordinal = 0;  // by which responses, metrics, health services and logs name it
+  std::string name;
+  std::string uuid;  // of a GPU: where CUDA IPC memory may be registered
+  int64_t memory_bytes = 0;
+  bool up = false;  // it takes work
+};
+
 /// What a server is and what it takes. Sizes in bytes.
 struct ServerInfo {
   std::string version;
   std::string engine;  // "cuda" or "cpu"
-  std::string device;
+  std::string device;  // the first, where there are several, as all of these
   std::string engine_reason;
   int64_t device_memory_bytes = 0;
-  int32_t lanes = 0;  // requests that run at the same time
+  int32_t lanes = 0;  // requests that run at the same time on each device
   int64_t max_request_bytes = 0;
   int64_t max_response_bytes = 0;
   int32_t max_queued_requests = 0;
@@ -272,8 +297,10 @@ struct ServerInfo {
   int64_t max_device_bytes = 0;     // of one request; larger arrays are sorted and merged out of core
   std::vector<std::string> places;
   std::vector<std::string> shared_memory_prefixes;  // of the objects that may be registered
-  std::string device_uuid;                          // where CUDA IPC memory may be registered
+  std::string device_uuid;
+  std::vector<ServerDevice> devices;  // that share the work, ordered by ordinal
   absl::Duration uptime;
+  std::vector<ServerSetting> settings;  // the effective configuration, ordered by group
 };
 
 }  // namespace corank::client

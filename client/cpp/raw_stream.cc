@@ -4,7 +4,6 @@
 
 #include "absl/synchronization/notification.h"
 #include "client/cpp/cancellation.h"
-#include "client/cpp/connection.h"
 #include "client/cpp/errors.h"
 
 namespace corank::client {
@@ -17,22 +16,19 @@ class Waiting final : public StreamEvents {
 
   std::optional<grpc::ByteBuffer> Next() override { return events_->Next(); }
   absl::Status Take(grpc::ByteBuffer* message) override { return events_->Take(message); }
-  void Done(const absl::Status& status, const std::string& request_id) override {
-    events_->Done(status, request_id);
-    status_ = status;
-    request_id_ = request_id;
+  void Done(const Attempt& attempt) override {
+    events_->Done(attempt);
+    attempt_ = attempt;
     done_.Notify();
   }
-  absl::Status Wait(std::string* request_id) {
+  Attempt Wait() {
     done_.WaitForNotification();
-    *request_id = request_id_;
-    return status_;
+    return std::move(attempt_);
   }
 
  private:
   StreamEvents* const events_;
-  absl::Status status_;
-  std::string request_id_;
+  Attempt attempt_;
   absl::Notification done_;
 };
 
@@ -41,8 +37,7 @@ class Waiting final : public StreamEvents {
 RawStream::RawStream(std::shared_ptr<grpc::Channel> channel, const char* method, StreamEvents* events)
     : method_(method), events_(events), stub_(std::move(channel)) {}
 
-void RawStream::Start(absl::Time deadline) {
-  if (deadline != absl::InfiniteFuture()) context_.set_deadline(absl::ToChronoTime(deadline));
+void RawStream::Start() {
   stub_.PrepareBidiStreamingCall(&context_, method_, {}, this);
   StartRead(&in_);
   Write();
@@ -74,17 +69,18 @@ void RawStream::OnReadDone(bool ok) {
 }
 
 void RawStream::OnDone(const grpc::Status& status) {
-  events_->Done(taken_.ok() ? ToAbslStatus(status) : taken_, RequestId(context_));
+  events_->Done({taken_.ok() ? ToAbslStatus(status) : taken_, IdsOf(context_)});
 }
 
-absl::Status RunStream(std::shared_ptr<grpc::Channel> channel, const char* method, absl::Time deadline,
-                       Cancellation* cancellation, StreamEvents* events, std::string* request_id) {
+Attempt RunStream(Connection* connection, const char* method, absl::Time deadline, const CallOptions& call,
+                  StreamEvents* events) {
   Waiting waiting(events);
-  RawStream stream(std::move(channel), method, &waiting);
-  CancellationScope scope(cancellation);
+  RawStream stream(connection->channel(), method, &waiting);
+  connection->Prepare(deadline, call, stream.context());
+  CancellationScope scope(call.cancellation);
   scope.Add(stream.context());
-  stream.Start(deadline);
-  return waiting.Wait(request_id);
+  stream.Start();
+  return waiting.Wait();
 }
 
 }  // namespace corank::client

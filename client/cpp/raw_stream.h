@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "client/cpp/connection.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/grpcpp.h"
 
@@ -24,7 +25,7 @@ class StreamEvents {
   /// An error ends the call and is its outcome.
   virtual absl::Status Take(grpc::ByteBuffer* message) = 0;
   /// The stream may be destroyed in it.
-  virtual void Done(const absl::Status& status, const std::string& request_id) = 0;
+  virtual void Done(const Attempt& attempt) = 0;
 };
 
 /// The call begins with Start. Lives until Done.
@@ -33,9 +34,9 @@ class RawStream final : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::
   /// `method`: "/package.Service/Method", of any kind of streaming. `events` outlives the call.
   RawStream(std::shared_ptr<grpc::Channel> channel, const char* method, StreamEvents* events);
 
-  /// To be given to a CancellationScope before Start.
+  /// To be made ready (Connection::Prepare) and given to a CancellationScope before Start.
   grpc::ClientContext* context() { return &context_; }
-  void Start(absl::Time deadline);
+  void Start();
   /// Thread-safe; does nothing before Start and after Done.
   void Cancel() { context_.TryCancel(); }
 
@@ -53,9 +54,9 @@ class RawStream final : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::
   absl::Status taken_;  // the first error of Take
 };
 
-/// Runs a call to its end: `events` need not say anything in Done.
-absl::Status RunStream(std::shared_ptr<grpc::Channel> channel, const char* method, absl::Time deadline,
-                       class Cancellation* cancellation, StreamEvents* events, std::string* request_id);
+/// Runs a call to its end, on the first channel: `events` need not do anything in Done.
+Attempt RunStream(Connection* connection, const char* method, absl::Time deadline, const CallOptions& call,
+                  StreamEvents* events);
 
 }  // namespace corank::client
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cpp/errors.h"
 #include "client/cpp/message_call.h"
 
 namespace corank::client {
@@ -95,9 +96,9 @@ class CountBuffer final : public ResultBuffer {
 }  // namespace
 
 absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions, Job* job, const ServerInfo& info,
-                                        absl::Time deadline, const CallOptions& call, v1::OperationResult* result,
-                                        bool* is_refused) {
-  *is_refused = false;
+                                        absl::Time deadline, const CallOptions& call, Repeat repeat,
+                                        v1::OperationResult* result, RegionTrouble* trouble) {
+  *trouble = RegionTrouble::kNone;
   const absl::Time start = absl::Now();
   Layout layout;
   std::vector<std::pair<JobInput*, int64_t>> inputs;
@@ -113,7 +114,7 @@ absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions
     }
   }
   if (layout.size() < 0) {
-    *is_refused = true;
+    *trouble = RegionTrouble::kRefused;
     return absl::ResourceExhaustedError("the results do not fit into memory");
   }
   if (call.progress != nullptr) {
@@ -125,7 +126,8 @@ absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions
   absl::StatusOr<std::unique_ptr<OwnRegion>> region =
       regions->Borrow(std::max<int64_t>(layout.size(), 1), info.shared_memory_prefixes.front(), deadline, call);
   if (!region.ok()) {
-    *is_refused = !absl::IsDeadlineExceeded(region.status()) && !absl::IsCancelled(region.status());
+    const bool is_final = absl::IsDeadlineExceeded(region.status()) || absl::IsCancelled(region.status());
+    if (!is_final) *trouble = RegionTrouble::kRefused;
     return region.status();
   }
   char* const memory = (*region)->memory.data();
@@ -146,9 +148,9 @@ absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions
     wanted->destination->mutable_shared_memory()->set_offset_bytes(results[i].second);
     buffers.emplace_back(std::exchange(wanted->buffer, &counts[i]), std::move(wanted->memory_buffer));
   }
-  CallOptions quiet = call;
-  quiet.progress = nullptr;
-  absl::StatusOr<CallCost> cost = CallWithMessage(connection, job, deadline, quiet, result);
+  // In this region again only where the server says that it is through with it.
+  absl::StatusOr<CallCost> cost =
+      SendMessage(connection, job, deadline, call, std::min(repeat, Repeat::kUnlessLost), result);
   absl::Status status = cost.status();
   for (size_t i = 0; i < results.size(); ++i) {
     const auto& [wanted, offset] = results[i];
@@ -171,7 +173,8 @@ absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions
   }
   // The server was started anew, or its region is gone for another reason. (No request of the caller's is judged by the
   // client: a wrong name of a kept array comes back as NOT_FOUND on the other way too.)
-  *is_refused = absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
+  if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status)) *trouble = RegionTrouble::kRefused;
+  if (absl::IsUnavailable(status) && !RetryDelay(status).has_value()) *trouble = RegionTrouble::kLost;
   if (status.ok() || absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status)) {
     regions->Return(*std::move(region));
   } else {

@@ -2,6 +2,8 @@
 #ifndef CORANK_CLIENT_CPP_REGION_CALL_H_
 #define CORANK_CLIENT_CPP_REGION_CALL_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "client/cpp/connection.h"
 #include "client/cpp/job.h"
@@ -9,11 +11,18 @@
 
 namespace corank::client {
 
-/// Copies the inputs into a region and the results out of it. On an error, *is_refused says whether the region is what
-/// failed, so that another place may do. Fills *result as CallWithMessage does.
+/// What an error of CallWithRegion is about.
+enum class RegionTrouble : uint8_t {
+  kNone,     // the call itself
+  kRefused,  // the region: another place may do
+  kLost,     // the connection broke. The region is given up, for the server may still write to it; another may do
+};
+
+/// Copies the inputs into a region and the results out of it. `repeat`: of the call, apart from this region. Fills
+/// *result as CallWithMessage does, and on an error *trouble.
 absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions, Job* job, const ServerInfo& info,
-                                        absl::Time deadline, const CallOptions& call, v1::OperationResult* result,
-                                        bool* is_refused);
+                                        absl::Time deadline, const CallOptions& call, Repeat repeat,
+                                        v1::OperationResult* result, RegionTrouble* trouble);
 
 }  // namespace corank::client
 

@@ -21,27 +21,30 @@ std::string NewName() {
 
 }  // namespace
 
-absl::StatusOr<std::string> Regions::LeaseId(absl::Time deadline) {
+Attempt Regions::OpenLease(absl::Time deadline, const CallOptions& call, std::string* id) {
   absl::MutexLock lock(&lease_mutex_);
-  if (lease_ != nullptr && lease_->is_open()) return lease_->id();
-  lease_.reset();
-  absl::StatusOr<std::unique_ptr<Lease>> lease = Lease::Open(connection_->channel(), deadline);
-  if (!lease.ok()) return connection_->Explain(lease.status(), 1, "");
-  lease_ = *std::move(lease);
-  return lease_->id();
+  if (lease_ == nullptr || !lease_->is_open()) {
+    lease_.reset();
+    absl::StatusOr<std::unique_ptr<Lease>> lease = Lease::Open(connection_, deadline, call);
+    if (!lease.ok()) return {lease.status(), {}};
+    lease_ = *std::move(lease);
+  }
+  *id = lease_->id();
+  return {};
 }
 
 absl::StatusOr<std::string> Regions::RegisterNamed(const SharedMemory& memory, absl::Time deadline,
                                                    const CallOptions& call) {
-  absl::StatusOr<std::string> lease = LeaseId(deadline);
-  if (!lease.ok()) return lease.status();
   v1::RegisterSharedMemoryRequest request;
-  request.set_name(NewName());
   request.set_key(memory.key());
   request.set_size_bytes(memory.size());
-  request.set_lease_id(*lease);
-  v1::RegisterSharedMemoryResponse response;
-  const auto cost = connection_->Unary(kRegister, request, deadline, call.cancellation, &response);
+  // What a try that was lost may have registered ends with the lease, which was lost with it; the name is new.
+  const auto cost = connection_->Try(deadline, call, Repeat::kAlways, [&] {
+    if (Attempt opened = OpenLease(deadline, call, request.mutable_lease_id()); !opened.status.ok()) return opened;
+    request.set_name(NewName());
+    v1::RegisterSharedMemoryResponse response;
+    return connection_->Once(kRegister, request, deadline, call, &response);
+  });
   if (!cost.ok()) return cost.status();
   return request.name();
 }
@@ -58,7 +61,14 @@ absl::Status Regions::Unregister(const std::string& name, const CallOptions& cal
   v1::UnregisterRegionRequest request;
   request.set_name(name);
   v1::UnregisterRegionResponse response;
-  const auto cost = connection_->Unary(kUnregister, request, connection_->Deadline(call), call.cancellation, &response);
+  bool was_lost = false;
+  const auto cost = connection_->Try(connection_->Deadline(call), call, Repeat::kAlways, [&] {
+    Attempt attempt = connection_->Once(kUnregister, request, connection_->Deadline(call), call, &response);
+    // Done by a try whose answer was lost; no other region ever has this name.
+    if (was_lost && absl::IsNotFound(attempt.status)) attempt.status = absl::OkStatus();
+    was_lost = was_lost || FailureOf(attempt.status) == Failure::kLost;
+    return attempt;
+  });
   if (!cost.ok() && !absl::IsNotFound(cost.status())) return cost.status();
   absl::MutexLock lock(&mutex_);
   const auto found =
@@ -69,8 +79,8 @@ absl::Status Regions::Unregister(const std::string& name, const CallOptions& cal
 
 absl::StatusOr<std::vector<RegionInfo>> Regions::List(const CallOptions& call) const {
   v1::ListRegionsResponse response;
-  const auto cost =
-      connection_->Unary(kList, v1::ListRegionsRequest(), connection_->Deadline(call), call.cancellation, &response);
+  const auto cost = connection_->Unary(kList, v1::ListRegionsRequest(), connection_->Deadline(call), call,
+                                       Repeat::kAlways, &response);
   if (!cost.ok()) return cost.status();
   std::vector<RegionInfo> regions;
   for (const v1::Region& region : response.regions()) {
@@ -131,7 +141,7 @@ void Regions::Discard(std::unique_ptr<OwnRegion> region) {
   request.set_name(region->name);
   v1::UnregisterRegionResponse response;
   // Where this fails, the region ends with the lease.
-  (void)connection_->Unary(kUnregister, request, absl::Now() + absl::Seconds(5), nullptr, &response);
+  (void)connection_->Once(kUnregister, request, absl::Now() + absl::Seconds(5), CallOptions(), &response);
 }
 
 }  // namespace corank::client

@@ -59,7 +59,8 @@ class Regions {
   };
 
   absl::StatusOr<std::string> RegisterNamed(const SharedMemory& memory, absl::Time deadline, const CallOptions& call);
-  absl::StatusOr<std::string> LeaseId(absl::Time deadline);
+  /// Of the lease that is open, or else of a new one.
+  Attempt OpenLease(absl::Time deadline, const CallOptions& call, std::string* id);
 
   Connection* const connection_;
   std::atomic<bool> is_refused_{false};

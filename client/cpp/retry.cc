@@ -3,20 +3,81 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/random/random.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/cpp/cancellation.h"
 #include "client/cpp/errors.h"
+#include "client/cpp/explain.h"
 
 namespace corank::client {
+namespace {
 
-std::optional<absl::Duration> NextRetry(const RetryOptions& options, const absl::Status& error, int attempt,
-                                        absl::Duration remaining, double jitter) {
-  if (!options.enabled || attempt >= options.max_attempts) return std::nullopt;
-  if (!absl::IsUnavailable(error) && !absl::IsResourceExhausted(error)) return std::nullopt;
-  const std::optional<absl::Duration> asked = RetryDelay(error);
-  if (!asked.has_value()) return std::nullopt;
-  const absl::Duration doubled = *asked * std::pow(2.0, attempt - 1);
-  const absl::Duration delay = std::max(*asked, std::min(doubled, options.max_delay)) * (1 + jitter / 4);
-  if (delay >= remaining) return std::nullopt;
-  return delay;
+class RealClock final : public RetryClock {
+ public:
+  absl::Time Now() override { return absl::Now(); }
+  bool Sleep(Cancellation* cancellation, absl::Duration time) override {
+    return CancellationScope::Sleep(cancellation, time);
+  }
+  double Random() override {
+    thread_local absl::InsecureBitGen generator;
+    return absl::Uniform(generator, 0.0, 1.0);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<RetryClock> RetryClock::Real() {
+  static const auto* const clock = new std::shared_ptr<RetryClock>(std::make_shared<RealClock>());
+  return *clock;
+}
+
+Failure FailureOf(const absl::Status& error) {
+  if (!absl::IsUnavailable(error) && !absl::IsResourceExhausted(error)) return Failure::kFinal;
+  if (RetryDelay(error).has_value()) return Failure::kRefused;
+  // Without a delay: a message that is too large, or a quota of the caller's own.
+  if (absl::IsResourceExhausted(error)) return Failure::kFinal;
+  if (TlsTroubleOf(error.message()) != TlsTrouble::kNone) return Failure::kFinal;
+  // gRPC's own words for a call that never left. Where it finds others, the call counts as lost: that is the safe side.
+  for (const char* words : {"failed to connect to all addresses", "DNS resolution failed"}) {
+    if (absl::StartsWith(error.message(), words)) return Failure::kNotSent;
+  }
+  return Failure::kLost;
+}
+
+NextTry AfterFailure(const RetryOptions& options, const absl::Status& error, Repeat repeat, int attempt,
+                     absl::Duration remaining, double random) {
+  const Failure failure = FailureOf(error);
+  if (failure == Failure::kFinal || !options.enabled || options.max_attempts == 1) return {};
+  if (repeat == Repeat::kNever && failure != Failure::kNotSent) {
+    return {std::nullopt, "its results go over its inputs, which may have changed"};
+  }
+  if (repeat == Repeat::kUnlessLost && failure == Failure::kLost) {
+    return {std::nullopt, "it may have been done, and doing it twice may do harm"};
+  }
+  if (attempt >= options.max_attempts) {
+    return {std::nullopt, absl::StrCat("no more than ", options.max_attempts, " tries are allowed")};
+  }
+  const absl::Duration least = RetryDelay(error).value_or(absl::ZeroDuration());
+  if (least >= remaining) return {std::nullopt, "the next try would begin after the deadline"};
+  // Callers that were all told the same time must not all come back at it: they spread over as much time again.
+  const absl::Duration unit = std::max(options.initial_delay, least);
+  const absl::Duration spread = std::min({unit * std::pow(2.0, attempt - 1), options.max_delay, remaining - least});
+  return {least + spread * random, ""};
+}
+
+bool RetryBudget::Take() {
+  if (most_ <= 0) return true;
+  absl::MutexLock lock(&mutex_);
+  tokens_ = std::max(tokens_ - 1, 0.0);
+  return tokens_ > most_ / 2;
+}
+
+void RetryBudget::Refill() {
+  if (most_ <= 0) return;
+  absl::MutexLock lock(&mutex_);
+  tokens_ = std::min(tokens_ + refill_, most_);
 }
 
 }  // namespace corank::client

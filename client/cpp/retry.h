@@ -1,31 +1,96 @@
-// When a refused call is tried again. Pure arithmetic: the caller reads the clock, draws the jitter and waits.
+// When a call that failed is tried again. Pure arithmetic, and a budget; Connection::Try does it.
 #ifndef CORANK_CLIENT_CPP_RETRY_H_
 #define CORANK_CLIENT_CPP_RETRY_H_
 
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
 namespace corank::client {
 
-/// Every operator of corank is idempotent, so that trying again is always safe.
-struct RetryOptions {
-  bool enabled = true;
-  /// Calls in all, the first one included.
-  int max_attempts = 6;
-  /// The wait doubles with each attempt up to this, but is never shorter than what the server asks for.
-  absl::Duration max_delay = absl::Seconds(5);
+class Cancellation;
+
+/// Time and chance, as tests replace them. Thread-safe.
+class RetryClock {
+ public:
+  virtual ~RetryClock() = default;
+  virtual absl::Time Now() = 0;
+  /// Waits; returns early, with false, once the cancellation, which may be null, is cancelled.
+  virtual bool Sleep(Cancellation* cancellation, absl::Duration time) = 0;
+  /// From [0, 1).
+  virtual double Random() = 0;
+
+  static std::shared_ptr<RetryClock> Real();
 };
 
-/// The wait before attempt number `attempt` + 1, or none if `error` of attempt number `attempt` (from 1) is final.
-///
-/// Only UNAVAILABLE and RESOURCE_EXHAUSTED with RetryInfo are tried again: then a server has answered and has said
-/// when. A server that cannot be reached at all is reported at once. The wait is the server's delay, doubled for each
-/// attempt after the first, lengthened by up to a quarter (`jitter` from 0 to 1) so that refused callers do not return
-/// together; if it would end at or after `remaining`, the time left to the deadline, the error is final.
-std::optional<absl::Duration> NextRetry(const RetryOptions& options, const absl::Status& error, int attempt,
-                                        absl::Duration remaining, double jitter);
+struct RetryOptions {
+  bool enabled = true;
+  /// Tries in all, the first one included; 1 or more.
+  int max_attempts = 6;
+  /// The wait before try n + 1 is drawn from 0 to initial_delay x 2^(n - 1), and from 0 to max_delay at most ("full
+  /// jitter"), on top of what the server asks for. Both positive.
+  absl::Duration initial_delay = absl::Milliseconds(50);
+  absl::Duration max_delay = absl::Seconds(5);
+  /// What a Client may spend on retries, as in gRPC's retry design: every try that could be repeated takes one token
+  /// out of a bucket of `budget_tokens`, every call that succeeds puts `budget_refill` of one back, and nothing is
+  /// tried again while the bucket is at most half full. So the clients of a server that refuses everything do little
+  /// more than ask once. 0 tokens: no budget.
+  double budget_tokens = 20;
+  double budget_refill = 0.1;
+  /// Null: the real one.
+  std::shared_ptr<RetryClock> clock;
+};
+
+/// Which failures of a call may be followed by another try. What each call of the library is stands in README.md.
+enum class Repeat : uint8_t {
+  kNever,       // whatever the server says: its inputs may be overwritten. (What was never sent may still be sent.)
+  kUnlessLost,  // where the server says that it failed; not where the answer was lost, and the work may be done
+  kAlways,      // done twice is as good as done once
+};
+
+/// What a status says of a try.
+enum class Failure : uint8_t {
+  kFinal,    // it would fail again
+  kNotSent,  // there was no connection
+  kRefused,  // the server says when to come back
+  kLost,     // the connection broke: nobody knows whether it was done
+};
+
+Failure FailureOf(const absl::Status& error);
+
+/// Whether a call is tried again.
+struct NextTry {
+  std::optional<absl::Duration> delay;  // to wait before it; none: it is not
+  std::string reason;                   // why it is not, for a person; empty where that goes without saying
+};
+
+/// After `error` of try number `attempt`, from 1, with `remaining` to the deadline. `random` is from [0, 1). The wait
+/// is at least what the server asks for, and less than `remaining`.
+NextTry AfterFailure(const RetryOptions& options, const absl::Status& error, Repeat repeat, int attempt,
+                     absl::Duration remaining, double random);
+
+/// The bucket of RetryOptions::budget_tokens. Thread-safe.
+class RetryBudget {
+ public:
+  explicit RetryBudget(const RetryOptions& options)
+      : most_(options.budget_tokens), refill_(options.budget_refill), tokens_(options.budget_tokens) {}
+
+  /// Takes a token. False if there is nothing to be tried again with.
+  bool Take();
+  /// A call succeeded.
+  void Refill();
+
+ private:
+  const double most_, refill_;
+  absl::Mutex mutex_;
+  double tokens_ ABSL_GUARDED_BY(mutex_);
+};
 
 }  // namespace corank::client
 

@@ -48,6 +48,21 @@ void PlaceWhatStays(const Regions& regions, Job* job) {
   }
 }
 
+/// What the call leaves behind that outlives it, once everything has its place.
+Repeat RepeatOf(absl::Span<Job* const> jobs) {
+  Repeat repeat = Repeat::kAlways;
+  for (const Job* job : jobs) {
+    for (const JobResult& result : job->results) {
+      const bool is_kept = result.destination->has_stored() && !result.output.temporary;
+      const bool is_in_region = result.destination->has_shared_memory();
+      // An earlier try, still under way on a server that cannot be reached, could write after the later one's answer.
+      if (is_kept || is_in_region) repeat = std::min(repeat, Repeat::kUnlessLost);
+      if (is_in_region && job->is_in_place()) repeat = Repeat::kNever;
+    }
+  }
+  return repeat;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<JobAnswer>> Runner::RunJobs(absl::Span<Job* const> jobs, bool only_stream,
@@ -66,7 +81,7 @@ absl::StatusOr<std::vector<JobAnswer>> Runner::RunJobs(absl::Span<Job* const> jo
   question.may_share = regions_.may_share();
   std::optional<ServerInfo> info;
   if (NeedsServerInfo(question, call, connection_.options())) {
-    absl::StatusOr<ServerInfo> asked = connection_.Info(deadline, call.cancellation);
+    absl::StatusOr<ServerInfo> asked = connection_.Info(deadline, call);
     // A server that does not say what it is takes messages, or says itself what it does not take.
     if (!asked.ok() && !absl::IsUnimplemented(asked.status())) return asked.status();
     if (asked.ok()) info = *std::move(asked);
@@ -77,10 +92,17 @@ absl::StatusOr<std::vector<JobAnswer>> Runner::RunJobs(absl::Span<Job* const> jo
 
   std::vector<v1::OperationResult> results(1);
   absl::StatusOr<CallCost> cost = CallCost();
+  const Repeat repeat = RepeatOf(jobs);
   if (choice->place == Place::kSharedMemory) {
-    bool is_refused = false;
-    cost = CallWithRegion(&connection_, &regions_, jobs[0], *known, deadline, call, &results[0], &is_refused);
-    if (!cost.ok() && is_refused && AskedPlace(call, connection_.options()) == Place::kAuto) {
+    RegionTrouble trouble = RegionTrouble::kNone;
+    const auto call_with_region = [&] {
+      cost = CallWithRegion(&connection_, &regions_, jobs[0], *known, deadline, call, repeat, &results[0], &trouble);
+    };
+    call_with_region();
+    if (!cost.ok() && trouble == RegionTrouble::kLost && repeat == Repeat::kAlways &&
+        connection_.options().retry.enabled)
+      call_with_region();
+    if (!cost.ok() && trouble == RegionTrouble::kRefused && AskedPlace(call, connection_.options()) == Place::kAuto) {
       question.may_share = false;
       choice = ChoosePlace(question, call, connection_.options(), known);
       if (!choice.ok()) return choice.status();
@@ -89,9 +111,9 @@ absl::StatusOr<std::vector<JobAnswer>> Runner::RunJobs(absl::Span<Job* const> jo
   if (choice->place == Place::kStream) {
     results.clear();
     cost = CallWithStreams(&connection_, jobs, choice->connections, ChunkBytes(connection_.options(), *known), deadline,
-                           call, &results);
+                           call, repeat, &results);
   } else if (choice->place == Place::kInline) {
-    cost = CallWithMessage(&connection_, jobs[0], deadline, call, &results[0]);
+    cost = CallWithMessage(&connection_, jobs[0], deadline, call, repeat, &results[0]);
   }
   if (!cost.ok()) return cost.status();
 

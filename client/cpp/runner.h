@@ -2,7 +2,8 @@
 #ifndef CORANK_CLIENT_CPP_RUNNER_H_
 #define CORANK_CLIENT_CPP_RUNNER_H_
 
-#include <atomic>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,7 +24,8 @@ struct JobAnswer {
 /// Thread-safe.
 class Runner {
  public:
-  explicit Runner(const ClientOptions& options) : connection_(options), regions_(&connection_) {}
+  Runner(const ClientOptions& options, std::unique_ptr<Credentials> credentials)
+      : connection_(options, std::move(credentials)), regions_(&connection_) {}
 
   /// One operator. Its results are in their buffers.
   absl::StatusOr<JobAnswer> Run(Job* job, const CallOptions& call);

@@ -55,7 +55,7 @@ class Storing final : public StreamEvents {
     if (ParseHeads(*message, &response_.emplace(), &payloads)) return absl::OkStatus();
     return absl::InternalError("the server's answer is not a StoreArrayResponse");
   }
-  void Done(const absl::Status&, const std::string&) override {}
+  void Done(const Attempt&) override {}
   const std::optional<v1::StoreArrayResponse>& response() const { return response_; }
 
  private:
@@ -103,7 +103,7 @@ class Fetching final : public StreamEvents {
     if (progress_ != nullptr) progress_->bytes_received += bytes;
     return absl::OkStatus();
   }
-  void Done(const absl::Status&, const std::string&) override {}
+  void Done(const Attempt&) override {}
 
   /// Once the call has ended without an error.
   absl::StatusOr<Array> TakeArray() {
@@ -135,16 +135,14 @@ absl::StatusOr<StoredArray> StoreArray(Connection* connection, const std::string
   described->mutable_stream();
   const absl::Time deadline = connection->Deadline(call);
   std::optional<v1::StoreArrayResponse> response;
-  const absl::StatusOr<CallCost> cost = connection->Try(deadline, call.cancellation, [&] {
+  const absl::StatusOr<CallCost> cost = connection->Try(deadline, call, Repeat::kUnlessLost, [&] {
     if (call.progress != nullptr) {
       call.progress->bytes_to_send = static_cast<int64_t>(array.bytes.size());
       call.progress->bytes_sent = 0;
     }
     const int64_t limit = connection->options().max_message_bytes;
     Storing storing(header, array, std::min(kChunkBytes, limit), call.progress);
-    Attempt attempt;
-    attempt.status =
-        RunStream(connection->channel(), kStore, deadline, call.cancellation, &storing, &attempt.request_id);
+    Attempt attempt = RunStream(connection, kStore, deadline, call, &storing);
     response = storing.response();
     return attempt;
   });
@@ -156,12 +154,10 @@ absl::StatusOr<StoredArray> StoreArray(Connection* connection, const std::string
 absl::StatusOr<Array> FetchArray(Connection* connection, const std::string& name, const CallOptions& call) {
   const absl::Time deadline = connection->Deadline(call);
   absl::StatusOr<Array> array = absl::UnknownError("");
-  const absl::StatusOr<CallCost> cost = connection->Try(deadline, call.cancellation, [&] {
+  const absl::StatusOr<CallCost> cost = connection->Try(deadline, call, Repeat::kAlways, [&] {
     if (call.progress != nullptr) call.progress->bytes_received = 0;
     Fetching fetching(name, call.progress);
-    Attempt attempt;
-    attempt.status =
-        RunStream(connection->channel(), kFetch, deadline, call.cancellation, &fetching, &attempt.request_id);
+    Attempt attempt = RunStream(connection, kFetch, deadline, call, &fetching);
     if (attempt.status.ok()) array = fetching.TakeArray();
     return attempt;
   });
@@ -171,8 +167,8 @@ absl::StatusOr<Array> FetchArray(Connection* connection, const std::string& name
 
 absl::StatusOr<StoredArrays> ListStoredArrays(Connection* connection, const CallOptions& call) {
   v1::ListArraysResponse response;
-  const auto cost =
-      connection->Unary(kListArrays, v1::ListArraysRequest(), connection->Deadline(call), call.cancellation, &response);
+  const auto cost = connection->Unary(kListArrays, v1::ListArraysRequest(), connection->Deadline(call), call,
+                                      Repeat::kAlways, &response);
   if (!cost.ok()) return cost.status();
   StoredArrays list;
   for (const v1::StoredArray& array : response.arrays()) {
@@ -189,7 +185,8 @@ absl::Status DeleteStoredArray(Connection* connection, const std::string& name, 
   v1::DeleteArrayRequest request;
   request.set_name(name);
   v1::DeleteArrayResponse response;
-  return connection->Unary(kDelete, request, connection->Deadline(call), call.cancellation, &response).status();
+  // Done twice, it could delete an array that somebody stored under the name in between.
+  return connection->Unary(kDelete, request, connection->Deadline(call), call, Repeat::kUnlessLost, &response).status();
 }
 
 }  // namespace corank::client

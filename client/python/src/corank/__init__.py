@@ -12,7 +12,7 @@ at the first call.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from corank.arrays import KEY_TYPES
 from corank.chains import Chain, Pending
@@ -33,7 +33,12 @@ from corank.kept import StoredArray, StoredArrays
 from corank.options import CallOptions, Place, ProgressOption
 from corank.progress import Progress
 from corank.regions import SharedArray
-from corank.results import LoadBalance, ServerInfo, ServerLimits, Stats
+from corank.results import LoadBalance, ServerInfo, ServerLimits, ServerSetting, Stats
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from corank.options import Security
 
 __version__ = "0.1.0"
 
@@ -55,6 +60,7 @@ __all__ = [
     "ResourceExhausted",
     "ServerInfo",
     "ServerLimits",
+    "ServerSetting",
     "SharedArray",
     "Stats",
     "StoredArray",
@@ -95,6 +101,8 @@ def connect(
     progress: ProgressOption = None,
     place: Place = "auto",
     connections: int | None = None,
+    traceparent: str | None = None,
+    **security: Unpack[Security],
 ) -> Client:
     """A client of the server at `address`; see `Client` for the arguments. The connection is made at the first call."""
     return Client(
@@ -106,6 +114,8 @@ def connect(
         progress=progress,
         place=place,
         connections=connections,
+        traceparent=traceparent,
+        **security,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import sys
@@ -33,8 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--version", action="version", version=f"corank {corank.__version__}")
     given = parser.parse_args(arguments)
-    with corank.connect(given.server, deadline=given.deadline) as client:
+    with contextlib.ExitStack() as stack:
         try:
+            client = stack.enter_context(corank.connect(given.server, deadline=given.deadline))
             info = client.info()
         except corank.CorankError as error:
             print(f"corank: {error}", file=sys.stderr)
@@ -53,8 +55,15 @@ def main(arguments: list[str] | None = None) -> int:
             "shared memory": ", ".join(info.shared_memory_prefixes) or "off",
             "queue": f"{info.limits.max_queued_requests:,} requests, {info.limits.max_queued_bytes / 2**20:,.0f} MiB",
         }
+        for device in info.devices if len(info.devices) > 1 else ():
+            state = "" if device.up else ", down"
+            rows[f"device {device.ordinal}"] = f"{device.name}, {device.memory_bytes / 2**30:.1f} GiB{state}"
         for name, value in rows.items():
             print(f"{name:16} {value}")
+        for setting in info.settings:
+            if setting.source != "default":
+                value = "(hidden)" if setting.hidden else setting.value or '""'
+                print(f"{setting.name:24} {value} ({setting.source})")
     return 0
 
 

@@ -1,36 +1,19 @@
-"""One call: deadline and retries. Knows bytes and methods, nothing of arrays."""
+"""One try of a call. Knows bytes and methods, nothing of arrays."""
 
 from __future__ import annotations
 
-import random
-import time
-from typing import TYPE_CHECKING, Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import grpc
 
 from corank import errors
-
-_MAX_BACKOFF_SECONDS = 5.0
+from corank.credentials import Credentials, trace_id
 
 if TYPE_CHECKING:
     Method = grpc.UnaryUnaryMultiCallable[bytes, bytes]
 
-
-R = TypeVar("R")
-
-
-def retry_delay(error: errors.CorankError, attempt: int, remaining: float | None, jitter: float) -> float | None:
-    """Seconds to wait before attempt number `attempt` + 1 (from 1), or None if `error` is final.
-
-    Only what a server refused with RetryInfo is tried again: a server that cannot be reached is reported at once. The
-    server's delay doubles with each attempt, is lengthened by up to a quarter (`jitter` from 0 to 1) so that refused
-    callers do not return together, and must end before `remaining` seconds have passed.
-    """
-    if not isinstance(error, errors.Retryable) or error.retry_after is None:
-        return None
-    backoff = min(error.retry_after * 2.0 ** (attempt - 1), _MAX_BACKOFF_SECONDS)
-    delay = max(error.retry_after, backoff) * (1 + jitter / 4)
-    return None if remaining is not None and delay >= remaining else delay
+_SMALL_BYTES = 64 << 10  # what always fits into a socket
+_GRACE_SECONDS = 0.5
 
 
 def trailing(call: Any) -> str:
@@ -39,53 +22,74 @@ def trailing(call: Any) -> str:
     return str(metadata.get("x-request-id", ""))
 
 
-def attempts(
-    once: Callable[[float | None], R],
-    *,
-    deadline: float | None,
-    retries: int,
-    before_again: Callable[[errors.CorankError], bool] = lambda error: True,
-    sleep: Callable[[float], None] = time.sleep,
-) -> tuple[R, int]:
-    """Calls once(seconds left), and again while its error asks for it and the deadline (in all) allows.
+class Caller:
+    """What the tries of one call share.
 
     Args:
-        once: makes one attempt.
-        deadline: seconds for all attempts.
-        retries: how many attempts may follow the first.
-        before_again: prepares another attempt after an error, or returns False to give up.
-        sleep: waits for seconds.
-
-    Returns:
-        What `once` returned, and the number of attempts.
-
-    Raises:
-        CorankError: the last attempt's.
+        operator: the method, for errors.
+        peer: the server, for errors.
+        credentials: of the client.
+        deadline: seconds for the whole call.
+        traceparent: of the span that makes the call; None: none.
     """
-    end = None if deadline is None else time.monotonic() + deadline
-    attempt = 1
-    while True:
-        try:
-            return once(None if end is None else max(end - time.monotonic(), 0.0)), attempt
-        except errors.CorankError as error:
-            remaining = None if end is None else end - time.monotonic()
-            delay = retry_delay(error, attempt, remaining, random.random()) if attempt <= retries else None
-            if delay is None or not before_again(error):
-                raise
-        sleep(delay)
-        attempt += 1
+
+    def __init__(
+        self,
+        operator: str,
+        peer: errors.Peer,
+        credentials: Credentials,
+        deadline: float | None,
+        traceparent: str | None = None,
+    ) -> None:
+        self.operator, self.peer, self.deadline = operator, peer, deadline
+        self._credentials, self._traceparent = credentials, traceparent
+        self._sent = ""
+
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """What goes out beside the messages of a try."""
+        self._sent = self._credentials.authorization
+        given = (("authorization", self._sent), ("traceparent", self._traceparent))
+        return tuple((name, value) for name, value in given if value)
+
+    def reload(self, error: errors.CorankError) -> bool:
+        """Whether there is another token now than the one that the server did not take."""
+        return error.code == "UNAUTHENTICATED" and self._credentials.reload(self._sent)
+
+    def failed(self, error: grpc.RpcError) -> errors.CorankError:
+        """The exception for a try that failed."""
+        return errors.from_rpc(
+            error,
+            operator=self.operator,
+            peer=self.peer,
+            deadline=self.deadline,
+            trace_id=trace_id(self._traceparent),
+        )
 
 
-def unary(
-    method: Method, request: bytes, *, operator: str, address: str, deadline: float | None, remaining: float | None
-) -> tuple[bytes, str]:
-    """Calls `method` once, for `remaining` seconds of the call's `deadline`: the response and the request id.
+def unary(method: Method, request: bytes, caller: Caller, remaining: float | None) -> tuple[bytes, str]:
+    """Calls `method` once, for `remaining` seconds: the response and the request id.
 
     Raises:
         CorankError: it failed.
     """
     try:
-        response, call = method.with_call(request, timeout=remaining)
+        if remaining is None or len(request) <= _SMALL_BYTES:
+            response, call = method.with_call(request, timeout=remaining, metadata=caller.metadata())
+        else:
+            response, call = _in_time(method, request, caller, remaining)
     except grpc.RpcError as error:
-        raise errors.from_rpc(error, operator=operator, address=address, deadline=deadline) from error
+        raise caller.failed(error) from error
     return response, trailing(call)
+
+
+def _in_time(method: Method, request: bytes, caller: Caller, remaining: float) -> tuple[bytes, Any]:
+    """The same, also where gRPC is late: it ends no call whose message stands still on its way out of this host."""
+    call: Any = method.future(request, timeout=remaining, metadata=caller.metadata())
+    try:
+        return call.result(timeout=remaining + _GRACE_SECONDS), call
+    except grpc.FutureTimeoutError as error:
+        raise errors.DeadlineExceeded(
+            f"{caller.operator}: the deadline of {caller.deadline:g} s passed while the request was being sent"
+        ) from error
+    finally:
+        call.cancel()

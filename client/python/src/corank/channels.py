@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Callable, Literal
 
 import grpc
 
 from corank import errors
-from corank.call import attempts, unary
+from corank.address import is_this_host
+from corank.call import Caller, unary
+from corank.credentials import Credentials
 from corank.results import ServerInfo, server_info
+from corank.retry import Repeat, Retrier
 from corank.v1 import corank_service_pb2 as service
 
 if TYPE_CHECKING:
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 DEFAULT_ADDRESS = "127.0.0.1:50051"
 _SERVICES = {"corank": "/corank.v1.CorankService/", "memory": "/corank.v1.MemoryService/"}
 _COMPRESSION = {"none": grpc.Compression.NoCompression, "gzip": grpc.Compression.Gzip}
-_LOOPBACK = ("127.", "localhost:", "[::1]:", "unix:", "unix-abstract:")
+# gRPC's own first wait is a second: the tries of a call would all meet the failure of the first connection.
+_RECONNECT_MS = (100, 5000)
+_KEEPALIVE_MS = (20_000, 10_000)
 _MEMORY_SECONDS = 60.0
 _RELEASE_SECONDS = 1.0
 
@@ -28,10 +32,26 @@ _RELEASE_SECONDS = 1.0
 class Channels:
     """The channels of one client, made when they are first used. Thread-safe."""
 
-    def __init__(self, address: str | None, max_message_bytes: int, compression: Literal["none", "gzip"]) -> None:
+    def __init__(
+        self,
+        address: str | None,
+        max_message_bytes: int,
+        compression: Literal["none", "gzip"],
+        retries: int,
+        **security: Any,
+    ) -> None:
+        """`security`: the arguments of Credentials."""
         if compression not in _COMPRESSION:
             raise errors.InvalidArgument(f"compression: {compression!r} is none of 'none', 'gzip'", field="compression")
         self._address = address
+        self._retries = retries
+        self._traceparent: str | None = None
+        self._security = security
+        self._credentials: Credentials | None = None
+        if address is not None or any(security.values()):
+            self._credentials = Credentials(self.address, **security)  # what cannot be used is said now
+        self.retrier = Retrier()
+        """Tries the calls of this client."""
         self._max_message_bytes = max_message_bytes
         self._compression = _COMPRESSION[compression]
         self._lock = threading.Lock()
@@ -48,7 +68,20 @@ class Channels:
     @property
     def is_local(self) -> bool:
         """Whether the address is of this host."""
-        return self.address.startswith(_LOOPBACK)
+        return is_this_host(self.address)
+
+    @property
+    def credentials(self) -> Credentials:
+        """Of this client. What the environment says is read once, as late as the address."""
+        if self._credentials is None:
+            self._credentials = Credentials(self.address, **self._security)
+        return self._credentials
+
+    def caller(self, operator: str, deadline: float | None, traceparent: str | None = None) -> Caller:
+        """What the tries of one call share."""
+        known = self.credentials
+        peer = errors.Peer(self.address, known.channel is not None, known.ca)
+        return Caller(operator, peer, known, deadline, traceparent or self._traceparent)
 
     def close(self) -> None:
         """Ends the connections; calls in flight are cancelled. The client cannot be used again."""
@@ -74,15 +107,27 @@ class Channels:
             options: list[tuple[str, Any]] = [
                 ("grpc.max_send_message_length", self._max_message_bytes),
                 ("grpc.max_receive_message_length", self._max_message_bytes),
-                # Retries are this client's own: it honours RetryInfo.
+                # Retrier repeats calls: it knows which may be. gRPC's retries, of a service configuration too, would
+                # multiply them.
                 ("grpc.enable_retries", 0),
+                ("grpc.initial_reconnect_backoff_ms", _RECONNECT_MS[0]),
+                ("grpc.max_reconnect_backoff_ms", _RECONNECT_MS[1]),
+                # While there are calls: a network that swallows everything tells nobody.
+                ("grpc.keepalive_time_ms", _KEEPALIVE_MS[0]),
+                ("grpc.keepalive_timeout_ms", _KEEPALIVE_MS[1]),
             ]
             if self._channels:
                 # Else gRPC would share one connection among channels of one address.
                 options.append(("grpc.use_local_subchannel_pool", 1))
             if self.is_local:
                 options.append(("grpc.enable_http_proxy", 0))
-            self._channels.append(grpc.insecure_channel(self.address, options, compression=self._compression))
+            if self.credentials.server_name:
+                options.append(("grpc.ssl_target_name_override", self.credentials.server_name))
+            if self.credentials.channel is None:
+                made = grpc.insecure_channel(self.address, options, compression=self._compression)
+            else:
+                made = grpc.secure_channel(self.address, self.credentials.channel, options, self._compression)
+            self._channels.append(made)
         return self._channels[connection]
 
     def method(self, name: str, kind: str = "unary_unary", of: str = "corank", connection: int = 0) -> Any:
@@ -102,58 +147,60 @@ class Channels:
                 self._methods[key] = getattr(channel, kind)(_SERVICES[of] + name)
             return self._methods[key]
 
-    def server(self) -> ServerInfo:
-        """What the server is, asked once and again after it could not be reached."""
+    def server(self, deadline: float | None = _MEMORY_SECONDS) -> ServerInfo:
+        """What the server is, asked once and again after it could not be reached, for `deadline` seconds."""
         if self._info is None:
-            self._info = self.ask(_MEMORY_SECONDS, 5)[0]
+            self._info = self.ask(deadline, self._retries)[0]
         return self._info
 
     def forget_server(self) -> None:
         """It may be another server from now on."""
         self._info = None
 
-    def ask(self, deadline: float | None, retries: int) -> tuple[ServerInfo, str]:
+    def ask(self, deadline: float | None, retries: int, traceparent: str | None = None) -> tuple[ServerInfo, str]:
         """What the server is now, and the request id."""
+        caller = self.caller("GetServerInfo", deadline, traceparent)
         method = self.method("GetServerInfo")
         request = service.GetServerInfoRequest().SerializeToString()
-        (response, request_id), _ = attempts(
-            lambda remaining: unary(
-                method,
-                request,
-                operator="GetServerInfo",
-                address=self.address,
-                deadline=deadline,
-                remaining=remaining,
-            ),
+        (response, request_id), _ = self.retrier.run(
+            lambda remaining: unary(method, request, caller, remaining),
             deadline=deadline,
             retries=retries,
+            repeat=Repeat.ALWAYS,
+            reload=caller.reload,
         )
         return server_info(service.GetServerInfoResponse.FromString(response)), request_id
 
-    def memory_call(self, name: str, request: Any, response: type[Any]) -> Any:
-        """Calls a unary method of MemoryService."""
-        method = self.method(name, of="memory")
-        data, _ = unary(
-            method,
-            request.SerializeToString(),
-            operator=name,
-            address=self.address,
-            deadline=_MEMORY_SECONDS,
-            remaining=_MEMORY_SECONDS,
-        )
-        return response.FromString(data)
+    def memory_call(self, name: str, request: Any, response: type[Any], repeat: Repeat = Repeat.ALWAYS) -> Any:
+        """Calls a unary method of MemoryService, as often as it takes and `repeat` allows."""
+        return self.memory_tries(name, lambda: (request, response), repeat)
 
-    def memory_release(self, name: str, request: Any, response: type[Any]) -> None:
+    def memory_tries(self, name: str, prepare: Callable[[], tuple[Any, type[Any]]], repeat: Repeat) -> Any:
+        """The same with another request for each try: `prepare` makes it, and says what type the response is of."""
+        caller = self.caller(name, _MEMORY_SECONDS)
+        method = self.method(name, of="memory")
+
+        def once(remaining: float | None) -> Any:
+            request, response = prepare()
+            data, _ = unary(method, request.SerializeToString(), caller, remaining)
+            return response.FromString(data)
+
+        return self.retrier.run(
+            once, deadline=_MEMORY_SECONDS, retries=self._retries, repeat=repeat, reload=caller.reload
+        )[0]
+
+    def memory_release(self, name: str, request: Any, response: type[Any], repeat: Repeat = Repeat.ALWAYS) -> None:
         """memory_call of what gives memory back: a request that has answered may still use it for a moment."""
-        end, pause = time.monotonic() + _RELEASE_SECONDS, 0.001
+        clock = self.retrier.clock
+        end, pause = clock.now() + _RELEASE_SECONDS, 0.001
         while True:
             try:
-                self.memory_call(name, request, response)
+                self.memory_call(name, request, response, repeat)
                 return
             except errors.CorankError as error:
-                if error.code != "FAILED_PRECONDITION" or time.monotonic() > end:
+                if error.code != "FAILED_PRECONDITION" or clock.now() > end:
                     raise
-            time.sleep(pause)
+            clock.sleep(pause)
             pause *= 2
 
     def memory_stream(self, name: str) -> Any:

@@ -44,12 +44,15 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
             and one more for every 16 MiB.
         max_message_bytes: the largest request to send and response to take, in bytes. The server has its own limit.
         compression: "none" or "gzip", for slow networks; random keys do not shrink.
-        retries: how often to try again when the server is too busy or drains, and says when to come back.
+        retries: how often to try again, with growing pauses, when the server is too busy, says when to come back, or
+            cannot be reached; never where a call could do harm when it is done twice.
         progress: None: show how far a call on more than 1 MiB is on stderr, if that is a terminal and the call takes a
             second or more. True: show it at once, and off a terminal as a line every 5 seconds. False: do not. A
             function: is called with a `Progress` about ten times a second, on another thread, and once at the end.
         place: how NumPy arrays travel unless a call says otherwise; see CallOptions.
         connections: over how many connections streamed arrays travel; None: 4 for more than 128 MiB, else 1.
+        traceparent: W3C traceparent of calls that name none.
+        **security: TLS and token; see `corank.options.Security`.
     """
 
     def _perform(self, task: Task, options: CallOptions) -> Any:
@@ -146,4 +149,4 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
     def info(self, **options: Unpack[CallOptions]) -> ServerInfo:
         """What the server is and what it takes. Never waits behind other calls."""
         settings = self.settings("GetServerInfo", options)
-        return self.ask(self.deadline(settings, 0), settings.retries)[0]
+        return self.ask(self.deadline(settings, 0), settings.retries, settings.traceparent)[0]

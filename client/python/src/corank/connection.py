@@ -5,23 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from corank import errors
-from corank.call import attempts, unary
+from corank.call import unary
 from corank.channels import Channels
 from corank.kept import StoredArray
-from corank.options import MERGE_ALGORITHMS, PRIORITIES, SORT_ALGORITHMS, CallOptions, Settings, choice
+from corank.options import MERGE_ALGORITHMS, PRIORITIES, SORT_ALGORITHMS, CallOptions, Security, Settings, choice
 from corank.options import settings as resolved
 from corank.placing import SMALL_BYTES, Demand, Placed, Placing, Step, task_bytes
 from corank.progress import Display, Progress
 from corank.receivers import Answer
 from corank.regions import Regions
 from corank.results import call_stats
+from corank.retry import Clock
 from corank.stream import CHUNK_BYTES, Job
 from corank.task import Task
 from corank.v1 import corank_service_pb2 as service
 from corank.wire import decode, encode, nested, parts_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 INLINE_BYTES = 64 << 20
 """Arrays of a call that take more travel in chunks or in shared memory, unless it says otherwise."""
@@ -39,6 +43,18 @@ _OPERATIONS = service.Plan.DESCRIPTOR.fields_by_name["operations"].number
 _NO_SHARED_MEMORY = (errors.Unimplemented, errors.PermissionDenied, errors.NotFound, errors.ResourceExhausted)
 
 
+class Limit:
+    """A deadline for all that a call does: what it asks first, its tries, and the waits between them."""
+
+    def __init__(self, clock: Clock, seconds: float | None) -> None:
+        self.seconds = seconds
+        self._clock, self._begin = clock, clock.now()
+
+    def left(self) -> float | None:
+        """Seconds; None: there is no limit."""
+        return None if self.seconds is None else max(self.seconds - (self._clock.now() - self._begin), 0.0)
+
+
 class Connection(Channels):
     """The part of a client that all operators share; see corank.Client."""
 
@@ -53,13 +69,17 @@ class Connection(Channels):
         progress: Any = None,
         place: str = "auto",
         connections: int | None = None,
+        traceparent: str | None = None,
+        **security: Unpack[Security],
     ) -> None:
-        super().__init__(address, max_message_bytes, compression)
+        super().__init__(address, max_message_bytes, compression, retries, **security)
         self._defaults: CallOptions = {"deadline": deadline, "retries": retries, "progress": progress}
         if place != "auto":
             self._defaults["place"] = place  # type: ignore[typeddict-item]
         if connections is not None:
             self._defaults["connections"] = connections
+        if traceparent is not None:
+            self._defaults["traceparent"] = self._traceparent = traceparent
         self.settings("connect", {})
         self.regions = Regions(self)
         self._no_shared_memory = False
@@ -116,8 +136,13 @@ class Connection(Channels):
                 return self._attempt(steps, settings, execute, start)
             except _RegionsLost as again:
                 raise (again.__cause__ or again) from lost
+        except _ScratchLost:
+            # What the server may still write goes into memory that is given up; this try has other memory.
+            return self._attempt(steps, settings, execute, start, last=True)
 
-    def _attempt(self, steps: Sequence[Step], settings: Settings, execute: bool, start: int) -> list[list[Any]]:
+    def _attempt(
+        self, steps: Sequence[Step], settings: Settings, execute: bool, start: int, last: bool = False
+    ) -> list[list[Any]]:
         placing = Placing(self.regions, settings)
         if settings.place == "cuda_ipc" and not placing.has_gpu(steps):
             raise errors.InvalidArgument("place: 'cuda_ipc' needs an input or out= on the GPU", field="place")
@@ -126,7 +151,10 @@ class Connection(Channels):
         with ExitStack() as stack:
             if settings.progress is not None or task_bytes(steps) > PROGRESS_BYTES:
                 stack.enter_context(Display(progress, settings.progress))
-            mode = self._mode(settings, demand, execute)
+            limit = Limit(self.retrier.clock, self.deadline(settings, max(demand.send, demand.receive)))
+            mode = self._mode(settings, demand, execute, limit)
+            if mode != "inline":
+                self.server(limit.left())
             if mode == "shared_memory" and demand.scratch > 0:
                 try:
                     placing.use_scratch(stack.enter_context(self.regions.scratch(demand.scratch)))
@@ -135,21 +163,22 @@ class Connection(Channels):
                         raise
                     # The address only looks local (a tunnel), or /dev/shm is full: the answer's stats say so.
                     self._no_shared_memory = not isinstance(error, errors.ResourceExhausted)
-                    mode = self._mode(settings, demand, execute, shared_memory=False)
+                    mode = self._mode(settings, demand, execute, limit, shared_memory=False)
             if mode == "stream":
                 placing.use_streams()
             placed = [placing.put(step) for step in steps]
-            deadline = self.deadline(settings, max(demand.send, demand.receive))
             try:
                 call = self._execute if execute or placing.sources or placing.sinks else self._unary
-                answers, cost = call(placing, placed, settings, deadline, progress)
+                answers, cost = call(placing, placed, settings, limit, progress)
             except errors.NotFound as error:
                 if placing.uses_regions and self.regions.lost():
                     raise _RegionsLost from error
                 raise
-            except errors.Unavailable:
+            except errors.Unavailable as error:
                 self.forget_server()
                 self._no_shared_memory = False
+                if placing.may_move and error.failure is errors.Failure.LOST and settings.retries > 0 and not last:
+                    raise _ScratchLost from error
                 raise
             results = [
                 [receiver.result(answer) for receiver in each.receivers] for each, answer in zip(placed, answers)
@@ -163,7 +192,7 @@ class Connection(Channels):
                 )
         return results
 
-    def _mode(self, settings: Settings, demand: Demand, execute: bool, shared_memory: bool = True) -> str:
+    def _mode(self, settings: Settings, demand: Demand, execute: bool, limit: Limit, shared_memory: bool = True) -> str:
         """How arrays travel that have no place of their own: "inline", "stream" or "shared_memory"."""
         if settings.place in ("inline", "stream", "shared_memory"):
             return settings.place
@@ -172,7 +201,7 @@ class Connection(Channels):
             return "stream"
         if size <= SMALL_BYTES and demand.receive_known:
             return "inline"
-        info = self.server()
+        info = self.server(limit.left())
         local = self.is_local and "shared_memory" in info.places and not self._no_shared_memory
         if shared_memory and local and size > SHARED_BYTES and demand.receive_known:
             return "shared_memory"
@@ -183,7 +212,7 @@ class Connection(Channels):
         return "stream" if "stream" in info.places and not fits else "inline"
 
     def _unary(
-        self, placing: Placing, placed: Sequence[Placed], settings: Settings, deadline: float | None, progress: Progress
+        self, placing: Placing, placed: Sequence[Placed], settings: Settings, limit: Limit, progress: Progress
     ) -> tuple[list[Answer], dict[str, Any]]:
         task = placed[0].task
         data = encode(task.request, placed[0].parts)
@@ -193,13 +222,15 @@ class Connection(Channels):
                 f"{self._max_message_bytes:,}"
             )
         method = self.method(task.method)
-        (response, request_id), tries = attempts(
-            lambda remaining: unary(
-                method, data, operator=task.method, address=self.address, deadline=deadline, remaining=remaining
-            ),
-            deadline=deadline,
+        caller = self.caller(task.method, limit.seconds, settings.traceparent)
+        (response, request_id), tries = self.retrier.run(
+            lambda remaining: unary(method, data, caller, remaining),
+            deadline=limit.left(),
             retries=settings.retries,
+            repeat=placing.repeat(placed),
+            reload=caller.reload,
             before_again=placing.again,
+            progress=progress,
         )
         cost = {
             "request_bytes": len(data),
@@ -210,7 +241,7 @@ class Connection(Channels):
         return [_answer(task, response)], cost
 
     def _execute(
-        self, placing: Placing, placed: Sequence[Placed], settings: Settings, deadline: float | None, progress: Progress
+        self, placing: Placing, placed: Sequence[Placed], settings: Settings, limit: Limit, progress: Progress
     ) -> tuple[list[Answer], dict[str, Any]]:
         operations = b""
         for each in placed:
@@ -226,11 +257,15 @@ class Connection(Channels):
         methods = [self.method("Execute", "stream_stream", connection=at) for at in range(count)]
         job = Job(methods, operations, placing.sources, placing.sinks, self.chunk_bytes(), progress)
         name = placed[0].task.method if len(placed) == 1 else "Execute"
-        results, tries = attempts(
-            lambda remaining: job.run(operator=name, address=self.address, deadline=deadline, remaining=remaining),
-            deadline=deadline,
+        caller = self.caller(name, limit.seconds, settings.traceparent)
+        results, tries = self.retrier.run(
+            lambda remaining: job.run(caller, remaining),
+            deadline=limit.left(),
             retries=settings.retries,
+            repeat=placing.repeat(placed),
+            reload=caller.reload,
             before_again=placing.again,
+            progress=progress,
         )
         if len(results) != len(placed):
             raise errors.Internal(f"{name}: the server answered {len(results)} results for {len(placed)} operations")
@@ -249,6 +284,10 @@ class Connection(Channels):
             "request_id": job.request_id,
         }
         return answers, cost
+
+
+class _ScratchLost(Exception):
+    """The connection broke while the server worked in memory that was made for the call."""
 
 
 class _RegionsLost(Exception):

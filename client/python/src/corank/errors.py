@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+import enum
+from typing import NamedTuple
+
 import grpc
 from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 
 _DETAILS = "grpc-status-details-bin"
 _REQUEST_ID = "x-request-id"
+# gRPC's own words for a call that never left. Where it finds others, the call counts as lost: that is the safe side.
+_NOT_SENT = ("failed to connect to all addresses", "DNS resolution failed", "errors resolving")
+_CUT_OFF = ("Socket closed", "onnection reset", "Broken pipe", "HTTP/2")
+
+
+class Failure(enum.Enum):
+    """What an error says of a try."""
+
+    FINAL = enum.auto()
+    """It would fail again."""
+    NOT_SENT = enum.auto()
+    """There was no connection."""
+    REFUSED = enum.auto()
+    """The server says when to come back."""
+    LOST = enum.auto()
+    """The connection broke: nobody knows whether it was done."""
+
+
+class Peer(NamedTuple):
+    """A server, as this client is set up to reach it."""
+
+    address: str
+    tls: bool = False
+    ca: str | None = None
+    """The file of the authorities that may have signed its certificate."""
 
 
 class CorankError(Exception):
@@ -17,15 +45,35 @@ class CorankError(Exception):
         code: the gRPC status, such as "INVALID_ARGUMENT"; also for what is refused before it is sent.
         message: what the caller can change, in words.
         request_id: the name of the request in the server's log; empty if the server did not answer.
+        trace_id: the W3C trace that the call belongs to; empty without traceparent=.
+        attempts: how often it was tried.
     """
 
     code = "UNKNOWN"
+    failure = Failure.FINAL
+    trace_id = ""
+    attempts = 1
 
     def __init__(self, message: str, *, code: str | None = None, request_id: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.code = code or type(self).code
         self.request_id = request_id
+
+    def tell(self, attempts: int, seconds: float, reason: str, before: str) -> None:
+        """Adds to the message how the call ended: after how many tries, why then, and which request it was."""
+        self.attempts = attempts
+        told = f"{reason}; the try before: {before}" if reason and before else before and f"the try before: {before}"
+        told = told or reason
+        if attempts > 1:
+            self.message += f" (tried {attempts} times in {seconds:.3g} s{': ' if told else ''}{told})"
+        elif reason:
+            self.message += f" (not tried again: {reason})"
+        named = [f"request {self.request_id}"] if self.request_id else []
+        named += [f"trace {self.trace_id}"] if self.trace_id else []
+        if named:
+            self.message += f" [{', '.join(named)}]"
+        self.args = (self.message,)
 
 
 class InvalidArgument(CorankError, ValueError):
@@ -140,30 +188,102 @@ def _details(metadata: dict[str, object]) -> tuple[str, float | None]:
     return field, retry_after
 
 
-def from_rpc(error: grpc.RpcError, *, operator: str, address: str, deadline: float | None) -> CorankError:
-    """The exception for a failed call of `operator` at `address` with `deadline` seconds."""
+def _certificate_text(details: str, peer: Peer) -> str:
+    text = f"the certificate of the server at {peer.address} is not trusted: "
+    if "has expired" in details:
+        return text + "it has expired; have it renewed"
+    where = "known to gRPC" if peer.ca is None else f"in {peer.ca}"
+    return (
+        f"{text}it is not signed by an authority {where}, or has expired; give the certificate of the authority that "
+        "signed it (tls_ca=), or have it renewed"
+    )
+
+
+def _tls_text(details: str, peer: Peer) -> str:
+    """What is wrong with a connection that no other try will mend; empty: nothing of the kind."""
+    if "CERTIFICATE_VERIFY_FAILED" in details:
+        return _certificate_text(details, peer)
+    if "Hostname Verification Check failed" in details or "is not in peer certificate" in details:
+        return (
+            f"the certificate of the server at {peer.address} does not hold the name that was asked for; use an "
+            "address that it holds, or say which name to expect (tls_server_name=)"
+        )
+    if "WRONG_VERSION_NUMBER" in details:
+        return f"the server at {peer.address} does not speak TLS on this port; use its TLS port, or no TLS"
+    if "Failed to create security handshaker" in details:
+        return (
+            "the TLS files cannot be used: there is no valid certificate in tls_ca, or tls_key is not the key of "
+            "tls_certificate"
+        )
+    return ""
+
+
+def _connection_text(details: str, peer: Peer, failure: Failure) -> str:
+    last = details.rpartition(": ")[2]
+    if failure is Failure.LOST:
+        return f"the connection to {peer.address} broke before the answer came ({last})"
+    if any(words in details for words in _CUT_OFF):
+        may = (
+            "it may want a certificate that it trusts (tls_certificate=, tls_key=)"
+            if peer.tls
+            else "it may want TLS (tls_ca=), or be no corank server"
+        )
+        return f"the server at {peer.address} closed the connection before any call: {may}"
+    return (
+        f"no answer from a corank server at {peer.address} ({last}); is corankd running there? "
+        "Set CORANK_SERVER or give connect() another address"
+    )
+
+
+def _unavailable(operator: str, details: str, peer: Peer, retry_after: float | None, request_id: str) -> Unavailable:
+    if retry_after is not None:
+        failure, text = Failure.REFUSED, details
+    elif _tls_text(details, peer):
+        failure, text = Failure.FINAL, _tls_text(details, peer)
+    else:
+        failure = Failure.NOT_SENT if details.startswith(_NOT_SENT) else Failure.LOST
+        text = details if request_id else _connection_text(details, peer, failure)
+    error = Unavailable(f"{operator}: {text}", retry_after=retry_after, request_id=request_id)
+    error.failure = failure
+    return error
+
+
+def from_rpc(
+    error: grpc.RpcError, *, operator: str, peer: Peer, deadline: float | None, trace_id: str = ""
+) -> CorankError:
+    """The exception for a failed try of `operator` at `peer` with `deadline` seconds, in the trace of `trace_id`."""
     if not isinstance(error, grpc.Call):
         return CorankError(f"{operator}: {error}")
+    metadata: dict[str, object] = {str(key): value for key, value in (error.trailing_metadata() or ())}
+    made = _from_call(error, metadata, operator, peer, deadline)
+    made.trace_id = trace_id
+    return made
+
+
+def _from_call(
+    error: grpc.Call, metadata: dict[str, object], operator: str, peer: Peer, deadline: float | None
+) -> CorankError:
     code = error.code() or grpc.StatusCode.UNKNOWN
     details = error.details() or ""
-    metadata: dict[str, object] = {str(key): value for key, value in (error.trailing_metadata() or ())}
     field, retry_after = _details(metadata)
     request_id = str(metadata.get(_REQUEST_ID, ""))
     if code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE):
         message = details if not field or field in details else f"{field}: {details}"
         return InvalidArgument(f"{operator}: {message}", field=field, code=code.name, request_id=request_id)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        return ResourceExhausted(f"{operator}: {details}", retry_after=retry_after, request_id=request_id)
+        full = ResourceExhausted(f"{operator}: {details}", retry_after=retry_after, request_id=request_id)
+        # Without a delay: a message that is too large, or a quota of the caller's own.
+        full.failure = Failure.FINAL if retry_after is None else Failure.REFUSED
+        return full
     if code is grpc.StatusCode.UNAVAILABLE:
-        message = f"{operator}: {details}"
-        if retry_after is None:
-            message = (
-                f"{operator}: no answer from a corank server at {address} ({details}); is corankd running there? "
-                "Set CORANK_SERVER or give connect() another address"
-            )
-        return Unavailable(message, retry_after=retry_after, request_id=request_id)
+        return _unavailable(operator, details, peer, retry_after, request_id)
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         limit = "its deadline" if deadline is None else f"its deadline of {deadline:g} s"
         return DeadlineExceeded(f"{operator}: not done within {limit}", request_id=request_id)
+    message = details or code.name
+    if code is grpc.StatusCode.UNAUTHENTICATED:
+        message += "; give a token that the server knows (token=, token_file=)"
+    elif code is grpc.StatusCode.PERMISSION_DENIED:
+        message += "; the operator of the server can allow it"
     kind = _PLAIN.get(code, CorankError)
-    return kind(f"{operator}: {details or code.name}", code=code.name, request_id=request_id)
+    return kind(f"{operator}: {message}", code=code.name, request_id=request_id)

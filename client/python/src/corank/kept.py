@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from corank import arrays, errors
 from corank.elements import NAMES, RemoteArray, storage
 from corank.progress import Display, Progress
+from corank.retry import Repeat
 from corank.stream import Sink, Source, chunks
 from corank.v1 import array_pb2
 from corank.v1 import memory_service_pb2 as memory
@@ -98,7 +99,9 @@ def find(connection: Connection, name: str) -> StoredArray:
 
 def delete(connection: Connection, name: str) -> None:
     """Has the server forget the array of this name."""
-    connection.memory_release("DeleteArray", memory.DeleteArrayRequest(name=name), memory.DeleteArrayResponse)
+    # Done twice, it could delete an array that somebody stored under the name in between.
+    request = memory.DeleteArrayRequest(name=name)
+    connection.memory_release("DeleteArray", request, memory.DeleteArrayResponse, Repeat.UNLESS_LOST)
 
 
 def store(
@@ -122,17 +125,29 @@ def store(
             progress.add(sent=data.nbytes)
 
     deadline = connection.deadline(settings, part.data.nbytes)
-    with Display(progress, settings.progress):
-        call = method.future(requests(), timeout=deadline)
+    caller = connection.caller("StoreArray", deadline, settings.traceparent)
+
+    def once(remaining: float | None) -> Any:
+        progress.restart()
+        call = method.future(requests(), timeout=remaining, metadata=caller.metadata())
         try:
-            kept = memory.StoreArrayResponse.FromString(call.result()).array
+            return memory.StoreArrayResponse.FromString(call.result()).array
         except grpc.RpcError as error:
-            raise errors.from_rpc(
-                error, operator="StoreArray", address=connection.address, deadline=deadline
-            ) from error
+            raise caller.failed(error) from error
         except BaseException:
             call.cancel()
             raise
+
+    with Display(progress, settings.progress):
+        # Done twice, it could replace an array that somebody stored under the name in between.
+        kept, _ = connection.retrier.run(
+            once,
+            deadline=deadline,
+            retries=settings.retries,
+            repeat=Repeat.UNLESS_LOST,
+            reload=caller.reload,
+            progress=progress,
+        )
     return StoredArray(connection, kept.name, kept.type, element_dtype, kept.count)
 
 
@@ -141,35 +156,52 @@ def fetch(connection: Connection, array: StoredArray, settings: Settings) -> NDA
     target = settings.out[0] if settings.out is not None else None
     if target is not None and (target.dtype != array.dtype or not target.flags.c_contiguous):
         raise TypeError(f"out: must be a dense array of {array.dtype}")
-    sink: Sink | None = None
-    count = 0
     progress = Progress(f"corank fetch {array.name}, {connection.address}", 0, array.nbytes)
     deadline = connection.deadline(settings, array.nbytes)
+    caller = connection.caller("FetchArray", deadline, settings.traceparent)
+    method = connection.memory_stream("FetchArray")
     request = memory.FetchArrayRequest(name=array.name).SerializeToString()
-    with Display(progress, settings.progress):
-        call = connection.memory_stream("FetchArray")(request, timeout=deadline)
+
+    def once(remaining: float | None) -> NDArray[Any]:
+        progress.restart()
+        call = method(request, timeout=remaining, metadata=caller.metadata())
         try:
-            for response in call:
-                for number, start, end in parts_of(response):
-                    if number == _FETCHED["array"].number:
-                        kept = memory.StoredArray.FromString(response[start:end])
-                        count = kept.count
-                        if storage(kept.type, kept.record_bytes).itemsize != array.dtype.itemsize:
-                            raise errors.NotFound(f"{array.name}: is another array now, of other elements")
-                        if target is not None and target.size != count:
-                            raise errors.InvalidArgument(f"out: has {target.size} elements, the array has {count}")
-                        sink = Sink(array.dtype, np.empty(count, array.dtype) if target is None else target)
-                    elif number == _FETCHED["chunk"].number and sink is not None:
-                        chunk = decode_chunk(response, start, end)
-                        sink.write(chunk.first_element, chunk.data)
-                        progress.add(received=chunk.data.nbytes)
+            return _taken(call, array, target, progress)
         except grpc.RpcError as error:
-            raise errors.from_rpc(
-                error, operator="FetchArray", address=connection.address, deadline=deadline
-            ) from error
+            raise caller.failed(error) from error
         except BaseException:
             call.cancel()
             raise
+
+    with Display(progress, settings.progress):
+        return connection.retrier.run(
+            once,
+            deadline=deadline,
+            retries=settings.retries,
+            repeat=Repeat.ALWAYS,
+            reload=caller.reload,
+            progress=progress,
+        )[0]
+
+
+def _taken(call: Any, array: StoredArray, target: NDArray[Any] | None, progress: Progress) -> NDArray[Any]:
+    """What FetchArray answers."""
+    sink: Sink | None = None
+    count = 0
+    for response in call:
+        for number, start, end in parts_of(response):
+            if number == _FETCHED["array"].number:
+                kept = memory.StoredArray.FromString(response[start:end])
+                count = kept.count
+                if storage(kept.type, kept.record_bytes).itemsize != array.dtype.itemsize:
+                    raise errors.NotFound(f"{array.name}: is another array now, of other elements")
+                if target is not None and target.size != count:
+                    raise errors.InvalidArgument(f"out: has {target.size} elements, the array has {count}")
+                sink = Sink(array.dtype, np.empty(count, array.dtype) if target is None else target)
+            elif number == _FETCHED["chunk"].number and sink is not None:
+                chunk = decode_chunk(response, start, end)
+                sink.write(chunk.first_element, chunk.data)
+                progress.add(received=chunk.data.nbytes)
     if sink is None:
         raise errors.Internal("FetchArray: the server did not say what it keeps")
     return sink.result(count)

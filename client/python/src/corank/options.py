@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable, Literal, TypedDict, Union
 
 from corank import errors
+from corank.credentials import traceparent
 from corank.progress import Progress
 from corank.results import Stats, names
 from corank.v1 import operators_pb2 as operators
@@ -24,7 +26,7 @@ class CallOptions(TypedDict, total=False):
     deadline: float | Literal["auto"] | None
     """Seconds until DeadlineExceeded, retries included; None: no limit. Default: connect()'s."""
     retries: int
-    """How often to try again when the server is too busy or drains. Default: connect()'s."""
+    """How often to try again when the server is too busy or cannot be reached. Default: connect()'s."""
     progress: ProgressOption
     """Whether to show how far a call is, or a function that is told so: see `connect`. Default: connect()'s."""
     copy: bool
@@ -36,6 +38,8 @@ class CallOptions(TypedDict, total=False):
     """What the server takes first when requests wait. Default: "normal"."""
     request_id: str
     """Comes back in logs and errors; at most 128 printable ASCII characters. Default: the server makes one."""
+    traceparent: str
+    """W3C traceparent of the span that makes the call: the server's log names the trace. Default: connect()'s."""
     place: Place
     """How NumPy arrays travel: "inline" in the messages, "stream" in chunks, "shared_memory" through memory that client
     and server share, "cuda_ipc" for results on the GPU of the inputs. Default: "auto", the fastest that serves."""
@@ -45,6 +49,25 @@ class CallOptions(TypedDict, total=False):
     """Where results go, as in NumPy: arrays of the results' dtypes and lengths. Default: new ones."""
     keep: str | Sequence[str]
     """The server keeps the results under this name, or these: the method returns StoredArrays."""
+
+
+class Security(TypedDict, total=False):
+    """What connect() takes about who the server is and who asks."""
+
+    tls: bool
+    """Use TLS, and trust the authorities that gRPC knows. The arguments that begin with tls_ use it too."""
+    tls_ca: str | os.PathLike[str] | None
+    """A PEM file of the authorities to trust. Default: CORANK_TLS_CA of the environment."""
+    tls_certificate: str | os.PathLike[str] | None
+    """A PEM file with this client's own certificate. Default: CORANK_TLS_CERTIFICATE of the environment."""
+    tls_key: str | os.PathLike[str] | None
+    """A PEM file with its key. Default: CORANK_TLS_KEY of the environment."""
+    tls_server_name: str | None
+    """The name in the server's certificate, where the address has another."""
+    token: str | None
+    """What says who asks. Without TLS it goes to this host only. Default: CORANK_TOKEN of the environment."""
+    token_file: str | os.PathLike[str] | None
+    """The file that holds it, read again when the server does not take what it held."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +81,7 @@ class Settings:
     on_stats: Callable[[Stats], object] | None
     priority: str | None
     request_id: str | None
+    traceparent: str | None
     place: str
     connections: int | None
     out: tuple[Any, ...] | None
@@ -98,6 +122,7 @@ def settings(method: str, options: CallOptions, defaults: CallOptions) -> Settin
     connections = given.get("connections")
     if connections is not None and connections < 1:
         raise errors.InvalidArgument(f"connections: {connections} is not 1 or more", field="connections")
+    parent = given.get("traceparent")
     out, keep = given.get("out"), given.get("keep")
     if out is not None and keep is not None:
         raise errors.InvalidArgument("out: results go there or are kept on the server, not both", field="out")
@@ -109,6 +134,7 @@ def settings(method: str, options: CallOptions, defaults: CallOptions) -> Settin
         on_stats=given.get("on_stats"),
         priority=given.get("priority"),
         request_id=given.get("request_id"),
+        traceparent=None if parent is None else traceparent(parent),
         place=place,
         connections=connections,
         out=None if out is None else out if isinstance(out, tuple) else (out,),

@@ -14,6 +14,7 @@ from corank.elements import alignment
 from corank.kept import StoredArray
 from corank.receivers import Inline, Kept, OnGpu, Receiver, Shared, Streamed, check_target, gpu_target
 from corank.regions import Place, scratch_offset
+from corank.retry import Repeat
 from corank.stream import MAX_STREAMS, Sink, Source
 from corank.task import Output, Task, leaves
 from corank.v1 import array_pb2
@@ -69,6 +70,8 @@ class Placing:
         self._taken: list[tuple[int, str]] = []  # (bytes, place) of each array
         self._next_stream = 0
         self._copies: list[tuple[NDArray[np.uint8], memoryview]] = []
+        self.may_move = False
+        """Whether only memory made for this attempt keeps the call from being repeated after it was lost."""
         self.sources: list[Source] = []
         """What to send in chunks."""
         self.sinks: dict[int, Sink] = {}
@@ -120,12 +123,24 @@ class Placing:
         """Where the largest array of the call was."""
         return max(self._taken, default=(0, "inline"))[1]
 
-    def again(self, error: errors.CorankError) -> bool:
-        """Prepares another attempt after `error`; False if the arrays may not be what they were."""
-        # A call that was not refused but broken off may have written results over inputs.
+    def again(self) -> None:
+        """Prepares another try."""
+        # One that was broken off may have written results over inputs.
         for block, data in self._copies:
             copy_into(block, np.frombuffer(data, np.uint8))
-        return isinstance(error, errors.ResourceExhausted) or not (self.uses_regions and self._settings.out is not None)
+
+    def repeat(self, placed: Sequence[Placed]) -> Repeat:
+        """What the call may do twice where its arrays are now."""
+        repeat = Repeat.ALWAYS
+        for each in placed:
+            written = [receiver for receiver in each.receivers if receiver.outlives]
+            if any(receiver.is_over(leaf) for receiver in written for leaf in leaves(each.task.parts)):
+                return Repeat.NEVER
+            if written:
+                # An earlier try, still under way on a server that cannot be reached, could write after the later one.
+                repeat = Repeat.UNLESS_LOST
+        self.may_move = repeat is Repeat.ALWAYS and self._scratch is not None
+        return repeat if self._scratch is None else Repeat.UNLESS_LOST
 
     def put(self, step: Step) -> Placed:
         """Gives the arrays of an operator their places."""
@@ -275,7 +290,7 @@ class Placing:
             found = self._target_place(target, output)
             if found is not None:
                 self._taken.append((size, "shared_memory"))
-                return Shared(output, found, target, None, False)
+                return Shared(output, found, target, None, False, outlives=True)
         if self._scratch is not None and size > SMALL_BYTES:
             reuse = source is not None and self._in_place(step.task, output, bytes_of(source))
             block = source[:size] if reuse and source is not None else self._scratch.take(size, output.dtype.itemsize)
@@ -285,8 +300,8 @@ class Placing:
             self._taken.append((size, "shared_memory"))
             if target is None and not self._settings.copy and output.result_dtype == output.dtype:
                 self._scratch.give_away()
-                return Shared(output, found, block.view(output.dtype), None, False)
-            return Shared(output, found, block.view(output.dtype), target, True)
+                return Shared(output, found, block.view(output.dtype), None, False, outlives=False)
+            return Shared(output, found, block.view(output.dtype), target, True, outlives=False)
         if self._streams and (output.count is None or size > SMALL_BYTES):
             stream_id = self._stream_id()
             receiver = Streamed(output, stream_id, self._unshared(target))

@@ -32,12 +32,15 @@ class Progress:
         to_send: bytes of arrays to send; 0 if none travel.
         received: bytes of arrays that came back so far.
         to_receive: bytes of arrays to come back; 0 if none travel or their length is not known.
+        attempt: the try that is under way, or that comes next; each counts bytes from nothing.
+        waiting: whether the call waits for the time of that try.
     """
 
     def __init__(self, label: str, to_send: int = 0, to_receive: int = 0) -> None:
         self.label = label
         self.sent = self.received = 0
         self.to_send, self.to_receive = to_send, to_receive
+        self.attempt, self.waiting = 1, False
         self._start = time.monotonic()
         self._lock = threading.Lock()
 
@@ -77,13 +80,14 @@ class Progress:
 
     def text(self) -> str:
         """A line for people."""
+        tries = "" if self.attempt == 1 else f", {'waits for ' if self.waiting else ''}try {self.attempt}"
         if self.fraction is None:
-            return f"{self.label}  {self.seconds:.1f} s"
+            return f"{self.label}  {self.seconds:.1f} s{tries}"
         cells = int(self.fraction * _BAR_CELLS)
         eta = "" if self.eta_seconds is None else f", {self.eta_seconds:.0f} s left"
         return (
             f"{self.label}  [{'█' * cells}{'·' * (_BAR_CELLS - cells)}] {self.fraction:4.0%}  "
-            f"↑ {_size(self.sent)} ↓ {_size(self.received)}, {_size(self.bytes_per_second)}/s{eta}"
+            f"↑ {_size(self.sent)} ↓ {_size(self.received)}, {_size(self.bytes_per_second)}/s{eta}{tries}"
         )
 
 

@@ -15,7 +15,7 @@ from corank.regions import Place
 from corank.stream import Sink
 from corank.task import Output
 from corank.v1 import array_pb2
-from corank.wire import IncomingArray
+from corank.wire import IncomingArray, OutgoingArray
 
 
 class Answer(NamedTuple):
@@ -32,6 +32,13 @@ class Receiver(Protocol):
     @property
     def place(self) -> array_pb2.Destination | None:
         """What the request says about it; None: nothing, it comes in the response."""
+
+    @property
+    def outlives(self) -> bool:
+        """Whether the server puts it where it outlives the call: the caller's memory, or an array that it keeps."""
+
+    def is_over(self, leaf: OutgoingArray) -> bool:
+        """Whether the server writes it over this input."""
 
     def result(self, answer: Answer) -> Any:
         """What the caller gets.
@@ -99,7 +106,17 @@ def _into(target: NDArray[Any], result: NDArray[Any]) -> NDArray[Any]:
     return target
 
 
-class Inline:
+class _Back:
+    """A result that comes back with the answer."""
+
+    outlives = False
+
+    def is_over(self, leaf: OutgoingArray) -> bool:
+        """The server writes over no input."""
+        return False
+
+
+class Inline(_Back):
     """In the response."""
 
     place = None
@@ -119,7 +136,7 @@ class Inline:
         return found if self._target is None else _into(self._target, found)
 
 
-class Streamed:
+class Streamed(_Back):
     """In chunks of the same call.
 
     Args:
@@ -155,14 +172,26 @@ class Shared:
         view: the same place, in this process.
         target: `out` to copy to.
         copy: whether to copy.
+        outlives: whether this is memory of the caller's, and not made for the call.
     """
 
     def __init__(
-        self, output: Output, region: Place, view: NDArray[Any], target: NDArray[Any] | None, copy: bool
+        self,
+        output: Output,
+        region: Place,
+        view: NDArray[Any],
+        target: NDArray[Any] | None,
+        copy: bool,
+        outlives: bool,
     ) -> None:
+        self.outlives = outlives
         self._output, self._view, self._target, self._copy = output, view, target, copy
         place = array_pb2.SharedMemoryPlace(region=region.region, offset_bytes=region.offset)
         self.place = array_pb2.Destination(shared_memory=place)
+
+    def is_over(self, leaf: OutgoingArray) -> bool:
+        """Whether the server writes over this input."""
+        return leaf.data is not None and np.may_share_memory(np.frombuffer(leaf.data, np.uint8), self._view)
 
     def result(self, answer: Answer) -> Any:
         """A new array, `out`, or the shared memory."""
@@ -176,12 +205,21 @@ class Shared:
 class OnGpu:
     """On the GPU, in an array of the caller's library."""
 
+    outlives = True
+
     def __init__(self, output: Output, region: Place | None, target: cuda.GpuArray, convert: bool) -> None:
         self._output, self._target, self._convert = output, target, convert
         self.place: array_pb2.Destination | None = None
         if region is not None:
             place = array_pb2.CudaIpcPlace(region=region.region, offset_bytes=region.offset)
             self.place = array_pb2.Destination(cuda_ipc=place)
+
+    def is_over(self, leaf: OutgoingArray) -> bool:
+        """Whether the server writes over this input."""
+        held, target = leaf.held, self._target
+        if not isinstance(held, cuda.GpuArray):
+            return False
+        return held.pointer < target.pointer + target.nbytes and target.pointer < held.pointer + held.nbytes
 
     def result(self, answer: Answer) -> Any:
         """The array."""
@@ -199,7 +237,12 @@ class Kept:
 
     def __init__(self, output: Output, handle: StoredArray) -> None:
         self._output, self._handle = output, handle
+        self.outlives = not handle.place().temporary
         self.place = array_pb2.Destination(stored=handle.place())
+
+    def is_over(self, leaf: OutgoingArray) -> bool:
+        """An array that is replaced is so once the call has succeeded: its inputs are what they were until then."""
+        return False
 
     def result(self, answer: Answer) -> Any:
         """A handle of it."""

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from corank import cuda, errors
 from corank.copying import bytes_of
+from corank.retry import Repeat
 from corank.v1 import memory_service_pb2 as memory
 
 if TYPE_CHECKING:
+    from corank.call import Caller
     from corank.results import ServerInfo
 
 _FOLDER = "/dev/shm"
@@ -43,6 +45,12 @@ class Server(Protocol):
     def memory_call(self, name: str, request: Any, response: type[Any]) -> Any:
         """Calls a unary method of MemoryService."""
 
+    def memory_tries(self, name: str, prepare: Callable[[], tuple[Any, type[Any]]], repeat: Repeat) -> Any:
+        """The same with another request for each try."""
+
+    def caller(self, operator: str, deadline: float | None) -> Caller:
+        """What the tries of one call share."""
+
     def memory_release(self, name: str, request: Any, response: type[Any]) -> None:
         """memory_call of what gives memory back, which waits a moment for requests that still use it."""
 
@@ -64,14 +72,16 @@ class _Lease:
     """A lease of the server: an open call. When it ends, also because this process died, its regions end."""
 
     def __init__(self, server: Server) -> None:
-        self._call = server.memory_stream("OpenLease")(memory.OpenLeaseRequest().SerializeToString())
+        caller = server.caller("OpenLease", _LEASE_SECONDS)
+        request = memory.OpenLeaseRequest().SerializeToString()
+        self._call = server.memory_stream("OpenLease")(request, metadata=caller.metadata())
         timer = threading.Timer(_LEASE_SECONDS, self._call.cancel)
         timer.daemon = True
         timer.start()
         try:
             first = next(self._call)
         except grpc.RpcError as error:
-            raise errors.from_rpc(error, operator="OpenLease", address="the server", deadline=_LEASE_SECONDS) from error
+            raise caller.failed(error) from error
         except StopIteration:
             raise errors.Internal("OpenLease: the server answered nothing") from None
         finally:
@@ -120,7 +130,6 @@ class Regions:
         self.sweep()
         size = -(-max(nbytes, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
         key = f"{info.shared_memory_prefixes[0]}{os.getpid()}-{secrets.token_hex(8)}"
-        name = key.strip("/").replace("/", "-")
         path = _FOLDER + key
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -132,11 +141,19 @@ class Regions:
                     f"shared memory: {size:,} bytes do not fit into {_FOLDER} ({error.strerror})"
                 ) from error
             mapped = _Mapping(handle, size)
-            with self._lock:
+
+            def prepare() -> tuple[Any, type[Any]]:
+                # What a try that was lost may have registered ends with the lease, which was lost with it.
                 request = memory.RegisterSharedMemoryRequest(
-                    name=name, key=key, size_bytes=size, lease_id=self._lease_id()
+                    name=f"shm-{os.getpid()}-{secrets.token_hex(8)}",
+                    key=key,
+                    size_bytes=size,
+                    lease_id=self._lease_id(),
                 )
-                self._server.memory_call("RegisterSharedMemory", request, memory.RegisterSharedMemoryResponse)
+                return request, memory.RegisterSharedMemoryResponse
+
+            with self._lock:
+                name = self._server.memory_tries("RegisterSharedMemory", prepare, Repeat.ALWAYS).region.name
                 out = np.frombuffer(mapped, np.uint8)
                 address = out.ctypes.data
                 self._shared[address] = (size, name)
@@ -200,22 +217,25 @@ class Regions:
         self.sweep()
         allocation = cuda.allocation(array)
         with self._lock:
-            lease = self._lease_id()
+            self._lease_id()  # forgets what went with an earlier lease
             known = self._gpu.get(allocation.base)
             if known is None or known[0] != allocation.buffer_id:
                 if known is not None:  # that memory was freed, and this is another allocation at its address
                     del self._gpu[allocation.base]
                     self._dropped.append(known[1])
                     self.sweep()
-                name = f"gpu-{os.getpid()}-{secrets.token_hex(8)}"
-                request = memory.RegisterCudaIpcRequest(
-                    name=name,
-                    handle=allocation.handle,
-                    size_bytes=allocation.size,
-                    device_uuid=allocation.device_uuid,
-                    lease_id=lease,
-                )
-                self._server.memory_call("RegisterCudaIpc", request, memory.RegisterCudaIpcResponse)
+
+                def prepare() -> tuple[Any, type[Any]]:
+                    request = memory.RegisterCudaIpcRequest(
+                        name=f"gpu-{os.getpid()}-{secrets.token_hex(8)}",
+                        handle=allocation.handle,
+                        size_bytes=allocation.size,
+                        device_uuid=allocation.device_uuid,
+                        lease_id=self._lease_id(),
+                    )
+                    return request, memory.RegisterCudaIpcResponse
+
+                name = self._server.memory_tries("RegisterCudaIpc", prepare, Repeat.ALWAYS).region.name
                 known = self._gpu[allocation.base] = (allocation.buffer_id, name)
         return Place(known[1], array.pointer - allocation.base)
 

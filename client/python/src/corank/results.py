@@ -59,6 +59,8 @@ class Stats:
     """Sorted runs that were merged at the end, where a sort worked in pieces; otherwise 0."""
     out_of_core: bool
     """The arrays were larger than the device memory given to one request."""
+    device_ordinal: int
+    """Which of ``ServerInfo.devices`` did the work."""
     receive_ns: int
     """Of streams: from the first to the last chunk that the server took. Overlaps with the other times."""
     send_ns: int
@@ -91,6 +93,38 @@ class ServerLimits:
 
 
 @dataclass(frozen=True)
+class ServerSetting:
+    """One setting of a server's configuration."""
+
+    group: str
+    """Such as "queue"."""
+    name: str
+    """Such as "max-queued-bytes"."""
+    value: str
+    """The value in use; empty where hidden."""
+    default: str
+    """The value where nobody sets it."""
+    source: str
+    """Where the value came from: "default", "file", "environment" or "flag"."""
+    hidden: bool
+    """Whether callers are not told the value."""
+
+
+@dataclass(frozen=True)
+class ServerDevice:
+    """A device that does the work of a server."""
+
+    ordinal: int
+    """By which responses, metrics, health services and logs name it."""
+    name: str
+    uuid: str
+    """Of a GPU; memory on it may be registered with "cuda_ipc"."""
+    memory_bytes: int
+    up: bool
+    """Whether it takes work."""
+
+
+@dataclass(frozen=True)
 class ServerInfo:
     """What a server is and what it takes."""
 
@@ -98,11 +132,12 @@ class ServerInfo:
     engine: str
     """"cuda" or "cpu"."""
     device: str
+    """The first, where there are several, as of all that follows."""
     engine_reason: str
     """Why this engine was taken, in words."""
     device_memory_bytes: int
     lanes: int
-    """Requests that run at the same time."""
+    """Requests that run at the same time on each device."""
     limits: ServerLimits
     places: tuple[str, ...]
     """Places of arrays that are switched on, such as "inline"."""
@@ -111,6 +146,24 @@ class ServerInfo:
     """What the names of shared memory begin with that may be registered."""
     device_uuid: str
     """Of the GPU in use, with "cuda_ipc"."""
+    settings: tuple[ServerSetting, ...] = ()
+    """The effective configuration, ordered by group."""
+    devices: tuple[ServerDevice, ...] = ()
+    """The devices that share the work, ordered by ordinal."""
+
+
+_SOURCES = {1: "default", 2: "file", 3: "environment", 4: "flag"}
+
+
+def _setting(found: Any) -> ServerSetting:
+    return ServerSetting(
+        group=found.group,
+        name=found.name,
+        value=found.value,
+        default=found.default_value,
+        source=_SOURCES.get(found.source, "unknown"),
+        hidden=found.hidden,
+    )
 
 
 def server_info(found: Any) -> ServerInfo:
@@ -128,6 +181,11 @@ def server_info(found: Any) -> ServerInfo:
         uptime_seconds=found.uptime_seconds,
         shared_memory_prefixes=tuple(found.shared_memory_prefixes),
         device_uuid=found.device_uuid,
+        settings=tuple(_setting(setting) for setting in found.settings),
+        devices=tuple(
+            ServerDevice(device.ordinal, device.name, device.uuid, device.memory_bytes, device.up)
+            for device in found.devices
+        ),
     )
 
 
@@ -152,6 +210,7 @@ def call_stats(
         place=place,
         runs=stats.runs,
         out_of_core=stats.out_of_core,
+        device_ordinal=stats.device_ordinal,
         receive_ns=stats.receive_ns,
         send_ns=stats.send_ns,
         **cost,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corank import errors
-from corank.call import trailing
+from corank.call import Caller, trailing
 from corank.copying import copy_into
 from corank.progress import Progress
 from corank.v1 import corank_service_pb2 as service
@@ -146,8 +146,8 @@ class Job:
         self.request_bytes = self.response_bytes = 0
         """Length of all messages sent and received."""
 
-    def run(self, *, operator: str, address: str, deadline: float | None, remaining: float | None) -> list[bytes]:
-        """Does the job within `remaining` seconds of `deadline` and returns the OperationResults, serialised.
+    def run(self, caller: Caller, remaining: float | None) -> list[bytes]:
+        """Does the job once, within `remaining` seconds, and returns the OperationResults, serialised.
 
         An exception in this thread, such as Ctrl-C, cancels all parts before it goes on.
 
@@ -163,13 +163,13 @@ class Job:
 
         def work(part: int) -> None:
             try:
-                self._run_part(part, job_id, remaining)
+                self._run_part(part, job_id, remaining, caller)
             except grpc.RpcError as error:
-                self._fail(errors.from_rpc(error, operator=operator, address=address, deadline=deadline))
+                self._fail(caller.failed(error))
             except errors.CorankError as error:
                 self._fail(error)
             except ValueError as error:
-                self._fail(errors.Internal(f"{operator}: the answer is not an ExecuteResponse: {error}"))
+                self._fail(errors.Internal(f"{caller.operator}: the answer is not an ExecuteResponse: {error}"))
             except BaseException as error:
                 self._fail(error)
 
@@ -208,8 +208,9 @@ class Job:
             yield request
             self._progress.add(sent=data.nbytes)
 
-    def _run_part(self, part: int, job_id: str, remaining: float | None) -> None:
-        call = self._methods[part](self._requests(part, job_id), timeout=remaining)
+    def _run_part(self, part: int, job_id: str, remaining: float | None, caller: Caller) -> None:
+        requests = self._requests(part, job_id)
+        call = self._methods[part](requests, timeout=remaining, metadata=caller.metadata())
         with self._lock:
             self._calls.append(call)
             failed = self._error is not None

@@ -1,0 +1,37 @@
+"""What a gRPC target says of where the server is. Nothing is looked up."""
+
+from __future__ import annotations
+
+import ipaddress
+
+
+def _host(address: str) -> str:
+    """Of "host", "host:port" or "[host]:port"; an IPv6 address without brackets is the host."""
+    if address.startswith("["):
+        return address[1:].partition("]")[0]
+    return address.partition(":")[0] if address.count(":") == 1 else address
+
+
+def _is_loopback(address: str) -> bool:
+    host = _host(address)
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_this_host(target: str) -> bool:
+    """Whether every address of the target is one of this host: a Unix socket, localhost, 127.0.0.0/8, ::1.
+
+    A name that is only known to mean this host by looking it up does not count.
+    """
+    if target.startswith(("unix:", "unix-abstract:")):
+        return True
+    # "dns://AUTHORITY/..." asks another host, and is none of these.
+    for scheme in ("dns:///", "dns:", "ipv4:", "ipv6:"):
+        if target.startswith(scheme):
+            target = target[len(scheme) :]
+            break
+    return all(_is_loopback(each) for each in target.split(","))
