@@ -157,7 +157,8 @@ TEST_F(CliFailure, NoServerIsExitCode4) {
   // A port of the system range that nothing serves on the loopback interface.
   const Finished done = Corank({"sort", Path("keys.npy"), "-o", Path("out.npy"), "--server", "127.0.0.1:1"});
   EXPECT_EQ(done.exit_code, 4) << done.err;
-  EXPECT_THAT(done.err, HasSubstr("no corank server answers at 127.0.0.1:1 (Connection refused); start corankd"));
+  EXPECT_THAT(done.err, HasSubstr("no corank server answers at 127.0.0.1:1 (Connection refused) (tried 6 times in "));
+  EXPECT_THAT(done.err, HasSubstr("no more than 6 tries are allowed); start corankd"));
   ExpectOneLine(done.err);
   EXPECT_THAT(folder_.Names(), ElementsAre("keys.npy"));
 }

@@ -171,6 +171,15 @@ TEST(ProgressText, OfACallSaysWhichWayTheBytesGo) {
   call.bytes_received = 100 << 20;
   EXPECT_EQ(CallProgressLine(call, absl::Seconds(4)),
             "receiving [####################] 100 %  200.0 MiB  50.0 MiB/s  4.0 s");
+  call.bytes_received = 0;
+  call.bytes_sent = 0;
+  call.attempt = 2;
+  call.is_waiting = true;
+  EXPECT_EQ(CallProgressLine(call, absl::Seconds(5)), "waiting for try 2 [....................]   0 %  5.0 s");
+  call.is_waiting = false;
+  call.bytes_sent = 50 << 20;
+  EXPECT_EQ(CallProgressLine(call, absl::Seconds(10)),
+            "try 2     [#####...............]  25 %  50.0 MiB  5.0 MiB/s  10.0 s, 30 s left");
 }
 
 }  // namespace

@@ -30,11 +30,12 @@ grpc::Status RetryLater(grpc::StatusCode code, const std::string& message, absl:
   return StatusWithDetail(code, message, retry_info);
 }
 
-PuppetServer::PuppetServer(PuppetService* service, PuppetMemory* memory) {
+PuppetServer::PuppetServer(PuppetService* service, PuppetMemory* memory,
+                           const std::shared_ptr<grpc::ServerCredentials>& credentials) {
   service->memory = memory;
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort("127.0.0.1:0", credentials, &port);
   builder.SetMaxReceiveMessageSize(-1);
   builder.RegisterService(service);
   if (memory != nullptr) builder.RegisterService(memory);

@@ -126,7 +126,9 @@ class PuppetService final : public v1::CorankService::Service {
 class PuppetServer {
  public:
   /// `memory` may be null: there is no MemoryService then.
-  explicit PuppetServer(PuppetService* service, PuppetMemory* memory = nullptr);
+  explicit PuppetServer(
+      PuppetService* service, PuppetMemory* memory = nullptr,
+      const std::shared_ptr<grpc::ServerCredentials>& credentials = grpc::InsecureServerCredentials());
   ~PuppetServer();
 
   const std::string& address() const { return address_; }

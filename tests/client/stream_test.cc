@@ -289,25 +289,35 @@ TEST_F(StreamTest, CallsAtTheSameTimeDoNotDisturbEachOther) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(StreamTest, IsTriedAgainOnlyWhileNothingHasBeenAnswered) {
+TEST_F(StreamTest, IsTriedAgainAlsoInMidAnswerUnlessThatWentOverAnInput) {
   std::atomic<int> calls{0};
   bool answers_first = false;
   service_.on_execute = [&](grpc::ServerContext* context, ExecuteStream* stream) {
     if (++calls >= 3) return service_.execute.Serve(context, stream);
+    v1::ExecuteRequest request;
+    while (stream->Read(&request)) {  // a client that has got an answer still sends all
+    }
     v1::ExecuteResponse response;
     response.mutable_chunk()->set_data("1234");
     if (answers_first) stream->Write(response);
     return RetryLater(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", absl::Milliseconds(1));
   };
   const Client client = Connect();
-  const auto sorted = client.Sort(std::vector<uint32_t>{2, 1}, {}, Streamed());
-  ASSERT_TRUE(sorted.ok()) << sorted.status();
-  EXPECT_THAT(sorted->keys, ElementsAre(1, 2));
-  EXPECT_EQ(sorted->stats.attempts, 3);
-  answers_first = true;
-  calls = 0;
-  EXPECT_TRUE(absl::IsResourceExhausted(client.Sort(std::vector<uint32_t>{2, 1}, {}, Streamed()).status()));
-  EXPECT_EQ(calls, 1);
+  for (const bool in_mid_answer : {false, true}) {
+    answers_first = in_mid_answer;
+    calls = 0;
+    const auto sorted = client.Sort(std::vector<uint32_t>{2, 1}, {}, Streamed());
+    ASSERT_TRUE(sorted.ok()) << sorted.status();
+    EXPECT_THAT(sorted->keys, ElementsAre(1, 2));
+    EXPECT_EQ(sorted->stats.attempts, 3);
+
+    calls = 0;
+    std::vector<uint32_t> keys = {2, 1};
+    const auto in_place = client.SortInto(keys, absl::MakeSpan(keys), {}, Streamed());
+    EXPECT_EQ(in_place.ok(), !in_mid_answer) << in_place.status();
+    EXPECT_EQ(calls, in_mid_answer ? 1 : 3);
+    EXPECT_THAT(std::string(in_place.status().message()), HasSubstr(in_mid_answer ? "go over its inputs" : ""));
+  }
 }
 
 TEST_F(StreamTest, TheErrorOfOnePartIsTheJobsAndEndsTheOthers) {

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
-import sys
 from collections.abc import Callable, Iterator
 
+import e2e_paths  # noqa: F401
+
+# isort: split
+import corank
 import numpy as np
 import pytest
+from corank.testing import LocalServer
+from e2e_support import binary, wait_until_idle
 from numpy.typing import NDArray
-
-_PYTHON = pathlib.Path(__file__).resolve().parent.parent.parent / "client" / "python"
-sys.path[:0] = [str(_PYTHON), str(_PYTHON / "src"), str(_PYTHON / "tests")]
-
-import generate  # noqa: E402
-
-generate.ensure()
-
-import corank  # noqa: E402
-from corank.testing import LocalServer  # noqa: E402
-from e2e_support import wait_until_idle  # noqa: E402
-
-
-def binary(variable: str) -> pathlib.Path:
-    """The program that an environment variable names; skips without it."""
-    value = os.environ.get(variable)
-    if not value:
-        pytest.skip(f"{variable} is not set: set it to the path of the program to test it end to end")
-    return pathlib.Path(value)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
 import re
 import time
 import urllib.request
@@ -9,11 +11,20 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
+import pytest
 from corank.testing import LocalServer
 from grpc_health.v1 import health_pb2
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+def binary(variable: str) -> pathlib.Path:
+    """The program that an environment variable names; skips without it."""
+    value = os.environ.get(variable)
+    if not value:
+        pytest.skip(f"{variable} is not set: set it to the path of the program to test it end to end")
+    return pathlib.Path(value)
 
 
 def samples(server: LocalServer) -> dict[str, float]:

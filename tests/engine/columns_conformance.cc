@@ -119,6 +119,23 @@ TEST_F(SortColumns, OneColumnIsSort) {
   }
 }
 
+TEST_F(SortColumns, OrdersRowsOfAtMostEightBytes) {
+  const auto columns = [](int64_t count, KeyType first, KeyType second) -> std::vector<TestColumn> {
+    return {NumberColumn(first, kDescending, MakeKeys(first, Distribution::kSixteenDistinct, count, 4)),
+            NumberColumn(second, kAscending, MakeKeys(second, Distribution::kSpecialFloats, count, 5))};
+  };
+  for (int64_t count : kRowCounts) {
+    Check(columns(count, KeyType::kUint32, KeyType::kFloat32));
+    Check(columns(count, KeyType::kInt16, KeyType::kUint16));
+    Check(columns(count, KeyType::kInt8, KeyType::kUint32));
+  }
+  // So many that AUTO of every engine takes its sort for long arrays.
+  ColumnSortCase test;
+  test.columns = columns((int64_t{1} << 19) + 2, KeyType::kInt32, KeyType::kUint32);
+  test.want_indices = true;
+  CheckOnce(test, StableRowOrder(test.columns));
+}
+
 TEST_F(SortColumns, OrdersByteStringsOfEveryWidth) {
   for (int width : {1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 64, 100, 255, 256}) {
     // Differences right at the front, only in the last two bytes, and none at all.

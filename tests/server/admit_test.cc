@@ -38,7 +38,7 @@ class AdmitTest : public ::testing::Test {
   }
   // One task, alone.
   std::unique_ptr<Task> TakeOne() {
-    auto taken = queue_.Take(1, [](const Task&, const Task&) { return true; });
+    auto taken = queue_.Take(0, BatchRule{}, [](const Task&, const Task&) { return true; });
     return taken.empty() ? nullptr : std::move(taken.front());
   }
 
@@ -117,7 +117,7 @@ TEST_F(AdmitTest, SmallTasksWaitForOneOfTheTakersThatMayHaveThem) {
   options.small_takers = 1;
   options.direct_bytes = 0;
   AdmissionQueue queue(options, &clock_, &metrics_);
-  const auto take = [&queue] { return queue.Take(9, [](const Task&, const Task&) { return true; }); };
+  const auto take = [&queue] { return queue.Take(0, BatchRule{9}, [](const Task&, const Task&) { return true; }); };
   ASSERT_TRUE(queue.Admit(requests_[0].MakeTask(10)).ok());
   auto first = take();
   ASSERT_TRUE(queue.Admit(requests_[1].MakeTask(10)).ok());
@@ -151,10 +151,10 @@ TEST_F(AdmitTest, RefusesMoreRequestsThanAllowedAndLeavesTheTaskToTheCaller) {
 }
 
 TEST_F(AdmitTest, RefusesMoreBytesThanAllowedUntilBytesLeft) {
-  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask(60)).ok());
-  std::unique_ptr<Task> task = requests_[1].MakeTask(41);
+  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask(60, TaskPriority::kHigh)).ok());
+  std::unique_ptr<Task> task = requests_[1].MakeTask(41, TaskPriority::kHigh);
   EXPECT_EQ(queue_.Admit(std::move(task)).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(queue_.Admit(requests_[2].MakeTask(40)).ok());
+  EXPECT_TRUE(queue_.Admit(requests_[2].MakeTask(40, TaskPriority::kHigh)).ok());
   TakeOne();
   EXPECT_TRUE(queue_.Admit(std::move(task)).ok());
 }
@@ -192,7 +192,7 @@ TEST_F(AdmitTest, SweepEndsWhatIsLateOrCancelledAndKeepsTheOrderOfTheRest) {
   EXPECT_EQ(requests_[1].status.code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(requests_[0].ends + requests_[1].ends, 2);
   EXPECT_EQ(queue_.waiting_requests(), 1);
-  EXPECT_TRUE(queue_.Admit(requests_[3].MakeTask(90)).ok()) << "the swept bytes must be free again";
+  EXPECT_TRUE(queue_.Admit(requests_[3].MakeTask(77)).ok()) << "the swept bytes must be free again";
   EXPECT_EQ(TakeOne()->completion, &requests_[2]);
 }
 
@@ -249,13 +249,13 @@ TEST_F(AdmitTest, RetryDelayFollowsTheMeasuredRate) {
   // 10 MB every second leave while something waits, and 100 MB wait.
   std::array<RecordedRequest, 21> requests;
   AdmissionQueue queue(options, &clock_, &metrics_);
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Admit(requests[i].MakeTask(10'000'000)).ok());
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Admit(requests[i].MakeTask(10'000'000, TaskPriority::kHigh)).ok());
   for (int i = 0; i < 10; ++i) {
     clock_.Advance(seconds(1));
-    queue.Take(1, [](const Task&, const Task&) { return false; });
-    ASSERT_TRUE(queue.Admit(requests[10 + i].MakeTask(10'000'000)).ok());
+    queue.Take(0, BatchRule{}, [](const Task&, const Task&) { return false; });
+    ASSERT_TRUE(queue.Admit(requests[10 + i].MakeTask(10'000'000, TaskPriority::kHigh)).ok());
   }
-  const absl::Duration delay = RetryDelay(queue.Admit(requests[20].MakeTask(1)));
+  const absl::Duration delay = RetryDelay(queue.Admit(requests[20].MakeTask(1, TaskPriority::kHigh)));
   EXPECT_GT(delay, absl::Seconds(9));
   EXPECT_LT(delay, absl::Seconds(11));
 }
@@ -263,29 +263,29 @@ TEST_F(AdmitTest, RetryDelayFollowsTheMeasuredRate) {
 TEST(DrainRate, IdleTimeDoesNotCount) {
   DrainRate rate;
   Instant now{};
-  rate.Leave(1, 1'000'000, now, true);
-  rate.Leave(1, 1'000'000, now += seconds(1), false);
-  rate.Leave(1, 1'000'000, now += seconds(1000), true);
-  rate.Leave(1, 1'000'000, now += seconds(1), false);
-  EXPECT_GT(rate.Estimate(1, 1'000'000), absl::Milliseconds(900));
-  EXPECT_LT(rate.Estimate(1, 1'000'000), absl::Milliseconds(1100));
+  rate.Leave(1'000'000, now, true);
+  rate.Leave(1'000'000, now += seconds(1), false);
+  rate.Leave(1'000'000, now += seconds(1000), true);
+  rate.Leave(1'000'000, now += seconds(1), false);
+  EXPECT_GT(rate.RetryDelay(1'000'000), absl::Milliseconds(900));
+  EXPECT_LT(rate.RetryDelay(1'000'000), absl::Milliseconds(1100));
 }
 
 TEST(DrainRate, StaysWithinItsBounds) {
   DrainRate rate;
-  EXPECT_EQ(rate.Estimate(1, 1'000'000), absl::Milliseconds(100));
+  EXPECT_EQ(rate.RetryDelay(1'000'000), absl::Milliseconds(100));
   Instant now{};
-  rate.Leave(1, 1'000, now, true);
-  rate.Leave(1, 1'000, now += seconds(1), true);
-  EXPECT_EQ(rate.Estimate(1, int64_t{1} << 40), absl::Seconds(30));
-  EXPECT_EQ(rate.Estimate(0, 0), absl::Milliseconds(10));
+  rate.Leave(1'000, now, true);
+  rate.Leave(1'000, now += seconds(1), true);
+  EXPECT_EQ(rate.RetryDelay(int64_t{1} << 40), absl::Seconds(30));
+  EXPECT_EQ(rate.RetryDelay(0), absl::Milliseconds(10));
 }
 
 class BatcherTest : public AdmitTest {
  protected:
   std::vector<const Completion*> Next(Batcher& batcher) {
     std::vector<const Completion*> order;
-    for (const auto& task : batcher.Next()) order.push_back(task->completion);
+    for (const auto& task : batcher.Next(0)) order.push_back(task->completion);
     return order;
   }
   AdmissionQueue roomy_{AdmissionQueue::Options{}, &clock_, &metrics_};
@@ -321,7 +321,7 @@ TEST_F(BatcherTest, OperatorsAndPrioritiesAreNotMixed) {
 TEST_F(BatcherTest, EndsWhenTheSourceEnds) {
   Batcher batcher(Batcher::Options{}, &roomy_);
   roomy_.Close(absl::UnavailableError("closed"));
-  EXPECT_TRUE(batcher.Next().empty());
+  EXPECT_TRUE(batcher.Next(0).empty());
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ inline std::pair<PuppetEngine*, ChosenEngine> MakePuppet(PuppetEngine::Script sc
 }
 
 /// An operation that does nothing.
-class NullOperation final : public PhasedOperation {
+class NullOperation : public PhasedOperation {
  public:
   explicit NullOperation(Operator op) : op_(op) {}
   Operator op() const override { return op_; }

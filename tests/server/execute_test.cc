@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/execute/interval_operations.h"
@@ -29,7 +32,7 @@ class GivenWork final : public WorkSource {
     batches_.emplace_back();
     batches_.back().push_back(std::move(task));
   }
-  std::vector<std::unique_ptr<Task>> Next() override {
+  std::vector<std::unique_ptr<Task>> Next(int) override {
     absl::MutexLock lock(&mutex_);
     if (batches_.empty()) return {};
     auto batch = std::move(batches_.front());
@@ -45,9 +48,10 @@ class GivenWork final : public WorkSource {
 class LanePoolTest : public ::testing::Test {
  protected:
   // Runs all given work on one lane to its end.
-  void RunAll(PuppetEngine& engine) {
+  void RunAll(Engine& engine) {
     LanePool::Options options;
     options.lanes = 1;
+    options.together = together_;
     options.on_device_lost = [this] { ++device_losses_; };
     ASSERT_TRUE(LanePool::Create(options, &engine, &work_, &clock_, &metrics_, &logger_).ok());
   }
@@ -63,6 +67,7 @@ class LanePoolTest : public ::testing::Test {
   const Logger logger_{LogLevel::kDebug, [this](absl::string_view line) { log_ += std::string(line); }};
   GivenWork work_;
   int device_losses_ = 0;
+  std::optional<bool> together_;
   RecordedRequest request_, second_;
   alignas(16) const uint64_t keys_[4] = {3, 1, 2, 4};
 };
@@ -209,10 +214,10 @@ TEST_F(LanePoolTest, LateAfterTheKernelsIsNotDownloaded) {
 }
 
 TEST_F(LanePoolTest, ShortMemoryIsResourceExhaustedAndTheLaneGoesOn) {
-  bool first = true;
-  PuppetEngine engine([&first](const std::string& phase, OperatorReport*) {
-    if (phase != "AllocateResult" || !first) return absl::OkStatus();
-    first = false;
+  int left = 2;
+  PuppetEngine engine([&left](const std::string& phase, OperatorReport*) {
+    if (phase != "AllocateResult" || left == 0) return absl::OkStatus();
+    --left;
     return absl::ResourceExhaustedError("cudaMalloc(0x7f00) failed");
   });
   work_.Add(request_.MakeTask(SortOf(keys_, 4)));
@@ -223,6 +228,70 @@ TEST_F(LanePoolTest, ShortMemoryIsResourceExhaustedAndTheLaneGoesOn) {
   EXPECT_THAT(std::string(request_.status.message()), Not(HasSubstr("0x7f00"))) << "for the log only";
   EXPECT_THAT(log_, HasSubstr("0x7f00"));
   EXPECT_TRUE(second_.status.ok());
+}
+
+TEST_F(LanePoolTest, MemoryThatIsShortOnceIsAskedForAgain) {
+  bool first = true;
+  PuppetEngine engine([&first](const std::string& phase, OperatorReport*) {
+    return phase == "AllocateResult" && std::exchange(first, false) ? absl::ResourceExhaustedError("full")
+                                                                    : absl::OkStatus();
+  });
+  work_.Add(request_.MakeTask(SortOf(keys_, 4)));
+  RunAll(engine);
+  EXPECT_TRUE(request_.status.ok()) << request_.status;
+  EXPECT_THAT(request_.bytes, ElementsAre(std::string(reinterpret_cast<const char*>(keys_), 32)));
+}
+
+TEST_F(LanePoolTest, ABatchIsOneRoundTripAndABadMemberFailsAlone) {
+  together_ = true;
+  int runs = 0;
+  PuppetEngine engine([&runs](const std::string& phase, OperatorReport* report) {
+    if (phase == "Run" && ++runs == 2) report->fault = OperatorReport::Fault::kUnsorted;
+    return absl::OkStatus();
+  });
+  std::array<RecordedRequest, 3> members;
+  std::vector<std::unique_ptr<Task>> batch;
+  for (RecordedRequest& member : members) {
+    SearchOperation::Spec spec;
+    spec.haystack = spec.needles = Operand{v1::ELEMENT_TYPE_UINT64, 8, 4, keys_};
+    batch.push_back(member.MakeTask(std::make_unique<SearchOperation>(spec)));
+  }
+  work_.Add(std::move(batch));
+  RunAll(engine);
+  EXPECT_THAT(engine.phases(), ElementsAre("Begin", "AllocateHost", "AllocateResult", "EndCopyIn", "Run", "Run", "Run",
+                                           "EndKernels", "Download", "Finish"));
+  EXPECT_TRUE(members[0].status.ok()) << members[0].status;
+  EXPECT_EQ(members[1].status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(NamedField(members[1].status), "haystack");
+  EXPECT_TRUE(members[2].status.ok()) << members[2].status;
+  EXPECT_EQ(members[2].outcome.stats.batch_size(), 3);
+}
+
+TEST_F(LanePoolTest, MembersThatRunTogetherGetTheirOwnAnswers) {
+  together_ = true;
+  EngineOptions options;
+  options.choice = EngineChoice::kCpu;
+  options.cpu_threads = 1;
+  const auto cpu = ChooseEngines(options);
+  ASSERT_TRUE(cpu.ok());
+  const uint64_t sorted[4] = {10, 20, 30, 40}, unsorted[4] = {10, 20, 5, 40}, needles[2] = {20, 35}, more[1] = {41};
+  std::array<RecordedRequest, 3> members;
+  const auto search = [&](RecordedRequest& member, const uint64_t* haystack, const uint64_t* wanted, int64_t count) {
+    SearchOperation::Spec spec;
+    spec.haystack = Operand{v1::ELEMENT_TYPE_UINT64, 8, 4, haystack};
+    spec.needles = Operand{v1::ELEMENT_TYPE_UINT64, 8, count, wanted};
+    return member.MakeTask(std::make_unique<SearchOperation>(spec));
+  };
+  std::vector<std::unique_ptr<Task>> batch;
+  batch.push_back(search(members[0], sorted, needles, 2));
+  batch.push_back(search(members[1], unsorted, needles, 2));
+  batch.push_back(search(members[2], sorted, more, 1));
+  work_.Add(std::move(batch));
+  RunAll(*cpu->front().engine);
+  const uint32_t first[2] = {1, 3}, last[1] = {4};
+  EXPECT_THAT(members[0].bytes, ElementsAre(std::string(reinterpret_cast<const char*>(first), 8)));
+  EXPECT_EQ(NamedField(members[1].status), "haystack");
+  EXPECT_THAT(members[2].bytes, ElementsAre(std::string(reinterpret_cast<const char*>(last), 4)));
 }
 
 TEST_F(LanePoolTest, ALostDeviceEndsEveryRequestWithUnavailable) {
@@ -297,14 +366,14 @@ TEST(EngineChoice, CpuOnRequestAndAutoSayWhy) {
   EngineOptions options;
   options.choice = EngineChoice::kCpu;
   options.cpu_threads = 1;
-  const auto cpu = ChooseEngine(options);
+  const auto cpu = ChooseEngines(options);
   ASSERT_TRUE(cpu.ok()) << cpu.status();
-  EXPECT_EQ(cpu->engine->info().kind, EngineKind::kCpu);
-  EXPECT_THAT(cpu->reason, HasSubstr("--engine=cpu"));
+  EXPECT_EQ(cpu->front().engine->info().kind, EngineKind::kCpu);
+  EXPECT_THAT(cpu->front().reason, HasSubstr("--engine=cpu"));
   options.choice = EngineChoice::kAuto;
-  const auto automatic = ChooseEngine(options);
+  const auto automatic = ChooseEngines(options);
   ASSERT_TRUE(automatic.ok()) << automatic.status();
-  EXPECT_THAT(automatic->reason, HasSubstr("--engine=auto"));
+  EXPECT_THAT(automatic->front().reason, HasSubstr("--engine=auto"));
 }
 
 }  // namespace

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "grpcpp/server_builder.h"
 #include "server/respond/responses.h"
+#include "server/rpc/request_id.h"
+#include "tests/server/counted_allocations.h"
 #include "tests/server/doubles.h"
 #include "tests/server/messages.h"
 #include "tests/server/running_server.h"
@@ -101,6 +105,53 @@ TEST(ResponseSlicesTest, LargeResultsLeaveFromWhereTheyLie) {
   slices.clear();
   buffer.Clear();
   EXPECT_TRUE(kept.expired()) << "gRPC gives the memory back when it is through";
+}
+
+// Counts what it takes to find a call's id.
+class IdService final : public v1::CorankService::CallbackService {
+ public:
+  grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context, const v1::GetServerInfoRequest*,
+                                          v1::GetServerInfoResponse*) override {
+    // Another way to see metadata than gRPC's map, which it makes when it is first asked for, there is none.
+    const int64_t first = ThreadAllocations();
+    entries = static_cast<int64_t>(context->client_metadata().size());
+    const int64_t second = ThreadAllocations();
+    const CallId id = IdOf(*context);
+    of_id = std::min(of_id, ThreadAllocations() - second);
+    of_map = second - first;
+    has_trace = !id.trace.empty();
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+  // Read once a call has ended.
+  int64_t entries = 0;
+  int64_t of_map = 0;
+  int64_t of_id = 1000;  // the least: a thread's first call makes its random numbers
+  bool has_trace = false;
+};
+
+TEST(RequestIdTest, TakesOneAllocationForTheIdAndNoneForTheTrace) {
+  for (const bool traced : {false, true}) {
+    IdService service;
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&service);
+    const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+    const auto stub = v1::CorankService::NewStub(Connect("127.0.0.1:" + std::to_string(port)));
+    for (int i = 0; i < kCalls; ++i) {
+      grpc::ClientContext context;
+      if (traced) context.AddMetadata("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+      v1::GetServerInfoResponse response;
+      ASSERT_TRUE(stub->GetServerInfo(&context, {}, &response).ok());
+      EXPECT_EQ(service.has_trace, traced);
+      EXPECT_EQ(service.of_map, service.entries) << "gRPC's map has a node for each entry";
+    }
+    EXPECT_EQ(service.of_id, 1) << "16 digits are one more than a string holds in itself";
+    EXPECT_LE(service.entries, traced ? 3 : 2);
+  }
 }
 
 }  // namespace

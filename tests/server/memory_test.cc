@@ -21,7 +21,8 @@ constexpr int64_t kPage = 4096;
 
 TEST(HostPoolTest, KeepsBuffersForTheNextTakerOfTheirSize) {
   PuppetEngine engine;
-  const auto pool = HostPool::Create(&engine, {});
+  const DeviceSet devices({&engine});
+  const auto pool = HostPool::Create(&devices, {});
   void* first = nullptr;
   {
     const auto buffer = pool->Take(5000);
@@ -38,7 +39,8 @@ TEST(HostPoolTest, KeepsBuffersForTheNextTakerOfTheirSize) {
 
 TEST(HostPoolTest, IsBoundedAndGivesUpWhatNobodyUses) {
   PuppetEngine engine;
-  const auto pool = HostPool::Create(&engine, {3 * kPage, 3 * kPage});
+  const DeviceSet devices({&engine});
+  const auto pool = HostPool::Create(&devices, {3 * kPage, 3 * kPage});
   { const auto a = pool->Take(kPage), b = pool->Take(kPage), c = pool->Take(kPage); }
   const auto large = pool->Take(2 * kPage);
   ASSERT_TRUE(large.ok()) << "kept buffers must make room";
@@ -54,7 +56,8 @@ TEST(HostPoolTest, AnEngineWithoutMemoryIsReportedAndCountsNothing) {
   PuppetEngine engine([](const std::string& phase, OperatorReport*) {
     return phase == "AllocateMemory" ? absl::ResourceExhaustedError("none") : absl::OkStatus();
   });
-  const auto pool = HostPool::Create(&engine, {});
+  const DeviceSet devices({&engine});
+  const auto pool = HostPool::Create(&devices, {});
   EXPECT_TRUE(HasRetryDelay(pool->Take(1).status()));
   EXPECT_EQ(pool->bytes_in_use(), 0);
   EXPECT_EQ(pool->buffers_in_use(), 0);
@@ -90,7 +93,7 @@ TEST(FaultGuardTest, AccessBehindTheEndOfTheFileFindsZerosAndIsNoticed) {
 
 class RegionTest : public ::testing::Test {
  protected:
-  RegionTest() : registry_(TestOptions(), &engine_, &clock_) {}
+  RegionTest() : registry_(TestOptions(), &devices_, &clock_) {}
   static RegionRegistry::Options TestOptions() {
     RegionRegistry::Options options;
     options.shared_memory_prefixes = {SharedObject::kPrefix};
@@ -112,6 +115,7 @@ class RegionTest : public ::testing::Test {
   }
 
   PuppetEngine engine_;
+  const DeviceSet devices_{{&engine_}};
   FakeClock clock_;
   SharedObject object_{2 * kPage};
   RegionRegistry registry_;
@@ -212,20 +216,21 @@ TEST_F(RegionTest, APinThatFailsLeavesNothing) {
   PuppetEngine engine([](const std::string& phase, OperatorReport*) {
     return phase == "PinHost" ? absl::ResourceExhaustedError("none") : absl::OkStatus();
   });
-  RegionRegistry registry(TestOptions(), &engine, &clock_);
+  const DeviceSet devices({&engine});
+  RegionRegistry registry(TestOptions(), &devices, &clock_);
   EXPECT_TRUE(HasRetryDelay(registry.Register("a", Request("keys")).status()));
   EXPECT_EQ(registry.region_count(), 0);
 }
 
 TEST_F(RegionTest, WhatIsOffSaysSo) {
-  RegionRegistry registry({}, &engine_, &clock_);
+  RegionRegistry registry({}, &devices_, &clock_);
   EXPECT_EQ(registry.Register("a", Request("r")).status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(registry.Register("a", v1::RegisterCudaIpcRequest()).status().code(), absl::StatusCode::kUnimplemented);
 }
 
 class ArrayStoreTest : public ::testing::Test {
  protected:
-  ArrayStoreTest() : store_(TestOptions(), &engine_, &clock_) {}
+  ArrayStoreTest() : store_(TestOptions(), &devices_, &clock_) {}
   static ArrayStore::Options TestOptions() {
     ArrayStore::Options options;
     options.max_bytes = 100;
@@ -233,7 +238,7 @@ class ArrayStoreTest : public ::testing::Test {
     return options;
   }
   absl::Status Keep(const std::string& owner, const std::string& name, int64_t bytes, int64_t expiry = 0) {
-    auto array = store_.Make(owner, bytes, "values");
+    auto array = store_.Make(owner, /*device=*/0, bytes, "values");
     if (!array.ok()) return array.status();
     (*array)->type = v1::ELEMENT_TYPE_UINT8;
     (*array)->element_bytes = 1;
@@ -242,6 +247,7 @@ class ArrayStoreTest : public ::testing::Test {
   }
 
   PuppetEngine engine_;
+  const DeviceSet devices_{{&engine_}};
   FakeClock clock_;
   ArrayStore store_;
 };

@@ -91,6 +91,19 @@ TEST(Metrics, ShowsQueueLanesAndEngine) {
   EXPECT_THAT(text, HasSubstr("corank_engine_info{device=\"a processor\",engine=\"cpu\",version=\"1.2.3\"} 1\n"));
 }
 
+TEST(Metrics, ShowsWhatIsOpen) {
+  Metrics metrics;
+  metrics.SetOpen({/*connections=*/1, /*calls=*/2, /*jobs=*/3, /*regions=*/4, /*leases=*/5});
+  metrics.SetHostPoolKept(4096);
+  const std::string text = Scrape(metrics);
+  EXPECT_THAT(text, HasSubstr("corank_connections 1\n"));
+  EXPECT_THAT(text, HasSubstr("corank_calls 2\n"));
+  EXPECT_THAT(text, HasSubstr("corank_stream_jobs 3\n"));
+  EXPECT_THAT(text, HasSubstr("corank_regions 4\n"));
+  EXPECT_THAT(text, HasSubstr("corank_region_leases 5\n"));
+  EXPECT_THAT(text, HasSubstr("corank_host_pool_kept_bytes 4096\n"));
+}
+
 TEST(MetricsEndpoint, SaysWhenThePortIsTaken) {
   const Metrics metrics;
   const auto first = MetricsEndpoint::Create("127.0.0.1:0", metrics);

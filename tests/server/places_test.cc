@@ -200,6 +200,23 @@ TEST_F(PlacesTest, CountsAndOffsetsMayBeShared) {
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT), "counts[1]");
 }
 
+TEST_F(PlacesTest, CountsAndOffsetsMayBeKept) {
+  v1::SortRequest sort;  // keeps its result, which is on the device
+  *sort.mutable_keys() = Int64s({2, 0, 1});
+  *sort.mutable_keys_destination() = KeptAs("counts");
+  v1::SortResponse sorted;
+  ASSERT_TRUE(Run(sort, &sorted).ok());
+  v1::ExpandIntervalsRequest request;
+  *request.mutable_values() = Int32s({7, 8, 9});
+  *request.mutable_counts() = Kept(v1::ELEMENT_TYPE_INT64, "counts");
+  v1::ExpandIntervalsResponse response;
+  ASSERT_TRUE(Run(request, &response).ok());
+  EXPECT_THAT(Values(response.values()), ElementsAre(8, 9, 9));
+  *sort.mutable_keys() = Int64s({1, -3, 1});
+  ASSERT_TRUE(Run(sort, &sorted).ok());
+  EXPECT_EQ(ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT), "counts[0]");
+}
+
 TEST_F(PlacesTest, StringsUpToALimitGoWhereTheyAreWanted) {
   std::copy_n("bcab", 4, object_.As<char>());
   v1::SortRequest request;

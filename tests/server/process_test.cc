@@ -1,35 +1,25 @@
 // corankd as a process: what its users and its supervisor see.
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include <deque>
 #include <future>
 #include <memory>
-#include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "corank/v1/memory_service.grpc.pb.h"
+#include "tests/server/corankd_process.h"
 #include "tests/server/messages.h"
 #include "tests/server/raw_stream.h"
 #include "tests/server/running_server.h"
-
-extern char** environ;
+#include "tests/server/streamed_call.h"
 
 namespace corank::testing {
 namespace {
@@ -37,107 +27,15 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
+std::vector<std::string> FreePorts(const std::vector<std::string>& more = {}) {
+  return corank::testing::FreePorts("cpu", more);
 }
 
-// The string value of a name in a flat JSON object.
-std::string JsonString(const std::string& json, const std::string& name) {
-  const std::string start = absl::StrCat("\"", name, "\":\"");
-  const size_t begin = json.find(start);
-  if (begin == std::string::npos) return "";
-  return json.substr(begin + start.size(), json.find('"', begin + start.size()) - begin - start.size());
-}
-
-class Process {
+// The product's, with these arguments.
+class Corankd : public Process {
  public:
-  explicit Process(std::vector<std::string> arguments) {
-    std::string pattern = absl::StrCat(::testing::TempDir(), "/corankd.XXXXXX");
-    folder_ = mkdtemp(pattern.data());
-    arguments.insert(arguments.begin(), CORANKD_PATH);
-    arguments.push_back(absl::StrCat("--ports-file=", folder_, "/ports"));
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 2, LogPath().c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    EXPECT_EQ(posix_spawn(&pid_, CORANKD_PATH, &actions, nullptr, argv.data(), environ), 0);
-    posix_spawn_file_actions_destroy(&actions);
-  }
-  ~Process() {
-    if (!exit_code_) {
-      kill(pid_, SIGKILL);
-      Wait();
-    }
-    std::filesystem::remove_all(folder_);
-  }
-
-  bool AwaitReady() {
-    return Eventually([this] { return HasExited() || std::filesystem::exists(PortsPath()); }) &&
-           std::filesystem::exists(PortsPath());
-  }
-  std::string Ports() const { return ReadFile(PortsPath()); }
-  std::string Log() const { return ReadFile(LogPath()); }
-  void Signal(int signal) const { kill(pid_, signal); }
-  // The exit code, or 128 + the signal that ended it.
-  int Wait() {
-    int status = 0;
-    if (!exit_code_ && waitpid(pid_, &status, 0) == pid_) SetExit(status);
-    return exit_code_.value_or(-1);
-  }
-
- private:
-  std::string PortsPath() const { return absl::StrCat(folder_, "/ports"); }
-  std::string LogPath() const { return absl::StrCat(folder_, "/log"); }
-  bool HasExited() {
-    int status = 0;
-    if (!exit_code_ && waitpid(pid_, &status, WNOHANG) == pid_) SetExit(status);
-    return exit_code_.has_value();
-  }
-  void SetExit(int status) { exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
-
-  std::string folder_;
-  pid_t pid_ = -1;
-  std::optional<int> exit_code_;
+  explicit Corankd(const std::vector<std::string>& arguments) : Process(ProgramBeside("corankd"), arguments) {}
 };
-
-std::vector<std::string> FreePorts(std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments = {"--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0", "--engine=cpu",
-                                        "--cpu-threads=1"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
-// Sends bytes to 127.0.0.1:port and returns all that comes back until the other side closes or is silent for a second.
-std::string Exchange(const std::string& address, const std::string& bytes) {
-  const std::vector<std::string> parts = absl::StrSplit(address, ':');
-  int port = 0;
-  EXPECT_TRUE(absl::SimpleAtoi(parts.at(1), &port));
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<uint16_t>(port));
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
-  const timeval second = {1, 0};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
-  EXPECT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
-  std::string answer;
-  char buffer[4096];
-  for (ssize_t n = recv(fd, buffer, sizeof(buffer), 0); n > 0; n = recv(fd, buffer, sizeof(buffer), 0)) {
-    answer.append(buffer, static_cast<size_t>(n));
-  }
-  close(fd);
-  return answer;
-}
-
-std::string Scrape(const std::string& address) {
-  return Exchange(address, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-}
 
 grpc::Status SortOnce(const std::string& address, std::vector<int32_t> keys) {
   const auto stub = v1::CorankService::NewStub(Connect(address));
@@ -162,7 +60,7 @@ v1::SortRequest SlowSort() {
 }
 
 TEST(Corankd, ServesRefusesAndStops) {
-  Process process(FreePorts({"--max-request-bytes=1000000"}));
+  Corankd process(FreePorts({"--max-request-bytes=1000000"}));
   ASSERT_TRUE(process.AwaitReady()) << process.Log();
   const std::string grpc_address = JsonString(process.Ports(), "grpc");
   const std::string metrics_address = JsonString(process.Ports(), "metrics");
@@ -228,7 +126,7 @@ class BusyCalls {
 };
 
 TEST(Corankd, FinishesAdmittedWorkAfterSigterm) {
-  Process process(FreePorts({"--lanes=1"}));
+  Corankd process(FreePorts({"--lanes=1"}));
   ASSERT_TRUE(process.AwaitReady()) << process.Log();
   BusyCalls calls(JsonString(process.Ports(), "grpc"), 3);
   // One after the other: two that wait before the lane has taken one may be all that has arrived.
@@ -242,7 +140,7 @@ TEST(Corankd, FinishesAdmittedWorkAfterSigterm) {
 }
 
 TEST(Corankd, ASecondSignalEndsItAtOnce) {
-  Process process(FreePorts({"--lanes=1"}));
+  Corankd process(FreePorts({"--lanes=1"}));
   ASSERT_TRUE(process.AwaitReady()) << process.Log();
   BusyCalls calls(JsonString(process.Ports(), "grpc"), 8);
   ASSERT_TRUE(Eventually([&] {
@@ -256,7 +154,7 @@ TEST(Corankd, ASecondSignalEndsItAtOnce) {
 }
 
 TEST(Corankd, ADrainThatTakesTooLongDropsWhatWaitsAndSaysSo) {
-  Process process(FreePorts({"--lanes=1", "--drain-timeout=0s"}));
+  Corankd process(FreePorts({"--lanes=1", "--drain-timeout=0s"}));
   ASSERT_TRUE(process.AwaitReady()) << process.Log();
   BusyCalls calls(JsonString(process.Ports(), "grpc"), 8);
   ASSERT_TRUE(Eventually([&] {
@@ -269,7 +167,7 @@ TEST(Corankd, ADrainThatTakesTooLongDropsWhatWaitsAndSaysSo) {
 }
 
 TEST(Corankd, StopsAtOnceWhenThereIsNothingToFinish) {
-  Process process(FreePorts());
+  Corankd process(FreePorts());
   ASSERT_TRUE(process.AwaitReady()) << process.Log();
   const auto channel = Connect(JsonString(process.Ports(), "grpc"));
   RawStream watch(channel, "/grpc.health.v1.Health/Watch", HealthRequest(""));
@@ -283,8 +181,174 @@ TEST(Corankd, StopsAtOnceWhenThereIsNothingToFinish) {
   EXPECT_THAT(process.Log(), HasSubstr("\"event\":\"stopped\""));
 }
 
+// Calls that their callers leave open.
+class OpenCalls {
+ public:
+  explicit OpenCalls(const std::string& address)
+      : channel_(Connect(address)),
+        stub_(v1::CorankService::NewStub(channel_)),
+        memory_(v1::MemoryService::NewStub(channel_)) {}
+
+  void OpenLease() {
+    lease_ = memory_->OpenLease(&contexts_.emplace_back(), v1::OpenLeaseRequest());
+    v1::OpenLeaseResponse response;
+    EXPECT_TRUE(lease_->Read(&response));
+  }
+  void OpenWithoutAPlan() { streams_.push_back(stub_->Execute(&contexts_.emplace_back())); }
+  // One of two parts of a job.
+  void OpenHalfAJob() {
+    v1::Plan plan = SortPlan(v1::ELEMENT_TYPE_UINT32, 1000);
+    plan.set_job_id("half");
+    plan.set_parts(2);
+    Send(plan, {Chunk(0, 0, std::string(400, 'x'))});
+  }
+  void OpenHalfSentStream() { Send(SortPlan(v1::ELEMENT_TYPE_UINT32, 1000), {Chunk(0, 0, std::string(400, 'x'))}); }
+  // All is sent, and the answer is more than the sockets and windows hold.
+  void OpenUnreadStream() {
+    constexpr int64_t kCount = 8 << 20;
+    const std::string keys(4 * kCount, 'x');
+    Send(SortPlan(v1::ELEMENT_TYPE_UINT32, kCount), Chunks({{0, 4, keys}}, 1 << 18));
+    streams_.back()->WritesDone();
+  }
+  void OpenUnreadFetch() {
+    constexpr int64_t kBytes = 32 << 20;
+    v1::StoreArrayResponse stored;
+    grpc::ClientContext context;
+    const auto writer = memory_->StoreArray(&context, &stored);
+    v1::StoreArrayRequest request;
+    request.mutable_header()->set_name("unread");
+    *request.mutable_header()->mutable_array() = Streamed(v1::ELEMENT_TYPE_UINT8, kBytes, 0);
+    writer->Write(request);
+    for (int64_t done = 0; done < kBytes; done += 1 << 20) {
+      request.mutable_chunk()->set_first_element(done);
+      request.mutable_chunk()->set_data(std::string(1 << 20, 'x'));
+      writer->Write(request);
+    }
+    writer->WritesDone();
+    EXPECT_TRUE(writer->Finish().ok());
+    v1::FetchArrayRequest fetch;
+    fetch.set_name("unread");
+    fetch_ = memory_->FetchArray(&contexts_.emplace_back(), fetch);
+    v1::FetchArrayResponse first;
+    EXPECT_TRUE(fetch_->Read(&first)) << "it has begun";
+  }
+
+  // The statuses of the Execute calls.
+  std::vector<grpc::Status> Finish() {
+    std::vector<grpc::Status> statuses;
+    for (const auto& stream : streams_) {
+      v1::ExecuteResponse response;
+      while (stream->Read(&response)) {
+      }
+      statuses.push_back(stream->Finish());
+    }
+    return statuses;
+  }
+
+ private:
+  void Send(const v1::Plan& plan, const std::vector<v1::ExecuteRequest>& chunks) {
+    streams_.push_back(stub_->Execute(&contexts_.emplace_back()));
+    v1::ExecuteRequest request;
+    *request.mutable_plan() = plan;
+    streams_.back()->Write(request);
+    for (const v1::ExecuteRequest& chunk : chunks) streams_.back()->Write(chunk);
+  }
+
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::CorankService::Stub> stub_;
+  const std::unique_ptr<v1::MemoryService::Stub> memory_;
+  std::deque<grpc::ClientContext> contexts_;
+  std::unique_ptr<grpc::ClientReader<v1::OpenLeaseResponse>> lease_;
+  std::unique_ptr<grpc::ClientReader<v1::FetchArrayResponse>> fetch_;
+  std::vector<std::unique_ptr<grpc::ClientReaderWriter<v1::ExecuteRequest, v1::ExecuteResponse>>> streams_;
+};
+
+TEST(Corankd, WhatIsOnlyHeldOpenDoesNotHoldItUp) {
+  Corankd process(FreePorts({"--drain-timeout=5m"}));
+  ASSERT_TRUE(process.AwaitReady()) << process.Log();
+  const auto channel = Connect(process.Address());
+  RawStream watch(channel, "/grpc.health.v1.Health/Watch", HealthRequest("live"));
+  ASSERT_EQ(watch.Read(), kServing);
+  OpenCalls calls(process.Address());
+  calls.OpenLease();
+  calls.OpenHalfAJob();
+  // The part has joined once it is counted among the calls that a drain waits for.
+  ASSERT_TRUE(SortOnce(process.Address(), {2, 1}).ok());
+  calls.OpenWithoutAPlan();
+  process.Signal(SIGTERM);
+  EXPECT_EQ(process.Wait(), 0) << process.Log();
+  EXPECT_EQ(watch.Read(), std::nullopt) << "the process lived until it ended: no change, only the end";
+  EXPECT_EQ(calls.Finish().front().error_code(), grpc::StatusCode::UNAVAILABLE) << "of the part";
+}
+
+TEST(Corankd, CallersThatStandStillDoNotHoldItBeyondTheTimeout) {
+  for (void (OpenCalls::*open)() :
+       {&OpenCalls::OpenHalfSentStream, &OpenCalls::OpenUnreadStream, &OpenCalls::OpenUnreadFetch}) {
+    Corankd process(FreePorts({"--drain-timeout=500ms", "--kept-bytes=100000000"}));
+    ASSERT_TRUE(process.AwaitReady()) << process.Log();
+    OpenCalls calls(process.Address());
+    (calls.*open)();
+    // Whatever was sent before is taken before the signal is.
+    ASSERT_TRUE(Eventually([&] {
+      const std::string metrics = Scrape(process.MetricsAddress());
+      return open == &OpenCalls::OpenUnreadFetch || metrics.find("corank_lanes_busy 1\n") != std::string::npos;
+    }));
+    process.Signal(SIGTERM);
+    EXPECT_EQ(process.Wait(), 1) << process.Log();
+    EXPECT_THAT(process.Log(), HasSubstr("drain_timed_out"));
+    for (const grpc::Status& status : calls.Finish()) {
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+    }
+  }
+}
+
+TEST(Corankd, NothingNewIsTakenWhileItDrains) {
+  Corankd process(FreePorts({"--drain-timeout=5m", "--kept-bytes=1000000"}));
+  ASSERT_TRUE(process.AwaitReady()) << process.Log();
+  OpenCalls holds(process.Address());
+  holds.OpenHalfSentStream();
+  ASSERT_TRUE(
+      Eventually([&] { return Scrape(process.MetricsAddress()).find("corank_lanes_busy 1\n") != std::string::npos; }));
+  const auto channel = Connect(process.Address());
+  RawStream ready(channel, "/grpc.health.v1.Health/Watch", HealthRequest("ready"));
+  ASSERT_EQ(ready.Read(), kServing);
+  process.Signal(SIGTERM);
+  EXPECT_EQ(ready.Read(), kNotServing);
+  // Health comes first; the refusal follows at once.
+  EXPECT_TRUE(Eventually([&] { return !SortOnce(process.Address(), {2, 1}).ok(); }));
+  grpc::Status refused = SortOnce(process.Address(), {2, 1});
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_GT(RetryDelay(refused), absl::ZeroDuration());
+  const auto stub = v1::CorankService::NewStub(channel);
+  const StreamedAnswer streamed =
+      Execute(*stub, SortPlan(v1::ELEMENT_TYPE_UINT32, 100), Chunks({{0, 4, std::string(400, 'x')}}, 100));
+  EXPECT_EQ(streamed.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_GT(RetryDelay(streamed.status), absl::ZeroDuration());
+  const auto memory = v1::MemoryService::NewStub(channel);
+  {
+    grpc::ClientContext context;
+    v1::StoreArrayResponse response;
+    refused = memory->StoreArray(&context, &response)->Finish();
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE) << refused.error_message();
+    EXPECT_GT(RetryDelay(refused), absl::ZeroDuration());
+  }
+  {
+    grpc::ClientContext context;
+    refused = memory->OpenLease(&context, v1::OpenLeaseRequest())->Finish();
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE) << refused.error_message();
+  }
+  {
+    grpc::ClientContext context;
+    v1::ListArraysResponse response;
+    EXPECT_TRUE(memory->ListArrays(&context, v1::ListArraysRequest(), &response).ok()) << "to give back is allowed";
+  }
+  process.Signal(SIGTERM);
+  EXPECT_EQ(process.Wait(), 128 + SIGTERM) << "a second signal ends it at once";
+  holds.Finish();
+}
+
 TEST(Corankd, LogsFailuresWithTheirIdAndOneJsonObjectALineWhateverItIsSent) {
-  Process process(FreePorts());
+  Corankd process(FreePorts());
   ASSERT_TRUE(process.AwaitReady()) << process.Log();
   const auto channel = Connect(JsonString(process.Ports(), "grpc"));
   v1::SortRequest without_keys;
@@ -304,22 +368,22 @@ TEST(Corankd, LogsFailuresWithTheirIdAndOneJsonObjectALineWhateverItIsSent) {
 }
 
 TEST(Corankd, APortInUseIsOneClearLine) {
-  Process first(FreePorts());
+  Corankd first(FreePorts());
   ASSERT_TRUE(first.AwaitReady()) << first.Log();
   const std::string taken = JsonString(first.Ports(), "grpc");
-  Process second({"--engine=cpu", "--metrics-listen=", absl::StrCat("--listen=", taken)});
+  Corankd second({"--engine=cpu", "--metrics-listen=", absl::StrCat("--listen=", taken)});
   EXPECT_EQ(second.Wait(), 1);
   EXPECT_THAT(second.Log(), HasSubstr(absl::StrCat("cannot listen on ", taken, ": Address already in use")));
   const std::string log = second.Log();
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << second.Log();
   const std::string taken_metrics = JsonString(first.Ports(), "metrics");
-  Process third({"--engine=cpu", "--listen=127.0.0.1:0", absl::StrCat("--metrics-listen=", taken_metrics)});
+  Corankd third({"--engine=cpu", "--listen=127.0.0.1:0", absl::StrCat("--metrics-listen=", taken_metrics)});
   EXPECT_EQ(third.Wait(), 1);
   EXPECT_THAT(third.Log(), HasSubstr(absl::StrCat("cannot listen on ", taken_metrics)));
 }
 
 TEST(Corankd, BadConfigurationExitsWithTwoAndTheReason) {
-  Process process(FreePorts({"--lanes=0"}));
+  Corankd process(FreePorts({"--lanes=0"}));
   EXPECT_EQ(process.Wait(), 2);
   EXPECT_THAT(process.Log(), HasSubstr("--lanes: 0 is not in 1 to 256"));
 }

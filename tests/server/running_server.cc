@@ -12,13 +12,10 @@
 namespace corank::testing {
 namespace {
 
-ChosenEngine CpuEngine() {
-  EngineOptions options;
-  options.choice = EngineChoice::kCpu;
-  options.cpu_threads = 2;
-  auto engine = ChooseEngine(options);
-  EXPECT_TRUE(engine.ok()) << engine.status();
-  return *std::move(engine);
+std::vector<ChosenEngine> Only(ChosenEngine engine) {
+  std::vector<ChosenEngine> engines;
+  engines.push_back(std::move(engine));
+  return engines;
 }
 
 template <typename Detail>
@@ -33,18 +30,33 @@ bool Unpack(const grpc::Status& status, Detail* detail) {
 
 }  // namespace
 
+ChosenEngine CpuEngine() {
+  EngineOptions options;
+  options.choice = EngineChoice::kCpu;
+  options.cpu_threads = 2;
+  auto engines = ChooseEngines(options);
+  EXPECT_TRUE(engines.ok()) << engines.status();
+  return std::move(engines->front());
+}
+
 Server::Options TestOptions() {
   Server::Options options;
   options.listen = "127.0.0.1:0";
   options.metrics_listen = "";
   options.lanes = 1;
+  options.canary.interval = absl::ZeroDuration();  // tests hold, break and count what an engine does
   return options;
 }
 
 RunningServer::RunningServer(const Server::Options& options) : RunningServer(options, CpuEngine()) {}
 
-RunningServer::RunningServer(const Server::Options& options, ChosenEngine engine) : logger_(LogLevel::kError) {
-  auto started = Server::Start(options, std::move(engine), &Clock::Steady(), &logger_);
+RunningServer::RunningServer(const Server::Options& options, ChosenEngine engine)
+    : RunningServer(options, Only(std::move(engine))) {}
+
+RunningServer::RunningServer(const Server::Options& options, std::vector<ChosenEngine> engines)
+    : logger_(LogLevel::kError) {
+  for (size_t i = 0; i < engines.size(); ++i) engines[i].ordinal = static_cast<int>(i);
+  auto started = Server::Start(options, std::move(engines), &Clock::Steady(), &logger_);
   EXPECT_TRUE(started.ok()) << started.status();
   server_ = *std::move(started);
   channel_ = Connect(server_->address());

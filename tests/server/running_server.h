@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "corank/v1/corank_service.grpc.pb.h"
 #include "grpcpp/channel.h"
@@ -14,6 +15,9 @@
 
 namespace corank::testing {
 
+/// A CPU engine of two threads.
+ChosenEngine CpuEngine();
+
 /// Free ports, no metrics endpoint, one lane.
 Server::Options TestOptions();
 
@@ -22,6 +26,8 @@ class RunningServer {
   /// With the CPU engine.
   explicit RunningServer(const Server::Options& options = TestOptions());
   RunningServer(const Server::Options& options, ChosenEngine engine);
+  /// With several devices, whose ordinals are 0, 1 and so on.
+  RunningServer(const Server::Options& options, std::vector<ChosenEngine> engines);
 
   Server& server() const { return *server_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }

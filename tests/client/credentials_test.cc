@@ -1,0 +1,150 @@
+// What is checked before a client makes a connection: addresses, tokens, files, traces, the environment.
+#include "client/cpp/credentials.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "client/cli/failure.h"
+#include "client/cpp/address.h"
+#include "client/cpp/client.h"
+#include "tests/server/test_certificates.h"
+
+namespace corank::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(IsThisHost, OnlyWhatCannotLeaveIt) {
+  for (const char* target : {"127.0.0.1:50051", "127.8.9.1:1", "localhost:50051", "LOCALHOST:1", "[::1]:50051", "::1",
+                             "dns:///localhost:1", "dns:127.0.0.1:1", "ipv4:127.0.0.1:1,127.0.0.2:1", "ipv6:[::1]:1",
+                             "unix:/run/corank.sock", "unix-abstract:corank", "localhost"}) {
+    EXPECT_TRUE(IsThisHost(target)) << target;
+  }
+  for (const char* target :
+       {"127.example.com:50051", "127.0.0.1.example.com:1", "localhost.example.com:1", "10.0.0.1:50051",
+        "gpu-host:50051", "128.0.0.1:1", "[::2]:1", "ipv4:127.0.0.1:1,10.0.0.1:1", "dns://10.0.0.1/localhost:1",
+        "xds:///localhost", "0.0.0.0:1", "", "127.1:1"}) {
+    EXPECT_FALSE(IsThisHost(target)) << target;
+  }
+}
+
+TEST(Traceparent, IsWhatTheStandardSays) {
+  EXPECT_TRUE(IsTraceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
+  for (const char* text : {"", "00", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+                           "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+                           "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+                           "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+                           "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                           "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x",
+                           "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0\n"}) {
+    EXPECT_FALSE(IsTraceparent(text)) << text;
+  }
+}
+
+class CredentialsTest : public ::testing::Test {
+ protected:
+  static std::string Refusal(const ClientOptions& options) {
+    const absl::Status status = Client::Create(options).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return std::string(status.message());
+  }
+  const testing::TestFolder folder_;
+};
+
+TEST_F(CredentialsTest, ATokenDoesNotLeaveThisHostInTheClear) {
+  ClientOptions options;
+  options.token = "s3cret";
+  for (const char* address : {"gpu-host:50051", "127.0.0.1.example.com:1", "10.1.2.3:50051"}) {
+    options.address = address;
+    const std::string message = Refusal(options);
+    EXPECT_THAT(message, HasSubstr("anyone on the way to"));
+    EXPECT_THAT(message, HasSubstr(address));
+    EXPECT_THAT(message, Not(HasSubstr("s3cret")));
+    EXPECT_THAT(cli::InFlags(message), HasSubstr("--tls-ca"));
+  }
+  options.tls.emplace();
+  EXPECT_TRUE(Client::Create(options).ok());
+  options.tls.reset();
+  options.address = "127.0.0.1:50051";
+  EXPECT_TRUE(Client::Create(options).ok());
+}
+
+TEST_F(CredentialsTest, WhatNoHeaderHoldsIsNoTokenAndIsNotRepeated) {
+  for (const char* token : {"two words", "line\nbreak", "\xc3\xa9t\xc3\xa9", " \n"}) {
+    ClientOptions options;
+    options.token_file = folder_.Write("token", token);
+    const std::string message = Refusal(options);
+    EXPECT_THAT(message, HasSubstr("token_file: a token is one word"));
+    EXPECT_THAT(message, Not(HasSubstr("words")));
+  }
+  ClientOptions options;
+  options.token_file = folder_.Path("missing");
+  EXPECT_THAT(Refusal(options), HasSubstr("missing: No such file or directory"));
+  options.token = "a";
+  EXPECT_THAT(Refusal(options), HasSubstr("give one, not both"));
+}
+
+TEST_F(CredentialsTest, ATokenFileIsReadAgainWhenAsked) {
+  ClientOptions options;
+  options.token_file = folder_.Write("token", "one\n");
+  const auto credentials = Credentials::Create(options);
+  ASSERT_TRUE(credentials.ok());
+  EXPECT_EQ((*credentials)->authorization(), "Bearer one");
+  EXPECT_FALSE((*credentials)->Reload("Bearer one"));
+  folder_.Write("token", "two");
+  EXPECT_TRUE((*credentials)->Reload("Bearer one"));
+  EXPECT_EQ((*credentials)->authorization(), "Bearer two");
+  folder_.Write("token", "");
+  EXPECT_FALSE((*credentials)->Reload("Bearer two"));
+  EXPECT_EQ((*credentials)->authorization(), "Bearer two");
+}
+
+TEST_F(CredentialsTest, FilesOfTlsAreCheckedAtOnce) {
+  const testing::TestAuthority authority("an authority");
+  const testing::TestCertificate own = authority.IssueServer();
+  ClientOptions options;
+  options.tls.emplace();
+  options.tls->ca_file = folder_.Path("missing");
+  EXPECT_THAT(Refusal(options), HasSubstr("tls.ca_file: cannot read"));
+  options.tls->ca_file = folder_.Write("ca", "no certificate");
+  EXPECT_THAT(Refusal(options), HasSubstr("it must be PEM"));
+  EXPECT_THAT(cli::InFlags(Refusal(options)), HasSubstr("--tls-ca: "));
+  options.tls->ca_file = folder_.Write("ca", authority.certificate());
+  options.tls->certificate_file = folder_.Write("certificate", own.certificate);
+  EXPECT_THAT(Refusal(options), HasSubstr("give both, or none"));
+  options.tls->key_file = options.tls->certificate_file;
+  EXPECT_THAT(Refusal(options), HasSubstr("tls.key_file: "));
+  options.tls->key_file = folder_.Write("key", own.key);
+  EXPECT_TRUE(Client::Create(options).ok());
+  options.traceparent = "abc";
+  EXPECT_THAT(Refusal(options), HasSubstr("traceparent"));
+}
+
+TEST(OptionsFromEnvironment, TakesWhatIsSet) {
+  const char* const names[] = {"CORANK_SERVER",          "CORANK_TOKEN",   "CORANK_TLS_CA",
+                               "CORANK_TLS_CERTIFICATE", "CORANK_TLS_KEY", "TRACEPARENT"};
+  for (const char* name : names) unsetenv(name);
+  EXPECT_FALSE(OptionsFromEnvironment().tls.has_value());
+  EXPECT_EQ(OptionsFromEnvironment().address, ClientOptions().address);
+  const char* const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const char* const values[] = {"host:1", "t", "ca.pem", "c.pem", "k.pem", parent};
+  for (size_t i = 0; i < 6; ++i) setenv(names[i], values[i], 1);
+  const ClientOptions options = OptionsFromEnvironment();
+  EXPECT_EQ(options.address, "host:1");
+  EXPECT_EQ(options.token, "t");
+  ASSERT_TRUE(options.tls.has_value());
+  EXPECT_EQ(options.tls->ca_file, "ca.pem");
+  EXPECT_EQ(options.tls->certificate_file, "c.pem");
+  EXPECT_EQ(options.tls->key_file, "k.pem");
+  EXPECT_EQ(options.traceparent, parent);
+  setenv("TRACEPARENT", "nonsense", 1);
+  EXPECT_EQ(OptionsFromEnvironment().traceparent, "");
+  for (const char* name : names) unsetenv(name);
+}
+
+}  // namespace
+}  // namespace corank::client

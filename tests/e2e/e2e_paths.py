@@ -1,0 +1,14 @@
+"""Makes the Python client of this tree and the helpers of tests/deploy importable: to be imported before corank."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PYTHON = ROOT / "client" / "python"
+sys.path[:0] = [str(PYTHON), str(PYTHON / "src"), str(PYTHON / "tests"), str(ROOT / "tests" / "deploy")]
+
+import generate  # noqa: E402
+
+generate.ensure()

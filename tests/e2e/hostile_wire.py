@@ -1,0 +1,151 @@
+"""HTTP/2 by hand, for callers that no library would be: frames of any kind, in any order, over a plain socket.
+
+Sources: RFC 9113 (HTTP/2), RFC 7541 (HPACK: only literals without indexing are written, which need no table), and the
+gRPC protocol's description of its messages (a flag, four bytes of length, the message).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterable
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
+END_STREAM, ACK, END_HEADERS = 1, 1, 4
+SORT = "/corank.v1.CorankService/Sort"
+EXECUTE = "/corank.v1.CorankService/Execute"
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """One frame, whose payload may be longer than it may be."""
+    return struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) + struct.pack(">I", stream) + payload
+
+
+def integer(value: int, prefix_bits: int, first: int = 0) -> bytes:
+    """HPACK's integer."""
+    most = (1 << prefix_bits) - 1
+    if value < most:
+        return bytes((first | value,))
+    encoded, value = bytearray((first | most,)), value - most
+    while value >= 128:
+        encoded.append(value & 127 | 128)
+        value >>= 7
+    return bytes((*encoded, value))
+
+
+def field(name: bytes, value: bytes, first: int = 0x00) -> bytes:
+    """A header field; `first` 0x40 puts it into the receiver's table too."""
+    return bytes((first,)) + integer(len(name), 7) + name + integer(len(value), 7) + value
+
+
+def request_fields(path: str, more: Iterable[tuple[str, str]] = (), content_type: str = "application/grpc") -> bytes:
+    """The header block of a call."""
+    fields = [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", path),
+        (":authority", "corank"),
+        ("te", "trailers"),
+        ("content-type", content_type),
+        *more,
+    ]
+    return b"".join(field(name.encode(), value.encode()) for name, value in fields)
+
+
+def message(body: bytes, flag: int = 0, length: int | None = None) -> bytes:
+    """A gRPC message; `length` where it shall lie."""
+    return struct.pack(">BI", flag, len(body) if length is None else length) + body
+
+
+class Connection:
+    """One connection, after the preface unless told otherwise. Nothing is read that a test does not ask for."""
+
+    def __init__(self, address: str, preface: bool = True, window: int | None = None) -> None:
+        host, _, port = address.rpartition(":")
+        self.socket = socket.create_connection((host.strip("[]"), int(port)), timeout=20)
+        self.next_stream = 1
+        self._buffer = b""
+        if preface:
+            settings = b"" if window is None else struct.pack(">HI", 4, window)
+            self.send(PREFACE + frame(SETTINGS, 0, 0, settings))
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> bool:
+        """False once the server has closed the connection."""
+        try:
+            self.socket.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        return True
+
+    def send_patiently(self, data: bytes, seconds: float = 20) -> bool:
+        """Sends, and reads and drops what comes meanwhile. False once the server closed, or takes no more."""
+        self.socket.setblocking(False)
+        end = time.monotonic() + seconds
+        try:
+            while data and time.monotonic() < end:
+                readable, writable, _ = select.select([self.socket], [self.socket], [], 1)
+                if readable and not self.socket.recv(1 << 16):
+                    return False
+                if writable:
+                    data = data[self.socket.send(data) :]
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        finally:
+            self.socket.settimeout(20)
+        return not data
+
+    def open(self, block: bytes, flags: int = END_HEADERS) -> int:
+        """Sends HEADERS on a new stream and returns its number."""
+        stream, self.next_stream = self.next_stream, self.next_stream + 2
+        self.send(frame(HEADERS, flags, stream, block))
+        return stream
+
+    def frames(self, seconds: float = 10) -> Iterable[tuple[int, int, int, bytes]]:
+        """(kind, flags, stream, payload) as they come, until the connection ends or nothing comes for so long."""
+        self.socket.settimeout(seconds)
+        while True:
+            while len(self._buffer) < 9 or len(self._buffer) < 9 + int.from_bytes(self._buffer[:3], "big"):
+                try:
+                    more = self.socket.recv(1 << 16)
+                except (ConnectionResetError, TimeoutError):
+                    return
+                if not more:
+                    return
+                self._buffer += more
+            size = int.from_bytes(self._buffer[:3], "big")
+            kind, flags = self._buffer[3], self._buffer[4]
+            stream = int.from_bytes(self._buffer[5:9], "big")
+            payload, self._buffer = self._buffer[9 : 9 + size], self._buffer[9 + size :]
+            yield kind, flags, stream, payload
+
+    def ends(self, stream: int, seconds: float = 20) -> bool:
+        """Whether the server ends the stream, or the whole connection, in this time."""
+        began = time.monotonic()
+        for kind, flags, of, _ in self.frames(seconds):
+            if kind == GOAWAY or (of == stream and (kind == RST_STREAM or (flags & END_STREAM and kind == HEADERS))):
+                return True
+        return time.monotonic() - began < seconds
+
+    def is_closed(self, seconds: float = 20) -> bool:
+        """Whether the server closes the connection in this time."""
+        end = time.monotonic() + seconds
+        with contextlib.suppress(ConnectionResetError):
+            while time.monotonic() < end:
+                self.socket.settimeout(max(0.01, end - time.monotonic()))
+                try:
+                    if not self.socket.recv(1 << 16):
+                        return True
+                except TimeoutError:
+                    return False
+            return False
+        return True

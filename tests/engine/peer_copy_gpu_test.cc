@@ -1,0 +1,70 @@
+// Copies between the memory of two GPUs: through the host while their pools are closed to each other, and over their
+// link afterwards. Skips where there is one GPU.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "kernels/cuda/cuda_engine.h"
+
+namespace corank::testing {
+namespace {
+
+struct Gpu {
+  Gpu(int ordinal, const std::vector<int>& peers) {
+    CudaEngineOptions options;
+    options.device = ordinal;
+    options.peers = peers;
+    engine = CreateCudaEngine(options).value();
+    stream = engine->CreateStream().value();
+  }
+
+  std::unique_ptr<EngineMemory> Array(const std::vector<uint32_t>& words) const {
+    const auto bytes = static_cast<int64_t>(words.size() * 4);
+    auto array = engine->AllocateDevice(bytes).value();
+    EXPECT_TRUE(stream->Begin().ok());
+    EXPECT_TRUE(stream->CopyToDevice(array->data(), words.data(), bytes).ok());
+    EXPECT_TRUE(stream->Finish().ok());
+    return array;
+  }
+  std::vector<uint32_t> Words(const EngineMemory& array) const {
+    std::vector<uint32_t> words(static_cast<size_t>(array.size_bytes() / 4));
+    EXPECT_TRUE(stream->Begin().ok());
+    EXPECT_TRUE(stream->CopyToHost(words.data(), array.data(), array.size_bytes()).ok());
+    EXPECT_TRUE(stream->Finish().ok());
+    return words;
+  }
+
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<EngineStream> stream;
+};
+
+class PeerCopyTest : public ::testing::TestWithParam<std::vector<int>> {};
+
+TEST_P(PeerCopyTest, BothWaysByEitherStream) {
+  if (CountCudaDevices().value_or(0) < 2) GTEST_SKIP() << "fewer than two GPUs on this machine";
+  const Gpu gpus[2] = {Gpu(0, GetParam()), Gpu(1, GetParam())};
+  for (const size_t count : {size_t{1}, size_t{5'000'001}}) {  // more than a piece
+    std::vector<uint32_t> words(count);
+    std::iota(words.begin(), words.end(), 7);
+    for (const int from : {0, 1}) {
+      for (const int by : {0, 1}) {
+        const auto source = gpus[from].Array(words);
+        const auto target = gpus[1 - from].Array(std::vector<uint32_t>(count));
+        EngineStream& stream = *gpus[by].stream;
+        ASSERT_TRUE(stream.Begin().ok());
+        EXPECT_TRUE(stream.Copy(target->data(), source->data(), source->size_bytes()).ok());
+        ASSERT_TRUE(stream.Finish().ok());
+        EXPECT_EQ(gpus[1 - from].Words(*target), words) << "from " << from << " by " << by;
+      }
+    }
+  }
+}
+
+// In this order: what is opened stays open.
+INSTANTIATE_TEST_SUITE_P(ClosedThenOpen, PeerCopyTest, ::testing::Values(std::vector<int>(), std::vector<int>({0, 1})));
+
+}  // namespace
+}  // namespace corank::testing

@@ -1,0 +1,170 @@
+// A server on an engine that fails when it is told to, and its client.
+#ifndef CORANK_TESTS_FAULTS_FAULT_WORLD_H_
+#define CORANK_TESTS_FAULTS_FAULT_WORLD_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "corank/v1/memory_service.grpc.pb.h"
+#include "kernels/cpu/cpu_engine.h"
+#include "tests/faults/placed_request.h"
+#include "tests/server/running_server.h"
+#include "tests/server/shared_object.h"
+#include "tests/server/streamed_call.h"
+#include "tests/support/faulty_engine.h"
+
+namespace corank::testing {
+
+inline constexpr int64_t kRegionBytes = int64_t{1} << 20;
+
+inline Server::Options FaultOptions() {
+  Server::Options options = TestOptions();
+  options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
+  options.arrays.max_bytes = options.arrays.quota_bytes = int64_t{16} << 20;
+  options.host_pool.max_kept_bytes = 0;  // every buffer is asked of the engine
+  options.streams.piece_bytes = 8 << 10;
+  options.limits.max_chunk_bytes = 4 << 10;
+  return options;
+}
+
+/// What a caller has in the end: the status, and all bytes of the answer.
+struct Answer {
+  grpc::Status status;
+  std::string bytes;
+};
+
+template <typename Response>
+std::string WithoutStats(Response response) {
+  response.clear_stats();
+  return response.SerializeAsString();
+}
+
+/// A server on an engine that fails, and what lies beside it.
+class World {
+ public:
+  explicit World(const Server::Options& options = FaultOptions())
+      : plan_(std::make_shared<FaultPlan>()),
+        running_(options, {Faulty(*CreateCpuEngine({1}), plan_), "a test asks for it"}),
+        memory_(v1::MemoryService::NewStub(running_.channel())) {
+    EXPECT_TRUE(Register("r").ok());
+  }
+
+  FaultPlan& plan() { return *plan_; }
+  Server& server() { return running_.server(); }
+  const std::shared_ptr<grpc::Channel>& channel() { return running_.channel(); }
+  v1::CorankService::Stub& stub() { return running_.stub(); }
+  SharedObject& object() { return object_; }
+
+  grpc::Status Register(const std::string& name) {
+    v1::RegisterSharedMemoryRequest request;
+    request.set_name(name);
+    request.set_key(object_.key());
+    request.set_size_bytes(kRegionBytes);
+    grpc::ClientContext context;
+    v1::RegisterSharedMemoryResponse response;
+    return memory_->RegisterSharedMemory(&context, request, &response);
+  }
+  void Unregister(const std::string& name) {
+    v1::UnregisterRegionRequest request;
+    request.set_name(name);
+    grpc::ClientContext context;
+    v1::UnregisterRegionResponse response;
+    memory_->UnregisterRegion(&context, request, &response);
+  }
+  grpc::Status Store(const std::string& name, const v1::Array& array) {
+    grpc::ClientContext context;
+    v1::StoreArrayResponse response;
+    const auto writer = memory_->StoreArray(&context, &response);
+    v1::StoreArrayRequest request;
+    request.mutable_header()->set_name(name);
+    *request.mutable_header()->mutable_array() = Streamed(array.type(), InlineCount(array), 0, array.record_bytes());
+    writer->Write(request);
+    request.mutable_chunk()->set_data(array.inline_data());
+    writer->Write(request);
+    writer->WritesDone();
+    return writer->Finish();
+  }
+  Answer Fetch(const std::string& name) {
+    grpc::ClientContext context;
+    v1::FetchArrayRequest request;
+    request.set_name(name);
+    const auto reader = memory_->FetchArray(&context, request);
+    v1::FetchArrayResponse response;
+    Answer answer;
+    while (reader->Read(&response)) answer.bytes += response.chunk().data();
+    answer.status = reader->Finish();
+    return answer;
+  }
+  void Delete(const std::string& name) {
+    v1::DeleteArrayRequest request;
+    request.set_name(name);
+    grpc::ClientContext context;
+    v1::DeleteArrayResponse response;
+    memory_->DeleteArray(&context, request, &response);
+  }
+
+  Answer Unary(const AnyRequest& request) {
+    return std::visit(
+        [this](const auto& message) {
+          grpc::ClientContext context;
+          typename corank::testing::Unary<std::decay_t<decltype(message)>>::Response response;
+          Answer answer;
+          answer.status = Call(stub(), &context, message, &response);
+          answer.bytes = WithoutStats(std::move(response));
+          return answer;
+        },
+        request);
+  }
+  Answer Stream(const v1::Plan& plan, const std::vector<v1::ExecuteRequest>& chunks) {
+    StreamedAnswer streamed = Execute(stub(), plan, chunks);
+    Answer answer{streamed.status, ""};
+    for (const v1::ArrayChunk& chunk : streamed.chunks) {
+      answer.bytes += absl::StrCat(chunk.stream_id(), ":", chunk.data(), ";");
+    }
+    answer.bytes += absl::StrCat(streamed.results.size(), " results");
+    return answer;
+  }
+
+  // Nothing is in use but what was at the start.
+  void ExpectNothingLeft(const std::string& where) {
+    const auto is_free = [this] {
+      return server().active_calls() == 0 && server().host_pool().buffers_in_use() == 0 &&
+             server().host_pool().bytes_in_use() == 0 && server().jobs().memory_in_use() == 0 &&
+             server().jobs().joining_jobs() == 0 && server().waiting_requests() == 0 &&
+             server().regions().region_count() == 1 && server().arrays().used_bytes() == kept_bytes_ &&
+             plan().blocks() == kept_blocks_;
+    };
+    EXPECT_TRUE(Eventually(is_free)) << where << ": " << server().active_calls() << " calls, "
+                                     << server().host_pool().buffers_in_use() << " buffers, "
+                                     << server().jobs().memory_in_use() << " bytes of jobs, "
+                                     << server().jobs().joining_jobs() << " joining, " << server().waiting_requests()
+                                     << " waiting, " << server().regions().region_count() << " regions, "
+                                     << server().arrays().used_bytes() - kept_bytes_ << " bytes kept, "
+                                     << plan().blocks() - kept_blocks_ << " blocks of memory";
+  }
+  // What there is now stays.
+  void Settle() {
+    EXPECT_TRUE(
+        Eventually([this] { return server().active_calls() == 0 && server().host_pool().buffers_in_use() == 0; }));
+    kept_bytes_ = server().arrays().used_bytes();
+    kept_blocks_ = plan().blocks();
+  }
+
+ private:
+  const std::shared_ptr<FaultPlan> plan_;
+  SharedObject object_{kRegionBytes};
+  RunningServer running_;
+  const std::unique_ptr<v1::MemoryService::Stub> memory_;
+  int64_t kept_bytes_ = 0;
+  int64_t kept_blocks_ = 0;
+};
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_FAULTS_FAULT_WORLD_H_

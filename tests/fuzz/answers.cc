@@ -1,0 +1,184 @@
+#include "tests/fuzz/answers.h"
+
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "tests/support/oracles.h"
+
+namespace corank::fuzz {
+namespace {
+
+using testing::Bytes;
+
+bool IsInline(const v1::Array& array) { return array.place_case() == v1::Array::kInlineData; }
+bool IsInline(const v1::Destination& destination) {
+  return destination.place_case() == v1::Destination::PLACE_NOT_SET || destination.has_inline_response();
+}
+
+Bytes BytesOf(const v1::Array& array) { return {array.inline_data().begin(), array.inline_data().end()}; }
+
+std::vector<int64_t> Int64sOf(const v1::Array& array) {
+  std::vector<int64_t> numbers(array.inline_data().size() / sizeof(int64_t));
+  if (!numbers.empty()) std::memcpy(numbers.data(), array.inline_data().data(), numbers.size() * sizeof(int64_t));
+  return numbers;
+}
+
+int ElementBytes(const v1::Array& array) {
+  if (array.type() == v1::ELEMENT_TYPE_RECORD) return static_cast<int>(array.record_bytes());
+  return KeyBytes(static_cast<KeyType>(array.type()));  // keys have the contract's numbers
+}
+
+KeyType KeyTypeOf(const v1::Array& array) { return static_cast<KeyType>(array.type()); }
+
+Order OrderOf(v1::SortOrder order) {
+  return order == v1::SORT_ORDER_DESCENDING ? Order::kDescending : Order::kAscending;
+}
+
+bool Holds(const v1::Array& array, const v1::Array& like, const Bytes& bytes) {
+  return BytesOf(array) == bytes && array.type() == like.type() && array.record_bytes() == like.record_bytes();
+}
+
+bool HoldsIndices(const v1::Array& array, const std::vector<int64_t>& indices) {
+  if (array.type() != v1::ELEMENT_TYPE_UINT32 && array.type() != v1::ELEMENT_TYPE_UINT64) return false;
+  return BytesOf(array) == testing::IndexArray(indices, ElementBytes(array));
+}
+
+std::vector<int64_t> WholePositions(const std::vector<int64_t>& counts) {
+  std::vector<int64_t> positions;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    positions.insert(positions.end(), static_cast<size_t>(counts[i]), static_cast<int64_t>(i));
+  }
+  return positions;
+}
+
+// What MoveIntervals and ScatterIntervals begin with.
+template <typename Request>
+Bytes Initial(const Request& request, int element_bytes) {
+  if (request.has_destination()) return BytesOf(request.destination());
+  return Bytes(static_cast<size_t>(request.destination_count() * element_bytes));
+}
+
+}  // namespace
+
+bool IsRight(const v1::SortRequest& request, const v1::SortResponse& response) {
+  if (request.key_columns_size() > 0 || !IsInline(request.keys()) || !IsInline(request.keys_destination()) ||
+      !IsInline(request.values_destination()) || !IsInline(request.indices_destination()) ||
+      (request.has_values() && !IsInline(request.values())) ||
+      (request.has_segment_offsets() && !IsInline(request.segment_offsets()))) {
+    return true;
+  }
+  const Bytes keys = BytesOf(request.keys());
+  const std::vector<int64_t> offsets =
+      request.has_segment_offsets() ? Int64sOf(request.segment_offsets()) : std::vector<int64_t>();
+  std::vector<int64_t> order = testing::StableOrder(KeyTypeOf(request.keys()), OrderOf(request.order()), keys, offsets);
+  if (request.has_limit() && request.limit() < static_cast<int64_t>(order.size())) {
+    order.resize(static_cast<size_t>(request.limit()));
+  }
+  const bool wants_keys = request.output() != v1::SORT_OUTPUT_INDICES;
+  const bool wants_indices =
+      request.output() == v1::SORT_OUTPUT_INDICES || request.output() == v1::SORT_OUTPUT_KEYS_AND_INDICES;
+  if (response.has_keys() != wants_keys || response.has_indices() != wants_indices ||
+      response.has_values() != request.has_values()) {
+    return false;
+  }
+  const auto gathered = [&order](const v1::Array& array) {
+    return testing::Gather(BytesOf(array), ElementBytes(array), order);
+  };
+  if (wants_keys && !Holds(response.keys(), request.keys(), gathered(request.keys()))) return false;
+  if (request.has_values() && !Holds(response.values(), request.values(), gathered(request.values()))) return false;
+  return !wants_indices || HoldsIndices(response.indices(), order);
+}
+
+bool IsRight(const v1::MergeRequest& request, const v1::MergeResponse& response) {
+  if (!IsInline(request.keys_destination()) || !IsInline(request.values_destination())) return true;
+  const Order order = OrderOf(request.order());
+  std::vector<Bytes> inputs;
+  Bytes keys, values;
+  for (int i = 0; i < request.keys_size(); ++i) {
+    if (!IsInline(request.keys(i)) || (request.values_size() > 0 && !IsInline(request.values(i)))) return true;
+    inputs.push_back(BytesOf(request.keys(i)));
+    // Nothing is promised of inputs that were said to be sorted and are not.
+    if (testing::FirstUnsorted(KeyTypeOf(request.keys(i)), order, inputs.back())) return request.assume_sorted();
+    keys.insert(keys.end(), inputs.back().begin(), inputs.back().end());
+    if (request.values_size() == 0) continue;
+    const Bytes more = BytesOf(request.values(i));
+    values.insert(values.end(), more.begin(), more.end());
+  }
+  const std::vector<int64_t> merged = testing::MergeOrder(KeyTypeOf(request.keys(0)), order, inputs);
+  if (!Holds(response.keys(), request.keys(0), testing::Gather(keys, ElementBytes(request.keys(0)), merged))) {
+    return false;
+  }
+  return request.values_size() == 0 ||
+         Holds(response.values(), request.values(0), testing::Gather(values, ElementBytes(request.values(0)), merged));
+}
+
+bool IsRight(const v1::ExpandIntervalsRequest& request, const v1::ExpandIntervalsResponse& response) {
+  if (!IsInline(request.values()) || !IsInline(request.counts()) || !IsInline(request.destination())) return true;
+  const std::vector<int64_t> positions = WholePositions(Int64sOf(request.counts()));
+  return Holds(response.values(), request.values(),
+               testing::Gather(BytesOf(request.values()), ElementBytes(request.values()), positions));
+}
+
+bool IsRight(const v1::MoveIntervalsRequest& request, const v1::MoveIntervalsResponse& response) {
+  if (!IsInline(request.source()) || !IsInline(request.source_offsets()) || !IsInline(request.destination_offsets()) ||
+      !IsInline(request.counts()) || !IsInline(request.result_destination()) ||
+      (request.has_destination() && !IsInline(request.destination()))) {
+    return true;
+  }
+  const std::vector<int64_t> counts = Int64sOf(request.counts());
+  const std::vector<int64_t> to = Int64sOf(request.destination_offsets());
+  if (testing::FirstOverlap(to, counts)) return request.allow_overlap();  // which of them wins is not promised
+  const int element_bytes = ElementBytes(request.source());
+  return Holds(response.result(), request.source(),
+               testing::Move(BytesOf(request.source()), Initial(request, element_bytes), element_bytes,
+                             Int64sOf(request.source_offsets()), to, counts));
+}
+
+bool IsRight(const v1::GatherIntervalsRequest& request, const v1::GatherIntervalsResponse& response) {
+  if (!IsInline(request.source()) || !IsInline(request.source_offsets()) || !IsInline(request.counts()) ||
+      !IsInline(request.destination())) {
+    return true;
+  }
+  const std::vector<int64_t> counts = Int64sOf(request.counts());
+  const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  const int element_bytes = ElementBytes(request.source());
+  return Holds(response.result(), request.source(),
+               testing::Move(BytesOf(request.source()), Bytes(static_cast<size_t>(total * element_bytes)),
+                             element_bytes, Int64sOf(request.source_offsets()), testing::PrefixSums(counts), counts));
+}
+
+bool IsRight(const v1::ScatterIntervalsRequest& request, const v1::ScatterIntervalsResponse& response) {
+  if (!IsInline(request.source()) || !IsInline(request.destination_offsets()) || !IsInline(request.counts()) ||
+      !IsInline(request.result_destination()) || (request.has_destination() && !IsInline(request.destination()))) {
+    return true;
+  }
+  const std::vector<int64_t> counts = Int64sOf(request.counts());
+  const std::vector<int64_t> to = Int64sOf(request.destination_offsets());
+  if (testing::FirstOverlap(to, counts)) return request.allow_overlap();
+  const int element_bytes = ElementBytes(request.source());
+  return Holds(response.result(), request.source(),
+               testing::Move(BytesOf(request.source()), Initial(request, element_bytes), element_bytes,
+                             testing::PrefixSums(counts), to, counts));
+}
+
+bool IsRight(const v1::LoadBalanceRequest& request, const v1::LoadBalanceResponse& response) {
+  if (!IsInline(request.counts()) || !IsInline(request.objects_destination()) ||
+      !IsInline(request.ranks_destination())) {
+    return true;
+  }
+  const auto [objects, ranks] = testing::LoadBalance(Int64sOf(request.counts()));
+  return HoldsIndices(response.objects(), objects) && HoldsIndices(response.ranks(), ranks);
+}
+
+bool IsRight(const v1::SearchRequest& request, const v1::SearchResponse& response) {
+  if (!IsInline(request.haystack()) || !IsInline(request.needles()) || !IsInline(request.destination())) return true;
+  const Order order = OrderOf(request.order());
+  const KeyType type = KeyTypeOf(request.haystack());
+  const Bytes haystack = BytesOf(request.haystack());
+  if (testing::FirstUnsorted(type, order, haystack)) return request.assume_sorted();
+  const SearchBound bound = request.bound() == v1::SEARCH_BOUND_UPPER ? SearchBound::kUpper : SearchBound::kLower;
+  return HoldsIndices(response.positions(), testing::Bounds(type, order, haystack, BytesOf(request.needles()), bound));
+}
+
+}  // namespace corank::fuzz

@@ -1,0 +1,33 @@
+// Runs one request as a call does, from its bytes to the bytes of its response, and compares the answer with what plain
+// std:: code makes of the request.
+#ifndef CORANK_TESTS_FUZZ_ANSWERS_H_
+#define CORANK_TESTS_FUZZ_ANSWERS_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "corank/v1/operators.pb.h"
+
+namespace corank::fuzz {
+
+/// How many operators there are; `op` counts from 0 in the contract's order.
+inline constexpr int kOperators = 8;
+
+/// Whatever the bytes are: parsing agrees with Protobuf's own parser, and what is valid is executed and answered right.
+/// `cuts`: of the slices (Sliced).
+void RunRequestBytes(int op, absl::string_view bytes, uint8_t cuts);
+
+// Whether the answer is right, where every array of the request is in the message; true for all others.
+bool IsRight(const v1::SortRequest& request, const v1::SortResponse& response);
+bool IsRight(const v1::MergeRequest& request, const v1::MergeResponse& response);
+bool IsRight(const v1::ExpandIntervalsRequest& request, const v1::ExpandIntervalsResponse& response);
+bool IsRight(const v1::MoveIntervalsRequest& request, const v1::MoveIntervalsResponse& response);
+bool IsRight(const v1::GatherIntervalsRequest& request, const v1::GatherIntervalsResponse& response);
+bool IsRight(const v1::ScatterIntervalsRequest& request, const v1::ScatterIntervalsResponse& response);
+bool IsRight(const v1::LoadBalanceRequest& request, const v1::LoadBalanceResponse& response);
+bool IsRight(const v1::SearchRequest& request, const v1::SearchResponse& response);
+
+}  // namespace corank::fuzz
+
+#endif  // CORANK_TESTS_FUZZ_ANSWERS_H_

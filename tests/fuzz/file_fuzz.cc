@@ -1,0 +1,198 @@
+// What the command line reads: .npy headers, whole files of arrays, raw files of counts, types, options; and the JSON
+// that it writes.
+//
+// Input: what to read it as, then the content.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/arrays.h"
+#include "client/cli/choices.h"
+#include "client/cli/npy.h"
+#include "client/cli/options.h"
+#include "client/cli/progress.h"
+#include "client/cli/text.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace corank::fuzz {
+namespace {
+
+using cli::Arguments;
+using client::ElementType;
+
+enum Reader { kHeader, kNpyFile, kRawFile, kInt64File, kInt64Npy, kOptions, kJson, kReaders };
+
+// What the header says is in the file, and a header that says the same has the same length modulo 64.
+void ReadHeader(absl::string_view bytes) {
+  const absl::StatusOr<cli::NpyHeader> header = cli::ReadNpyHeader(bytes);
+  if (!header.ok()) {
+    FUZZ_CHECK(cli::ExitCodeOf(header.status()) == cli::kExitFile, header.status().ToString());
+    return;
+  }
+  FUZZ_CHECK(cli::IsNpy(bytes), "no .npy file");
+  FUZZ_CHECK(header->data_offset >= 10 && header->count >= 0, "bounds");
+  FUZZ_CHECK(static_cast<int64_t>(bytes.size()) - header->data_offset == header->count * header->type.bytes(), "bytes");
+  const absl::StatusOr<std::string> written = cli::NpyHeaderFor(header->type, header->count);
+  FUZZ_CHECK(written.ok() && written->size() % 64 == 0, written.status().ToString());
+  const absl::StatusOr<cli::NpyHeader> again =
+      cli::ReadNpyHeader(absl::StrCat(*written, bytes.substr(static_cast<size_t>(header->data_offset))));
+  FUZZ_CHECK(again.ok() && again->type == header->type && again->count == header->count, again.status().ToString());
+}
+
+// A file of this process that takes each input in turn.
+class ScratchFile {
+ public:
+  explicit ScratchFile(const char* suffix) {
+    const char* const folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    name_ = absl::StrCat(folder, "/corank-fuzz-XXXXXX", suffix);
+    fd_ = mkstemps(&name_[0], static_cast<int>(std::strlen(suffix)));
+    FUZZ_CHECK(fd_ >= 0, name_);
+  }
+  ~ScratchFile() {
+    close(fd_);
+    unlink(name_.c_str());
+  }
+  const std::string& Fill(absl::string_view bytes) {
+    FUZZ_CHECK(ftruncate(fd_, 0) == 0, name_);
+    FUZZ_CHECK(pwrite(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()), name_);
+    return name_;
+  }
+
+ private:
+  std::string name_;
+  int fd_;
+};
+
+void CheckArray(const absl::StatusOr<cli::InputArray>& array, absl::string_view file) {
+  if (!array.ok()) return;
+  const client::ArrayView view = array->view();
+  FUZZ_CHECK(view.bytes.size() % static_cast<size_t>(view.type.bytes()) == 0, "a whole number of elements");
+  FUZZ_CHECK(view.bytes == file.substr(static_cast<size_t>(array->data_offset)), "the file's bytes");
+}
+
+void ReadFile(Reader reader, Input& input) {
+  static ScratchFile npy(".npy"), raw(".raw");
+  static auto* const progress = new cli::Progress(false);
+  std::optional<ElementType> type;
+  if (reader == kRawFile) {
+    type = input.Bit() ? ElementType::Record(1 + input.Byte() % 256) : ElementType(kAllKeyTypes[input.Choice(12)]);
+  }
+  const absl::string_view bytes = input.Rest();
+  const std::string& name = (reader == kNpyFile || reader == kInt64Npy ? npy : raw).Fill(bytes);
+  if (reader == kNpyFile || reader == kRawFile)
+    return CheckArray(cli::LoadArray(name, type, "--type", progress), bytes);
+  const absl::StatusOr<std::vector<int64_t>> numbers = cli::LoadInt64s(name, progress);
+  if (numbers.ok()) FUZZ_CHECK(numbers->size() * sizeof(int64_t) <= bytes.size(), "as many as there are");
+}
+
+void ReadOptions(absl::string_view line) {
+  static const auto* const spec = new cli::CommandSpec{"sort",
+                                                       "",
+                                                       "INPUT",
+                                                       1,
+                                                       2,
+                                                       "",
+                                                       "",
+                                                       {cli::kOutputOption,
+                                                        cli::kKeyTypeOption,
+                                                        cli::kRecordOption,
+                                                        cli::kOrderOption,
+                                                        cli::kDescendingOption,
+                                                        {"limit", 0, "N", ""},
+                                                        {"timeout", 0, "TIME", ""}}};
+  const std::vector<std::string> words = absl::StrSplit(line, '\n');
+  const absl::StatusOr<Arguments> arguments = Arguments::Parse(*spec, words);
+  if (!arguments.ok()) {
+    FUZZ_CHECK(cli::ExitCodeOf(arguments.status()) == cli::kExitUsage, arguments.status().ToString());
+    return;
+  }
+  FUZZ_CHECK(!arguments->positional().empty() && arguments->positional().size() <= 2, std::string(line));
+  const absl::StatusOr<std::optional<int64_t>> limit = arguments->GetCount("limit");
+  if (limit.ok() && limit->has_value()) FUZZ_CHECK(**limit >= 0, std::string(line));
+  const absl::StatusOr<std::optional<absl::Duration>> timeout = arguments->GetDuration("timeout");
+  if (timeout.ok() && timeout->has_value()) FUZZ_CHECK(**timeout > absl::ZeroDuration(), std::string(line));
+  static_cast<void>(cli::OrderChoice(*arguments).ok());
+  static_cast<void>(cli::TypeOption(*arguments, "type", "record-bytes").ok());
+}
+
+// One line, and as many quotes as belong there.
+void WriteJson(Input& input) {
+  const int64_t number = input.Number();
+  const std::string text = cli::JsonObject().Add("text", input.Rest()).Add("number", number).Text();
+  FUZZ_CHECK(text.find('\n') == std::string::npos && text.front() == '{' && text.back() == '}', text);
+  int quotes = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      ++quotes;
+    }
+  }
+  FUZZ_CHECK(quotes == 6, text);
+  FUZZ_CHECK(!cli::CountText(number).empty() && !cli::BytesText(static_cast<double>(number)).empty() &&
+                 !cli::TimeText(static_cast<double>(number)).empty(),
+             text);
+}
+
+std::string Npy(ElementType type, int64_t count) {
+  return cli::NpyHeaderFor(type, count).value() + std::string(static_cast<size_t>(count * type.bytes()), 'x');
+}
+
+std::string Seed(Reader reader, absl::string_view content) {
+  return absl::StrCat(std::string(1, static_cast<char>(reader)), content);
+}
+
+std::string WithHeader(const std::string& header, int version = 1) {
+  std::string bytes("\x93NUMPY", 6);
+  bytes += {static_cast<char>(version), '\0', static_cast<char>(header.size()), static_cast<char>(header.size() >> 8)};
+  if (version == 2) bytes.append(2, '\0');
+  return bytes + header;
+}
+
+}  // namespace
+
+std::vector<std::string> Seeds() {
+  std::vector<std::string> seeds;
+  for (const KeyType type : kAllKeyTypes) {
+    if (type != KeyType::kBfloat16) seeds.push_back(Seed(kHeader, Npy(type, 5)));
+  }
+  const std::string text = "{'descr': '<i8', 'fortran_order': False, 'shape': (0,), }\n";
+  for (const std::string& npy :
+       {Npy(ElementType::Record(12), 3), Npy(KeyType::kInt64, 4), WithHeader(text), WithHeader(text, 2),
+        WithHeader("{'descr': '>i8', 'fortran_order': True, 'shape': (2, 3)}"),
+        WithHeader("{\"descr\": [('a', '<i4')], \"fortran_order\": False, \"shape\": (1,)}")}) {
+    for (const Reader reader : {kHeader, kNpyFile, kInt64Npy}) seeds.push_back(Seed(reader, npy));
+  }
+  seeds.push_back(Seed(kRawFile, std::string("\x01\x0bsome bytes, 24 of them ..", 27)));
+  seeds.push_back(Seed(kInt64File, std::string(24, '\x01')));
+  seeds.push_back(Seed(kOptions, "--type\nu32\n--limit=5\n-o\nout.npy\n--timeout\n1m30s\nin.npy"));
+  seeds.push_back(Seed(kOptions, "--record-bytes\n12\n-d\n--\n-\n--ordr"));
+  seeds.push_back(Seed(kJson, "\x05plain \"quoted\" \\ \x01 \xff"));
+  return seeds;
+}
+
+}  // namespace corank::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace corank::fuzz;
+  Input input(data, size);
+  switch (const auto reader = static_cast<Reader>(input.Choice(kReaders))) {
+    case kHeader:
+      ReadHeader(input.Rest());
+      break;
+    case kOptions:
+      ReadOptions(input.Rest());
+      break;
+    case kJson:
+      WriteJson(input);
+      break;
+    default:
+      ReadFile(reader, input);
+  }
+  return 0;
+}

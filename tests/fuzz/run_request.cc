@@ -1,0 +1,98 @@
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "proto/payloads.h"
+#include "server/respond/errors.h"
+#include "server/respond/responses.h"
+#include "server/rpc/inline_payloads.h"
+#include "server/rpc/request_places.h"
+#include "tests/fuzz/answers.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/world.h"
+
+namespace corank::fuzz {
+namespace {
+
+std::string Shown(absl::string_view bytes) { return absl::StrCat("bytes: ", absl::BytesToHexString(bytes)); }
+
+// What a status that leaves the server must be.
+void CheckStatus(const absl::Status& status, const std::string& more) {
+  FUZZ_CHECK(status.code() != absl::StatusCode::kInternal && status.code() != absl::StatusCode::kUnknown,
+             absl::StrCat(status.ToString(), "\n", more));
+  if (status.code() == absl::StatusCode::kInvalidArgument) FUZZ_CHECK(!NamedField(status).empty(), status.ToString());
+  ToGrpcStatus(status, "id");
+}
+
+// What Protobuf's parser takes, ParseHeads takes too, and reads the same in it; what SerializeHeads makes of it reads
+// so again. ParseHeads also takes tags and lengths that are longer than they need be.
+template <typename Request>
+bool CheckParsing(absl::string_view bytes, const grpc::ByteBuffer& buffer, Request* whole) {
+  Request heads;
+  std::vector<PayloadRange> ranges;
+  const bool parsed = ParseHeads(buffer, &heads, &ranges);
+  const bool is_message = whole->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  FUZZ_CHECK(parsed || !is_message, Shown(bytes));
+  if (!parsed) return false;
+  PayloadMap payloads;
+  for (const PayloadRange& range : ranges) {
+    FUZZ_CHECK(
+        range.offset >= 0 && range.bytes >= 0 && range.offset + range.bytes <= static_cast<int64_t>(bytes.size()),
+        Shown(bytes));
+    payloads[range.holder] = bytes.substr(static_cast<size_t>(range.offset), static_cast<size_t>(range.bytes));
+  }
+  std::string again;
+  for (auto& [holder, payload] : payloads) const_cast<v1::Array*>(static_cast<const v1::Array*>(holder))->clear_place();
+  for (const WirePiece& piece : SerializeHeads(heads, payloads)) absl::StrAppend(&again, piece.head, piece.payload);
+  Request second;
+  FUZZ_CHECK(second.ParseFromString(again), Shown(bytes));
+  if (is_message) FUZZ_CHECK(second.SerializeAsString() == whole->SerializeAsString(), Shown(bytes));
+  *whole = std::move(second);
+  return true;
+}
+
+template <typename Request, typename Response>
+void Run(absl::string_view bytes, uint8_t cuts) {
+  World& world = World::Get();
+  const grpc::ByteBuffer buffer = Sliced(bytes, cuts);
+  Request whole;
+  const bool parses = CheckParsing(bytes, buffer, &whole);
+  if (!ValidateMessageBytes(static_cast<int64_t>(bytes.size()), world.limits).ok()) return;
+  Request request;
+  InlinePayloads payloads;
+  const absl::Status parsed = payloads.Parse(buffer, world.pool.get(), &request);
+  CheckStatus(parsed, Shown(bytes));
+  FUZZ_CHECK(parsed.ok() == parses, Shown(bytes));
+  if (!parsed.ok()) return;
+  const absl::StatusOr<TaskPriority> priority = ValidateOptions(request.options());
+  CheckStatus(priority.status(), Shown(bytes));
+  if (!priority.ok()) return;
+  const RequestPlaces places(world.places(), AnonymousCaller(), &payloads);
+  absl::StatusOr<std::unique_ptr<Operation>> operation = Validate(request, world.limits, places);
+  CheckStatus(operation.status(), Shown(bytes));
+  if (!operation.ok()) return;
+  Outcome outcome;
+  absl::Status done = (*operation)->Execute(world.lane, outcome);
+  if (done.ok()) done = CommitResults(outcome);
+  CheckStatus(done, Shown(bytes));
+  if (!done.ok()) return;
+  Response response;
+  FUZZ_CHECK(response.ParseFromString(Flat(EncodeResponse<Response>(outcome))), Shown(bytes));
+  FUZZ_CHECK(IsRight(whole, response), absl::StrCat(whole.ShortDebugString(), "\n", response.ShortDebugString()));
+}
+
+}  // namespace
+
+void RunRequestBytes(int op, absl::string_view bytes, uint8_t cuts) {
+  using Runner = void (*)(absl::string_view, uint8_t);
+  static constexpr Runner kRunners[kOperators] = {Run<v1::SortRequest, v1::SortResponse>,
+                                                  Run<v1::MergeRequest, v1::MergeResponse>,
+                                                  Run<v1::ExpandIntervalsRequest, v1::ExpandIntervalsResponse>,
+                                                  Run<v1::MoveIntervalsRequest, v1::MoveIntervalsResponse>,
+                                                  Run<v1::GatherIntervalsRequest, v1::GatherIntervalsResponse>,
+                                                  Run<v1::ScatterIntervalsRequest, v1::ScatterIntervalsResponse>,
+                                                  Run<v1::LoadBalanceRequest, v1::LoadBalanceResponse>,
+                                                  Run<v1::SearchRequest, v1::SearchResponse>};
+  kRunners[op](bytes, cuts);
+  World::Get().Reset();
+}
+
+}  // namespace corank::fuzz

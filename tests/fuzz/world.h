@@ -1,0 +1,79 @@
+// What requests find on a server, without a network: the CPU engine on this thread, registered memory, kept arrays.
+#ifndef CORANK_TESTS_FUZZ_WORLD_H_
+#define CORANK_TESTS_FUZZ_WORLD_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grpcpp/support/byte_buffer.h"
+#include "kernels/engine/engine.h"
+#include "server/execute/operation.h"
+#include "server/memory/array_store.h"
+#include "server/memory/host_pool.h"
+#include "server/memory/region_registry.h"
+#include "server/observe/log.h"
+#include "server/rpc/request_places.h"
+#include "server/validate/validate.h"
+
+namespace corank::fuzz {
+
+/// A lane that is this thread. `pump` is called wherever a lane looks whether it is still wanted: there the rest of the
+/// world goes on.
+class OwnLane final : public Lane {
+ public:
+  explicit OwnLane(Engine* engine);
+  void set_pump(std::function<absl::Status()> pump) { pump_ = std::move(pump); }
+
+  EngineStream& stream() override { return *streams_[0]; }
+  Engine& engine() override { return *engine_; }
+  absl::StatusOr<EngineStream*> ExtraStream(int i) override;
+  absl::Status CheckWanted() override { return pump_ == nullptr ? absl::OkStatus() : pump_(); }
+
+ private:
+  Engine* const engine_;
+  std::vector<std::unique_ptr<EngineStream>> streams_;
+  std::function<absl::Status()> pump_;
+};
+
+/// Time that stands still.
+class StoppedClock final : public Clock {
+ public:
+  Instant Now() const override { return Instant(std::chrono::hours(1)); }
+};
+
+/// Made once for a process.
+struct World {
+  World();
+  static World& Get();
+
+  /// After a run: nothing of a request is left, and what outlives requests is as it was.
+  void Reset();
+  /// "r" again, where a run has unregistered it.
+  void RegisterRegion();
+  SharedPlaces places() { return {&regions, &arrays, pool.get(), &devices}; }
+
+  Limits limits;  // small, so that every bound is reached
+  StoppedClock clock;
+  const Logger logger;  // into nothing
+  const std::unique_ptr<Engine> engine;
+  DeviceSet devices;  // the engine
+  const std::shared_ptr<HostPool> pool;
+  RegionRegistry regions;  // shared memory whose names begin with kRegionPrefix; one of them, "r", of 8192 bytes
+  ArrayStore arrays;       // "a": 16 INT32, "s": 64 INT32 in order
+  OwnLane lane;
+};
+
+inline constexpr char kRegionPrefix[] = "/corank-fuzz.";
+/// The object of region "r".
+inline constexpr char kRegionKey[] = "/corank-fuzz.object";
+inline constexpr int64_t kRegionBytes = 8192;
+
+/// The bytes in slices that end where `cuts` says.
+grpc::ByteBuffer Sliced(absl::string_view bytes, uint8_t cuts);
+std::string Flat(const grpc::ByteBuffer& buffer);
+
+}  // namespace corank::fuzz
+
+#endif  // CORANK_TESTS_FUZZ_WORLD_H_

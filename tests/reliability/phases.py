@@ -1,0 +1,193 @@
+"""Calls that are in a given phase for sure: queued, copying, running or answering, in each place of arrays.
+
+None of it is luck: a phase is held open (a lane that is taken, an upload or a download that stands still, work that
+takes long) and seen in the server's metrics, or it is proven afterwards by the stage before which the server dropped
+the work, and tried again where it was missed.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import corank
+import numpy as np
+from corank.testing import LocalServer
+from corank.v1 import array_pb2 as a
+from corank.v1 import operators_pb2 as o
+from e2e_support import samples, wait_until
+from held_calls import CALLS, CHUNK, HeldCall, Keys, SharedCall, StreamCall, UnaryCall, Work, random_keys
+from reliability_support import cancelled_before, held_bytes, wait_until_empty
+from tcp_proxy import TcpProxy
+
+PLACES = ("unary", "stream", "shared_memory")
+PHASES = ("queued", "copying", "running", "answering")
+SERVER_FLAGS = ("--lanes=1", "--long-lanes=1", "--cpu-threads=1", "--stream-window-bytes=4MiB")
+"""One lane of each kind, so that one call keeps the next one waiting."""
+STAGE_AFTER = {"copying": "kernel", "running": "copy_out", "answering": "respond"}
+"""Before which stage the server drops work that is cancelled in this phase on a lane."""
+
+_ODD_EVEN = o.SORT_ALGORITHM_ODD_EVEN_MERGESORT
+_PIPE_BYTES = 64 << 10
+_LARGE = 10 << 20  # elements: what takes that much shared memory is work for the long lanes
+_HUGE = 32 << 20
+
+
+class MissedError(Exception):
+    """The call was not in the phase, or not for long enough."""
+
+
+@dataclass
+class Scene:
+    """A server of these flags, a way to it that can be held, and keys that take it a while."""
+
+    server: LocalServer
+    proxy: TcpProxy
+    slow: Keys
+    expand_seconds: float
+    """What the call takes whose answer is copied."""
+
+    def now(self) -> dict[str, float]:
+        """The server's metrics."""
+        return samples(self.server)
+
+
+def slow_keys(server: LocalServer) -> Keys:
+    """Keys that take half a second or more to sort with the odd-even mergesort, without other work."""
+    with server.connect() as client:
+        for power in range(17, 23):
+            stats: list[corank.Stats] = []
+            keys = random_keys(2**power)
+            client.sort(keys, algorithm="odd-even-mergesort", on_stats=stats.append)
+            if stats[0].kernel_ns > 500_000_000:
+                break
+    return keys
+
+
+def expand_seconds(server: LocalServer) -> float:
+    """What the call that answers most takes, once the server is warm."""
+    times = []
+    for _ in range(2):
+        call = begin("shared_memory", "answering", server.address, random_keys(1))
+        began = time.monotonic()
+        assert call.code() == "OK"
+        times.append(time.monotonic() - began)
+    return min(times)
+
+
+def _gather(where: a.SharedMemoryPlace) -> tuple[str, o.GatherIntervalsRequest]:
+    """Few elements out of a large array: nearly all of it is the copy of that."""
+    zeros = np.zeros(1, np.int64).tobytes()
+    return "GatherIntervals", o.GatherIntervalsRequest(
+        source=a.Array(type=a.ELEMENT_TYPE_UINT32, count=_HUGE, shared_memory=where),
+        source_offsets=a.Array(type=a.ELEMENT_TYPE_INT64, inline_data=zeros),
+        counts=a.Array(type=a.ELEMENT_TYPE_INT64, inline_data=np.full(1, 16, np.int64).tobytes()),
+    )
+
+
+def _expand(where: a.SharedMemoryPlace) -> tuple[str, o.ExpandIntervalsRequest]:
+    """Many elements out of few: half of it is the copy of the answer."""
+    return "ExpandIntervals", o.ExpandIntervalsRequest(
+        values=a.Array(type=a.ELEMENT_TYPE_UINT32, inline_data=np.arange(16, dtype=np.uint32).tobytes()),
+        counts=a.Array(type=a.ELEMENT_TYPE_INT64, inline_data=np.full(16, _HUGE // 16, np.int64).tobytes()),
+        destination=a.Destination(shared_memory=where),
+    )
+
+
+def begin(place: str, phase: str, address: str, slow: Keys, timeout: float = 120) -> HeldCall:
+    """Starts the call of a place that will be in a phase; what holds it there on the server's side is the caller's."""
+    if place == "shared_memory" and phase in ("copying", "answering"):
+        request = _gather if phase == "copying" else _expand
+        return SharedCall(address, Work(np.zeros(_HUGE, np.uint32), timeout=timeout), request)
+    if phase == "running":
+        return CALLS[place](address, Work(slow, _ODD_EVEN, timeout))
+    if place == "shared_memory":
+        return SharedCall(address, Work(random_keys(_LARGE), timeout=timeout))
+    if place == "unary":
+        return UnaryCall(address, Work(random_keys(CHUNK if phase == "queued" else 8 * CHUNK), timeout=timeout))
+    work = Work(random_keys(32 * CHUNK), timeout=timeout)
+    if phase == "copying":
+        work.send = 8
+    elif phase == "answering":
+        work.read = 1
+    return StreamCall(address, work)
+
+
+def hold_lane(scene: Scene, place: str) -> HeldCall:
+    """A call that keeps the lane that this place's queued call would take."""
+    if place == "unary":
+        holder: HeldCall = UnaryCall(scene.server.address, Work(scene.slow, _ODD_EVEN))
+    else:
+        holder = StreamCall(scene.server.address, Work(random_keys(2 * CHUNK), send=1))
+    wait_until(lambda: scene.now()["corank_lanes_busy"] == 1, "the lane is taken")
+    return holder
+
+
+def hold_network(scene: Scene, place: str, phase: str) -> None:
+    """Where the network is what holds a call in its phase: lets a part of the message pass."""
+    if place == "unary" and phase == "copying":
+        scene.proxy.up.hold(after=1 << 20)
+    if place == "unary" and phase == "answering":
+        scene.proxy.down.hold(after=_PIPE_BYTES)
+
+
+def _is_reached(scene: Scene, place: str, phase: str) -> Callable[[dict[str, float]], bool]:
+    sent = 8 * 4 * CHUNK
+
+    def look(now: dict[str, float]) -> bool:
+        busy = now["corank_lanes_busy"]
+        if phase == "queued":
+            return now["corank_queue_requests"] == 1 and busy == 1
+        if (place, phase) == ("unary", "copying"):
+            return scene.proxy.up.is_stopped
+        if (place, phase) == ("unary", "answering"):
+            answers = scene.proxy.down.is_stopped  # it lets less pass than the answer has
+            return answers and busy == 0 and now["corank_calls"] == 1 and held_bytes(now, "host_pool") > 0
+        if (place, phase) == ("stream", "copying"):
+            return busy == 1 and held_bytes(now, "host_pool", "streams") >= sent
+        if (place, phase) == ("stream", "running"):  # all has come, and nothing is left in the window
+            all_there = held_bytes(now, "streams") >= scene.slow.nbytes
+            return busy == 1 and all_there and held_bytes(now, "host_pool") == 0
+        if (place, phase) == ("stream", "answering"):
+            return now["corank_stream_jobs"] == 1 and held_bytes(now, "host_pool") > 0
+        return busy == 1
+
+    return look
+
+
+def wait_for_phase(scene: Scene, place: str, phase: str, call: HeldCall | None = None, seconds: float = 30) -> None:
+    """Returns once the server's metrics say that the phase is reached.
+
+    Raises:
+        MissedError: the call passed it, or it is not seen in time.
+    """
+    is_reached = _is_reached(scene, place, phase)
+    end = time.monotonic() + seconds
+    while not is_reached(scene.now()):
+        if time.monotonic() > end or (call is not None and call.is_over):
+            raise MissedError(f"{place}, {phase}")
+        time.sleep(0.001)
+    if place == "stream" and phase == "answering" and call is not None:
+        wait_until(lambda: call.chunks > 0, "the answer begins")
+    if place == "shared_memory" and phase == "answering":
+        time.sleep(scene.expand_seconds * random.uniform(0.5, 1))
+
+
+def proof(place: str, phase: str, before: dict[str, float], after: dict[str, float]) -> bool:
+    """Whether the server's counters say that what was dropped in between was dropped in this phase.
+
+    Only for calls whose phase is over without anybody's doing; the others stand still in it.
+    """
+    stage = STAGE_AFTER.get(phase)
+    if stage is None or place == "stream" or (place == "unary" and phase != "running"):
+        return True
+    return cancelled_before(after, stage) == cancelled_before(before, stage) + 1
+
+
+def settle(scene: Scene) -> None:
+    """Lets all pass that was held, and waits until nothing of it is left on the server."""
+    scene.proxy.release()
+    scene.proxy.cut()
+    wait_until_empty(scene.server)

@@ -1,0 +1,54 @@
+"""What a server has open, as its metrics tell it."""
+
+from __future__ import annotations
+
+import os
+
+from corank.testing import LocalServer
+from e2e_support import samples, wait_until
+
+LONG = bool(os.environ.get("RELIABILITY_LONG"))
+"""Whether the long forms of the tests run: `make soak`."""
+PREFIX = "/corank-reliability-"
+"""What names of shared-memory objects begin with."""
+
+_EMPTY = (
+    "corank_queue_requests",
+    "corank_queue_bytes",
+    "corank_lanes_busy",
+    "corank_calls",
+    "corank_stream_jobs",
+    "corank_regions",
+    "corank_region_leases",
+)
+_BUDGETS = ("host_pool", "streams", "device_work", "kept_arrays")
+
+
+def held_bytes(now: dict[str, float], *budgets: str) -> float:
+    """Bytes of memory budgets, by default of all, that are in use."""
+    return sum(now[f'corank_memory_used_bytes{{budget="{name}"}}'] for name in budgets or _BUDGETS)
+
+
+def cancelled_before(now: dict[str, float], stage: str) -> float:
+    """Requests that were dropped before this stage."""
+    return now[f'corank_cancelled_total{{stage="{stage}"}}']
+
+
+def is_empty(now: dict[str, float]) -> bool:
+    """Whether nothing waits, runs, is open or is held, but for connections."""
+    return all(now[name] == 0 for name in _EMPTY) and held_bytes(now) == 0
+
+
+def wait_until_empty(server: LocalServer, seconds: float = 30) -> None:
+    """Returns once all state counters are zero; fails the test, with what is not, if some stay."""
+    last: dict[str, float] = {}
+
+    def look() -> bool:
+        last.update(samples(server))
+        return is_empty(last)
+
+    try:
+        wait_until(look, "all state counters are zero", seconds)
+    except AssertionError as error:
+        left = {name: last[name] for name in last if last[name] and (name in _EMPTY or "_used_bytes" in name)}
+        raise AssertionError(f"{error}: {left}") from None

@@ -1,0 +1,228 @@
+"""Hours at 0.8 of a server's capacity, with clients that crash, stall and reconnect; what it holds must not grow.
+
+Usage: soak.py [RESULTS_FOLDER]      writes soak.json and soak.svg there (default: tests/reliability/results)
+
+Environment: CORANKD, the server's binary; SOAK_MINUTES (60); SOAK_SHARE of the capacity (0.8); SOAK_FLAGS, more flags.
+Exit code 1: an answer was wrong, a failure not retryable, something grew by 2 % or more, or did not return to zero.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import conftest  # noqa: F401
+from corank.testing import LocalServer
+from e2e_support import samples
+from reliability_support import PREFIX, wait_until_empty
+
+PROCESSES = 2
+FLAGS = (f"--shared-memory={PREFIX}", "--kept-bytes=64MiB", "--host-pool-bytes=512MiB", "--stream-window-bytes=4MiB",
+         "--keepalive-interval=5s", "--keepalive-timeout=5s", "--log-level=error")  # fmt: skip
+WATCHED = {
+    "resident memory": "process_resident_memory_bytes",
+    "pinned memory kept": "corank_host_pool_kept_bytes",
+    "pinned memory in use": 'corank_memory_used_bytes{budget="host_pool"}',
+    "kept arrays": 'corank_memory_used_bytes{budget="kept_arrays"}',
+    "threads": "process_threads",
+    "open files": "process_open_fds",
+    "connections": "corank_connections",
+    "regions": "corank_regions",
+    "lanes busy": "corank_lanes_busy",
+}
+OWN_MEMORY = "own memory"
+"""Resident memory without what clients share with the server, which is theirs."""
+BOUNDED = (OWN_MEMORY, "threads")
+"""What may not grow by 2 %. Open files beside connections and regions may not grow at all."""
+SHOWN = (OWN_MEMORY, *WATCHED)
+MOST_GROWTH = 0.02
+
+
+@dataclass
+class Soak:
+    """One run."""
+
+    server: LocalServer
+    seconds: float
+    counts: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    rows: list[dict[str, float]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def client(self, seconds: float, rate: float, seed: int, misbehaves: bool) -> subprocess.Popen[str]:
+        """A process of clients."""
+        script = pathlib.Path(__file__).with_name("workload_process.py")
+        arguments = [self.server.address, str(seconds), str(rate), str(seed), str(int(misbehaves))]
+        return subprocess.Popen([sys.executable, str(script), *arguments], stdout=subprocess.PIPE, text=True)
+
+    def listen(self, process: subprocess.Popen[str]) -> None:
+        """Takes in what a process counted, until it ends."""
+        assert process.stdout is not None
+        for line in process.stdout:
+            try:
+                told: dict[str, Any] = json.loads(line)
+            except json.JSONDecodeError:
+                continue  # the last words of one that was killed
+            with self.lock:
+                if "wrong" in told:
+                    self.wrong.append(told["wrong"])
+                else:
+                    self.counts.update(told)
+
+    def run_clients(self, number: int, rate: float, crashes: bool) -> None:
+        """Clients until the end, one process after the other; those that crash do so every half minute or so."""
+        chance = random.Random(number)
+        end = time.monotonic() + self.seconds
+        seed = number * 1000
+        while (left := end - time.monotonic()) > 1:
+            process = self.client(left, rate, seed, misbehaves=True)
+            seed += 1
+            killer = threading.Timer(chance.uniform(10, 50) if crashes else left + 60, process.kill)
+            killer.start()
+            self.listen(process)
+            code = process.wait()
+            killer.cancel()
+            with self.lock:
+                self.counts["crashes"] += code == -9
+                if code not in (0, -9):
+                    self.wrong.append(f"a client ended with {code}")
+
+    def sample(self) -> None:
+        """Looks at the server until the end."""
+        began = time.monotonic()
+        while not self.stopped.wait(2):
+            now = samples(self.server)
+            row = {name: now[metric] for name, metric in WATCHED.items()}
+            row[OWN_MEMORY] = own_memory(self.server)
+            with self.lock:
+                row["answers"] = self.counts["OK"]
+            self.rows.append({"seconds": time.monotonic() - began, **row})
+
+
+def own_memory(server: LocalServer) -> float:
+    """Anonymous resident memory of the server, in bytes."""
+    text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+    return 1024.0 * int(text.split("RssAnon:")[1].split()[0])
+
+
+def capacity(server: LocalServer) -> float:
+    """Calls a second that clients get who ask all the time, over the better part of 20 seconds."""
+    trial = Soak(server, 20)
+    threads = []
+    for number in range(PROCESSES):
+        process = trial.client(trial.seconds, 0, number, misbehaves=False)
+        threads.append(threading.Thread(target=trial.listen, args=(process,)))
+        threads[-1].start()
+    time.sleep(8)
+    with trial.lock:
+        first, began = trial.counts["OK"], time.monotonic()
+    time.sleep(10)
+    with trial.lock:
+        rate = (trial.counts["OK"] - first) / (time.monotonic() - began)
+    for thread in threads:
+        thread.join()
+    return rate
+
+
+def growth(rows: list[dict[str, float]], name: str) -> tuple[float, float, float]:
+    """Medians after warm-up (a quarter of the time, at most 10 minutes) and at the end, and the growth."""
+    end = rows[-1]["seconds"]
+    warm = min(end / 4, 600)
+    span = (end - warm) / 4
+    first = statistics.median(row[name] for row in rows if warm <= row["seconds"] <= warm + span)
+    last = statistics.median(row[name] for row in rows if row["seconds"] >= end - span)
+    return first, last, (last - first) / first if first else 0.0
+
+
+def plot(rows: list[dict[str, float]], path: pathlib.Path) -> None:
+    """Draws what was watched over time."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(len(SHOWN) + 1, 1, sharex=True, figsize=(9, 13))
+    minutes = [row["seconds"] / 60 for row in rows]
+    for axis, name in zip(axes, SHOWN, strict=False):
+        scale = 2**20 if "memory" in name or name == "kept arrays" else 1
+        axis.plot(minutes, [row[name] / scale for row in rows], linewidth=0.8)
+        axis.set_ylabel(name + (", MiB" if scale > 1 else ""), rotation=0, ha="right", fontsize=8)
+        axis.set_ylim(bottom=0)
+    rates = [
+        (later["answers"] - sooner["answers"]) / (later["seconds"] - sooner["seconds"])
+        for sooner, later in itertools.pairwise(rows)
+    ]
+    axes[-1].plot(minutes[1:], rates, linewidth=0.8)
+    axes[-1].set_ylabel("answers a second", rotation=0, ha="right", fontsize=8)
+    axes[-1].set_xlabel("minutes")
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def main() -> int:
+    """Runs it, writes the figures and judges them."""
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).with_name("results"))
+    folder.mkdir(parents=True, exist_ok=True)
+    seconds = 60 * float(os.environ.get("SOAK_MINUTES", "60"))
+    share = float(os.environ.get("SOAK_SHARE", "0.8"))
+    with LocalServer(os.environ["CORANKD"], [*FLAGS, *os.environ.get("SOAK_FLAGS", "").split()]) as server:
+        most = capacity(server)
+        print(f"soak: engine {server.engine}, capacity {most:.0f} calls/s; {seconds / 60:g} minutes at {share:g} of it")
+        soak = Soak(server, seconds)
+        rate = share * most / PROCESSES
+        threads = [threading.Thread(target=soak.run_clients, args=(n, rate, n > 0)) for n in range(PROCESSES)]
+        watcher = threading.Thread(target=soak.sample)
+        for thread in (*threads, watcher):
+            thread.start()
+        for thread in threads:
+            thread.join()
+        soak.stopped.set()
+        watcher.join()
+        failures = list(soak.wrong)
+        with server.connect() as client:  # what clients that crashed had kept expires later
+            for array in client.arrays().arrays:
+                array.delete()
+        try:
+            wait_until_empty(server)
+        except AssertionError as error:
+            failures.append(str(error))
+        engine = server.engine
+        code = server.stop()
+    if code != 0:
+        failures.append(f"the server ended with {code}")
+    grown = {name: growth(soak.rows, name) for name in SHOWN}
+    failures += [f"{name} grew by {grown[name][2]:.1%}" for name in BOUNDED if grown[name][2] >= MOST_GROWTH]
+    for row in soak.rows:
+        row["other files"] = row["open files"] - row["connections"]
+    other = growth(soak.rows, "other files")
+    if other[1] > other[0] + 2:
+        failures.append(f"open files beside connections grew from {other[0]:g} to {other[1]:g}")
+    result = {
+        "date": time.strftime("%Y-%m-%d"), "engine": engine, "cores": os.cpu_count(), "minutes": seconds / 60,
+        "capacity_per_second": most, "share": share, "counts": dict(soak.counts),
+        "growth": {name: {"warm": a, "end": b, "growth": c} for name, (a, b, c) in grown.items()},
+        "failures": failures, "rows": soak.rows[:: max(1, len(soak.rows) // 600)],
+    }  # fmt: skip
+    (folder / "soak.json").write_text(json.dumps(result, indent=1) + "\n")
+    plot(soak.rows, folder / "soak.svg")
+    for name, (a, b, c) in grown.items():
+        print(f"soak: {name:22} {a:15,.0f} after warm-up {b:15,.0f} at the end {c:+8.2%}")
+    print(f"soak: {dict(soak.counts)}")
+    print("\n".join(f"soak: FAILED: {text}" for text in failures[:20]) or "soak: passed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""A real network between two namespaces, with delay, loss and cuts: right answers, retryable statuses, nothing left."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from corank.testing import LocalServer
+from e2e_support import samples, wait_until
+from lossy_link import ADDRESSES, LossyLink
+from reliability_support import LONG, is_empty
+from workload import RETRYABLE
+
+SECONDS = 20 if LONG else 3
+FLAGS = [
+    f"--listen={ADDRESSES['server']}:0",
+    "--insecure",
+    "--kept-bytes=64MiB",
+    "--stream-window-bytes=4MiB",
+    "--keepalive-interval=500ms",
+    "--keepalive-timeout=500ms",
+]
+
+
+@pytest.fixture(scope="module")
+def between(corankd: pathlib.Path) -> Iterator[tuple[LossyLink, LocalServer]]:
+    """The link, and a server behind it that must end well."""
+    link = LossyLink()
+    try:
+        link.__enter__()
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no network namespaces here (root and /dev/net/tun are needed): {error}")
+    try:
+        server = LocalServer(corankd, FLAGS)
+        link.inside("server", server.start)
+        yield link, server
+        assert server.stop() == 0
+    finally:
+        link.__exit__()
+
+
+def now(between: tuple[LossyLink, LocalServer]) -> dict[str, float]:
+    """The server's metrics, asked in its namespace."""
+    link, server = between
+    return link.inside("server", lambda: samples(server))
+
+
+def start_clients(between: tuple[LossyLink, LocalServer], seconds: float) -> subprocess.Popen[str]:
+    """A process of clients on the other side."""
+    link, server = between
+    script = pathlib.Path(__file__).with_name("workload_process.py")
+    command = [sys.executable, str(script), server.address, str(seconds), "200", "1", "0"]
+    return link.inside("client", lambda: subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+
+
+def outcomes(process: subprocess.Popen[str]) -> Counter[str]:
+    """What the clients saw; nothing wrong, and nothing that could not be tried again."""
+    counts: Counter[str] = Counter()
+    text, _ = process.communicate(timeout=120)
+    for line in text.splitlines():
+        told = json.loads(line)
+        assert "wrong" not in told, told
+        counts.update(told)
+    assert process.returncode == 0
+    assert set(counts) <= {"OK", "reconnects", *RETRYABLE}, counts
+    return counts
+
+
+def wait_until_left(between: tuple[LossyLink, LocalServer]) -> None:
+    """Returns once the server has nothing of its clients, not even a connection."""
+
+    def left() -> bool:
+        found = now(between)
+        return is_empty(found) and found["corank_connections"] == 0
+
+    wait_until(left, "the server has let go of everything")
+
+
+@pytest.mark.parametrize(
+    ("delay", "loss"), [(0.0, 0.0), (0.05, 0.0), (0.0, 0.02), (0.02, 0.01)], ids=["good", "far", "lossy", "both"]
+)
+def test_delay_and_loss(between: tuple[LossyLink, LocalServer], delay: float, loss: float) -> None:
+    link, _ = between
+    link.delay, link.loss, link.lost = delay, loss, 0
+    try:
+        assert outcomes(start_clients(between, SECONDS))["OK"] > 0
+        assert loss == 0 or link.lost > 0
+    finally:
+        link.delay = link.loss = 0.0
+    wait_until_left(between)
+
+
+def test_cuts_that_heal(between: tuple[LossyLink, LocalServer]) -> None:
+    """The network is gone for longer than the server waits for a sign of life, again and again."""
+    link, _ = between
+    clients = start_clients(between, 2 * SECONDS)
+    wait_until(lambda: now(between)["corank_connections"] > 0, "clients are there")
+    for _ in range(10 if LONG else 2):
+        before = link.passed
+        wait_until(lambda before=before: link.passed > before + 100, "traffic flows")  # type: ignore[misc]
+        link.is_cut = True
+        wait_until(lambda: now(between)["corank_connections"] == 0, "the server finds that its clients are gone")
+        assert is_empty(now(between))
+        link.is_cut = False
+    assert outcomes(clients)["OK"] > 0
+    wait_until_left(between)
+
+
+def test_client_that_dies_behind_a_cut_is_found(between: tuple[LossyLink, LocalServer]) -> None:
+    """Nothing tells the server: no packet of the dead client ever comes."""
+    link, _ = between
+    clients = start_clients(between, 60)
+    wait_until(lambda: now(between)["corank_connections"] > 0, "clients are there")
+    link.is_cut = True
+    clients.kill()
+    clients.communicate()
+    began = time.monotonic()
+    wait_until_left(between)
+    print(f"\nnetwork: a dead client's connections were found after {time.monotonic() - began:.1f} s")
+    link.is_cut = False

@@ -1,0 +1,319 @@
+// admit: what tenants get of a busy server, what is refused so that others find room, and what is late.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "server/admit/admission_queue.h"
+#include "server/admit/request_cost.h"
+#include "tests/server/doubles.h"
+
+namespace corank::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+std::shared_ptr<const Caller> Tenant(const std::string& name) {
+  auto caller = std::make_shared<Caller>();
+  caller->tenant = name;
+  return caller;
+}
+
+// Needs device memory.
+class HeavyOperation final : public Operation {
+ public:
+  explicit HeavyOperation(int64_t bytes) : bytes_(bytes) {}
+  Operator op() const override { return Operator::kSort; }
+  int64_t device_bytes(const Engine&) const override { return bytes_; }
+  absl::Status Execute(Lane&, Outcome&) override { return absl::OkStatus(); }
+
+ private:
+  const int64_t bytes_;
+};
+
+class ShareTest : public ::testing::Test {
+ protected:
+  static AdmissionQueue::Options Roomy() {
+    AdmissionQueue::Options options;
+    options.weights = {{"double", 2.0}};
+    return options;
+  }
+  std::unique_ptr<Task> Of(const std::string& tenant, int64_t bytes = 1,
+                           TaskPriority priority = TaskPriority::kNormal) {
+    std::unique_ptr<Task> task = requests_.emplace_back().MakeTask(bytes, priority);
+    task->caller = Tenant(tenant);
+    return task;
+  }
+  static std::unique_ptr<Task> TakeOne(AdmissionQueue& queue, int device = 0) {
+    auto taken = queue.Take(device, BatchRule{}, [](const Task&, const Task&) { return false; });
+    return taken.empty() ? nullptr : std::move(taken.front());
+  }
+  // The cost that each tenant gets of the next `tasks`.
+  static std::map<std::string, double> Serve(AdmissionQueue& queue, int tasks) {
+    std::map<std::string, double> served;
+    for (int i = 0; i < tasks; ++i) {
+      const std::unique_ptr<Task> task = TakeOne(queue);
+      served[task->caller->tenant] += RequestCost(task->bytes);
+    }
+    return served;
+  }
+
+  FakeClock clock_;
+  Metrics metrics_;
+  std::deque<RecordedRequest> requests_;
+};
+
+TEST_F(ShareTest, AFloodTakesNoMoreThanItsShareOfBytes) {
+  AdmissionQueue queue(Roomy(), &clock_, &metrics_);
+  for (int i = 0; i < 400; ++i) ASSERT_TRUE(queue.Admit(Of("flood", 1000)).ok());
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(queue.Admit(Of("quiet", 50'000)).ok());
+  const auto served = Serve(queue, 100);
+  EXPECT_LE(std::abs(served.at("flood") - served.at("quiet")), RequestCost(1000) + RequestCost(50'000));
+}
+
+TEST_F(ShareTest, SharesFollowTheWeights) {
+  AdmissionQueue queue(Roomy(), &clock_, &metrics_);
+  for (int i = 0; i < 90; ++i) ASSERT_TRUE(queue.Admit(Of("double", 3000)).ok());
+  for (int i = 0; i < 90; ++i) ASSERT_TRUE(queue.Admit(Of("single", 9000)).ok());
+  const auto served = Serve(queue, 90);
+  EXPECT_LE(std::abs(served.at("double") / 2 - served.at("single")), RequestCost(3000) / 2 + RequestCost(9000));
+}
+
+TEST_F(ShareTest, ATenantThatComesLaterWaitsForNoBacklogAndHasSavedNothingUp) {
+  AdmissionQueue queue(Roomy(), &clock_, &metrics_);
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(queue.Admit(Of("flood")).ok());
+  Serve(queue, 20);
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Admit(Of("late")).ok());
+  const auto served = Serve(queue, 10);
+  EXPECT_EQ(served.at("late"), served.at("flood"));
+}
+
+TEST_F(ShareTest, LowPriorityLeavesRoomForWhatIsMoreUrgent) {
+  AdmissionQueue::Options options;
+  options.max_requests = 16;
+  AdmissionQueue queue(options, &clock_, &metrics_);
+  const auto admitted = [&](TaskPriority priority) {
+    int count = 0;
+    while (queue.Admit(Of("", 1, priority)).ok()) ++count;
+    return count;
+  };
+  EXPECT_EQ(admitted(TaskPriority::kLow), 8);
+  EXPECT_EQ(admitted(TaskPriority::kNormal), 6);
+  EXPECT_EQ(admitted(TaskPriority::kHigh), 2);
+  EXPECT_THAT(std::string(queue.Admit(Of("", 1, TaskPriority::kLow)).message()), HasSubstr("low priority"));
+}
+
+TEST_F(ShareTest, ATenantsFloodLeavesRoomForOthers) {
+  AdmissionQueue::Options options;
+  options.max_requests = 64;
+  AdmissionQueue queue(options, &clock_, &metrics_);
+  absl::Status refused;
+  while (refused.ok()) refused = queue.Admit(Of("flood"));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(HasRetryDelay(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("this tenant's part"));
+  EXPECT_TRUE(queue.Admit(Of("quiet")).ok());
+}
+
+TEST_F(ShareTest, CapsOfATenantAreItsOwn) {
+  AdmissionQueue::Options options;
+  options.tenant_max_requests = 2;
+  options.tenant_max_bytes = 100;
+  AdmissionQueue queue(options, &clock_, &metrics_);
+  ASSERT_TRUE(queue.Admit(Of("a", 10)).ok());
+  EXPECT_THAT(std::string(queue.Admit(Of("a", 91)).message()), HasSubstr("10 bytes of it wait, and 100 may"));
+  ASSERT_TRUE(queue.Admit(Of("a", 10)).ok());
+  EXPECT_THAT(std::string(queue.Admit(Of("a", 10)).message()), HasSubstr("2 requests of it wait, and 2 may"));
+  EXPECT_TRUE(queue.Admit(Of("b", 10)).ok());
+}
+
+TEST_F(ShareTest, IdleTenantsAreForgotten) {
+  const FairLine::Weights weights;
+  FairLine line(&weights);
+  const auto take = [&line] {
+    bool heavy_waits = false;
+    return line.Take(line.First([](uint64_t) { return true; }, [](const Task&) { return true; }, &heavy_waits));
+  };
+  for (int i = 0; i < 1000; ++i) {
+    line.Push(Of("tenant " + std::to_string(i)));
+    take();
+  }
+  EXPECT_LT(line.tenants(), 100U);
+}
+
+TEST_F(ShareTest, ADeviceTakesOnlyWhatItMayRun) {
+  AdmissionQueue queue(Roomy(), &clock_, &metrics_);
+  auto on_one = Of("a");
+  on_one->devices = 2;
+  const Completion* const pinned = on_one->completion;
+  ASSERT_TRUE(queue.Admit(std::move(on_one)).ok());
+  auto anywhere = Of("a");
+  const Completion* const free = anywhere->completion;
+  ASSERT_TRUE(queue.Admit(std::move(anywhere)).ok());
+  EXPECT_EQ(TakeOne(queue, 0)->completion, free);
+  EXPECT_EQ(TakeOne(queue, 1)->completion, pinned);
+}
+
+class BudgetTest : public ShareTest {
+ protected:
+  std::unique_ptr<Task> Heavy(int64_t bytes) {
+    return requests_.emplace_back().MakeTask(std::make_unique<HeavyOperation>(bytes), 100'000);
+  }
+  PuppetEngine engine_;
+  const DeviceSet devices_{{&engine_}};
+  DeviceMemory memory_{{/*limit_bytes=*/100, /*lane_bytes=*/0, /*limits=*/{}}};
+  AdmissionQueue queue_{Roomy(), &clock_, &metrics_, &memory_, &devices_};
+};
+
+TEST_F(BudgetTest, WorkWaitsUntilItsMemoryIsFreeAndLightWorkPasses) {
+  ASSERT_TRUE(queue_.Admit(Heavy(60)).ok());
+  ASSERT_TRUE(queue_.Admit(Heavy(50)).ok());
+  ASSERT_TRUE(queue_.Admit(Heavy(10)).ok());
+  ASSERT_TRUE(queue_.Admit(Of("", 100'000)).ok());
+  std::unique_ptr<Task> first = TakeOne(queue_);
+  EXPECT_EQ(memory_.used_bytes(0), 60);
+  EXPECT_EQ(TakeOne(queue_)->device_bytes, 0) << "what needs little is not held up, and 10 does not pass 50";
+  std::unique_ptr<Task> second;
+  std::thread taker([&] { second = TakeOne(queue_); });
+  first.reset();
+  taker.join();
+  EXPECT_EQ(second->device_bytes, 50);
+  EXPECT_EQ(TakeOne(queue_)->device_bytes, 10);
+}
+
+TEST_F(BudgetTest, MoreThanTheWholeBudgetIsRefusedAtOnce) {
+  const absl::Status refused = queue_.Admit(Heavy(101));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("device_budget_bytes is 100"));
+}
+
+TEST_F(BudgetTest, ARandomMixNeverTakesMoreThanThereIs) {
+  std::atomic<int64_t> used{0}, most{0};
+  std::vector<std::thread> lanes;
+  for (int i = 0; i < 4; ++i) {
+    lanes.emplace_back([&] {
+      while (const std::unique_ptr<Task> task = TakeOne(queue_)) {
+        const int64_t now = used += task->device_bytes;
+        for (int64_t seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+        }
+        used -= task->device_bytes;
+      }
+    });
+  }
+  uint32_t random = 1;
+  for (int i = 0; i < 500; ++i) {
+    random = random * 1664525 + 1013904223;
+    ASSERT_TRUE(queue_.Admit(Heavy(random >> 8 & 63)).ok());
+  }
+  queue_.Close(absl::UnavailableError("closed"));
+  for (std::thread& lane : lanes) lane.join();
+  EXPECT_LE(most, 100);
+  EXPECT_EQ(memory_.used_bytes(0), 0);
+}
+
+TEST_F(ShareTest, ADeadlineThatPassesWhileNobodyTakesEndsTheRequestThen) {
+  AdmissionQueue queue(Roomy(), &Clock::Steady(), &metrics_);
+  class Ended final : public Completion {
+   public:
+    void Done(const absl::Status& status, Outcome&) override {
+      code = status.code();
+      at = Clock::Steady().Now();
+      ended.Notify();
+    }
+    absl::StatusCode code = absl::StatusCode::kOk;
+    Instant at;
+    absl::Notification ended;
+  } ended;
+  auto task = Of("a");
+  task->completion = &ended;
+  task->deadline = Clock::Steady().Now() + milliseconds(30);
+  const Instant deadline = task->deadline;
+  ASSERT_TRUE(queue.Admit(std::move(task)).ok());
+  ended.ended.WaitForNotification();
+  EXPECT_EQ(ended.code, absl::StatusCode::kDeadlineExceeded);
+  EXPECT_GE(ended.at, deadline);
+  EXPECT_EQ(queue.waiting_requests(), 0);
+}
+
+class LateTest : public ShareTest {
+ protected:
+  // Does a request of `bytes` in `time`.
+  void Work(int64_t bytes, milliseconds time) {
+    ASSERT_TRUE(queue_.Admit(Of("a", bytes)).ok());
+    std::unique_ptr<Task> task = TakeOne(queue_);
+    clock_.Advance(time);
+    task->lease->CountServed();
+  }
+  absl::Status AdmitWithin(int64_t bytes, milliseconds time) {
+    auto task = Of("a", bytes);
+    task->deadline = clock_.Now() + time;
+    return queue_.Admit(std::move(task));
+  }
+  AdmissionQueue queue_{Roomy(), &clock_, &metrics_};
+};
+
+TEST_F(LateTest, WhatCannotBeDoneInTimeIsRefusedOnceItIsKnown) {
+  ASSERT_TRUE(AdmitWithin(1'000'000, milliseconds(10)).ok()) << "nothing was learned";
+  TakeOne(queue_);
+  for (int i = 0; i < 8; ++i) Work(1'000'000, milliseconds(100));
+  const absl::Status refused = AdmitWithin(1'000'000, milliseconds(90));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("estimated to end in 100"));
+  EXPECT_NEAR(queue_.EstimatedBytesPerSecond(Operator::kSort), 1e7, 1e5);
+  ASSERT_TRUE(AdmitWithin(1'000'000, milliseconds(110)).ok());
+}
+
+TEST_F(LateTest, WhatWaitsCountsByItsShare) {
+  for (int i = 0; i < 8; ++i) Work(1'000'000, milliseconds(100));
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue_.Admit(Of("a", 1'000'000)).ok());
+  for (int i = 0; i < 4; ++i) {
+    TakeOne(queue_);
+    clock_.Advance(milliseconds(100));
+  }
+  EXPECT_FALSE(AdmitWithin(1'000'000, milliseconds(500)).ok()) << "six of its own wait";
+  auto other = Of("b", 1'000'000);
+  other->deadline = clock_.Now() + milliseconds(500);
+  EXPECT_TRUE(queue_.Admit(std::move(other)).ok()) << "of which another tenant waits for one";
+}
+
+TEST_F(LateTest, AnOutlierMovesLittleAndAnOldEstimateRefusesNothing) {
+  for (int i = 0; i < 20; ++i) Work(1'000'000, milliseconds(100));
+  Work(1'000'000, milliseconds(5000));
+  ASSERT_TRUE(AdmitWithin(1'000'000, milliseconds(120)).ok());
+  TakeOne(queue_);
+  EXPECT_FALSE(AdmitWithin(1'000'000, milliseconds(50)).ok());
+  clock_.Advance(seconds(11));
+  ASSERT_TRUE(AdmitWithin(1'000'000, milliseconds(50)).ok()) << "so that it is measured again";
+}
+
+TEST_F(ShareTest, ABatchIsWaitedForOnlyWithADelayAndUntilItIsFull) {
+  AdmissionQueue queue(Roomy(), &Clock::Steady(), &metrics_);
+  const auto take = [&queue](absl::Duration delay) {
+    return queue.Take(0, BatchRule{3, 1000, delay}, [](const Task&, const Task&) { return true; }).size();
+  };
+  ASSERT_TRUE(queue.Admit(Of("a")).ok());
+  EXPECT_EQ(take(absl::ZeroDuration()), 1U);
+  ASSERT_TRUE(queue.Admit(Of("a")).ok());
+  size_t taken = 0;
+  std::thread taker([&] { taken = take(absl::Hours(1)); });
+  ASSERT_TRUE(queue.Admit(Of("a")).ok());
+  ASSERT_TRUE(queue.Admit(Of("b")).ok());
+  taker.join();
+  EXPECT_EQ(taken, 3U);
+  ASSERT_TRUE(queue.Admit(Of("a", 600)).ok());
+  ASSERT_TRUE(queue.Admit(Of("a", 600)).ok());
+  EXPECT_EQ(take(absl::Hours(1)), 1U) << "full by bytes";
+  EXPECT_EQ(take(absl::Milliseconds(1)), 1U);
+}
+
+}  // namespace
+}  // namespace corank::testing

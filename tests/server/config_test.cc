@@ -1,0 +1,310 @@
+// The configuration of corankd: its four sources, and what they refuse.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/reflection.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "server/addresses.h"
+#include "server/config/byte_count.h"
+#include "server/config/config_file.h"
+#include "server/config/configuration.h"
+#include "server/config/setting.h"
+#include "server/config/suggest.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Action = Configuration::Action;
+
+class ConfigTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<Configuration> Read(const std::vector<std::string>& arguments,
+                                     const std::vector<std::string>& environment = {}) {
+    std::vector<const char*> variables;
+    for (const std::string& variable : environment) variables.push_back(variable.c_str());
+    variables.push_back(nullptr);
+    return ReadConfiguration(arguments, variables.data());
+  }
+  std::string Error(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {}) {
+    return std::string(Read(arguments, environment).status().message());
+  }
+  // The flag that names a file with this text.
+  std::string File(const std::string& text) {
+    std::ofstream(path_, std::ios::trunc) << text;
+    return absl::StrCat("--config=", path_);
+  }
+  static v1::Setting Find(const Configuration& configuration, absl::string_view name) {
+    for (const v1::Setting& setting : configuration.server.settings) {
+      if (setting.name() == name) return setting;
+    }
+    ADD_FAILURE() << "no setting " << name;
+    return {};
+  }
+
+  const std::string path_ = absl::StrCat(::testing::TempDir(), "/corankd.", getpid(), ".conf");
+};
+
+TEST_F(ConfigTest, DefaultsAreThoseOfTheManual) {
+  const auto configuration = Read({});
+  ASSERT_TRUE(configuration.ok()) << configuration.status();
+  EXPECT_EQ(configuration->server.listen, "127.0.0.1:50051");
+  EXPECT_EQ(configuration->server.metrics_listen, "127.0.0.1:9464");
+  EXPECT_EQ(configuration->server.lanes, 4);
+  EXPECT_EQ(configuration->server.limits.max_request_bytes, 268435456);
+  EXPECT_EQ(configuration->server.queue.max_requests, 1024);
+  EXPECT_EQ(configuration->server.queue.max_bytes, 4294967296);
+  EXPECT_EQ(configuration->drain_timeout, absl::Seconds(30));
+  EXPECT_EQ(configuration->engine.choice, EngineChoice::kAuto);
+  EXPECT_EQ(configuration->action, Action::kServe);
+  EXPECT_EQ(Find(*configuration, "lanes").source(), v1::SETTING_SOURCE_DEFAULT);
+  EXPECT_EQ(Find(*configuration, "max-request-bytes").value(), "256MiB");
+}
+
+TEST_F(ConfigTest, BothSpellingsAndBothFormsWork) {
+  const auto configuration = Read({"--max-request-bytes=4KiB", "--max_queued_bytes", "8192", "--drain-timeout=1m"});
+  ASSERT_TRUE(configuration.ok()) << configuration.status();
+  EXPECT_EQ(configuration->server.limits.max_request_bytes, 4096);
+  EXPECT_EQ(configuration->server.limits.max_response_bytes, 4096);
+  EXPECT_EQ(configuration->server.queue.max_bytes, 8192);
+  EXPECT_EQ(configuration->drain_timeout, absl::Minutes(1));
+}
+
+TEST_F(ConfigTest, ASwitchNeedsNoValue) {
+  EXPECT_TRUE(Read({"--cuda-ipc", "--lanes=3"})->server.regions.cuda_ipc);
+  EXPECT_FALSE(Read({"--cuda-ipc=false"})->server.regions.cuda_ipc);
+}
+
+TEST_F(ConfigTest, AFlagWinsOverTheEnvironmentThatOverTheFileThatOverTheDefault) {
+  const std::string file = File("lanes = 5\nlong-lanes = 6\nmax_queued_requests = 7\n");
+  const auto configuration = Read({file, "--lanes=1"}, {"CORANK_LANES=2", "CORANK_LONG_LANES=3", "HOME=/"});
+  ASSERT_TRUE(configuration.ok()) << configuration.status();
+  EXPECT_EQ(configuration->server.lanes, 1);
+  EXPECT_EQ(configuration->server.long_lanes, 3);
+  EXPECT_EQ(configuration->server.queue.max_requests, 7);
+  EXPECT_EQ(Find(*configuration, "lanes").source(), v1::SETTING_SOURCE_FLAG);
+  EXPECT_EQ(Find(*configuration, "long-lanes").source(), v1::SETTING_SOURCE_ENVIRONMENT);
+  EXPECT_EQ(Find(*configuration, "max-queued-requests").source(), v1::SETTING_SOURCE_FILE);
+  EXPECT_EQ(Find(*configuration, "max-queued-requests").value(), "7");
+  EXPECT_EQ(Find(*configuration, "max-queued-requests").default_value(), "1024");
+  EXPECT_EQ(Find(*configuration, "small-lanes").source(), v1::SETTING_SOURCE_DEFAULT);
+}
+
+TEST_F(ConfigTest, TheEnvironmentMayNameTheFile) {
+  File("lanes = 5");
+  EXPECT_EQ(Read({}, {absl::StrCat("CORANK_CONFIG=", path_)})->server.lanes, 5);
+}
+
+TEST_F(ConfigTest, ReadingTwiceIsReadingOnce) {
+  EXPECT_EQ(Read({"--lanes=9"})->server.lanes, 9);
+  EXPECT_EQ(Read({})->server.lanes, 4);
+}
+
+TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {"--listen=nowhere", "--listen: 'nowhere'"},
+      {"--listen=127.0.0.1:65536", "--listen"},
+      {"--metrics-listen=:9464", "--metrics-listen"},
+      {"--engine=tpu", "--engine: 'tpu'"},
+      {"--devices=-1", "--devices: '-1'"},
+      {"--devices=0,all", "--devices: 'all'"},
+      {"--devices=", "--devices: names no GPU"},
+      {"--devices=1,0,1", "--devices: names GPU 1 twice"},
+      {"--lanes=0", "--lanes: 0 is not in 1 to 256"},
+      {"--lanes=many", "--lanes: 'many'"},
+      {"--cpu-threads=5000", "--cpu-threads"},
+      {"--max-request-bytes=100", "--max-request-bytes"},
+      {"--max-request-bytes=2147483648", "--max-request-bytes"},
+      {"--max-request-bytes=99999999999999999999", "--max-request-bytes"},
+      {"--max-request-bytes=4 elephants", "bytes are a number with or without a unit"},
+      {"--max-request-bytes=1.5", "is not a whole number of bytes"},
+      {"--max-queued-requests=0", "--max-queued-requests"},
+      {"--max-queued-bytes=1000", "--max-queued-bytes"},
+      {"--long-lanes=0", "--long-lanes: 0 is not in 1 to 256"},
+      {"--small-lanes=-1", "--small-lanes"},
+      {"--direct-bytes=-1", "--direct-bytes: -1 is not in 0 to 1048576"},
+      {"--host-pool-bytes=1000", "--host-pool-bytes: 1000 is less than --max-request-bytes"},
+      {"--shared-memory=corank-", "--shared-memory: 'corank-'"},
+      {"--shared-memory=/", "--shared-memory: '/'"},
+      {"--shared-memory=/a,/b/c", "--shared-memory: '/b/c'"},
+      {"--region-expiry=0s", "--region-expiry"},
+      {"--kept-bytes=-1", "--kept-bytes"},
+      {"--kept-quota-bytes=1", "--kept-quota-bytes: 1 is not in 0 to 0"},
+      {"--kept-expiry=25h", "--kept-expiry"},
+      {"--stream-window-bytes=1000", "--stream-window-bytes: 1000 is not in 4194304 to "},
+      {"--max-device-bytes=1", "--max-device-bytes: 1 is not in 1048576 to "},
+      {"--max-stream-host-bytes=-1", "--max-stream-host-bytes"},
+      {"--stream-idle-timeout=0s", "--stream-idle-timeout"},
+      {"--drain-timeout=-1s", "--drain-timeout"},
+      {"--drain-timeout=inf", "--drain-timeout"},
+      {"--slow-request=-1s", "--slow-request"},
+      {"--log-level=loud", "--log-level: 'loud'"},
+      {"--no-such-flag=1", "no flag --no-such-flag; --help"},
+      {"--lane=1", "no flag --lane; did you mean --lanes?"},
+      {"--max-qeued-bytes", "did you mean --max-queued-bytes?"},
+      {"stray", "'stray' is not a flag"},
+      {"--lanes", "--lanes needs a value"},
+      {"--config=/nowhere/corankd.conf", "--config: '/nowhere/corankd.conf': No such file or directory"},
+      {"--config=/", "is a directory"},
+  };
+  for (const auto& [argument, message] : bad) EXPECT_THAT(Error({argument}), HasSubstr(message)) << argument;
+}
+
+TEST_F(ConfigTest, BadLinesOfTheFileAreRefusedWithTheirPlace) {
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {"lanes = 5\n\n# lanes\nlane = 3\n", ":4: there is no setting 'lane'; did you mean lanes?"},
+      {"lanes 5", ":1: 'lanes 5' is not `name = value`"},
+      {"[queue]\n", ":1: '[queue]' is not `name = value`"},
+      {"lanes # = 5", ":1: 'lanes # = 5' is not `name = value`"},
+      {"= 5", ":1: a name is missing before '='"},
+      {"lanes = five", ":1: lanes: 'five' is not a valid value"},
+      {"lanes = \"5", ":1: the value's closing quote is missing"},
+      {"lanes = \"5\" 6", ":1: '6' stands behind the value's closing quote"},
+      {"lanes = 5\n# again\nlanes = 5\n", ":3: lanes is set a second time, first in line 1"},
+      {"max-queued-bytes = 1GiB\nmax_queued_bytes = 1GiB\n", ":2: max-queued-bytes is set a second time"},
+      {"config = other.conf", ":1: a configuration file cannot name another"},
+      {"lanes = 0", "--lanes: 0 is not in 1 to 256 (set by "},
+      {std::string("l\0nes = 5", 9), ":1: there is no setting 'l\\x00nes'"},
+      {"\xFF\xFE = 5", ":1: there is no setting '\\xff\\xfe'"},
+      {std::string((1 << 20) + 1, '#'), "is larger than 1 MiB"},
+  };
+  for (const auto& [text, message] : bad) {
+    EXPECT_THAT(Error({File(text)}), AllOf(HasSubstr(message), HasSubstr(path_))) << text.substr(0, 99);
+  }
+}
+
+TEST_F(ConfigTest, AllThatIsWrongIsSaidAtOnce) {
+  const std::string error = Error({File("lane = 1\nlanes = x\n"), "--devise=1", "stray"}, {"CORANK_LOG_LEVEL=info"});
+  EXPECT_EQ(std::vector<std::string>(absl::StrSplit(error, '\n')).size(), 4U) << error;
+  EXPECT_THAT(Error({"--lanes=0", "--max-queued-requests=0"}), AllOf(HasSubstr("--lanes"), HasSubstr("--max-queued")));
+  std::string lines;
+  for (int i = 0; i < 50; ++i) absl::StrAppend(&lines, "wrong", i, " = 1\n");
+  EXPECT_THAT(Error({File(lines)}), HasSubstr("\nand 30 more"));
+}
+
+TEST_F(ConfigTest, BadVariablesAreRefusedWithTheirName) {
+  EXPECT_THAT(Error({}, {"CORANK_LANES=seven"}), HasSubstr("CORANK_LANES: 'seven' is not a valid value"));
+  EXPECT_THAT(Error({}, {"CORANK_LANES=0"}), HasSubstr("--lanes: 0 is not in 1 to 256 (set by CORANK_LANES)"));
+  EXPECT_THAT(Error({"--max-request-bytes=1GiB"}, {"CORANK_HOST_POOL_BYTES=1"}), HasSubstr("CORANK_HOST_POOL_BYTES"));
+}
+
+TEST_F(ConfigTest, VariablesThatSetNothingAreWarnedOf) {
+  const auto configuration = Read({}, {"CORANK_LANE=3", "CORANK_lanes=3", "CORANK_SERVICE_HOST=10.0.0.1",
+                                       "CORANK_PORT=tcp://10.0.0.1:50051", "CORANK_METRICS_PORT_9464_TCP_PORT=9464"});
+  ASSERT_TRUE(configuration.ok()) << configuration.status();
+  EXPECT_EQ(configuration->server.lanes, 4);
+  EXPECT_THAT(configuration->warnings,
+              ::testing::ElementsAre(AllOf(HasSubstr("CORANK_LANE "), HasSubstr("did you mean CORANK_LANES?")),
+                                     HasSubstr("CORANK_lanes")));
+}
+
+TEST_F(ConfigTest, CheckConfigPrintsAFileThatSaysTheSame) {
+  const auto first = Read({"--lanes=3", "--shared-memory=/a-,/b-", "--check-config", "--metrics-listen="});
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->action, Action::kCheck);
+  const std::string text = SettingsText(*first);
+  EXPECT_THAT(text, HasSubstr("lanes = 3  # from a flag\n"));
+  const auto second = Read({File(text)});
+  ASSERT_TRUE(second.ok()) << second.status();
+  for (const v1::Setting& setting : first->server.settings) {
+    if (setting.name() == "config") continue;
+    EXPECT_EQ(Find(*second, setting.name()).value(), setting.value());
+  }
+}
+
+TEST_F(ConfigTest, HiddenSettingsKeepTheirValues) {
+  for (const Group* group : Groups()) {
+    for (const Setting& entry : group->settings) {
+      if (!entry.hidden || !entry.flag->IsOfType<std::string>()) continue;
+      const auto configuration = Read({absl::StrCat("--", entry.Name(), "=/secret"), "--check-config"});
+      if (!configuration.ok()) continue;  // it checks more than the form
+      EXPECT_EQ(Find(*configuration, entry.Name()).value(), "");
+      EXPECT_THAT(SettingsText(*configuration), Not(HasSubstr("/secret")));
+    }
+  }
+}
+
+TEST_F(ConfigTest, HelpNamesEveryFlagByGroupAndFitsTheScreen) {
+  EXPECT_EQ(Read({"--lanes=0", "--help"})->action, Action::kHelp);
+  EXPECT_EQ(Read({"--version"})->action, Action::kVersion);
+  EXPECT_EQ(Read({"--help=queue"})->help_group, "queue");
+  const std::string all = *HelpText("");
+  for (const absl::string_view line : absl::StrSplit(all, '\n')) EXPECT_LE(line.size(), 100U) << line;
+  for (const auto& [name, flag] : absl::GetAllFlags()) {
+    if (!absl::StrContains(flag->Filename(), "server/config/")) continue;
+    const Found found = FindSetting(name);
+    ASSERT_NE(found.setting, nullptr) << name << " is in no group";
+    EXPECT_THAT(all, HasSubstr(absl::StrCat("\n  --", found.setting->Name(), "=")));
+    EXPECT_THAT(*HelpText(found.group->name), HasSubstr(absl::StrCat("  --", found.setting->Name(), "=")));
+  }
+  EXPECT_THAT(*HelpText("queue"), Not(HasSubstr("--listen")));
+  EXPECT_THAT(std::string(HelpText("queues").status().message()), HasSubstr("did you mean queue?"));
+}
+
+TEST(ConfigFile, ReadsValuesCommentsAndQuotes) {
+  const std::string text =
+      "# comment\r\n\r\n  a=1\r\nb = two words # comment\nc = no#comment\nd = \" # \" # comment\ne =\nf = x = y";
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const ConfigLine& line : ParseConfig(text)) {
+    EXPECT_THAT(line.error, IsEmpty());
+    values.emplace_back(line.name, line.value);
+  }
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"a", "1"}, {"b", "two words"}, {"c", "no#comment"}, {"d", " # "}, {"e", ""}, {"f", "x = y"}};
+  EXPECT_EQ(values, expected);
+}
+
+TEST(ByteCount, ReadsUnitsAndWritesTheLargestThatFits) {
+  const std::vector<std::pair<std::string, int64_t>> good = {
+      {"0", 0},        {"4096", 4096}, {" 64KiB ", 65536}, {"64 kib", 65536},        {"1.5GiB", 1610612736},
+      {"2k", 2048},    {"2kB", 2000},  {"1MB", 1000000},   {"3T", int64_t{3} << 40}, {"-1", -1},
+      {"0.5KiB", 512}, {"7b", 7}};
+  for (const auto& [text, bytes] : good) {
+    ByteCount value;
+    std::string error;
+    EXPECT_TRUE(AbslParseFlag(text, &value, &error)) << text << ": " << error;
+    EXPECT_EQ(int64_t{value}, bytes) << text;
+  }
+  for (const char* bad : {"", "x", "1x", "KiB", "1.2.3MiB", "9e99", "99999999TiB", "1 2", "0x10", "nan", "inf"}) {
+    ByteCount value;
+    std::string error;
+    EXPECT_FALSE(AbslParseFlag(bad, &value, &error)) << bad;
+  }
+  EXPECT_EQ(AbslUnparseFlag(int64_t{256} << 20), "256MiB");
+  EXPECT_EQ(AbslUnparseFlag(1025), "1025");
+  EXPECT_EQ(AbslUnparseFlag(0), "0");
+}
+
+TEST(Suggest, CountsLettersAndSwaps) {
+  EXPECT_EQ(EditDistance("lanes", "lanes"), 0);
+  EXPECT_EQ(EditDistance("lane", "lanes"), 1);
+  EXPECT_EQ(EditDistance("lnaes", "lanes"), 1);
+  EXPECT_EQ(EditDistance("", "abc"), 3);
+  EXPECT_EQ(EditDistance("kitten", "sitting"), 3);
+  EXPECT_EQ(Nearest("lnaes", {"listen", "lanes"}), "lanes");
+  EXPECT_EQ(Nearest("color", {"listen", "lanes"}), "");
+  EXPECT_EQ(Nearest(std::string(100000, 'x'), {"lanes"}), "");
+}
+
+TEST(Addresses, ReadIpv6AndNames) {
+  EXPECT_EQ(ParseHostPort("[::1]:80")->host, "[::1]");
+  EXPECT_EQ(ParseHostPort("localhost:0")->port, 0);
+  EXPECT_EQ(ParseHostPort("[::1]:80")->ToString(), "[::1]:80");
+  for (const char* bad : {"", "host", "host:", ":1", "host:x", "host:-1", "host:65536", "host:1x"}) {
+    EXPECT_FALSE(ParseHostPort(bad).ok()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace corank::testing

@@ -1,0 +1,197 @@
+// corank_refused_total: each reason is counted where it is the reason, and nowhere else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/admit/admission_queue.h"
+#include "tests/server/doubles.h"
+#include "tests/server/messages.h"
+#include "tests/server/running_server.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+// Reasons that were counted, and how often.
+std::map<std::string, double> Refused(const Metrics& metrics) {
+  std::map<std::string, double> counts;
+  for (const prometheus::MetricFamily& family : metrics.Collect()) {
+    if (family.name != "corank_refused_total") continue;
+    for (const prometheus::ClientMetric& metric : family.metric) {
+      if (metric.counter.value > 0) counts[metric.label.front().value] = metric.counter.value;
+    }
+  }
+  return counts;
+}
+
+// Needs more device memory than there is.
+class LargeOperation final : public NullOperation {
+ public:
+  LargeOperation() : NullOperation(Operator::kSort) {}
+  int64_t device_bytes(const Engine&) const override { return int64_t{1} << 40; }
+};
+
+class RefusedByTheQueue : public ::testing::Test {
+ protected:
+  // A request of a tenant, of high priority.
+  bool Admit(int64_t bytes, const std::string& tenant = "") {
+    auto caller = std::make_shared<Caller>();
+    caller->tenant = tenant;
+    requests_.push_back(std::make_unique<RecordedRequest>());
+    auto task = requests_.back()->MakeTask(bytes, TaskPriority::kHigh);
+    task->caller = std::move(caller);
+    return queue_->Admit(std::move(task)).ok();
+  }
+  void Open(const AdmissionQueue::Options& options) {
+    queue_ = std::make_unique<AdmissionQueue>(options, &clock_, &metrics_, &memory_, &engine_);
+  }
+
+  FakeClock clock_;
+  Metrics metrics_;
+  PuppetEngine engine_;
+  DeviceMemory memory_{{int64_t{1} << 30}};
+  std::vector<std::unique_ptr<RecordedRequest>> requests_;
+  std::unique_ptr<AdmissionQueue> queue_;
+};
+
+TEST_F(RefusedByTheQueue, ForTooManyRequests) {
+  AdmissionQueue::Options options;
+  options.max_requests = 2;
+  Open(options);
+  EXPECT_TRUE(Admit(1) && Admit(1));
+  EXPECT_THAT(Refused(metrics_), IsEmpty());
+  EXPECT_FALSE(Admit(1));
+  EXPECT_THAT(Refused(metrics_), UnorderedElementsAre(Pair("queue_requests", 1)));
+}
+
+TEST_F(RefusedByTheQueue, ForTooManyBytes) {
+  AdmissionQueue::Options options;
+  options.max_bytes = 100;
+  Open(options);
+  EXPECT_TRUE(Admit(60));
+  EXPECT_FALSE(Admit(60) || Admit(60));
+  EXPECT_THAT(Refused(metrics_), UnorderedElementsAre(Pair("queue_bytes", 2)));
+}
+
+TEST_F(RefusedByTheQueue, ForTheTenantsPart) {
+  AdmissionQueue::Options options;
+  options.tenant_max_requests = 2;
+  options.tenant_max_bytes = 100;
+  Open(options);
+  EXPECT_TRUE(Admit(10, "a") && Admit(10, "a"));
+  EXPECT_FALSE(Admit(10, "a"));
+  EXPECT_TRUE(Admit(60, "b"));
+  EXPECT_FALSE(Admit(60, "b"));
+  EXPECT_THAT(Refused(metrics_), UnorderedElementsAre(Pair("tenant_requests", 1), Pair("tenant_bytes", 1)));
+}
+
+TEST_F(RefusedByTheQueue, ForDeviceMemory) {
+  Open({});
+  RecordedRequest request;
+  EXPECT_FALSE(queue_->Admit(request.MakeTask(std::make_unique<LargeOperation>(), 1 << 20)).ok());
+  EXPECT_THAT(Refused(metrics_), UnorderedElementsAre(Pair("memory", 1)));
+}
+
+TEST_F(RefusedByTheQueue, ForADeadlineThatCannotBeKept) {
+  Open({});
+  const BatchRule alone;
+  for (int i = 0; i < 10; ++i) {  // ten seconds each
+    ASSERT_TRUE(Admit(1000));
+    auto taken = queue_->Take(0, alone, [](const Task&, const Task&) { return false; });
+    clock_.Advance(std::chrono::seconds(10));
+    taken.front()->lease->CountServed();
+  }
+  RecordedRequest request;
+  auto task = request.MakeTask(1000);
+  task->deadline = clock_.Now() + std::chrono::seconds(1);
+  EXPECT_EQ(queue_->Admit(std::move(task)).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(Refused(metrics_), UnorderedElementsAre(Pair("late", 1)));
+}
+
+TEST_F(RefusedByTheQueue, ForWhatItWasClosedWith) {
+  Open({});
+  queue_->Close(absl::UnavailableError("drains"));
+  EXPECT_FALSE(Admit(1));
+  queue_->Abort(absl::UnavailableError("lost"), Refusal::kDeviceLost);
+  EXPECT_FALSE(Admit(1) || Admit(1));
+  EXPECT_THAT(Refused(metrics_), UnorderedElementsAre(Pair("draining", 1), Pair("device_lost", 2)));
+}
+
+class RefusedByTheServer : public ::testing::Test {
+ protected:
+  void Start(const Server::Options& options, PuppetEngine::Script script = nullptr) {
+    auto [puppet, engine] = MakePuppet(std::move(script));
+    puppet_ = puppet;
+    running_ = std::make_unique<RunningServer>(options, std::move(engine));
+  }
+  grpc::StatusCode Sort(size_t keys) {
+    v1::SortRequest request;
+    *request.mutable_keys() = Int32s(std::vector<int32_t>(keys));
+    v1::SortResponse response;
+    grpc::ClientContext context;
+    return running_->stub().Sort(&context, request, &response).error_code();
+  }
+  // The plan of a stream, alone.
+  grpc::StatusCode Execute() {
+    grpc::ClientContext context;
+    const auto stream = running_->stub().Execute(&context);
+    v1::ExecuteRequest request;
+    v1::SortRequest* const sort = request.mutable_plan()->add_operations()->mutable_sort();
+    sort->mutable_keys()->set_type(v1::ELEMENT_TYPE_INT32);
+    sort->mutable_keys()->set_count(1);
+    sort->mutable_keys()->mutable_stream();
+    stream->Write(request);
+    v1::ExecuteResponse response;
+    while (stream->Read(&response)) continue;
+    return stream->Finish().error_code();
+  }
+  std::map<std::string, double> Counts() const { return Refused(running_->server().metrics()); }
+
+  PuppetEngine* puppet_ = nullptr;
+  std::unique_ptr<RunningServer> running_;
+};
+
+TEST_F(RefusedByTheServer, WhileItDrains) {
+  Start(TestOptions());
+  EXPECT_EQ(Sort(4), grpc::StatusCode::OK);
+  running_->server().Drain([] {});
+  EXPECT_EQ(Sort(4), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(Counts(), UnorderedElementsAre(Pair("draining", 1)));
+  EXPECT_EQ(Execute(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(Counts(), UnorderedElementsAre(Pair("draining", 2)));
+}
+
+TEST_F(RefusedByTheServer, OnceTheDeviceIsLost) {
+  Start(TestOptions(), [](const std::string& phase, OperatorReport*) {
+    return phase == "Run" ? absl::UnavailableError("a fault") : absl::OkStatus();
+  });
+  EXPECT_EQ(Sort(4), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(Counts(), IsEmpty()) << "this one was taken";
+  EXPECT_EQ(Sort(4), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Execute(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(Counts(), UnorderedElementsAre(Pair("device_lost", 2)));
+}
+
+TEST_F(RefusedByTheServer, WhenPinnedMemoryIsShort) {
+  Server::Options options = TestOptions();
+  options.host_pool.max_bytes = 1 << 20;
+  Start(options);
+  puppet_->Hold();
+  auto held = std::async(std::launch::async, [this] { return Sort(100'000); });
+  puppet_->AwaitHeld(1);
+  EXPECT_EQ(Sort(200'000), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(Counts(), UnorderedElementsAre(Pair("memory", 1)));
+  puppet_->Release();
+  EXPECT_EQ(held.get(), grpc::StatusCode::OK);
+}
+
+}  // namespace
+}  // namespace corank::testing

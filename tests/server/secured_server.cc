@@ -1,0 +1,120 @@
+#include "tests/server/secured_server.h"
+
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/create_channel.h"
+#include "tests/server/messages.h"
+
+namespace corank::testing {
+
+std::string TokenLine(absl::string_view tenant, absl::string_view token, absl::string_view permissions) {
+  return absl::StrCat(tenant, " ", HashOf(token), " ", permissions, "\n");
+}
+
+Server::Options SecuredOptions() {
+  Server::Options options = TestOptions();
+  options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
+  options.arrays.max_bytes = options.arrays.quota_bytes = 1 << 20;
+  return options;
+}
+
+double RefusedSoFar(const Server& server, absl::string_view reason) {
+  for (const prometheus::MetricFamily& family : server.metrics().Collect()) {
+    if (family.name != "corank_refused_total") continue;
+    for (const prometheus::ClientMetric& metric : family.metric) {
+      for (const auto& label : metric.label) {
+        if (label.value == reason) return metric.counter.value;
+      }
+    }
+  }
+  return 0;
+}
+
+TestCaller::TestCaller(const std::shared_ptr<grpc::Channel>& channel, std::string token)
+    : channel_(channel),
+      token_(std::move(token)),
+      stub_(v1::CorankService::NewStub(channel)),
+      memory_(v1::MemoryService::NewStub(channel)) {}
+
+std::unique_ptr<grpc::ClientContext> TestCaller::Context() const {
+  auto context = std::make_unique<grpc::ClientContext>();
+  if (!token_.empty()) context->AddMetadata("authorization", absl::StrCat("Bearer ", token_));
+  context->set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+  return context;
+}
+
+grpc::Status TestCaller::Run(const std::function<grpc::Status(grpc::ClientContext*)>& call) const {
+  return call(Context().get());
+}
+
+grpc::Status TestCaller::Sort() const {
+  v1::SortRequest request;
+  *request.mutable_keys() = Int32s({3, 1, 2});
+  v1::SortResponse response;
+  return stub_->Sort(Context().get(), request, &response);
+}
+
+grpc::Status TestCaller::Info() const {
+  v1::GetServerInfoResponse response;
+  return stub_->GetServerInfo(Context().get(), {}, &response);
+}
+
+grpc::Status TestCaller::Store(const std::string& name, int32_t value) const {
+  const auto context = Context();
+  v1::StoreArrayResponse response;
+  const auto writer = memory_->StoreArray(context.get(), &response);
+  v1::StoreArrayRequest request;
+  request.mutable_header()->set_name(name);
+  request.mutable_header()->mutable_array()->set_type(v1::ELEMENT_TYPE_INT32);
+  request.mutable_header()->mutable_array()->set_count(1);
+  request.mutable_header()->mutable_array()->mutable_stream();
+  writer->Write(request);
+  request.mutable_chunk()->set_data(&value, sizeof(value));
+  writer->Write(request);
+  writer->WritesDone();
+  return writer->Finish();
+}
+
+grpc::Status TestCaller::Fetch(const std::string& name, int32_t* value) const {
+  const auto context = Context();
+  v1::FetchArrayRequest request;
+  request.set_name(name);
+  const auto reader = memory_->FetchArray(context.get(), request);
+  v1::FetchArrayResponse response;
+  if (reader->Read(&response) && response.chunk().data().size() == sizeof(*value)) {
+    std::memcpy(value, response.chunk().data().data(), sizeof(*value));
+  }
+  while (reader->Read(&response)) {
+  }
+  return reader->Finish();
+}
+
+grpc::Status TestCaller::Register(const std::string& region, const std::string& key,
+                                  const std::string& lease_id) const {
+  v1::RegisterSharedMemoryRequest request;
+  request.set_name(region);
+  request.set_key(key);
+  request.set_size_bytes(4096);
+  request.set_lease_id(lease_id);
+  v1::RegisterSharedMemoryResponse response;
+  return memory_->RegisterSharedMemory(Context().get(), request, &response);
+}
+
+std::shared_ptr<grpc::ChannelCredentials> TlsClient(const TestAuthority& authority, const TestCertificate& own) {
+  return grpc::SslCredentials({authority.certificate(), own.key, own.certificate});
+}
+
+std::shared_ptr<grpc::Channel> ConnectWith(const std::string& address,
+                                           const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                                           const std::string& host) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  if (!host.empty()) arguments.SetSslTargetNameOverride(host);
+  return grpc::CreateCustomChannel(address, credentials, arguments);
+}
+
+}  // namespace corank::testing

@@ -1,0 +1,201 @@
+// One queue for several devices: who may take what, whose memory it needs, and what happens when one is lost.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "server/admit/admission_queue.h"
+#include "server/respond/errors.h"
+#include "tests/server/doubles.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class NeedyOperation final : public Operation {
+ public:
+  explicit NeedyOperation(int64_t bytes) : bytes_(bytes) {}
+  Operator op() const override { return Operator::kSort; }
+  int64_t device_bytes(const Engine&) const override { return bytes_; }
+  absl::Status Execute(Lane&, Outcome&) override { return absl::OkStatus(); }
+
+ private:
+  const int64_t bytes_;
+};
+
+class RecordingRunner final : public DirectRunner {
+ public:
+  void RunDirectly(std::unique_ptr<Task> task) override {
+    ran.push_back(task->completion);
+    if (meanwhile) std::exchange(meanwhile, nullptr)();
+    task->Drop(absl::OkStatus());
+  }
+  std::vector<Completion*> ran;
+  std::function<void()> meanwhile;
+};
+
+class SeveralQueueTest : public ::testing::Test {
+ protected:
+  static AdmissionQueue::Options QueueOptions() {
+    AdmissionQueue::Options options;
+    options.direct_bytes = 10;
+    return options;
+  }
+  std::unique_ptr<Task> Anywhere(int64_t bytes = 100) { return requests_.emplace_back().MakeTask(bytes); }
+  std::unique_ptr<Task> OnlyOn(int device, int64_t bytes = 100) {
+    auto task = Anywhere(bytes);
+    task->devices = DeviceSet::Only(device);
+    return task;
+  }
+  std::unique_ptr<Task> Needy(int64_t bytes) {
+    return requests_.emplace_back().MakeTask(std::make_unique<NeedyOperation>(bytes), 100'000);
+  }
+  std::unique_ptr<Task> Take(int device) {
+    auto tasks = queue_.Take(device, BatchRule{}, [](const Task&, const Task&) { return false; });
+    return tasks.empty() ? nullptr : std::move(tasks.front());
+  }
+
+  FakeClock clock_;
+  Metrics metrics_;
+  std::deque<RecordedRequest> requests_;
+  PuppetEngine first_, second_;
+  DeviceSet devices_{{&first_, &second_}};
+  DeviceMemory memory_{{/*limit_bytes=*/100, /*lane_bytes=*/0, /*limits=*/{100, 300}}};
+  AdmissionQueue queue_{QueueOptions(), &clock_, &metrics_, &memory_, &devices_};
+};
+
+TEST_F(SeveralQueueTest, TheFirstDeviceThatAsksGetsWorkAndPinnedWorkWaitsForItsOwn) {
+  ASSERT_TRUE(queue_.Admit(OnlyOn(1)).ok());
+  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
+  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
+  EXPECT_EQ(Take(0)->completion, &requests_[1]);
+  EXPECT_EQ(Take(1)->completion, &requests_[0]);
+  EXPECT_EQ(Take(1)->completion, &requests_[2]);
+}
+
+TEST_F(SeveralQueueTest, EachDeviceHasItsOwnBudget) {
+  ASSERT_TRUE(queue_.Admit(Needy(60)).ok());
+  ASSERT_TRUE(queue_.Admit(Needy(60)).ok());
+  const auto first = Take(0), second = Take(1);
+  EXPECT_EQ(first->device_bytes, 60);
+  EXPECT_EQ(second->device_bytes, 60);
+  EXPECT_EQ(memory_.used_bytes(0), 60);
+  EXPECT_EQ(memory_.used_bytes(1), 60);
+}
+
+TEST_F(SeveralQueueTest, WorkGoesWhereItsMemoryIs) {
+  ASSERT_TRUE(queue_.Admit(Needy(200)).ok());
+  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
+  EXPECT_EQ(Take(0)->completion, &requests_[1]) << "the first device has not enough memory for the first task";
+  EXPECT_EQ(Take(1)->completion, &requests_[0]);
+  const absl::Status refused = queue_.Admit(Needy(301));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("device_budget_bytes is 300"));
+}
+
+TEST_F(SeveralQueueTest, SmallRequestsRunDirectlyOnTheDeviceWithLeastToDo) {
+  RecordingRunner first, second;
+  queue_.SetDirectRunner(&first, 0);
+  queue_.SetDirectRunner(&second, 1);
+  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
+  {
+    const auto busy = Take(0);
+    ASSERT_TRUE(queue_.Admit(Anywhere(1)).ok());
+    EXPECT_THAT(second.ran, ElementsAre(&requests_[1])) << "the first device works on a batch";
+  }
+  first.meanwhile = [&] {
+    ASSERT_TRUE(queue_.Admit(Anywhere(1)).ok());
+    EXPECT_THAT(second.ran, ElementsAre(&requests_[1], &requests_[3])) << "one at a time on each";
+  };
+  ASSERT_TRUE(queue_.Admit(Anywhere(1)).ok());
+  EXPECT_THAT(first.ran, ElementsAre(&requests_[2]));
+  ASSERT_TRUE(queue_.Admit(OnlyOn(1, 1)).ok());
+  EXPECT_EQ(second.ran.back(), &requests_[4]);
+}
+
+TEST_F(SeveralQueueTest, EachDeviceHasItsOwnTakersOfSmallTasks) {
+  AdmissionQueue::Options options = QueueOptions();
+  options.direct_bytes = 0;
+  options.small_takers = 1;
+  AdmissionQueue queue(options, &clock_, &metrics_, &memory_, &devices_);
+  const auto take = [&queue](int device) {
+    return queue.Take(device, BatchRule{}, [](const Task&, const Task&) { return false; });
+  };
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(queue.Admit(Anywhere()).ok());
+  const auto first = take(0), second = take(1);  // would wait for each other where they were one
+  EXPECT_EQ(first.size(), 1U);
+  EXPECT_EQ(second.size(), 1U);
+}
+
+TEST_F(SeveralQueueTest, WhatOnlyALostDeviceMayRunEndsAndItsTakersGoHome) {
+  ASSERT_TRUE(queue_.Admit(OnlyOn(0)).ok());
+  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
+  const auto first = Take(0);
+  const auto second = Take(0);
+  EXPECT_EQ(second->completion, &requests_[1]);
+  std::unique_ptr<Task> nothing = Anywhere();
+  std::thread taker([&] { nothing = Take(0); });
+  ASSERT_TRUE(queue_.Admit(OnlyOn(1)).ok());
+  devices_.Lose(0);
+  queue_.DevicesChanged();
+  taker.join();
+  EXPECT_EQ(nothing, nullptr);
+  const absl::Status refused = queue_.Admit(OnlyOn(0));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(HasRetryDelay(refused));
+  EXPECT_EQ(Take(1)->completion, &requests_[3]);
+  EXPECT_EQ(queue_.waiting_requests(), 0);
+}
+
+TEST_F(SeveralQueueTest, WaitingWorkOfALostDeviceEndsAtOnceAndOtherWorkGoesToOthers) {
+  ASSERT_TRUE(queue_.Admit(OnlyOn(0)).ok());
+  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
+  devices_.Lose(0);
+  queue_.DevicesChanged();
+  EXPECT_EQ(requests_[0].ends, 1);
+  EXPECT_EQ(requests_[0].status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(HasRetryDelay(requests_[0].status));
+  EXPECT_EQ(Take(1)->completion, &requests_[1]);
+}
+
+TEST_F(SeveralQueueTest, ADeviceThatDoesNotWorkWellTakesOnlyWhatNoOtherMayRun) {
+  devices_.SetGood(0, false);
+  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
+  ASSERT_TRUE(queue_.Admit(OnlyOn(0)).ok());
+  EXPECT_EQ(Take(0)->completion, &requests_[1]);
+  queue_.Close(absl::UnavailableError("closed"));
+  std::unique_ptr<Task> left;
+  std::thread bad([&] { left = Take(0); });
+  const auto taken = Take(1);
+  bad.join();
+  EXPECT_EQ(left, nullptr);
+  ASSERT_NE(taken, nullptr);
+  EXPECT_EQ(taken->completion, &requests_[0]);
+}
+
+TEST(DeviceSetTest, ABadDeviceRunsAllWhereNoneIsGood) {
+  PuppetEngine engine;
+  DeviceSet devices({&engine, &engine});
+  EXPECT_EQ(devices.all(), 3U);
+  devices.SetGood(0, false);
+  EXPECT_FALSE(devices.ShouldRun(0, devices.all()));
+  EXPECT_TRUE(devices.ShouldRun(1, devices.all()));
+  devices.Lose(1);
+  EXPECT_TRUE(devices.ShouldRun(0, devices.all()));
+  EXPECT_FALSE(devices.ShouldRun(1, devices.all()));
+  EXPECT_EQ(devices.good(), 0U);
+  devices.SetGood(0, true);
+  EXPECT_EQ(devices.good(), 1U);
+  EXPECT_EQ(DeviceSet(std::vector<Engine*>(64, &engine)).all(), ~uint64_t{0});
+}
+
+}  // namespace
+}  // namespace corank::testing

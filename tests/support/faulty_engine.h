@@ -1,0 +1,56 @@
+// An engine of which any call can be made to fail.
+#ifndef CORANK_TESTS_SUPPORT_FAULTY_ENGINE_H_
+#define CORANK_TESTS_SUPPORT_FAULTY_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "tests/support/forwarding_engine.h"
+
+namespace corank::testing {
+
+/// Which call fails, shared by an engine and all its streams. Thread-safe.
+class FaultPlan {
+ public:
+  /// The n-th call from now on, from 1, fails with `status` instead of doing anything; n of 0: none, from now on. Where
+  /// it stays, and with UNAVAILABLE, so does every call after it.
+  void FailCall(int64_t n, const absl::Status& status, bool stays = false) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// The call that failed, such as "Upload"; empty as long as none has.
+  std::string failed() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  /// From now on, streams wait in Begin until Release.
+  void Hold() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Release() ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Waits until one does.
+  void AwaitHeld() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  /// What the engine asks before each call.
+  absl::Status Enter(const char* call) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Wait() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  /// Blocks of EngineMemory that were made and not yet destroyed.
+  void AddBlocks(int64_t blocks) ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t blocks() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  mutable absl::Mutex mutex_;
+  int64_t calls_left_ ABSL_GUARDED_BY(mutex_) = 0;  // until one fails; 0: none will
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  std::string failed_ ABSL_GUARDED_BY(mutex_);
+  bool stays_ ABSL_GUARDED_BY(mutex_) = false;
+  bool fails_ ABSL_GUARDED_BY(mutex_) = false;  // every call
+  bool hold_ ABSL_GUARDED_BY(mutex_) = false;
+  int held_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t blocks_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+/// `engine` under the plan.
+std::unique_ptr<Engine> Faulty(std::unique_ptr<Engine> engine, std::shared_ptr<FaultPlan> plan);
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_SUPPORT_FAULTY_ENGINE_H_
