@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test lint format dist image bench-kernels bench-engine bench-service bench-places clean
+.PHONY: help demo build test test-asan test-tsan soak fuzz lint format dist image bench-kernels bench-engine bench-service bench-places clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -17,6 +17,22 @@ build: ## build everything, the CUDA engine too (needs no GPU)
 
 test: ## install what is missing, build, and run every check and test
 	@BUILD=$(BUILD) scripts/test.sh
+
+test-asan: ## run the C++ and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/setup.sh test --no-cuda
+	@scripts/sanitize.sh address
+
+test-tsan: ## run the C++ and end-to-end tests under ThreadSanitizer
+	@scripts/setup.sh test --no-cuda
+	@scripts/sanitize.sh thread
+
+soak: ## run the long tests of reliability: SOAK_MINUTES (60) at 0.8 of capacity, every fault in every phase
+	@scripts/setup.sh test --no-cuda
+	@scripts/soak.sh
+
+fuzz: ## run the fuzz targets with Clang and sanitizers; RUNS inputs each (1000000)
+	@scripts/setup.sh fuzz --no-cuda
+	@scripts/fuzz.sh
 
 lint: ## run the formatter's check and the linters alone
 	@scripts/setup.sh test --no-cuda
@@ -46,4 +62,4 @@ bench-places: build ## time 1 GiB arrays in every place beside np.sort, CuPy and
 	@BUILD=$(BUILD) scripts/bench.sh places
 
 clean: ## remove what was built; .deps stays
-	rm -rf build build-demo dist
+	rm -rf build build-demo build-asan build-tsan build-fuzz build-soak dist

@@ -36,11 +36,13 @@ check "clang-format, ${#cpp[@]} files" clang-format --dry-run -Werror "${cpp[@]}
 check "ruff format" ruff format --check --quiet .
 check "ruff check" ruff check --quiet .
 check "messages of client/python" python client/python/generate.py
-# Both runs take the package's settings (strict) and see the package; two, because both sides hold a conftest.py.
+# All runs take the package's settings (strict) and see the package; three, because each side holds a conftest.py.
 mypy=(mypy --config-file client/python/pyproject.toml)
-mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py')
+mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' ':!tests/reliability')
+mapfile -t reliability < <(files 'tests/reliability/*.py')
 check "mypy --strict, client/python" "${mypy[@]}" client/python/src client/python/tests
-check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:tests/e2e:bench/report "${mypy[@]}" "${scripts[@]}"
+check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:tests/e2e:tests/deploy:bench/report "${mypy[@]}" "${scripts[@]}"
+check "mypy --strict, tests/reliability" env MYPYPATH=client/python:tests/reliability "${mypy[@]}" "${reliability[@]}"
 check "buf lint" buf lint proto
 check "shellcheck, ${#shell[@]} files" shellcheck "${shell[@]}"
 check "include direction" scripts/checks/include_direction.py

@@ -3,10 +3,11 @@
 # is given, a CUDA 13 compiler (scripts/cuda.sh). Everything but the Debian packages goes into .deps. A run that finds
 # all in place takes less than a second.
 #
-#   scripts/setup.sh [build|test|deploy] [--no-cuda]
+#   scripts/setup.sh [build|test|fuzz|deploy] [--no-cuda]
 #
 #   build   what the programs need to be compiled and the demo to run
 #   test    build, and what `make test` checks with
+#   fuzz    test, and the compiler with libFuzzer
 #   deploy  test, and what builds a container image
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,10 +16,10 @@ profile=build
 cuda=yes
 for argument in "$@"; do
   case $argument in
-    build | test | deploy) profile=$argument ;;
+    build | test | fuzz | deploy) profile=$argument ;;
     --no-cuda) cuda=no ;;
     *)
-      echo "usage: scripts/setup.sh [build|test|deploy] [--no-cuda]" >&2
+      echo "usage: scripts/setup.sh [build|test|fuzz|deploy] [--no-cuda]" >&2
       exit 2
       ;;
   esac
@@ -39,6 +40,9 @@ requirements=(scripts/requirements-dev.txt)
 if [ "$profile" != build ]; then
   packages+=(libgtest-dev libgmock-dev clang-format clang-tidy shellcheck)
   requirements+=(scripts/requirements-tools.txt scripts/requirements-buf.txt)
+fi
+if [ "$profile" = fuzz ]; then
+  packages+=(clang-14 libclang-rt-14-dev)
 fi
 if [ "$profile" = deploy ]; then
   packages+=(buildah debootstrap)
@@ -87,6 +91,23 @@ if [ ${#missing[@]} -gt 0 ]; then
   fi
 else
   say "Debian packages: all ${#packages[@]} there"
+fi
+
+# --- Prometheus ------------------------------------------------------------------------------------------------------
+# Only its programs, into .deps/prometheus: the package itself would start a daemon.
+prometheus=.deps/prometheus/usr/bin/prometheus
+if [ "$profile" = build ] || [ -x "$prometheus" ]; then
+  [ "$profile" = build ] || say "Prometheus: there"
+else
+  say "Prometheus: unpacking into .deps/prometheus"
+  download=$(mktemp -d)
+  fetch() { (cd "$download" && apt-get download -q prometheus >apt.log 2>&1); }
+  fetch || { as_root apt-get update -q >.deps/apt.log 2>&1 && fetch; } ||
+    { tail -n 20 "$download/apt.log" >&2; fail "apt-get download prometheus failed"; }
+  dpkg -x "$download"/prometheus_*.deb "$download/unpacked"
+  mkdir -p "$(dirname "$prometheus")"
+  mv "$download"/unpacked/usr/bin/{promtool,prometheus} "$(dirname "$prometheus")"
+  rm -rf "$download"
 fi
 
 # --- Python environment ----------------------------------------------------------------------------------------------

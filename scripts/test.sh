@@ -51,4 +51,5 @@ step "the checks' own tests" run_pytest tests/checks
 step "deployment" run_pytest tests/deploy
 step "Python client" run_pytest client/python/tests
 step "end to end" run_pytest tests/e2e
+step "reliability" run_pytest tests/reliability
 summary

@@ -41,6 +41,10 @@ try:
 except ImportError:
     torch = None
 
+WARM_UP_CALLS, WARM_UP_SECONDS = 12, 1.0
+FEW = 256
+"""Keys of a call that costs what any call costs."""
+
 Work = Callable[[], float]
 """Does the work once and returns its milliseconds."""
 
@@ -71,8 +75,17 @@ def quantiles(samples: list[float]) -> list[float]:
     return [float(np.quantile(samples, 0.1)), float(np.quantile(samples, 0.9))]
 
 
+def warm_up(case: Case) -> None:
+    """Each of the server's lanes takes the memory that it keeps with its first call: they take turns."""
+    start = time.perf_counter()
+    for _ in range(WARM_UP_CALLS):
+        case.ours()
+        if time.perf_counter() - start > WARM_UP_SECONDS:
+            break
+
+
 def measure(case: Case, rounds: int) -> dict[str, Any]:
-    case.ours()  # warms up
+    warm_up(case)
     references = case.reference_rounds if case.reference_rounds is not None else rounds
     ours, reference = [], []
     for i in range(max(rounds, references)):
@@ -255,9 +268,17 @@ def gpu_cases(client: corank.Client, x: np.ndarray) -> list[Case]:
     def kernel() -> float:
         return stats[-1].kernel_ns * 1e-6  # of the call before this
 
+    few = [milliseconds(lambda: client.sort(keys[:FEW], out=out[:FEW])) for _ in range(25)]
     return [
         Case(
-            "Sort in CUDA IPC memory", x.size, sort, kernel, "its kernels", "<= kernels + 0.15 ms", lambda ms: ms + 0.15
+            "Sort in CUDA IPC memory",
+            x.size,
+            sort,
+            kernel,
+            "its kernels",
+            "<= kernels + 0.15 ms",
+            lambda ms: ms + 0.15,
+            details={"call_with_256_keys_ms": statistics.median(few[5:])},
         )
     ]
 

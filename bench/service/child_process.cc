@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -73,6 +75,16 @@ absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(const std::s
   const std::string log = ReadFile(log_file);
   return absl::UnavailableError(
       absl::StrCat(program, " does not serve; its log ends: ", log.substr(log.size() > 2000 ? log.size() - 2000 : 0)));
+}
+
+double CpuSeconds(pid_t pid) {
+  const std::string text = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
+  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));  // behind the program's name
+  std::string skipped;
+  for (int field = 3; field < 14; ++field) fields >> skipped;
+  int64_t user = 0, system = 0;
+  fields >> user >> system;
+  return static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 ServerProcess::~ServerProcess() {

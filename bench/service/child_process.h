@@ -28,6 +28,7 @@ class ServerProcess {
 
   /// Where it serves gRPC: "127.0.0.1:50051".
   const std::string& address() const { return address_; }
+  pid_t pid() const { return pid_; }
 
  private:
   explicit ServerProcess(pid_t pid) : pid_(pid) {}
@@ -35,6 +36,10 @@ class ServerProcess {
   pid_t pid_;
   std::string address_;
 };
+
+/// CPU time that a process and all its threads have taken so far, in steps of the kernel's clock (10 ms); 0 where there
+/// is no such process.
+double CpuSeconds(pid_t pid);
 
 }  // namespace corank::bench
 

@@ -26,6 +26,8 @@
 
 ABSL_FLAG(std::string, listen, "127.0.0.1:0", "address to serve on; port 0 means a free one");
 ABSL_FLAG(std::string, ports_file, "", "once it serves, its address is written here, as corankd does");
+ABSL_FLAG(bool, hold, false,
+          "streams: keep all chunks until the caller has sent the last one, which a server that sorts them has to do");
 
 namespace corank::bench {
 namespace {
@@ -34,7 +36,7 @@ namespace {
 /// payload is touched.
 class EchoStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  EchoStream() { StartRead(&incoming_); }
+  explicit EchoStream(bool hold) : hold_(hold) { StartRead(&incoming_); }
 
   void OnReadDone(bool ok) override {
     absl::MutexLock lock(&mutex_);
@@ -68,13 +70,13 @@ class EchoStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
     return grpc::ByteBuffer(slices.data(), slices.size());
   }
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!writing_ && !waiting_.empty()) {
+    if (!writing_ && !waiting_.empty() && (!hold_ || ended_)) {
       outgoing_ = waiting_.front();
       waiting_.pop_front();
       writing_ = true;
       StartWrite(&outgoing_);
     }
-    if (!reading_ && !ended_ && waiting_.size() < kMostWaiting) {
+    if (!reading_ && !ended_ && (hold_ || waiting_.size() < kMostWaiting)) {
       reading_ = true;
       StartRead(&incoming_);
     }
@@ -84,6 +86,7 @@ class EchoStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
     }
   }
 
+  const bool hold_;
   absl::Mutex mutex_;
   grpc::ByteBuffer incoming_;
   grpc::ByteBuffer outgoing_ ABSL_GUARDED_BY(mutex_);
@@ -101,7 +104,7 @@ using EchoBase = v1::CorankService::WithCallbackMethod_Sort<
 class EchoService final : public EchoBase {
  public:
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Execute(grpc::CallbackServerContext*) override {
-    return new EchoStream;
+    return new EchoStream(absl::GetFlag(FLAGS_hold));
   }
   grpc::ServerUnaryReactor* Sort(grpc::CallbackServerContext* context, const v1::SortRequest* request,
                                  v1::SortResponse* response) override {

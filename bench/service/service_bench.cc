@@ -1,27 +1,20 @@
 // service_bench: corankd beside an echo server of the same gRPC, on this host, in turn.
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "bench/harness/filter.h"
 #include "bench/harness/flags.h"
 #include "bench/harness/results.h"
 #include "bench/service/child_process.h"
-#include "bench/service/closed_loop.h"
+#include "bench/service/corankd_process.h"
 #include "bench/service/sort_rows.h"
 #include "bench/service/stream_rows.h"
-#include "corank/v1/corank_service.grpc.pb.h"
 
 ABSL_FLAG(std::string, corankd, "", "the server to measure; by default the one beside this program");
 ABSL_FLAG(std::string, echo_server, "", "the reference; by default the one beside this program");
@@ -43,42 +36,6 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
-/// A folder that is removed with all it holds.
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_(std::filesystem::temp_directory_path() / "corank-bench-XXXXXX") {
-    made_ = mkdtemp(path_.data()) != nullptr;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (made_) std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  bool made() const { return made_; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  bool made_ = false;
-};
-
-std::string Beside(const std::string& flag, const std::string& name) {
-  if (!flag.empty()) return flag;
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
-}
-
-/// "cuda engine on NVIDIA H200; 16 x AMD EPYC 9654".
-std::string DescribeMachine(const std::string& address) {
-  grpc::ClientContext context;
-  v1::GetServerInfoResponse info;
-  const auto stub = v1::CorankService::NewStub(Connect(address, 1)[0]);
-  if (!stub->GetServerInfo(&context, {}, &info).ok()) return DescribeHost();
-  return absl::StrCat(info.engine() == v1::ENGINE_CUDA ? "cuda" : "cpu", " engine on ", info.device(), "; ",
-                      DescribeHost());
-}
-
 int Run(int argc, char** argv) {
   const auto matches = MakeFilter(absl::GetFlag(FLAGS_filter));
   if (!matches.ok()) return Fail(matches.status());
@@ -87,20 +44,23 @@ int Run(int argc, char** argv) {
   const auto echo = ServerProcess::Start("echo_server", Beside(absl::GetFlag(FLAGS_echo_server), "echo_server"),
                                          {"--listen=127.0.0.1:0"}, folder.path(), absl::Seconds(10));
   if (!echo.ok()) return Fail(echo.status());
-  const auto corankd = ServerProcess::Start(
-      "corankd", Beside(absl::GetFlag(FLAGS_corankd), "corankd"),
-      {"--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0", absl::StrCat("--engine=", absl::GetFlag(FLAGS_engine))},
-      folder.path(), absl::Seconds(60));
+  const auto held_echo = ServerProcess::Start("held_echo", Beside(absl::GetFlag(FLAGS_echo_server), "echo_server"),
+                                              {"--listen=127.0.0.1:0", "--hold"}, folder.path(), absl::Seconds(10));
+  if (!held_echo.ok()) return Fail(held_echo.status());
+  const auto corankd = CorankdProcess::Start({absl::GetFlag(FLAGS_corankd), absl::GetFlag(FLAGS_engine), {}});
   if (!corankd.ok()) return Fail(corankd.status());
 
   const bool quick = absl::GetFlag(FLAGS_quick);
   LoadOptions options;
   options.corankd = (*corankd)->address();
   options.echo = (*echo)->address();
+  options.held_echo = (*held_echo)->address();
+  options.corankd_pid = (*corankd)->pid();
+  options.echo_pid = (*echo)->pid();
   options.max_channels = absl::GetFlag(FLAGS_channels);
   options.rounds = quick ? 2 : absl::GetFlag(FLAGS_rounds);
   options.round = quick ? absl::Milliseconds(200) : absl::GetFlag(FLAGS_round);
-  const RunInfo info = DescribeRun(DescribeMachine(options.corankd), absl::GetFlag(FLAGS_commit), argc, argv);
+  const RunInfo info = DescribeRun((*corankd)->machine(), absl::GetFlag(FLAGS_commit), argc, argv);
   const std::string out = absl::GetFlag(FLAGS_out);
 
   std::vector<Row> rows;

@@ -2,6 +2,7 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/byte_buffer.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/harness/inputs.h"
+#include "bench/service/child_process.h"
 #include "bench/service/closed_loop.h"
 #include "corank/v1/operators.pb.h"
 
@@ -22,8 +24,10 @@ constexpr char kMethod[] = "/corank.v1.CorankService/Sort";
 
 /// Everything that one server's rounds left.
 struct Side {
+  pid_t pid = 0;
   std::vector<std::shared_ptr<grpc::Channel>> channels;
-  std::vector<double> figures;  // one a round
+  double server_seconds = 0, client_seconds = 0;  // of CPU
+  std::vector<double> figures;                    // one a round
   std::vector<double> latency_us;
   std::vector<StageTimes> stages;
 };
@@ -107,6 +111,13 @@ Row MakeRow(const SortLoad& load, const Side& ours, const Side& echo) {
     row.details[name] = Quantile(ours.latency_us, q);
     row.details[absl::StrCat("echo_", name)] = Quantile(echo.latency_us, q);
   }
+  const auto note_cpu = [&row](const std::string& prefix, const Side& side) {
+    const double us_per_call = 1e6 / static_cast<double>(std::max<size_t>(1, side.latency_us.size()));
+    row.details[prefix + "server_cpu_us"] = side.server_seconds * us_per_call;
+    row.details[prefix + "client_cpu_us"] = side.client_seconds * us_per_call;
+  };
+  note_cpu("", ours);
+  note_cpu("echo_", echo);
   row.details["queue_p50_us"] = MedianUs(ours.stages, &StageTimes::queue_ns);
   row.details["copy_in_p50_us"] = MedianUs(ours.stages, &StageTimes::copy_in_ns);
   row.details["kernel_p50_us"] = MedianUs(ours.stages, &StageTimes::kernel_ns);
@@ -135,6 +146,8 @@ absl::StatusOr<Row> MeasureSortLoad(const SortLoad& load, const LoadOptions& opt
 
   const int channels = std::min(load.in_flight, options.max_channels);
   Side ours, echo;
+  ours.pid = options.corankd_pid;
+  echo.pid = options.echo_pid;
   ours.channels = Connect(options.corankd, channels);
   echo.channels = Connect(options.echo, channels);
   absl::Status status = ExpectKeys("echo server", echo.channels[0], *request, Bytes(keys));
@@ -144,6 +157,7 @@ absl::StatusOr<Row> MeasureSortLoad(const SortLoad& load, const LoadOptions& opt
 
   for (int round = -1; round < options.rounds; ++round) {  // round -1 warms up
     for (Side* side : {&echo, &ours}) {
+      const double server_before = CpuSeconds(side->pid), client_before = CpuSeconds(getpid());
       absl::StatusOr<LoopResult> result = RunClosedLoop(side->channels, kMethod, *request, load.in_flight,
                                                         round < 0 ? options.round / 4 : options.round);
       if (!result.ok()) {
@@ -151,6 +165,8 @@ absl::StatusOr<Row> MeasureSortLoad(const SortLoad& load, const LoadOptions& opt
                             absl::StrCat(side == &ours ? "corankd: " : "echo server: ", result.status().message()));
       }
       if (round < 0) continue;
+      side->server_seconds += CpuSeconds(side->pid) - server_before;
+      side->client_seconds += CpuSeconds(getpid()) - client_before;
       side->figures.push_back(FigureOf(load, *result));
       side->latency_us.insert(side->latency_us.end(), result->latency_us.begin(), result->latency_us.end());
       side->stages.insert(side->stages.end(), result->stages.begin(), result->stages.end());

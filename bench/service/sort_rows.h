@@ -2,6 +2,8 @@
 #ifndef CORANK_BENCH_SERVICE_SORT_ROWS_H_
 #define CORANK_BENCH_SERVICE_SORT_ROWS_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -35,13 +37,17 @@ std::vector<SortLoad> SortLoads();
 struct LoadOptions {
   std::string corankd;  // addresses
   std::string echo;
+  std::string held_echo;  // an echo server that holds streams back until their end
+  pid_t corankd_pid = 0;
+  pid_t echo_pid = 0;
   int max_channels = 8;  // connections to each server: one a call in flight, up to this
   int rounds = 5;        // alternations; a figure is the median of its rounds
   absl::Duration round = absl::Seconds(2);
 };
 
 /// Checks one answer of each server, warms up, alternates between the servers and makes the row. The row's spread is
-/// over rounds; its details hold latencies and the stages as corankd's responses state them.
+/// over rounds; its details hold latencies, the stages as corankd's responses state them, and the CPU time that a call
+/// takes of each server and of the client that calls it.
 absl::StatusOr<Row> MeasureSortLoad(const SortLoad& load, const LoadOptions& options);
 
 }  // namespace corank::bench

@@ -127,6 +127,14 @@ absl::StatusOr<std::vector<StreamAnswer>> RunStreamCalls(const std::vector<Strea
   return answers;
 }
 
+v1::RequestStats ReadStats(const StreamAnswer& answer) {
+  if (answer.messages.empty()) return {};
+  grpc::ByteBuffer last = answer.messages.back();
+  v1::ExecuteResponse response;
+  if (!grpc::SerializationTraits<v1::ExecuteResponse>::Deserialize(&last, &response).ok()) return {};
+  return response.result().sort().stats();
+}
+
 absl::StatusOr<std::vector<uint32_t>> JoinChunks(const std::vector<StreamAnswer>& answers, int64_t count) {
   std::vector<uint32_t> keys(static_cast<size_t>(count));
   int64_t joined = 0;

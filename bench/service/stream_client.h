@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "corank/v1/operators.pb.h"
 
 namespace corank::bench {
 
@@ -33,6 +34,9 @@ struct StreamAnswer {
 /// Runs the calls at the same time, each on a thread of its own that sends and receives, and returns their answers
 /// once all have ended. The first error is returned.
 absl::StatusOr<std::vector<StreamAnswer>> RunStreamCalls(const std::vector<StreamCall>& calls, int64_t chunk_bytes);
+
+/// The stats of the answer's result; default values where it has none, as the echo server's.
+v1::RequestStats ReadStats(const StreamAnswer& answer);
 
 /// The keys that chunks hold, put together; an error where they are not all of `count` once.
 absl::StatusOr<std::vector<uint32_t>> JoinChunks(const std::vector<StreamAnswer>& answers, int64_t count);

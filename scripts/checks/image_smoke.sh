@@ -49,7 +49,8 @@ chmod 777 "$shared"
 in_image() { buildah run --volume "$shared:/shared" "$container" -- "$@"; }
 # The image's own entry point, with ports that are free here.
 read -r -a entrypoint <<<"$(config Entrypoint | tr -d '[]')"
-in_image "${entrypoint[@]}" --listen=127.0.0.1:0 --metrics-listen=127.0.0.1:0 --ports-file=/shared/ports.json \
+in_image "${entrypoint[@]}" --listen=127.0.0.1:0 --metrics-listen=127.0.0.1:0 \
+  --health-listen=127.0.0.1:0 --ports-file=/shared/ports.json \
   2>"$shared/log" &
 server=$!
 for _ in $(seq 200); do

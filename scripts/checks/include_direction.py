@@ -7,7 +7,8 @@ The layers, each of which may include only itself and what it leans on:
 
     kernels/common <- kernels/engine <- kernels/cpu, kernels/cuda <- server/execute, server (main)
     server: rpc -> validate -> admit -> batch -> execute -> respond, forwards only; every stage may use observe, respond
-    server/memory (what outlives a request) leans on respond; rpc, validate and execute may use it
+    server/memory (what outlives a request) leans on respond; rpc, validate, admit and execute may use it
+    server/config (flags, environment, file) leans on server.h and every stage; only main.cc may use it
     server/security (who calls) leans on respond and observe; every stage may use it
     client, proto -> kernels/common
 
@@ -55,7 +56,7 @@ def kernels_rule(layer: str, include: str) -> str | None:
 def server_rule(stage: str, include: str) -> str | None:
     if include.startswith("client/"):
         return "server/ knows nothing of client/"
-    if stage.endswith((".cc", ".h")):  # server/main.cc puts the stages together
+    if stage.endswith((".cc", ".h")) or stage == "config":  # what puts the stages together, and says how
         return None
     if PROMETHEUS.match(include) and stage != "observe":
         return "only server/observe knows Prometheus"
@@ -68,7 +69,7 @@ def server_rule(stage: str, include: str) -> str | None:
     target = include.split("/")[1]
     if target == stage or target in {"observe", "respond", "security"}:
         return None
-    if target == "memory" and stage in {"rpc", "validate", "execute"}:
+    if target == "memory" and stage in {"rpc", "validate", "admit", "execute"}:
         return None
     if stage not in STAGES:
         return f"server/{stage} serves all stages and may include none of them"

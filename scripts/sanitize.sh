@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Builds the C++ suite and corankd for a sanitizer, on the CPU engine, and runs all tests against them.
+#
+#   scripts/sanitize.sh address|thread [CTEST_ARGUMENT...]     with arguments: only the ctest tests that they pick
+#
+# JOBS    how many compilers and tests at a time (all cores)
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+kind=${1:?usage: scripts/sanitize.sh address|thread [CTEST_ARGUMENT...]}
+shift
+common=print_stacktrace=1:halt_on_error=1:abort_on_error=0:exitcode=99
+case $kind in
+  address)
+    build="build-asan"
+    export ASAN_OPTIONS=$common:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
+    export LSAN_OPTIONS=suppressions=$PWD/tests/sanitize/leaks.supp:print_suppressions=0
+    export UBSAN_OPTIONS=$common
+    ;;
+  thread)
+    build="build-tsan"
+    export TSAN_OPTIONS=$common:halt_on_error=0:second_deadlock_stack=1:suppressions=$PWD/tests/sanitize/races.supp
+    ;;
+  *)
+    echo "sanitize: 'address' or 'thread', not '$kind'" >&2
+    exit 2
+    ;;
+esac
+# Where addresses are laid out too randomly, ThreadSanitizer finds its own taken.
+run=()
+setarch -R true 2>/dev/null && run=(setarch -R)
+
+scripts/build.sh "$build" -DCORANK_SANITIZE="$kind" -DCORANK_WERROR=OFF -DCORANK_CUDA=OFF -DCORANK_TESTS=ON -DCORANK_BENCH=OFF || exit 1
+# What tests may measure is not theirs to measure here: bounds of memory and of time are other tests'.
+export CORANK_SANITIZED=$kind
+status=0
+"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -LE '^(large|gpu)$' -j "${JOBS:-$(nproc)}" \
+  "$@" || status=1
+if [ $# -eq 0 ]; then
+  export CORANKD=$PWD/$build/bin/corankd CORANK_CLI=$PWD/$build/bin/corank
+  "${run[@]}" .deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/e2e || status=1
+fi
+exit $status
