@@ -130,7 +130,8 @@ absl::Status AdmissionQueue::Enqueue(std::unique_ptr<Task>& task) {
     wake_ = task->deadline;
     wake_changed_ = true;
   }
-  LineOf(*task).Push(std::move(task));
+  FairLine& line = LineOf(*task);
+  line.Push(std::move(task));
   return absl::OkStatus();
 }
 

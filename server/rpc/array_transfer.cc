@@ -130,6 +130,7 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     CORANK_RETURN_IF_ERROR(environment_.places.arrays->Keep((*caller_)->tenant, name_, array_, expiry_));
     v1::StoreArrayResponse response;
     *response.mutable_array() = environment_.places.arrays->Describe((*caller_)->tenant, name_, *array_);
+    array_.reset();  // a caller who has the answer may delete it
     const grpc::Slice slice(response.SerializeAsString());
     *response_ = grpc::ByteBuffer(&slice, 1);
     return absl::OkStatus();
@@ -165,6 +166,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       status = WriteNext();
       if (status.ok()) return;
     }
+    array_.reset();  // a caller who has it all may delete it
     Finish(EndCall(environment_, context_, status));
   }
   void OnDone() override {

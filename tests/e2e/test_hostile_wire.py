@@ -219,7 +219,7 @@ def test_metadata_over_the_limit_is_refused(fields: int, attack: Callable[[int],
     with grpc.insecure_channel(server.address) as channel:
         call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(h2.SORT)
         code, _ = code_of(
-            lambda: call(SMALL_SORT, metadata=[(f"x-{i}", "v" * 1000) for i in range(fields)], timeout=30)
+            lambda: call(SMALL_SORT, metadata=tuple((f"x-{i}", "v" * 1000) for i in range(fields)), timeout=30)
         )
         assert code == "RESOURCE_EXHAUSTED" or (fields > 20 and code == "UNAVAILABLE")
         assert call(SMALL_SORT, timeout=30, wait_for_ready=True)

@@ -305,9 +305,11 @@ TEST(EngineFault, TheDeviceIsLostAtEveryCall) {
       if (failed.empty()) break;
       const std::string where = absl::StrCat(" where call ", n, ", ", failed, ", fails");
       ExpectStatus(answer.status, absl::StatusCode::kUnavailable, where);
-      EXPECT_TRUE(world.server().device_lost()) << where;
-      RawStream check(world.channel(), "/grpc.health.v1.Health/Check", HealthRequest(""));
-      EXPECT_EQ(check.Read(), kNotServing) << where;
+      EXPECT_TRUE(Eventually([&] { return world.server().device_lost(); })) << where;
+      EXPECT_TRUE(Eventually([&] {
+        RawStream check(world.channel(), "/grpc.health.v1.Health/Check", HealthRequest(""));
+        return check.Read() == kNotServing;
+      })) << where;
       ExpectStatus(world.Unary(GoodSort()).status, absl::StatusCode::kUnavailable, where);
       EXPECT_TRUE(Eventually([&] {
         return world.server().active_calls() == 0 && world.server().host_pool().buffers_in_use() == 0 &&

@@ -51,13 +51,14 @@ class RefusedByTheQueue : public ::testing::Test {
     return queue_->Admit(std::move(task)).ok();
   }
   void Open(const AdmissionQueue::Options& options) {
-    queue_ = std::make_unique<AdmissionQueue>(options, &clock_, &metrics_, &memory_, &engine_);
+    queue_ = std::make_unique<AdmissionQueue>(options, &clock_, &metrics_, &memory_, &devices_);
   }
 
   FakeClock clock_;
   Metrics metrics_;
   PuppetEngine engine_;
-  DeviceMemory memory_{{int64_t{1} << 30}};
+  const DeviceSet devices_{{&engine_}};
+  DeviceMemory memory_{{/*limit_bytes=*/int64_t{1} << 30, /*lane_bytes=*/int64_t{64} << 20, /*limits=*/{}}};
   std::vector<std::unique_ptr<RecordedRequest>> requests_;
   std::unique_ptr<AdmissionQueue> queue_;
 };
@@ -175,8 +176,13 @@ TEST_F(RefusedByTheServer, OnceTheDeviceIsLost) {
   });
   EXPECT_EQ(Sort(4), grpc::StatusCode::UNAVAILABLE);
   EXPECT_THAT(Counts(), IsEmpty()) << "this one was taken";
+  // Streams are the last that learn of it.
+  ASSERT_TRUE(Eventually([this] {
+    EXPECT_EQ(Execute(), grpc::StatusCode::UNAVAILABLE);
+    return !Counts().empty();
+  }));
+  EXPECT_THAT(Counts(), UnorderedElementsAre(Pair("device_lost", 1)));
   EXPECT_EQ(Sort(4), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(Execute(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_THAT(Counts(), UnorderedElementsAre(Pair("device_lost", 2)));
 }
 

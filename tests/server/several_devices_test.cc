@@ -48,7 +48,7 @@ class SeveralDevicesTest : public ::testing::Test {
   void Start(int devices = 2, bool directly = false) {
     Server::Options options = TestOptions();
     if (!directly) options.queue.direct_bytes = 0;
-    options.batch.max_tasks = 1;  // a lane that is there before the others would take a burst
+    options.batch.max_tasks = 1;      // a lane that is there before the others would take a burst
     options.arrays.max_bytes = 4000;  // 1000 elements on each device
     options.on_device_lost = [this] { all_lost_.Notify(); };
     std::vector<ChosenEngine> engines;
