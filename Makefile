@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-asan test-tsan soak fuzz lint format dist image bench-kernels bench-engine bench-service bench-places clean
+.PHONY: help demo build test test-asan test-tsan soak fuzz lint format dist image bench-kernels bench-engine bench-service bench-places bench-overload clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -57,6 +57,9 @@ bench-engine: build ## time the CPU engine beside the C++ standard library and V
 
 bench-service: build ## time the service beside an echo server
 	@BUILD=$(BUILD) scripts/bench.sh service
+
+bench-overload: build ## load the service beyond its capacity, with callers that do not wait for each other
+	@BUILD=$(BUILD) scripts/bench.sh overload
 
 bench-places: build ## time 1 GiB arrays in every place beside np.sort, CuPy and the bus
 	@BUILD=$(BUILD) scripts/bench.sh places

@@ -2,21 +2,22 @@
 # Runs one benchmark and makes its table and plots in bench/results/MACHINE. MACHINE is the GPU's short name ("h200"), or
 # "cpu" where there is no GPU.
 #
-#   scripts/bench.sh kernels|service|places|engine [OPTION OF THE BENCHMARK...]
+#   scripts/bench.sh kernels|service|places|overload|engine [OPTION OF THE BENCHMARK...]
 #
 # BUILD   the build folder (build)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-subject=${1:?usage: scripts/bench.sh kernels|service|places|engine [option...]}
+subject=${1:?usage: scripts/bench.sh kernels|service|places|overload|engine [option...]}
 shift
 case $subject in
   kernels) program=("${BUILD:-build}/bin/kernel_bench") ;;
   service) program=("${BUILD:-build}/bin/service_bench") ;;
   places) program=(.deps/venv/bin/python bench/places/places_bench.py "--corankd=${BUILD:-build}/bin/corankd") ;;
+  overload) program=("${BUILD:-build}/bin/overload_bench") ;;
   engine) program=("${BUILD:-build}/bin/engine_bench") ;;
   *)
-    echo "bench: unknown benchmark '$subject'; one of kernels, service, places, engine" >&2
+    echo "bench: unknown benchmark '$subject'; one of kernels, service, places, overload, engine" >&2
     exit 2
     ;;
 esac

@@ -103,7 +103,7 @@ TEST_F(CudaFaultTest, ARuinedContextIsUnavailableFromThenOn) {
 TEST_F(CudaFaultTest, MemoryOutsideOfRequestsMayFail) {
   using Memory = absl::StatusOr<std::unique_ptr<EngineMemory>>;
   alignas(4096) static char pages[8192];
-  const auto check = [this](auto allocate) {
+  const auto check = [](auto allocate) {
     const int64_t objects = CudaObjects();
     for (const ErrorSet& errors : {kPassing, kRuinous}) {
       for (int64_t n = 1, reached = 1; reached != 0; ++n) {
