@@ -38,7 +38,7 @@ packages=(
 )
 requirements=(scripts/requirements-dev.txt)
 if [ "$profile" != build ]; then
-  packages+=(libgtest-dev libgmock-dev clang-format clang-tidy shellcheck)
+  packages+=(openssl libgtest-dev libgmock-dev clang-format clang-tidy shellcheck)
   requirements+=(scripts/requirements-tools.txt scripts/requirements-buf.txt)
 fi
 if [ "$profile" = fuzz ]; then
