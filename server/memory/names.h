@@ -16,9 +16,6 @@ namespace corank {
 /// A tenant's name for something: another tenant's things are not found.
 using OwnedName = std::pair<std::string, std::string>;  // owner, name
 
-/// Who calls, as long as callers have no names.
-inline constexpr absl::string_view kAnonymous = "";
-
 inline absl::Status CheckName(absl::string_view field, absl::string_view name) {
   constexpr size_t kMostCharacters = 128;
   const bool valid =
