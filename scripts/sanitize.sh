@@ -32,12 +32,12 @@ setarch -R true 2>/dev/null && run=(setarch -R)
 
 scripts/build.sh "$build" -DCORANK_SANITIZE="$kind" -DCORANK_WERROR=OFF -DCORANK_CUDA=OFF -DCORANK_TESTS=ON -DCORANK_BENCH=OFF || exit 1
 # What tests may measure is not theirs to measure here: bounds of memory and of time are other tests'.
-export CORANK_SANITIZED=$kind
+export CORANKD_SANITIZED=$kind
 status=0
 "${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -LE '^(large|gpu)$' -j "${JOBS:-$(nproc)}" \
   "$@" || status=1
 if [ $# -eq 0 ]; then
-  export CORANKD=$PWD/$build/bin/corankd CORANK_CLI=$PWD/$build/bin/corank
+  export CORANKD=$PWD/$build/bin/corankd CORANK=$PWD/$build/bin/corank
   "${run[@]}" .deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/e2e || status=1
 fi
 exit $status

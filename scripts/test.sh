@@ -45,7 +45,7 @@ step "build" scripts/build.sh "$build" -DCORANK_CUDA=ON -DCORANK_TESTS=ON -DCORA
 
 step "clang-tidy" scripts/tidy.sh "$build"
 
-export CORANKD=$PWD/$build/bin/corankd CORANK_CLI=$PWD/$build/bin/corank
+export CORANKD=$PWD/$build/bin/corankd CORANK=$PWD/$build/bin/corank
 step "ctest" run_ctest
 step "the checks' own tests" run_pytest tests/checks
 step "deployment" run_pytest tests/deploy

@@ -1,4 +1,4 @@
-"""Fixtures for tests of the real programs over loopback. CORANKD and CORANK_CLI name the binaries; both are needed."""
+"""Fixtures for tests of the real programs over loopback. CORANKD and CORANK name the binaries; both are needed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def corankd() -> pathlib.Path:
 @pytest.fixture(scope="session")
 def cli() -> pathlib.Path:
     """The command line's binary."""
-    return binary("CORANK_CLI")
+    return binary("CORANK")
 
 
 @pytest.fixture(scope="session")

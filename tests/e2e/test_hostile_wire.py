@@ -30,7 +30,7 @@ from e2e_support import code_of, wait_until, wait_until_idle
 
 MEBIBYTE = 1 << 20
 # Sanitized servers keep freed memory for a while and record each allocation: there, bounds of memory say nothing.
-MEMORY_SCALE = 64 if os.environ.get("CORANK_SANITIZED") else 1
+MEMORY_SCALE = 64 if os.environ.get("CORANKD_SANITIZED") else 1
 SMALL_SORT = o.SortRequest(
     keys=a.Array(type=a.ELEMENT_TYPE_INT32, inline_data=struct.pack("<3i", 3, 1, 2))
 ).SerializeToString()

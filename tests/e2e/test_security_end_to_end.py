@@ -25,7 +25,7 @@ from e2e_support import SERVING, code_of, health, samples, wait_until
 
 X = np.array([3, 1, 2], dtype=np.int32)
 # Sanitized servers keep freed memory for a while: there, bounds of memory say nothing.
-MEMORY_SCALE = 64 if os.environ.get("CORANK_SANITIZED") else 1
+MEMORY_SCALE = 64 if os.environ.get("CORANKD_SANITIZED") else 1
 
 Serve = Callable[[Sequence[str]], LocalServer]
 
