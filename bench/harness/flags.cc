@@ -8,10 +8,12 @@
 
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
+#include "absl/synchronization/mutex.h"
 
 namespace corank::bench {
 
 void ParseFlags(const char* usage, int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   std::vector<std::string> arguments(argv, argv + argc);
   std::vector<char*> pointers;
   for (std::string& argument : arguments) {

@@ -5,7 +5,8 @@
 namespace corank::bench {
 
 /// Reads absl flags. Their names may be written with hyphens, as corankd's are: --max-log2 is --max_log2. Ends the
-/// process, with the reason, at a flag or an argument that there is not.
+/// process, with the reason, at a flag or an argument that there is not. Also leaves the checks of lock order, which
+/// Debian's Abseil has switched on, to the tests: corankd does the same.
 void ParseFlags(const char* usage, int argc, char** argv);
 
 }  // namespace corank::bench
