@@ -42,7 +42,7 @@ format: ## rewrite C++, CUDA and Python files in the project's format
 	@scripts/setup.sh test --no-cuda
 	@scripts/lint.sh --fix
 
-dist: build ## make dist/corank-VERSION-linux-x86_64.tar.gz, which runs with nothing installed
+dist: build ## make dist/corank-VERSION-linux-x86_64.tar.xz, which runs with nothing installed
 	@scripts/dist.sh $(BUILD)
 
 image: ## build the container image with buildah and let it sort

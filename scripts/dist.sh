@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Makes dist/corank-VERSION-linux-x86_64.tar.gz from a finished build: server, command line, GPU tests and benchmarks,
+# Makes dist/corank-VERSION-linux-x86_64.tar.xz from a finished build: server, command line, GPU tests and benchmarks,
 # with every library that is not glibc's.
 #
 #   scripts/dist.sh [BUILD_FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-MAX_MB=120  # each test of sorts holds all kernels of the sorts
+MAX_MB=40
 build=${1:-build}
 version=$(sed -n 's/^project(corank VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 name=corank-$version-linux-x86_64
 tree=dist/$name
-archive=$tree.tar.gz
+archive=$tree.tar.xz
 
 # The test binaries that ctest knows under a label, one path a line.
 tests_labelled() {
@@ -36,7 +36,8 @@ for file in README.md CHANGELOG.md LICENSE; do
   [ ! -e "$file" ] || install -m 644 "$file" "$tree/"
 done
 
-tar --sort=name --owner=0 --group=0 --numeric-owner -C dist -I 'gzip -9' -cf "$archive" "$name"
+# The test programs hold the same kernels: a dictionary that reaches back over several of them finds each copy.
+tar --sort=name --owner=0 --group=0 --numeric-owner -C dist -I 'xz --lzma2=preset=1,dict=128MiB' -cf "$archive" "$name"
 scripts/checks/dist_runs.sh "$tree"
 size=$(du -m "$archive" | cut -f 1)
 echo "dist: $archive, $size MB (limit $MAX_MB MB)"
