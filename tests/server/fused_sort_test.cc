@@ -1,0 +1,159 @@
+// Small sorts that run as one: what each member gets is what it would get alone.
+#include "server/execute/fused_sort.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/cpu_engine.h"
+#include "server/execute/ordered_operations.h"
+
+namespace corank::testing {
+namespace {
+
+using Record = std::array<char, 3>;
+
+struct Member {
+  std::vector<uint16_t> keys;
+  std::vector<Record> records;
+};
+
+struct Shape {
+  std::string name;
+  bool keys, values, indices;
+};
+
+// Few distinct keys, so that stability shows; records that say where they come from.
+std::vector<Member> Members() {
+  std::mt19937 random(7);
+  std::vector<Member> members;
+  for (const size_t count : {3, 0, 1, 1000, 2, 64, 0, 257}) {
+    Member& member = members.emplace_back();
+    for (size_t i = 0; i < count; ++i) {
+      member.keys.push_back(static_cast<uint16_t>(random() % 40 * 1000));
+      member.records.push_back({static_cast<char>(members.size()), static_cast<char>(i), static_cast<char>(i >> 8)});
+    }
+  }
+  return members;
+}
+
+template <typename T>
+Operand OperandOf(const std::vector<T>& array, v1::ElementType type) {
+  Operand operand;
+  operand.type = type;
+  operand.element_bytes = sizeof(T);
+  operand.count = static_cast<int64_t>(array.size());
+  operand.bytes = array.data();
+  return operand;
+}
+
+SortOperation::Spec SpecOf(const Member& member, const Shape& shape, Order order) {
+  SortOperation::Spec spec;
+  spec.keys = OperandOf(member.keys, v1::ELEMENT_TYPE_UINT16);
+  if (shape.values) spec.values = OperandOf(member.records, v1::ELEMENT_TYPE_RECORD);
+  spec.order = order;
+  spec.want_keys = shape.keys;
+  spec.want_indices = shape.indices;
+  return spec;
+}
+
+// The stable permutation, by the standard library.
+std::vector<uint32_t> Permutation(const std::vector<uint16_t>& keys, Order order) {
+  std::vector<uint32_t> at(keys.size());
+  std::iota(at.begin(), at.end(), 0U);
+  std::stable_sort(at.begin(), at.end(), [&](uint32_t a, uint32_t b) {
+    return order == Order::kAscending ? keys[a] < keys[b] : keys[a] > keys[b];
+  });
+  return at;
+}
+
+template <typename T>
+std::string Gathered(const std::vector<T>& array, const std::vector<uint32_t>& at) {
+  std::string bytes;
+  for (const uint32_t i : at) bytes.append(reinterpret_cast<const char*>(&array[i]), sizeof(T));
+  return bytes;
+}
+
+std::string BytesOf(const ResultArray& result) {
+  return {static_cast<const char*>(result.bytes), static_cast<size_t>(result.count * result.element_bytes)};
+}
+
+class FusedSortTest : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(FusedSortTest, GivesEachMemberItsOwn) {
+  const std::unique_ptr<Engine> engine = CreateCpuEngine({}).value();
+  const std::unique_ptr<EngineStream> stream = engine->CreateStream().value();
+  const std::vector<Member> members = Members();
+  for (const Order order : {Order::kAscending, Order::kDescending}) {
+    std::vector<SortOperation> operations;
+    for (const Member& member : members) operations.emplace_back(SpecOf(member, GetParam(), order));
+    std::vector<const SortOperation*> sorts;
+    std::vector<Outcome> outcomes(members.size());
+    std::vector<Outcome*> results;
+    for (size_t i = 0; i < members.size(); ++i) {
+      EXPECT_TRUE(CanFuse(operations.front(), operations[i]));
+      sorts.push_back(&operations[i]);
+      results.push_back(&outcomes[i]);
+    }
+    ASSERT_TRUE(ExecuteFused(*stream, sorts, results).ok());
+    for (size_t i = 0; i < members.size(); ++i) {
+      SCOPED_TRACE(i);
+      const std::vector<uint32_t> at = Permutation(members[i].keys, order);
+      std::vector<uint32_t> positions(at.size());
+      std::iota(positions.begin(), positions.end(), 0U);
+      auto result = outcomes[i].results.begin();
+      if (GetParam().keys) {
+        EXPECT_EQ(BytesOf(*result++), Gathered(members[i].keys, at));
+      }
+      if (GetParam().values) {
+        EXPECT_EQ(BytesOf(*result++), Gathered(members[i].records, at));
+      }
+      if (GetParam().indices) {
+        EXPECT_EQ(result->type, v1::ELEMENT_TYPE_UINT32);
+        EXPECT_EQ(BytesOf(*result++), Gathered(at, positions));
+      }
+      EXPECT_EQ(result, outcomes[i].results.end());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, FusedSortTest,
+                         ::testing::Values(Shape{"Keys", true, false, false},
+                                           Shape{"KeysAndRecords", true, true, false},
+                                           Shape{"Records", false, true, false}, Shape{"Indices", false, false, true},
+                                           Shape{"KeysAndIndices", true, false, true}),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(CanFuse, OnlyWhatIsAlike) {
+  const std::vector<Member> members = Members();
+  const Shape pairs{"", true, true, false};
+  const SortOperation sort(SpecOf(members[0], pairs, Order::kAscending));
+  const auto fuses = [&](const SortOperation::Spec& spec) { return CanFuse(sort, SortOperation(spec)); };
+  SortOperation::Spec other = SpecOf(members[3], pairs, Order::kAscending);
+  EXPECT_TRUE(fuses(other));
+  EXPECT_FALSE(fuses(SpecOf(members[3], pairs, Order::kDescending)));
+  EXPECT_FALSE(fuses(SpecOf(members[3], {"", true, false, false}, Order::kAscending))) << "no values";
+  EXPECT_FALSE(fuses(SpecOf(members[3], {"", false, true, false}, Order::kAscending))) << "no keys";
+  other.values->element_bytes = 1;
+  EXPECT_FALSE(fuses(other)) << "values of another size";
+  other = SpecOf(members[3], pairs, Order::kAscending);
+  other.limit = 1;
+  EXPECT_FALSE(fuses(other)) << "a limit";
+  other.limit = -1;
+  other.values->is_shared = true;
+  EXPECT_FALSE(fuses(other)) << "values that the caller may change";
+  other.values->is_shared = false;
+  other.keys.count = int64_t{1} << 40;
+  EXPECT_FALSE(fuses(other)) << "positions of more than 32 bits";
+}
+
+}  // namespace
+}  // namespace corank::testing
