@@ -177,3 +177,38 @@ def cupy(driver: FakeDriver) -> Iterator[types.ModuleType]:
 
     module.empty = empty  # type: ignore[attr-defined]
     yield module
+
+
+class TorchTensor:
+    """A tensor of PyTorch, as far as corank.cuda converts it."""
+
+    __module__ = "torch.double"
+
+    def __init__(self, host: NDArray[Any]) -> None:
+        self.host = host
+
+    def element_size(self) -> int:
+        """Bytes."""
+        return self.host.itemsize
+
+    def view(self, dtype: DTypeLike) -> TorchTensor:
+        """The same bits."""
+        return TorchTensor(self.host.view(dtype))
+
+    def to(self, dtype: DTypeLike) -> TorchTensor:
+        """The same numbers; PyTorch does it for few unsigned ones."""
+        assert self.host.dtype.kind == "i"
+        return TorchTensor(self.host.astype(dtype))
+
+    def bitwise_and_(self, mask: int) -> TorchTensor:
+        """In place."""
+        self.host &= mask
+        return self
+
+
+def torch() -> Iterator[types.ModuleType]:
+    """The module `torch`, as far as corank.cuda uses it."""
+    module = types.ModuleType("torch")
+    for name in ("uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
+        setattr(module, name, np.dtype(name))
+    yield module

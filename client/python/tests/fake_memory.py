@@ -67,6 +67,7 @@ class Places:
         self.lock = threading.Lock()
         self.regions: dict[str, Region] = {}
         self.kept: dict[str, Any] = {}
+        self.expiry: dict[str, int] = {}  # seconds that were asked for
         self.leases: set[str] = set()
         self._lease_number = 0
         self.refuse_unregister = 0  # so many times regions are in use
@@ -220,7 +221,7 @@ class Places:
         array.inline_data = b"".join(request.chunk.data for request in requests)
         if len(array.inline_data) != array.count * element_bytes(array):
             raise Failure(grpc.StatusCode.INVALID_ARGUMENT, "array.count: another number of elements came")
-        self.kept[header.name] = array
+        self.kept[header.name], self.expiry[header.name] = array, header.expiry_seconds
         return memory.StoreArrayResponse(array=self._stored(header.name))
 
     def fetch_array(self, request: Any) -> Iterator[Message]:

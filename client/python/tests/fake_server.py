@@ -217,6 +217,10 @@ class FakeServer:
         """When set: is called with each request of an operator."""
         self.asked = 0
         """Calls of GetServerInfo."""
+        self.stuck: dict[str, threading.Event] = {}
+        """The next call of a method that is neither an operator nor a stream from the client waits for its event."""
+        self.left: list[tuple[str, float | None]] = []
+        """Method and seconds to the deadline of every such call and every operator's, in order of arrival."""
         self.places = Places()
         """Regions and kept arrays."""
         self.executor = Executor(self.places, {name: function for _, name, function in _METHODS.values()})
@@ -275,8 +279,9 @@ class FakeServer:
         return message.SerializeToString() if self.raw_answer is None else self.raw_answer
 
     def _corank_handlers(self) -> dict[str, Any]:
-        def info(_: Any, __: Any) -> Any:
+        def info(_: Any, context: grpc.ServicerContext) -> Any:
             self.asked += 1
+            self._arrive("GetServerInfo", context)
             return self._info
 
         handlers = {
@@ -304,14 +309,19 @@ class FakeServer:
             "DeleteArray": (memory.DeleteArrayRequest, places.delete_array),
         }
 
-        def checked(function: Callable[[Any], Any]) -> Callable[[Any, grpc.ServicerContext], Any]:
+        def checked(name: str, function: Callable[[Any], Any]) -> Callable[[Any, grpc.ServicerContext], Any]:
             def handle(request: Any, context: grpc.ServicerContext) -> Any:
+                self._arrive(name, context)
                 try:
                     return function(request)
                 except Failure as failure:
                     _abort(context, "", failure.code, str(failure), [])
 
             return handle
+
+        def lease(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+            self._arrive("OpenLease", context)
+            yield from places.open_lease(request, context)
 
         def fetch(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             try:
@@ -320,19 +330,26 @@ class FakeServer:
                 _abort(context, "", failure.code, str(failure), [])
 
         handlers: dict[str, Any] = {
-            name: grpc.unary_unary_rpc_method_handler(checked(function), kind.FromString, self._serialise)
+            name: grpc.unary_unary_rpc_method_handler(checked(name, function), kind.FromString, self._serialise)
             for name, (kind, function) in unary.items()
         }
         handlers["OpenLease"] = grpc.unary_stream_rpc_method_handler(
-            places.open_lease, memory.OpenLeaseRequest.FromString, self._serialise
+            lease, memory.OpenLeaseRequest.FromString, self._serialise
         )
         handlers["StoreArray"] = grpc.stream_unary_rpc_method_handler(
-            checked(places.store_array), memory.StoreArrayRequest.FromString, self._serialise
+            checked("StoreArray", places.store_array), memory.StoreArrayRequest.FromString, self._serialise
         )
         handlers["FetchArray"] = grpc.unary_stream_rpc_method_handler(
             fetch, memory.FetchArrayRequest.FromString, self._serialise
         )
         return handlers
+
+    def _arrive(self, method: str, context: grpc.ServicerContext) -> None:
+        with self._lock:
+            self.left.append((method, context.time_remaining()))
+            event = self.stuck.pop(method, None)
+        if event is not None and not event.wait(30):
+            context.abort(grpc.StatusCode.INTERNAL, f"{method}: nobody let it go on")
 
     def _next_failure(self) -> tuple[grpc.StatusCode, str, list[Any]] | None:
         with self._lock:
@@ -356,6 +373,7 @@ class FakeServer:
     def _handler(self, operation: str, function: Callable[[Any], Any]) -> Callable[[Any, grpc.ServicerContext], Any]:
         def handle(request: Any, context: grpc.ServicerContext) -> Any:
             request_id = request.options.request_id or "made-by-server"
+            self._arrive(operation, context)
             with self._lock:
                 self.requests.append(request)
             failure = self._next_failure()

@@ -64,6 +64,62 @@ def test_index_dtype_none_keeps_what_the_server_sent(client: corank.Client) -> N
     assert client.load_balance([2, 1], index_dtype=None).ranks.dtype == np.uint32
 
 
+NARROW: list[tuple[str, Any]] = [
+    ("argsort", lambda client, **given: client.argsort(np.zeros(70_000, np.uint8), **given)),
+    ("argsort with limit", lambda client, **given: client.argsort(np.zeros(70_000, np.uint8), limit=5, **given)),
+    ("search", lambda client, **given: client.search(np.zeros(32_768, np.uint8), np.zeros(5, np.uint8), **given)),
+    ("objects", lambda client, **given: client.load_balance(np.eye(1, 32_769, 32_768, np.int8)[0], **given)),
+    ("ranks", lambda client, **given: client.load_balance([32_769], **given)),
+]
+
+
+@pytest.mark.parametrize(("name", "call"), NARROW, ids=[name for name, _ in NARROW])
+@pytest.mark.parametrize("place", ["inline", "stream", "shared_memory"])
+def test_positions_do_not_go_into_integers_that_do_not_hold_them(
+    fake: FakeServer, fake_client: corank.Client, name: str, call: Any, place: Any
+) -> None:
+    count = call(fake_client, index_dtype=None)
+    length = count[0].size if name in ("objects", "ranks") else count.size
+    fake.requests.clear()
+    fake.executor.plans.clear()
+    for dtype, message in ((np.int16, "int16 holds 32,767 at most"), (np.float64, "do not go into float64")):
+        with pytest.raises(TypeError, match=f"index_dtype: .*{message}"):
+            call(fake_client, index_dtype=dtype, place=place)
+        out = tuple(np.empty(length, dtype) for _ in range(2 if name in ("objects", "ranks") else 1))
+        with pytest.raises(TypeError, match=f"out: .*{message}"):
+            call(fake_client, out=out, place=place)
+        with pytest.raises(TypeError, match=f"index_dtype: .*{message}"):
+            fake_client.argsort_columns([np.zeros(70_000, np.uint8)], index_dtype=dtype, place=place)
+    assert fake.requests == []
+    assert fake.executor.plans == []
+    # The next wider ones do.
+    wide = call(fake_client, index_dtype=np.uint32, place=place)
+    out = tuple(np.empty(length, np.int32) for _ in range(2 if name in ("objects", "ranks") else 1))
+    narrow = call(fake_client, out=out, place=place)
+    np.testing.assert_array_equal(narrow, wide)
+
+
+def test_positions_go_into_the_narrowest_integers_that_hold_them(client: corank.Client) -> None:
+    keys = np.arange(256)[::-1].astype(np.float32)
+    np.testing.assert_array_equal(client.argsort(keys, index_dtype=np.uint8), keys.astype(np.uint8))
+    assert client.argsort(keys[:0], index_dtype=np.int8).size == 0
+    np.testing.assert_array_equal(client.search([1] * 127, [2], index_dtype=np.int8), [127])
+    balance = client.load_balance([100, 100, 128], index_dtype=np.int8)
+    np.testing.assert_array_equal(balance.ranks[-128:], np.arange(128))
+
+
+def test_positions_that_may_go_anywhere_need_64_bits(fake_client: corank.Client) -> None:
+    counts = fake_client.store("counts", np.array([3, 200]))
+    with pytest.raises(TypeError, match=r"index_dtype: int32 .*not known yet: use int64"):
+        fake_client.load_balance(counts, index_dtype=np.int32)
+    np.testing.assert_array_equal(fake_client.load_balance(counts).ranks[3:], np.arange(200))
+    # Where they go says how many there are.
+    out = np.empty(203, np.uint8), np.empty(203, np.uint8)
+    np.testing.assert_array_equal(fake_client.load_balance(counts, out=out).ranks[3:], np.arange(200))
+    with pytest.raises(TypeError, match="int8 holds 127 at most"):
+        fake_client.load_balance(counts, out=(np.empty(203, np.uint8), np.empty(203, np.int8)))
+
+
 @pytest.mark.parametrize("array", [np.zeros((2, 3)), np.zeros((0, 4)), 5], ids=["2-d", "empty 2-d", "scalar"])
 def test_other_than_one_dimension_is_refused_with_a_hint(fake: FakeServer, array: Any) -> None:
     with corank.connect(fake.address) as client, pytest.raises(corank.InvalidArgument, match="1 dimension") as caught:

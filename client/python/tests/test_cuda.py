@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import operator_cases
 import pytest
-from fake_cuda import CupyArray, DlpackArray, FakeDriver, GpuArray, cupy
+from fake_cuda import CupyArray, DlpackArray, FakeDriver, GpuArray, TorchTensor, cupy, torch
 from fake_server import FakeServer
 from operator_cases import NAMES
 
@@ -135,6 +135,31 @@ def test_what_does_not_fit_is_refused(driver: FakeDriver, fake_client: corank.Cl
         fake_client.sort(on_gpu(driver, KEYS, GpuArray))
     with pytest.raises(corank.InvalidArgument, match="out="):
         fake_client.expand(array, on_gpu(driver, np.ones(1000, np.int64)))
+
+
+@pytest.mark.parametrize("place", ["uint32", "uint64"])
+@pytest.mark.parametrize("wanted", ["uint8", "int16", "int32", "uint32", "int64", "uint64"])
+def test_indices_of_pytorch_get_the_dtype_that_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch, place: str, wanted: str
+) -> None:
+    for module in torch():
+        monkeypatch.setitem(sys.modules, "torch", module)
+    small = np.array([0, 1, 200], place)
+    wide = np.array([2**31, np.iinfo(place).max], place)
+    for indices in (small, wide) if np.dtype(wanted).itemsize >= small.itemsize and wanted[0] == "u" else (small,):
+        converted = cuda.converted(TorchTensor(indices), np.dtype(wanted))
+        assert converted.host.dtype == wanted
+        np.testing.assert_array_equal(converted.host, indices)
+
+
+def test_narrow_indices_on_the_gpu_are_refused(
+    driver: FakeDriver, fake: FakeServer, fake_client: corank.Client
+) -> None:
+    keys = on_gpu(driver, np.zeros(300, np.uint32))
+    with pytest.raises(TypeError, match="uint8 holds 255 at most"):
+        fake_client.argsort(keys, index_dtype=np.uint8)
+    assert fake.requests == []
+    np.testing.assert_array_equal(fake_client.argsort(keys, index_dtype=np.uint16), np.arange(300))
 
 
 def test_server_without_cuda_ipc_says_so(driver: FakeDriver) -> None:

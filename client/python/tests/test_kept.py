@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import grpc
 import numpy as np
 import operator_cases
 import pytest
@@ -69,6 +70,24 @@ def test_pairs_of_results_are_kept(fake_client: corank.Client) -> None:
             case.call(fake_client, lambda array: array, keep=keep)
     with pytest.raises(corank.InvalidArgument, match="not both"):
         fake_client.sort(KEYS, keep="k", out=KEYS.copy())
+
+
+@pytest.mark.parametrize(
+    ("expires", "asked"),
+    [(None, 0), (0.5, 1), (1, 1), (1.0, 1), (1.001, 2), (np.float32(3599.5), 3600), (2**62, 2**62)],
+)
+def test_expiry_is_rounded_up_to_whole_seconds(
+    fake: FakeServer, fake_client: corank.Client, expires: Any, asked: int
+) -> None:
+    fake_client.store("x", [1.0], expires=expires)
+    assert fake.places.expiry == {"x": asked}
+
+
+@pytest.mark.parametrize("expires", [0, -1, float("nan"), float("inf"), 2**63])
+def test_expiry_that_is_none_is_refused(fake: FakeServer, fake_client: corank.Client, expires: float) -> None:
+    with pytest.raises(corank.InvalidArgument, match="expires"):
+        fake_client.store("x", [1.0], expires=expires)
+    assert fake.places.kept == {}
 
 
 def test_bfloat16_is_kept_as_such(fake_client: corank.Client) -> None:
@@ -141,6 +160,87 @@ def test_chain_refuses_what_it_cannot_do(fake: FakeServer, fake_client: corank.C
     with fake_client.chain():
         pass
     assert fake.executor.calls == calls
+
+
+def test_chain_that_broke_off_sends_what_later_operators_take_as_it_was(
+    fake: FakeServer, fake_client: corank.Client
+) -> None:
+    fake.executor.break_off = 2
+    stats: list[corank.Stats] = []
+    b, c = np.sort(KEYS[::-1] // 2), np.sort(KEYS // 3)
+    expected = np.sort(np.concatenate([b, c]))
+    with fake_client.chain(on_stats=stats.append) as chain:
+        ordered = chain.sort(KEYS, out=b)
+        merged = chain.merge([b, c])
+    assert stats[0].attempts == 2
+    np.testing.assert_array_equal(merged.result(), expected)
+    assert ordered.result() is b
+    np.testing.assert_array_equal(b, np.sort(KEYS))
+
+
+def test_chain_that_broke_off_sends_what_earlier_operators_took_as_it_was(
+    fake: FakeServer, fake_client: corank.Client
+) -> None:
+    fake.executor.break_off = 6  # after the four chunks of the first result and two of the second
+    stats: list[corank.Stats] = []
+    a, c = KEYS.copy(), KEYS // 3
+    with fake_client.chain(on_stats=stats.append) as chain:
+        first = chain.sort(a)
+        chain.sort(c, out=a[:50_000].view(), limit=50_000)
+    assert stats[0].attempts == 2
+    np.testing.assert_array_equal(first.result(), np.sort(KEYS))
+    np.testing.assert_array_equal(a[:50_000], np.sort(c)[:50_000])
+
+
+def shared_pair(client: corank.Client) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Keys and others in shared memory."""
+    pair = client.empty_shared(KEYS.size, np.uint32), client.empty_shared(KEYS.size, np.uint32)
+    pair[0][:], pair[1][:] = KEYS, KEYS // 3
+    return pair
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_chain_over_its_shared_inputs_is_not_tried_again(
+    fake: FakeServer, fake_client: corank.Client, later: bool
+) -> None:
+    a, c = shared_pair(fake_client)
+    b = fake_client.empty_shared(KEYS.size, np.uint32)
+
+    def run() -> None:
+        with fake_client.chain() as chain:
+            if later:
+                chain.sort(a, out=b)
+                chain.sort(c, out=a)  # over what the one before takes
+            else:
+                chain.sort(a, out=c)
+                chain.sort(c, out=b)  # takes what the one before wrote
+
+    fake.fail_next(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", retry_after=0.001)
+    with pytest.raises(corank.ResourceExhausted, match="its results go over its inputs"):
+        run()
+    # A server that does not know the regions any more may have begun.
+    fake.places.regions.clear()
+    with pytest.raises(corank.NotFound):
+        run()
+
+
+def test_chain_beside_its_shared_inputs_is_tried_again(fake: FakeServer, fake_client: corank.Client) -> None:
+    a, c = shared_pair(fake_client)
+    b = fake_client.empty_shared(2 * KEYS.size, np.uint32)
+    stats: list[corank.Stats] = []
+
+    def run() -> None:
+        with fake_client.chain(on_stats=stats.append) as chain:
+            chain.sort(a, out=b[: KEYS.size])
+            chain.sort(c, out=b[KEYS.size :])
+
+    fake.fail_next(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", retry_after=0.001)
+    run()
+    assert stats[0].attempts == 2
+    fake.places.regions.clear()
+    b[:] = 0
+    run()
+    np.testing.assert_array_equal(b, np.concatenate([np.sort(a), np.sort(c)]))
 
 
 def test_failed_chain_has_no_results(fake_client: corank.Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import threading
@@ -381,6 +382,64 @@ def test_full_shared_memory_falls_back_for_that_call_only(
     np.testing.assert_array_equal(fake_client.sort(KEYS, on_stats=stats.append), np.sort(KEYS))
     assert [each.place for each in stats] == ["stream", "shared_memory"]
     assert shm_objects() == []
+
+
+class _CannotMap:
+    def __init__(self, handle: int, size: int) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+
+@pytest.mark.parametrize(
+    ("function", "number", "kind", "message"),
+    [
+        (
+            "open",
+            errno.EACCES,
+            corank.PermissionDenied,
+            "may make nothing in /dev/shm .*Permission denied.*place='stream'",
+        ),
+        ("open", errno.EROFS, corank.PermissionDenied, "Read-only"),
+        ("open", errno.EMFILE, corank.ResourceExhausted, "cannot be had in /dev/shm .*Too many open files"),
+        ("open", errno.ENOSPC, corank.ResourceExhausted, "do not fit into /dev/shm .*No space"),
+        ("posix_fallocate", errno.ENOSPC, corank.ResourceExhausted, "do not fit into /dev/shm .*No space"),
+        ("mmap", errno.ENOMEM, corank.ResourceExhausted, "do not fit into /dev/shm .*allocate memory"),
+    ],
+)
+def test_system_that_has_no_shared_memory_now(
+    fake_client: corank.Client,
+    monkeypatch: pytest.MonkeyPatch,
+    function: str,
+    number: int,
+    kind: type[corank.CorankError],
+    message: str,
+) -> None:
+    monkeypatch.setattr(connection, "SHARED_BYTES", 100_000)
+    monkeypatch.setattr(connection, "INLINE_BYTES", 100_000)
+    opened, fallocate = os.open, os.posix_fallocate
+
+    def refuse(*arguments: Any) -> int:
+        if function == "posix_fallocate" or str(arguments[0]).startswith("/dev/shm/"):
+            raise OSError(number, os.strerror(number))
+        return opened(*arguments)
+
+    with monkeypatch.context() as patch:
+        if function == "mmap":
+            patch.setattr("corank.regions._Mapping", _CannotMap)
+        else:
+            patch.setattr(os, function, refuse)
+        for call in (
+            lambda: fake_client.sort(KEYS, place="shared_memory"),
+            lambda: fake_client.empty_shared(10),
+            lambda: fake_client.share(KEYS),
+        ):
+            with pytest.raises(kind, match=message):
+                call()
+        stats: list[corank.Stats] = []
+        np.testing.assert_array_equal(fake_client.sort(KEYS, on_stats=stats.append), np.sort(KEYS))
+        assert stats[0].place == "stream"
+    assert (os.open, os.posix_fallocate) == (opened, fallocate)
+    assert shm_objects() == []
+    np.testing.assert_array_equal(fake_client.sort(KEYS, place="shared_memory"), np.sort(KEYS))
 
 
 @pytest.mark.parametrize("place", ["inline", "stream", "shared_memory"])

@@ -43,7 +43,7 @@ def own(authority: Authority) -> Certificate:
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of the environment is taken but what a test sets."""
-    for name in ("CORANK_TOKEN", "CORANK_TLS_CA", "CORANK_TLS_CERTIFICATE", "CORANK_TLS_KEY"):
+    for name in ("CORANK_TOKEN", "CORANK_SERVER_CA", "CORANK_CLIENT_CERTIFICATE", "CORANK_CLIENT_KEY"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -133,9 +133,9 @@ def test_files_of_tls_are_checked_at_once(tmp_path: pathlib.Path, authority: Aut
 
 def test_environment_stands_for_what_is_not_given(authority: Authority, own: Certificate) -> None:
     found = {
-        "CORANK_TLS_CA": str(authority.own.certificate),
-        "CORANK_TLS_CERTIFICATE": str(own.certificate),
-        "CORANK_TLS_KEY": str(own.key),
+        "CORANK_SERVER_CA": str(authority.own.certificate),
+        "CORANK_CLIENT_CERTIFICATE": str(own.certificate),
+        "CORANK_CLIENT_KEY": str(own.key),
         "CORANK_TOKEN": "of-the-environment",
     }
     credentials = Credentials("gpu-host:1", environment=found)

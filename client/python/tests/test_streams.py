@@ -146,6 +146,44 @@ def test_input_that_is_also_out_is_sent_again_as_it_was(fake: FakeServer, fake_c
     assert stats[0].attempts == 2
 
 
+@pytest.mark.parametrize("place", ["stream", "inline", "shared_memory"])
+@pytest.mark.parametrize("first", [0, 150_000, 300_000])
+def test_merge_over_its_inputs(client: corank.Client, place: Any, first: int) -> None:
+    if place not in client.info().places:
+        pytest.skip("switched off")
+    memory = np.concatenate([np.sort(KEYS[:300_000]), np.sort(KEYS[300_000:600_000]), KEYS[:300_000]])
+    inputs = memory[:300_000], memory[300_000:600_000]
+    expected = np.sort(memory[:600_000])
+    out = memory[first : first + 600_000]
+    assert client.merge(inputs, out=out, place=place) is out
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("connections", [1, 3])
+def test_merge_over_its_inputs_that_broke_off_is_sent_again_as_it_was(
+    fake: FakeServer, fake_client: corank.Client, connections: int
+) -> None:
+    fake.executor.break_off = 2
+    memory = np.concatenate([np.sort(KEYS[:300_000]), np.sort(KEYS[300_000:600_000])])
+    values = np.arange(memory.size, dtype=np.uint32)
+    order = np.argsort(memory, kind="stable")
+    expected = memory[order]
+    stats: list[corank.Stats] = []
+    halves = [slice(0, 300_000), slice(300_000, 600_000)]
+    # The results change places: keys go over the values, and values over the keys.
+    got = fake_client.merge(
+        [memory[half] for half in halves],
+        values=[values[half] for half in halves],
+        out=(values, memory),
+        place="stream",
+        connections=connections,
+        on_stats=stats.append,
+    )
+    np.testing.assert_array_equal(got[0], expected)
+    np.testing.assert_array_equal(got[1], order)
+    assert stats[0].attempts == 2
+
+
 def test_small_arrays_travel_in_the_plan(fake: FakeServer, fake_client: corank.Client) -> None:
     fake_client.sort(KEYS, segments=[0, 5, KEYS.size], place="stream")
     assert set(fake.executor.chunk_order) == {0}

@@ -10,22 +10,23 @@ import grpc
 
 from corank import errors
 from corank.address import is_this_host
-from corank.call import Caller, unary
+from corank.call import Caller, Uploads, unary
 from corank.credentials import Credentials
 from corank.results import ServerInfo, server_info
-from corank.retry import Repeat, Retrier
+from corank.retry import Limit, Repeat, Retrier
 from corank.v1 import corank_service_pb2 as service
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 DEFAULT_ADDRESS = "127.0.0.1:50051"
+DEADLINE_SECONDS = 60.0
+"""What a call may take that says nothing else and moves no arrays."""
 _SERVICES = {"corank": "/corank.v1.CorankService/", "memory": "/corank.v1.MemoryService/"}
 _COMPRESSION = {"none": grpc.Compression.NoCompression, "gzip": grpc.Compression.Gzip}
 # gRPC's own first wait is a second: the tries of a call would all meet the failure of the first connection.
 _RECONNECT_MS = (100, 5000)
 _KEEPALIVE_MS = (20_000, 10_000)
-_MEMORY_SECONDS = 60.0
 _RELEASE_SECONDS = 1.0
 
 
@@ -45,11 +46,13 @@ class Channels:
             raise errors.InvalidArgument(f"compression: {compression!r} is none of 'none', 'gzip'", field="compression")
         self._address = address
         self._retries = retries
+        self._deadline: float | None = DEADLINE_SECONDS
         self._traceparent: str | None = None
         self._security = security
         self._credentials: Credentials | None = None
         if address is not None or any(security.values()):
             self._credentials = Credentials(self.address, **security)  # what cannot be used is said now
+        self._uploads = Uploads()
         self.retrier = Retrier()
         """Tries the calls of this client."""
         self._max_message_bytes = max_message_bytes
@@ -81,7 +84,7 @@ class Channels:
         """What the tries of one call share."""
         known = self.credentials
         peer = errors.Peer(self.address, known.channel is not None, known.ca)
-        return Caller(operator, peer, known, deadline, traceparent or self._traceparent)
+        return Caller(operator, peer, known, deadline, self._uploads, traceparent or self._traceparent)
 
     def close(self) -> None:
         """Ends the connections; calls in flight are cancelled. The client cannot be used again."""
@@ -115,6 +118,8 @@ class Channels:
                 # While there are calls: a network that swallows everything tells nobody.
                 ("grpc.keepalive_time_ms", _KEEPALIVE_MS[0]),
                 ("grpc.keepalive_timeout_ms", _KEEPALIVE_MS[1]),
+                # gRPC stops to ask after two answers with no data between them: a result may take longer than that.
+                ("grpc.http2.max_pings_without_data", 0),
             ]
             if self._channels:
                 # Else gRPC would share one connection among channels of one address.
@@ -147,37 +152,67 @@ class Channels:
                 self._methods[key] = getattr(channel, kind)(_SERVICES[of] + name)
             return self._methods[key]
 
-    def server(self, deadline: float | None = _MEMORY_SECONDS) -> ServerInfo:
-        """What the server is, asked once and again after it could not be reached, for `deadline` seconds."""
-        if self._info is None:
-            self._info = self.ask(deadline, self._retries)[0]
-        return self._info
+    def limit(self) -> Limit:
+        """For what has no deadline of its own: the client's, from now on."""
+        return Limit(self.retrier.clock, self._deadline)
+
+    def server(self, limit: Limit | None = None) -> ServerInfo:
+        """What the server is, asked once and again after it could not be reached, until `limit`."""
+        info = self._info
+        if info is None:
+            info = self._info = self.ask(limit or self.limit(), self._retries)[0]
+        return info
 
     def forget_server(self) -> None:
         """It may be another server from now on."""
         self._info = None
 
-    def ask(self, deadline: float | None, retries: int, traceparent: str | None = None) -> tuple[ServerInfo, str]:
+    def ask(self, limit: Limit, retries: int, traceparent: str | None = None) -> tuple[ServerInfo, str]:
         """What the server is now, and the request id."""
-        caller = self.caller("GetServerInfo", deadline, traceparent)
+        caller = self.caller("GetServerInfo", limit.seconds, traceparent)
         method = self.method("GetServerInfo")
         request = service.GetServerInfoRequest().SerializeToString()
         (response, request_id), _ = self.retrier.run(
             lambda remaining: unary(method, request, caller, remaining),
-            deadline=deadline,
+            deadline=limit.left(),
             retries=retries,
             repeat=Repeat.ALWAYS,
             reload=caller.reload,
         )
         return server_info(service.GetServerInfoResponse.FromString(response)), request_id
 
-    def memory_call(self, name: str, request: Any, response: type[Any], repeat: Repeat = Repeat.ALWAYS) -> Any:
-        """Calls a unary method of MemoryService, as often as it takes and `repeat` allows."""
-        return self.memory_tries(name, lambda: (request, response), repeat)
+    def memory_call(
+        self,
+        name: str,
+        request: Any,
+        response: type[Any],
+        repeat: Repeat = Repeat.ALWAYS,
+        limit: Limit | None = None,
+        retries: int | None = None,
+    ) -> Any:
+        """Calls a unary method of MemoryService, as often as it takes and `repeat` and `retries` allow.
 
-    def memory_tries(self, name: str, prepare: Callable[[], tuple[Any, type[Any]]], repeat: Repeat) -> Any:
+        Args:
+            name: of the method.
+            request: the message.
+            response: the type of the answer.
+            repeat: what the call may do twice.
+            limit: the deadline; None: the client's.
+            retries: how many tries may follow the first; None: the client's.
+        """
+        return self.memory_tries(name, lambda: (request, response), repeat, limit, retries)
+
+    def memory_tries(
+        self,
+        name: str,
+        prepare: Callable[[], tuple[Any, type[Any]]],
+        repeat: Repeat,
+        limit: Limit | None = None,
+        retries: int | None = None,
+    ) -> Any:
         """The same with another request for each try: `prepare` makes it, and says what type the response is of."""
-        caller = self.caller(name, _MEMORY_SECONDS)
+        limit = limit or self.limit()
+        caller = self.caller(name, limit.seconds)
         method = self.method(name, of="memory")
 
         def once(remaining: float | None) -> Any:
@@ -186,16 +221,20 @@ class Channels:
             return response.FromString(data)
 
         return self.retrier.run(
-            once, deadline=_MEMORY_SECONDS, retries=self._retries, repeat=repeat, reload=caller.reload
+            once,
+            deadline=limit.left(),
+            retries=self._retries if retries is None else retries,
+            repeat=repeat,
+            reload=caller.reload,
         )[0]
 
     def memory_release(self, name: str, request: Any, response: type[Any], repeat: Repeat = Repeat.ALWAYS) -> None:
         """memory_call of what gives memory back: a request that has answered may still use it for a moment."""
-        clock = self.retrier.clock
+        clock, limit = self.retrier.clock, self.limit()
         end, pause = clock.now() + _RELEASE_SECONDS, 0.001
         while True:
             try:
-                self.memory_call(name, request, response, repeat)
+                self.memory_call(name, request, response, repeat, limit)
                 return
             except errors.CorankError as error:
                 if error.code != "FAILED_PRECONDITION" or clock.now() > end:

@@ -18,6 +18,7 @@ from corank.ordered import OrderedOperators
 from corank.placing import Step
 from corank.regions import SharedArray
 from corank.results import ServerInfo
+from corank.retry import Limit
 from corank.task import Task
 
 if TYPE_CHECKING:
@@ -70,7 +71,10 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
                 first = chain.gather(merged, [0], [100])
             first.result()
 
-        What a later operator takes (`ordered`, `merged`) never leaves the server; all other results come back.
+        What a later operator takes (`ordered`, `merged`) never leaves the server; all other results come back. To go on
+        with a result, pass what the operator returned, not its out=: an array that an operator takes is sent as it was
+        before the chain. Only shared arrays, and those on the GPU, are read and written where they are, one operator
+        after the other; such a chain that goes over an input is not tried again.
 
         Args:
             **options: of the whole call; `out` and `keep` are given to its operators.
@@ -116,7 +120,8 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
         Args:
             name: 1 to 128 characters of [A-Za-z0-9._-].
             array: numbers, or records of 1 to 256 bytes.
-            expires: seconds without use after which the server forgets it; None: the server's default.
+            expires: seconds without use after which the server forgets it, more than 0, rounded up to whole ones; None:
+                the server's default.
             dtype: read the elements' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             **options: deadline and progress of CallOptions.
 
@@ -149,4 +154,5 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
     def info(self, **options: Unpack[CallOptions]) -> ServerInfo:
         """What the server is and what it takes. Never waits behind other calls."""
         settings = self.settings("GetServerInfo", options)
-        return self.ask(self.deadline(settings, 0), settings.retries, settings.traceparent)[0]
+        limit = Limit(self.retrier.clock, self.deadline(settings, 0))
+        return self.ask(limit, settings.retries, settings.traceparent)[0]

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from corank import errors
 from corank.call import unary
-from corank.channels import Channels
+from corank.channels import DEADLINE_SECONDS, Channels
 from corank.kept import StoredArray
 from corank.options import MERGE_ALGORITHMS, PRIORITIES, SORT_ALGORITHMS, CallOptions, Security, Settings, choice
 from corank.options import settings as resolved
 from corank.placing import SMALL_BYTES, Demand, Placed, Placing, Step, task_bytes
 from corank.progress import Display, Progress
 from corank.receivers import Answer
-from corank.regions import Regions
+from corank.regions import Regions, RegionsLost
 from corank.results import call_stats
-from corank.retry import Clock
+from corank.retry import Limit, Repeat
 from corank.stream import CHUNK_BYTES, Job
 from corank.task import Task
 from corank.v1 import corank_service_pb2 as service
@@ -37,22 +37,9 @@ CONNECTIONS = 4
 PROGRESS_BYTES = 1 << 20
 """Calls on less show no progress unless asked to: the thread that draws would cost more than they do."""
 _MESSAGE_SLACK = 64 << 10  # what a message has beside arrays
-_DEADLINE_SECONDS = 60.0
 _DEADLINE_BYTES_PER_SECOND = 16 << 20
 _OPERATIONS = service.Plan.DESCRIPTOR.fields_by_name["operations"].number
-_NO_SHARED_MEMORY = (errors.Unimplemented, errors.PermissionDenied, errors.NotFound, errors.ResourceExhausted)
-
-
-class Limit:
-    """A deadline for all that a call does: what it asks first, its tries, and the waits between them."""
-
-    def __init__(self, clock: Clock, seconds: float | None) -> None:
-        self.seconds = seconds
-        self._clock, self._begin = clock, clock.now()
-
-    def left(self) -> float | None:
-        """Seconds; None: there is no limit."""
-        return None if self.seconds is None else max(self.seconds - (self._clock.now() - self._begin), 0.0)
+_NO_ANSWER = (errors.DeadlineExceeded, errors.Unavailable, errors.Cancelled)
 
 
 class Connection(Channels):
@@ -80,7 +67,7 @@ class Connection(Channels):
             self._defaults["connections"] = connections
         if traceparent is not None:
             self._defaults["traceparent"] = self._traceparent = traceparent
-        self.settings("connect", {})
+        self._deadline = self.deadline(self.settings("connect", {}), 0)
         self.regions = Regions(self)
         self._no_shared_memory = False
 
@@ -100,12 +87,12 @@ class Connection(Channels):
     def deadline(settings: Settings, nbytes: int) -> float | None:
         """Seconds that a call may take whose arrays have this many bytes."""
         if settings.deadline == "auto":
-            return _DEADLINE_SECONDS + nbytes // _DEADLINE_BYTES_PER_SECOND
+            return DEADLINE_SECONDS + nbytes // _DEADLINE_BYTES_PER_SECOND
         return settings.deadline
 
-    def chunk_bytes(self) -> int:
-        """Bytes to put into a chunk."""
-        return min(CHUNK_BYTES, self.server().limits.max_chunk_bytes or CHUNK_BYTES)
+    def chunk_bytes(self, limit: Limit) -> int:
+        """Bytes to put into a chunk; the server is asked until `limit` if it is not known."""
+        return min(CHUNK_BYTES, self.server(limit).limits.max_chunk_bytes or CHUNK_BYTES)
 
     def perform(self, steps: Sequence[Step], settings: Settings, execute: bool) -> list[list[Any]]:
         """Does operators one after the other in one call.
@@ -128,22 +115,22 @@ class Connection(Channels):
                 step.task.request.options.priority = choice("priority", settings.priority, PRIORITIES)
             if settings.request_id is not None:
                 step.task.request.options.request_id = settings.request_id
-        try:
-            return self._attempt(steps, settings, execute, start)
-        except _RegionsLost as lost:
-            self.regions.forget()
+        limit = self.limit()
+        may_lose: set[type[Exception]] = {RegionsLost, _ScratchLost}
+        while True:
             try:
-                return self._attempt(steps, settings, execute, start)
-            except _RegionsLost as again:
-                raise (again.__cause__ or again) from lost
-        except _ScratchLost:
-            # What the server may still write goes into memory that is given up; this try has other memory.
-            return self._attempt(steps, settings, execute, start, last=True)
+                return self._attempt(steps, settings, execute, start, limit, _ScratchLost in may_lose)
+            except (RegionsLost, _ScratchLost) as lost:
+                # What the server may still write goes into memory that is given up; the next try has other memory.
+                if type(lost) not in may_lose:
+                    cause = lost.__cause__ or lost
+                    raise cause from cause.__cause__
+                may_lose.remove(type(lost))
 
     def _attempt(
-        self, steps: Sequence[Step], settings: Settings, execute: bool, start: int, last: bool = False
+        self, steps: Sequence[Step], settings: Settings, execute: bool, start: int, limit: Limit, may_move: bool
     ) -> list[list[Any]]:
-        placing = Placing(self.regions, settings)
+        placing = Placing(self.regions, settings, limit)
         if settings.place == "cuda_ipc" and not placing.has_gpu(steps):
             raise errors.InvalidArgument("place: 'cuda_ipc' needs an input or out= on the GPU", field="place")
         demand = placing.demand(steps)
@@ -151,33 +138,35 @@ class Connection(Channels):
         with ExitStack() as stack:
             if settings.progress is not None or task_bytes(steps) > PROGRESS_BYTES:
                 stack.enter_context(Display(progress, settings.progress))
-            limit = Limit(self.retrier.clock, self.deadline(settings, max(demand.send, demand.receive)))
+            limit.seconds = self.deadline(settings, max(demand.send, demand.receive))
             mode = self._mode(settings, demand, execute, limit)
             if mode != "inline":
-                self.server(limit.left())
+                self.server(limit)
             if mode == "shared_memory" and demand.scratch > 0:
                 try:
-                    placing.use_scratch(stack.enter_context(self.regions.scratch(demand.scratch)))
-                except _NO_SHARED_MEMORY as error:
-                    if settings.place == "shared_memory":
+                    placing.use_scratch(stack.enter_context(self.regions.scratch(demand.scratch, limit)))
+                except errors.CorankError as error:
+                    if settings.place == "shared_memory" or isinstance(error, _NO_ANSWER):
                         raise
                     # The address only looks local (a tunnel), or /dev/shm is full: the answer's stats say so.
                     self._no_shared_memory = not isinstance(error, errors.ResourceExhausted)
                     mode = self._mode(settings, demand, execute, limit, shared_memory=False)
             if mode == "stream":
                 placing.use_streams()
-            placed = [placing.put(step) for step in steps]
+            placed = placing.put(steps)
             try:
                 call = self._execute if execute or placing.sources or placing.sinks else self._unary
                 answers, cost = call(placing, placed, settings, limit, progress)
             except errors.NotFound as error:
-                if placing.uses_regions and self.regions.lost():
-                    raise _RegionsLost from error
+                # One operator looks for its regions before it begins; a chain may have gone over inputs until it did.
+                whole = len(placed) == 1 or placing.repeat(placed) is not Repeat.NEVER
+                if whole and self.regions.lost(placing.places, limit):
+                    raise RegionsLost from error
                 raise
             except errors.Unavailable as error:
                 self.forget_server()
                 self._no_shared_memory = False
-                if placing.may_move and error.failure is errors.Failure.LOST and settings.retries > 0 and not last:
+                if placing.may_move and error.failure is errors.Failure.LOST and settings.retries > 0 and may_move:
                     raise _ScratchLost from error
                 raise
             results = [
@@ -201,7 +190,7 @@ class Connection(Channels):
             return "stream"
         if size <= SMALL_BYTES and demand.receive_known:
             return "inline"
-        info = self.server(limit.left())
+        info = self.server(limit)
         local = self.is_local and "shared_memory" in info.places and not self._no_shared_memory
         if shared_memory and local and size > SHARED_BYTES and demand.receive_known:
             return "shared_memory"
@@ -249,13 +238,13 @@ class Connection(Channels):
             operations += nested(_OPERATIONS, nested(number, encode(each.task.request, each.parts)))
         progress.to_send = sum(source.data.nbytes for source in placing.sources)
         progress.to_receive = sum(output.nbytes or 0 for each in placed for output in each.task.outputs)
-        limits = self.server().limits
+        limits = self.server(limit).limits
         wanted = settings.connections
         if wanted is None:
             wanted = CONNECTIONS if max(progress.to_send, progress.to_receive) > MANY_BYTES else 1
         count = min(wanted, max(limits.max_parts, 1)) if placing.sources else 1
         methods = [self.method("Execute", "stream_stream", connection=at) for at in range(count)]
-        job = Job(methods, operations, placing.sources, placing.sinks, self.chunk_bytes(), progress)
+        job = Job(methods, operations, placing.sources, placing.sinks, self.chunk_bytes(limit), progress)
         name = placed[0].task.method if len(placed) == 1 else "Execute"
         caller = self.caller(name, limit.seconds, settings.traceparent)
         results, tries = self.retrier.run(
@@ -288,10 +277,6 @@ class Connection(Channels):
 
 class _ScratchLost(Exception):
     """The connection broke while the server worked in memory that was made for the call."""
-
-
-class _RegionsLost(Exception):
-    """The server does not know a region that this client registered: it is another process now."""
 
 
 def _check_length(option: str, given: Sequence[Any] | None, task: Task) -> None:

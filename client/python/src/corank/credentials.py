@@ -62,8 +62,8 @@ class Credentials:
         tls_server_name: the name that the server's certificate must hold; None: the host of the address.
         token: what says who asks.
         token_file: the file that holds it, read again when the server does not take what it held.
-        environment: where CORANK_TLS_CA, CORANK_TLS_CERTIFICATE, CORANK_TLS_KEY and CORANK_TOKEN are, which stand for
-            arguments that are None.
+        environment: where CORANK_SERVER_CA, CORANK_CLIENT_CERTIFICATE, CORANK_CLIENT_KEY and CORANK_TOKEN are, which
+            stand for arguments that are None.
 
     Raises:
         InvalidArgument: a file cannot be used; a token would leave this host in the clear.
@@ -82,9 +82,9 @@ class Credentials:
         token_file: str | os.PathLike[str] | None = None,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
-        ca = tls_ca or environment.get("CORANK_TLS_CA")
-        certificate = tls_certificate or environment.get("CORANK_TLS_CERTIFICATE")
-        key = tls_key or environment.get("CORANK_TLS_KEY")
+        ca = tls_ca or environment.get("CORANK_SERVER_CA")
+        certificate = tls_certificate or environment.get("CORANK_CLIENT_CERTIFICATE")
+        key = tls_key or environment.get("CORANK_CLIENT_KEY")
         self.ca = None if ca is None else os.fspath(ca)
         """The file of the authorities; None: gRPC's own."""
         self.server_name = tls_server_name

@@ -239,11 +239,15 @@ def empty_like(like: GpuArray, count: int, dtype: np.dtype[Any], type_: int) -> 
 
 
 def converted(array: Any, dtype: np.dtype[Any]) -> Any:
-    """An index array on the GPU, of uint32 or uint64, in `dtype`."""
-    if type(array).__module__.partition(".")[0] == "torch":
-        torch = sys.modules["torch"]
-        if array.dtype == torch.uint32 and dtype.itemsize == 8:
-            # Few operations of PyTorch take uint32; of int32 all do.
-            return array.view(torch.int32).to(torch.int64).bitwise_and_(0xFFFFFFFF)
-        return array.view(getattr(torch, dtype.name)) if array.element_size() == dtype.itemsize else array
-    return array.astype(dtype)
+    """An index array on the GPU, of uint32 or uint64, in `dtype`, which holds every index."""
+    if type(array).__module__.partition(".")[0] != "torch":
+        return array.astype(dtype)
+    torch = sys.modules["torch"]
+    width, wanted = array.element_size(), getattr(torch, dtype.name)
+    if width == dtype.itemsize:
+        return array.view(wanted)
+    # Few operations of PyTorch take unsigned numbers; of signed ones all do.
+    numbers = array.view(torch.int32 if width == 4 else torch.int64)
+    if width < dtype.itemsize:
+        return numbers.to(torch.int64).bitwise_and_(0xFFFFFFFF).view(wanted)
+    return numbers.to(wanted)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from corank.v1 import array_pb2
 
 MAX_RECORD_BYTES = 256
+_MAX_INT64 = 2**63 - 1
 
 TYPES: dict[str, int] = {
     name[len("ELEMENT_TYPE_") :].lower(): number
@@ -38,6 +39,23 @@ def key_bytes(name: str) -> int:
 def index_dtype(greatest: int) -> np.dtype[Any]:
     """What the server answers indices as, of which none exceeds `greatest`."""
     return np.dtype("<u4" if greatest < 2**32 else "<u8")
+
+
+def check_positions(option: str, dtype: np.dtype[Any], greatest: int | None) -> None:
+    """Refuses a dtype in which a position up to `greatest` (None: not known before the answer) would be another one.
+
+    Raises:
+        TypeError: it is narrower, or none of integers.
+    """
+    if dtype.kind not in "iu":
+        raise TypeError(f"{option}: positions do not go into {dtype}")
+    most = int(np.iinfo(dtype).max)
+    if greatest is None and most < _MAX_INT64:
+        raise TypeError(
+            f"{option}: {dtype} holds {most:,} at most; how far these positions go is not known yet: use int64"
+        )
+    if greatest is not None and most < greatest:
+        raise TypeError(f"{option}: {dtype} holds {most:,} at most, these positions go up to {greatest:,}")
 
 
 def alignment(element_bytes: int) -> int:

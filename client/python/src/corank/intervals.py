@@ -31,6 +31,14 @@ def _total(counts: OutgoingArray) -> int | None:
     return int(found.sum())
 
 
+def _greatest_rank(counts: OutgoingArray) -> int | None:
+    """The greatest of counts, less 1; None if they are elsewhere."""
+    if counts.data is None:
+        return None
+    found = np.frombuffer(counts.data, np.int64)
+    return int(found.max()) - 1 if found.size else -1
+
+
 class IntervalOperators(Operators[A]):
     """Expand, Move, Gather, Scatter and LoadBalance."""
 
@@ -158,7 +166,7 @@ class IntervalOperators(Operators[A]):
 
         Args:
             counts: shape (n,): how many items each object makes, 0 or more.
-            index_dtype: dtype of the results; None: the server's uint32 or uint64.
+            index_dtype: dtype of the results, of integers that hold all of them; None: the server's uint32 or uint64.
             **options: see CallOptions.
 
         Returns:
@@ -168,9 +176,10 @@ class IntervalOperators(Operators[A]):
         total = _total(part)
         server_dtype = server_index_dtype(max(part.header.count, total or 0) - 1)
         wanted = None if index_dtype is None else np.dtype(index_dtype)
+        greatest = {"objects": part.header.count - 1, "ranks": _greatest_rank(part)}
         outputs = [
-            Output(field, request, f"{field}_destination", server_dtype, total, True, wanted)
-            for field in ("objects", "ranks")
+            Output(field, request, f"{field}_destination", server_dtype, total, True, wanted, most)
+            for field, most in greatest.items()
         ]
 
         def finish(results: Sequence[Any]) -> LoadBalance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from corank import arrays, errors
 from corank.elements import NAMES, RemoteArray, storage
 from corank.progress import Display, Progress
-from corank.retry import Repeat
+from corank.retry import Limit, Repeat
 from corank.stream import Sink, Source, chunks
 from corank.v1 import array_pb2
 from corank.v1 import memory_service_pb2 as memory
@@ -104,6 +105,15 @@ def delete(connection: Connection, name: str) -> None:
     connection.memory_release("DeleteArray", request, memory.DeleteArrayResponse, Repeat.UNLESS_LOST)
 
 
+def _expiry_seconds(expires: float | None) -> int:
+    """What the request says: whole seconds, 0 for the server's default."""
+    if expires is None:
+        return 0
+    if not 0 < expires < 2**63:
+        raise errors.InvalidArgument(f"expires: {expires} is not a number of seconds of more than 0", field="expires")
+    return math.ceil(expires)
+
+
 def store(
     connection: Connection, name: str, array: ArrayLike, expires: float | None, dtype: str | None, settings: Settings
 ) -> StoredArray:
@@ -112,37 +122,38 @@ def store(
         raise TypeError("store: pass a NumPy array; keep= keeps results")
     part, element_dtype = arrays.keys("array", array, dtype) if dtype is not None else arrays.values("array", array)
     assert part.data is not None
-    header = memory.StoreArrayHeader(name=name, array=part.header, expiry_seconds=int(expires or 0))
+    header = memory.StoreArrayHeader(name=name, array=part.header, expiry_seconds=_expiry_seconds(expires))
     header.array.stream.stream_id = 0
     progress = Progress(f"corank store {name}, {connection.address}", part.data.nbytes, 0)
     source = Source(0, part.data, element_dtype.itemsize)
     method = connection.memory_upload("StoreArray")
+    limit = Limit(connection.retrier.clock, connection.deadline(settings, part.data.nbytes))
+    caller = connection.caller("StoreArray", limit.seconds, settings.traceparent)
+    chunk_bytes = connection.chunk_bytes(limit)
 
     def requests() -> Iterator[bytes]:
         yield nested(_HEADER, header.SerializeToString())
-        for stream_id, first, data in chunks([source], 0, 1, connection.chunk_bytes()):
+        for stream_id, first, data in chunks([source], 0, 1, chunk_bytes):
             yield encode_chunk(stream_id, first, data)
             progress.add(sent=data.nbytes)
 
-    deadline = connection.deadline(settings, part.data.nbytes)
-    caller = connection.caller("StoreArray", deadline, settings.traceparent)
-
     def once(remaining: float | None) -> Any:
         progress.restart()
-        call = method.future(requests(), timeout=remaining, metadata=caller.metadata())
-        try:
-            return memory.StoreArrayResponse.FromString(call.result()).array
-        except grpc.RpcError as error:
-            raise caller.failed(error) from error
-        except BaseException:
-            call.cancel()
-            raise
+        with caller.uploads.sending(source.data.nbytes):
+            call = method.future(requests(), timeout=remaining, metadata=caller.metadata())
+            try:
+                return memory.StoreArrayResponse.FromString(call.result()).array
+            except grpc.RpcError as error:
+                raise caller.failed(error) from error
+            except BaseException:
+                call.cancel()
+                raise
 
     with Display(progress, settings.progress):
         # Done twice, it could replace an array that somebody stored under the name in between.
         kept, _ = connection.retrier.run(
             once,
-            deadline=deadline,
+            deadline=limit.left(),
             retries=settings.retries,
             repeat=Repeat.UNLESS_LOST,
             reload=caller.reload,

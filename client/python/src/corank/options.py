@@ -57,11 +57,11 @@ class Security(TypedDict, total=False):
     tls: bool
     """Use TLS, and trust the authorities that gRPC knows. The arguments that begin with tls_ use it too."""
     tls_ca: str | os.PathLike[str] | None
-    """A PEM file of the authorities to trust. Default: CORANK_TLS_CA of the environment."""
+    """A PEM file of the authorities to trust. Default: CORANK_SERVER_CA of the environment."""
     tls_certificate: str | os.PathLike[str] | None
-    """A PEM file with this client's own certificate. Default: CORANK_TLS_CERTIFICATE of the environment."""
+    """A PEM file with this client's own certificate. Default: CORANK_CLIENT_CERTIFICATE of the environment."""
     tls_key: str | os.PathLike[str] | None
-    """A PEM file with its key. Default: CORANK_TLS_KEY of the environment."""
+    """A PEM file with its key. Default: CORANK_CLIENT_KEY of the environment."""
     tls_server_name: str | None
     """The name in the server's certificate, where the address has another."""
     token: str | None

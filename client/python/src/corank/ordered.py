@@ -31,7 +31,7 @@ def _order(descending: bool) -> Any:
 
 def _indices(field: str, request: Any, destination: str, count: int | None, greatest: int, dtype: Any) -> Output:
     wanted = None if dtype is None else np.dtype(dtype)
-    return Output(field, request, destination, server_index_dtype(greatest), count, True, wanted)
+    return Output(field, request, destination, server_index_dtype(greatest), count, True, wanted, greatest)
 
 
 def _sort(request: Any, parts: Sequence[Part], outputs: Sequence[Output], finish: Any) -> Task:
@@ -319,7 +319,7 @@ class OrderedOperators(Operators[A]):
             descending: the haystack is sorted greatest first.
             assume_sorted: skip the check that raises InvalidArgument for an unsorted haystack.
             dtype: as for `sort`.
-            index_dtype: dtype of the result; None: the server's uint32 or uint64.
+            index_dtype: dtype of the result, of integers that go up to n; None: the server's uint32 or uint64.
             **options: see CallOptions.
 
         Returns:

@@ -13,8 +13,8 @@ from corank.copying import bytes_of, copy_into
 from corank.elements import alignment
 from corank.kept import StoredArray
 from corank.receivers import Inline, Kept, OnGpu, Receiver, Shared, Streamed, check_target, gpu_target
-from corank.regions import Place, scratch_offset
-from corank.retry import Repeat
+from corank.regions import Place, RegionsLost, scratch_offset
+from corank.retry import Limit, Repeat
 from corank.stream import MAX_STREAMS, Sink, Source
 from corank.task import Output, Task, leaves
 from corank.v1 import array_pb2
@@ -61,34 +61,40 @@ class Placing:
     Args:
         regions: the client's.
         settings: of the call.
+        limit: the call's.
     """
 
-    def __init__(self, regions: Regions, settings: Settings) -> None:
-        self._regions, self._settings = regions, settings
+    def __init__(self, regions: Regions, settings: Settings, limit: Limit) -> None:
+        self._regions, self._settings, self._limit = regions, settings, limit
         self._scratch: Scratch | None = None
         self._streams = False
         self._taken: list[tuple[int, str]] = []  # (bytes, place) of each array
         self._next_stream = 0
         self._copies: list[tuple[NDArray[np.uint8], memoryview]] = []
+        self._inputs: list[OutgoingArray] = []  # of all operators
         self.may_move = False
         """Whether only memory made for this attempt keeps the call from being repeated after it was lost."""
         self.sources: list[Source] = []
         """What to send in chunks."""
         self.sinks: dict[int, Sink] = {}
         """What comes back in chunks, by stream_id."""
+        self.places: list[Place] = []
+        """Of the arrays that are in registered regions."""
 
     def demand(self, steps: Sequence[Step]) -> Demand:
         """What the arrays of `steps` need that have no place of their own."""
         send = receive = scratch = 0
         known = True
+        plain: list[dict[str, memoryview]] = []
         for step in steps:
-            plain = [leaf for leaf in leaves(step.task.parts) if leaf.data is not None and self._found(leaf) is None]
-            named: dict[str, memoryview | None] = {}
-            for leaf in plain:
-                size = 0 if leaf.data is None else leaf.data.nbytes
-                send += size
-                scratch = self._after(scratch, size, self._width(leaf))
-                named[leaf.field] = leaf.data
+            named: dict[str, memoryview] = {}
+            for leaf in leaves(step.task.parts):
+                if leaf.data is not None and self._found(leaf) is None:
+                    send += leaf.data.nbytes
+                    scratch = self._after(scratch, leaf.data.nbytes, self._width(leaf))
+                    named[leaf.field] = leaf.data
+            plain.append(named)
+        for step, named in zip(steps, plain):
             like = self._gpu_input(step.task)
             for at, output in enumerate(step.task.outputs):
                 if self._has_place(step, output, at, like):
@@ -114,11 +120,6 @@ class Placing:
         return inputs or any(cuda.gpu_array(out) is not None for step in steps for out in step.out or ())
 
     @property
-    def uses_regions(self) -> bool:
-        """Whether an array is in a registered region."""
-        return any(place in ("shared_memory", "cuda_ipc") for _, place in self._taken)
-
-    @property
     def place(self) -> str:
         """Where the largest array of the call was."""
         return max(self._taken, default=(0, "inline"))[1]
@@ -134,7 +135,8 @@ class Placing:
         repeat = Repeat.ALWAYS
         for each in placed:
             written = [receiver for receiver in each.receivers if receiver.outlives]
-            if any(receiver.is_over(leaf) for receiver in written for leaf in leaves(each.task.parts)):
+            # Over any operator's input: one of a chain may have written what an earlier or a later one reads.
+            if any(receiver.is_over(leaf) for receiver in written for leaf in self._inputs):
                 return Repeat.NEVER
             if written:
                 # An earlier try, still under way on a server that cannot be reached, could write after the later one.
@@ -142,9 +144,27 @@ class Placing:
         self.may_move = repeat is Repeat.ALWAYS and self._scratch is not None
         return repeat if self._scratch is None else Repeat.UNLESS_LOST
 
-    def put(self, step: Step) -> Placed:
-        """Gives the arrays of an operator their places."""
-        task = step.task
+    def put(self, steps: Sequence[Step]) -> list[Placed]:
+        """Gives the arrays of all operators their places.
+
+        Raises:
+            TypeError: a result does not fit into its `out`.
+            InvalidArgument: the same; or an array cannot be where it should.
+            RegionsLost: memory that was registered for the call is not any more.
+            CorankError: the server refused memory on the GPU, or did not answer in time.
+        """
+        # Inputs first: where a result may go depends on what is sent, of later operators too.
+        self._inputs = [leaf for step in steps for leaf in leaves(step.task.parts)]
+        inputs = [self._put_inputs(step.task) for step in steps]
+        return [
+            Placed(step.task, parts, self._put_outputs(step, in_scratch))
+            for step, (parts, in_scratch) in zip(steps, inputs)
+        ]
+
+    # Inputs.
+
+    def _put_inputs(self, task: Task) -> tuple[list[Part], dict[str, NDArray[np.uint8]]]:
+        """The arrays of an operator with their places, and those in scratch memory by field."""
         in_scratch: dict[str, NDArray[np.uint8]] = {}
         parts: list[Part] = []
         for part in task.parts:
@@ -152,17 +172,7 @@ class Placing:
                 parts.append(part._replace(arrays=[self._input(leaf, {}) for leaf in part.arrays]))
             else:
                 parts.append(self._input(part, in_scratch))
-        like = self._gpu_input(task)
-        receivers = []
-        for at, output in enumerate(task.outputs):
-            receiver = self._receiver(step, output, at, like, in_scratch.get(output.field))
-            output.holder.ClearField(output.destination)
-            if receiver.place is not None:
-                getattr(output.holder, output.destination).CopyFrom(receiver.place)
-            receivers.append(receiver)
-        return Placed(task, parts, receivers)
-
-    # Inputs.
+        return parts, in_scratch
 
     @staticmethod
     def _width(leaf: OutgoingArray) -> int:
@@ -191,12 +201,11 @@ class Placing:
             copy_into(block, np.frombuffer(leaf.data, np.uint8))
             self._copies.append((block, leaf.data))
             in_scratch[leaf.field] = block
-            found = self._regions.find(bytes_of(block), alignment(width))
-            if found is None:
-                raise errors.NotFound("shared memory: the server let go of it")
+            found = self._in_region(block, width)
         if found is not None:
             header = _copied(leaf.header)
-            header.shared_memory.region, header.shared_memory.offset_bytes = found
+            header.shared_memory.region, header.shared_memory.offset_bytes = found.region, found.offset
+            self.places.append(found)
             self._taken.append((size, "shared_memory"))
             return OutgoingArray(leaf.field, header, None)
         if self._streams and size > SMALL_BYTES:
@@ -215,7 +224,9 @@ class Placing:
             self._taken.append((leaf.held.nbytes, "stored"))
         elif isinstance(leaf.held, cuda.GpuArray) and leaf.held.count > 0:
             leaf.held.wait()
-            header.cuda_ipc.region, header.cuda_ipc.offset_bytes = self._regions.gpu(leaf.held)
+            found = self._regions.gpu(leaf.held, self._limit)
+            header.cuda_ipc.region, header.cuda_ipc.offset_bytes = found.region, found.offset
+            self.places.append(found)
             self._taken.append((leaf.held.nbytes, "cuda_ipc"))
         return OutgoingArray(leaf.field, header, None)
 
@@ -227,7 +238,25 @@ class Placing:
         self._next_stream += 1
         return self._next_stream - 1
 
+    def _in_region(self, block: NDArray[np.uint8], width: int) -> Place:
+        """Where a part of the scratch memory is."""
+        found = self._regions.find(bytes_of(block), alignment(width))
+        if found is None:
+            raise RegionsLost from errors.NotFound("shared memory: the server let go of it")
+        return found
+
     # Outputs.
+
+    def _put_outputs(self, step: Step, in_scratch: dict[str, NDArray[np.uint8]]) -> list[Receiver]:
+        like = self._gpu_input(step.task)
+        receivers = []
+        for at, output in enumerate(step.task.outputs):
+            receiver = self._receiver(step, output, at, like, in_scratch.get(output.field))
+            output.holder.ClearField(output.destination)
+            if receiver.place is not None:
+                getattr(output.holder, output.destination).CopyFrom(receiver.place)
+            receivers.append(receiver)
+        return receivers
 
     def _gpu_input(self, task: Task) -> cuda.GpuArray | None:
         if self._settings.place not in ("auto", "cuda_ipc"):
@@ -289,14 +318,14 @@ class Placing:
             check_target(target, output)
             found = self._target_place(target, output)
             if found is not None:
+                self.places.append(found)
                 self._taken.append((size, "shared_memory"))
                 return Shared(output, found, target, None, False, outlives=True)
         if self._scratch is not None and size > SMALL_BYTES:
             reuse = source is not None and self._in_place(step.task, output, bytes_of(source))
             block = source[:size] if reuse and source is not None else self._scratch.take(size, output.dtype.itemsize)
-            found = self._regions.find(bytes_of(block), alignment(output.dtype.itemsize))
-            if found is None:
-                raise errors.NotFound("shared memory: the server let go of it")
+            found = self._in_region(block, output.dtype.itemsize)
+            self.places.append(found)
             self._taken.append((size, "shared_memory"))
             if target is None and not self._settings.copy and output.result_dtype == output.dtype:
                 self._scratch.give_away()
@@ -312,10 +341,11 @@ class Placing:
         return Inline(output, target, self._settings.copy)
 
     def _unshared(self, target: NDArray[Any] | None) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
-        """(where chunks go, where they are copied at last): an input that is still sent must not change under it."""
+        """(where chunks go, where they are copied at last): no input may change that is read yet, or sent once more."""
         if target is None:
             return None, None
-        shares = any(np.may_share_memory(np.frombuffer(source.data, np.uint8), target) for source in self.sources)
+        data = [leaf.data for leaf in self._inputs if leaf.data is not None and leaf.data.nbytes > 0]
+        shares = any(np.may_share_memory(np.frombuffer(each, np.uint8), target) for each in data)
         return (None, target) if shares else (target, None)
 
     def _on_gpu(self, output: Output, target: cuda.GpuArray, convert: bool) -> Receiver:
@@ -323,7 +353,9 @@ class Placing:
         if target.count == 0:
             return OnGpu(output, None, target, convert)
         target.wait()
-        return OnGpu(output, self._regions.gpu(target), target, convert)
+        found = self._regions.gpu(target, self._limit)
+        self.places.append(found)
+        return OnGpu(output, found, target, convert)
 
 
 def _copied(header: array_pb2.Array) -> array_pb2.Array:

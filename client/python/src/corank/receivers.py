@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from corank import arrays, cuda, errors
 from corank.copying import copy_into
-from corank.elements import INDEX_DTYPES
+from corank.elements import INDEX_DTYPES, check_positions
 from corank.kept import StoredArray
 from corank.regions import Place
 from corank.stream import Sink
@@ -52,12 +52,12 @@ def check_target(target: NDArray[Any], output: Output) -> None:
     """Refuses an `out` array that the result does not fit.
 
     Raises:
-        TypeError: it has another dtype.
+        TypeError: it has another dtype, or one that is too narrow for positions.
         InvalidArgument: it has another length, is strided or cannot be written.
     """
     if output.indices:
-        if target.dtype.kind not in "iu":
-            raise TypeError(f"out: positions do not go into {target.dtype}")
+        # Ranks are less than the number of results, which is the target's or an error.
+        check_positions("out", target.dtype, target.size - 1 if output.greatest is None else output.greatest)
     elif target.dtype != output.dtype:
         raise TypeError(f"out: is {target.dtype}, the result is {output.dtype}")
     if target.ndim != 1 or not target.flags.c_contiguous or not target.flags.writeable:

@@ -3,59 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import mmap
 import os
 import secrets
 import threading
 from collections import deque
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, Callable, NamedTuple
 
-import grpc
 import numpy as np
 from numpy.typing import NDArray
 
 from corank import cuda, errors
 from corank.copying import bytes_of
-from corank.retry import Repeat
+from corank.lease import Lease, Server
+from corank.retry import Limit, Repeat
 from corank.v1 import memory_service_pb2 as memory
 
-if TYPE_CHECKING:
-    from corank.call import Caller
-    from corank.results import ServerInfo
-
 _FOLDER = "/dev/shm"
-_LEASE_SECONDS = 10.0
+_SWEEP_SECONDS = 1.0
 _SCRATCH_STEP = 16 << 20
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EFBIG)
+_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-class Place(NamedTuple):
-    """Where an array is within a registered region."""
-
-    region: str
-    offset: int
-
-
-class Server(Protocol):
-    """What regions need of a connection."""
-
-    def server(self) -> ServerInfo:
-        """What the server is, asked once."""
-
-    def memory_call(self, name: str, request: Any, response: type[Any]) -> Any:
-        """Calls a unary method of MemoryService."""
-
-    def memory_tries(self, name: str, prepare: Callable[[], tuple[Any, type[Any]]], repeat: Repeat) -> Any:
-        """The same with another request for each try."""
-
-    def caller(self, operator: str, deadline: float | None) -> Caller:
-        """What the tries of one call share."""
-
-    def memory_release(self, name: str, request: Any, response: type[Any]) -> None:
-        """memory_call of what gives memory back, which waits a moment for requests that still use it."""
-
-    def memory_stream(self, name: str) -> Any:
-        """A method of MemoryService that answers with a stream."""
+class RegionsLost(Exception):
+    """The server does not know a region that this client registered: it is another process now."""
 
 
 class _Mapping(mmap.mmap):
@@ -68,37 +42,26 @@ class _Mapping(mmap.mmap):
             self.on_drop()
 
 
-class _Lease:
-    """A lease of the server: an open call. When it ends, also because this process died, its regions end."""
+class Place(NamedTuple):
+    """Where an array is within a registered region."""
 
-    def __init__(self, server: Server) -> None:
-        caller = server.caller("OpenLease", _LEASE_SECONDS)
-        request = memory.OpenLeaseRequest().SerializeToString()
-        self._call = server.memory_stream("OpenLease")(request, metadata=caller.metadata())
-        timer = threading.Timer(_LEASE_SECONDS, self._call.cancel)
-        timer.daemon = True
-        timer.start()
-        try:
-            first = next(self._call)
-        except grpc.RpcError as error:
-            raise caller.failed(error) from error
-        except StopIteration:
-            raise errors.Internal("OpenLease: the server answered nothing") from None
-        finally:
-            timer.cancel()
-        self.id: str = memory.OpenLeaseResponse.FromString(first).lease_id
+    region: str
+    offset: int
+    lease: Lease
+    """What the region ends with."""
 
-    def holds(self) -> bool:
-        """Whether the server still keeps its regions, as far as this process knows."""
-        return bool(self._call.is_active())
 
-    def end(self) -> None:
-        """Gives everything back."""
-        self._call.cancel()
+class _Region(NamedTuple):
+    """A registered region, which is one for as long as its lease holds."""
+
+    name: str
+    lease: Lease
+    extent: int
+    """Bytes of shared memory; the id of the allocation on the GPU."""
 
 
 class Regions:
-    """The regions of one client. Thread-safe.
+    """The regions of one client. Thread-safe: no call of the server is made under the lock.
 
     An array from `allocate` is ordinary memory of this process too: it stays usable when the client is closed or the
     server goes away. Its region is given back when the last array on it is gone, and all of them when the client is
@@ -107,84 +70,116 @@ class Regions:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._lock = threading.RLock()
-        self._lease: _Lease | None = None
-        self._shared: dict[int, tuple[int, str]] = {}  # address -> (bytes, region)
-        self._gpu: dict[int, tuple[int, str]] = {}  # address of the allocation -> (its id, region)
+        self._lock = threading.Lock()
+        self._lease: Lease | None = None
+        self._shared: dict[int, _Region] = {}  # by address
+        self._gpu: dict[int, _Region] = {}  # by address of the allocation
         self._dropped: deque[str] = deque()  # regions to unregister
         self._idle: NDArray[np.uint8] | None = None
 
-    def allocate(self, nbytes: int) -> NDArray[np.uint8]:
-        """`nbytes` bytes of shared memory, registered with the server; zeros.
+    def allocate(self, nbytes: int, limit: Limit | None = None) -> NDArray[np.uint8]:
+        """`nbytes` bytes of shared memory, registered with the server until `limit` (None: the client's); zeros.
 
         Raises:
             Unimplemented: the server has shared memory switched off, or this system has no /dev/shm.
-            ResourceExhausted: there is not that much shared memory.
-            CorankError: the server refused it.
+            ResourceExhausted: there is not that much shared memory, or no file to have it by.
+            PermissionDenied: this process may make none.
+            CorankError: the server refused it, or did not answer until `limit`.
         """
-        info = self._server.server()
+        limit = limit or self._server.limit()
+        info = self._server.server(limit)
         if "shared_memory" not in info.places or not info.shared_memory_prefixes:
             raise errors.Unimplemented("place: this server takes no shared memory (corankd --shared-memory)")
         if not os.path.isdir(_FOLDER):
             raise errors.Unimplemented(f"place: shared memory needs {_FOLDER}, which this system does not have")
-        self.sweep()
+        self.sweep(limit)
         size = -(-max(nbytes, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
         key = f"{info.shared_memory_prefixes[0]}{os.getpid()}-{secrets.token_hex(8)}"
-        path = _FOLDER + key
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        mapped = _map(_FOLDER + key, size)
         try:
-            try:
-                # Takes the pages now: later, a full /dev/shm would end this process and the server with SIGBUS.
-                os.posix_fallocate(handle, 0, size)
-            except OSError as error:
-                raise errors.ResourceExhausted(
-                    f"shared memory: {size:,} bytes do not fit into {_FOLDER} ({error.strerror})"
-                ) from error
-            mapped = _Mapping(handle, size)
-
-            def prepare() -> tuple[Any, type[Any]]:
-                # What a try that was lost may have registered ends with the lease, which was lost with it.
-                request = memory.RegisterSharedMemoryRequest(
-                    name=f"shm-{os.getpid()}-{secrets.token_hex(8)}",
-                    key=key,
-                    size_bytes=size,
-                    lease_id=self._lease_id(),
-                )
-                return request, memory.RegisterSharedMemoryResponse
-
-            with self._lock:
-                name = self._server.memory_tries("RegisterSharedMemory", prepare, Repeat.ALWAYS).region.name
-                out = np.frombuffer(mapped, np.uint8)
-                address = out.ctypes.data
-                self._shared[address] = (size, name)
-                mapped.on_drop = lambda: self._drop(address, name)
+            request = memory.RegisterSharedMemoryRequest(key=key, size_bytes=size)
+            answer = memory.RegisterSharedMemoryResponse
+            region = self._register("RegisterSharedMemory", "shm", request, answer, size, limit)
         finally:
-            os.close(handle)
-            os.unlink(path)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(_FOLDER + key)
+        out = np.frombuffer(mapped, np.uint8)
+        address = out.ctypes.data
+        with self._lock:
+            self._shared[address] = region
+        mapped.on_drop = lambda: self._drop(address)
         return out[:nbytes]
 
-    def _drop(self, address: int, name: str) -> None:
+    def _register(
+        self, method: str, kind: str, request: Any, response: type[Any], extent: int, limit: Limit
+    ) -> _Region:
+        """Has the server register what `request` says, under a name of this kind."""
+        lease = None
+
+        def prepare() -> tuple[Any, type[Any]]:
+            nonlocal lease
+            # What a try that was lost may have registered ends with the lease, which was lost with it.
+            lease = self._open(limit)
+            request.name = f"{kind}-{os.getpid()}-{secrets.token_hex(8)}"
+            request.lease_id = lease.id
+            return request, response
+
+        try:
+            self._server.memory_tries(method, prepare, Repeat.ALWAYS, limit)
+        except errors.NotFound:
+            if lease is None or lease.holds():
+                raise
+            self._server.memory_tries(method, prepare, Repeat.ALWAYS, limit)  # another thread gave the lease up
+        except errors.DeadlineExceeded:
+            if request.name:
+                self._dropped.append(request.name)  # the server may do it yet
+            raise
+        assert lease is not None
+        return _Region(request.name, lease, extent)
+
+    def _open(self, limit: Limit) -> Lease:
+        """The lease, another one if the server let go of it."""
+        with self._lock:
+            if self._lease is not None and self._lease.holds():
+                return self._lease
+        made = Lease(self._server, limit)
+        with self._lock:
+            if self._lease is None or not self._lease.holds():
+                self._lease = made
+                for regions in (self._shared, self._gpu):
+                    for address, region in list(regions.items()):
+                        if not region.lease.holds():
+                            regions.pop(address, None)
+            lease = self._lease
+        if lease is not made:
+            made.end()  # another thread was faster
+        return lease
+
+    def _drop(self, address: int) -> None:
         # Runs in whatever thread lets go of the last array, maybe one of gRPC's: no lock is taken and nothing is sent.
-        self._shared.pop(address, None)
-        self._dropped.append(name)
+        known = self._shared.pop(address, None)
+        if known is not None:
+            self._dropped.append(known.name)
 
     def find(self, data: memoryview, align: int) -> Place | None:
         """Where these bytes are, if they are all in one region at a multiple of `align`; else None."""
         if not self._shared:
             return None
         begin = np.frombuffer(data, np.uint8).ctypes.data
-        with self._lock:
-            if self._lease is None or not self._lease.holds():
-                return None
-            for start, (size, name) in list(self._shared.items()):
-                if start <= begin and begin + data.nbytes <= start + size:
-                    return Place(name, begin - start) if (begin - start) % align == 0 else None
+        for start, region in list(self._shared.items()):
+            if start <= begin and begin + data.nbytes <= start + region.extent:
+                usable = region.lease.holds() and (begin - start) % align == 0
+                return Place(region.name, begin - start, region.lease) if usable else None
         return None
 
     @contextlib.contextmanager
-    def scratch(self, nbytes: int) -> Iterator[Scratch]:
-        """Shared memory for one call. One block is kept for the next call: registering costs more than copying."""
-        self.sweep()
+    def scratch(self, nbytes: int, limit: Limit) -> Iterator[Scratch]:
+        """Shared memory for one call. One block is kept for the next call: registering costs more than copying.
+
+        Raises:
+            CorankError: as `allocate`.
+        """
+        self.sweep(limit)
         with self._lock:
             block, self._idle = self._idle, None
         if block is not None and (block.nbytes < nbytes or self.find(bytes_of(block), 1) is None):
@@ -192,8 +187,7 @@ class Regions:
         scratch = Scratch(block)
         del block
         if scratch.block is None:
-            self.sweep()
-            scratch.block = self.allocate(-(-nbytes // _SCRATCH_STEP) * _SCRATCH_STEP)
+            scratch.block = self.allocate(-(-nbytes // _SCRATCH_STEP) * _SCRATCH_STEP, limit)
         try:
             yield scratch
             with self._lock:
@@ -202,42 +196,46 @@ class Regions:
         finally:
             # After a failure it is not kept: the server may still write into it.
             scratch.block = None
-            self.sweep()
+            self.sweep(limit)
 
-    def gpu(self, array: cuda.GpuArray) -> Place:
-        """Where an array on the GPU is; its allocation is registered if it is not yet.
+    def gpu(self, array: cuda.GpuArray, limit: Limit) -> Place:
+        """Where an array on the GPU is; its allocation is registered, until `limit`, if it is not yet.
 
         Raises:
             Unimplemented: the server takes no GPU memory.
             InvalidArgument: the memory cannot be shared.
-            CorankError: the server refused it.
+            CorankError: the server refused it, or did not answer until `limit`.
         """
-        if "cuda_ipc" not in self._server.server().places:
+        if "cuda_ipc" not in self._server.server(limit).places:
             raise errors.Unimplemented("place: this server takes no arrays on the GPU (corankd --cuda-ipc=true)")
-        self.sweep()
         allocation = cuda.allocation(array)
         with self._lock:
-            self._lease_id()  # forgets what went with an earlier lease
-            known = self._gpu.get(allocation.base)
-            if known is None or known[0] != allocation.buffer_id:
-                if known is not None:  # that memory was freed, and this is another allocation at its address
-                    del self._gpu[allocation.base]
-                    self._dropped.append(known[1])
-                    self.sweep()
+            region = self._of(allocation)
+        self.sweep(limit)
+        if region is None:
+            request = memory.RegisterCudaIpcRequest(
+                handle=allocation.handle, size_bytes=allocation.size, device_uuid=allocation.device_uuid
+            )
+            answer = memory.RegisterCudaIpcResponse
+            made = self._register("RegisterCudaIpc", "gpu", request, answer, allocation.buffer_id, limit)
+            with self._lock:
+                region = self._of(allocation)
+                if region is None:
+                    region = self._gpu[allocation.base] = made
+                else:
+                    self._dropped.append(made.name)  # another thread was faster
+        return Place(region.name, array.pointer - allocation.base, region.lease)
 
-                def prepare() -> tuple[Any, type[Any]]:
-                    request = memory.RegisterCudaIpcRequest(
-                        name=f"gpu-{os.getpid()}-{secrets.token_hex(8)}",
-                        handle=allocation.handle,
-                        size_bytes=allocation.size,
-                        device_uuid=allocation.device_uuid,
-                        lease_id=self._lease_id(),
-                    )
-                    return request, memory.RegisterCudaIpcResponse
-
-                name = self._server.memory_tries("RegisterCudaIpc", prepare, Repeat.ALWAYS).region.name
-                known = self._gpu[allocation.base] = (allocation.buffer_id, name)
-        return Place(known[1], array.pointer - allocation.base)
+    def _of(self, allocation: cuda.Allocation) -> _Region | None:
+        """The region of an allocation, if it has one. Under the lock."""
+        known = self._gpu.get(allocation.base)
+        if known is None or (known.extent == allocation.buffer_id and known.lease.holds()):
+            return known
+        # Its lease ended; or that memory was freed, and this is another allocation at its address.
+        del self._gpu[allocation.base]
+        if known.lease.holds():
+            self._dropped.append(known.name)
+        return None
 
     def unregister(self, array: NDArray[Any]) -> None:
         """Unregisters the region of `array` now, which stays ordinary memory.
@@ -247,56 +245,95 @@ class Regions:
         """
         begin = array.ctypes.data
         with self._lock:
-            known = self._shared.get(begin)
-        if known is not None:
-            request = memory.UnregisterRegionRequest(name=known[1])
+            known = self._shared.pop(begin, None)  # calls that begin from now on copy it
+        if known is None:
+            return
+        request = memory.UnregisterRegionRequest(name=known.name)
+        try:
             self._server.memory_release("UnregisterRegion", request, memory.UnregisterRegionResponse)
+        except errors.NotFound:
+            pass  # it went with its lease, or by a try whose answer was lost
+        except BaseException:
             with self._lock:
-                self._shared.pop(begin, None)
+                self._shared[begin] = known
+            raise
 
-    def sweep(self) -> None:
-        """Unregisters the regions whose last array is gone."""
+    def sweep(self, limit: Limit | None = None) -> None:
+        """Unregisters the regions whose last array is gone; what does not go within a second waits for the next time.
+
+        Args:
+            limit: of the call that this is a part of; None: the client's.
+        """
+        if not self._dropped:
+            return
+        soon = (limit or self._server.limit()).sooner(_SWEEP_SECONDS)
         again = []
-        while True:
+        for _ in range(len(self._dropped)):
             try:
                 name = self._dropped.popleft()
             except IndexError:
-                break
-            request = memory.UnregisterRegionRequest(name=name)
+                break  # another thread was faster
+            request, answer = memory.UnregisterRegionRequest(name=name), memory.UnregisterRegionResponse
             try:
-                self._server.memory_call("UnregisterRegion", request, memory.UnregisterRegionResponse)
+                self._server.memory_call("UnregisterRegion", request, answer, Repeat.NEVER, soon, retries=0)
             except errors.NotFound:
                 pass  # it went with its lease
+            except (errors.DeadlineExceeded, errors.Unavailable):
+                again.append(name)
+                break
             except errors.CorankError:
-                again.append(name)  # in use, or the server is not there now
+                again.append(name)  # in use
         self._dropped.extend(again)
 
-    def lost(self) -> bool:
-        """Whether the server does not know one of the regions any more."""
-        found = self._server.memory_call("ListRegions", memory.ListRegionsRequest(), memory.ListRegionsResponse)
-        known = {region.name for region in found.regions}
-        with self._lock:
-            return any(name not in known for _, name in [*self._shared.values(), *self._gpu.values()])
+    def lost(self, places: Sequence[Place], limit: Limit) -> bool:
+        """Whether the server does not know one of these any more. Whatever has the same lease is given up then."""
+        if places and all(place.lease.holds() for place in places):
+            request, answer = memory.ListRegionsRequest(), memory.ListRegionsResponse
+            found = self._server.memory_call("ListRegions", request, answer, Repeat.ALWAYS, limit)
+            known = {region.name for region in found.regions}
+            for place in places:
+                if place.region not in known:
+                    place.lease.end()
+        return not all(place.lease.holds() for place in places)
 
     def forget(self) -> None:
         """Lets go of all regions: the server does not know them any more."""
         with self._lock:
             lease, self._lease = self._lease, None
-            self._clear()
+            self._shared.clear()
+            self._gpu.clear()
+            self._dropped.clear()
+            self._idle = None
         if lease is not None:
             lease.end()
 
-    def _clear(self) -> None:
-        self._shared.clear()
-        self._gpu.clear()
-        self._dropped.clear()
-        self._idle = None
 
-    def _lease_id(self) -> str:
-        if self._lease is None or not self._lease.holds():
-            self._clear()
-            self._lease = _Lease(self._server)
-        return self._lease.id
+def _map(path: str, size: int) -> _Mapping:
+    """A new object of shared memory, mapped; it still has its name.
+
+    Raises:
+        ResourceExhausted: there is not that much, or no file to have it by.
+        PermissionDenied: this process may make none.
+    """
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            # Takes the pages now: later, a full /dev/shm would end this process and the server with SIGBUS.
+            os.posix_fallocate(handle, 0, size)
+            return _Mapping(handle, size)
+        except BaseException:
+            os.unlink(path)
+            raise
+        finally:
+            os.close(handle)
+    except OSError as error:
+        if error.errno in _DENIED:
+            raise errors.PermissionDenied(
+                f"shared memory: this process may make nothing in {_FOLDER} ({error.strerror}); give it the right, or "
+                "have arrays streamed (place='stream')"
+            ) from error
+        what = "do not fit into" if error.errno in _FULL else "cannot be had in"
+        raise errors.ResourceExhausted(f"shared memory: {size:,} bytes {what} {_FOLDER} ({error.strerror})") from error
 
 
 class Scratch:

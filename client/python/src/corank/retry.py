@@ -46,6 +46,27 @@ class Clock:
         return random.random()
 
 
+class Limit:
+    """A deadline for all that a call does: what it asks first, its tries, and the waits between them.
+
+    Attributes:
+        seconds: until the deadline, from when this was made; None: there is none.
+    """
+
+    def __init__(self, clock: Clock, seconds: float | None) -> None:
+        self.seconds = seconds
+        self._clock, self._begin = clock, clock.now()
+
+    def left(self) -> float | None:
+        """Seconds, 0 or more; None: there is no deadline."""
+        return None if self.seconds is None else max(self.seconds - (self._clock.now() - self._begin), 0.0)
+
+    def sooner(self, seconds: float) -> Limit:
+        """Another one that ends in `seconds`, or with this one if that is first."""
+        left = self.left()
+        return Limit(self._clock, seconds if left is None else min(seconds, left))
+
+
 class Budget:
     """What one client may spend on retries, as in gRPC's retry design. Thread-safe.
 

@@ -177,16 +177,17 @@ class Job:
             threading.Thread(target=work, args=(part,), name=f"corank-part-{part}", daemon=True)
             for part in range(len(self._methods))
         ]
-        try:
-            for thread in threads:
-                thread.start()
-            _wait(threads)
-        except BaseException as error:
-            self._fail(error)
-            _wait(threads)
-            raise
-        if self._error is not None:
-            raise self._error
+        with caller.uploads.sending(sum(source.data.nbytes for source in self._sources)):
+            try:
+                for thread in threads:
+                    thread.start()
+                _wait(threads)
+            except BaseException as error:
+                self._fail(error)
+                _wait(threads)
+                raise
+            if self._error is not None:
+                raise self._error
         return self._results
 
     def _fail(self, error: BaseException) -> None:

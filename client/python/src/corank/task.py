@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, TypeVar
 import numpy as np
 from google.protobuf.message import Message
 
-from corank.elements import TYPES
+from corank.elements import TYPES, check_positions
 from corank.v1 import array_pb2
 from corank.wire import OutgoingArray, OutgoingMessage, Part
 
@@ -36,8 +36,14 @@ class Output:
     """It is UINT32 or UINT64, ..."""
     as_dtype: np.dtype[Any] | None = None
     """... to be converted to this; None: not converted."""
+    greatest: int | None = None
+    """The greatest index that it may hold; None: not known before the answer."""
     element_type: int = 0
     """ELEMENT_TYPE, where `dtype` alone does not say it: of keys such as bfloat16."""
+
+    def __post_init__(self) -> None:
+        if self.as_dtype is not None:
+            check_positions("index_dtype", self.as_dtype, self.greatest)
 
     @property
     def nbytes(self) -> int | None:

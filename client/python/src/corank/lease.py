@@ -1,0 +1,104 @@
+"""A lease of the server: what makes registered memory end with this process."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Protocol
+
+import grpc
+
+from corank import errors
+from corank.retry import Limit, Repeat
+from corank.v1 import memory_service_pb2 as memory
+
+if TYPE_CHECKING:
+    from corank.call import Caller
+    from corank.results import ServerInfo
+
+
+class Server(Protocol):
+    """What regions need of a connection."""
+
+    def limit(self) -> Limit:
+        """The deadline of what has none of its own."""
+
+    def server(self, limit: Limit) -> ServerInfo:
+        """What the server is, asked once."""
+
+    def memory_call(
+        self,
+        name: str,
+        request: Any,
+        response: type[Any],
+        repeat: Repeat,
+        limit: Limit,
+        retries: int | None = None,
+    ) -> Any:
+        """Calls a unary method of MemoryService."""
+
+    def memory_tries(
+        self, name: str, prepare: Callable[[], tuple[Any, type[Any]]], repeat: Repeat, limit: Limit
+    ) -> Any:
+        """The same with another request for each try."""
+
+    def caller(self, operator: str, deadline: float | None) -> Caller:
+        """What the tries of one call share."""
+
+    def memory_release(self, name: str, request: Any, response: type[Any]) -> None:
+        """memory_call of what gives memory back, which waits a moment for requests that still use it."""
+
+    def memory_stream(self, name: str) -> Any:
+        """A method of MemoryService that answers with a stream."""
+
+
+class Lease:
+    """An open call. When it ends, also because this process died, the regions that were registered with it end.
+
+    Args:
+        server: opens it.
+        limit: until when to wait for that; what is open has no deadline.
+
+    Attributes:
+        id: what the server calls it.
+    """
+
+    def __init__(self, server: Server, limit: Limit) -> None:
+        caller = server.caller("OpenLease", limit.seconds)
+        request = memory.OpenLeaseRequest().SerializeToString()
+        self._call = server.memory_stream("OpenLease")(request, metadata=caller.metadata())
+        self._late = False
+        timer, seconds = None, limit.left()
+        if seconds is not None:
+            # Not a deadline of gRPC's: it would end the lease too.
+            timer = threading.Timer(seconds, self._give_up)
+            timer.daemon = True
+            timer.start()
+        try:
+            first = next(self._call)
+        except grpc.RpcError as error:
+            if self._late:
+                raise errors.DeadlineExceeded(
+                    f"OpenLease: not done within its deadline of {limit.seconds:g} s"
+                ) from error
+            raise caller.failed(error) from error
+        except StopIteration:
+            raise errors.Internal("OpenLease: the server answered nothing") from None
+        except BaseException:
+            self.end()
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+        self.id: str = memory.OpenLeaseResponse.FromString(first).lease_id
+
+    def _give_up(self) -> None:
+        self._late = True
+        self.end()
+
+    def holds(self) -> bool:
+        """Whether the server still keeps its regions, as far as this process knows."""
+        return bool(self._call.is_active())
+
+    def end(self) -> None:
+        """Gives everything back."""
+        self._call.cancel()
