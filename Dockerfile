@@ -40,5 +40,7 @@ ENV PATH=/opt/corank/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 USER 65532:65532
 EXPOSE 50051 9464 50052
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["corank", "info"]
+# The port for probes: plaintext, and no token, whatever the other one asks for.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
+  CMD ["corank", "health", "--server=127.0.0.1:50052", "--plaintext", "--deadline=4s"]
 ENTRYPOINT ["corankd", "--listen=0.0.0.0:50051", "--metrics-listen=0.0.0.0:9464", "--health-listen=0.0.0.0:50052"]

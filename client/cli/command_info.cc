@@ -77,7 +77,7 @@ std::string InfoJson(const client::ServerInfo& info) {
   limits.Add("max_chunk_bytes", info.max_chunk_bytes).Add("max_merge_inputs", int64_t{info.max_merge_inputs});
   limits.Add("max_parts", int64_t{info.max_parts}).Add("stream_window_bytes", info.stream_window_bytes);
   limits.Add("max_device_bytes", info.max_device_bytes);
-  const auto quote = [](std::string* to, const std::string& text) { absl::StrAppend(to, "\"", text, "\""); };
+  const auto quote = [](std::string* to, const std::string& text) { absl::StrAppend(to, JsonString(text)); };
   JsonObject json;
   json.Add("version", info.version).Add("engine", info.engine).Add("device", info.device);
   json.Add("engine_reason", info.engine_reason).Add("device_memory_bytes", info.device_memory_bytes);

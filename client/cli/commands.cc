@@ -16,7 +16,7 @@ const std::vector<Command>& Commands() {
   static const auto* const commands = new std::vector<Command>{
       SortCommand(), ArgsortCommand(), ArgsortColumnsCommand(), MergeCommand(),       ExpandCommand(),
       MoveCommand(), GatherCommand(),  ScatterCommand(),        LoadBalanceCommand(), SearchCommand(),
-      InfoCommand(), BenchCommand(),   ArraysCommand(),         RegionsCommand()};
+      InfoCommand(), HealthCommand(),  BenchCommand(),          ArraysCommand(),      RegionsCommand()};
   return *commands;
 }
 
@@ -39,9 +39,10 @@ std::string GeneralHelp() {
   absl::StrAppend(&help,
                   "\nFiles are .npy, or raw little-endian elements with --type. The server is --server, else\n"
                   "$CORANK_SERVER, else 127.0.0.1:50051.\n\n"
-                  "TLS: --tls-ca FILE or $CORANK_TLS_CA, or --tls; a certificate of your own with --tls-certificate\n"
-                  "and --tls-key, or $CORANK_TLS_CERTIFICATE and $CORANK_TLS_KEY. A token: --token-file FILE or\n"
-                  "$CORANK_TOKEN; without TLS it goes to this host only. $TRACEPARENT is passed on.\n\n"
+                  "TLS: --tls-ca FILE or $CORANK_SERVER_CA, or --tls; a certificate of your own with\n"
+                  "--tls-certificate and --tls-key, or $CORANK_CLIENT_CERTIFICATE and $CORANK_CLIENT_KEY. A token:\n"
+                  "--token-file FILE or $CORANK_TOKEN; without TLS it goes to this host only. $TRACEPARENT is passed\n"
+                  "on. corankd reads none of these variables.\n\n"
                   "Exit codes: 0 done, 1 the request failed, 2 wrong usage, 3 a file, 4 no server.\n\n"
                   "corank COMMAND --help shows options and examples.\n");
   return help;

@@ -26,6 +26,7 @@ Command ScatterCommand();
 Command LoadBalanceCommand();
 Command SearchCommand();
 Command InfoCommand();
+Command HealthCommand();
 Command BenchCommand();
 Command ArraysCommand();
 Command RegionsCommand();

@@ -39,20 +39,25 @@ std::string WayText(const client::RequestStats& stats) {
 
 }  // namespace
 
-std::vector<OptionSpec> WithCommonOptions(std::vector<OptionSpec> options) {
+std::vector<OptionSpec> WithServerOptions(std::vector<OptionSpec> options) {
   return Joined(std::move(options),
                 {{"server", 's', "ADDRESS", "host:port of corankd; else $CORANK_SERVER, else 127.0.0.1:50051"},
                  {"tls", 0, nullptr, "use TLS, and trust the authorities of this system"},
-                 {"tls-ca", 0, "FILE", "use TLS, and trust the authorities of this PEM file; else $CORANK_TLS_CA"},
-                 {"tls-certificate", 0, "FILE", "this client's certificate (PEM); else $CORANK_TLS_CERTIFICATE"},
-                 {"tls-key", 0, "FILE", "its key (PEM); else $CORANK_TLS_KEY"},
+                 {"tls-ca", 0, "FILE", "use TLS, and trust the authorities of this PEM file; else $CORANK_SERVER_CA"},
+                 {"tls-certificate", 0, "FILE", "this client's certificate (PEM); else $CORANK_CLIENT_CERTIFICATE"},
+                 {"tls-key", 0, "FILE", "its key (PEM); else $CORANK_CLIENT_KEY"},
                  {"tls-server-name", 0, "NAME", "the name in the server's certificate, where ADDRESS has another"},
-                 {"token-file", 0, "FILE", "the file with the token that says who asks; else $CORANK_TOKEN"},
-                 {"retries", 0, "N", "tries after the first, when the server is busy or away (5)"},
-                 {"deadline", 0, "TIME", "give up after this time, retries included, such as 30s or 5m (5m)"},
                  {"json", 0, nullptr, "print one JSON object on standard output"},
                  {"quiet", 'q', nullptr, "no progress and no summary"},
                  {"help", 'h', nullptr, "show this help"}});
+}
+
+std::vector<OptionSpec> WithCommonOptions(std::vector<OptionSpec> options) {
+  return WithServerOptions(
+      Joined(std::move(options),
+             {{"token-file", 0, "FILE", "the file with the token that says who asks; else $CORANK_TOKEN"},
+              {"retries", 0, "N", "tries after the first, when the server is busy or away (5)"},
+              {"deadline", 0, "TIME", "give up after this time, retries included, such as 30s or 5m (5m)"}}));
 }
 
 std::vector<OptionSpec> WithFileOptions(std::vector<OptionSpec> options) {
@@ -66,7 +71,7 @@ std::vector<OptionSpec> WithOperatorOptions(std::vector<OptionSpec> options) {
               {"connections", 0, "N", "connections for streams, 1 to 64 (4 from 256 MiB on, else 1)"}}));
 }
 
-absl::StatusOr<client::Client> Connect(const Arguments& arguments) {
+absl::StatusOr<client::ClientOptions> ReadClientOptions(const Arguments& arguments) {
   client::ClientOptions options = client::OptionsFromEnvironment();
   options.address = arguments.GetOr("server", options.address);
   for (const char* option : {"tls", "tls-ca", "tls-certificate", "tls-key", "tls-server-name"}) {
@@ -89,9 +94,18 @@ absl::StatusOr<client::Client> Connect(const Arguments& arguments) {
   absl::StatusOr<std::optional<absl::Duration>> deadline = arguments.GetDuration("deadline");
   if (!deadline.ok()) return deadline.status();
   options.deadline = deadline->value_or(options.deadline);
+  return options;
+}
+
+absl::StatusOr<client::Client> Connect(const client::ClientOptions& options) {
   absl::StatusOr<client::Client> client = client::Client::Create(options);
   if (!client.ok()) return UsageError(InFlags(client.status().message()));
   return client;
+}
+
+absl::StatusOr<client::Client> Connect(const Arguments& arguments) {
+  absl::StatusOr<client::ClientOptions> options = ReadClientOptions(arguments);
+  return options.ok() ? Connect(*options) : options.status();
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Arguments& arguments,

@@ -97,11 +97,15 @@ class Session {
   bool stdin_used_ = false;
 };
 
-/// A client by --server, CORANK_SERVER or the default address, and --deadline.
+/// What the environment and the options say of the server, TLS, token, deadline and tries.
+absl::StatusOr<client::ClientOptions> ReadClientOptions(const Arguments& arguments);
+/// A client with them. An option that will not do is a UsageError.
+absl::StatusOr<client::Client> Connect(const client::ClientOptions& options);
 absl::StatusOr<client::Client> Connect(const Arguments& arguments);
 
-/// Options that every command has, those of every command that reads and writes arrays, and those of an operator; for
-/// CommandSpec tables.
+/// For CommandSpec tables: options that say where the server is and who it is, with --json, --quiet and --help; those
+/// of commands that make calls of corank's; those of commands that read and write arrays; those of an operator.
+std::vector<OptionSpec> WithServerOptions(std::vector<OptionSpec> options);
 std::vector<OptionSpec> WithCommonOptions(std::vector<OptionSpec> options);
 std::vector<OptionSpec> WithFileOptions(std::vector<OptionSpec> options);
 std::vector<OptionSpec> WithOperatorOptions(std::vector<OptionSpec> options);

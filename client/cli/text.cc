@@ -4,23 +4,6 @@
 #include "absl/strings/str_format.h"
 
 namespace corank::cli {
-namespace {
-
-std::string Quoted(absl::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += {'\\', c};
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      absl::StrAppendFormat(&quoted, "\\u%04x", static_cast<unsigned char>(c));
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + '"';
-}
-
-}  // namespace
 
 std::string CountText(int64_t count) {
   std::string text = absl::StrCat(count);
@@ -44,12 +27,26 @@ std::string TimeText(double nanoseconds) {
   return absl::StrFormat("%.2f s", nanoseconds / 1e9);
 }
 
+std::string JsonString(absl::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', c};
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      absl::StrAppendFormat(&quoted, "\\u%04x", static_cast<unsigned char>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
 JsonObject& JsonObject::AddJson(absl::string_view name, absl::string_view json) {
-  absl::StrAppend(&members_, members_.empty() ? "" : ", ", Quoted(name), ": ", json);
+  absl::StrAppend(&members_, members_.empty() ? "" : ", ", JsonString(name), ": ", json);
   return *this;
 }
 
-JsonObject& JsonObject::Add(absl::string_view name, absl::string_view text) { return AddJson(name, Quoted(text)); }
+JsonObject& JsonObject::Add(absl::string_view name, absl::string_view text) { return AddJson(name, JsonString(text)); }
 JsonObject& JsonObject::Add(absl::string_view name, int64_t number) { return AddJson(name, absl::StrCat(number)); }
 JsonObject& JsonObject::Add(absl::string_view name, bool value) { return AddJson(name, value ? "true" : "false"); }
 JsonObject& JsonObject::Add(absl::string_view name, double number) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/credentials.h"
+#include "client/cpp/health.h"
 #include "client/cpp/job.h"
 #include "client/cpp/runner.h"
 #include "client/cpp/stored_arrays.h"
@@ -27,6 +28,9 @@ absl::StatusOr<Client> Client::Create(const ClientOptions& options) {
   if (options.stream_bytes < 0) return absl::InvalidArgumentError("stream_bytes: must be 0 or more");
   if (options.connections < 0 || options.connections > kMostConnections) {
     return absl::InvalidArgumentError(absl::StrCat("connections: must be 0 (automatic) to ", kMostConnections));
+  }
+  if (options.keepalive_time <= absl::ZeroDuration() || options.keepalive_timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("keepalive_time, keepalive_timeout: must be positive");
   }
   if (options.retry.max_attempts < 1) return absl::InvalidArgumentError("retry.max_attempts: must be 1 or more");
   if (options.retry.initial_delay <= absl::ZeroDuration() || options.retry.max_delay <= absl::ZeroDuration()) {
@@ -198,6 +202,14 @@ absl::StatusOr<std::vector<OperatorResult>> Client::Run(const std::vector<AnyReq
 
 absl::StatusOr<ServerInfo> Client::GetServerInfo(const CallOptions& call) const {
   return runner_->connection().AskInfo(runner_->connection().Deadline(call), call);
+}
+
+absl::StatusOr<Health> Client::CheckHealth(const std::string& service, const CallOptions& call) const {
+  return client::CheckHealth(&runner_->connection(), service, runner_->connection().Deadline(call), call);
+}
+
+absl::StatusOr<Health> Client::AwaitHealth(const std::string& service, const CallOptions& call) const {
+  return client::AwaitHealth(&runner_->connection(), service, runner_->connection().Deadline(call), call);
 }
 
 absl::StatusOr<std::string> Client::Register(const SharedMemory& memory, const CallOptions& call) const {

@@ -83,6 +83,13 @@ class Client {
   absl::StatusOr<std::vector<OperatorResult>> Run(const std::vector<AnyRequest>& operators,
                                                   const CallOptions& call = {}) const;
   absl::StatusOr<ServerInfo> GetServerInfo(const CallOptions& call = {}) const;
+  /// What the server says of one of its services: "ready" (it takes requests), "live" (the process answers), or a
+  /// device such as "engine.cuda.0".
+  absl::StatusOr<Health> CheckHealth(const std::string& service, const CallOptions& call = {}) const;
+  /// Waits until the service is kServing, also for a server that is not there yet. At the deadline: what it was last,
+  /// or why the server could not be asked. What time does not mend, such as a certificate that is not trusted, is
+  /// returned at once.
+  absl::StatusOr<Health> AwaitHealth(const std::string& service, const CallOptions& call = {}) const;
 
   // Memory that outlives calls. UNIMPLEMENTED where the server has it switched off.
 

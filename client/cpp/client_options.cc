@@ -30,9 +30,9 @@ ClientOptions OptionsFromEnvironment() {
   if (std::string address = Variable("CORANK_SERVER"); !address.empty()) options.address = std::move(address);
   options.token = Variable("CORANK_TOKEN");
   TlsOptions tls;
-  tls.ca_file = Variable("CORANK_TLS_CA");
-  tls.certificate_file = Variable("CORANK_TLS_CERTIFICATE");
-  tls.key_file = Variable("CORANK_TLS_KEY");
+  tls.ca_file = Variable("CORANK_SERVER_CA");
+  tls.certificate_file = Variable("CORANK_CLIENT_CERTIFICATE");
+  tls.key_file = Variable("CORANK_CLIENT_KEY");
   if (!tls.ca_file.empty() || !tls.certificate_file.empty() || !tls.key_file.empty()) options.tls = std::move(tls);
   // A caller's tracing must not keep its call from being made.
   if (std::string parent = Variable("TRACEPARENT"); IsTraceparent(parent)) options.traceparent = std::move(parent);

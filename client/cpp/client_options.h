@@ -44,13 +44,19 @@ struct ClientOptions {
   int64_t stream_bytes = int64_t{64} << 20;
   /// Connections for streamed arrays, 1 to 64. 0: 4 from 256 MiB on, else 1. Never more than the server takes.
   int connections = 0;
+  /// A connection that has calls under way and from which nothing has come for `keepalive_time` is asked whether it
+  /// still stands. Where no answer comes within `keepalive_timeout`, or what is sent is not taken for as long, it is
+  /// closed and its calls fail as lost: a network that swallows everything tells nobody. Both positive; servers close
+  /// connections that ask more often than their --min-ping-interval (10 s). InfiniteDuration: never.
+  absl::Duration keepalive_time = absl::Seconds(20), keepalive_timeout = absl::Seconds(10);
   /// What is done about calls that fail.
   RetryOptions retry;
 };
 
-/// The options as the environment gives them: CORANK_SERVER (address), CORANK_TOKEN, CORANK_TLS_CA,
-/// CORANK_TLS_CERTIFICATE, CORANK_TLS_KEY (each of these three switches TLS on), and TRACEPARENT, which is left out
-/// unless it is one. All else as made.
+/// The options as the environment gives them: CORANK_SERVER (address), CORANK_TOKEN, CORANK_SERVER_CA (tls.ca_file),
+/// CORANK_CLIENT_CERTIFICATE, CORANK_CLIENT_KEY (each of these three switches TLS on), and TRACEPARENT, which is left
+/// out unless it is one. All else as made. None of these names is one of corankd's (CORANK_TLS_KEY is its --tls-key):
+/// both may run in one environment.
 ClientOptions OptionsFromEnvironment();
 
 /// Whether this is a traceparent of W3C Trace Context: "00-<32 hex digits>-<16 hex digits>-<2 hex digits>", neither

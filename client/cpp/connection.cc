@@ -1,15 +1,20 @@
 #include "client/cpp/connection.h"
 
+#include <algorithm>
+#include <limits>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cpp/address.h"
 #include "client/cpp/cancellation.h"
 #include "client/cpp/errors.h"
 #include "client/cpp/explain.h"
 #include "client/cpp/messages.h"
+#include "client/cpp/patience.h"
+#include "grpc/grpc.h"
 #include "grpcpp/generic/generic_stub.h"
-#include "grpcpp/support/proto_buffer_reader.h"
 
 namespace corank::client {
 namespace {
@@ -17,6 +22,22 @@ namespace {
 /// gRPC's own first wait is a second: the tries of a call would all meet the failure of the first connection.
 constexpr int kFirstReconnectMs = 100;
 constexpr int kLastReconnectMs = 5000;
+/// Of calls that only tidy up; what they do not reach ends with the lease.
+constexpr absl::Duration kTellDeadline = absl::Seconds(5), kTellPatience = absl::Milliseconds(250);
+
+/// As gRPC takes it, whose largest number means never.
+int Milliseconds(absl::Duration time) {
+  return static_cast<int>(std::clamp<int64_t>(absl::ToInt64Milliseconds(time), 1, std::numeric_limits<int>::max()));
+}
+
+/// When the last user of gRPC goes, it waits for gRPC's threads, and these for up to ten seconds for a connection that
+/// stands still. So there is always one more user.
+void KeepGrpc() {
+  [[maybe_unused]] static const bool is_kept = [] {
+    grpc_init();
+    return true;
+  }();
+}
 
 std::string Trailing(const grpc::ClientContext& context, const char* name) {
   const auto& metadata = context.GetServerTrailingMetadata();
@@ -42,26 +63,41 @@ Connection::Connection(const ClientOptions& options, std::unique_ptr<Credentials
       credentials_(std::move(credentials)),
       clock_(options.retry.clock != nullptr ? options.retry.clock : RetryClock::Real()),
       is_same_host_(IsThisHost(options.address)),
-      budget_(options.retry) {}
+      budget_(options.retry) {
+  KeepGrpc();
+}
+
+std::shared_ptr<grpc::Channel> Connection::MakeChannel() const {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(static_cast<int>(options_.max_message_bytes));
+  arguments.SetMaxSendMessageSize(static_cast<int>(options_.max_message_bytes));
+  arguments.SetUserAgentPrefix("corank-cpp");
+  // Channels of one process to one address share a connection otherwise.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // Try repeats calls: it knows which may be. gRPC's retries, of a service configuration too, would multiply them.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLastReconnectMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options_.keepalive_time));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(options_.keepalive_timeout));
+  // gRPC stops to ask after two answers with no data between them: an answer may take longer than that.
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  if (is_same_host_) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  credentials_->Configure(&arguments);
+  return grpc::CreateCustomChannel(options_.address, credentials_->channel(), arguments);
+}
 
 std::shared_ptr<grpc::Channel> Connection::channel(int index) {
   absl::MutexLock lock(&mutex_);
-  while (static_cast<int>(channels_.size()) <= index) {
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(static_cast<int>(options_.max_message_bytes));
-    arguments.SetMaxSendMessageSize(static_cast<int>(options_.max_message_bytes));
-    arguments.SetUserAgentPrefix("corank-cpp");
-    // Channels of one process to one address share a connection otherwise.
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    // Try repeats calls: it knows which may be. gRPC's retries, of a service configuration too, would multiply them.
-    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
-    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLastReconnectMs);
-    if (is_same_host_) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    credentials_->Configure(&arguments);
-    channels_.push_back(grpc::CreateCustomChannel(options_.address, credentials_->channel(), arguments));
-  }
+  while (static_cast<int>(channels_.size()) <= index) channels_.push_back(MakeChannel());
   return channels_[index];
+}
+
+void Connection::Leave(const grpc::Channel* channel) {
+  absl::MutexLock lock(&mutex_);
+  const auto found =
+      std::find_if(channels_.begin(), channels_.end(), [channel](const auto& known) { return known.get() == channel; });
+  if (found != channels_.end()) *found = MakeChannel();
 }
 
 void Connection::Prepare(absl::Time deadline, const CallOptions& call, grpc::ClientContext* context) const {
@@ -96,8 +132,7 @@ absl::StatusOr<CallCost> Connection::Try(absl::Time deadline, const CallOptions&
         credentials_->Reload(authorization)) {
       continue;
     }
-    NextTry next = AfterFailure(options_.retry, done.status, done.is_spoilt ? Repeat::kNever : repeat, ending.attempts,
-                                deadline - now, clock_->Random());
+    NextTry next = AfterFailure(options_.retry, done.status, repeat, ending.attempts, deadline - now, clock_->Random());
     if (FailureOf(done.status) != Failure::kFinal && !budget_.Take() && next.delay.has_value()) {
       next = {std::nullopt, "too many calls of this client fail now for more tries"};
     }
@@ -120,35 +155,71 @@ absl::StatusOr<CallCost> Connection::Try(absl::Time deadline, const CallOptions&
   }
 }
 
+/// All that gRPC uses of a call: it must stay until the call has ended.
+struct Connection::Exchange {
+  explicit Exchange(std::shared_ptr<grpc::Channel> channel) : channel(std::move(channel)) {}
+
+  /// Whether the call has ended by this time; it is waited for.
+  bool HasEnded(absl::Time time) {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue.AsyncNext(&tag, &ok, absl::ToChronoTime(time)) == grpc::CompletionQueue::GOT_EVENT;
+  }
+  /// Nobody waits for it any more.
+  static void LetGo(std::unique_ptr<Exchange> exchange) {
+    std::thread([exchange = std::move(exchange)] { exchange->HasEnded(absl::InfiniteFuture()); }).detach();
+  }
+
+  const std::shared_ptr<grpc::Channel> channel;
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>> reader;
+};
+
+std::unique_ptr<Connection::Exchange> Connection::Begin(const char* method, const grpc::ByteBuffer& request,
+                                                        absl::Time deadline, const CallOptions& call) {
+  auto exchange = std::make_unique<Exchange>(channel());
+  Prepare(deadline, call, &exchange->context);
+  exchange->reader =
+      grpc::GenericStub(exchange->channel).PrepareUnaryCall(&exchange->context, method, request, &exchange->queue);
+  exchange->reader->StartCall();
+  exchange->reader->Finish(&exchange->response, &exchange->status, nullptr);
+  return exchange;
+}
+
 Attempt Connection::Once(const char* method, const grpc::ByteBuffer& request, absl::Time deadline,
                          const CallOptions& call, grpc::ByteBuffer* response) {
-  grpc::GenericStub stub(channel());
-  grpc::ClientContext context;
-  Prepare(deadline, call, &context);
-  CancellationScope scope(call.cancellation);
-  scope.Add(&context);
-  grpc::CompletionQueue queue;
-  grpc::Status status;
-  const auto reader = stub.PrepareUnaryCall(&context, method, request, &queue);
-  reader->StartCall();
-  reader->Finish(response, &status, nullptr);
-  void* tag = nullptr;
-  bool ok = false;
-  queue.Next(&tag, &ok);
-  queue.Shutdown();
-  return {ToAbslStatus(status), IdsOf(context)};
+  std::unique_ptr<Exchange> exchange = Begin(method, request, deadline, call);
+  Patience patience(deadline, call.cancellation);
+  bool has_ended;
+  {
+    CancellationScope scope(call.cancellation);
+    scope.Add(&exchange->context);
+    has_ended = patience.Await([&exchange](absl::Time until) { return exchange->HasEnded(until); });
+  }
+  if (has_ended) {
+    response->Swap(&exchange->response);
+    return {ToAbslStatus(exchange->status), IdsOf(exchange->context)};
+  }
+  Leave(exchange->channel.get());
+  exchange->context.TryCancel();
+  Exchange::LetGo(std::move(exchange));
+  return {patience.error(), {}};
+}
+
+void Connection::Tell(const char* method, const google::protobuf::Message& request) {
+  const absl::Time now = absl::Now();
+  std::unique_ptr<Exchange> exchange = Begin(method, Encode(request), now + kTellDeadline, CallOptions());
+  if (!exchange->HasEnded(now + kTellPatience)) Exchange::LetGo(std::move(exchange));
 }
 
 Attempt Connection::Once(const char* method, const google::protobuf::Message& request, absl::Time deadline,
                          const CallOptions& call, google::protobuf::Message* response) {
-  const grpc::Slice bytes(request.SerializeAsString());
   grpc::ByteBuffer answer;
-  Attempt done = Once(method, grpc::ByteBuffer(&bytes, 1), deadline, call, &answer);
-  if (!done.status.ok()) return done;
-  grpc::ProtoBufferReader reader(&answer);
-  if (!reader.status().ok() || !response->ParseFromZeroCopyStream(&reader)) {
-    done.status = absl::InternalError(absl::StrCat("the server's answer is not a ", response->GetTypeName()));
-  }
+  Attempt done = Once(method, Encode(request), deadline, call, &answer);
+  if (done.status.ok()) done.status = Decode(&answer, response);
   return done;
 }
 

@@ -31,7 +31,6 @@ struct CallIds {
 struct Attempt {
   absl::Status status;
   CallIds ids;
-  bool is_spoilt = false;  // what came of the answer went over an input: there is nothing left to send again
 };
 
 /// What a call cost on this side, for the attempt that succeeded.
@@ -58,6 +57,8 @@ class Connection {
 
   /// Channel number `index`, each with a connection of its own. The first one carries all calls of one message.
   std::shared_ptr<grpc::Channel> channel(int index = 0);
+  /// A call over this channel had to be given up (see Patience): calls to come use another connection.
+  void Leave(const grpc::Channel* channel);
   /// Makes a context ready for a call: deadline, token and trace.
   void Prepare(absl::Time deadline, const CallOptions& call, grpc::ClientContext* context) const;
 
@@ -72,6 +73,8 @@ class Connection {
   /// The same with small messages. INTERNAL if the answer is none of this type.
   Attempt Once(const char* method, const google::protobuf::Message& request, absl::Time deadline,
                const CallOptions& call, google::protobuf::Message* response);
+  /// One call whose answer nobody needs: it is waited for only as long as an idle server takes for it.
+  void Tell(const char* method, const google::protobuf::Message& request);
   /// As Once, as often as it takes.
   absl::StatusOr<CallCost> Unary(const char* method, const google::protobuf::Message& request, absl::Time deadline,
                                  const CallOptions& call, Repeat repeat, google::protobuf::Message* response);
@@ -82,6 +85,12 @@ class Connection {
   absl::StatusOr<ServerInfo> Info(absl::Time deadline, const CallOptions& call);
 
  private:
+  struct Exchange;
+
+  std::shared_ptr<grpc::Channel> MakeChannel() const;
+  std::unique_ptr<Exchange> Begin(const char* method, const grpc::ByteBuffer& request, absl::Time deadline,
+                                  const CallOptions& call);
+
   const ClientOptions options_;
   const std::unique_ptr<Credentials> credentials_;
   const std::shared_ptr<RetryClock> clock_;

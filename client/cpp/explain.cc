@@ -13,6 +13,9 @@ absl::string_view LastClause(absl::string_view message) {
   return colon == absl::string_view::npos ? message : message.substr(colon + 2);
 }
 
+/// gRPC's own message.
+constexpr absl::string_view kGrpcDeadline = "Deadline Exceeded";
+
 bool WasCutOff(absl::string_view message) {
   return absl::StrContains(message, "Socket closed") || absl::StrContains(message, "onnection reset") ||
          absl::StrContains(message, "Broken pipe") || absl::StrContains(message, "HTTP/2");
@@ -68,6 +71,7 @@ std::string MessageOf(const absl::Status& error, const ClientOptions& options, c
     return absl::StrCat("the deadline passed before there was a connection to ", options.address);
   }
   std::string message(error.message());
+  if (!is_answered && message == kGrpcDeadline) message = "the deadline passed before all of the answer was here";
   if (absl::IsUnauthenticated(error)) {
     absl::StrAppend(&message, "; give a token that the server knows (token, token_file)");
   }

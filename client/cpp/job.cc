@@ -75,6 +75,32 @@ int64_t LimitedCount(const Request& request, int64_t count) {
   return request.limit.has_value() ? std::clamp<int64_t>(*request.limit, 0, count) : count;
 }
 
+// What sorts of keys and of columns have in common.
+template <typename Request>
+void FillSortOptions(const Request& request, const CallOptions& call, v1::SortRequest* message) {
+  *message->mutable_options() = ToProto(call);
+  message->set_algorithm(ToWire(request.algorithm));
+  message->set_output(ToProto(request.output));
+  if (request.limit.has_value()) message->set_limit(*request.limit);
+}
+
+template <typename Request>
+void AddSortedBesideKeys(Job* job, const Request& request, int64_t rows, v1::SortRequest* message) {
+  const int64_t count = LimitedCount(request, rows);
+  if (request.values.has_value()) {
+    AddResult(
+        job, "values", message->mutable_values_destination(),
+        [](const v1::OperationResult& r, int) { return r.sort().has_values() ? &r.sort().values() : nullptr; },
+        request.values_output, request.values->type.bytes(), count);
+  }
+  if (request.output != SortOutput::kKeys) {
+    AddResult(
+        job, "indices", message->mutable_indices_destination(),
+        [](const v1::OperationResult& r, int) { return r.sort().has_indices() ? &r.sort().indices() : nullptr; },
+        request.indices_output, IndexBytes(rows - 1), count);
+  }
+}
+
 }  // namespace
 
 int64_t Job::input_bytes() const {
@@ -93,18 +119,6 @@ int64_t Job::result_bytes() const {
   return bytes;
 }
 
-bool Job::is_in_place() const {
-  for (const JobResult& result : results) {
-    const char* const begin = result.output.memory.data();
-    const char* const end = begin + result.output.memory.size();
-    for (const JobInput& input : inputs) {
-      const absl::string_view bytes = input.view.bytes;
-      if (std::less<>()(bytes.data(), end) && std::less<>()(begin, bytes.data() + bytes.size())) return true;
-    }
-  }
-  return false;
-}
-
 void Job::SetBuffers(const std::vector<ResultBuffer*>& buffers) {
   for (size_t i = 0; i < results.size(); ++i) {
     results[i].buffer = buffers[i];
@@ -114,48 +128,44 @@ void Job::SetBuffers(const std::vector<ResultBuffer*>& buffers) {
   }
 }
 
+bool IsOver(const JobResult& result, const JobInput& input) {
+  const absl::Span<char> memory = result.output.memory;
+  const absl::string_view bytes = input.view.bytes;
+  return !memory.empty() && !bytes.empty() && std::less<>()(bytes.data(), memory.data() + memory.size()) &&
+         std::less<>()(memory.data(), bytes.data() + bytes.size());
+}
+
+bool IsOverAnyInput(const JobResult& result, absl::Span<Job* const> jobs) {
+  return std::any_of(jobs.begin(), jobs.end(), [&result](const Job* job) {
+    return std::any_of(job->inputs.begin(), job->inputs.end(),
+                       [&result](const JobInput& input) { return IsOver(result, input); });
+  });
+}
+
 std::unique_ptr<Job> MakeJob(const SortRequest& request, const CallOptions& call) {
   auto job = std::make_unique<Job>();
   v1::SortRequest* message = job->operation.mutable_sort();
-  *message->mutable_options() = ToProto(call);
+  FillSortOptions(request, call, message);
   message->set_order(ToProto(request.order));
-  message->set_algorithm(ToWire(request.algorithm));
-  message->set_output(ToProto(request.output));
-  if (request.limit.has_value()) message->set_limit(*request.limit);
   if (request.segment_offsets.has_value()) {
     AddControl(job.get(), *request.segment_offsets, message->mutable_segment_offsets(), "segment_offsets");
   }
   AddInput(job.get(), request.keys, message->mutable_keys(), "keys");
   if (request.values.has_value()) AddInput(job.get(), *request.values, message->mutable_values(), "values");
-  const int64_t count = LimitedCount(request, request.keys.count());
   if (request.output != SortOutput::kIndices) {
     AddResult(
         job.get(), "keys", message->mutable_keys_destination(),
         [](const v1::OperationResult& r, int) { return r.sort().has_keys() ? &r.sort().keys() : nullptr; },
-        request.keys_output, request.keys.type.bytes(), count);
+        request.keys_output, request.keys.type.bytes(), LimitedCount(request, request.keys.count()));
   }
-  if (request.values.has_value()) {
-    AddResult(
-        job.get(), "values", message->mutable_values_destination(),
-        [](const v1::OperationResult& r, int) { return r.sort().has_values() ? &r.sort().values() : nullptr; },
-        request.values_output, request.values->type.bytes(), count);
-  }
-  if (request.output != SortOutput::kKeys) {
-    AddResult(
-        job.get(), "indices", message->mutable_indices_destination(),
-        [](const v1::OperationResult& r, int) { return r.sort().has_indices() ? &r.sort().indices() : nullptr; },
-        request.indices_output, IndexBytes(request.keys.count() - 1), count);
-  }
+  AddSortedBesideKeys(job.get(), request, request.keys.count(), message);
   return job;
 }
 
 std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions& call) {
   auto job = std::make_unique<Job>();
   v1::SortRequest* message = job->operation.mutable_sort();
-  *message->mutable_options() = ToProto(call);
-  message->set_algorithm(ToWire(request.algorithm));
-  message->set_output(ToProto(request.output));
-  if (request.limit.has_value()) message->set_limit(*request.limit);
+  FillSortOptions(request, call, message);
   int64_t rows = 0;
   for (const ColumnView& column : request.columns) {
     const int number = message->key_columns_size();
@@ -188,19 +198,8 @@ std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions
         Output(), sizeof(int64_t), wanted + 1)
         .column = number;
   }
-  if (request.values.has_value()) {
-    AddInput(job.get(), *request.values, message->mutable_values(), "values");
-    AddResult(
-        job.get(), "values", message->mutable_values_destination(),
-        [](const v1::OperationResult& r, int) { return r.sort().has_values() ? &r.sort().values() : nullptr; },
-        request.values_output, request.values->type.bytes(), LimitedCount(request, rows));
-  }
-  if (request.output != SortOutput::kKeys) {
-    AddResult(
-        job.get(), "indices", message->mutable_indices_destination(),
-        [](const v1::OperationResult& r, int) { return r.sort().has_indices() ? &r.sort().indices() : nullptr; },
-        request.indices_output, IndexBytes(rows - 1), LimitedCount(request, rows));
-  }
+  if (request.values.has_value()) AddInput(job.get(), *request.values, message->mutable_values(), "values");
+  AddSortedBesideKeys(job.get(), request, rows, message);
   return job;
 }
 

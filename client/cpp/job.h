@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "client/cpp/columns.h"
 #include "client/cpp/operators.h"
 #include "client/cpp/result_buffer.h"
@@ -58,11 +59,14 @@ struct Job {
   /// the greatest number where that is not known.
   int64_t input_bytes() const;
   int64_t result_bytes() const;
-  /// Whether a result goes over bytes of an input.
-  bool is_in_place() const;
   /// Names the buffers of the results, in their order; null for one that is kept on the server.
   void SetBuffers(const std::vector<ResultBuffer*>& buffers);
 };
+
+/// Whether the caller's memory that the result goes to shares bytes with this input.
+bool IsOver(const JobResult& result, const JobInput& input);
+/// The same with any input of any of the jobs.
+bool IsOverAnyInput(const JobResult& result, absl::Span<Job* const> jobs);
 
 // The results are in the order of the response's fields; of columns, data and offsets of each in turn come first.
 std::unique_ptr<Job> MakeJob(const SortRequest& request, const CallOptions& call);

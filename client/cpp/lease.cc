@@ -1,38 +1,46 @@
 #include "client/cpp/lease.h"
 
-#include "absl/strings/str_cat.h"
-#include "client/cpp/errors.h"
+#include <utility>
+
+#include "client/cpp/messages.h"
+#include "client/cpp/patience.h"
+#include "corank/v1/memory_service.pb.h"
 
 namespace corank::client {
+namespace {
 
-Lease::Lease(Connection* connection, const CallOptions& call)
-    : stub_(v1::MemoryService::NewStub(connection->channel())) {
-  connection->Prepare(absl::InfiniteFuture(), call, &context_);
-  stub_->async()->OpenLease(&context_, &request_, this);
-  StartRead(&response_);
-  StartCall();
+constexpr char kOpenLease[] = "/corank.v1.MemoryService/OpenLease";
+
+}  // namespace
+
+Lease::Lease(Connection* connection, const CallOptions& call) : stream_(connection->channel(), kOpenLease, this) {
+  connection->Prepare(absl::InfiniteFuture(), call, stream_.context());
 }
 
 absl::StatusOr<std::unique_ptr<Lease>> Lease::Open(Connection* connection, absl::Time deadline,
                                                    const CallOptions& call) {
   std::unique_ptr<Lease> lease(new Lease(connection, call));
+  lease->stream_.Start();
+  Patience patience(deadline, call.cancellation);
+  const bool has_answer = patience.Await([&lease](absl::Time until) {
+    absl::MutexLock lock(&lease->mutex_);
+    return lease->mutex_.AwaitWithDeadline(absl::Condition(lease.get(), &Lease::HasAnswer), until);
+  });
+  if (!has_answer) {
+    const absl::Status error = patience.error();
+    return absl::IsCancelled(error)
+               ? error
+               : absl::DeadlineExceededError("the deadline passed before the server opened a lease");
+  }
   absl::MutexLock lock(&lease->mutex_);
-  const auto answered = [&lease] {
-    lease->mutex_.AssertReaderHeld();
-    return lease->is_known_ || lease->is_done_;
-  };
-  lease->mutex_.AwaitWithDeadline(absl::Condition(&answered), deadline);
   if (lease->is_known_) return lease;
-  const absl::Status error = lease->is_done_
-                                 ? ToAbslStatus(lease->status_)
-                                 : absl::DeadlineExceededError("the deadline passed before the server opened a lease");
-  return error.ok() ? absl::InternalError("the server ended a lease before it began") : error;
+  return lease->status_.ok() ? absl::InternalError("the server ended a lease before it began") : lease->status_;
 }
 
 Lease::~Lease() {
-  context_.TryCancel();
+  stream_.Cancel();
   absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(&is_done_));
+  mutex_.AwaitWithTimeout(absl::Condition(&is_done_), Patience::kGrace);
 }
 
 bool Lease::is_open() const {
@@ -40,19 +48,23 @@ bool Lease::is_open() const {
   return is_known_ && !is_done_;
 }
 
-void Lease::OnReadDone(bool ok) {
-  if (!ok) return;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (!is_known_) id_ = response_.lease_id();
-    is_known_ = true;
-  }
-  StartRead(&response_);
+std::optional<grpc::ByteBuffer> Lease::Next() {
+  if (std::exchange(is_asked_, true)) return std::nullopt;
+  return Encode(v1::OpenLeaseRequest());
 }
 
-void Lease::OnDone(const grpc::Status& status) {
+absl::Status Lease::Take(grpc::ByteBuffer* message) {
+  v1::OpenLeaseResponse response;
+  if (const absl::Status decoded = Decode(message, &response); !decoded.ok()) return decoded;
   absl::MutexLock lock(&mutex_);
-  status_ = status;
+  if (!is_known_) id_ = response.lease_id();
+  is_known_ = true;
+  return absl::OkStatus();
+}
+
+void Lease::Done(const Attempt& attempt) {
+  absl::MutexLock lock(&mutex_);
+  status_ = attempt.status;
   is_done_ = true;
 }
 

@@ -3,6 +3,7 @@
 #define CORANK_CLIENT_CPP_LEASE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -10,13 +11,12 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "client/cpp/connection.h"
-#include "corank/v1/memory_service.grpc.pb.h"
-#include "grpcpp/grpcpp.h"
+#include "client/cpp/raw_stream.h"
 
 namespace corank::client {
 
 /// An OpenLease call that stays open for as long as this lives. Thread-safe.
-class Lease final : private grpc::ClientReadReactor<v1::OpenLeaseResponse> {
+class Lease final : private StreamEvents {
  public:
   /// Waits for the server's answer. UNIMPLEMENTED where the server has no regions.
   static absl::StatusOr<std::unique_ptr<Lease>> Open(Connection* connection, absl::Time deadline,
@@ -31,18 +31,18 @@ class Lease final : private grpc::ClientReadReactor<v1::OpenLeaseResponse> {
 
  private:
   Lease(Connection* connection, const CallOptions& call);
-  void OnReadDone(bool ok) override;
-  void OnDone(const grpc::Status& status) override;
+  std::optional<grpc::ByteBuffer> Next() override;
+  absl::Status Take(grpc::ByteBuffer* message) override;
+  void Done(const Attempt& attempt) override;
+  bool HasAnswer() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return is_known_ || is_done_; }
 
-  const std::unique_ptr<v1::MemoryService::Stub> stub_;
-  grpc::ClientContext context_;
-  const v1::OpenLeaseRequest request_;
-  v1::OpenLeaseResponse response_;
-  std::string id_;  // once is_known_
+  std::string id_;         // once is_known_
+  bool is_asked_ = false;  // the request has been given to gRPC
   mutable absl::Mutex mutex_;
   bool is_known_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_done_ ABSL_GUARDED_BY(mutex_) = false;
-  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  RawStream stream_;
 };
 
 }  // namespace corank::client

@@ -1,6 +1,7 @@
 #include "client/cpp/messages.h"
 
 #include "absl/strings/str_cat.h"
+#include "grpcpp/support/proto_buffer_reader.h"
 
 namespace corank::client {
 namespace {
@@ -116,6 +117,17 @@ ServerInfo FromProto(const v1::GetServerInfoResponse& info) {
                                SourceName(setting.source()), setting.hidden()});
   }
   return result;
+}
+
+grpc::ByteBuffer Encode(const google::protobuf::Message& message) {
+  const grpc::Slice bytes(message.SerializeAsString());
+  return grpc::ByteBuffer(&bytes, 1);
+}
+
+absl::Status Decode(grpc::ByteBuffer* bytes, google::protobuf::Message* message) {
+  grpc::ProtoBufferReader reader(bytes);
+  if (reader.status().ok() && message->ParseFromZeroCopyStream(&reader)) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the server's answer is not a ", message->GetTypeName()));
 }
 
 absl::Status MalformedArray(absl::string_view what) {

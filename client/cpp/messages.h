@@ -2,9 +2,12 @@
 #ifndef CORANK_CLIENT_CPP_MESSAGES_H_
 #define CORANK_CLIENT_CPP_MESSAGES_H_
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cpp/operators.h"
 #include "corank/v1/corank_service.pb.h"
+#include "google/protobuf/message.h"
+#include "grpcpp/support/byte_buffer.h"
 
 namespace corank::client {
 
@@ -19,6 +22,11 @@ absl::StatusOr<ElementType> TypeFromProto(v1::ElementType type, uint32_t record_
 
 RequestStats FromProto(const v1::RequestStats& stats);
 ServerInfo FromProto(const v1::GetServerInfoResponse& info);
+
+/// A small message as gRPC carries it.
+grpc::ByteBuffer Encode(const google::protobuf::Message& message);
+/// INTERNAL if the bytes, which this uses up, are no message of this type.
+absl::Status Decode(grpc::ByteBuffer* bytes, google::protobuf::Message* message);
 
 /// INTERNAL: the server broke the contract.
 absl::Status MalformedArray(absl::string_view what);

@@ -66,6 +66,13 @@ struct CallOptions {
   TransferProgress* progress = nullptr;
 };
 
+/// What a server says of one of its services.
+enum class Health : uint8_t {
+  kServing,
+  kNotServing,
+  kUnknown,  // it has none of this name
+};
+
 /// What a call cost. Of a call that does not stream the server's stages follow each other: their sum is the time inside
 /// the server.
 struct RequestStats {
@@ -91,8 +98,8 @@ struct RequestStats {
 
 /// Where a result goes. As made: into memory that the result owns.
 struct Output {
-  /// Into this memory, which holds at least the whole result and stays until the call returns. The server writes there
-  /// itself where it lies in a registered region (Client::Register).
+  /// Into this memory, which holds the whole result and stays until the call returns; it may share bytes with inputs of
+  /// the call. The server writes there itself where it lies in a registered region (Client::Register).
   absl::Span<char> memory;
   /// Kept on the server under this name; an array of that name is replaced once the call succeeds.
   std::string stored;

@@ -1,10 +1,14 @@
 #include "client/cpp/raw_stream.h"
 
+#include <thread>
 #include <utility>
 
-#include "absl/synchronization/notification.h"
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "client/cpp/cancellation.h"
 #include "client/cpp/errors.h"
+#include "client/cpp/patience.h"
+#include "grpcpp/generic/generic_stub.h"
 
 namespace corank::client {
 namespace {
@@ -18,69 +22,141 @@ class Waiting final : public StreamEvents {
   absl::Status Take(grpc::ByteBuffer* message) override { return events_->Take(message); }
   void Done(const Attempt& attempt) override {
     events_->Done(attempt);
+    absl::MutexLock lock(&mutex_);
     attempt_ = attempt;
-    done_.Notify();
   }
-  Attempt Wait() {
-    done_.WaitForNotification();
-    return std::move(attempt_);
+  /// False if it does not come by then.
+  bool WaitUntil(absl::Time time) {
+    const auto is_done = [this] {
+      mutex_.AssertReaderHeld();
+      return attempt_.has_value();
+    };
+    absl::MutexLock lock(&mutex_);
+    return mutex_.AwaitWithDeadline(absl::Condition(&is_done), time);
+  }
+  /// Once it has come.
+  Attempt Take() {
+    absl::MutexLock lock(&mutex_);
+    return *std::move(attempt_);
   }
 
  private:
   StreamEvents* const events_;
-  Attempt attempt_;
-  absl::Notification done_;
+  absl::Mutex mutex_;
+  std::optional<Attempt> attempt_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
-RawStream::RawStream(std::shared_ptr<grpc::Channel> channel, const char* method, StreamEvents* events)
-    : method_(method), events_(events), stub_(std::move(channel)) {}
+/// All that gRPC uses of the call. It outlives its RawStream where that gave it up.
+class RawStream::Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  Call(std::shared_ptr<grpc::Channel> channel, const char* method, StreamEvents* events)
+      : method_(method), events_(events), stub_(std::move(channel)) {}
 
-void RawStream::Start() {
-  stub_.PrepareBidiStreamingCall(&context_, method_, {}, this);
-  StartRead(&in_);
-  Write();
-  StartCall();
-}
+  grpc::ClientContext* context() { return &context_; }
 
-void RawStream::Write() {
-  std::optional<grpc::ByteBuffer> message = events_->Next();
-  if (!message.has_value()) {
-    StartWritesDone();
-    return;
+  void Start(std::shared_ptr<Call> self) {
+    self_ = std::move(self);
+    stub_.PrepareBidiStreamingCall(&context_, method_, {}, this);
+    StartRead(&in_);
+    Write();
+    StartCall();
   }
-  out_ = *std::move(message);
-  StartWrite(&out_);
-}
 
-void RawStream::OnWriteDone(bool ok) {
-  if (ok) Write();  // otherwise OnDone says why
-}
-
-void RawStream::OnReadDone(bool ok) {
-  if (!ok) return;
-  taken_ = events_->Take(&in_);
-  if (!taken_.ok()) {
+  void GiveUp() {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (events_ == nullptr) return;
+      events_ = nullptr;
+    }
     context_.TryCancel();
-    return;
   }
-  StartRead(&in_);
-}
 
-void RawStream::OnDone(const grpc::Status& status) {
-  events_->Done({taken_.ok() ? ToAbslStatus(status) : taken_, IdsOf(context_)});
-}
+ private:
+  void Write() {
+    std::optional<grpc::ByteBuffer> message;
+    {
+      absl::ReaderMutexLock lock(&mutex_);
+      if (events_ == nullptr) return;
+      message = events_->Next();
+    }
+    if (!message.has_value()) {
+      StartWritesDone();
+      return;
+    }
+    out_ = *std::move(message);
+    StartWrite(&out_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    if (ok) Write();  // otherwise OnDone says why
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return;
+    {
+      absl::ReaderMutexLock lock(&mutex_);
+      if (events_ == nullptr) return;
+      taken_ = events_->Take(&in_);
+    }
+    if (!taken_.ok()) {
+      context_.TryCancel();
+      return;
+    }
+    StartRead(&in_);
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    {
+      absl::ReaderMutexLock lock(&mutex_);
+      if (events_ != nullptr) {
+        self_.reset();  // the RawStream, which cannot go before the lock is free, has it still
+        events_->Done({taken_.ok() ? ToAbslStatus(status) : taken_, IdsOf(context_)});
+        return;
+      }
+    }
+    // With it may go the channel, which waits for gRPC's threads to end: this is one of them.
+    std::thread([self = std::move(self_)]() mutable { self.reset(); }).detach();
+  }
+
+  const char* const method_;
+  absl::Mutex mutex_;  // gRPC's threads read: none of them waits for another
+  StreamEvents* events_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Call> self_;
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  grpc::ByteBuffer in_, out_;
+  absl::Status taken_;  // the first error of Take
+};
+
+RawStream::RawStream(std::shared_ptr<grpc::Channel> channel, const char* method, StreamEvents* events)
+    : call_(std::make_shared<Call>(std::move(channel), method, events)) {}
+
+RawStream::~RawStream() { GiveUp(); }
+
+grpc::ClientContext* RawStream::context() { return call_->context(); }
+
+void RawStream::Start() { call_->Start(call_); }
+
+void RawStream::Cancel() { call_->context()->TryCancel(); }
+
+void RawStream::GiveUp() { call_->GiveUp(); }
 
 Attempt RunStream(Connection* connection, const char* method, absl::Time deadline, const CallOptions& call,
                   StreamEvents* events) {
   Waiting waiting(events);
-  RawStream stream(connection->channel(), method, &waiting);
+  const std::shared_ptr<grpc::Channel> channel = connection->channel();
+  RawStream stream(channel, method, &waiting);
   connection->Prepare(deadline, call, stream.context());
   CancellationScope scope(call.cancellation);
   scope.Add(stream.context());
   stream.Start();
-  return waiting.Wait();
+  Patience patience(deadline, call.cancellation);
+  if (patience.Await([&waiting](absl::Time until) { return waiting.WaitUntil(until); })) return waiting.Take();
+  stream.GiveUp();
+  connection->Leave(channel.get());
+  return {patience.error(), {}};
 }
 
 }  // namespace corank::client

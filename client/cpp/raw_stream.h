@@ -9,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "client/cpp/connection.h"
-#include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/grpcpp.h"
 
 namespace corank::client {
@@ -24,34 +23,32 @@ class StreamEvents {
   virtual std::optional<grpc::ByteBuffer> Next() = 0;
   /// An error ends the call and is its outcome.
   virtual absl::Status Take(grpc::ByteBuffer* message) = 0;
-  /// The stream may be destroyed in it.
+  /// Another thread may destroy the stream meanwhile: that waits for this to return.
   virtual void Done(const Attempt& attempt) = 0;
 };
 
-/// The call begins with Start. Lives until Done.
-class RawStream final : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+/// The call begins with Start, and is given up when this goes.
+class RawStream final {
  public:
-  /// `method`: "/package.Service/Method", of any kind of streaming. `events` outlives the call.
+  /// `method`: "/package.Service/Method", of any kind of streaming. `events` outlives this, or GiveUp.
   RawStream(std::shared_ptr<grpc::Channel> channel, const char* method, StreamEvents* events);
+  ~RawStream();
+  RawStream(const RawStream&) = delete;
+  RawStream& operator=(const RawStream&) = delete;
 
   /// To be made ready (Connection::Prepare) and given to a CancellationScope before Start.
-  grpc::ClientContext* context() { return &context_; }
+  grpc::ClientContext* context();
   void Start();
   /// Thread-safe; does nothing before Start and after Done.
-  void Cancel() { context_.TryCancel(); }
+  void Cancel();
+  /// Cancels the call, if it is not done, and leaves it to gRPC, which may be long in ending it: see Patience. Once
+  /// this has returned, the events hear nothing more. Not to be called by them.
+  void GiveUp();
 
  private:
-  void Write();
-  void OnWriteDone(bool ok) override;
-  void OnReadDone(bool ok) override;
-  void OnDone(const grpc::Status& status) override;
+  class Call;
 
-  const char* const method_;
-  StreamEvents* const events_;
-  grpc::GenericStub stub_;
-  grpc::ClientContext context_;
-  grpc::ByteBuffer in_, out_;
-  absl::Status taken_;  // the first error of Take
+  const std::shared_ptr<Call> call_;  // its own, too, from Start to its end
 };
 
 /// Runs a call to its end, on the first channel: `events` need not do anything in Done.

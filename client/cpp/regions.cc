@@ -6,6 +6,7 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/errors.h"
+#include "corank/v1/memory_service.pb.h"
 
 namespace corank::client {
 namespace {
@@ -139,9 +140,7 @@ void Regions::Return(std::unique_ptr<OwnRegion> region) {
 void Regions::Discard(std::unique_ptr<OwnRegion> region) {
   v1::UnregisterRegionRequest request;
   request.set_name(region->name);
-  v1::UnregisterRegionResponse response;
-  // Where this fails, the region ends with the lease.
-  (void)connection_->Once(kUnregister, request, absl::Now() + absl::Seconds(5), CallOptions(), &response);
+  connection_->Tell(kUnregister, request);  // where this fails, the region ends with the lease
 }
 
 }  // namespace corank::client

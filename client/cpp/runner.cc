@@ -22,8 +22,8 @@ int64_t ChunkBytes(const ClientOptions& options, const ServerInfo& info) {
   return std::max<int64_t>(std::min({kChunkBytes, server, options.max_message_bytes - kChunkHeadBytes}), 1);
 }
 
-/// Gives the arrays that stay where they are their places; the others travel.
-void PlaceWhatStays(const Regions& regions, Job* job) {
+/// Gives the inputs that stay where they are their places; the others travel.
+void PlaceInputsThatStay(const Regions& regions, Job* job) {
   for (JobInput& input : job->inputs) {
     if (!input.view.stored.empty()) {
       input.travels = false;
@@ -35,13 +35,26 @@ void PlaceWhatStays(const Regions& regions, Job* job) {
       *input.array->mutable_shared_memory() = *place;
     }
   }
+}
+
+/// Whether a result goes over an input that is sent, which the server may write before that has left.
+bool IsOverWhatTravels(const JobResult& result, absl::Span<Job* const> jobs) {
+  return std::any_of(jobs.begin(), jobs.end(), [&result](const Job* job) {
+    return std::any_of(job->inputs.begin(), job->inputs.end(),
+                       [&result](const JobInput& input) { return input.travels && IsOver(result, input); });
+  });
+}
+
+/// Gives the results of `job` that stay where they are their places, once all inputs of all jobs have theirs.
+void PlaceResultsThatStay(const Regions& regions, absl::Span<Job* const> jobs, Job* job) {
   for (JobResult& result : job->results) {
     const absl::string_view memory(result.output.memory.data(), result.output.memory.size());
     if (!result.output.stored.empty()) {
       result.travels = false;
       result.destination->mutable_stored()->set_name(result.output.stored);
       result.destination->mutable_stored()->set_temporary(result.output.temporary);
-    } else if (const auto place = regions.Find(memory, result.element_bytes); place.has_value()) {
+    } else if (const auto place = regions.Find(memory, result.element_bytes);
+               place.has_value() && !IsOverWhatTravels(result, jobs)) {
       result.travels = false;
       *result.destination->mutable_shared_memory() = *place;
     }
@@ -57,7 +70,8 @@ Repeat RepeatOf(absl::Span<Job* const> jobs) {
       const bool is_in_region = result.destination->has_shared_memory();
       // An earlier try, still under way on a server that cannot be reached, could write after the later one's answer.
       if (is_kept || is_in_region) repeat = std::min(repeat, Repeat::kUnlessLost);
-      if (is_in_region && job->is_in_place()) repeat = Repeat::kNever;
+      // Of any operator: one of a chain may have written what an earlier or a later one reads.
+      if (is_in_region && IsOverAnyInput(result, jobs)) repeat = Repeat::kNever;
     }
   }
   return repeat;
@@ -72,7 +86,10 @@ absl::StatusOr<std::vector<JobAnswer>> Runner::RunJobs(absl::Span<Job* const> jo
   question.only_stream = only_stream;
   for (Job* job : jobs) {
     if (const absl::Status checked = CheckJob(*job); !checked.ok()) return checked;
-    PlaceWhatStays(regions_, job);
+    PlaceInputsThatStay(regions_, job);
+  }
+  for (Job* job : jobs) {
+    PlaceResultsThatStay(regions_, jobs, job);
     question.input_bytes += job->input_bytes();
     if (__builtin_add_overflow(question.result_bytes, job->result_bytes(), &question.result_bytes)) {
       question.result_bytes = std::numeric_limits<int64_t>::max();

@@ -22,11 +22,6 @@ constexpr char kDelete[] = "/corank.v1.MemoryService/DeleteArray";
 /// Every server takes chunks of this size.
 constexpr int64_t kChunkBytes = int64_t{256} << 10;
 
-grpc::ByteBuffer Encode(const google::protobuf::Message& message) {
-  const grpc::Slice bytes(message.SerializeAsString());
-  return grpc::ByteBuffer(&bytes, 1);
-}
-
 absl::StatusOr<StoredArray> FromProto(const v1::StoredArray& array) {
   absl::StatusOr<ElementType> type = TypeFromProto(array.type(), array.record_bytes());
   if (!type.ok()) return type.status();

@@ -1,7 +1,6 @@
 #include "client/cpp/stream_call.h"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,10 +9,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/cancellation.h"
 #include "client/cpp/chunks.h"
+#include "client/cpp/patience.h"
 #include "client/cpp/raw_stream.h"
 #include "client/cpp/stream_results.h"
 
@@ -72,12 +71,7 @@ Sent PlaceInputs(absl::Span<Job* const> jobs) {
 class StreamAttempt {
  public:
   StreamAttempt(absl::Span<Job* const> jobs, const CallOptions& call)
-      : jobs_(jobs),
-        call_(call),
-        sent_(PlaceInputs(jobs)),
-        results_(jobs, call.progress),
-        is_in_place_(std::any_of(jobs.begin(), jobs.end(), [](const Job* job) { return job->is_in_place(); })),
-        scope_(call.cancellation) {}
+      : jobs_(jobs), call_(call), sent_(PlaceInputs(jobs)), results_(jobs, call.progress), scope_(call.cancellation) {}
 
   Attempt Run(Connection* connection, int parts, int64_t chunk_bytes, absl::Time deadline,
               std::vector<v1::OperationResult>* results);
@@ -87,15 +81,18 @@ class StreamAttempt {
 
   /// A part has ended. The first error is the attempt's, and ends all parts.
   void End(const Attempt& ended);
+  bool AllHaveEnded() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return running_ == 0; }
+  bool IsDecided() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return running_ == 0 || !ended_.status.ok(); }
+  /// Waits for the end of all parts, and gives up those that do not come to it.
+  void Await(Connection* connection, absl::Time deadline);
 
   const absl::Span<Job* const> jobs_;
   const CallOptions& call_;
   Sent sent_;
   StreamResults results_;
-  const bool is_in_place_;
-  std::atomic<bool> answered_{false};
   absl::Mutex mutex_;
   Attempt ended_ ABSL_GUARDED_BY(mutex_);
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // parts
   std::vector<std::unique_ptr<Part>> parts_;
   CancellationScope scope_;  // ends before the parts' contexts do
 };
@@ -104,9 +101,11 @@ class StreamAttempt {
 class StreamAttempt::Part final : public StreamEvents {
  public:
   /// `plan` is this part's, and used here only.
-  Part(StreamAttempt* attempt, std::shared_ptr<grpc::Channel> channel, ChunkSource chunks, v1::Plan* plan,
-       absl::BlockingCounter* running)
-      : attempt_(attempt), chunks_(std::move(chunks)), running_(running), stream_(std::move(channel), kMethod, this) {
+  Part(StreamAttempt* attempt, std::shared_ptr<grpc::Channel> channel, ChunkSource chunks, v1::Plan* plan)
+      : attempt_(attempt),
+        channel_(channel.get()),
+        chunks_(std::move(chunks)),
+        stream_(std::move(channel), kMethod, this) {
     v1::ExecuteRequest request;
     request.unsafe_arena_set_allocated_plan(plan);  // lent: its arrays are known by their addresses
     plan_ = ToByteBuffer(SerializeHeads(request, attempt->sent_.in_plan));
@@ -115,6 +114,11 @@ class StreamAttempt::Part final : public StreamEvents {
   }
 
   RawStream& stream() { return stream_; }
+  /// From the return on nothing of it happens any more. Its channel, if it had not come to its end.
+  const grpc::Channel* GiveUp() {
+    stream_.GiveUp();
+    return is_done_ ? nullptr : channel_;
+  }
   std::vector<v1::OperationResult>* results() { return &results_; }
 
   std::optional<grpc::ByteBuffer> Next() override {
@@ -127,7 +131,6 @@ class StreamAttempt::Part final : public StreamEvents {
   }
 
   absl::Status Take(grpc::ByteBuffer* message) override {
-    attempt_->answered_ = true;
     v1::ExecuteResponse response;
     std::vector<PayloadRange> payloads;
     if (!ParseHeads(*message, &response, &payloads)) {
@@ -147,32 +150,53 @@ class StreamAttempt::Part final : public StreamEvents {
   }
 
   void Done(const Attempt& attempt) override {
+    is_done_ = true;
     const bool is_whole = results_.size() == attempt_->jobs_.size();
     attempt_->End(attempt.status.ok() && !is_whole
                       ? Attempt{absl::InternalError("the server ended a stream without all results"), attempt.ids}
                       : attempt);
-    running_->DecrementCount();  // this may be gone from here on
   }
 
  private:
   StreamAttempt* const attempt_;
+  const grpc::Channel* const channel_;
   ChunkSource chunks_;
-  absl::BlockingCounter* const running_;
-  RawStream stream_;
   std::optional<grpc::ByteBuffer> plan_;  // until it is sent
   int64_t sending_bytes_ = 0;
   std::vector<v1::OperationResult> results_;
+  bool is_done_ = false;
+  RawStream stream_;
 };
 
 void StreamAttempt::End(const Attempt& ended) {
+  bool is_first_error = false;
   {
     absl::MutexLock lock(&mutex_);
-    if (!ended_.status.ok()) return;
-    ended_.status = ended.status;
-    if (!ended.status.ok() || ended_.ids.request_id.empty()) ended_.ids = ended.ids;
-    if (ended.status.ok()) return;
+    if (ended_.status.ok()) {
+      is_first_error = !ended.status.ok();
+      ended_.status = ended.status;
+      if (is_first_error || ended_.ids.request_id.empty()) ended_.ids = ended.ids;
+    }
+    --running_;
   }
+  if (!is_first_error) return;
   for (const std::unique_ptr<Part>& part : parts_) part->stream().Cancel();
+}
+
+void StreamAttempt::Await(Connection* connection, absl::Time deadline) {
+  Patience patience(deadline, call_.cancellation);
+  const bool is_decided = patience.Await([this](absl::Time until) {
+    absl::MutexLock lock(&mutex_);
+    return mutex_.AwaitWithDeadline(absl::Condition(this, &StreamAttempt::IsDecided), until);
+  });
+  {
+    absl::MutexLock lock(&mutex_);
+    if (is_decided) mutex_.AwaitWithTimeout(absl::Condition(this, &StreamAttempt::AllHaveEnded), Patience::kGrace);
+    if (ended_.status.ok() && running_ > 0) ended_ = {patience.error(), {}};
+  }
+  for (const std::unique_ptr<Part>& part : parts_) {
+    if (const grpc::Channel* stuck = part->GiveUp(); stuck != nullptr) connection->Leave(stuck);
+  }
 }
 
 Attempt StreamAttempt::Run(Connection* connection, int parts, int64_t chunk_bytes, absl::Time deadline,
@@ -183,11 +207,14 @@ Attempt StreamAttempt::Run(Connection* connection, int parts, int64_t chunk_byte
     plan.set_job_id(NewJobId());
     plan.set_parts(static_cast<uint32_t>(parts));
   }
-  absl::BlockingCounter running(parts);
+  {
+    absl::MutexLock lock(&mutex_);
+    running_ = parts;
+  }
   for (int i = 0; i < parts; ++i) {
     plan.set_part(static_cast<uint32_t>(i));
-    parts_.push_back(std::make_unique<Part>(this, connection->channel(i),
-                                            ChunkSource(sent_.streams, i, parts, chunk_bytes), &plan, &running));
+    parts_.push_back(
+        std::make_unique<Part>(this, connection->channel(i), ChunkSource(sent_.streams, i, parts, chunk_bytes), &plan));
   }
   while (plan.operations_size() > 0) plan.mutable_operations()->UnsafeArenaReleaseLast();
   for (const std::unique_ptr<Part>& part : parts_) {
@@ -195,14 +222,13 @@ Attempt StreamAttempt::Run(Connection* connection, int parts, int64_t chunk_byte
     part->stream().Start();
   }
   results_.AllocateEarly();
-  running.Wait();
+  Await(connection, deadline);
 
   absl::MutexLock lock(&mutex_);
   if (ended_.status.ok()) {
     *results = std::move(*parts_[0]->results());
     ended_.status = results_.Finish(*results);
   }
-  ended_.is_spoilt = is_in_place_ && answered_;
   return ended_;
 }
 

@@ -12,7 +12,8 @@
 namespace corank::client {
 
 /// Sends the jobs as one plan and takes their results, which are read while chunks are still sent: beyond the arrays
-/// and the results, memory holds two chunks for each direction and connection. `connections`: parts of the job, 1 or
+/// and the results, memory holds two chunks for each direction and connection, and results that go over an input once
+/// more. `connections`: parts of the job, 1 or
 /// more. `chunk_bytes`: at most, of a chunk. Fills *results, less the results' bytes, with one for each job. A try that
 /// is broken off in mid-answer may be repeated too: all input is still there, and results are written anew.
 absl::StatusOr<CallCost> CallWithStreams(Connection* connection, absl::Span<Job* const> jobs, int connections,

@@ -49,6 +49,7 @@ StreamResults::StreamResults(absl::Span<Job* const> jobs, TransferProgress* prog
       result.destination->mutable_stream()->set_stream_id(static_cast<uint32_t>(states_.size()));
       states_.push_back(std::make_unique<State>());
       states_.back()->result = &result;
+      states_.back()->is_over_input = IsOverAnyInput(result, jobs);
     }
     if (__builtin_add_overflow(expected, job->result_bytes(), &expected)) expected = 0;
   }
@@ -56,8 +57,15 @@ StreamResults::StreamResults(absl::Span<Job* const> jobs, TransferProgress* prog
 }
 
 absl::Span<char> StreamResults::Memory(State* state) {
-  absl::call_once(state->allocated,
-                  [state] { state->memory = state->result->target()->Allocate(state->result->max_bytes()); });
+  absl::call_once(state->allocated, [state] {
+    const JobResult& result = *state->result;
+    if (state->is_over_input) {
+      state->apart.resize(std::min(result.output.memory.size(), static_cast<size_t>(result.max_bytes())));
+      state->memory = absl::MakeSpan(state->apart.data(), state->apart.size());
+    } else {
+      state->memory = result.target()->Allocate(result.max_bytes());
+    }
+  });
   return state->memory;
 }
 
@@ -95,30 +103,51 @@ absl::Status StreamResults::Take(const v1::ArrayChunk& chunk, const PayloadRange
   return absl::OkStatus();
 }
 
+absl::Status StreamResults::CheckWhole(const JobResult& result, const v1::Array& array, ElementType type,
+                                       State* state) {
+  if (type.bytes() != result.element_bytes) {
+    return MalformedArray(absl::StrCat(result.name, " have elements of type ", type.Name()));
+  }
+  const bool is_possible = array.has_count() && array.count() >= 0 && array.count() <= result.max_count;
+  absl::MutexLock lock(&state->mutex);
+  if (!is_possible || !state->coverage.IsWhole(array.count() * result.element_bytes)) {
+    return MalformedArray(absl::StrCat("the chunks of ", result.name, " are not all of it"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status StreamResults::Finish(absl::Span<const v1::OperationResult> results) {
+  struct Whole {
+    const JobResult* result;
+    ElementType type;
+    int64_t count;
+    State* state;  // null: it did not travel
+  };
+  std::vector<Whole> all;
   size_t stream = 0;
   for (size_t i = 0; i < jobs_.size(); ++i) {
     for (const JobResult& result : jobs_[i]->results) {
       const v1::Array* array = result.find(results[i], result.column);
       const absl::StatusOr<ElementType> type = CheckAnswer(result, array);
       if (!type.ok()) return type.status();
-      if (!result.travels) {
-        if (const absl::Status placed = result.target()->Place(*type, array->count()); !placed.ok()) return placed;
-        continue;
+      State* state = result.travels ? states_[stream++].get() : nullptr;
+      if (state != nullptr) {
+        if (const absl::Status whole = CheckWhole(result, *array, *type, state); !whole.ok()) return whole;
       }
-      State* state = states_[stream++].get();
-      if (type->bytes() != result.element_bytes) {
-        return MalformedArray(absl::StrCat(result.name, " have elements of type ", type->Name()));
-      }
-      const bool is_possible = array->has_count() && array->count() >= 0 && array->count() <= result.max_count;
-      const int64_t bytes = is_possible ? array->count() * result.element_bytes : 0;
-      absl::MutexLock lock(&state->mutex);
-      if (!is_possible || !state->coverage.IsWhole(bytes)) {
-        return MalformedArray(absl::StrCat("the chunks of ", result.name, " are not all of it"));
-      }
-      Memory(state);
-      if (const absl::Status finished = result.target()->Finish(*type, bytes); !finished.ok()) return finished;
+      all.push_back({&result, *type, array->count(), state});
     }
+  }
+  for (const Whole& each : all) {
+    if (each.state == nullptr) {
+      if (const absl::Status placed = each.result->target()->Place(each.type, each.count); !placed.ok()) return placed;
+      continue;
+    }
+    const absl::Span<char> memory = Memory(each.state);
+    const int64_t bytes = each.count * each.result->element_bytes;
+    if (each.state->is_over_input) {
+      std::copy_n(memory.data(), bytes, each.result->target()->Allocate(bytes).data());
+    }
+    if (const absl::Status finished = each.result->target()->Finish(each.type, bytes); !finished.ok()) return finished;
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/base/call_once.h"
@@ -35,7 +36,8 @@ class Coverage {
 /// threads at the same time.
 class StreamResults {
  public:
-  /// Gives every result that travels a StreamPlace in its job's message. The jobs outlive this.
+  /// Gives every result that travels a StreamPlace in its job's message. The jobs outlive this; their memory holds no
+  /// part of a result that goes over an input of any of them before Finish.
   StreamResults(absl::Span<Job* const> jobs, TransferProgress* progress);
 
   /// Makes the memory of all results whose size follows from that of the inputs, so that it is there, and touched, when
@@ -44,12 +46,15 @@ class StreamResults {
   /// Copies a chunk to where it belongs. INTERNAL if the server broke the contract, INVALID_ARGUMENT if an output is
   /// too small.
   absl::Status Take(const v1::ArrayChunk& chunk, const PayloadRange& payload, const std::vector<grpc::Slice>& slices);
-  /// Checks that all results are whole, and finishes them. `results`: one for each job.
+  /// Checks that all results are whole, and then finishes them: inputs that results go over change only now, and not
+  /// at all where an answer is wrong. `results`: one for each job. Nothing is sent any more.
   absl::Status Finish(absl::Span<const v1::OperationResult> results);
 
  private:
   struct State {
     const JobResult* result;
+    bool is_over_input;  // which is still sent while chunks come, or sent again by a later attempt
+    std::string apart;   // of is_over_input: takes the chunks
     absl::once_flag allocated;
     absl::Span<char> memory;  // after `allocated`
     absl::Mutex mutex;
@@ -57,6 +62,7 @@ class StreamResults {
   };
 
   static absl::Span<char> Memory(State* state);
+  absl::Status CheckWhole(const JobResult& result, const v1::Array& array, ElementType type, State* state);
 
   const std::vector<Job*> jobs_;
   TransferProgress* const progress_;

@@ -147,6 +147,25 @@ TEST_P(ClientOnServer, MergesInputsWithValues) {
   EXPECT_EQ(alone->keys, merged->keys);
 }
 
+TEST_P(ClientOnServer, ResultsMayGoOverTheInputs) {
+  std::vector<uint32_t> keys(GetParam().place == Place::kInline ? 100'000 : 4'000'000);
+  std::mt19937 random(5);
+  for (uint32_t& key : keys) key = random();
+  std::vector<uint32_t> expected = keys;
+  const auto half = static_cast<ptrdiff_t>(keys.size() / 2);
+  std::sort(keys.begin(), keys.begin() + half);
+  std::sort(keys.begin() + half, keys.end());
+  std::sort(expected.begin(), expected.end());
+  const absl::Span<uint32_t> all = absl::MakeSpan(keys);
+  const auto merged = client_.MergeInto(std::vector{all.first(keys.size() / 2), all.last(keys.size() / 2)}, all);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_TRUE(keys == expected);
+  std::reverse(keys.begin(), keys.end());
+  const auto sorted = client_.SortInto(keys, all);
+  ASSERT_TRUE(sorted.ok()) << sorted.status();
+  EXPECT_TRUE(keys == expected);
+}
+
 TEST_P(ClientOnServer, MovesIntervals) {
   const std::vector<double> source = {0, 1, 2, 3, 4, 5};
   const std::vector<int64_t> from = {4, 0}, to = {0, 3}, counts = {2, 1};

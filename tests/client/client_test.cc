@@ -233,6 +233,9 @@ TEST(ClientCreate, ChecksItsOptions) {
   options.address = "";
   EXPECT_TRUE(absl::IsInvalidArgument(Client::Create(options).status()));
   options = {};
+  options.keepalive_timeout = absl::ZeroDuration();
+  EXPECT_TRUE(absl::IsInvalidArgument(Client::Create(options).status()));
+  options = {};
   options.deadline = absl::ZeroDuration();
   EXPECT_TRUE(absl::IsInvalidArgument(Client::Create(options).status()));
   options = {};

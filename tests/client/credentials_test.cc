@@ -125,8 +125,8 @@ TEST_F(CredentialsTest, FilesOfTlsAreCheckedAtOnce) {
 }
 
 TEST(OptionsFromEnvironment, TakesWhatIsSet) {
-  const char* const names[] = {"CORANK_SERVER",          "CORANK_TOKEN",   "CORANK_TLS_CA",
-                               "CORANK_TLS_CERTIFICATE", "CORANK_TLS_KEY", "TRACEPARENT"};
+  const char* const names[] = {"CORANK_SERVER",     "CORANK_TOKEN", "CORANK_SERVER_CA", "CORANK_CLIENT_CERTIFICATE",
+                               "CORANK_CLIENT_KEY", "TRACEPARENT"};
   for (const char* name : names) unsetenv(name);
   EXPECT_FALSE(OptionsFromEnvironment().tls.has_value());
   EXPECT_EQ(OptionsFromEnvironment().address, ClientOptions().address);

@@ -175,5 +175,40 @@ TEST(Payloads, TakeAndRefuseWhatProtobufTakesAndRefuses) {
   }
 }
 
+std::string Times(int count, const std::string& bytes) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += bytes;
+  return all;
+}
+
+bool Parses(const std::string& bytes, google::protobuf::Message* message) {
+  std::vector<PayloadRange> payloads;
+  return ParseHeads(InSlices(bytes, 3), message, &payloads);
+}
+
+TEST(Payloads, RefusesManyPartsOfFewBytes) {
+  const std::string empty_array("\x0a\x00", 2);
+  const std::string number_of_no_field("\xf8\x7f\x01", 3);
+  v1::MergeRequest request;
+  EXPECT_TRUE(Parses(Times(2048, empty_array), &request));
+  EXPECT_EQ(request.keys_size(), 2048);
+  EXPECT_FALSE(Parses(Times(200'000, empty_array), &request));
+  EXPECT_TRUE(Parses(Times(100'000, number_of_no_field), &request));
+  EXPECT_FALSE(Parses(Times(3'000'000, number_of_no_field), &request));
+}
+
+// Each change of the destination's place looks for the payloads that it deletes, among all of them.
+TEST(Payloads, RefusesManyChangesOfAPlaceBesideManyPayloads) {
+  v1::MoveIntervalsRequest one_payload, one_array, one_count;
+  one_payload.mutable_source()->set_inline_data("");
+  one_array.mutable_destination();
+  one_count.set_destination_count(1);
+  const std::string change = one_array.SerializeAsString() + one_count.SerializeAsString();
+  v1::MoveIntervalsRequest request;
+  EXPECT_TRUE(Parses(Times(1000, one_payload.SerializeAsString()) + Times(1000, change), &request));
+  EXPECT_EQ(request.destination_count(), 1);
+  EXPECT_FALSE(Parses(Times(20'000, one_payload.SerializeAsString()) + Times(20'000, change), &request));
+}
+
 }  // namespace
 }  // namespace corank

@@ -245,7 +245,7 @@ class CommandLineTest : public TlsTest {
     };
   }
   ~CommandLineTest() override {
-    for (const char* name : {"CORANK_TLS_CA", "CORANK_TOKEN", "TRACEPARENT"}) unsetenv(name);
+    for (const char* name : {"CORANK_SERVER_CA", "CORANK_TOKEN", "TRACEPARENT"}) unsetenv(name);
   }
 
   /// `corank sort` with these options: exit code and standard error.
@@ -275,7 +275,7 @@ TEST_F(CommandLineTest, FlagsSayWhoIsWho) {
 }
 
 TEST_F(CommandLineTest, TheEnvironmentSaysItToo) {
-  setenv("CORANK_TLS_CA", ca_.c_str(), 1);
+  setenv("CORANK_SERVER_CA", ca_.c_str(), 1);
   setenv("CORANK_TOKEN", "s3cret", 1);
   setenv("TRACEPARENT", kTrace, 1);
   EXPECT_EQ(Sort({}).first, 0);

@@ -1,0 +1,93 @@
+#include "client/cpp/health.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "client/cpp/cancellation.h"
+#include "client/cpp/messages.h"
+#include "client/cpp/raw_stream.h"
+#include "grpc/health/v1/health.pb.h"
+
+namespace corank::client {
+namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+
+constexpr char kCheck[] = "/grpc.health.v1.Health/Check";
+constexpr char kWatch[] = "/grpc.health.v1.Health/Watch";
+/// Between two connections: a server that comes up answers soon, one that does not is not asked all the time.
+constexpr absl::Duration kPause = absl::Milliseconds(100);
+
+Health FromProto(HealthCheckResponse::ServingStatus status) {
+  return status == HealthCheckResponse::SERVING           ? Health::kServing
+         : status == HealthCheckResponse::SERVICE_UNKNOWN ? Health::kUnknown
+                                                          : Health::kNotServing;
+}
+
+HealthCheckRequest RequestFor(const std::string& service) {
+  HealthCheckRequest request;
+  request.set_service(service);
+  return request;
+}
+
+/// Follows a Watch until the service is kServing.
+class Watching final : public StreamEvents {
+ public:
+  explicit Watching(const std::string& service) : request_(Encode(RequestFor(service))) {}
+
+  std::optional<grpc::ByteBuffer> Next() override { return std::exchange(request_, std::nullopt); }
+  absl::Status Take(grpc::ByteBuffer* message) override {
+    HealthCheckResponse response;
+    if (const absl::Status decoded = Decode(message, &response); !decoded.ok()) return decoded;
+    health_ = FromProto(response.status());
+    return health_ == Health::kServing ? absl::CancelledError("there is nothing more to hear") : absl::OkStatus();
+  }
+  void Done(const Attempt&) override {}
+  /// The last one heard of.
+  std::optional<Health> health() const { return health_; }
+
+ private:
+  std::optional<grpc::ByteBuffer> request_;
+  std::optional<Health> health_;
+};
+
+}  // namespace
+
+absl::StatusOr<Health> CheckHealth(Connection* connection, const std::string& service, absl::Time deadline,
+                                   const CallOptions& call) {
+  HealthCheckResponse response;
+  const auto cost = connection->Unary(kCheck, RequestFor(service), deadline, call, Repeat::kAlways, &response);
+  if (absl::IsNotFound(cost.status())) return Health::kUnknown;
+  if (!cost.ok()) return cost.status();
+  return FromProto(response.status());
+}
+
+absl::StatusOr<Health> AwaitHealth(Connection* connection, const std::string& service, absl::Time deadline,
+                                   const CallOptions& call) {
+  std::optional<absl::StatusOr<Health>> last;
+  for (;;) {
+    std::optional<Health> heard;
+    bool is_final = false;  // as gRPC says it: Try puts it into other words
+    const absl::StatusOr<CallCost> cost = connection->Try(deadline, call, Repeat::kAlways, [&] {
+      Watching watching(service);
+      Attempt attempt = RunStream(connection, kWatch, deadline, call, &watching);
+      heard = watching.health();
+      is_final = !attempt.status.ok() && FailureOf(attempt.status) == Failure::kFinal;
+      return heard == Health::kServing ? Attempt{} : std::move(attempt);
+    });
+    if (heard == Health::kServing) return Health::kServing;
+    const bool is_late = absl::IsDeadlineExceeded(cost.status());
+    if (heard.has_value() && (cost.ok() || is_late)) {
+      last = *heard;
+    } else if (!is_late || !last.has_value()) {
+      last = cost.ok() ? absl::UnavailableError("the server ended the watch at once") : cost.status();
+    }
+    // It stops, or is not there: it may come up again.
+    if (is_final || absl::Now() + kPause >= deadline) return *last;
+    if (!CancellationScope::Sleep(call.cancellation, kPause)) return absl::CancelledError("cancelled");
+  }
+}
+
+}  // namespace corank::client
