@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <optional>
 
 #include "absl/container/flat_hash_set.h"
 #include "corank/v1/corank_service.pb.h"
@@ -71,21 +73,23 @@ bool HoldsPayloads(const Descriptor* type) {
   return holders->contains(type);
 }
 
-// Adds the Arrays and ArrayChunks of a message.
-void AddPayloadHolders(const Message& message, absl::flat_hash_set<const Message*>* holders) {
+// Adds the Arrays and ArrayChunks of a message. Returns how many messages it looked at.
+int64_t AddPayloadHolders(const Message& message, absl::flat_hash_set<const Message*>* holders) {
   if (PayloadField(message.GetDescriptor()) != 0) holders->insert(&message);
   const Reflection* reflection = message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection->ListFields(message, &fields);
+  int64_t looks = 1;
   for (const FieldDescriptor* field : fields) {
     if (!HoldsPayloads(field)) continue;
     const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
     for (int i = 0; i < count; ++i) {
-      AddPayloadHolders(field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
-                                             : reflection->GetMessage(message, field),
-                        holders);
+      looks += AddPayloadHolders(field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
+                                                      : reflection->GetMessage(message, field),
+                                 holders);
     }
   }
+  return looks;
 }
 
 size_t SizeOf(const std::vector<WirePiece>& pieces) {
@@ -110,7 +114,31 @@ void Append(std::vector<WirePiece> more, std::vector<WirePiece>* pieces) {
   }
 }
 
-// Parses one message up to the input's limit.
+// Fields of a message that wait for Protobuf's own parser. One stream writes all of them: each new one would fill the
+// string's free part with zeros.
+class WaitingFields {
+ public:
+  CodedOutputStream* out() {
+    if (!out_) out_.emplace(&stream_.emplace(&bytes_));
+    return &*out_;
+  }
+  bool empty() const { return !out_; }
+  // Until the next call of out.
+  const std::string& bytes() {
+    out_.reset();
+    stream_.reset();
+    return bytes_;
+  }
+  void Clear() { bytes_.clear(); }
+
+ private:
+  std::string bytes_;
+  std::optional<StringOutputStream> stream_;
+  std::optional<CodedOutputStream> out_;
+};
+
+// Parses one message up to the input's limit, which there must be. Gives up on what would take much more memory or time
+// than its bytes are worth.
 class HeadParser {
  public:
   HeadParser(CodedInputStream* input, std::vector<PayloadRange>* payloads) : input_(input), payloads_(payloads) {}
@@ -118,8 +146,11 @@ class HeadParser {
   bool Parse(Message* message) {
     const Descriptor* type = message->GetDescriptor();
     const int payload_field = PayloadField(type);
-    std::string rest;  // fields that hold no payload, as they came
-    while (const uint32_t tag = input_->ReadTag()) {
+    WaitingFields rest;  // those that hold no payload, as they came
+    for (;;) {
+      const int begin = input_->CurrentPosition();
+      const uint32_t tag = input_->ReadTag();
+      if (tag == 0) break;
       const int number = WireFormatLite::GetTagFieldNumber(tag);
       if (number == 0) return false;
       const bool is_delimited = WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
@@ -133,9 +164,9 @@ class HeadParser {
         if (!Merge(&rest, message) || !Descend(field, message)) return false;
         continue;
       }
-      StringOutputStream stream(&rest);
-      CodedOutputStream out(&stream);
-      if (!WireFormatLite::SkipField(input_, tag, &out)) return false;
+      if (!WireFormatLite::SkipField(input_, tag, rest.out())) return false;
+      head_bytes_ += input_->CurrentPosition() - begin;
+      if (head_bytes_ > kMostHeadBytes) return false;
     }
     return input_->ConsumedEntireMessage() && Merge(&rest, message);
   }
@@ -143,44 +174,55 @@ class HeadParser {
  private:
   using Holders = absl::flat_hash_set<const Message*>;
 
+  // Of two bytes of a message each may become a hundred of memory. The largest plan has a quarter of these parts.
+  static constexpr int64_t kMostParts = 1 << 17;
+  static constexpr int64_t kMostHeadBytes = 8 << 20;
+  // Looks at parts that may have been deleted, each of some nanoseconds. No message but an attack has any.
+  static constexpr int64_t kMostLooks = 1 << 24;
+
+  bool AddPart() { return ++parts_ <= kMostParts; }
+
   // The holders in the members of oneofs that are set: they are deleted when another member is set.
-  static Holders InOneofs(const Message& message) {
+  Holders InOneofs(const Message& message) {
     Holders holders;
     const Descriptor* type = message.GetDescriptor();
     for (int i = 0; i < type->real_oneof_decl_count(); ++i) {
       const FieldDescriptor* member = message.GetReflection()->GetOneofFieldDescriptor(message, type->oneof_decl(i));
       if (member == nullptr || !HoldsPayloads(member)) continue;
-      AddPayloadHolders(message.GetReflection()->GetMessage(message, member), &holders);
+      looks_ += AddPayloadHolders(message.GetReflection()->GetMessage(message, member), &holders);
     }
     return holders;
   }
 
-  // Forgets the payloads of holders that were in oneofs before and are not any more.
-  void ForgetDeleted(const Holders& before, const Message& message) {
-    if (before.empty()) return;
-    const Holders now = InOneofs(message);
-    const auto is_deleted = [&](const PayloadRange& range) {
-      return before.contains(range.holder) && !now.contains(range.holder);
-    };
-    payloads_->erase(std::remove_if(payloads_->begin(), payloads_->end(), is_deleted), payloads_->end());
+  // Forgets the payloads of holders that were in oneofs before and are not any more. False: it has looked enough.
+  bool ForgetDeleted(const Holders& before, const Message& message) {
+    if (!before.empty()) {
+      const Holders now = InOneofs(message);
+      const auto is_deleted = [&](const PayloadRange& range) {
+        return before.contains(range.holder) && !now.contains(range.holder);
+      };
+      looks_ += static_cast<int64_t>(payloads_->size());
+      payloads_->erase(std::remove_if(payloads_->begin(), payloads_->end(), is_deleted), payloads_->end());
+    }
+    return looks_ <= kMostLooks;
   }
 
-  bool Merge(std::string* rest, Message* message) {
+  bool Merge(WaitingFields* rest, Message* message) {
     if (rest->empty()) return true;
     const Holders before = InOneofs(*message);
+    const std::string& bytes = rest->bytes();
     // Not MergeFromString, which takes the message as whole and would ask for required fields.
     const bool merged = message->MergePartialFromCodedStream(
-        std::make_unique<CodedInputStream>(reinterpret_cast<const uint8_t*>(rest->data()),
-                                           static_cast<int>(rest->size()))
+        std::make_unique<CodedInputStream>(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                           static_cast<int>(bytes.size()))
             .get());
-    rest->clear();
-    ForgetDeleted(before, *message);
-    return merged;
+    rest->Clear();
+    return merged && ForgetDeleted(before, *message);
   }
 
   bool TakePayload(Message* holder) {
     int length = 0;
-    if (!input_->ReadVarintSizeAsInt(&length)) return false;
+    if (!AddPart() || !input_->ReadVarintSizeAsInt(&length)) return false;
     if (holder->GetDescriptor() == v1::Array::descriptor()) static_cast<v1::Array*>(holder)->mutable_inline_data();
     const int offset = input_->CurrentPosition();
     payloads_->push_back({holder, offset, length});
@@ -188,18 +230,19 @@ class HeadParser {
   }
 
   bool Descend(const FieldDescriptor* field, Message* message) {
+    if (!AddPart()) return false;
     const Reflection* reflection = message->GetReflection();
     if (const auto* oneof = field->real_containing_oneof();
         oneof != nullptr && reflection->GetOneofFieldDescriptor(*message, oneof) != field) {
       const Holders before = InOneofs(*message);
       reflection->ClearOneof(message, oneof);
-      ForgetDeleted(before, *message);
+      if (!ForgetDeleted(before, *message)) return false;
     }
     Message* inner =
         field->is_repeated() ? reflection->AddMessage(message, field) : reflection->MutableMessage(message, field);
     int length = 0;
     if (!input_->ReadVarintSizeAsInt(&length)) return false;
-    if (length > input_->BytesUntilLimit() && input_->BytesUntilLimit() >= 0) return false;
+    if (length > input_->BytesUntilLimit()) return false;
     const CodedInputStream::Limit limit = input_->PushLimit(length);
     const bool parsed = Parse(inner) && input_->BytesUntilLimit() == 0;
     input_->PopLimit(limit);
@@ -208,6 +251,7 @@ class HeadParser {
 
   CodedInputStream* const input_;
   std::vector<PayloadRange>* const payloads_;
+  int64_t parts_ = 0, head_bytes_ = 0, looks_ = 0;
 };
 
 }  // namespace
@@ -267,10 +311,12 @@ std::vector<WirePiece> SerializeHeads(const Message& message, const PayloadMap& 
 bool ParseHeads(const grpc::ByteBuffer& bytes, Message* message, std::vector<PayloadRange>* payloads) {
   grpc::ByteBuffer readable(bytes);  // shares the slices; the reader wants a buffer that it may change
   grpc::ProtoBufferReader reader(&readable);
-  if (!reader.status().ok()) return false;
+  if (!reader.status().ok() || bytes.Length() > std::numeric_limits<int>::max()) return false;
   message->Clear();
   payloads->clear();
   CodedInputStream input(&reader);
+  // Protobuf reserves what a field says that it has, where that is within the limit.
+  input.PushLimit(static_cast<int>(bytes.Length()));
   if (!HeadParser(&input, payloads).Parse(message)) {
     payloads->clear();
     return false;

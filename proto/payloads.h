@@ -46,7 +46,8 @@ struct PayloadRange {
 };
 
 /// Parses all but the payloads: an Array with inline bytes has that place, empty. False if the bytes are no such
-/// message. What a holder owns moves only when its message does.
+/// message, or one of far more parts than any request has: a little of an attacker's would cost much time or memory.
+/// What a holder owns moves only when its message does.
 bool ParseHeads(const grpc::ByteBuffer& bytes, google::protobuf::Message* message, std::vector<PayloadRange>* payloads);
 
 /// Copies a range of the bytes that the slices hold one after the other; the range lies within them.
