@@ -2,11 +2,6 @@
 // that it writes.
 //
 // Input: what to read it as, then the content.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <cstring>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +13,7 @@
 #include "client/cli/progress.h"
 #include "client/cli/text.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/scratch_file.h"
 
 namespace corank::fuzz {
 namespace {
@@ -44,30 +40,6 @@ void ReadHeader(absl::string_view bytes) {
   FUZZ_CHECK(again.ok() && again->type == header->type && again->count == header->count, again.status().ToString());
 }
 
-// A file of this process that takes each input in turn.
-class ScratchFile {
- public:
-  explicit ScratchFile(const char* suffix) {
-    const char* const folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    name_ = absl::StrCat(folder, "/corank-fuzz-XXXXXX", suffix);
-    fd_ = mkstemps(&name_[0], static_cast<int>(std::strlen(suffix)));
-    FUZZ_CHECK(fd_ >= 0, name_);
-  }
-  ~ScratchFile() {
-    close(fd_);
-    unlink(name_.c_str());
-  }
-  const std::string& Fill(absl::string_view bytes) {
-    FUZZ_CHECK(ftruncate(fd_, 0) == 0, name_);
-    FUZZ_CHECK(pwrite(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()), name_);
-    return name_;
-  }
-
- private:
-  std::string name_;
-  int fd_;
-};
-
 void CheckArray(const absl::StatusOr<cli::InputArray>& array, absl::string_view file) {
   if (!array.ok()) return;
   const client::ArrayView view = array->view();
@@ -76,7 +48,7 @@ void CheckArray(const absl::StatusOr<cli::InputArray>& array, absl::string_view 
 }
 
 void ReadFile(Reader reader, Input& input) {
-  static ScratchFile npy(".npy"), raw(".raw");
+  static const ScratchFile npy(".npy"), raw(".raw");
   static auto* const progress = new cli::Progress(false);
   std::optional<ElementType> type;
   if (reader == kRawFile) {

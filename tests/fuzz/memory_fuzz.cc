@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "corank/v1/memory_service.pb.h"
 #include "server/rpc/memory_service.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -142,7 +143,7 @@ class Run {
   void Step(absl::string_view part) {
     Input input(part);
     const auto method = static_cast<Method>(input.Choice(kMethods));
-    const absl::string_view message = input.Rest();
+    const std::string message = absl::StrReplaceAll(input.Rest(), {{kRegionKey, OwnRegionKey()}});
     switch (method) {
       case kRegister:
         return Call<v1::RegisterSharedMemoryResponse>(&MemoryServiceImpl::RegisterSharedMemory, message);

@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <new>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -87,6 +90,24 @@ int WriteSeeds(const std::string& folder) {
 
 }  // namespace
 }  // namespace corank::fuzz
+
+// No input is large, so none may have that much reserved: a length that a message claims is not one that it has. The
+// same bound as scripts/fuzz.sh has for libFuzzer.
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  constexpr size_t kMost = size_t{64} << 20;
+  if (bytes > kMost) {
+    std::fprintf(stderr, "one allocation of %zu bytes\n", bytes);
+    std::abort();
+  }
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
+void* operator new(size_t bytes) {
+  void* const memory = operator new(bytes, std::nothrow);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);

@@ -15,9 +15,9 @@ namespace {
 std::string Shown(absl::string_view bytes) { return absl::StrCat("bytes: ", absl::BytesToHexString(bytes)); }
 
 // What a status that leaves the server must be.
-void CheckStatus(const absl::Status& status, const std::string& more) {
+void CheckStatus(const absl::Status& status, absl::string_view bytes) {
   FUZZ_CHECK(status.code() != absl::StatusCode::kInternal && status.code() != absl::StatusCode::kUnknown,
-             absl::StrCat(status.ToString(), "\n", more));
+             absl::StrCat(status.ToString(), "\n", Shown(bytes)));
   if (status.code() == absl::StatusCode::kInvalidArgument) FUZZ_CHECK(!NamedField(status).empty(), status.ToString());
   ToGrpcStatus(status, "id");
 }
@@ -59,20 +59,20 @@ void Run(absl::string_view bytes, uint8_t cuts) {
   Request request;
   InlinePayloads payloads;
   const absl::Status parsed = payloads.Parse(buffer, world.pool.get(), &request);
-  CheckStatus(parsed, Shown(bytes));
+  CheckStatus(parsed, bytes);
   FUZZ_CHECK(parsed.ok() == parses, Shown(bytes));
   if (!parsed.ok()) return;
   const absl::StatusOr<TaskPriority> priority = ValidateOptions(request.options());
-  CheckStatus(priority.status(), Shown(bytes));
+  CheckStatus(priority.status(), bytes);
   if (!priority.ok()) return;
   const RequestPlaces places(world.places(), AnonymousCaller(), &payloads);
   absl::StatusOr<std::unique_ptr<Operation>> operation = Validate(request, world.limits, places);
-  CheckStatus(operation.status(), Shown(bytes));
+  CheckStatus(operation.status(), bytes);
   if (!operation.ok()) return;
   Outcome outcome;
   absl::Status done = (*operation)->Execute(world.lane, outcome);
   if (done.ok()) done = CommitResults(outcome);
-  CheckStatus(done, Shown(bytes));
+  CheckStatus(done, bytes);
   if (!done.ok()) return;
   Response response;
   FUZZ_CHECK(response.ParseFromString(Flat(EncodeResponse<Response>(outcome))), Shown(bytes));

@@ -87,6 +87,7 @@ class Transport final : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer
     grpc::ByteBuffer* const to = std::exchange(read_, nullptr);
     if (!ended) {
       *to = Sliced(incoming_.front().first, incoming_.front().second);
+      read_messages_.push_back(std::move(incoming_.front().first));
       incoming_.pop_front();
     }
     call_->OnReadDone(!ended);
@@ -102,6 +103,8 @@ class Transport final : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer
   bool reading() const { return read_ != nullptr; }
   const grpc::Status& status() const { return status_; }
   const std::vector<std::string>& answers() const { return answers_; }
+  // What the call has read: what comes after its end is nobody's.
+  const std::vector<std::string>& read_messages() const { return read_messages_; }
 
  private:
   grpc::internal::ServerReactor* reactor() override { return call_; }
@@ -113,7 +116,7 @@ class Transport final : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer
   grpc::ByteBuffer* read_ = nullptr;
   bool writing_ = false, half_closed_ = false, paused_ = false, cancelled_ = false, finished_ = false;
   grpc::Status status_;
-  std::vector<std::string> answers_;
+  std::vector<std::string> answers_, read_messages_;
 };
 
 // What one caller sent: for the next chunk's place, and for the oracle.
@@ -258,7 +261,6 @@ class Run {
   }
 
   void Note(size_t index, const v1::ArrayChunk& chunk) {
-    streams_[index][chunk.stream_id()] += chunk.data();
     const auto array = sent_[index].arrays.find(chunk.stream_id());
     if (array == sent_[index].arrays.end()) return;
     const bool is_key = array->second.type() >= v1::ELEMENT_TYPE_INT8 && array->second.type() < v1::ELEMENT_TYPE_RECORD;
@@ -319,12 +321,17 @@ class Run {
     }
     if (!call.status().ok() || !sent_[index].only_sort) return;
     FUZZ_CHECK(results.size() == 1 && results[0].has_sort(), "a sort ends with its result");
+    std::map<uint32_t, std::string> inputs;
+    for (const std::string& bytes : call.read_messages()) {
+      v1::ExecuteRequest request;
+      if (request.ParseFromString(bytes)) inputs[request.chunk().stream_id()] += request.chunk().data();
+    }
     v1::SortRequest request = *sent_[index].only_sort;
     v1::SortResponse response = results[0].sort();
     if (request.key_columns_size() > 0) return;
-    Fill(*request.mutable_keys(), streams_[index]);
-    if (request.has_values()) Fill(*request.mutable_values(), streams_[index]);
-    if (request.has_segment_offsets()) Fill(*request.mutable_segment_offsets(), streams_[index]);
+    Fill(*request.mutable_keys(), inputs);
+    if (request.has_values()) Fill(*request.mutable_values(), inputs);
+    if (request.has_segment_offsets()) Fill(*request.mutable_segment_offsets(), inputs);
     if (response.has_keys()) Fill(*response.mutable_keys(), outputs);
     if (response.has_values()) Fill(*response.mutable_values(), outputs);
     if (response.has_indices()) Fill(*response.mutable_indices(), outputs);
@@ -342,8 +349,7 @@ class Run {
   std::shared_ptr<ExecuteJobs> jobs_;
   std::array<std::unique_ptr<Transport>, kCalls> calls_;
   std::array<Sent, kCalls> sent_;
-  std::array<std::map<uint32_t, std::string>, kCalls> streams_;  // what was sent
-  Task* task_ = nullptr;                                         // of the lane
+  Task* task_ = nullptr;  // of the lane
 };
 
 // --- Seeds -----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "google/protobuf/stubs/logging.h"
 #include "kernels/cpu/cpu_engine.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -39,7 +40,9 @@ ArrayStore::Options StoreOptions() {
 }
 
 void Keep(ArrayStore& arrays, const std::string& name, int64_t count) {
-  auto array = arrays.Make("", /*device=*/0, count * 4, "keys");
+  auto room = arrays.Reserve("", /*device=*/0, count * 4, "keys");
+  FUZZ_CHECK(room.ok(), room.status().ToString());
+  auto array = arrays.Make(*room, count * 4);
   FUZZ_CHECK(array.ok(), array.status().ToString());
   (*array)->type = v1::ELEMENT_TYPE_INT32;
   (*array)->element_bytes = 4;
@@ -75,10 +78,10 @@ World::World()
   limits.max_request_bytes = 64 << 10;
   limits.max_response_bytes = 64 << 10;
   limits.max_chunk_bytes = 1 << 10;
-  const int object = shm_open(kRegionKey, O_RDWR | O_CREAT, 0600);
+  const int object = shm_open(OwnRegionKey().c_str(), O_RDWR | O_CREAT, 0600);
   FUZZ_CHECK(object >= 0 && ftruncate(object, kRegionBytes) == 0, "shm_open");
   close(object);
-  std::atexit([] { shm_unlink(kRegionKey); });
+  std::atexit([] { shm_unlink(OwnRegionKey().c_str()); });
   RegisterRegion();
   Reset();
 }
@@ -91,7 +94,7 @@ World& World::Get() {
 void World::RegisterRegion() {
   v1::RegisterSharedMemoryRequest request;
   request.set_name("r");
-  request.set_key(kRegionKey);
+  request.set_key(OwnRegionKey());
   request.set_size_bytes(kRegionBytes);
   const auto registered = regions.Register("", request);
   FUZZ_CHECK(registered.ok(), registered.status().ToString());
@@ -110,6 +113,11 @@ void World::Reset() {
   FUZZ_CHECK(arrays.used_bytes() == 0, absl::StrCat(arrays.used_bytes(), " bytes are still kept"));
   Keep(arrays, "a", 16);
   Keep(arrays, "s", 64);
+}
+
+const std::string& OwnRegionKey() {
+  static const auto* const key = new std::string(absl::StrFormat("%s%06x", kRegionPrefix, getpid() & 0xffffff));
+  return *key;
 }
 
 grpc::ByteBuffer Sliced(absl::string_view bytes, uint8_t cuts) {

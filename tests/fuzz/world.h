@@ -66,8 +66,10 @@ struct World {
 };
 
 inline constexpr char kRegionPrefix[] = "/corank-fuzz.";
-/// The object of region "r".
+/// The object of region "r", as inputs name it.
 inline constexpr char kRegionKey[] = "/corank-fuzz.object";
+/// What it is called: of the same length, and this process's own, so that targets may run side by side.
+const std::string& OwnRegionKey();
 inline constexpr int64_t kRegionBytes = 8192;
 
 /// The bytes in slices that end where `cuts` says.
