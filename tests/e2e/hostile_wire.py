@@ -16,7 +16,10 @@ from collections.abc import Iterable
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
+MAX_HEADER_LIST_SIZE = 6
+"""A setting."""
 SORT = "/corank.v1.CorankService/Sort"
+MERGE = "/corank.v1.CorankService/Merge"
 EXECUTE = "/corank.v1.CorankService/Execute"
 
 
@@ -61,6 +64,44 @@ def message(body: bytes, flag: int = 0, length: int | None = None) -> bytes:
     return struct.pack(">BI", flag, len(body) if length is None else length) + body
 
 
+def literal_fields(block: bytes) -> list[tuple[str, str]]:
+    """The fields of a header block as `field` writes them, and gRPC's server the status of a call: all text in full."""
+    fields, at = [], 0
+
+    def text() -> str:
+        nonlocal at
+        size, at = block[at], at + 1
+        if size >= 128:
+            raise ValueError("a text in Huffman's code")
+        if size == 127:
+            for shift in range(0, 28, 7):
+                byte, at = block[at], at + 1
+                size += (byte & 127) << shift
+                if byte < 128:
+                    break
+        at += size
+        return block[at - size : at].decode()
+
+    while at < len(block):
+        if block[at] not in (0x00, 0x40):
+            raise ValueError("a field whose name is in a table")
+        at += 1
+        name = text()
+        fields.append((name, text()))
+    return fields
+
+
+def padded_fields(path: str, size: int) -> bytes:
+    """The header block of a call whose fields are a list of `size` bytes, 1 KiB or more, as RFC 9113 counts them."""
+    block = request_fields(path)
+    left = size - sum(len(name) + len(value) + 32 for name, value in literal_fields(block))
+    while left > 0:
+        take = left if left < 2000 else 1000  # what is left is never less than a field takes
+        block += field(b"x-pad", b"v" * (take - len(b"x-pad") - 32))
+        left -= take
+    return block
+
+
 class Connection:
     """One connection, after the preface unless told otherwise. Nothing is read that a test does not ask for."""
 
@@ -68,6 +109,8 @@ class Connection:
         host, _, port = address.rpartition(":")
         self.socket = socket.create_connection((host.strip("[]"), int(port)), timeout=20)
         self.next_stream = 1
+        self.is_over = False
+        """Whether `frames` came to the end of the connection."""
         self._buffer = b""
         if preface:
             settings = b"" if window is None else struct.pack(">HI", 4, window)
@@ -88,14 +131,17 @@ class Connection:
         return True
 
     def send_patiently(self, data: bytes, seconds: float = 20) -> bool:
-        """Sends, and reads and drops what comes meanwhile. False once the server closed, or takes no more."""
+        """Sends, and keeps what comes meanwhile for `frames`. False once the server closed, or takes no more."""
         self.socket.setblocking(False)
         end = time.monotonic() + seconds
         try:
             while data and time.monotonic() < end:
                 readable, writable, _ = select.select([self.socket], [self.socket], [], 1)
-                if readable and not self.socket.recv(1 << 16):
-                    return False
+                if readable:
+                    more = self.socket.recv(1 << 16)
+                    if not more:
+                        return False
+                    self._buffer += more
                 if writable:
                     data = data[self.socket.send(data) :]
         except (BrokenPipeError, ConnectionResetError):
@@ -117,9 +163,12 @@ class Connection:
             while len(self._buffer) < 9 or len(self._buffer) < 9 + int.from_bytes(self._buffer[:3], "big"):
                 try:
                     more = self.socket.recv(1 << 16)
-                except (ConnectionResetError, TimeoutError):
+                except TimeoutError:
                     return
+                except ConnectionResetError:
+                    more = b""
                 if not more:
+                    self.is_over = True
                     return
                 self._buffer += more
             size = int.from_bytes(self._buffer[:3], "big")
@@ -127,6 +176,30 @@ class Connection:
             stream = int.from_bytes(self._buffer[5:9], "big")
             payload, self._buffer = self._buffer[9 : 9 + size], self._buffer[9 + size :]
             yield kind, flags, stream, payload
+
+    def exchange_settings(self) -> dict[int, int]:
+        """Acknowledges the server's settings, which it returns, and waits until the server has acknowledged these.
+
+        Only then both know that a frame may be longer than 16 KiB.
+        """
+        settings: dict[int, int] = {}
+        acknowledged = False
+        for kind, flags, _, payload in self.frames():
+            if kind == SETTINGS and flags & ACK:
+                acknowledged = True
+            elif kind == SETTINGS:
+                settings |= dict(struct.iter_unpack(">HI", payload))
+                self.send(frame(SETTINGS, ACK, 0))
+            if settings and acknowledged:
+                return settings
+        raise AssertionError("the server has sent no settings, or acknowledged none")
+
+    def status(self, stream: int) -> dict[str, str]:
+        """The fields that the server ends a call with, in a stream of their own or behind an answer."""
+        for kind, flags, of, payload in self.frames():
+            if of == stream and kind == HEADERS and flags & END_STREAM:
+                return dict(literal_fields(payload))
+        raise AssertionError("the call has no status")
 
     def ends(self, stream: int, seconds: float = 20) -> bool:
         """Whether the server ends the stream, or the whole connection, in this time."""

@@ -90,6 +90,13 @@ def test_info_says_the_engine(shell: Shell) -> None:
     assert report["engine"] == shell.server.engine
 
 
+def test_info_is_json_whatever_is_in_a_name(corankd: pathlib.Path, cli: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    name = '/say-"corank"-\\'
+    with LocalServer(corankd, [f"--shared-memory={name}"]) as server:
+        report = Shell(cli, server, tmp_path).report("info")
+    assert report["shared_memory_prefixes"] == [name]
+
+
 def test_no_server_is_said_in_words(shell: Shell) -> None:
     shell.save("a.npy", np.array([2, 1]))
     done = shell.run("sort", "a.npy", "-o", "b.npy", "--server", "127.0.0.1:1")

@@ -228,10 +228,13 @@ def test_streams_of_a_connection_and_metadata_are_limited(serve: Serve) -> None:
             connection.open(h2.request_fields(h2.EXECUTE))
         over = connection.open(h2.request_fields(h2.EXECUTE))
         assert connection.ends(over)
-    with grpc.insecure_channel(server.address) as channel:
-        info: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/corank.v1.CorankService/GetServerInfo")
-        assert code_of(lambda: info(b"", timeout=10, metadata=(("x", "y" * 1000),)))[0] == "OK"
-        assert code_of(lambda: info(b"", timeout=10, metadata=(("x", "y" * 3000),)))[0] == "RESOURCE_EXHAUSTED"
+    # By hand: a gRPC client may find the connection closed before it has read the reason (test_hostile_wire.py).
+    for size, code in ((2048, "0"), (2049, "8")):
+        with h2.Connection(server.address) as connection:
+            connection.exchange_settings()
+            info = connection.open(h2.padded_fields("/corank.v1.CorankService/GetServerInfo", size))
+            connection.send(h2.frame(h2.DATA, h2.END_STREAM, info, h2.message(b"")))
+            assert connection.status(info)["grpc-status"] == code
 
 
 def test_who_pings_too_often_is_hung_up_on(serve: Serve) -> None:

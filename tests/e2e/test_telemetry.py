@@ -91,7 +91,8 @@ def test_one_call_shows_in_every_metric_of_its_operator(server: LocalServer, ope
 
 
 def test_gauges_and_refusals_are_there_before_anything_happens(corankd: pathlib.Path) -> None:
-    with LocalServer(corankd, ["--lanes=3", "--long-lanes=2", "--kept-bytes=1MiB"]) as server:
+    flags = ["--lanes=3", "--long-lanes=2", "--kept-bytes=1MiB", "--host-pool-bytes=3GiB"]
+    with LocalServer(corankd, flags) as server:
         now = samples(server)
     assert now["corank_lanes"] == 5
     assert now["corank_lanes_busy"] == now["corank_queue_requests"] == now["corank_queue_bytes"] == 0
@@ -100,7 +101,7 @@ def test_gauges_and_refusals_are_there_before_anything_happens(corankd: pathlib.
         assert now[f'corank_queue_age_seconds{{line="long_{line}"}}'] == 0
     for budget in ("host_pool", "device_work", "kept_arrays"):
         assert now[f'corank_memory_used_bytes{{budget="{budget}"}}'] == 0
-    assert now['corank_memory_limit_bytes{budget="host_pool"}'] == 8 << 30
+    assert now['corank_memory_limit_bytes{budget="host_pool"}'] == 3 << 30
     assert now['corank_memory_limit_bytes{budget="kept_arrays"}'] == 1 << 20
     reasons = "queue_requests queue_bytes tenant_requests tenant_bytes memory late draining device_lost"
     for reason in f"{reasons} unauthenticated forbidden".split():
@@ -274,7 +275,8 @@ def test_info_tells_each_setting_and_where_it_is_from(
         assert (settings[name].value, settings[name].source, settings[name].hidden) == (value, source, False)
     assert settings["long-lanes"].default == "8"
     hidden = {name for name, setting in settings.items() if setting.hidden}
-    assert hidden == {"tls-certificate", "tls-key", "tls-client-ca", "tokens-file", "tenant-weights"}
+    paths = {"config", "ports-file", "tls-certificate", "tls-key", "tls-client-ca", "tokens-file"}
+    assert hidden == {*paths, "tenant-weights"}
     assert all(settings[name].value == "" for name in hidden)
     assert settings["tokens-file"].source == "file"
     table, text = (answer.stdout for answer in run)

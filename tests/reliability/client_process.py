@@ -1,6 +1,7 @@
 """Clients that are processes of their own: one that is to be killed, and one that floods a server.
 
-Usage: client_process.py call ADDRESS PLACE PHASE COUNT   (COUNT: of the keys of slow work)
+Usage: client_process.py call ADDRESS PLACE PHASE COUNT   says "ready", and calls once its stdin ends
+                                                          (COUNT: of the keys of slow work)
        client_process.py flood ADDRESS TOKEN COUNT        until it is killed
 """
 
@@ -39,7 +40,10 @@ def main() -> int:
         flood(address, rest[0], int(rest[1]))
         return 0
     place, phase, count = rest
-    return 0 if begin(place, phase, address, random_keys(int(count))).code() == "OK" else 1
+    keys = random_keys(int(count))
+    print("ready", flush=True)
+    sys.stdin.read()
+    return 0 if begin(place, phase, address, keys).code() == "OK" else 1
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """Calls that are in a given phase for sure: queued, copying, running or answering, in each place of arrays.
 
 None of it is luck: a phase is held open (a lane that is taken, an upload or a download that stands still, work that
-takes long) and seen in the server's metrics, or it is proven afterwards by the stage before which the server dropped
-the work, and tried again where it was missed.
+takes long, a server that is stopped while a result is half in its region) and seen in the server's metrics or memory,
+or it is proven afterwards by the stage before which the server dropped the work, and tried again where it was missed.
 """
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from corank.v1 import operators_pb2 as o
 from e2e_support import samples, wait_until
 from held_calls import CALLS, CHUNK, HeldCall, Keys, SharedCall, StreamCall, UnaryCall, Work, random_keys
 from reliability_support import cancelled_before, held_bytes, wait_until_empty
+from stopped_server import find_region, go_on, stop
 from tcp_proxy import TcpProxy
 
 PLACES = ("unary", "stream", "shared_memory")
@@ -46,8 +46,24 @@ class Scene:
     server: LocalServer
     proxy: TcpProxy
     slow: Keys
-    expand_seconds: float
-    """What the call takes whose answer is copied."""
+    is_stopped: bool = False
+    """Whether the server's process is stopped: then it answers nobody, and has no metrics."""
+
+    def stop_server(self) -> None:
+        """Stops the server's process until `release` or `let_server_go_on`."""
+        self.is_stopped = True
+        stop(self.server)
+
+    def let_server_go_on(self) -> None:
+        """Ends stop_server."""
+        if self.is_stopped:
+            go_on(self.server)
+        self.is_stopped = False
+
+    def release(self) -> None:
+        """Lets the server and the network go on."""
+        self.let_server_go_on()
+        self.proxy.release()
 
     def now(self) -> dict[str, float]:
         """The server's metrics."""
@@ -66,17 +82,6 @@ def slow_keys(server: LocalServer) -> Keys:
     return keys
 
 
-def expand_seconds(server: LocalServer) -> float:
-    """What the call that answers most takes, once the server is warm."""
-    times = []
-    for _ in range(2):
-        call = begin("shared_memory", "answering", server.address, random_keys(1))
-        began = time.monotonic()
-        assert call.code() == "OK"
-        times.append(time.monotonic() - began)
-    return min(times)
-
-
 def _gather(where: a.SharedMemoryPlace) -> tuple[str, o.GatherIntervalsRequest]:
     """Few elements out of a large array: nearly all of it is the copy of that."""
     zeros = np.zeros(1, np.int64).tobytes()
@@ -88,9 +93,9 @@ def _gather(where: a.SharedMemoryPlace) -> tuple[str, o.GatherIntervalsRequest]:
 
 
 def _expand(where: a.SharedMemoryPlace) -> tuple[str, o.ExpandIntervalsRequest]:
-    """Many elements out of few: half of it is the copy of the answer."""
+    """Many elements, none of them 0, out of few: half of it is the copy of the answer."""
     return "ExpandIntervals", o.ExpandIntervalsRequest(
-        values=a.Array(type=a.ELEMENT_TYPE_UINT32, inline_data=np.arange(16, dtype=np.uint32).tobytes()),
+        values=a.Array(type=a.ELEMENT_TYPE_UINT32, inline_data=np.arange(1, 17, dtype=np.uint32).tobytes()),
         counts=a.Array(type=a.ELEMENT_TYPE_INT64, inline_data=np.full(16, _HUGE // 16, np.int64).tobytes()),
         destination=a.Destination(shared_memory=where),
     )
@@ -158,21 +163,39 @@ def _is_reached(scene: Scene, place: str, phase: str) -> Callable[[dict[str, flo
 
 
 def wait_for_phase(scene: Scene, place: str, phase: str, call: HeldCall | None = None, seconds: float = 30) -> None:
-    """Returns once the server's metrics say that the phase is reached.
+    """Returns once the server's metrics say that the phase is reached, or the server is stopped in it (`is_stopped`).
 
     Raises:
         MissedError: the call passed it, or it is not seen in time.
     """
-    is_reached = _is_reached(scene, place, phase)
     end = time.monotonic() + seconds
-    while not is_reached(scene.now()):
+
+    def check() -> None:
         if time.monotonic() > end or (call is not None and call.is_over):
             raise MissedError(f"{place}, {phase}")
         time.sleep(0.001)
+
+    if place == "shared_memory" and phase == "answering":
+        _stop_while_result_is_copied(scene, check)
+        return
+    is_reached = _is_reached(scene, place, phase)
+    while not is_reached(scene.now()):
+        check()
     if place == "stream" and phase == "answering" and call is not None:
         wait_until(lambda: call.chunks > 0, "the answer begins")
-    if place == "shared_memory" and phase == "answering":
-        time.sleep(scene.expand_seconds * random.uniform(0.5, 1))
+
+
+def _stop_while_result_is_copied(scene: Scene, check: Callable[[], None]) -> None:
+    while (region := find_region(scene.server, 4 * _HUGE)) is None:
+        check()
+    while region.written() == 0:
+        check()
+    # A GPU's copy goes on where its process does not: there, whoever is fast enough hits the phase.
+    if scene.server.engine == "cpu":
+        scene.stop_server()
+        if region.written() == 1:
+            scene.release()
+            raise MissedError("all of the result is in the region")
 
 
 def proof(place: str, phase: str, before: dict[str, float], after: dict[str, float]) -> bool:
@@ -188,6 +211,6 @@ def proof(place: str, phase: str, before: dict[str, float], after: dict[str, flo
 
 def settle(scene: Scene) -> None:
     """Lets all pass that was held, and waits until nothing of it is left on the server."""
-    scene.proxy.release()
+    scene.release()
     scene.proxy.cut()
     wait_until_empty(scene.server)

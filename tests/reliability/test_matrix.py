@@ -30,7 +30,6 @@ from phases import (
     MissedError,
     Scene,
     begin,
-    expand_seconds,
     hold_lane,
     hold_network,
     proof,
@@ -49,9 +48,6 @@ SMALL = random_keys(20_000, seed=5)
 # In one of its phases a call that is cut off by itself is seen; the long form looks at all.
 QUICK_PHASE = {"unary": "answering", "stream": "copying", "shared_memory": "running"}
 
-# How long results are on their way into shared memory is too short to be hit for sure: the long form alone tries.
-RARELY_HIT = ("shared_memory", "answering")
-
 Cell = tuple[str, str, int]
 
 
@@ -60,7 +56,7 @@ def cells(every_phase: bool) -> list[Cell]:
     return [
         (place, phase, number)
         for place, phase, number in itertools.product(PLACES, PHASES, range(ROUNDS))
-        if (every_phase and (LONG or (place, phase) != RARELY_HIT)) or phase == QUICK_PHASE[place]
+        if every_phase or phase == QUICK_PHASE[place]
     ]
 
 
@@ -77,7 +73,7 @@ one_phase = pytest.mark.parametrize("cell", cells(every_phase=LONG), ids=name_of
 def shared_scene(corankd: pathlib.Path) -> Iterator[Scene]:
     """A server for all tests that leave it as it was. It must end well."""
     with LocalServer(corankd, FLAGS) as server, TcpProxy(server.address) as proxy:
-        scene = Scene(server, proxy, slow_keys(server), expand_seconds(server))
+        scene = Scene(server, proxy, slow_keys(server))
         wait_until_empty(server)
         yield scene
         assert server.process.poll() is None, f"the server ended with {server.process.poll()}"
@@ -101,9 +97,10 @@ def check_answers(server: LocalServer) -> None:
             np.testing.assert_array_equal(client.sort(SMALL, place=place), np.sort(SMALL))
 
 
-def address_for(scene: Scene, place: str) -> str:
-    """Shared memory is for clients of this host: it needs no network that can be held."""
-    return scene.server.address if place == "shared_memory" else scene.proxy.address
+def address_for(scene: Scene, place: str, phase: str) -> str:
+    """Shared memory is for clients of this host: its network is not held, but tells what has reached the server."""
+    direct = place == "shared_memory" and phase != "answering"
+    return scene.server.address if direct else scene.proxy.address
 
 
 class Aimed:
@@ -123,7 +120,7 @@ class Aimed:
         """Lets the call go on."""
         if self._holder is not None:
             self._holder.go_on()
-        self.scene.proxy.release()
+        self.scene.release()
 
     def check_left_queue(self) -> None:
         """A call that waited is gone from the queue, while the lane is still taken; else MissedError."""
@@ -142,10 +139,13 @@ class Aimed:
             self._holder.code()
 
 
-def until_hit(scene: Scene, cell: Cell, attempt: Callable[[Aimed], None]) -> None:
-    """Tries until the attempt was in the phase; fails the test if it never was."""
+def until_hit(
+    scene: Scene, cell: Cell, attempt: Callable[[Aimed], None], start: Callable[[], None] = lambda: None
+) -> None:
+    """Tries until the attempt was in the phase; fails the test if it never was. `start`: before anything is held."""
     place, phase, _ = cell
     for _ in range(TRIES):
+        start()
         aimed = Aimed(scene, place, phase)
         aimed.prepare()
         before = scene.now()
@@ -162,19 +162,29 @@ def until_hit(scene: Scene, cell: Cell, attempt: Callable[[Aimed], None]) -> Non
     pytest.fail(f"{place}: never {phase} in {TRIES} tries")
 
 
+def cancel(scene: Scene, call: HeldCall) -> None:
+    """Cancels the call. A server that is stopped has the word before it when it goes on."""
+    passed = scene.proxy.up.passed
+    call.cancel()
+    if scene.is_stopped:
+        wait_until(lambda: scene.proxy.up.passed > passed, "the cancellation has come to the stopped server")
+
+
 @every_phase
 def test_cancelled(scene: Scene, cell: Cell) -> None:
     place, phase, _ = cell
+    if (place, phase, LONG, scene.server.engine) == ("shared_memory", "answering", False, "cuda"):
+        pytest.skip("a GPU copies on while its process is stopped: this cannot be hit for sure")
 
     def attempt(aimed: Aimed) -> None:
-        call = begin(place, phase, address_for(scene, place), scene.slow)
+        call = begin(place, phase, address_for(scene, place, phase), scene.slow)
         try:
             wait_for_phase(scene, place, phase, call)
         finally:
-            call.cancel()
+            cancel(scene, call)
         if phase == "queued":
             aimed.check_left_queue()
-        scene.proxy.release()
+        scene.release()
         if call.code() != "CANCELLED":
             raise MissedError("it ended first")
 
@@ -188,12 +198,12 @@ def test_deadline(scene: Scene, cell: Cell) -> None:
 
     def attempt(aimed: Aimed) -> None:
         nonlocal timeout
-        call = begin(place, phase, address_for(scene, place), scene.slow, timeout)
+        call = begin(place, phase, address_for(scene, place, phase), scene.slow, timeout)
         try:
             wait_for_phase(scene, place, phase, call, seconds=timeout)
             time.sleep(timeout)  # the deadline has passed for sure
             # gRPC for Python ends no call whose message stands still on its way out; corank's own client does.
-            scene.proxy.release()
+            scene.release()
             call.go_on()
             code = call.code()
         except MissedError:
@@ -201,11 +211,14 @@ def test_deadline(scene: Scene, cell: Cell) -> None:
             call.cancel()
             call.code()
             raise
-        if phase == "queued":
-            aimed.check_left_queue()
-        if code == "OK":
+        try:
+            if phase == "queued":
+                aimed.check_left_queue()
+            if code == "OK":
+                raise MissedError("it was in time")
+        except MissedError:
             timeout = max(timeout * 0.7, 0.05)
-            raise MissedError("it was in time")
+            raise
         assert code == "DEADLINE_EXCEEDED"
 
     until_hit(scene, cell, attempt)
@@ -214,22 +227,31 @@ def test_deadline(scene: Scene, cell: Cell) -> None:
 @one_phase
 def test_client_killed(scene: Scene, cell: Cell) -> None:
     place, phase, _ = cell
+    script = pathlib.Path(__file__).with_name("client_process.py")
+    clients: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        address = address_for(scene, place, phase)
+        command = [sys.executable, str(script), "call", address, place, phase, str(scene.slow.size)]
+        client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        clients.append(client)
+        assert client.stdout is not None
+        assert client.stdout.readline() == b"ready\n"
 
     def attempt(aimed: Aimed) -> None:
-        script = pathlib.Path(__file__).with_name("client_process.py")
-        command = [sys.executable, str(script), "call", address_for(scene, place), place, phase, str(scene.slow.size)]
-        client = subprocess.Popen(command)
-        try:
-            wait_for_phase(scene, place, phase, seconds=60)
-            if place == "shared_memory":
-                assert scene.now()["corank_region_leases"] == 1
-        finally:
-            client.kill()
-            client.wait()
+        with clients.pop() as client:
+            assert client.stdin is not None
+            client.stdin.close()  # it begins the call
+            try:
+                wait_for_phase(scene, place, phase, seconds=60)
+                if place == "shared_memory" and not scene.is_stopped:
+                    assert scene.now()["corank_region_leases"] == 1
+            finally:
+                client.kill()
         if phase == "queued":
             aimed.check_left_queue()
 
-    until_hit(scene, cell, attempt)
+    until_hit(scene, cell, attempt, start)
     assert not list(pathlib.Path("/dev/shm").glob(f"{PREFIX[1:]}*")), "objects of clients that were killed are left"
 
 
@@ -237,7 +259,7 @@ def own_scene(corankd: pathlib.Path, shared: Scene) -> Scene:
     """A server that may be ended."""
     server = LocalServer(corankd, FLAGS)
     server.start()
-    return Scene(server, TcpProxy(server.address), shared.slow, shared.expand_seconds)
+    return Scene(server, TcpProxy(server.address), shared.slow)
 
 
 def reach(scene: Scene, cell: Cell) -> tuple[Aimed, HeldCall]:
@@ -246,7 +268,7 @@ def reach(scene: Scene, cell: Cell) -> tuple[Aimed, HeldCall]:
     for _ in range(TRIES):
         aimed = Aimed(scene, place, phase)
         aimed.prepare()
-        call = begin(place, phase, address_for(scene, place), scene.slow)
+        call = begin(place, phase, address_for(scene, place, phase), scene.slow)
         try:
             wait_for_phase(scene, place, phase, call)
             return aimed, call
@@ -269,6 +291,7 @@ def test_server_told_to_end(corankd: pathlib.Path, shared_scene: Scene, cell: Ce
             client.info()
             aimed, call = reach(scene, cell)
             server.process.send_signal(signal.SIGTERM)
+            scene.let_server_go_on()
             wait_until(lambda: '"draining"' in server.log_path.read_text(), "it drains")
             with pytest.raises(corank.Unavailable) as refused:
                 client.sort(SMALL, place="inline")
