@@ -60,7 +60,10 @@ absl::Status AdmissionQueue::Admit(std::unique_ptr<Task>&& task) {
   if (absl::Status wanted = task->CheckWanted(now); !wanted.ok()) return wanted;
   const Operator op = task->operation->op();
   task->work_bytes = std::max(task->bytes, task->operation->work_bytes());
-  const bool is_tiny = task->bytes <= options_.direct_bytes && task->work_bytes <= options_.small_bytes;
+  const bool is_tiny =
+      has_direct_runner_ && task->bytes <= options_.direct_bytes && task->work_bytes <= options_.small_bytes;
+  // What is tiny needs no more than a lane has. A stream whose length is not known only looks so, and goes where
+  // nothing runs directly.
   if (memory_ != nullptr && !is_tiny) {
     if (absl::Status found = FindMemory(*task); !found.ok()) return Refuse(Refusal::kMemory, std::move(found));
   }
@@ -71,7 +74,7 @@ absl::Status AdmissionQueue::Admit(std::unique_ptr<Task>&& task) {
     if (!refusal_.ok()) return Refuse(refusal_reason_, refusal_);
     if ((task->devices & live()) == 0) return Refuse(Refusal::kDeviceLost, DeviceLost(live() != 0));
     if (absl::Status in_time = CheckInTime(*task); !in_time.ok()) return Refuse(Refusal::kLate, std::move(in_time));
-    if (has_direct_runner_ && requests_ == 0 && is_tiny) device = DirectDevice(*task);
+    if (requests_ == 0 && is_tiny) device = DirectDevice(*task);
     if (device < 0) return Enqueue(task);
     direct_devices_ |= DeviceSet::Only(device);
   }
@@ -83,22 +86,44 @@ absl::Status AdmissionQueue::Admit(std::unique_ptr<Task>&& task) {
 }
 
 absl::Status AdmissionQueue::FindMemory(Task& task) const {
-  int64_t need = 0;
+  const uint64_t candidates = task.devices & live();
+  if (candidates == 0) return absl::OkStatus();  // they are lost, which is told otherwise
+  std::vector<int64_t> needs(static_cast<size_t>(device_count()));
   int64_t most = 0;
   uint64_t devices = 0;
   for (int i = 0; i < device_count(); ++i) {
-    if ((task.devices & DeviceSet::Only(i)) == 0) continue;
-    const int64_t here = memory_->Counted(task.operation->device_bytes(devices_->engine(i)));
-    need = std::max(need, here);
+    if ((candidates & DeviceSet::Only(i)) == 0) continue;
+    int64_t& need = needs[static_cast<size_t>(i)];
+    need = memory_->Counted(task.operation->device_bytes(devices_->engine(i)));
     most = std::max(most, memory_->limit_bytes(i));
-    if (here <= memory_->limit_bytes(i)) devices |= DeviceSet::Only(i);
+    if (need <= memory_->limit_bytes(i)) devices |= DeviceSet::Only(i);
+  }
+  // One need for all of them: those that do not have the need of another are left out, and never the one that has most.
+  int64_t need = 0;
+  for (uint64_t before = 0; before != devices;) {
+    before = devices;
+    need = 0;
+    for (int i = 0; i < device_count(); ++i) {
+      if ((devices & DeviceSet::Only(i)) != 0) need = std::max(need, needs[static_cast<size_t>(i)]);
+    }
+    for (int i = 0; i < device_count(); ++i) {
+      if (memory_->limit_bytes(i) < need) devices &= ~DeviceSet::Only(i);
+    }
   }
   if (devices == 0) {
+    need = *std::max_element(needs.begin(), needs.end());
     return InvalidField("request", absl::StrCat("needs ", need, " bytes of device memory, and device_budget_bytes is ",
                                                 most, "; send less at a time, or sort it as a stream (Execute)"));
   }
+  const int64_t host_need = memory_->Counted(task.operation->host_bytes());
+  if (host_need > memory_->host_limit_bytes()) {
+    return InvalidField("request",
+                        absl::StrCat("needs ", host_need, " bytes of pinned memory, and all requests in ",
+                                     "work together may have ", memory_->host_limit_bytes(), "; send less at a time"));
+  }
   task.devices &= devices;
   task.device_bytes = need;
+  task.host_bytes = host_need;
   return absl::OkStatus();
 }
 
@@ -208,11 +233,15 @@ absl::Status AdmissionQueue::CheckInTime(const Task& task) const {
   const auto rounded = [](absl::Duration time) {
     return absl::FormatDuration(absl::Trunc(time, absl::Microseconds(1)));
   };
+  if (own > left) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("the deadline is in ", rounded(left), ", and the work alone is estimated to take ", rounded(own)));
+  }
   return RetryLater(
       absl::StatusCode::kDeadlineExceeded,
       absl::StrCat("the deadline is in ", rounded(left), ", and the work is estimated to end in ", rounded(wait + own),
                    ": ", rounded(wait), " behind what waits and ", rounded(own), " for itself"),
-      std::min(wait, wait + own - left));
+      wait + own - left);
 }
 
 void AdmissionQueue::Sweep() {

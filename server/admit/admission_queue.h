@@ -26,9 +26,9 @@
 namespace corank {
 
 /// A higher priority goes first; within a priority, tenants share by the bytes of their arrays (fair_line.h), and
-/// within a tenant the first comes first. Work leaves the queue only when the device memory that it needs is free, so
-/// that none fails for lack of it later; a request that needs much of it is not passed by another such one.
-/// Thread-safe. No call but Take waits, and Admit for the work of a small request.
+/// within a tenant the first comes first. Work leaves the queue only when the device memory and the pinned memory
+/// that it needs are free, so that none fails for lack of them later; a request that needs much of them is not passed
+/// by another such one. Thread-safe. No call but Take waits, and Admit for the work of a small request.
 class AdmissionQueue final : public TaskSource {
  public:
   struct Options {

@@ -1,4 +1,4 @@
-// The device memory that admitted work may take.
+// The device memory, and the pinned memory beside the host pool, that admitted work may take.
 #ifndef CORANK_SERVER_ADMIT_DEVICE_MEMORY_H_
 #define CORANK_SERVER_ADMIT_DEVICE_MEMORY_H_
 
@@ -28,6 +28,8 @@ class DeviceMemory {
     int64_t lane_bytes = int64_t{64} << 20;
     /// Instead of limit_bytes, by device, where devices differ.
     std::vector<int64_t> limits;
+    /// Pinned memory, for work that runs on all devices together.
+    int64_t host_limit_bytes = std::numeric_limits<int64_t>::max();
   };
 
   explicit DeviceMemory(const Options& options) : options_(options) {}
@@ -38,21 +40,26 @@ class DeviceMemory {
   }
   /// What counts of a need.
   int64_t Counted(int64_t bytes) const { return bytes <= options_.lane_bytes ? 0 : bytes; }
-  bool Fits(int device, int64_t counted) const { return counted <= limit_bytes(device) - used_bytes(device); }
+  int64_t host_limit_bytes() const { return options_.host_limit_bytes; }
+  bool Fits(int device, int64_t counted, int64_t host_counted) const {
+    return counted <= limit_bytes(device) - used_bytes(device) &&
+           host_counted <= host_limit_bytes() - host_used_bytes();
+  }
   int64_t used_bytes(int device) const { return used_[static_cast<size_t>(device)].load(); }
+  int64_t host_used_bytes() const { return host_used_.load(); }
 
-  /// False: another took it meanwhile.
-  bool Take(int device, int64_t counted) {
-    std::atomic<int64_t>& used = used_[static_cast<size_t>(device)];
-    int64_t before = used.load();
-    do {
-      if (counted > limit_bytes(device) - before) return false;
-    } while (!used.compare_exchange_weak(before, before + counted));
+  /// Both or none. False: another took it meanwhile.
+  bool Take(int device, int64_t counted, int64_t host_counted) ABSL_LOCKS_EXCLUDED(take_mutex_) {
+    absl::MutexLock lock(&take_mutex_);  // what is given back meanwhile does no harm
+    if (!Fits(device, counted, host_counted)) return false;
+    used_[static_cast<size_t>(device)].fetch_add(counted);
+    host_used_.fetch_add(host_counted);
     return true;
   }
   /// Tells all listeners.
-  void GiveBack(int device, int64_t counted) ABSL_LOCKS_EXCLUDED(mutex_) {
+  void GiveBack(int device, int64_t counted, int64_t host_counted) ABSL_LOCKS_EXCLUDED(mutex_) {
     used_[static_cast<size_t>(device)].fetch_sub(counted);
+    host_used_.fetch_sub(host_counted);
     absl::MutexLock lock(&mutex_);
     for (const auto& [owner, listener] : listeners_) listener();
   }
@@ -72,6 +79,8 @@ class DeviceMemory {
  private:
   const Options options_;
   std::array<std::atomic<int64_t>, kMaxDevices> used_{};
+  std::atomic<int64_t> host_used_{0};
+  absl::Mutex take_mutex_;
   absl::Mutex mutex_;
   std::vector<std::pair<const void*, std::function<void()>>> listeners_ ABSL_GUARDED_BY(mutex_);
 };

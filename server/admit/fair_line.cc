@@ -54,11 +54,11 @@ void FairLine::Push(std::unique_ptr<Task> task) {
   }
   Count(tenant, *task, 1);
   const auto alike = [&task](const Queue& queue) {
-    return queue.devices == task->devices && queue.heavy == (task->device_bytes > 0);
+    return queue.devices == task->devices && queue.heavy == task->is_heavy();
   };
   auto queue = std::find_if(tenant.queues.begin(), tenant.queues.end(), alike);
   if (queue == tenant.queues.end()) {
-    tenant.queues.emplace_back(task->devices, task->device_bytes > 0);
+    tenant.queues.emplace_back(task->devices, task->is_heavy());
     queue = std::prev(tenant.queues.end());
   }
   queue->tasks.push_back({std::move(task), next_number_++});

@@ -21,9 +21,11 @@ class AdmissionQueue::Batch final : public Lease {
   const int device;
   Operator op = Operator::kSort;
   bool is_small = false;
+  bool waits_for_caller = false;
   int tasks = 0;
   int64_t work_bytes = 0;
   int64_t device_bytes = 0;
+  int64_t host_bytes = 0;
   Instant taken;
   absl::Duration estimate;  // zero: not known
 };
@@ -38,7 +40,9 @@ struct AdmissionQueue::Taker {
 };
 
 FairLine::Place AdmissionQueue::Next(int device, FairLine** line) {
-  const auto fits = [this, device](const Task& task) { return memory_->Fits(device, task.device_bytes); };
+  const auto fits = [this, device](const Task& task) {
+    return memory_->Fits(device, task.device_bytes, task.host_bytes);
+  };
   const auto may_take = [this, device](uint64_t devices) { return ShouldRun(device, devices); };
   bool heavy_waits = false;
   for (FairLine& candidate : lines_) {
@@ -114,12 +118,15 @@ std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
     mutex_.Await(absl::Condition(&taker, &Taker::MayGoOn));
     place = Next(device, &line);
     if (!place) break;
-  } while (!Gather(*place, rule) || (place->device_bytes > 0 && !memory_->Take(device, place->device_bytes)));
+  } while (!Gather(*place, rule) ||
+           (place->is_heavy() && !memory_->Take(device, place->device_bytes, place->host_bytes)));
   --waiting_takers_[static_cast<size_t>(device)];
   if (!place) return taken;
   batch->op = place->operation->op();
   batch->is_small = IsSmall(*place);
+  batch->waits_for_caller = place->operation->waits_for_caller();
   batch->device_bytes = place->device_bytes;
+  batch->host_bytes = place->host_bytes;
   const int64_t most = MostForOne(*place, rule);
   double cost = 0;
   int64_t bytes = 0;
@@ -166,14 +173,16 @@ absl::Duration AdmissionQueue::SoonestEnd(uint64_t devices, Instant now) const {
 
 void AdmissionQueue::EndBatch(Batch& batch) {
   if (batch.tasks == 0) return;  // a taker that went home
-  if (batch.device_bytes > 0) memory_->GiveBack(batch.device, batch.device_bytes);
+  if (batch.device_bytes > 0 || batch.host_bytes > 0) {
+    memory_->GiveBack(batch.device, batch.device_bytes, batch.host_bytes);
+  }
   absl::MutexLock lock(&mutex_);
   batches_.erase(std::find(batches_.begin(), batches_.end(), &batch));
   --batch_counts_[static_cast<size_t>(batch.device)];
   if (batch.is_small) --small_batches_[static_cast<size_t>(batch.device)];
   if (batch.was_late()) caution_.Late(clock_->Now());
-  // Work that was dropped or that failed says nothing of how long it takes.
-  if (batch.served() == batch.tasks) {
+  // Work that was dropped or that failed says nothing of how long it takes, and a stream how fast its caller is.
+  if (batch.served() == batch.tasks && !batch.waits_for_caller) {
     Learn(batch.op, batch.tasks, batch.work_bytes, absl::Nanoseconds(Nanoseconds(batch.taken, clock_->Now())));
   }
 }

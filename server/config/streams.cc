@@ -9,13 +9,14 @@
 
 ABSL_FLAG(corank::ByteCount, stream_window_bytes, int64_t{64} << 20,
           "Pinned host memory in which the chunks of one stream wait, and as much again for its answer, in bytes, 4 "
-          "MiB to --host-pool-bytes.");
+          "MiB to --host-pool-bytes. A stream goes on with less while half of the pool is in use.");
 ABSL_FLAG(corank::ByteCount, max_device_bytes, 0,
           "Device memory that the arrays of one stream may take, in bytes, 1 MiB or more; larger sorts work out of "
           "core. 0: three quarters of the device's, shared out among the long lanes, at most four.");
-ABSL_FLAG(corank::ByteCount, max_stream_host_bytes, 0,
-          "Host memory that the arrays of one stream may take beside its window, in bytes. 0: half of the host's, "
-          "shared out among the long lanes, at most four.");
+ABSL_FLAG(
+    corank::ByteCount, max_stream_host_bytes, 0,
+    "Host memory that the arrays of one stream may take beside its window, in bytes. 0: half of what this process "
+    "may have, less where the other budgets leave less, shared out among the long lanes, at most four.");
 ABSL_FLAG(absl::Duration, stream_idle_timeout, absl::Minutes(1),
           "A stream whose caller neither sends nor reads for this long while it has a lane is ended, 1s to 24h.");
 

@@ -71,8 +71,12 @@ absl::Status ColumnSortOperation::CopyIn(EngineStream& stream) {
     }
     if (!spec_.want_columns) continue;
     CORANK_RETURN_IF_ERROR(result->Allocate(stream));
-    columns_[i].data_out = (result++)->buffer.device;
+    columns_[i].data_out = result->buffer.device;
+    const int64_t most_bytes = (result++)->size_bytes();
     if (spec_.columns[i].offsets) {
+      // The strings of a limit may be shorter than their place, which is copied whole; what the lane's memory held
+      // before is nobody else's to read.
+      if (args_.limit >= 0) CORANK_RETURN_IF_ERROR(stream.Zero(columns_[i].data_out, most_bytes));
       CORANK_RETURN_IF_ERROR(result->Allocate(stream));
       columns_[i].offsets_out = static_cast<int64_t*>((result++)->buffer.device);
     }

@@ -10,8 +10,8 @@
 
 namespace corank {
 
-/// Whether the two may be members of one fused sort: arrays in the message and for the response, keys of one type, order
-/// and algorithm, and alike in what goes with them (values of one size, the permutation, or nothing).
+/// Whether the two may be members of one fused sort: arrays in the message and for the response, keys of one type,
+/// order and algorithm, and alike in what goes with them (values of one size, the permutation, or nothing).
 bool CanFuse(const Operation& first, const Operation& next);
 
 /// Sorts the members, which fuse with each other, on the stream; outcomes[i] gets the result of members[i], valid until

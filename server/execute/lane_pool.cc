@@ -151,7 +151,8 @@ void LanePool::RunTask(LaneStreams& lane, Task& task, int batch_size) {
     ++running_;
   }
   absl::Status status = Work(lane, task, outcome);
-  if (absl::IsResourceExhausted(status) && task.operation->is_repeatable()) {
+  const bool is_of_caller = !NamedField(status).empty();  // a quota: waiting does not help
+  if (absl::IsResourceExhausted(status) && !is_of_caller && task.operation->is_repeatable()) {
     status = RetryOnce(lane, task, outcome, status);
   }
   {
@@ -241,7 +242,8 @@ absl::Status LanePool::FromEngine(const absl::Status& status) {
     case absl::StatusCode::kDeadlineExceeded:
       return status;
     case absl::StatusCode::kResourceExhausted:
-      if (HasRetryDelay(status)) return status;  // of a budget of the server's
+      // Of a budget of the server's, or of the caller's quota.
+      if (HasRetryDelay(status) || !NamedField(status).empty()) return status;
       logger_->Log(LogLevel::kWarning, "memory_short", {{"message", std::string(status.message())}});
       return RetryLater(status.code(), "the device's memory is full; try again, or with a smaller request",
                         kMemoryRetry);

@@ -49,6 +49,10 @@ class Operation {
     static_cast<void>(engine);
     return 0;
   }
+  /// Whether it keeps a lane while its caller sends or reads: how long it takes says nothing of the server.
+  virtual bool waits_for_caller() const { return false; }
+  /// Upper bound of the pinned memory that it takes of the engine at a time, beside what its request got before.
+  virtual int64_t host_bytes() const { return 0; }
   /// Does all the work, once, on the lane's thread, and lists the results in the outcome: they are valid until the
   /// lane's streams begin anew, or as long as their targets keep them. Nothing of it is in progress on the lane's
   /// streams when this returns, whatever it returns. Errors: the caller's (respond/errors.h) and the engine's.

@@ -234,6 +234,21 @@ absl::StatusOr<std::vector<int64_t>> MakeTiles(Lane& lane, const RowShape& shape
 
 }  // namespace
 
+int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, int64_t rows, int64_t tile_bytes) {
+  if (rows == 0 || runs < 2) return 0;  // one run is only copied
+  const int64_t tile_rows = std::min(rows, std::max<int64_t>(1, tile_bytes / shape.row_bytes()));
+  std::vector<MergeInput> inputs(static_cast<size_t>(std::min<int64_t>(runs, kMaxSplitInputs)));
+  for (MergeInput& input : inputs) input.count = tile_rows / static_cast<int64_t>(inputs.size()) + 1;
+  MergeArgs args;
+  args.key_type = shape.key_type;
+  args.order = shape.order;
+  args.inputs = inputs.data();
+  args.input_count = static_cast<int32_t>(inputs.size());
+  args.value_bytes = shape.value_bytes;
+  const int64_t streams = std::min<int64_t>(kStreams, (rows + tile_rows - 1) / tile_rows);
+  return streams * (tile_rows * shape.row_bytes() + engine.WorkspaceBytes(args));
+}
+
 absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs, int64_t tile_rows,
                           TileSink& sink, v1::RequestStats* stats, bool* in_order) {
   int64_t total = 0;

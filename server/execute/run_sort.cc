@@ -21,7 +21,61 @@ constexpr int64_t kPieceShare = 16;
 constexpr int64_t kRuns = 16;
 constexpr int64_t kGrowth = 3;
 
+// Rows whose runs stay in device memory.
+int64_t MostInCore(const StreamedSort& sort, const StreamMemory& memory) {
+  return memory.max_device_bytes() / kRunsShare / sort.shape.row_bytes();
+}
+
+// Of the piece that begins with row `first`; `count`: of the array, -1 where that is not known.
+int64_t PieceRows(const StreamedSort& sort, int64_t count, int64_t first, int64_t piece_bytes,
+                  const StreamMemory& memory) {
+  const int64_t row_bytes = sort.shape.row_bytes();
+  const int64_t most = std::max<int64_t>(1, memory.max_device_bytes() / kPieceShare / row_bytes);
+  const int64_t least = std::max<int64_t>(1, piece_bytes / row_bytes);
+  const int64_t wanted = count >= 0 ? (count + kRuns - 1) / kRuns : first / kGrowth;
+  const int64_t rows = std::min(most, std::max(least, wanted));
+  return count >= 0 ? std::min(rows, count - first) : rows;
+}
+
 }  // namespace
+
+int64_t RunSorter::Count(const StreamedSort& sort, const std::vector<StreamInput>& inputs) {
+  const int64_t keys = inputs[sort.keys_input].count;
+  return sort.values_input ? std::max(keys, inputs[*sort.values_input].count) : keys;
+}
+
+int64_t RunSorter::DeviceBytes(const StreamedSort& sort, int64_t count, int64_t piece_bytes, int64_t tile_bytes,
+                               const StreamMemory& memory, const Engine& engine) {
+  const int64_t most = memory.max_device_bytes();
+  if (count < 0 || count > MostInCore(sort, memory)) return most;
+  if (count == 0) return 0;
+  const int64_t piece_rows = PieceRows(sort, count, 0, piece_bytes, memory);
+  const int64_t pieces = (count + piece_rows - 1) / piece_rows;
+  char any = 0;
+  SortArgs args;
+  args.key_type = sort.shape.key_type;
+  args.order = sort.shape.order;
+  args.algorithm = sort.algorithm;
+  args.count = piece_rows;
+  args.keys_out = &any;
+  if (sort.shape.value_bytes > 0) args.values_in = args.values_out = &any;
+  args.value_bytes = sort.shape.value_bytes;
+  // Each piece has two blocks at most, before and after it is sorted.
+  const int64_t need = 2 * count * sort.shape.row_bytes() +
+                       std::min<int64_t>(kStreams, pieces) * engine.WorkspaceBytes(args) +
+                       TileMemory(engine, sort.shape, pieces, count, tile_bytes);
+  return std::min(most, need);
+}
+
+int64_t RunSorter::HostBytes(const StreamedSort& sort, int64_t count, int64_t piece_bytes, const StreamMemory& memory) {
+  if (count < 0) return memory.max_host_bytes();
+  if (count <= MostInCore(sort, memory)) return 0;
+  const int64_t piece_rows = PieceRows(sort, count, 0, piece_bytes, memory);
+  const bool is_reduced = (count + piece_rows - 1) / piece_rows > kMaxSplitInputs;
+  // A group of runs is there twice while it is merged to one.
+  const int64_t again = is_reduced ? std::min(count, kMaxSplitInputs * piece_rows) : 0;
+  return (count + again) * sort.shape.row_bytes();
+}
 
 RunSorter::RunSorter(const StreamedSort& sort, const std::vector<StreamInput>& inputs, int64_t piece_bytes,
                      StreamMemory* memory, Lane* lane, v1::RequestStats* stats)
@@ -32,9 +86,8 @@ RunSorter::RunSorter(const StreamedSort& sort, const std::vector<StreamInput>& i
       lane_(lane),
       stats_(stats),
       turns_(*lane, kStreams, stats) {
-  count_ = inputs_[sort_.keys_input].count;
-  if (sort_.values_input) count_ = std::max(count_, inputs_[*sort_.values_input].count);
-  in_core_ = count_ <= memory_->max_device_bytes() / kRunsShare / sort_.shape.row_bytes();
+  count_ = Count(sort_, inputs_);
+  in_core_ = count_ <= MostInCore(sort_, *memory_);
 }
 
 absl::Status RunSorter::Add(std::vector<InputChunk> chunks) {
@@ -100,22 +153,14 @@ absl::StatusOr<RunSorter::Piece*> RunSorter::PieceAt(int64_t element) {
   int64_t first = element;
   if (count_ >= 0) first -= element % PieceCount(0);
   const int64_t count = PieceCount(first);
-  const int64_t most = memory_->max_device_bytes() / kRunsShare / sort_.shape.row_bytes();
-  if (in_core_ && first + count > most && count_ < 0) CORANK_RETURN_IF_ERROR(Spill());
+  if (in_core_ && first + count > MostInCore(sort_, *memory_) && count_ < 0) CORANK_RETURN_IF_ERROR(Spill());
   Piece& piece = pieces_[first];
   piece.first = first;
   piece.count = count;
   return &piece;
 }
 
-int64_t RunSorter::PieceCount(int64_t first) const {
-  const int64_t row_bytes = sort_.shape.row_bytes();
-  const int64_t most = std::max<int64_t>(1, memory_->max_device_bytes() / kPieceShare / row_bytes);
-  const int64_t least = std::max<int64_t>(1, piece_bytes_ / row_bytes);
-  const int64_t wanted = count_ >= 0 ? (count_ + kRuns - 1) / kRuns : first / kGrowth;
-  const int64_t count = std::min(most, std::max(least, wanted));
-  return count_ >= 0 ? std::min(count, count_ - first) : count;
-}
+int64_t RunSorter::PieceCount(int64_t first) const { return PieceRows(sort_, count_, first, piece_bytes_, *memory_); }
 
 absl::StatusOr<std::shared_ptr<StreamBlock>> RunSorter::TakeDevice(int64_t bytes) {
   const auto fits = [bytes](const std::shared_ptr<StreamBlock>& block) {

@@ -46,6 +46,14 @@ class RunSorter {
   /// After the last chunk: sorts what is left. The runs are in the order of the array.
   absl::StatusOr<std::vector<SortedRun>> Finish();
 
+  /// Rows of the array; -1: not known.
+  static int64_t Count(const StreamedSort& sort, const std::vector<StreamInput>& inputs);
+  /// Upper bounds of what the sort of `count` rows takes, its merge in tiles of `tile_bytes` included: of the device's
+  /// memory, at most what the job may have of it, and of pinned memory.
+  static int64_t DeviceBytes(const StreamedSort& sort, int64_t count, int64_t piece_bytes, int64_t tile_bytes,
+                             const StreamMemory& memory, const Engine& engine);
+  static int64_t HostBytes(const StreamedSort& sort, int64_t count, int64_t piece_bytes, const StreamMemory& memory);
+
   /// Of the first piece; what AUTO takes may differ from piece to piece.
   SortAlgorithm algorithm() const { return algorithm_; }
   bool out_of_core() const { return !in_core_; }

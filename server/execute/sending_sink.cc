@@ -8,13 +8,9 @@
 namespace corank {
 namespace {
 
-// Large enough that a launch is nothing to it, small enough that the first one leaves early.
-constexpr int64_t kMaxTileBytes = int64_t{8} << 20;
 // Of an answer's chunk, whatever the server takes: with its head it must fit into the 4 MiB that gRPC's clients receive
 // by default, and larger ones are not faster.
 constexpr int64_t kAnswerChunkBytes = int64_t{1} << 20;
-// Of a window: three tiles are in work while others are on the wire.
-constexpr int64_t kTilesInWindow = 8;
 constexpr int64_t kAlignment = 256;
 
 int64_t AlignUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -22,8 +18,7 @@ int64_t AlignUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * 
 }  // namespace
 
 int64_t SendingSink::tile_rows() const {
-  const int64_t bytes = std::min(kMaxTileBytes, exchange_->options().window_bytes / kTilesInWindow);
-  return std::max<int64_t>(1, (bytes - kAlignment) / shape_.row_bytes());
+  return std::max<int64_t>(1, (exchange_->tile_bytes() - kAlignment) / shape_.row_bytes());
 }
 
 int64_t SendingSink::free_tiles() const {

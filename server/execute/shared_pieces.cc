@@ -80,18 +80,19 @@ class SharedSort final : public Operation {
   int64_t work_bytes() const override {
     return 2 * (spec_.keys.size_bytes() + (spec_.values ? spec_.values->size_bytes() : 0));
   }
-  int64_t device_bytes(const Engine&) const override { return memory_->max_device_bytes(); }
+  int64_t device_bytes(const Engine& engine) const override {
+    return RunSorter::DeviceBytes(Streamed(spec_), spec_.keys.count, piece_bytes_, kTileBytes, *memory_, engine);
+  }
+  int64_t host_bytes() const override { return HostBytes(spec_, piece_bytes_, *memory_); }
+  static int64_t HostBytes(const SortOperation::Spec& spec, int64_t piece_bytes, const StreamMemory& memory) {
+    return RunSorter::HostBytes(Streamed(spec), spec.keys.count, piece_bytes, memory);
+  }
 
   absl::Status Execute(Lane& lane, Outcome& outcome) override {
     const Operand* const values = spec_.values ? &*spec_.values : nullptr;
-    StreamedSort sort;
-    sort.shape = ShapeOf(spec_.keys, values, spec_.order);
-    sort.algorithm = spec_.algorithm;
+    const StreamedSort sort = Streamed(spec_);
     std::vector<StreamInput> inputs = {Input("keys", spec_.keys)};
-    if (values != nullptr) {
-      inputs.push_back(Input("values", *values));
-      sort.values_input = 1;
-    }
+    if (values != nullptr) inputs.push_back(Input("values", *values));
     memory_->SetEngine(&lane.engine());
     RunSorter sorter(sort, inputs, piece_bytes_, memory_.get(), &lane, &outcome.stats);
     const auto rows_of = [](const Operand* array) {
@@ -116,6 +117,13 @@ class SharedSort final : public Operation {
   }
 
  private:
+  static StreamedSort Streamed(const SortOperation::Spec& spec) {
+    StreamedSort sort;
+    sort.shape = ShapeOf(spec.keys, spec.values ? &*spec.values : nullptr, spec.order);
+    sort.algorithm = spec.algorithm;
+    if (spec.values) sort.values_input = 1;
+    return sort;
+  }
   static StreamInput Input(const char* field, const Operand& array) {
     return {field, 0, array.type, array.element_bytes, array.count, false};
   }
@@ -198,7 +206,9 @@ class SharedMerge final : public Operation {
 std::unique_ptr<Operation> InPieces(std::unique_ptr<Operation> operation, std::shared_ptr<StreamMemory> memory,
                                     int64_t piece_bytes) {
   if (const auto* sort = dynamic_cast<const SortOperation*>(operation.get())) {
-    if (SharedSort::Takes(sort->spec())) {
+    // What is too large for the host's memory is judged, and refused, as a whole.
+    if (SharedSort::Takes(sort->spec()) &&
+        SharedSort::HostBytes(sort->spec(), piece_bytes, *memory) <= memory->max_host_bytes()) {
       return std::make_unique<SharedSort>(sort->spec(), std::move(memory), piece_bytes);
     }
   } else if (auto* merge = dynamic_cast<MergeOperation*>(operation.get())) {

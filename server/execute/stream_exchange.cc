@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "kernels/common/types.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
 
@@ -13,14 +14,28 @@ namespace {
 
 // How often a lane that waits looks whether it is still wanted; cancellations wake it at once.
 constexpr absl::Duration kLookUp = absl::Milliseconds(500);
-// How long an answer waits for pinned memory that other requests have, and how often it asks.
+// How long an answer waits for pinned memory, and how often it asks.
 constexpr absl::Duration kPoolPatience = absl::Seconds(10);
 constexpr absl::Duration kPoolRetry = absl::Milliseconds(5);
 
-constexpr int64_t kWaitingWindowShare = 16;
+// Large enough that a launch is nothing to it, small enough that the first one leaves early.
+constexpr int64_t kMaxTileBytes = int64_t{8} << 20;
+// Of a window: three tiles are in work while others are on the wire.
+constexpr int64_t kTilesInWindow = 8;
+// Of a tile, beside its rows: keys and values begin at multiples of as much.
+constexpr int64_t kAlignment = 256;
 
 absl::Status BadChunk(absl::string_view field, absl::string_view text) {
   return InvalidField(absl::StrCat("chunk.", field), text);
+}
+
+// -1: not known.
+int64_t AllBytes(const std::vector<StreamInput>& inputs) {
+  int64_t bytes = 0;
+  for (const StreamInput& input : inputs) {
+    if (input.count < 0 || __builtin_add_overflow(bytes, input.count * input.element_bytes, &bytes)) return -1;
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -32,20 +47,53 @@ void StreamExchange::Span::Add(Instant now) {
 
 int64_t StreamExchange::Span::Nanoseconds() const { return first ? corank::Nanoseconds(*first, *last) : 0; }
 
-std::shared_ptr<StreamExchange> StreamExchange::Create(const Options& options, std::vector<StreamInput> inputs,
-                                                       std::shared_ptr<HostPool> pool, const Clock* clock) {
-  return std::shared_ptr<StreamExchange>(new StreamExchange(options, std::move(inputs), std::move(pool), clock));
+absl::StatusOr<std::shared_ptr<StreamExchange>> StreamExchange::Create(const Options& options,
+                                                                       std::vector<StreamInput> inputs,
+                                                                       std::shared_ptr<HostPool> pool,
+                                                                       const Clock* clock) {
+  std::shared_ptr<StreamExchange> exchange(new StreamExchange(options, std::move(inputs), pool, clock));
+  if (exchange->Least() > pool->max_bytes()) {
+    return InvalidField("plan",
+                        absl::StrCat("its streams need ", exchange->Least(), " bytes of the server's host memory, and ",
+                                     "host_pool_bytes is ", pool->max_bytes()));
+  }
+  return exchange;
+}
+
+absl::Status StreamExchange::Reserve() {
+  CORANK_ASSIGN_OR_RETURN(reserved_, pool_->Reserve(Least()));
+  {
+    absl::MutexLock lock(&mutex_);
+    input_window_ = LeastInput();
+    output_window_ = LeastOutput();
+  }
+  WakeAll();
+  return absl::OkStatus();
 }
 
 StreamExchange::StreamExchange(const Options& options, std::vector<StreamInput> inputs, std::shared_ptr<HostPool> pool,
                                const Clock* clock)
     : options_(options),
       inputs_(std::move(inputs)),
+      input_bytes_(AllBytes(inputs_)),
       pool_(std::move(pool)),
       clock_(clock),
       parts_(static_cast<size_t>(options.parts)),
       progress_(inputs_.size()) {
   for (Progress& progress : progress_) progress.parts.resize(static_cast<size_t>(options.parts));
+}
+
+int64_t StreamExchange::tile_bytes() const { return std::min(kMaxTileBytes, options_.window_bytes / kTilesInWindow); }
+
+int64_t StreamExchange::LeastInput() const {
+  const bool is_small = input_bytes_ >= 0 && input_bytes_ < options_.max_chunk_bytes;
+  return HostPool::BufferBytes(is_small ? input_bytes_ : options_.max_chunk_bytes);
+}
+
+int64_t StreamExchange::LeastOutput() const {
+  const int64_t tile = std::max(tile_bytes(), int64_t{2} * kMaxRecordBytes + kAlignment);  // one row, at least
+  if (options_.output_bytes < 0 || options_.output_bytes > tile) return HostPool::BufferBytes(tile);
+  return HostPool::BufferBytes(std::min(tile, options_.output_bytes + kAlignment));
 }
 
 void StreamExchange::Join(int part, std::shared_ptr<StreamPart> call) {
@@ -61,9 +109,7 @@ void StreamExchange::Leave(int part) {
 
 bool StreamExchange::MayRead(int part) const {
   absl::MutexLock lock(&mutex_);
-  const int64_t used = parts_[static_cast<size_t>(part)].window_used;
-  const int64_t window = begun_ ? options_.window_bytes : options_.window_bytes / kWaitingWindowShare;
-  return used == 0 || HostPool::BufferBytes(options_.max_chunk_bytes) <= window - used;
+  return LeastInput() <= input_window_ - parts_[static_cast<size_t>(part)].window_used;
 }
 
 absl::StatusOr<InputChunk> StreamExchange::Accept(int part, const v1::ArrayChunk& chunk, int64_t bytes) {
@@ -77,7 +123,7 @@ absl::StatusOr<InputChunk> StreamExchange::Accept(int part, const v1::ArrayChunk
     parts_[static_cast<size_t>(part)].window_used += taken;
   }
   if (bytes == 0) return accepted;
-  absl::StatusOr<std::shared_ptr<void>> memory = pool_->Take(bytes);
+  absl::StatusOr<std::shared_ptr<void>> memory = pool_->Take(bytes, reserved_);
   if (!memory.ok()) {
     ReleaseInput(part, taken);
     return memory.status();
@@ -208,9 +254,19 @@ absl::Status StreamExchange::status() const {
 }
 
 void StreamExchange::Begin() {
+  // Twice the bytes: chunks and tiles rarely fill their buffers.
+  const auto most = [this](int64_t least, int64_t bytes) {
+    const bool is_small = bytes >= 0 && bytes < options_.window_bytes / 2;
+    return std::max(least, is_small ? 2 * bytes : options_.window_bytes);
+  };
+  const int64_t input = most(LeastInput(), input_bytes_) - LeastInput();
+  const int64_t output = most(LeastOutput(), options_.output_bytes) - LeastOutput();
+  const int64_t grown = pool_->Grow(*reserved_, options_.parts * input + output);
+  const int64_t for_output = std::min(output, std::max(grown / 2, grown - options_.parts * input));
   {
     absl::MutexLock lock(&mutex_);
-    begun_ = true;
+    output_window_ += for_output;
+    input_window_ += (grown - for_output) / options_.parts;
   }
   WakeAll();
 }
@@ -245,7 +301,7 @@ int64_t StreamExchange::received(size_t input) const {
 absl::StatusOr<std::shared_ptr<void>> StreamExchange::TakeBuffer(Lane& lane, int64_t bytes, bool wait) {
   const int64_t taken = HostPool::BufferBytes(bytes);
   const auto ready = [this, taken]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !status_.ok() || output_used_ == 0 || taken <= options_.window_bytes - output_used_;
+    return !status_.ok() || output_used_ == 0 || taken <= output_window_ - output_used_;
   };
   const Instant since = clock_->Now();
   for (;;) {
@@ -273,9 +329,9 @@ absl::StatusOr<std::shared_ptr<void>> StreamExchange::TakeBuffer(Lane& lane, int
 }
 
 absl::StatusOr<std::shared_ptr<void>> StreamExchange::TakeFromPool(Lane& lane, int64_t bytes) {
-  // An answer whose work is done is worth a wait: others give their memory back as their readers go on.
+  // The pool has the room, but the host may be short of memory. An answer whose work is done is worth a wait.
   for (const absl::Time end = absl::Now() + kPoolPatience;;) {
-    absl::StatusOr<std::shared_ptr<void>> memory = pool_->Take(bytes);
+    absl::StatusOr<std::shared_ptr<void>> memory = pool_->Take(bytes, reserved_);
     if (memory.ok() || !absl::IsResourceExhausted(memory.status()) || absl::Now() >= end) return memory;
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
     absl::SleepFor(kPoolRetry);
@@ -284,7 +340,7 @@ absl::StatusOr<std::shared_ptr<void>> StreamExchange::TakeFromPool(Lane& lane, i
 
 int64_t StreamExchange::output_room() const {
   absl::MutexLock lock(&mutex_);
-  return std::max<int64_t>(0, options_.window_bytes - output_used_);
+  return std::max<int64_t>(0, output_window_ - output_used_);
 }
 
 void StreamExchange::Send(OutputChunk chunk) {

@@ -59,23 +59,34 @@ class StreamPart {
   virtual void Wake() = 0;
 };
 
-/// Thread-safe. A part's chunks wait in at most a window of pinned memory, and so do the answers of a job; before a
-/// lane works on the job, a sixteenth of a window has to do, so that jobs in the queue take little.
+/// Thread-safe. A part's chunks wait in at most a window of pinned memory, and so do the answers of a job. What the job
+/// cannot do without, a chunk of each part and a tile of the answer, is its own before anything is read; once a lane
+/// works on it, its windows grow as far as the pool has room. So it may be slow for lack of memory, but does not fail.
 class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
  public:
   struct Options {
+    /// Most bytes of a window.
     int64_t window_bytes = int64_t{64} << 20;
+    /// Upper bound of the answer's bytes; -1: not known.
+    int64_t output_bytes = -1;
     int64_t max_chunk_bytes = int64_t{1} << 20;
     int parts = 1;
     /// How long a lane waits for a caller that neither sends nor reads.
     absl::Duration idle_timeout = absl::Minutes(1);
   };
 
-  static std::shared_ptr<StreamExchange> Create(const Options& options, std::vector<StreamInput> inputs,
-                                                std::shared_ptr<HostPool> pool, const Clock* clock);
+  /// Takes nothing of the pool yet. INVALID_ARGUMENT: it never has as much.
+  static absl::StatusOr<std::shared_ptr<StreamExchange>> Create(const Options& options, std::vector<StreamInput> inputs,
+                                                                std::shared_ptr<HostPool> pool, const Clock* clock);
+
+  /// Takes what the job cannot do without, and lets its parts read. To be called once, before anything else but Join,
+  /// Leave and Fail has an effect. RESOURCE_EXHAUSTED with RetryInfo: the pool is in use.
+  absl::Status Reserve();
 
   const std::vector<StreamInput>& inputs() const { return inputs_; }
   const Options& options() const { return options_; }
+  /// Of the answer's tiles, so that several fit into a whole window; rows of more bytes are tiles of their own.
+  int64_t tile_bytes() const;
 
   // What calls do; `part` counts from 0, and each part is used by one thread at a time.
 
@@ -85,7 +96,7 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
   bool MayRead(int part) const;
   /// Checks a chunk (its data's length is `bytes`) and takes memory for it, which is null where there are no bytes. The
   /// caller fills that in and hands the chunk to Add. INVALID_ARGUMENT names the chunk's field; RESOURCE_EXHAUSTED with
-  /// RetryInfo: the pool is in use.
+  /// RetryInfo: the host has less pinned memory than the pool was promised.
   absl::StatusOr<InputChunk> Accept(int part, const v1::ArrayChunk& chunk, int64_t bytes);
   void Add(InputChunk chunk);
   /// The part sends no more. INVALID_ARGUMENT where that leaves an array incomplete.
@@ -101,7 +112,7 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
 
   // What the lane does.
 
-  /// A lane works on the job from now on.
+  /// A lane works on the job from now on. To be called once.
   void Begin();
   /// Waits for chunks; none: all inputs are complete and all parts have half-closed. The statuses of Fail and of
   /// Lane::CheckWanted; DEADLINE_EXCEEDED once nothing has come for the idle timeout.
@@ -145,6 +156,10 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
 
   StreamExchange(const Options& options, std::vector<StreamInput> inputs, std::shared_ptr<HostPool> pool,
                  const Clock* clock);
+  // What a part and the answer cannot do without.
+  int64_t LeastInput() const;
+  int64_t LeastOutput() const;
+  int64_t Least() const { return options_.parts * LeastInput() + LeastOutput(); }
   absl::Status Note(int part, const v1::ArrayChunk& chunk, int64_t bytes, InputChunk* accepted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsComplete(size_t input) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -158,10 +173,13 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
 
   const Options options_;
   const std::vector<StreamInput> inputs_;
+  const int64_t input_bytes_;  // -1: not known
   const std::shared_ptr<HostPool> pool_;
   const Clock* const clock_;
+  std::shared_ptr<HostPool::Reservation> reserved_;  // set once, by Reserve; holds all windows
   mutable absl::Mutex mutex_;
-  bool begun_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t input_window_ ABSL_GUARDED_BY(mutex_) = 0;  // of each part
+  int64_t output_window_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::optional<std::vector<grpc::ByteBuffer>> results_ ABSL_GUARDED_BY(mutex_);
   std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);

@@ -27,7 +27,42 @@ Bits Load(const char* key) {
   return bits;
 }
 
+int64_t RowCount(const StreamedMerge& merge, const std::vector<StreamInput>& inputs) {
+  int64_t rows = 0;
+  for (const size_t input : merge.keys_inputs) rows += inputs[input].count;
+  return rows;
+}
+
+// Whether the inputs stay in device memory.
+bool IsInCore(const StreamedMerge& merge, int64_t rows, const StreamMemory& memory) {
+  return rows <= memory.max_device_bytes() / kInputsShare / merge.shape.row_bytes();
+}
+
 }  // namespace
+
+int64_t StreamMerger::DeviceBytes(const StreamedMerge& merge, const std::vector<StreamInput>& inputs,
+                                  int64_t tile_bytes, const StreamMemory& memory, const Engine& engine) {
+  const int64_t most = memory.max_device_bytes();
+  const int64_t rows = RowCount(merge, inputs);
+  const auto runs = static_cast<int64_t>(merge.keys_inputs.size());
+  if (!IsInCore(merge, rows, memory) || runs > kMaxSplitInputs) return most;
+  SearchArgs check;
+  check.key_type = merge.shape.key_type;
+  check.order = merge.shape.order;
+  check.haystack_count = std::min(rows, tile_bytes / merge.shape.row_bytes() + 1);
+  check.needle_count = 1;
+  return std::min(most, rows * merge.shape.row_bytes() + kCheckStreams * engine.WorkspaceBytes(check) +
+                            TileMemory(engine, merge.shape, runs, rows, tile_bytes));
+}
+
+int64_t StreamMerger::HostBytes(const StreamedMerge& merge, const std::vector<StreamInput>& inputs,
+                                const StreamMemory& memory) {
+  const int64_t rows = RowCount(merge, inputs);
+  if (IsInCore(merge, rows, memory)) return 0;
+  // More runs than one merge takes are there twice while they are merged to fewer.
+  const int times = merge.keys_inputs.size() > static_cast<size_t>(kMaxSplitInputs) ? 2 : 1;
+  return times * rows * merge.shape.row_bytes();
+}
 
 StreamMerger::StreamMerger(const StreamedMerge& merge, StreamExchange* exchange, StreamMemory* memory, Lane* lane,
                            v1::RequestStats* stats)
@@ -41,11 +76,11 @@ StreamMerger::StreamMerger(const StreamedMerge& merge, StreamExchange* exchange,
       of_stream_(exchange->inputs().size()) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     inputs_[i].count = exchange->inputs()[merge_.keys_inputs[i]].count;
-    total_ += inputs_[i].count;
     of_stream_[merge_.keys_inputs[i]] = {i, 0};
     if (Columns() == 2) of_stream_[merge_.values_inputs[i]] = {i, 1};
   }
-  in_core_ = total_ <= memory_->max_device_bytes() / kInputsShare / merge_.shape.row_bytes();
+  total_ = RowCount(merge_, exchange->inputs());
+  in_core_ = IsInCore(merge_, total_, *memory_);
 }
 
 absl::Status StreamMerger::Add(std::vector<InputChunk> chunks) {

@@ -42,6 +42,13 @@ class StreamMerger {
   /// After the last chunk: sends the rest.
   absl::Status Finish();
 
+  /// Upper bounds of what the merge takes, in tiles of `tile_bytes`: of the device's memory, at most what the job may
+  /// have of it, and of pinned memory.
+  static int64_t DeviceBytes(const StreamedMerge& merge, const std::vector<StreamInput>& inputs, int64_t tile_bytes,
+                             const StreamMemory& memory, const Engine& engine);
+  static int64_t HostBytes(const StreamedMerge& merge, const std::vector<StreamInput>& inputs,
+                           const StreamMemory& memory);
+
   bool out_of_core() const { return !in_core_; }
   int64_t total() const { return total_; }
 

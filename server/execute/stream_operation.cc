@@ -83,8 +83,35 @@ int64_t StreamOperation::work_bytes() const {
   return bytes;
 }
 
-// What the job's arrays may take. What its streams take beside them is the lane's in any case.
-int64_t StreamOperation::device_bytes(const Engine&) const { return spec_.memory->max_device_bytes(); }
+int64_t StreamOperation::device_bytes(const Engine& engine) const {
+  const StreamExchange& exchange = *spec_.exchange;
+  const StreamMemory& memory = *spec_.memory;
+  if (spec_.sort) {
+    const int64_t count = RunSorter::Count(*spec_.sort, exchange.inputs());
+    return RunSorter::DeviceBytes(*spec_.sort, count, spec_.piece_bytes, exchange.tile_bytes(), memory, engine);
+  }
+  if (spec_.merge) {
+    return StreamMerger::DeviceBytes(*spec_.merge, exchange.inputs(), exchange.tile_bytes(), memory, engine);
+  }
+  const int64_t known = spec_.request->device_bytes();
+  return known < 0 ? memory.max_device_bytes() : known;
+}
+
+int64_t StreamOperation::host_bytes() const {
+  const std::vector<StreamInput>& inputs = spec_.exchange->inputs();
+  const StreamMemory& memory = *spec_.memory;
+  if (spec_.sort) {
+    return RunSorter::HostBytes(*spec_.sort, RunSorter::Count(*spec_.sort, inputs), spec_.piece_bytes, memory);
+  }
+  if (spec_.merge) return StreamMerger::HostBytes(*spec_.merge, inputs, memory);
+  int64_t bytes = 0;
+  for (const StreamInput& input : inputs) {
+    if (!input.is_control) continue;
+    if (input.count < 0) return memory.max_host_bytes();
+    bytes += input.count * input.element_bytes;
+  }
+  return bytes;
+}
 
 absl::Status StreamOperation::ExecuteWhole(Lane& lane, Outcome& outcome) {
   v1::RequestStats moving;  // what copies of chunks take; the operations state their own

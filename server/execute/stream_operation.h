@@ -37,6 +37,9 @@ class StreamedRequest {
   /// field. Those before it were executed.
   virtual absl::StatusOr<PreparedOperation> Prepare(int operation, const std::vector<Operand>& inputs,
                                                     std::shared_ptr<StreamMemory> memory) = 0;
+  /// Upper bound of the device memory of all of it, inputs, results and workspace; -1: more is not known than the most
+  /// that a job may have.
+  virtual int64_t device_bytes() const = 0;
   /// The operation that was prepared last has made its results.
   virtual void Executed(const Outcome& outcome) = 0;
 };
@@ -61,6 +64,8 @@ class StreamOperation final : public Operation {
   Operator op() const override { return spec_.request->op(); }
   int64_t work_bytes() const override;
   int64_t device_bytes(const Engine& engine) const override;
+  int64_t host_bytes() const override;
+  bool waits_for_caller() const override { return true; }
   absl::Status Execute(Lane& lane, Outcome& outcome) override;
 
  private:

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "kernels/engine/engine.h"
 
 namespace corank {
 
@@ -15,8 +14,8 @@ struct StreamOptions {
   /// Device memory that one request's arrays may take; a larger sort works out of core. 0: three quarters of the
   /// device's memory, shared out among the lanes, but a quarter of that at least.
   int64_t max_device_bytes = 0;
-  /// Host memory beside the windows that one request's arrays may take. 0: half of the host's, shared out in the same
-  /// way.
+  /// Host memory beside the windows that one request's arrays may take. 0: all that streams may have, shared out in the
+  /// same way.
   int64_t max_host_bytes = 0;
   /// A streamed sort's pieces have at least this many bytes, where the device memory allows it.
   int64_t piece_bytes = int64_t{16} << 20;
@@ -28,8 +27,11 @@ struct StreamOptions {
   int max_joining_jobs = 256;
 
   /// With what 0 stands for, where `lanes` of such requests run at the same time on each of `devices` devices, of which
-  /// `engine` is the smallest. With more than 4 lanes not all of them can have as much at once.
-  StreamOptions Derived(const EngineInfo& engine, int lanes, int devices = 1) const;
+  /// the smallest has `device_bytes`, and all may have `host_bytes` of the host together. With more than 4 lanes not
+  /// all of them can have as much at once.
+  StreamOptions Derived(int64_t device_bytes, int64_t host_bytes, int lanes, int devices) const;
+  /// Of such options: the host memory that all jobs together may take.
+  int64_t HostBudget(int lanes, int devices) const;
 };
 
 /// Most parts of a job.

@@ -54,6 +54,7 @@ struct Task {
   // Set by the queue that takes the task.
   int64_t work_bytes = 0;    // of its arrays, wherever they are, or of the message where that is more
   int64_t device_bytes = 0;  // what it needs of the device's memory beside what every lane has
+  int64_t host_bytes = 0;    // the same of pinned memory
   Instant queued;
 
   Instant arrival;
@@ -63,6 +64,8 @@ struct Task {
   std::shared_ptr<const void> completion_owner;  // where the completion lives only as long as somebody holds it
   std::shared_ptr<Lease> lease;                  // of the batch; null where nobody asks
 
+  /// Whether it has to wait until memory is free.
+  bool is_heavy() const { return device_bytes > 0 || host_bytes > 0; }
   /// OK, or why this task is not worth doing any more. The deadline comes first: gRPC cancels a call whose deadline
   /// passed.
   absl::Status CheckWanted(Instant now) const {

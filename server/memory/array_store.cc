@@ -49,48 +49,64 @@ int64_t ArrayStore::used_bytes() const {
 }
 
 uint64_t ArrayStore::DevicesWithRoom(int64_t bytes) const {
+  const int64_t charge = Charge(bytes);
   uint64_t devices = 0;
   for (int i = 0; i < devices_->size(); ++i) {
     const Budget& budget = *budgets_[static_cast<size_t>(i)];
-    if (bytes <= budget.limit() - budget.used()) devices |= DeviceSet::Only(i);
+    if (charge <= budget.limit() - budget.used()) devices |= DeviceSet::Only(i);
   }
   return devices & devices_->live();
 }
 
-int ArrayStore::RoomiestDevice() const {
+int ArrayStore::RoomiestDevice(uint64_t devices) const {
   int roomiest = -1;
   for (int i = 0; i < devices_->size(); ++i) {
-    if (!devices_->is_live(i)) continue;
+    if ((devices & devices_->live() & DeviceSet::Only(i)) == 0) continue;
     if (roomiest < 0 || used_bytes(i) < used_bytes(roomiest)) roomiest = i;
   }
   return std::max(0, roomiest);
 }
 
-absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(absl::string_view owner, int device, int64_t bytes,
-                                                            absl::string_view field) {
-  std::vector<std::shared_ptr<const KeptArray>> expired;
-  auto array = std::make_shared<KeptArray>();
-  array->device = device;
+absl::StatusOr<KeptRoom> ArrayStore::Reserve(absl::string_view owner, int device, int64_t bytes,
+                                             absl::string_view field) {
+  GiveBackExpired();  // first, for these are in the budgets
+  const int64_t charge = Charge(bytes);
+  KeptRoom room;
+  room.device = device;
   {
     absl::MutexLock lock(&mutex_);
-    expired = TakeExpired();
     Budget& quota = OwnerBudget(owner);
-    array->of_owner = quota.Reserve(bytes);
-    if (!array->of_owner) {
+    room.of_owner = quota.Reserve(charge);
+    if (!room.of_owner) {
       return FieldError(absl::StatusCode::kResourceExhausted, field,
-                        absl::StrCat("the array needs ", bytes, " bytes; the caller keeps ", quota.used(), " of the ",
+                        absl::StrCat("the array needs ", charge, " bytes; the caller keeps ", quota.used(), " of the ",
                                      quota_bytes_, " that it may keep: delete others first"));
     }
   }
-  expired.clear();
-  array->of_store = budgets_[static_cast<size_t>(device)]->Reserve(bytes);
-  if (!array->of_store) {
+  if (charge > options_.max_bytes) {
+    return InvalidField(field, absl::StrCat("the array needs ", charge, " bytes, and the server keeps at most ",
+                                            options_.max_bytes, " on a device (kept_bytes)"));
+  }
+  room.of_store = budgets_[static_cast<size_t>(device)]->Reserve(charge);
+  if (!room.of_store) {
     return RetryLater(absl::StatusCode::kResourceExhausted, "the server's memory for kept arrays is full", kFullRetry);
   }
-  if (bytes == 0) return array;
-  absl::StatusOr<std::unique_ptr<EngineMemory>> memory = devices_->engine(device).AllocateDevice(bytes);
-  if (!memory.ok()) return memory.status();
-  array->memory = *std::move(memory);
+  return room;
+}
+
+absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(KeptRoom& room, int64_t bytes) {
+  auto array = std::make_shared<KeptArray>();
+  array->device = room.device;
+  if (bytes > 0) {
+    absl::StatusOr<std::unique_ptr<EngineMemory>> memory = devices_->engine(room.device).AllocateDevice(bytes);
+    if (absl::IsResourceExhausted(memory.status())) {
+      return RetryLater(memory.status().code(), "the device has no memory for another kept array now", kFullRetry);
+    }
+    if (!memory.ok()) return memory.status();
+    array->memory = *std::move(memory);
+  }
+  array->of_store = std::move(room.of_store);
+  array->of_owner = std::move(room.of_owner);
   return array;
 }
 
@@ -100,14 +116,16 @@ absl::Status ArrayStore::Keep(absl::string_view owner, const std::string& name, 
     return InvalidField("expiry_seconds",
                         absl::StrCat("0 (the default) to ", options_.max_expiry.count(), ", not ", expiry.count()));
   }
-  Entry entry{std::move(array), expiry.count() == 0 ? options_.default_expiry : expiry, clock_->Now()};
   absl::MutexLock lock(&mutex_);
   // Under the lock: what is kept before the device is lost is forgotten then.
-  if (entry.array->memory != nullptr && !devices_->is_live(entry.array->device)) {
-    lost_.push_back(std::move(entry.array));
+  if (array->memory != nullptr && !devices_->is_live(array->device)) {
+    lost_.push_back(array->memory);
     return RetryLater(absl::StatusCode::kUnavailable, "the server lost the device of the array", kLostRetry);
   }
-  std::swap(arrays_[OwnedName(owner, name)], entry);  // the one before is given back after the lock
+  const auto entry = arrays_.try_emplace(OwnedName(owner, name)).first;
+  entry->second.array.swap(array);  // the one before is given back after the lock
+  entry->second.expiry = expiry.count() == 0 ? options_.default_expiry : expiry;
+  Use(entry);
   return absl::OkStatus();
 }
 
@@ -118,7 +136,7 @@ absl::StatusOr<std::shared_ptr<const KeptArray>> ArrayStore::Find(absl::string_v
   expired = TakeExpired();
   const auto entry = arrays_.find(OwnedName(owner, name));
   if (entry == arrays_.end()) return NoSuchArray(field, name);
-  entry->second.last_used = clock_->Now();
+  Use(entry);
   return entry->second.array;
 }
 
@@ -131,7 +149,7 @@ absl::Status ArrayStore::Delete(absl::string_view owner, const std::string& name
     return FieldError(absl::StatusCode::kFailedPrecondition, "name", "a request uses the array");
   }
   array = std::move(entry->second.array);
-  arrays_.erase(entry);
+  Erase(entry);
   return absl::OkStatus();
 }
 
@@ -141,9 +159,9 @@ v1::ListArraysResponse ArrayStore::List(absl::string_view owner) {
   expired = TakeExpired();
   const Instant now = clock_->Now();
   v1::ListArraysResponse response;
-  for (const auto& [key, entry] : arrays_) {
-    if (key.first != owner) continue;
-    *response.add_arrays() = ToMessage(key.second, *entry.array, entry.expiry - (now - entry.last_used));
+  for (auto entry = arrays_.lower_bound(OwnedName(owner, "")); entry != arrays_.end() && entry->first.first == owner;
+       ++entry) {
+    *response.add_arrays() = ToMessage(entry->first.second, *entry->second.array, entry->second.expires - now);
   }
   response.set_used_bytes(OwnerBudget(owner).used());
   response.set_quota_bytes(quota_bytes_);
@@ -160,8 +178,8 @@ void ArrayStore::ForgetDevice(int device) {
   absl::MutexLock lock(&mutex_);
   for (auto entry = arrays_.begin(); entry != arrays_.end();) {
     if (entry->second.array->memory != nullptr && entry->second.array->device == device) {
-      lost_.push_back(std::move(entry->second.array));
-      entry = arrays_.erase(entry);
+      lost_.push_back(entry->second.array->memory);
+      entry = Erase(entry);
     } else {
       ++entry;
     }
@@ -171,15 +189,33 @@ void ArrayStore::ForgetDevice(int device) {
 std::vector<std::shared_ptr<const KeptArray>> ArrayStore::TakeExpired() {
   std::vector<std::shared_ptr<const KeptArray>> expired;
   const Instant now = clock_->Now();
-  for (auto entry = arrays_.begin(); entry != arrays_.end();) {
-    if (entry->second.array.use_count() == 1 && now - entry->second.last_used > entry->second.expiry) {
-      expired.push_back(std::move(entry->second.array));
-      entry = arrays_.erase(entry);
+  while (!expiries_.empty() && expiries_.begin()->first < now) {
+    const auto entry = arrays_.find(*expiries_.begin()->second);
+    if (entry->second.array.use_count() > 1) {
+      Use(entry);
     } else {
-      ++entry;
+      expired.push_back(std::move(entry->second.array));
+      Erase(entry);
     }
   }
   return expired;
+}
+
+void ArrayStore::GiveBackExpired() {
+  std::vector<std::shared_ptr<const KeptArray>> expired;  // goes after the lock
+  absl::MutexLock lock(&mutex_);
+  expired = TakeExpired();
+}
+
+void ArrayStore::Use(Arrays::iterator entry) {
+  expiries_.erase({entry->second.expires, &entry->first});
+  entry->second.expires = clock_->Now() + entry->second.expiry;
+  expiries_.emplace(entry->second.expires, &entry->first);
+}
+
+ArrayStore::Arrays::iterator ArrayStore::Erase(Arrays::iterator entry) {
+  expiries_.erase({entry->second.expires, &entry->first});
+  return arrays_.erase(entry);
 }
 
 Budget& ArrayStore::OwnerBudget(absl::string_view owner) {

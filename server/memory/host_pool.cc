@@ -31,13 +31,50 @@ int64_t HostPool::BufferBytes(int64_t bytes) {
   return bytes <= power ? power : (bytes + step - 1) / step * step;
 }
 
-absl::StatusOr<std::shared_ptr<void>> HostPool::Take(int64_t bytes) {
+HostPool::Reservation::~Reservation() {
+  absl::MutexLock lock(&pool_->mutex_);
+  pool_->promised_bytes_ -= bytes_;
+}
+
+absl::StatusOr<std::shared_ptr<HostPool::Reservation>> HostPool::Reserve(int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (bytes > options_.max_bytes - promised_bytes_) return Full();
+  promised_bytes_ += bytes;
+  return std::shared_ptr<Reservation>(new Reservation(shared_from_this(), bytes));
+}
+
+int64_t HostPool::Grow(Reservation& reservation, int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  const int64_t added = std::min(bytes, std::max<int64_t>(0, options_.max_bytes / 2 - promised_bytes_));
+  reservation.bytes_ += added;
+  promised_bytes_ += added;
+  return added;
+}
+
+bool HostPool::Promise(int64_t bytes, std::shared_ptr<Reservation>& of) {
+  if (of != nullptr && bytes <= of->bytes_ - of->used_) {
+    of->used_ += bytes;
+    return true;
+  }
+  of = nullptr;
+  if (bytes > options_.max_bytes - promised_bytes_) return false;
+  promised_bytes_ += bytes;
+  return true;
+}
+
+void HostPool::Unpromise(int64_t bytes, const std::shared_ptr<Reservation>& of) {
+  (of != nullptr ? of->used_ : promised_bytes_) -= bytes;
+}
+
+absl::StatusOr<std::shared_ptr<void>> HostPool::Take(int64_t bytes, std::shared_ptr<Reservation> of) {
   if (bytes > options_.max_bytes) return Full();
+  const std::shared_ptr<Reservation> kept = of;  // it must not go under the lock
   const int64_t size = std::min(BufferBytes(bytes), options_.max_bytes);
   Memory memory;
   std::vector<Memory> given_up;
   {
     absl::MutexLock lock(&mutex_);
+    if (!Promise(size, of)) return Full();
     auto& same = kept_[size];
     if (!same.empty()) {
       memory = std::move(same.back());
@@ -45,7 +82,6 @@ absl::StatusOr<std::shared_ptr<void>> HostPool::Take(int64_t bytes) {
       kept_bytes_ -= size;
     } else {
       given_up = MakeRoom(size);
-      if (bytes_in_use_ + kept_bytes_ + size > options_.max_bytes) return Full();
       ++allocations_;
     }
     bytes_in_use_ += size;
@@ -56,6 +92,7 @@ absl::StatusOr<std::shared_ptr<void>> HostPool::Take(int64_t bytes) {
     absl::StatusOr<Memory> allocated = devices_->host().AllocateHost(size);
     if (!allocated.ok()) {
       absl::MutexLock lock(&mutex_);
+      Unpromise(size, of);
       bytes_in_use_ -= size;
       --buffers_in_use_;
       return absl::IsResourceExhausted(allocated.status()) ? Full() : allocated.status();
@@ -63,7 +100,10 @@ absl::StatusOr<std::shared_ptr<void>> HostPool::Take(int64_t bytes) {
     memory = *std::move(allocated);
   }
   EngineMemory* const raw = memory.release();
-  return std::shared_ptr<void>(raw->data(), [pool = shared_from_this(), raw](void*) { pool->GiveBack(raw); });
+  return std::shared_ptr<void>(raw->data(), [pool = shared_from_this(), raw, of = std::move(of)](void*) mutable {
+    pool->GiveBack(raw, of);
+    of.reset();
+  });
 }
 
 std::vector<HostPool::Memory> HostPool::MakeRoom(int64_t bytes) {
@@ -78,9 +118,10 @@ std::vector<HostPool::Memory> HostPool::MakeRoom(int64_t bytes) {
   return given_up;
 }
 
-void HostPool::GiveBack(EngineMemory* raw) {
+void HostPool::GiveBack(EngineMemory* raw, const std::shared_ptr<Reservation>& of) {
   Memory memory(raw);  // freed outside of the lock where it is not kept
   absl::MutexLock lock(&mutex_);
+  Unpromise(raw->size_bytes(), of);
   bytes_in_use_ -= raw->size_bytes();
   --buffers_in_use_;
   if (kept_bytes_ + raw->size_bytes() > options_.max_kept_bytes) return;
@@ -91,6 +132,11 @@ void HostPool::GiveBack(EngineMemory* raw) {
 int64_t HostPool::bytes_in_use() const {
   absl::MutexLock lock(&mutex_);
   return bytes_in_use_;
+}
+
+int64_t HostPool::promised_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return promised_bytes_;
 }
 
 int64_t HostPool::buffers_in_use() const {

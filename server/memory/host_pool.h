@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -26,17 +27,42 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
     int64_t max_kept_bytes = int64_t{2} << 30;
   };
 
+  /// Room in the pool that nobody else gets; given back when it is destroyed. Buffers that were taken of it keep it.
+  class Reservation {
+   public:
+    ~Reservation();
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+
+   private:
+    friend class HostPool;
+    Reservation(std::shared_ptr<HostPool> pool, int64_t bytes) : pool_(std::move(pool)), bytes_(bytes) {}
+    const std::shared_ptr<HostPool> pool_;
+    int64_t bytes_;     // guarded by the pool's mutex
+    int64_t used_ = 0;  // the same
+  };
+
   /// `devices` must outlive the pool and all its buffers, which are for all of them.
   static std::shared_ptr<HostPool> Create(const DeviceSet* devices, const Options& options);
 
   /// At least `bytes` bytes (1 or more), not initialised, given back when the last copy of the pointer is gone, on any
-  /// thread. RESOURCE_EXHAUSTED with RetryInfo: the pool's or the host's memory is in use.
-  absl::StatusOr<std::shared_ptr<void>> Take(int64_t bytes);
+  /// thread. Of the room that was reserved, as far as that reaches, and otherwise of what is free. RESOURCE_EXHAUSTED
+  /// with RetryInfo: the pool's or the host's memory is in use; the pool's cannot be within a reservation.
+  absl::StatusOr<std::shared_ptr<void>> Take(int64_t bytes, std::shared_ptr<Reservation> of = nullptr);
+
+  /// Room for buffers of `bytes` bytes (BufferBytes) together. RESOURCE_EXHAUSTED with RetryInfo.
+  absl::StatusOr<std::shared_ptr<Reservation>> Reserve(int64_t bytes);
+  /// Adds what is free to a reservation, `bytes` bytes at most, and leaves half of the pool to those who come next. How
+  /// much was added.
+  int64_t Grow(Reservation& reservation, int64_t bytes);
 
   /// What a buffer of `bytes` bytes takes of the pool, where that has room for it.
   static int64_t BufferBytes(int64_t bytes);
 
+  int64_t max_bytes() const { return options_.max_bytes; }
   int64_t bytes_in_use() const;
+  /// Of the buffers in use and of reservations.
+  int64_t promised_bytes() const;
   int64_t buffers_in_use() const;
   /// Of buffers that wait for the next taker.
   int64_t kept_bytes() const;
@@ -47,7 +73,10 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
   using Memory = std::unique_ptr<EngineMemory>;
 
   HostPool(const DeviceSet* devices, const Options& options) : devices_(devices), options_(options) {}
-  void GiveBack(EngineMemory* memory);
+  void GiveBack(EngineMemory* memory, const std::shared_ptr<Reservation>& of);
+  // Takes a buffer's bytes of the reservation, or of what is free where that does not reach: then `of` becomes null.
+  bool Promise(int64_t bytes, std::shared_ptr<Reservation>& of) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Unpromise(int64_t bytes, const std::shared_ptr<Reservation>& of) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes kept buffers out until `bytes` more fit under max_bytes, or none is left.
   std::vector<Memory> MakeRoom(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -57,6 +86,7 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
   std::map<int64_t, std::vector<Memory>> kept_ ABSL_GUARDED_BY(mutex_);  // by size
   int64_t kept_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_in_use_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t promised_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // never more than max_bytes
   int64_t buffers_in_use_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
 };

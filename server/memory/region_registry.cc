@@ -185,8 +185,9 @@ absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
   const int64_t page = sysconf(_SC_PAGESIZE);
   if (absl::Status status = CheckRange(request.offset_bytes(), request.size_bytes(), page); !status.ok()) return status;
   const OwnedName key(owner, request.name());
-  if (absl::Status status = Reserve(key, request.lease_id()); !status.ok()) return status;
-  return Publish(key, MapSharedMemory(request, &devices_->host()));
+  const absl::StatusOr<uint64_t> serial = Reserve(key, request.lease_id());
+  if (!serial.ok()) return serial.status();
+  return Publish(key, *serial, MapSharedMemory(request, &devices_->host()));
 }
 
 absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
@@ -201,16 +202,19 @@ absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
                       "the memory is on another GPU than the server's, which GetServerInfo names");
   }
   const OwnedName key(owner, request.name());
-  if (absl::Status status = Reserve(key, request.lease_id()); !status.ok()) return status;
+  const absl::StatusOr<uint64_t> serial = Reserve(key, request.lease_id());
+  if (!serial.ok()) return serial.status();
   absl::StatusOr<std::unique_ptr<EngineMemory>> memory =
       devices_->engine(device).OpenIpc(request.handle(), request.offset_bytes(), request.size_bytes());
-  if (memory.ok()) return Publish(key, std::make_shared<IpcRegion>(request.name(), device, *std::move(memory)));
-  return Publish(key, memory.status().code() == absl::StatusCode::kInvalidArgument
-                          ? InvalidField("handle", memory.status().message())
-                          : PinError(memory.status()));
+  if (memory.ok())
+    return Publish(key, *serial, std::make_shared<IpcRegion>(request.name(), device, *std::move(memory)));
+  return Publish(key, *serial,
+                 memory.status().code() == absl::StatusCode::kInvalidArgument
+                     ? InvalidField("handle", memory.status().message())
+                     : PinError(memory.status()));
 }
 
-absl::Status RegionRegistry::Reserve(const OwnedName& key, const std::string& lease_id) {
+absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std::string& lease_id) {
   std::vector<std::shared_ptr<MemoryRegion>> expired;
   absl::MutexLock lock(&mutex_);
   expired = TakeExpired();
@@ -222,18 +226,28 @@ absl::Status RegionRegistry::Reserve(const OwnedName& key, const std::string& le
     return RetryLater(absl::StatusCode::kResourceExhausted,
                       absl::StrCat("the server holds its most regions, ", options_.max_regions), kFullRetry);
   }
-  if (!regions_.emplace(key, Entry{nullptr, lease_id, clock_->Now()}).second) {
+  const auto first = regions_.lower_bound(OwnedName(key.first, ""));
+  const auto of_owner =
+      std::find_if(first, regions_.end(), [&key](const auto& region) { return region.first.first != key.first; });
+  if (std::distance(first, of_owner) >= MostOfOwner()) {
+    return RetryLater(absl::StatusCode::kResourceExhausted,
+                      absl::StrCat("the caller has ", MostOfOwner(), " regions, its most: unregister others first"),
+                      kFullRetry);
+  }
+  if (!regions_.emplace(key, Entry{nullptr, lease_id, clock_->Now(), ++next_serial_}).second) {
     return FieldError(absl::StatusCode::kAlreadyExists, "name", "a region of this name is registered");
   }
-  return absl::OkStatus();
+  return next_serial_;
 }
 
-absl::StatusOr<v1::Region> RegionRegistry::Publish(const OwnedName& key,
+absl::StatusOr<v1::Region> RegionRegistry::Publish(const OwnedName& key, uint64_t serial,
                                                    absl::StatusOr<std::shared_ptr<MemoryRegion>> region) {
   absl::MutexLock lock(&mutex_);
   const auto entry = regions_.find(key);
-  // The lease may have ended while the memory was mapped.
-  if (entry == regions_.end()) return region.ok() ? absl::CancelledError("the lease has ended") : region.status();
+  // The lease may have ended while the memory was mapped, and another region may have the name now.
+  if (entry == regions_.end() || entry->second.serial != serial) {
+    return region.ok() ? absl::CancelledError("the lease has ended") : region.status();
+  }
   if (!region.ok()) {
     regions_.erase(entry);
     return region.status();
@@ -272,11 +286,19 @@ absl::Status RegionRegistry::Unregister(absl::string_view owner, const std::stri
   return absl::OkStatus();
 }
 
-std::string RegionRegistry::OpenLease(absl::string_view owner) {
+absl::StatusOr<std::string> RegionRegistry::OpenLease(absl::string_view owner) {
   absl::BitGen random;
   const std::string id = absl::StrCat(absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16),
                                       absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
   absl::MutexLock lock(&mutex_);
+  const auto open =
+      std::count_if(leases_.begin(), leases_.end(), [owner](const auto& lease) { return lease.second == owner; });
+  if (open >= MostOfOwner() || static_cast<int>(leases_.size()) >= options_.max_regions) {
+    return RetryLater(absl::StatusCode::kResourceExhausted,
+                      open >= MostOfOwner() ? absl::StrCat("the caller has ", open, " leases open, its most")
+                                            : absl::StrCat("the server has its most leases open, ", leases_.size()),
+                      kFullRetry);
+  }
   leases_.emplace(id, owner);
   return id;
 }

@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_MEMORY_REGION_REGISTRY_H_
 #define CORANK_SERVER_MEMORY_REGION_REGISTRY_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -51,7 +52,7 @@ class RegionRegistry {
     std::vector<std::string> shared_memory_prefixes;
     /// Whether GPU memory of other processes may be registered.
     bool cuda_ipc = false;
-    /// Most regions of all owners.
+    /// Most regions of all owners, of which one owner has a quarter at most, and as many leases.
     int max_regions = 1024;
     /// A region that has no lease and that no request used for this long is unregistered.
     std::chrono::nanoseconds expiry = std::chrono::minutes(10);
@@ -69,8 +70,8 @@ class RegionRegistry {
   /// FAILED_PRECONDITION while a request uses it.
   absl::Status Unregister(absl::string_view owner, const std::string& name);
 
-  /// A new lease.
-  std::string OpenLease(absl::string_view owner);
+  /// A new lease. RESOURCE_EXHAUSTED with RetryInfo: too many are open.
+  absl::StatusOr<std::string> OpenLease(absl::string_view owner);
   /// Unregisters all regions of the lease; what requests use goes away with the last of them.
   void CloseLease(const std::string& lease_id);
 
@@ -90,11 +91,15 @@ class RegionRegistry {
     std::shared_ptr<MemoryRegion> region;  // null while it is being made
     std::string lease_id;
     Instant last_used;
+    uint64_t serial;
   };
   using Regions = std::map<OwnedName, Entry>;
 
-  absl::Status Reserve(const OwnedName& key, const std::string& lease_id);
-  absl::StatusOr<v1::Region> Publish(const OwnedName& key, absl::StatusOr<std::shared_ptr<MemoryRegion>> region);
+  int MostOfOwner() const { return std::max(1, options_.max_regions / 4); }
+  // The serial number of the entry, by which Publish knows it.
+  absl::StatusOr<uint64_t> Reserve(const OwnedName& key, const std::string& lease_id);
+  absl::StatusOr<v1::Region> Publish(const OwnedName& key, uint64_t serial,
+                                     absl::StatusOr<std::shared_ptr<MemoryRegion>> region);
   // Takes out what has expired; its memory is given back outside of the lock.
   std::vector<std::shared_ptr<MemoryRegion>> TakeExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -103,6 +108,7 @@ class RegionRegistry {
   const Clock* const clock_;
   mutable absl::Mutex mutex_;
   Regions regions_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_serial_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, std::string> leases_ ABSL_GUARDED_BY(mutex_);  // id, owner
   std::vector<std::shared_ptr<MemoryRegion>> lost_ ABSL_GUARDED_BY(mutex_);
 };

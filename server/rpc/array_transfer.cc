@@ -12,6 +12,7 @@
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
 #include "server/respond/owned_slice.h"
+#include "server/rpc/idle_watch.h"
 #include "server/rpc/memory_service.h"
 #include "server/validate/arrays.h"
 
@@ -39,29 +40,38 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
             grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
       : environment_(environment), caller_(std::move(caller)), context_(context), response_(response) {
     environment_.active_calls->Add();
+    watch_ = IdleWatch::Create(environment_.idle_timeout,
+                               [this] { Finish(EndCall(environment_, context_, watch_->Idle("sent"))); });
     if (caller_.ok()) {
-      StartRead(&message_);
+      Read();
     } else {
       Finish(EndCall(environment_, context_, caller_.status()));
     }
   }
 
   void OnReadDone(bool ok) override {
+    if (!watch_->Resume()) return;
     const absl::Status status = ok ? Take() : Complete();
     message_.Clear();
     if (status.ok() && ok) {
-      StartRead(&message_);
+      Read();
     } else {
       Finish(EndCall(environment_, context_, status));
     }
   }
   void OnDone() override {
+    watch_->Stop();
     ActiveCalls* const active_calls = environment_.active_calls;
     delete this;
     active_calls->Remove();
   }
 
  private:
+  void Read() {
+    watch_->Wait();
+    StartRead(&message_);
+  }
+
   absl::Status Take() {
     v1::StoreArrayRequest request;
     std::vector<PayloadRange> payloads;
@@ -81,9 +91,14 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     name_ = header.name();
     expiry_ = std::chrono::seconds(header.expiry_seconds());
     stream_id_ = header.array().stream().stream_id();
-    CORANK_ASSIGN_OR_RETURN(
-        array_, environment_.places.arrays->Make((*caller_)->tenant, environment_.places.arrays->RoomiestDevice(),
-                                                 operand.size_bytes(), "header.array.count"));
+    if (operand.size_bytes() > 0) {
+      const int64_t chunk_bytes = std::min(operand.size_bytes(), environment_.max_chunk_bytes);
+      CORANK_ASSIGN_OR_RETURN(staging_, environment_.places.host_pool->Take(chunk_bytes));
+    }
+    ArrayStore& arrays = *environment_.places.arrays;
+    CORANK_ASSIGN_OR_RETURN(KeptRoom room, arrays.Reserve((*caller_)->tenant, arrays.RoomiestDevice(),
+                                                          operand.size_bytes(), "header.array.count"));
+    CORANK_ASSIGN_OR_RETURN(array_, arrays.Make(room, operand.size_bytes()));
     array_->type = operand.type;
     array_->element_bytes = operand.element_bytes;
     array_->count = operand.count;
@@ -111,13 +126,12 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
       return InvalidField("chunk.data", absl::StrCat("the array has ", array_->count, " elements, fewer than came"));
     }
     if (bytes == 0) return absl::OkStatus();
-    CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<void> staging, environment_.places.host_pool->Take(bytes));
     std::vector<grpc::Slice> slices;
     if (!message_.Dump(&slices).ok()) return absl::InternalError("gRPC gives no bytes");
-    CopyRange(slices, payloads.back().offset, bytes, staging.get());
+    CopyRange(slices, payloads.back().offset, bytes, staging_.get());
     char* const to = static_cast<char*>(array_->memory->data()) + received_ * array_->element_bytes;
     received_ += count;
-    return environment_.places.devices->copier(array_->device).ToDevice(to, staging.get(), bytes);
+    return environment_.places.devices->copier(array_->device).ToDevice(to, staging_.get(), bytes);
   }
 
   absl::Status Complete() {
@@ -131,6 +145,7 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     v1::StoreArrayResponse response;
     *response.mutable_array() = environment_.places.arrays->Describe((*caller_)->tenant, name_, *array_);
     array_.reset();  // a caller who has the answer may delete it
+    staging_.reset();
     const grpc::Slice slice(response.SerializeAsString());
     *response_ = grpc::ByteBuffer(&slice, 1);
     return absl::OkStatus();
@@ -140,10 +155,12 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   const absl::StatusOr<std::shared_ptr<const Caller>> caller_;
   grpc::CallbackServerContext* const context_;
   grpc::ByteBuffer* const response_;
+  std::shared_ptr<IdleWatch> watch_;
   grpc::ByteBuffer message_;
   std::string name_;
   std::chrono::seconds expiry_{0};
   uint32_t stream_id_ = 0;
+  std::shared_ptr<void> staging_;     // pinned, for one chunk after the other
   std::shared_ptr<KeptArray> array_;  // null until the header has come
   int64_t received_ = 0;              // elements
 };
@@ -154,6 +171,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
             grpc::CallbackServerContext* context, const grpc::ByteBuffer* request)
       : environment_(environment), caller_(std::move(caller)), context_(context) {
     environment_.active_calls->Add();
+    watch_ = IdleWatch::Create(environment_.idle_timeout, [this] { EndIdle(); });
     absl::Status status = caller_.status();
     if (status.ok()) status = Open(*request);
     if (status.ok()) status = WriteNext();
@@ -161,6 +179,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   }
 
   void OnWriteDone(bool ok) override {
+    if (!watch_->Resume()) return;
     absl::Status status = ok ? absl::OkStatus() : CallerCancelled();
     if (status.ok() && sent_ < array_->count) {
       status = WriteNext();
@@ -170,12 +189,20 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     Finish(EndCall(environment_, context_, status));
   }
   void OnDone() override {
+    watch_->Stop();
     ActiveCalls* const active_calls = environment_.active_calls;
     delete this;
     active_calls->Remove();
   }
 
  private:
+  // The status waits behind the chunk that the caller does not read, unless it is cancelled.
+  void EndIdle() {
+    const grpc::Status status = EndCall(environment_, context_, watch_->Idle("taken"));
+    context_->TryCancel();
+    Finish(status);
+  }
+
   absl::Status Open(const grpc::ByteBuffer& bytes) {
     v1::FetchArrayRequest request;
     std::vector<PayloadRange> payloads;
@@ -200,7 +227,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     std::shared_ptr<void> staging;
     PayloadMap payloads;
     if (bytes > 0) {
-      CORANK_ASSIGN_OR_RETURN(staging, environment_.places.host_pool->Take(bytes));
+      CORANK_ASSIGN_OR_RETURN(staging, Stage(bytes));
       const char* const from = static_cast<const char*>(array_->data()) + sent_ * array_->element_bytes;
       Copier& copier = environment_.places.devices->copier(array_->device);
       CORANK_RETURN_IF_ERROR(copier.ToHost(staging.get(), from, bytes));
@@ -213,13 +240,22 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     }
     message_ = grpc::ByteBuffer(slices.data(), slices.size());
     sent_ += count;
+    watch_->Wait();
     StartWrite(&message_);
     return absl::OkStatus();
+  }
+
+  // Pinned; an array that is on its way goes on in ordinary memory, chunk by chunk, where that is in use.
+  absl::StatusOr<std::shared_ptr<void>> Stage(int64_t bytes) const {
+    absl::StatusOr<std::shared_ptr<void>> staging = environment_.places.host_pool->Take(bytes);
+    if (sent_ == 0 || !absl::IsResourceExhausted(staging.status())) return staging;
+    return std::shared_ptr<void>(new char[static_cast<size_t>(bytes)], std::default_delete<char[]>());
   }
 
   const MemoryEnvironment& environment_;
   const absl::StatusOr<std::shared_ptr<const Caller>> caller_;
   grpc::CallbackServerContext* const context_;
+  std::shared_ptr<IdleWatch> watch_;
   std::string name_;
   std::shared_ptr<const KeptArray> array_;
   grpc::ByteBuffer message_;

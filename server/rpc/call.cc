@@ -24,7 +24,7 @@ void CallBase::Start(grpc::ByteBuffer* bytes) {
   record_.received_bytes = static_cast<int64_t>(bytes->Length());
   absl::Status status = Authenticate();
   if (status.ok()) status = Read(*bytes);
-  if (absl::IsResourceExhausted(status)) environment_.metrics->CountRefusal(Refusal::kMemory);
+  CountIfShort(status, environment_.metrics);
   bytes->Clear();
   id_ = IdOf(*context_, options().request_id());
   ReturnId(id_, context_);
@@ -52,6 +52,13 @@ std::unique_ptr<Operation> CallBase::InPieces(std::unique_ptr<Operation> operati
 }
 
 absl::Status CallBase::Submit() {
+  absl::StatusOr<std::unique_ptr<Task>> task = MakeTask();
+  CountIfShort(task.status(), environment_.metrics);
+  CORANK_RETURN_IF_ERROR(task.status());
+  return queue_.load()->Admit(*std::move(task));
+}
+
+absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask() {
   auto task = std::make_unique<Task>();
   task->bytes = record_.received_bytes;
   task->arrival = arrival_;
@@ -62,6 +69,7 @@ absl::Status CallBase::Submit() {
   task->caller = caller_;
   const RequestPlaces places(environment_.places, caller_, &payloads_);
   CORANK_ASSIGN_OR_RETURN(task->operation, ValidateRequest(environment_.limits, places));
+  CORANK_RETURN_IF_ERROR(places.ReserveKept());
   task->devices = places.devices();
   validated_ = environment_.clock->Now();
   record_[Stage::kValidate] = Nanoseconds(arrival_, validated_);
@@ -71,7 +79,7 @@ absl::Status CallBase::Submit() {
     if (environment_.in_pieces) task->operation = InPieces(std::move(task->operation));
   }
   queue_.store(queue);
-  return queue->Admit(std::move(task));
+  return task;
 }
 
 void CallBase::Done(const absl::Status& status, Outcome& outcome) {

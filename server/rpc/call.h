@@ -76,6 +76,8 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   absl::Status Authenticate();
   absl::Status Read(const grpc::ByteBuffer& bytes);
   absl::Status Submit();
+  // Takes all memory of the server's that the request needs, and says which queue it is for.
+  absl::StatusOr<std::unique_ptr<Task>> MakeTask();
   std::unique_ptr<Operation> InPieces(std::unique_ptr<Operation> operation) const;
   void Reply(const absl::Status& status, Outcome& outcome);
   void LogFailure(const absl::Status& status) const;

@@ -18,12 +18,16 @@ absl::StatusOr<std::shared_ptr<const Caller>> CallerOf(const Authenticator* auth
   for (auto value = first; value != last; ++value) credentials.authorization.push_back(View(value->second));
   const std::shared_ptr<const grpc::AuthContext> connection = context.auth_context();
   if (connection != nullptr && connection->IsPeerAuthenticated()) {
-    for (const char* property :
-         {GRPC_PEER_URI_PROPERTY_NAME, GRPC_PEER_DNS_PROPERTY_NAME, GRPC_X509_CN_PROPERTY_NAME}) {
+    const auto add = [&](const char* property) {
       for (const grpc::string_ref& name : connection->FindPropertyValues(property)) {
         if (!name.empty()) credentials.certificate_names.push_back(View(name));
       }
-    }
+    };
+    add(GRPC_PEER_URI_PROPERTY_NAME);
+    add(GRPC_PEER_DNS_PROPERTY_NAME);
+    // An authority that vouches for a URI or a DNS name often lets the applicant write what it likes in here (RFC 6125,
+    // 6.4.4).
+    if (credentials.certificate_names.empty()) add(GRPC_X509_CN_PROPERTY_NAME);
   }
   return authenticator->Authenticate(credentials);
 }

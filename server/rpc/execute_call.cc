@@ -76,6 +76,12 @@ absl::Status ExecuteCall::Take() {
 }
 
 absl::Status ExecuteCall::TakePlan() {
+  const absl::Status status = JoinJob();
+  CountIfShort(status, environment_.metrics);
+  return status;
+}
+
+absl::Status ExecuteCall::JoinJob() {
   CORANK_ASSIGN_OR_RETURN(
       std::unique_ptr<ExecutePlan> plan,
       ExecutePlan::Read(incoming_, environment_.limits, environment_.streams, environment_.places, caller_));

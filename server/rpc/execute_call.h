@@ -42,6 +42,7 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   // What a message says; called by the one thread that has it.
   absl::Status Take();
   absl::Status TakePlan();
+  absl::Status JoinJob();
   absl::Status TakeChunk();
   CallId TakeId(const std::string& requested) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status EndInput();

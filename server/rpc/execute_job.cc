@@ -14,10 +14,13 @@ namespace corank {
 namespace {
 
 constexpr absl::Duration kJoiningRetry = absl::Seconds(1);
+// Of those that may wait for their parts, one tenant's are one in so many.
+constexpr ptrdiff_t kTenantShare = 4;
 
 StreamExchange::Options ExchangeOptions(const CallEnvironment& environment, const ExecutePlan& plan) {
   StreamExchange::Options options;
   options.window_bytes = environment.streams.window_bytes;
+  options.output_bytes = plan.output_bytes();
   options.max_chunk_bytes = environment.limits.max_chunk_bytes;
   options.parts = std::max(1, static_cast<int>(plan.message().parts()));
   options.idle_timeout = environment.streams.idle_timeout;
@@ -38,12 +41,11 @@ absl::Status CheckParts(const v1::Plan& plan) {
 }  // namespace
 
 ExecuteJob::ExecuteJob(std::shared_ptr<const CallEnvironment> environment, std::unique_ptr<ExecutePlan> plan,
-                       std::shared_ptr<Budget> all_memory)
+                       std::shared_ptr<StreamExchange> exchange, std::shared_ptr<Budget> all_memory)
     : shared_environment_(std::move(environment)),
       environment_(*shared_environment_),
       plan_(std::move(plan)),
-      exchange_(StreamExchange::Create(ExchangeOptions(environment_, *plan_), plan_->inputs(),
-                                       environment_.places.host_pool->shared_from_this(), environment_.clock)),
+      exchange_(std::move(exchange)),
       memory_(std::make_shared<StreamMemory>(environment_.streams.max_device_bytes, environment_.streams.max_host_bytes,
                                              std::move(all_memory))),
       arrival_(environment_.clock->Now()) {
@@ -65,6 +67,11 @@ int ExecuteJob::AddPart(Instant deadline) {
   absl::MutexLock lock(&mutex_);
   deadline_ = std::min(deadline_, deadline);
   return ++parts_;
+}
+
+absl::Status ExecuteJob::Reserve() {
+  CORANK_RETURN_IF_ERROR(plan_->Reserve());
+  return exchange_->Reserve();
 }
 
 void ExecuteJob::Start() {
@@ -104,6 +111,7 @@ absl::Status ExecuteJob::Submit() {
 
 void ExecuteJob::Fail(const absl::Status& status) {
   if (exchange_->Fail(status)) LogFailure(status);
+  if (on_failure_ != nullptr) on_failure_();
   cancelled_.store(true, std::memory_order_release);
   environment_.long_queue->Sweep();
 }
@@ -164,7 +172,7 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::Join(std::unique_ptr<Ex
     absl::MutexLock lock(&mutex_);
     CORANK_RETURN_IF_ERROR(CheckOpen());
   }
-  std::shared_ptr<ExecuteJob> job = Make(std::move(plan));
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ExecuteJob> job, Make(std::move(plan)));
   job->exchange()->Join(0, call);
   job->AddPart(deadline);
   job->Start();
@@ -187,11 +195,13 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
     CORANK_RETURN_IF_ERROR(CheckOpen());
     auto found = joining_.find(id);
     if (found == joining_.end()) {
-      if (static_cast<int>(joining_.size()) >= environment_->streams.max_joining_jobs) {
-        return RetryLater(absl::StatusCode::kResourceExhausted, "too many jobs wait for their parts", kJoiningRetry);
-      }
+      CORANK_RETURN_IF_ERROR(CheckJoining(id.first));
+      CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ExecuteJob> made, Make(std::move(plan)));
+      made->SetOnFailure([jobs = weak_from_this(), id, job = made.get()] {
+        if (const std::shared_ptr<ExecuteJobs> self = jobs.lock()) self->TakeJoining(id, job);
+      });
       found = joining_.emplace(id, Joining()).first;
-      found->second.job = Make(std::move(plan));
+      found->second.job = std::move(made);
       found->second.has_come.resize(parts);
       found->second.plan = text;
       found->second.patience = std::make_unique<grpc::Alarm>();
@@ -218,31 +228,56 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
     joining_.erase(found);
   }
   patience->Cancel();
+  if (const absl::Status status = job->Reserve(); !status.ok()) {
+    job->Fail(status);
+    return status;
+  }
   job->Start();
   return job;
 }
 
-void ExecuteJobs::GiveUp(const OwnedName& id, const ExecuteJob* job) {
-  Joining given_up;
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto found = joining_.find(id);
-    if (found == joining_.end() || found->second.job.get() != job) return;
-    given_up = std::move(found->second);
-    joining_.erase(found);
+absl::Status ExecuteJobs::CheckJoining(const std::string& tenant) const {
+  const auto most = static_cast<ptrdiff_t>(environment_->streams.max_joining_jobs);
+  const auto first = joining_.lower_bound(OwnedName(tenant, ""));
+  const auto of_tenant =
+      std::find_if(first, joining_.end(), [&tenant](const auto& job) { return job.first.first != tenant; });
+  if (static_cast<ptrdiff_t>(joining_.size()) < most &&
+      std::distance(first, of_tenant) < std::max<ptrdiff_t>(1, most / kTenantShare)) {
+    return absl::OkStatus();
   }
-  const auto came = std::count(given_up.has_come.begin(), given_up.has_come.end(), true);
-  given_up.job->Fail(InvalidField(
-      "plan.parts", absl::StrCat("only ", came, " of the ", given_up.has_come.size(), " parts of the job began within ",
-                                 absl::FormatDuration(environment_->streams.part_patience))));
+  return RetryLater(absl::StatusCode::kResourceExhausted, "too many jobs wait for their parts", kJoiningRetry);
 }
 
-std::shared_ptr<ExecuteJob> ExecuteJobs::Make(std::unique_ptr<ExecutePlan> plan) {
+std::optional<ExecuteJobs::Joining> ExecuteJobs::TakeJoining(const OwnedName& id, const ExecuteJob* job) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = joining_.find(id);
+  if (found == joining_.end() || found->second.job.get() != job) return std::nullopt;
+  Joining taken = std::move(found->second);
+  joining_.erase(found);
+  return taken;
+}
+
+void ExecuteJobs::GiveUp(const OwnedName& id, const ExecuteJob* job) {
+  const std::optional<Joining> given_up = TakeJoining(id, job);
+  if (!given_up) return;
+  const auto came = std::count(given_up->has_come.begin(), given_up->has_come.end(), true);
+  given_up->job->Fail(
+      InvalidField("plan.parts",
+                   absl::StrCat("only ", came, " of the ", given_up->has_come.size(), " parts of the job began within ",
+                                absl::FormatDuration(environment_->streams.part_patience))));
+}
+
+absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::Make(std::unique_ptr<ExecutePlan> plan) {
+  CORANK_ASSIGN_OR_RETURN(
+      std::shared_ptr<StreamExchange> exchange,
+      StreamExchange::Create(ExchangeOptions(*environment_, *plan), plan->inputs(),
+                             environment_->places.host_pool->shared_from_this(), environment_->clock));
+  if (exchange->options().parts == 1) CORANK_RETURN_IF_ERROR(exchange->Reserve());
   const auto forget = [jobs = weak_from_this()](const ExecuteJob* job) {
     if (const std::shared_ptr<ExecuteJobs> self = jobs.lock()) self->Forget(job);
     delete job;
   };
-  std::shared_ptr<ExecuteJob> job(new ExecuteJob(environment_, std::move(plan), memory_), forget);
+  std::shared_ptr<ExecuteJob> job(new ExecuteJob(environment_, std::move(plan), std::move(exchange), memory_), forget);
   absl::MutexLock lock(&all_mutex_);
   all_.emplace(job.get(), job);
   return job;

@@ -3,8 +3,10 @@
 #define CORANK_SERVER_RPC_EXECUTE_JOB_H_
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,16 +29,21 @@ namespace corank {
 /// go. Thread-safe.
 class ExecuteJob final : public Completion, public std::enable_shared_from_this<ExecuteJob> {
  public:
-  /// `all_memory` counts what the jobs of a server have. The environment may go before the job, which a lane may still
-  /// have to let go of when all calls have ended; what it points to outlives the lanes.
+  /// `exchange`: for the plan. `all_memory` counts what the jobs of a server have. The environment may go before the
+  /// job, which a lane may still have to let go of when all calls have ended; what it points to outlives the lanes.
   ExecuteJob(std::shared_ptr<const CallEnvironment> environment, std::unique_ptr<ExecutePlan> plan,
-             std::shared_ptr<Budget> all_memory);
+             std::shared_ptr<StreamExchange> exchange, std::shared_ptr<Budget> all_memory);
   ~ExecuteJob() override;
 
   const std::shared_ptr<StreamExchange>& exchange() const { return exchange_; }
   const CallId& id() const { return plan_->id(); }
   const ExecutePlan& plan() const { return *plan_; }
 
+  /// Is called when the job fails, before Fail returns and without locks. To be set before others know the job.
+  void SetOnFailure(std::function<void()> on_failure) { on_failure_ = std::move(on_failure); }
+  /// Takes what the job needs of the server's memory, for a job of several parts when all have come. The errors of
+  /// ExecutePlan::Reserve and StreamExchange::Reserve.
+  absl::Status Reserve();
   /// A part has come; how many have. Its deadline holds for all.
   int AddPart(Instant deadline);
   /// Hands the job to the queue, once. What that refuses fails the job.
@@ -58,6 +65,7 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   const std::shared_ptr<StreamExchange> exchange_;
   const std::shared_ptr<StreamMemory> memory_;
   const Instant arrival_;
+  std::function<void()> on_failure_;
   std::shared_ptr<ExecuteJob> self_;  // while there is a task, until Done
   std::atomic<bool> cancelled_{false};
   std::vector<Outcome> earlier_;  // of a chain
@@ -78,6 +86,9 @@ class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
 
   /// The job that a call with this plan is, or is a part of; it starts when all parts have come. INVALID_ARGUMENT names
   /// a field of the plan that does not agree with the parts before, or the status with which the job has failed.
+  /// RESOURCE_EXHAUSTED with RetryInfo: too many jobs wait for their parts, of all tenants (max_joining_jobs) or of
+  /// this one (a quarter of that), or there is no room for another job's windows, on all parts; then nothing of the job
+  /// is left. A job that waits for its parts has no memory; one that fails meanwhile is forgotten.
   absl::StatusOr<std::shared_ptr<ExecuteJob>> Join(std::unique_ptr<ExecutePlan> plan, Instant deadline,
                                                    const std::shared_ptr<StreamPart>& call);
 
@@ -105,8 +116,11 @@ class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
                                                        const std::shared_ptr<StreamPart>& call);
   // Counts what it refuses.
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckJoining(const std::string& tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes the job out of those that wait for their parts; none: it does not wait.
+  std::optional<Joining> TakeJoining(const OwnedName& id, const ExecuteJob* job) ABSL_LOCKS_EXCLUDED(mutex_);
   void GiveUp(const OwnedName& id, const ExecuteJob* job);
-  std::shared_ptr<ExecuteJob> Make(std::unique_ptr<ExecutePlan> plan) ABSL_LOCKS_EXCLUDED(all_mutex_);
+  absl::StatusOr<std::shared_ptr<ExecuteJob>> Make(std::unique_ptr<ExecutePlan> plan) ABSL_LOCKS_EXCLUDED(all_mutex_);
   void Forget(const ExecuteJob* job) ABSL_LOCKS_EXCLUDED(all_mutex_);
 
   const std::shared_ptr<const CallEnvironment> environment_;

@@ -116,7 +116,7 @@ absl::Status ExecutePlaces::Find(const v1::Array& array, Field field, ArrayUse u
                                      array.stored().name(), "' has ", stored->count));
   }
   *operand = *stored;
-  return use == ArrayUse::kInt64 ? Snapshot(operand) : absl::OkStatus();
+  return use == ArrayUse::kInt64 ? Snapshot(operand, field) : absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<ResultTarget>> ExecutePlaces::Target(const v1::Destination& destination, Field field,

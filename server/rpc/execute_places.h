@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,16 +50,22 @@ class PlanArrays {
 /// Used by one thread, for one operation.
 class ExecutePlaces final : public RequestPlaces {
  public:
-  /// `streams`: the plan's inputs. `received`: the complete inputs, in the same order; null while they have not come.
-  /// `memory` is null then. The pointees outlive the places.
+  /// What there is once the inputs have come.
+  struct Arrived {
+    const std::vector<Operand>* inputs = nullptr;  // complete, in the order of the plan's
+    std::shared_ptr<StreamMemory> memory;
+    Promised promised;
+  };
+
+  /// `streams`: the plan's inputs. Without `arrived`, announces an operation. The pointees outlive the places.
   ExecutePlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const InlinePayloads* payloads,
-                const std::vector<StreamInput>& streams, const std::vector<Operand>* received, PlanArrays* arrays,
-                std::shared_ptr<StreamMemory> memory)
-      : RequestPlaces(shared, std::move(caller), payloads),
+                const std::vector<StreamInput>& streams, PlanArrays* arrays, const Arrived* arrived = nullptr)
+      : RequestPlaces(shared, std::move(caller), payloads,
+                      arrived == nullptr ? std::nullopt : std::optional(arrived->promised)),
         streams_(streams),
-        received_(received),
+        received_(arrived == nullptr ? nullptr : arrived->inputs),
         arrays_(arrays),
-        memory_(std::move(memory)) {}
+        memory_(arrived == nullptr ? nullptr : arrived->memory) {}
 
   absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const override;
   absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,

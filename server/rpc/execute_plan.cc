@@ -97,7 +97,13 @@ absl::StatusOr<std::unique_ptr<ExecutePlan>> ExecutePlan::Read(const grpc::ByteB
   CORANK_RETURN_IF_ERROR(plan->payloads_.Parse(message, places.host_pool, &plan->request_));
   CORANK_RETURN_IF_ERROR(plan->Check());
   CORANK_RETURN_IF_ERROR(plan->CheckBudgets(streams));
+  if (plan->message().parts() <= 1) CORANK_RETURN_IF_ERROR(plan->ReservePinned());
   return plan;
+}
+
+absl::Status ExecutePlan::Reserve() {
+  CORANK_RETURN_IF_ERROR(CheckOperations(/*reserve=*/true));
+  return ReservePinned();
 }
 
 absl::Status ExecutePlan::Check() {
@@ -119,14 +125,22 @@ absl::Status ExecutePlan::Check() {
                                    return FindStreams(request, "", outputs);
                                  })));
   }
+  has_outputs_ = !outputs.empty();
+  rooms_.resize(static_cast<size_t>(size()));
+  CORANK_RETURN_IF_ERROR(CheckOperations(/*reserve=*/message().parts() <= 1));
+  CORANK_ASSIGN_OR_RETURN(sort_, AsStreamedSort());
+  CORANK_ASSIGN_OR_RETURN(merge_, AsStreamedMerge());
+  return absl::OkStatus();
+}
+
+absl::Status ExecutePlan::CheckOperations(bool reserve) {
+  pinned_bytes_ = 0;
   for (int i = 0; i < size(); ++i) {
     // What is read from a store may be what an operation before this one stores.
     if (i > 0 && ReadsStored(message().operations(i))) continue;
-    CORANK_RETURN_IF_ERROR(Named(i, CheckOperation(i)));
+    CORANK_RETURN_IF_ERROR(Named(i, CheckOperation(i, reserve)));
   }
   arrays_.Clear();
-  CORANK_ASSIGN_OR_RETURN(sort_, AsStreamedSort());
-  CORANK_ASSIGN_OR_RETURN(merge_, AsStreamedMerge());
   return absl::OkStatus();
 }
 
@@ -179,17 +193,50 @@ absl::Status ExecutePlan::AddInput(const v1::Array& array, const std::string& pa
   return absl::OkStatus();
 }
 
-absl::Status ExecutePlan::CheckOperation(int operation) {
-  const ExecutePlaces places(places_, caller_, &payloads_, inputs_, nullptr, &arrays_, nullptr);
-  const absl::Status status = WithRequest(
-      message().operations(operation),
-      [&](const auto& request, const auto&) -> absl::Status { return Validate(request, limits_, places).status(); });
-  if (const uint64_t devices = devices_ & places.devices(); devices != 0) devices_ = devices;
+absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
+  const ExecutePlaces places(places_, caller_, &payloads_, inputs_, &arrays_);
+  const absl::StatusOr<std::unique_ptr<Operation>> made =
+      WithRequest(message().operations(operation),
+                  [&](const auto& request, const auto&) { return Validate(request, limits_, places); });
   const bool all_known =
       std::all_of(inputs_.begin(), inputs_.end(), [](const StreamInput& input) { return input.count >= 0; });
   // An array of unknown length was taken for an empty one; what does not fit to that is looked at when it has come.
-  if (!all_known && absl::EndsWith(NamedField(status), ".count")) return absl::OkStatus();
-  return status;
+  if (!all_known && absl::EndsWith(NamedField(made.status()), ".count")) return absl::OkStatus();
+  CORANK_RETURN_IF_ERROR(made.status());
+  if (reserve) CORANK_RETURN_IF_ERROR(places.ReserveKept(devices_));
+  if (const uint64_t devices = devices_ & places.devices(); devices != 0) devices_ = devices;
+  rooms_[static_cast<size_t>(operation)] = places.TakeRooms();
+  pinned_bytes_ += places.pinned_bytes();
+  if (!IsSizeKnown()) return absl::OkStatus();
+  known_bytes_ = (*made)->work_bytes();
+  for (int i = 0; i < places_.devices->size(); ++i) {
+    known_device_bytes_ = std::max(known_device_bytes_, (*made)->device_bytes(places_.devices->engine(i)));
+  }
+  return absl::OkStatus();
+}
+
+bool ExecutePlan::IsSizeKnown() const {
+  // Operations behind the first read what those before them make, and counts say how long results are.
+  return size() == 1 && std::all_of(inputs_.begin(), inputs_.end(),
+                                    [](const StreamInput& input) { return input.count >= 0 && !input.is_control; });
+}
+
+absl::Status ExecutePlan::ReservePinned() {
+  if (pinned_bytes_ == 0) return absl::OkStatus();
+  if (payloads_.pinned_bytes() + pinned_bytes_ > places_.host_pool->max_bytes()) {
+    return InvalidField(
+        "plan.operations",
+        absl::StrCat("their arrays and results take ", payloads_.pinned_bytes() + pinned_bytes_,
+                     " bytes of the server's host memory, and host_pool_bytes is ", places_.host_pool->max_bytes()));
+  }
+  CORANK_ASSIGN_OR_RETURN(pinned_, places_.host_pool->Reserve(pinned_bytes_));
+  return absl::OkStatus();
+}
+
+void ExecutePlan::Release() {
+  arrays_.Clear();
+  rooms_.clear();
+  pinned_.reset();
 }
 
 absl::StatusOr<std::optional<StreamedSort>> ExecutePlan::AsStreamedSort() const {
@@ -264,7 +311,18 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
     return InvalidField(input.field + ".count", absl::StrCat("the streamed arrays up to here have more than the ",
                                                              limit, " bytes that the server keeps for one request"));
   }
-  return absl::OkStatus();
+  const StreamMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr);
+  int64_t need = 0;
+  if (sort_ && RunSorter::Count(*sort_, inputs_) >= 0) {
+    need = RunSorter::HostBytes(*sort_, RunSorter::Count(*sort_, inputs_), streams.piece_bytes, memory);
+  } else if (merge_) {
+    need = StreamMerger::HostBytes(*merge_, inputs_, memory);
+  }
+  if (need <= streams.max_host_bytes) return absl::OkStatus();
+  return InvalidField(
+      inputs_[0].field + ".count",
+      absl::StrCat("the streamed arrays take ", need, " bytes of host memory on their way, and the ", "server keeps ",
+                   streams.max_host_bytes, " for one request (max_stream_host_bytes)"));
 }
 
 absl::Status ExecutePlan::Named(int operation, const absl::Status& status) const {
@@ -284,7 +342,8 @@ Operator ExecutePlan::op() const { return ToOperator(message().operations(0).ope
 
 absl::StatusOr<PreparedOperation> ExecutePlan::Prepare(int operation, const std::vector<Operand>& inputs,
                                                        std::shared_ptr<StreamMemory> memory) {
-  const ExecutePlaces places(places_, caller_, &payloads_, inputs_, &inputs, &arrays_, std::move(memory));
+  const ExecutePlaces::Arrived arrived{&inputs, std::move(memory), {pinned_, &rooms_[static_cast<size_t>(operation)]}};
+  const ExecutePlaces places(places_, caller_, &payloads_, inputs_, &arrays_, &arrived);
   absl::StatusOr<std::unique_ptr<Operation>> made =
       WithRequest(message().operations(operation),
                   [&](const auto& request, const auto&) { return Validate(request, limits_, places); });

@@ -26,10 +26,14 @@ class ExecutePlan final : public StreamedRequest {
  public:
   /// From the first message of a call. INVALID_ARGUMENT, and what places say; fields are those of the unary request, in
   /// plans of several operations with "operations[i]." in front. What follows from the bytes of arrays that have not
-  /// come is checked by Prepare.
+  /// come is checked by Prepare. RESOURCE_EXHAUSTED: memory for the results is taken now, as far as it is known how
+  /// much that is; what Prepare finds to be more is taken then, and may not be there.
   static absl::StatusOr<std::unique_ptr<ExecutePlan>> Read(const grpc::ByteBuffer& message, const Limits& limits,
                                                            const StreamOptions& streams, const SharedPlaces& places,
                                                            std::shared_ptr<const Caller> caller);
+
+  /// Takes what Read did not take for a plan of several parts, of which one takes it for all. The errors of Read.
+  absl::Status Reserve();
 
   const std::shared_ptr<const Caller>& caller() const { return caller_; }
   /// By which the logs speak of the job.
@@ -47,12 +51,17 @@ class ExecutePlan final : public StreamedRequest {
   /// Where it should run, as a mask.
   uint64_t devices() const { return devices_; }
 
+  /// Upper bound of what leaves in chunks; -1: not known.
+  int64_t output_bytes() const { return has_outputs_ ? known_bytes_ : 0; }
+
   int size() const override { return message().operations_size(); }
   Operator op() const override;
   absl::StatusOr<PreparedOperation> Prepare(int operation, const std::vector<Operand>& inputs,
                                             std::shared_ptr<StreamMemory> memory) override;
   void Executed(const Outcome& outcome) override { arrays_.Store(outcome); }
-  void Release() { arrays_.Clear(); }
+  int64_t device_bytes() const override { return known_device_bytes_; }
+  /// Gives back what the plan has of the server's memory, but what answers on their way have.
+  void Release();
 
   /// The ExecuteResponse with an operation's result.
   grpc::ByteBuffer Encode(int operation, const Outcome& outcome) const;
@@ -65,7 +74,11 @@ class ExecutePlan final : public StreamedRequest {
   absl::Status FindStreams(const google::protobuf::Message& message, const std::string& path,
                            std::vector<uint32_t>& outputs);
   absl::Status AddInput(const v1::Array& array, const std::string& path, bool is_control);
-  absl::Status CheckOperation(int operation);
+  absl::Status CheckOperations(bool reserve);
+  absl::Status CheckOperation(int operation, bool reserve);
+  // Whether it is known before the inputs come how much memory the plan's operations take.
+  bool IsSizeKnown() const;
+  absl::Status ReservePinned();
   absl::StatusOr<std::optional<StreamedSort>> AsStreamedSort() const;
   absl::StatusOr<std::optional<StreamedMerge>> AsStreamedMerge() const;
   size_t IndexOf(const v1::Array& streamed) const;
@@ -83,6 +96,12 @@ class ExecutePlan final : public StreamedRequest {
   std::optional<StreamedMerge> merge_;
   TaskPriority priority_ = TaskPriority::kNormal;
   uint64_t devices_ = ~uint64_t{0};
+  bool has_outputs_ = false;         // streamed ones
+  int64_t known_bytes_ = -1;         // of inputs and results together
+  int64_t known_device_bytes_ = -1;  // workspace included
+  int64_t pinned_bytes_ = 0;         // of results for the response and copies of counts
+  std::shared_ptr<HostPool::Reservation> pinned_;
+  std::vector<KeptRooms> rooms_;  // by operation
   PlanArrays arrays_;
 };
 

@@ -19,12 +19,18 @@ int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * 
 absl::Status InlinePayloads::Parse(const grpc::ByteBuffer& bytes, HostPool* pool, google::protobuf::Message* message) {
   std::vector<PayloadRange> ranges;
   if (!ParseHeads(bytes, message, &ranges)) {
-    return InvalidField("request", absl::StrCat("the bytes are not a ", message->GetTypeName(), " message"));
+    return InvalidField("request", absl::StrCat("the bytes are not a ", message->GetTypeName(),
+                                                " message, or one of more parts than the server takes"));
   }
   int64_t total = 0;
   for (const PayloadRange& range : ranges) total += RoundUp(range.bytes);
   if (total == 0) return absl::OkStatus();
+  if (total > pool->max_bytes()) {
+    return InvalidField("request", absl::StrCat("its arrays take ", total, " bytes of the server's host memory, and ",
+                                                "host_pool_bytes is ", pool->max_bytes()));
+  }
   CORANK_ASSIGN_OR_RETURN(buffer_, pool->Take(total));
+  pinned_bytes_ = HostPool::BufferBytes(total);
   std::vector<grpc::Slice> slices;
   if (!bytes.Dump(&slices).ok()) return absl::InternalError("gRPC does not give the bytes of a message");
   char* to = static_cast<char*>(buffer_.get());

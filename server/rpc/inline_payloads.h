@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_RPC_INLINE_PAYLOADS_H_
 #define CORANK_SERVER_RPC_INLINE_PAYLOADS_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -18,14 +19,19 @@ namespace corank {
 /// side of the device.
 class InlinePayloads {
  public:
-  /// Fills `message` from `bytes`. INVALID_ARGUMENT where they are no such message; what HostPool::Take says.
+  /// Fills `message` from `bytes`. INVALID_ARGUMENT where they are no such message, or more than the pool ever has;
+  /// what HostPool::Take says.
   absl::Status Parse(const grpc::ByteBuffer& bytes, HostPool* pool, google::protobuf::Message* message);
 
   /// The inline bytes of an array of the message, aligned to 16 bytes.
   absl::string_view Find(const v1::Array& array) const;
 
+  /// What the payloads take of the pool.
+  int64_t pinned_bytes() const { return pinned_bytes_; }
+
  private:
   std::shared_ptr<void> buffer_;
+  int64_t pinned_bytes_ = 0;
   PayloadMap payloads_;
 };
 

@@ -38,8 +38,10 @@ class LeaseCall final : public grpc::ServerWriteReactor<v1::OpenLeaseResponse> {
  private:
   absl::Status Open(const MemoryEnvironment& environment, const grpc::CallbackServerContext& context) {
     CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<const Caller> caller, CallerOf(environment.authenticator, context));
+    const absl::Status shared_memory = CheckSharedMemory(*caller);
+    if (!shared_memory.ok() && !CheckCudaIpc(*caller).ok()) return shared_memory;
     CORANK_RETURN_IF_ERROR(environment.gate->Check());
-    id_ = regions_->OpenLease(caller->tenant);
+    CORANK_ASSIGN_OR_RETURN(id_, regions_->OpenLease(caller->tenant));
     return absl::OkStatus();
   }
 
@@ -55,6 +57,7 @@ grpc::Status EndCall(const MemoryEnvironment& environment, grpc::CallbackServerC
   const CallId id = IdOf(*context);
   if (!status.ok()) LogFailedCall(*environment.logger, id, status);
   CountIfForbidden(status, environment.metrics);
+  CountIfShort(status, environment.metrics);
   ReturnId(id, context);
   return ToGrpcStatus(status, id.request_id);
 }

@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_RPC_MEMORY_SERVICE_H_
 #define CORANK_SERVER_RPC_MEMORY_SERVICE_H_
 
+#include "absl/time/time.h"
 #include "corank/v1/memory_service.grpc.pb.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -33,6 +34,8 @@ struct MemoryEnvironment {
   Metrics* metrics = nullptr;
   /// Null: calls are anonymous.
   const Authenticator* authenticator = nullptr;
+  /// How long StoreArray and FetchArray wait for a caller that neither sends nor reads.
+  absl::Duration idle_timeout = absl::Minutes(1);
 };
 
 /// How a call of the service ends: with a request id in its trailing metadata, by which the log says more of a fault.

@@ -76,4 +76,8 @@ void LogAnsweredRequest(const Logger& logger, const CallId& id, const RequestRec
               stage(Stage::kRespond)});
 }
 
+void CountIfShort(const absl::Status& status, Metrics* metrics) {
+  if (absl::IsResourceExhausted(status)) metrics->CountRefusal(Refusal::kMemory);
+}
+
 }  // namespace corank

@@ -1,4 +1,4 @@
-// The log lines of requests.
+// The log lines of requests, and the count of those that got no memory.
 #ifndef CORANK_SERVER_RPC_REQUEST_LOG_H_
 #define CORANK_SERVER_RPC_REQUEST_LOG_H_
 
@@ -22,6 +22,10 @@ void LogFailedCall(const Logger& logger, const CallId& id, const absl::Status& s
 /// A request that was answered: a warning with its stages where it took `slow_ns` or longer (0: none is slow), else a
 /// line of level debug.
 void LogAnsweredRequest(const Logger& logger, const CallId& id, const RequestRecord& record, int64_t slow_ns);
+
+/// Counts a call that was refused before it was admitted because the server's memory, or a caller's quota of it, is in
+/// use; nothing for every other status.
+void CountIfShort(const absl::Status& status, Metrics* metrics);
 
 }  // namespace corank
 

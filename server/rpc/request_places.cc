@@ -83,8 +83,10 @@ class RegionTarget final : public ResultTarget {
   void* const bytes_;
 };
 
+}  // namespace
+
 // A result that is kept under a name once the request has succeeded.
-class KeptTarget final : public ResultTarget {
+class RequestPlaces::KeptTarget final : public ResultTarget {
  public:
   KeptTarget(ArrayStore* store, std::string owner, std::string name, std::string field, int32_t element_bytes)
       : store_(store),
@@ -93,14 +95,25 @@ class KeptTarget final : public ResultTarget {
         field_(std::move(field)),
         element_bytes_(element_bytes) {}
 
+  KeptRoom& room() { return room_; }
+
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
-    CORANK_ASSIGN_OR_RETURN(array_, store_->Make(owner_, stream.device(), bytes, field_));
+    if (array_ == nullptr) {  // and not a repetition
+      // Only what nobody could know before is reserved so late.
+      if (room_.bytes() < bytes || room_.device != stream.device()) {
+        CORANK_ASSIGN_OR_RETURN(room_, store_->Reserve(owner_, stream.device(), bytes, field_));
+      }
+      CORANK_ASSIGN_OR_RETURN(array_, store_->Make(room_, bytes));
+    }
     return ResultBuffer{array_->memory->data(), nullptr};
   }
 
   absl::Status Commit(v1::Array* described) override {
     if (array_ == nullptr) {  // an empty result
-      CORANK_ASSIGN_OR_RETURN(array_, store_->Make(owner_, /*device=*/0, /*bytes=*/0, field_));
+      if (room_.bytes() == 0) {
+        CORANK_ASSIGN_OR_RETURN(room_, store_->Reserve(owner_, room_.device, /*bytes=*/0, field_));
+      }
+      CORANK_ASSIGN_OR_RETURN(array_, store_->Make(room_, /*bytes=*/0));
     }
     array_->type = described->type();
     array_->element_bytes = element_bytes_;
@@ -113,10 +126,9 @@ class KeptTarget final : public ResultTarget {
   ArrayStore* const store_;
   const std::string owner_, name_, field_;
   const int32_t element_bytes_;
+  KeptRoom room_;
   std::shared_ptr<KeptArray> array_;
 };
-
-}  // namespace
 
 absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
   switch (array.place_case()) {
@@ -163,7 +175,7 @@ absl::Status RequestPlaces::FindInRegion(const v1::Array& array, Field field, Ar
   operand->is_shared = is_host;
   operand->lease = span.region;
   placed_bytes_ += operand->size_bytes();
-  if (use == ArrayUse::kInt64) return Snapshot(operand);
+  if (use == ArrayUse::kInt64) return Snapshot(operand, field);
   NoteInput(*operand);
   inputs_.push_back(std::move(span));
   return absl::OkStatus();
@@ -188,9 +200,27 @@ absl::StatusOr<RequestPlaces::Span> RequestPlaces::FindSpan(v1::RegionKind kind,
   return Span{std::move(region), begin, begin + static_cast<uintptr_t>(bytes)};
 }
 
-absl::Status RequestPlaces::Snapshot(Operand* operand) const {
+absl::Status RequestPlaces::CountPinned(int64_t bytes, Field field) const {
+  const int64_t most = shared_.host_pool->max_bytes();
+  const int64_t others = payloads_->pinned_bytes() + pinned_bytes_;
+  if (bytes > most || HostPool::BufferBytes(bytes) > most - others) {
+    return InvalidField(
+        field.Path(),
+        absl::StrCat("with ", bytes, " bytes here the request needs more of the server's ",
+                     "host memory than host_pool_bytes, ", most, "; send less at a time, or as a stream (Execute)"));
+  }
+  pinned_bytes_ += HostPool::BufferBytes(bytes);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<void>> RequestPlaces::TakePinned(int64_t bytes) const {
+  return shared_.host_pool->Take(bytes, promised_.pinned);
+}
+
+absl::Status RequestPlaces::Snapshot(Operand* operand, Field field) const {
   if (operand->size_bytes() == 0) return absl::OkStatus();
-  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> copy, shared_.host_pool->Take(operand->size_bytes()));
+  CORANK_RETURN_IF_ERROR(CountPinned(operand->size_bytes(), field));
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> copy, TakePinned(operand->size_bytes()));
   if (operand->on_device) {
     CORANK_RETURN_IF_ERROR(
         shared_.devices->copier(operand->device).ToHost(copy.get(), operand->bytes, operand->size_bytes()));
@@ -226,7 +256,7 @@ absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayU
   operand->device = kept->device;
   operand->lease = std::move(kept);
   placed_bytes_ += operand->size_bytes();
-  if (use == ArrayUse::kInt64) return Snapshot(operand);
+  if (use == ArrayUse::kInt64) return Snapshot(operand, field);
   NoteInput(*operand);
   return absl::OkStatus();
 }
@@ -243,12 +273,52 @@ void RequestPlaces::NoteInput(const Operand& operand) const {
 }
 
 uint64_t RequestPlaces::devices() const {
+  if (kept_devices_ != 0) return kept_devices_;
   if (result_devices_ != 0) return result_devices_ & -result_devices_;  // the first
-  if (input_bytes_.empty()) return roomy_devices_;
+  if (input_bytes_.empty()) return ~uint64_t{0};
   const auto most = std::max_element(input_bytes_.begin(), input_bytes_.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  const uint64_t device = DeviceSet::Only(most->first);
-  return (roomy_devices_ & device) != 0 ? device : roomy_devices_;
+  return DeviceSet::Only(most->first);
+}
+
+std::shared_ptr<RequestPlaces::KeptTarget> RequestPlaces::Keep(const std::string& name, const std::string& field,
+                                                               int64_t bytes, int32_t element_bytes) const {
+  auto target = std::make_shared<KeptTarget>(shared_.arrays, owner(), name, field, element_bytes);
+  if (promised_.rooms != nullptr) {
+    const auto room = promised_.rooms->find(field);
+    if (room != promised_.rooms->end()) target->room() = std::move(room->second);
+  }
+  kept_.push_back({target, field, bytes});
+  return target;
+}
+
+absl::Status RequestPlaces::ReserveKept(uint64_t allowed) const {
+  int64_t total = 0;
+  for (const KeptResult& result : kept_) {
+    const int64_t most = std::numeric_limits<int64_t>::max() - total;
+    if (result.bytes > 0) total += std::min(ArrayStore::Charge(result.bytes), most);
+  }
+  if (total == 0) return absl::OkStatus();
+  // Where the request should run anyhow, or else, its inputs being copied, where there is room. Where there is none,
+  // the store says what is short.
+  const uint64_t roomy = allowed & shared_.arrays->DevicesWithRoom(total);
+  uint64_t wanted = devices() & roomy;
+  if (wanted == 0 && result_devices_ == 0) wanted = roomy;
+  if (wanted == 0) wanted = devices() & allowed;
+  if ((wanted & shared_.devices->good()) != 0) wanted &= shared_.devices->good();
+  const int device = shared_.arrays->RoomiestDevice(wanted);
+  for (const KeptResult& result : kept_) {
+    CORANK_ASSIGN_OR_RETURN(result.target->room(),
+                            shared_.arrays->Reserve(owner(), device, result.bytes, result.field));
+  }
+  kept_devices_ = DeviceSet::Only(device);
+  return absl::OkStatus();
+}
+
+KeptRooms RequestPlaces::TakeRooms() const {
+  KeptRooms rooms;
+  for (const KeptResult& result : kept_) rooms[result.field] = std::move(result.target->room());
+  return rooms;
 }
 
 absl::Status RequestPlaces::CheckDisjoint(const Span& span, bool in_place, Field field) const {
@@ -283,17 +353,15 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::De
       }
       CORANK_RETURN_IF_ERROR(CheckName(field.Sub("stored.name"), destination.stored().name()));
       placed_bytes_ += bytes;
-      // Where there is room nowhere, the array that it replaces may go meanwhile.
-      if (const uint64_t roomy = roomy_devices_ & shared_.arrays->DevicesWithRoom(bytes); roomy != 0) {
-        roomy_devices_ = roomy;
-      }
-      return std::make_shared<KeptTarget>(shared_.arrays, owner(), destination.stored().name(), field.Sub("stored"),
-                                          element_bytes);
+      return Keep(destination.stored().name(), field.Sub("stored"), bytes, element_bytes);
     case v1::Destination::kInlineResponse:
     case v1::Destination::PLACE_NOT_SET: {
       if (bytes <= kCopiedResultBytes) break;
-      // Now: a request that was admitted does not fail for lack of it.
-      CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> buffer, shared_.host_pool->Take(bytes));
+      CORANK_RETURN_IF_ERROR(CountPinned(bytes, field));
+      std::shared_ptr<void> buffer;
+      if (!is_announced_) {
+        CORANK_ASSIGN_OR_RETURN(buffer, TakePinned(bytes));
+      }
       return std::make_shared<ResponseTarget>(std::move(buffer));
     }
     default:

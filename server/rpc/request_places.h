@@ -3,7 +3,9 @@
 #define CORANK_SERVER_RPC_REQUEST_PLACES_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,12 +29,31 @@ struct SharedPlaces {
   const DeviceSet* devices = nullptr;
 };
 
-/// Used by one thread, for one request. Results for the response go to pinned memory, from where they are sent.
+/// Room in the store for the results that a request keeps, by field.
+using KeptRooms = std::map<std::string, KeptRoom>;
+
+/// Used by one thread, for one request. Results for the response go to pinned memory, from where they are sent. What is
+/// taken of the server's memory is taken here, before the request is admitted, so that it does not fail for lack of it
+/// later; RESOURCE_EXHAUSTED then, with RetryInfo but for a caller's own quota.
 class RequestPlaces : public InlinePlaces {
  public:
+  /// What a request got of the server's memory before its arrays had come.
+  struct Promised {
+    std::shared_ptr<HostPool::Reservation> pinned;
+    KeptRooms* rooms = nullptr;
+  };
+
   /// `payloads` must outlive the operation.
   RequestPlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const InlinePayloads* payloads)
       : shared_(shared), caller_(std::move(caller)), payloads_(payloads) {}
+
+  /// Takes room for all results so far that are to be kept, on one of the `allowed` devices, where the request then
+  /// should run.
+  absl::Status ReserveKept(uint64_t allowed = ~uint64_t{0}) const;
+  /// Hands over what ReserveKept took.
+  KeptRooms TakeRooms() const;
+  /// What results for the response and copies of counts take of the host pool.
+  int64_t pinned_bytes() const { return pinned_bytes_; }
 
   absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const override;
   absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,
@@ -40,18 +61,34 @@ class RequestPlaces : public InlinePlaces {
 
   /// Of all arrays and results so far that are outside of the message.
   int64_t placed_bytes() const { return placed_bytes_; }
-  /// Where the request should run, as a mask: where its results are written in place, or else where most bytes of its
-  /// arrays are, if its results can be kept there; it runs anywhere, what lies elsewhere being copied.
+  /// Where the request should run, as a mask: where its results are kept or written in place, or else where most bytes
+  /// of its arrays are; it runs anywhere, what lies elsewhere being copied.
   uint64_t devices() const;
 
  protected:
+  /// Without `promised`: announces a request whose arrays come later. No memory is taken for its results.
+  RequestPlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const InlinePayloads* payloads,
+                std::optional<Promised> promised)
+      : shared_(shared),
+        caller_(std::move(caller)),
+        payloads_(payloads),
+        is_announced_(!promised),
+        promised_(std::move(promised).value_or(Promised())) {}
+
   const std::string& owner() const { return caller_->tenant; }
   const SharedPlaces& shared() const { return shared_; }
   /// Copies bytes that the caller may change, or that are on the device, to host memory that only this request sees: a
   /// few hundred microseconds for a million counts.
-  absl::Status Snapshot(Operand* operand) const;
+  absl::Status Snapshot(Operand* operand, Field field) const;
 
  private:
+  class KeptTarget;
+  struct KeptResult {
+    std::shared_ptr<KeptTarget> target;
+    std::string field;
+    int64_t bytes;
+  };
+
   // A part of a region: [begin, end) as addresses.
   struct Span {
     std::shared_ptr<const MemoryRegion> region;
@@ -64,17 +101,26 @@ class RequestPlaces : public InlinePlaces {
   absl::Status FindInRegion(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const;
   absl::Status FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const;
   void NoteInput(const Operand& operand) const;
+  absl::StatusOr<std::shared_ptr<void>> TakePinned(int64_t bytes) const;
+  // Counts pinned memory of the request. INVALID_ARGUMENT: more than the pool ever has.
+  absl::Status CountPinned(int64_t bytes, Field field) const;
+  std::shared_ptr<KeptTarget> Keep(const std::string& name, const std::string& field, int64_t bytes,
+                                   int32_t element_bytes) const;
   // That a result overlaps no other result and, where kernels write it in place, no input.
   absl::Status CheckDisjoint(const Span& span, bool in_place, Field field) const;
 
   const SharedPlaces shared_;
   const std::shared_ptr<const Caller> caller_;
   const InlinePayloads* const payloads_;
+  const bool is_announced_ = false;
+  const Promised promised_;
+  mutable int64_t pinned_bytes_ = 0;
   mutable std::vector<Span> inputs_, results_;
+  mutable std::vector<KeptResult> kept_;
   mutable int64_t placed_bytes_ = 0;
   mutable absl::InlinedVector<std::pair<int, int64_t>, 2> input_bytes_;  // by device
   mutable uint64_t result_devices_ = 0;                                  // that hold places of results
-  mutable uint64_t roomy_devices_ = ~uint64_t{0};                        // with room for results that are kept
+  mutable uint64_t kept_devices_ = 0;                                    // the one with room for what is kept
 };
 
 }  // namespace corank

@@ -13,6 +13,7 @@
 #include "absl/synchronization/notification.h"
 #include "server/admit/admission_queue.h"
 #include "server/admit/request_cost.h"
+#include "server/respond/errors.h"
 #include "tests/server/doubles.h"
 
 namespace corank::testing {
@@ -170,7 +171,7 @@ class BudgetTest : public ShareTest {
   }
   PuppetEngine engine_;
   const DeviceSet devices_{{&engine_}};
-  DeviceMemory memory_{{/*limit_bytes=*/100, /*lane_bytes=*/0, /*limits=*/{}}};
+  DeviceMemory memory_{{/*limit_bytes=*/100, /*lane_bytes=*/0, /*limits=*/{}, /*host_limit_bytes=*/80}};
   AdmissionQueue queue_{Roomy(), &clock_, &metrics_, &memory_, &devices_};
 };
 
@@ -188,6 +189,36 @@ TEST_F(BudgetTest, WorkWaitsUntilItsMemoryIsFreeAndLightWorkPasses) {
   taker.join();
   EXPECT_EQ(second->device_bytes, 50);
   EXPECT_EQ(TakeOne(queue_)->device_bytes, 10);
+}
+
+// Needs pinned memory beside what its request has.
+class PinnedOperation final : public NullOperation {
+ public:
+  explicit PinnedOperation(int64_t bytes) : NullOperation(Operator::kSort), bytes_(bytes) {}
+  int64_t host_bytes() const override { return bytes_; }
+
+ private:
+  const int64_t bytes_;
+};
+
+TEST_F(BudgetTest, PinnedMemoryIsWaitedForInTheSameWay) {
+  const auto pinned = [this](int64_t bytes) {
+    return requests_.emplace_back().MakeTask(std::make_unique<PinnedOperation>(bytes), 100'000);
+  };
+  ASSERT_TRUE(queue_.Admit(pinned(60)).ok());
+  ASSERT_TRUE(queue_.Admit(pinned(50)).ok());
+  ASSERT_TRUE(queue_.Admit(Of("", 100'000)).ok());
+  std::unique_ptr<Task> first = TakeOne(queue_);
+  EXPECT_EQ(memory_.host_used_bytes(), 60);
+  EXPECT_FALSE(TakeOne(queue_)->is_heavy()) << "what needs little is not held up";
+  std::unique_ptr<Task> second;
+  std::thread taker([&] { second = TakeOne(queue_); });
+  first.reset();
+  taker.join();
+  EXPECT_EQ(second->host_bytes, 50);
+  second.reset();
+  EXPECT_EQ(memory_.host_used_bytes(), 0);
+  EXPECT_EQ(queue_.Admit(pinned(81)).code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(BudgetTest, MoreThanTheWholeBudgetIsRefusedAtOnce) {
@@ -267,9 +298,26 @@ TEST_F(LateTest, WhatCannotBeDoneInTimeIsRefusedOnceItIsKnown) {
   for (int i = 0; i < 8; ++i) Work(1'000'000, milliseconds(100));
   const absl::Status refused = AdmitWithin(1'000'000, milliseconds(90));
   EXPECT_EQ(refused.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("estimated to end in 100"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("the work alone is estimated to take 100"));
+  EXPECT_FALSE(HasRetryDelay(refused)) << "no wait would help";
   EXPECT_NEAR(queue_.EstimatedBytesPerSecond(Operator::kSort), 1e7, 1e5);
   ASSERT_TRUE(AdmitWithin(1'000'000, milliseconds(110)).ok());
+}
+
+TEST_F(LateTest, HowFastACallerSendsSaysNothing) {
+  class Streamed final : public NullOperation {
+   public:
+    Streamed() : NullOperation(Operator::kSort) {}
+    bool waits_for_caller() const override { return true; }
+  };
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_TRUE(queue_.Admit(requests_.emplace_back().MakeTask(std::make_unique<Streamed>(), 1'000'000)).ok());
+    std::unique_ptr<Task> task = TakeOne(queue_);
+    clock_.Advance(milliseconds(3000));
+    task->lease->CountServed();
+  }
+  EXPECT_TRUE(AdmitWithin(1'000'000, milliseconds(10)).ok());
+  EXPECT_EQ(queue_.EstimatedBytesPerSecond(Operator::kSort), 0);
 }
 
 TEST_F(LateTest, WhatWaitsCountsByItsShare) {

@@ -14,6 +14,7 @@
 #include "server/execute/interval_operations.h"
 #include "server/execute/lane_pool.h"
 #include "server/execute/ordered_operations.h"
+#include "server/respond/errors.h"
 #include "tests/server/doubles.h"
 
 namespace corank::testing {
@@ -228,6 +229,22 @@ TEST_F(LanePoolTest, ShortMemoryIsResourceExhaustedAndTheLaneGoesOn) {
   EXPECT_THAT(std::string(request_.status.message()), Not(HasSubstr("0x7f00"))) << "for the log only";
   EXPECT_THAT(log_, HasSubstr("0x7f00"));
   EXPECT_TRUE(second_.status.ok());
+}
+
+TEST_F(LanePoolTest, AQuotaOfTheCallersIsToldAsItIsAndNotAskedForAgain) {
+  int asked = 0;
+  PuppetEngine engine([&asked](const std::string& phase, OperatorReport*) {
+    if (phase != "AllocateResult") return absl::OkStatus();
+    ++asked;
+    return FieldError(absl::StatusCode::kResourceExhausted, "keys_destination", "the caller keeps too much");
+  });
+  work_.Add(request_.MakeTask(SortOf(keys_, 4)));
+  RunAll(engine);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(request_.status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(NamedField(request_.status), "keys_destination");
+  EXPECT_FALSE(HasRetryDelay(request_.status)) << "no wait helps";
+  EXPECT_THAT(log_, Not(HasSubstr("memory_short")));
 }
 
 TEST_F(LanePoolTest, MemoryThatIsShortOnceIsAskedForAgain) {

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <numeric>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "server/memory/array_store.h"
@@ -52,6 +54,39 @@ TEST(HostPoolTest, IsBoundedAndGivesUpWhatNobodyUses) {
   EXPECT_TRUE(HasRetryDelay(pool->Take(int64_t{1} << 62).status()));
 }
 
+TEST(HostPoolTest, AReservationIsNobodyElsesAndLastsAsLongAsItsBuffers) {
+  PuppetEngine engine;
+  const DeviceSet devices({&engine});
+  const auto pool = HostPool::Create(&devices, {4 * kPage, 4 * kPage});
+  auto reserved = pool->Reserve(3 * kPage);
+  ASSERT_TRUE(reserved.ok());
+  EXPECT_EQ(pool->bytes_in_use(), 0) << "a promise takes no memory";
+  const auto free = pool->Take(kPage);
+  ASSERT_TRUE(free.ok());
+  EXPECT_TRUE(HasRetryDelay(pool->Take(kPage).status()));
+  EXPECT_TRUE(HasRetryDelay(pool->Reserve(1).status()));
+  auto first = pool->Take(2 * kPage, *reserved);
+  EXPECT_TRUE(first.ok() && pool->Take(kPage, *reserved).ok());
+  EXPECT_TRUE(HasRetryDelay(pool->Take(2 * kPage, *reserved).status())) << "beyond it, only what is free";
+  reserved->reset();
+  EXPECT_EQ(pool->promised_bytes(), 4 * kPage) << "a buffer keeps it";
+  *first = nullptr;
+  EXPECT_EQ(pool->promised_bytes(), kPage);
+}
+
+TEST(HostPoolTest, ReservationsGrowIntoOneHalfOnly) {
+  PuppetEngine engine;
+  const DeviceSet devices({&engine});
+  const auto pool = HostPool::Create(&devices, {8 * kPage, 0});
+  const auto a = *pool->Reserve(kPage), b = *pool->Reserve(kPage);
+  EXPECT_EQ(pool->Grow(*a, kPage), kPage);
+  EXPECT_EQ(pool->Grow(*b, 7 * kPage), kPage);
+  EXPECT_EQ(pool->Grow(*a, kPage), 0);
+  const auto others = pool->Take(4 * kPage);
+  EXPECT_TRUE(others.ok()) << "half is left";
+  EXPECT_TRUE(pool->Take(2 * kPage, a).ok() && pool->Take(2 * kPage, b).ok());
+}
+
 TEST(HostPoolTest, AnEngineWithoutMemoryIsReportedAndCountsNothing) {
   PuppetEngine engine([](const std::string& phase, OperatorReport*) {
     return phase == "AllocateMemory" ? absl::ResourceExhaustedError("none") : absl::OkStatus();
@@ -97,7 +132,7 @@ class RegionTest : public ::testing::Test {
   static RegionRegistry::Options TestOptions() {
     RegionRegistry::Options options;
     options.shared_memory_prefixes = {SharedObject::kPrefix};
-    options.max_regions = 3;
+    options.max_regions = 12;  // 3 of each owner
     return options;
   }
   v1::RegisterSharedMemoryRequest Request(const std::string& name, int64_t bytes = 2 * kPage) {
@@ -177,7 +212,7 @@ TEST_F(RegionTest, ARegionInUseStays) {
 }
 
 TEST_F(RegionTest, ALeaseTakesItsRegionsWithIt) {
-  const std::string lease = registry_.OpenLease("a");
+  const std::string lease = *registry_.OpenLease("a");
   auto request = Request("leased");
   request.set_lease_id(lease);
   ASSERT_TRUE(registry_.Register("a", request).ok());
@@ -203,6 +238,42 @@ TEST_F(RegionTest, TheirNumberIsBounded) {
   const auto refused = registry_.Register("a", Request("4"));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(HasRetryDelay(refused.status()));
+  for (const char* owner : {"b", "c", "d"}) {
+    for (const char* name : {"1", "2", "3"}) ASSERT_TRUE(registry_.Register(owner, Request(name)).ok());
+  }
+  EXPECT_TRUE(HasRetryDelay(registry_.Register("e", Request("1")).status())) << "that of all";
+}
+
+TEST_F(RegionTest, TheNumberOfLeasesIsBounded) {
+  const std::string first = *registry_.OpenLease("a");
+  ASSERT_TRUE(registry_.OpenLease("a").ok() && registry_.OpenLease("a").ok());
+  EXPECT_TRUE(HasRetryDelay(registry_.OpenLease("a").status()));
+  for (const char* owner : {"b", "c", "d"}) {
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(registry_.OpenLease(owner).ok());
+  }
+  EXPECT_TRUE(HasRetryDelay(registry_.OpenLease("e").status())) << "that of all";
+  registry_.CloseLease(first);
+  EXPECT_TRUE(registry_.OpenLease("a").ok());
+}
+
+TEST_F(RegionTest, ARegistrationDoesNotLandInTheNameOfALaterOne) {
+  std::function<void()> overtake;
+  PuppetEngine engine([&overtake](const std::string& phase, OperatorReport*) {
+    if (phase == "PinHost" && overtake != nullptr) std::exchange(overtake, nullptr)();
+    return absl::OkStatus();
+  });
+  const DeviceSet devices({&engine});
+  RegionRegistry registry(TestOptions(), &devices, &clock_);
+  const std::string lease = *registry.OpenLease("a");
+  auto slow = Request("keys", kPage);
+  slow.set_lease_id(lease);
+  overtake = [&] {
+    registry.CloseLease(lease);
+    EXPECT_TRUE(registry.Register("a", Request("keys", 2 * kPage)).ok());
+  };
+  EXPECT_EQ(registry.Register("a", slow).status().code(), absl::StatusCode::kCancelled);
+  ASSERT_EQ(registry.List("a").size(), 1U);
+  EXPECT_EQ(registry.List("a")[0].size_bytes(), 2 * kPage);
 }
 
 TEST_F(RegionTest, AnObjectThatWasMadeSmallerIsNoticed) {
@@ -233,12 +304,15 @@ class ArrayStoreTest : public ::testing::Test {
   ArrayStoreTest() : store_(TestOptions(), &devices_, &clock_) {}
   static ArrayStore::Options TestOptions() {
     ArrayStore::Options options;
-    options.max_bytes = 100;
-    options.quota_bytes = 60;
+    options.max_bytes = 100 * kPage;
+    options.quota_bytes = 60 * kPage;
     return options;
   }
-  absl::Status Keep(const std::string& owner, const std::string& name, int64_t bytes, int64_t expiry = 0) {
-    auto array = store_.Make(owner, /*device=*/0, bytes, "values");
+  absl::Status Keep(const std::string& owner, const std::string& name, int64_t pages, int64_t expiry = 0) {
+    const int64_t bytes = pages * kPage;
+    auto room = store_.Reserve(owner, /*device=*/0, bytes, "values");
+    if (!room.ok()) return room.status();
+    auto array = store_.Make(*room, bytes);
     if (!array.ok()) return array.status();
     (*array)->type = v1::ELEMENT_TYPE_UINT8;
     (*array)->element_bytes = 1;
@@ -259,13 +333,39 @@ TEST_F(ArrayStoreTest, KeepsListsReplacesAndDeletes) {
   const v1::ListArraysResponse list = store_.List("a");
   ASSERT_EQ(list.arrays_size(), 2);
   EXPECT_EQ(list.arrays(0).name(), "x");
-  EXPECT_EQ(list.arrays(1).count(), 30);
-  EXPECT_EQ(list.used_bytes(), 50);
-  EXPECT_EQ(list.quota_bytes(), 60);
+  EXPECT_EQ(list.arrays(1).count(), 30 * kPage);
+  EXPECT_EQ(list.used_bytes(), 50 * kPage);
+  EXPECT_EQ(list.quota_bytes(), 60 * kPage);
   EXPECT_EQ(store_.Find("b", "x", "keys").status().code(), absl::StatusCode::kNotFound);
   EXPECT_TRUE(store_.Delete("a", "x").ok());
   EXPECT_EQ(store_.Delete("a", "x").code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(store_.used_bytes(), 30);
+  EXPECT_EQ(store_.used_bytes(), 30 * kPage);
+}
+
+TEST_F(ArrayStoreTest, RoomIsNobodyElsesUntilItIsGivenBack) {
+  {
+    auto room = store_.Reserve("a", /*device=*/0, 50 * kPage, "keys");
+    ASSERT_TRUE(room.ok());
+    EXPECT_EQ(NamedField(store_.Reserve("a", 0, 11 * kPage, "keys").status()), "keys") << "the quota";
+    EXPECT_TRUE(HasRetryDelay(store_.Reserve("b", 0, 51 * kPage, "keys").status()));
+    const auto array = store_.Make(*room, 40 * kPage);
+    ASSERT_TRUE(array.ok());
+    EXPECT_EQ(room->bytes(), 0) << "it went into the array";
+    EXPECT_EQ(store_.used_bytes(), 50 * kPage);
+  }
+  EXPECT_EQ(store_.used_bytes(), 0);
+  EXPECT_TRUE(store_.Reserve("a", 0, 60 * kPage, "keys").ok());
+}
+
+TEST_F(ArrayStoreTest, MoreThanADeviceEverKeepsIsNotToldToRetry) {
+  ArrayStore::Options options = TestOptions();
+  options.quota_bytes = 200 * kPage;
+  ArrayStore store(options, &devices_, &clock_);
+  const absl::Status never = store.Reserve("a", /*device=*/0, 101 * kPage, "keys").status();
+  EXPECT_EQ(never.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(NamedField(never), "keys");
+  EXPECT_TRUE(store.Reserve("a", /*device=*/0, 100 * kPage, "keys").ok())
+      << "what was refused takes nothing of the quota";
 }
 
 TEST_F(ArrayStoreTest, TheQuotaIsTheOwnersAndTheBoundIsTheServers) {
@@ -276,7 +376,7 @@ TEST_F(ArrayStoreTest, TheQuotaIsTheOwnersAndTheBoundIsTheServers) {
   const absl::Status full = Keep("b", "y", 41);
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(HasRetryDelay(full));
-  EXPECT_EQ(store_.used_bytes(), 60) << "what was refused takes nothing";
+  EXPECT_EQ(store_.used_bytes(), 60 * kPage) << "what was refused takes nothing";
   EXPECT_TRUE(Keep("b", "y", 40).ok());
 }
 
@@ -286,8 +386,8 @@ TEST_F(ArrayStoreTest, WhatIsInUseStaysUntilItsUserIsThrough) {
     const auto used = store_.Find("a", "x", "keys");
     EXPECT_EQ(store_.Delete("a", "x").code(), absl::StatusCode::kFailedPrecondition);
     ASSERT_TRUE(Keep("a", "x", 20).ok());
-    EXPECT_EQ((*used)->count, 10);
-    EXPECT_EQ(store_.used_bytes(), 30);
+    EXPECT_EQ((*used)->count, 10 * kPage);
+    EXPECT_EQ(store_.used_bytes(), 30 * kPage);
     clock_.Advance(std::chrono::hours(2));
     EXPECT_EQ(store_.List("a").arrays_size(), 0);
   }
@@ -302,6 +402,59 @@ TEST_F(ArrayStoreTest, ExpiryIsTheMakersWithinBounds) {
   clock_.Advance(std::chrono::seconds(61));
   ASSERT_EQ(store_.List("a").arrays_size(), 1);
   EXPECT_EQ(store_.List("a").arrays(0).expires_in_seconds(), 7200 - 61);
+}
+
+TEST_F(ArrayStoreTest, SmallArraysAreChargedTooSoThatTheirNumberIsBounded) {
+  for (int i = 0; i < 60; ++i) ASSERT_TRUE(Keep("a", std::to_string(i), 0).ok()) << i;
+  EXPECT_EQ(NamedField(Keep("a", "60", 0)), "values");
+  EXPECT_EQ(store_.List("a").used_bytes(), 60 * kPage);
+  EXPECT_TRUE(Keep("b", "0", 0).ok());
+  EXPECT_EQ(store_.DevicesWithRoom(40 * kPage), 0U);
+  EXPECT_NE(store_.DevicesWithRoom(1), 0U);
+  for (int i = 1; i < 40; ++i) ASSERT_TRUE(Keep("b", std::to_string(i), 0).ok()) << i;
+  EXPECT_TRUE(HasRetryDelay(Keep("b", "40", 0)));
+  EXPECT_EQ(store_.DevicesWithRoom(1), 0U);
+}
+
+TEST_F(ArrayStoreTest, WhatHasExpiredGivesItsQuotaBackToTheNextOne) {
+  ASSERT_TRUE(Keep("a", "x", 60).ok());
+  clock_.Advance(std::chrono::hours(2));
+  EXPECT_TRUE(Keep("a", "y", 60).ok());
+  EXPECT_EQ(store_.used_bytes(), 60 * kPage);
+}
+
+TEST_F(ArrayStoreTest, UseAndReplacementPutTheExpiryOff) {
+  ASSERT_TRUE(Keep("a", "found", 1, 100).ok());
+  ASSERT_TRUE(Keep("a", "replaced", 1, 100).ok());
+  ASSERT_TRUE(Keep("a", "held", 1, 100).ok());
+  ASSERT_TRUE(Keep("a", "left", 1, 100).ok());
+  auto held = store_.Find("a", "held", "keys");
+  clock_.Advance(std::chrono::seconds(60));
+  EXPECT_TRUE(store_.Find("a", "found", "keys").ok());
+  ASSERT_TRUE(Keep("a", "replaced", 1, 90).ok());
+  clock_.Advance(std::chrono::seconds(60));
+  const v1::ListArraysResponse list = store_.List("a");
+  ASSERT_EQ(list.arrays_size(), 3);
+  EXPECT_EQ(list.arrays(0).expires_in_seconds(), 40) << "found";
+  EXPECT_EQ(list.arrays(1).expires_in_seconds(), 100) << "held: in use until now";
+  EXPECT_EQ(list.arrays(2).expires_in_seconds(), 30) << "replaced";
+  held = absl::CancelledError();
+  clock_.Advance(std::chrono::seconds(101));
+  EXPECT_EQ(store_.List("a").arrays_size(), 0);
+  EXPECT_EQ(store_.used_bytes(), 0);
+}
+
+TEST_F(ArrayStoreTest, ALostDevicesArraysLeaveTheirBudgetsWithTheirLastUser) {
+  ASSERT_TRUE(Keep("a", "x", 40).ok());
+  ASSERT_TRUE(Keep("a", "y", 20).ok());
+  {
+    const auto used = store_.Find("a", "x", "keys");
+    store_.ForgetDevice(0);
+    EXPECT_EQ(store_.used_bytes(), 40 * kPage);
+    EXPECT_EQ(store_.Find("a", "x", "keys").status().code(), absl::StatusCode::kNotFound);
+  }
+  EXPECT_EQ(store_.used_bytes(), 0);
+  EXPECT_TRUE(store_.Reserve("a", 0, 60 * kPage, "keys").ok()) << "the quota is free again";
 }
 
 TEST(CopierTest, CopiesBothWays) {

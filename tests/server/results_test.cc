@@ -2,10 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/cpu/cpu_engine.h"
+#include "server/execute/column_sort_operation.h"
 #include "server/execute/ordered_operations.h"
 
 namespace corank::testing {
@@ -90,6 +94,31 @@ TEST_F(ResultsTest, NoneIsShownWhereOneHasNoPlaceAnyMore) {
   values_->is_there = false;
   EXPECT_EQ(CommitResults(outcome).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(keys_->is_visible);
+}
+
+// Of 4 strings the shortest of 2 bytes, in a place for the longest of 10: what the lane's memory held before stays
+// there.
+TEST_F(ResultsTest, NothingOfWorkBeforeIsInWhatAShortResultLeaves) {
+  const std::vector<uint32_t> secret(1000, 0x5EC3E75E);
+  SortOperation::Spec before;
+  before.keys = Words(secret);
+  Outcome outcome;
+  ASSERT_TRUE(SortOperation(std::move(before)).Execute(lane_, outcome).ok());
+
+  const std::string strings = "ccccccccccbbbbaadd";
+  const std::vector<int64_t> offsets = {0, 10, 14, 16, 18};
+  ColumnSortOperation::Column column;
+  column.data = Operand{v1::ELEMENT_TYPE_UINT8, 1, static_cast<int64_t>(strings.size()), strings.data()};
+  column.offsets = Operand{v1::ELEMENT_TYPE_INT64, 8, 5, offsets.data()};
+  column.result_count = 10;
+  column.data_target = keys_;
+  ColumnSortOperation::Spec spec;
+  spec.columns.push_back(std::move(column));
+  spec.limit = 1;
+  ASSERT_TRUE(ColumnSortOperation(std::move(spec)).Execute(lane_, outcome).ok());
+  std::string result(10, '?');
+  std::memcpy(result.data(), keys_->words.data(), result.size());
+  EXPECT_EQ(result, "aa" + std::string(8, '\0'));
 }
 
 }  // namespace

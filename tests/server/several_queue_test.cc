@@ -22,13 +22,13 @@ using ::testing::HasSubstr;
 
 class NeedyOperation final : public Operation {
  public:
-  explicit NeedyOperation(int64_t bytes) : bytes_(bytes) {}
+  explicit NeedyOperation(std::function<int64_t(const Engine&)> bytes) : bytes_(std::move(bytes)) {}
   Operator op() const override { return Operator::kSort; }
-  int64_t device_bytes(const Engine&) const override { return bytes_; }
+  int64_t device_bytes(const Engine& engine) const override { return bytes_(engine); }
   absl::Status Execute(Lane&, Outcome&) override { return absl::OkStatus(); }
 
  private:
-  const int64_t bytes_;
+  const std::function<int64_t(const Engine&)> bytes_;
 };
 
 class RecordingRunner final : public DirectRunner {
@@ -55,7 +55,10 @@ class SeveralQueueTest : public ::testing::Test {
     task->devices = DeviceSet::Only(device);
     return task;
   }
-  std::unique_ptr<Task> Needy(int64_t bytes) {
+  std::unique_ptr<Task> Needy(int64_t bytes) { return Needy(bytes, bytes); }
+  // On the one device, and on the other.
+  std::unique_ptr<Task> Needy(int64_t first, int64_t second) {
+    const auto bytes = [this, first, second](const Engine& engine) { return &engine == &first_ ? first : second; };
     return requests_.emplace_back().MakeTask(std::make_unique<NeedyOperation>(bytes), 100'000);
   }
   std::unique_ptr<Task> Take(int device) {
@@ -99,6 +102,23 @@ TEST_F(SeveralQueueTest, WorkGoesWhereItsMemoryIs) {
   const absl::Status refused = queue_.Admit(Needy(301));
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("device_budget_bytes is 300"));
+}
+
+TEST_F(SeveralQueueTest, ANeedIsThatOfTheDevicesThatHaveIt) {
+  ASSERT_TRUE(queue_.Admit(Needy(400, 250)).ok());
+  EXPECT_EQ(Take(1)->device_bytes, 250) << "the first, which needs more, has not enough in any case";
+  ASSERT_TRUE(queue_.Admit(Needy(90, 250)).ok());
+  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
+  EXPECT_EQ(Take(0)->completion, &requests_[2]) << "the first device does not have the need of the second";
+  EXPECT_EQ(Take(1)->completion, &requests_[1]);
+}
+
+TEST_F(SeveralQueueTest, ALostDeviceHasNoMemory) {
+  devices_.Lose(1);
+  EXPECT_EQ(queue_.Admit(Needy(200)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(queue_.Admit(Needy(100)).ok());
+  devices_.Lose(0);
+  EXPECT_EQ(queue_.Admit(Needy(100)).code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(SeveralQueueTest, SmallRequestsRunDirectlyOnTheDeviceWithLeastToDo) {

@@ -1,0 +1,154 @@
+// What streamed work says that it needs: enough for all that it takes, and no more than a job may have.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "server/execute/run_sort.h"
+#include "server/execute/stream_merge.h"
+#include "server/execute/stream_options.h"
+#include "tests/server/running_server.h"
+
+namespace corank::testing {
+namespace {
+
+constexpr int64_t kMaxDevice = int64_t{1} << 20;
+constexpr int64_t kMaxHost = int64_t{4} << 20;
+constexpr int64_t kPiece = 16 << 10;
+constexpr int64_t kTile = 8 << 10;
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+// A lane that is this thread.
+class OwnLane final : public Lane {
+ public:
+  explicit OwnLane(Engine* engine) : engine_(engine) { EXPECT_TRUE(ExtraStream(kMain).ok()); }
+  EngineStream& stream() override { return *streams_[kMain]; }
+  Engine& engine() override { return *engine_; }
+  absl::StatusOr<EngineStream*> ExtraStream(int i) override {
+    while (static_cast<size_t>(i) >= streams_.size()) {
+      auto stream = engine_->CreateStream();
+      if (!stream.ok()) return stream.status();
+      streams_.push_back(*std::move(stream));
+    }
+    return streams_[static_cast<size_t>(i)].get();
+  }
+  absl::Status CheckWanted() override { return absl::OkStatus(); }
+
+ private:
+  static constexpr int kMain = 7;  // behind those that sorts and merges take
+  Engine* const engine_;
+  std::vector<std::unique_ptr<EngineStream>> streams_;
+};
+
+StreamedSort SortOf(bool has_values) {
+  StreamedSort sort;
+  if (has_values) {
+    sort.values_input = 1;
+    sort.shape.value_bytes = 12;
+  }
+  return sort;
+}
+
+std::vector<StreamInput> Inputs(int64_t count, bool has_values) {
+  std::vector<StreamInput> inputs = {{"keys", 0, v1::ELEMENT_TYPE_UINT32, 4, count, false}};
+  if (has_values) inputs.push_back({"values", 1, v1::ELEMENT_TYPE_RECORD, 12, count, false});
+  return inputs;
+}
+
+class StreamNeedTest : public ::testing::Test {
+ protected:
+  // Sorts `count` rows whose chunks come from the front, in no more memory than the sort says that it needs.
+  absl::Status Sort(int64_t count, bool has_values, bool all_at_once) {
+    const StreamedSort sort = SortOf(has_values);
+    const std::vector<StreamInput> inputs = Inputs(count, has_values);
+    const StreamMemory limits(kMaxDevice, kMaxHost, nullptr);
+    const int64_t need = RunSorter::DeviceBytes(sort, count, kPiece, kTile, limits, *engine_) +
+                         RunSorter::HostBytes(sort, count, kPiece, limits);
+    StreamMemory memory(kMaxDevice, kMaxHost, Budget::Create(need));
+    memory.SetEngine(engine_);
+    std::vector<uint32_t> keys(static_cast<size_t>(count));
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint32_t>(i) * 2654435761U;
+    std::vector<char> values(keys.size() * 12);
+    v1::RequestStats stats;
+    RunSorter sorter(sort, inputs, kPiece, &memory, &lane_, &stats);
+    if (all_at_once) {
+      const absl::Status added = sorter.AddAll({reinterpret_cast<const char*>(keys.data()), values.data()});
+      return added.ok() ? sorter.Finish().status() : added;
+    }
+    constexpr int64_t kChunk = 1000;
+    for (int64_t first = 0; first < count; first += kChunk) {
+      const int64_t rows = std::min(kChunk, count - first);
+      std::vector<InputChunk> chunks = {{0, first, rows, {std::shared_ptr<void>(), keys.data() + first}}};
+      if (has_values) chunks.push_back({1, first, rows, {std::shared_ptr<void>(), values.data() + first * 12}});
+      const absl::Status added = sorter.Add(std::move(chunks));
+      if (!added.ok()) return added;
+    }
+    return sorter.Finish().status();
+  }
+
+  const ChosenEngine chosen_ = CpuEngine();
+  Engine* const engine_ = chosen_.engine.get();
+  OwnLane lane_{engine_};
+};
+
+TEST_F(StreamNeedTest, SortsOfAllLengthsStayWithinIt) {
+  for (const bool has_values : {false, true}) {
+    const int64_t most_in_core = kMaxDevice / 2 / (has_values ? 16 : 4);
+    for (const int64_t count : {int64_t{1}, int64_t{999}, int64_t{4096}, int64_t{4097}, int64_t{30'000},
+                                most_in_core - 1, most_in_core, most_in_core + 1, 2 * most_in_core}) {
+      for (const bool all_at_once : {false, true}) {
+        const absl::Status sorted = Sort(count, has_values, all_at_once);
+        EXPECT_TRUE(sorted.ok()) << count << " rows, values " << has_values << ": " << sorted;
+      }
+    }
+  }
+}
+
+TEST_F(StreamNeedTest, OfASortFollowsItsLength) {
+  const StreamMemory limits(kMaxDevice, kMaxHost, nullptr);
+  const auto device = [&](int64_t count) {
+    return RunSorter::DeviceBytes(SortOf(false), count, kPiece, kTile, limits, *engine_);
+  };
+  const auto host = [&](int64_t count) { return RunSorter::HostBytes(SortOf(false), count, kPiece, limits); };
+  EXPECT_LT(device(1000), 64 << 10);
+  EXPECT_GE(device(1000), 8000);
+  EXPECT_EQ(host(1000), 0);
+  EXPECT_EQ(device(-1), kMaxDevice) << "a length that nobody knows";
+  EXPECT_EQ(host(-1), kMaxHost);
+  EXPECT_EQ(device(200'000), kMaxDevice) << "out of core";
+  EXPECT_EQ(host(200'000), 800'000);
+  EXPECT_LE(device(kMaxDevice / 8), kMaxDevice);
+}
+
+TEST_F(StreamNeedTest, OfAMergeFollowsItsInputs) {
+  const StreamMemory limits(kMaxDevice, kMaxHost, nullptr);
+  const auto merge_of = [](size_t ways) {
+    StreamedMerge merge;
+    for (size_t i = 0; i < ways; ++i) merge.keys_inputs.push_back(i);
+    return merge;
+  };
+  const auto inputs_of = [](size_t ways, int64_t count) {
+    return std::vector<StreamInput>(ways, StreamInput{"keys", 0, v1::ELEMENT_TYPE_UINT32, 4, count, false});
+  };
+  const int64_t small = StreamMerger::DeviceBytes(merge_of(3), inputs_of(3, 1000), kTile, limits, *engine_);
+  EXPECT_GE(small, 12'000);
+  EXPECT_LT(small, kMaxDevice / 4);
+  EXPECT_EQ(StreamMerger::HostBytes(merge_of(3), inputs_of(3, 1000), limits), 0);
+  EXPECT_EQ(StreamMerger::DeviceBytes(merge_of(3), inputs_of(3, 100'000), kTile, limits, *engine_), kMaxDevice);
+  EXPECT_EQ(StreamMerger::HostBytes(merge_of(3), inputs_of(3, 100'000), limits), 1'200'000);
+  EXPECT_EQ(StreamMerger::HostBytes(merge_of(40), inputs_of(40, 10'000), limits), 3'200'000) << "in two rounds";
+}
+
+TEST(StreamOptionsTest, AllJobsTogetherHaveWhatAFewLanesMayTake) {
+  StreamOptions options;
+  options.max_host_bytes = 100;
+  EXPECT_EQ(options.HostBudget(/*lanes=*/1, /*devices=*/1), 100);
+  EXPECT_EQ(options.HostBudget(/*lanes=*/8, /*devices=*/2), 800);
+  options.max_host_bytes = kNoLimit;
+  EXPECT_EQ(options.HostBudget(/*lanes=*/8, /*devices=*/2), kNoLimit);
+}
+
+}  // namespace
+}  // namespace corank::testing
