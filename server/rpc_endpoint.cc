@@ -27,11 +27,6 @@ class WithoutReflection final : public grpc::ServerBuilderOption {
 
 int ToInt(int64_t value) { return static_cast<int>(std::min<int64_t>(value, std::numeric_limits<int>::max())); }
 
-int64_t BufferedBytes(const ConnectionLimits& limits) {
-  constexpr int64_t kLeast = int64_t{256} << 20;
-  return limits.max_buffered_bytes > 0 ? limits.max_buffered_bytes : std::max(kLeast, 4 * limits.max_message_bytes);
-}
-
 // What the system lets a process have, as far as this one may raise it.
 int MostConnections(int wanted, const Logger& logger) {
   rlimit files{};
@@ -70,9 +65,20 @@ void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ToInt(limits.keepalive_interval.count()));
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ToInt(limits.keepalive_timeout.count()));
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
+  // Neither greetings nor answered pings are calls: without these a peer holds its place for nothing, for ever.
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, ToInt(limits.max_idle.count()));
+  if (limits.max_age.count() > 0) {
+    builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, ToInt(limits.max_age.count()));
+    builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, ToInt(limits.age_grace.count()));
+  }
 }
 
 }  // namespace
+
+int64_t BufferedBytes(const ConnectionLimits& limits) {
+  constexpr int64_t kLeast = int64_t{256} << 20;
+  return limits.max_buffered_bytes > 0 ? limits.max_buffered_bytes : std::max(kLeast, 4 * limits.max_message_bytes);
+}
 
 absl::StatusOr<std::unique_ptr<RpcEndpoint>> RpcEndpoint::Start(const Options& options,
                                                                 const std::vector<grpc::Service*>& services,
@@ -80,6 +86,7 @@ absl::StatusOr<std::unique_ptr<RpcEndpoint>> RpcEndpoint::Start(const Options& o
   Listener::Options listening;
   listening.max_connections = MostConnections(options.limits.max_connections, *logger);
   listening.user_timeout_ms = ToInt(options.limits.keepalive_timeout.count());
+  listening.oldest_gives_way = options.limits.oldest_gives_way;
   CORANK_ASSIGN_OR_RETURN(std::unique_ptr<Listener> listener, Listener::Create(options.listen, listening, logger));
   std::unique_ptr<RpcEndpoint> endpoint(new RpcEndpoint(std::move(listener), options.credentials));
 

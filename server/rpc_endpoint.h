@@ -21,8 +21,10 @@ namespace corank {
 /// What a peer may take before anybody has looked at what it sends.
 struct ConnectionLimits {
   int max_connections = 1024;
+  /// Whether the oldest connection ends for one over the limit, which is closed otherwise.
+  bool oldest_gives_way = false;
   /// Calls of one connection at the same time; a client that keeps to the protocol waits with more.
-  int max_streams = 1024;
+  int max_streams = 256;
   /// Of the metadata of a call.
   int64_t max_header_bytes = 16 << 10;
   /// Of a message, before gRPC cuts it off.
@@ -37,7 +39,16 @@ struct ConnectionLimits {
   /// A peer from which nothing came for so long is pinged, and given up where it does not answer within the timeout.
   std::chrono::milliseconds keepalive_interval = std::chrono::seconds(30);
   std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(10);
+  /// A connection without a call for so long is closed; clients connect again with their next call.
+  std::chrono::milliseconds max_idle = std::chrono::minutes(10);
+  /// A connection that is older, give or take a tenth, takes no more calls, and has `age_grace` for those that run; a
+  /// call that is open then gets UNAVAILABLE. Clients connect again. 0: at any age.
+  std::chrono::milliseconds max_age = std::chrono::milliseconds(0);
+  std::chrono::milliseconds age_grace = std::chrono::seconds(5);
 };
+
+/// What gRPC holds at most of messages that have not come in whole.
+int64_t BufferedBytes(const ConnectionLimits& limits);
 
 /// One port with its gRPC server.
 class RpcEndpoint {

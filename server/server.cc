@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/common/memory_limit.h"
 #include "server/addresses.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
@@ -16,9 +17,21 @@ constexpr absl::Duration kRestartRetry = absl::Seconds(5);
 // For what gRPC still has to flush once no operator call is left; open health watches end with it.
 constexpr std::chrono::milliseconds kFlushTime(200);
 
-// Probes come one after the other, and their messages name a service.
-constexpr ConnectionLimits kHealthLimits = {
-    64, 16, 8 << 10, 4 << 10, 16 << 20, std::chrono::seconds(5), std::chrono::seconds(10)};
+// Anybody may connect here. Probes come one after the other, and their messages name a service: none of them may be
+// shut out by peers that stay.
+ConnectionLimits HealthLimits() {
+  ConnectionLimits limits;
+  limits.max_connections = 64;
+  limits.oldest_gives_way = true;
+  limits.max_streams = 16;
+  limits.max_header_bytes = 8 << 10;
+  limits.max_message_bytes = 4 << 10;
+  limits.max_buffered_bytes = 16 << 20;
+  limits.handshake_timeout = std::chrono::seconds(5);
+  limits.max_idle = std::chrono::minutes(1);
+  limits.max_age = std::chrono::minutes(10);
+  return limits;
+}
 
 // Long work shares no lease.
 const Batcher::Options kOneByOne = {/*max_tasks=*/1, /*small_bytes=*/0, /*max_bytes=*/0,
@@ -32,15 +45,25 @@ AdmissionQueue::Options QueueOptions(const Server::Options& options, const Engin
   return queue;
 }
 
-DeviceMemory::Options MemoryOptions(const Server::Options& options, const DeviceSet& devices) {
-  DeviceMemory::Options memory;
-  for (int i = 0; i < devices.size(); ++i) {
-    const int64_t whole = devices.engine(i).info().memory_bytes;
-    memory.limits.push_back(options.device_budget_bytes > 0
-                                ? options.device_budget_bytes
-                                : std::max<int64_t>(0, whole / 10 * 9 - options.arrays.max_bytes));
-  }
-  return memory;
+// A message over the limit is answered with the limit's name; one far over it is cut off before it is buffered.
+ConnectionLimits MainLimits(const Server::Options& options) {
+  ConnectionLimits limits = options.connections;
+  limits.max_message_bytes = 2 * options.limits.max_request_bytes;
+  return limits;
+}
+
+MemoryPlan PlanMemory(const Server::Options& options, const ServerDevices& devices) {
+  MemoryPlan::Needs needs;
+  needs.host_bytes = HostMemoryBytes();
+  needs.engine = devices.engine(0).info().kind;
+  for (int i = 0; i < devices.size(); ++i) needs.device_bytes.push_back(devices.engine(i).info().memory_bytes);
+  needs.long_lanes = options.long_lanes;
+  needs.host_pool_bytes = options.host_pool.max_bytes;
+  needs.buffered_bytes = BufferedBytes(MainLimits(options));
+  needs.kept_bytes = options.arrays.max_bytes;
+  needs.device_budget_bytes = options.device_budget_bytes;
+  needs.streams = options.streams;
+  return MemoryPlan::Make(needs);
 }
 
 absl::Status Draining() {
@@ -55,10 +78,11 @@ Server::Server(const Options& options, std::vector<ChosenEngine> engines, const 
                {[this](int device) { OnDeviceLost(device); }, [this] { OnDevicesChanged(); }}),
       clock_(clock),
       logger_(logger),
+      plan_(PlanMemory(options, devices_)),
       host_pool_(HostPool::Create(&devices_.set(), options.host_pool)),
       regions_(options.regions, &devices_.set(), clock),
       arrays_(options.arrays, &devices_.set(), clock),
-      device_memory_(MemoryOptions(options, devices_.set())),
+      device_memory_(plan_.budgets),
       queue_(QueueOptions(options, engine_info()), clock, &metrics_, &device_memory_, &devices_.set()),
       long_queue_(options.long_queue, clock, &metrics_, &device_memory_, &devices_.set()),
       batcher_(options.batch, &queue_),
@@ -71,6 +95,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, st
                                                    engines.size(), ": say which with --devices"));
   }
   std::unique_ptr<Server> server(new Server(options, std::move(engines), clock, logger));
+  const std::string& short_of_memory = server->plan_.warning;
+  if (!short_of_memory.empty()) logger->Log(LogLevel::kWarning, "memory_short", {{"message", short_of_memory}});
   CORANK_ASSIGN_OR_RETURN(server->security_, Security::Create(options.security, logger));
   CORANK_RETURN_IF_ERROR(server->StartMetrics());
   CORANK_RETURN_IF_ERROR(server->StartLanes());
@@ -95,6 +121,7 @@ absl::Status Server::StartMetrics() {
   metrics_.SetLanes((options_.lanes + options_.long_lanes) * devices_.size());
   metrics_.OnScrape([this] {
     metrics_.SetMemory("host_pool", host_pool_->bytes_in_use(), options_.host_pool.max_bytes);
+    metrics_.SetMemory("host_pool_promised", host_pool_->promised_bytes(), options_.host_pool.max_bytes);
     metrics_.SetHostPoolKept(host_pool_->kept_bytes());
     ObserveQueues();
     ObserveDevices();
@@ -144,6 +171,7 @@ void Server::ObserveDevices() {
     kept_limit += options_.arrays.max_bytes;
   }
   metrics_.SetMemory("device_work", work_used, work_limit);
+  metrics_.SetMemory("host_work", device_memory_.host_used_bytes(), device_memory_.host_limit_bytes());
   metrics_.SetMemory("kept_arrays", arrays_.used_bytes(), kept_limit);
 }
 
@@ -155,13 +183,12 @@ void Server::ObserveCalls() {
   open.regions = regions_.region_count();
   open.leases = regions_.lease_count();
   metrics_.SetOpen(open);
-  const StreamOptions streams = Streams();
+  if (const TlsCredentials* tls = security_->tls(); tls != nullptr) {
+    metrics_.SetCertificateExpiry(absl::ToDoubleSeconds(tls->expiry() - absl::UnixEpoch()));
+  }
+  const StreamOptions& streams = plan_.streams;
   metrics_.SetMemory("streams", jobs().memory_in_use(),
                      options_.long_lanes * devices_.size() * (streams.max_device_bytes + streams.max_host_bytes));
-}
-
-StreamOptions Server::Streams() const {
-  return options_.streams.Derived(devices_.smallest(), options_.long_lanes, devices_.size());
 }
 
 void Server::WatchDevices() {
@@ -208,7 +235,7 @@ absl::Status Server::StartRpc() {
   environment.long_queue = &long_queue_;
   environment.long_bytes = options_.long_bytes;
   environment.in_pieces = options_.in_pieces.value_or(engine_info().kind == EngineKind::kCuda);
-  environment.streams = Streams();
+  environment.streams = plan_.streams;
   environment.places = {&regions_, &arrays_, host_pool_.get(), &devices_.set()};
   environment.active_calls = &active_calls_;
   environment.slow_request_ns = options_.slow_request.count();
@@ -216,7 +243,7 @@ absl::Status Server::StartRpc() {
   corank_service_ = std::make_unique<CorankServiceImpl>(environment, Info());
   memory_service_ = std::make_unique<MemoryServiceImpl>(
       MemoryEnvironment{environment.places, logger_, options_.limits.max_chunk_bytes, &active_calls_, &gate_, &metrics_,
-                        security_->authenticator()});
+                        security_->authenticator(), plan_.streams.idle_timeout});
   health_service_ = std::make_unique<HealthServiceImpl>(&health_);
 
   {
@@ -231,9 +258,7 @@ absl::Status Server::StartEndpoints() {
   RpcEndpoint::Options main;
   CORANK_ASSIGN_OR_RETURN(main.listen, ListenAddress::Parse(options_.listen));
   main.credentials = security_->credentials();
-  main.limits = options_.connections;
-  // A message over the limit is answered with the limit's name; one far over it is cut off before it is buffered.
-  main.limits.max_message_bytes = 2 * options_.limits.max_request_bytes;
+  main.limits = MainLimits(options_);
   // It takes no credentials, and would show the contract to those who have none.
   main.reflection = security_->authenticator() == nullptr;
   CORANK_ASSIGN_OR_RETURN(
@@ -242,7 +267,7 @@ absl::Status Server::StartEndpoints() {
   RpcEndpoint::Options health;
   CORANK_ASSIGN_OR_RETURN(health.listen, ListenAddress::Parse(options_.health_listen));
   health.credentials = grpc::InsecureServerCredentials();
-  health.limits = kHealthLimits;
+  health.limits = HealthLimits();
   health_port_service_ = std::make_unique<HealthServiceImpl>(&health_);
   CORANK_ASSIGN_OR_RETURN(health_rpc_, RpcEndpoint::Start(health, {health_port_service_.get()}, logger_));
   return absl::OkStatus();
@@ -265,7 +290,7 @@ v1::GetServerInfoResponse Server::Info() const {
   limits->set_max_chunk_bytes(options_.limits.max_chunk_bytes);
   limits->set_max_parts(kMaxParts);
   limits->set_stream_window_bytes(options_.streams.window_bytes);
-  limits->set_max_device_bytes(Streams().max_device_bytes);
+  limits->set_max_device_bytes(plan_.streams.max_device_bytes);
   info.add_places("inline");
   info.add_places("stream");
   if (!options_.regions.shared_memory_prefixes.empty()) info.add_places("shared_memory");

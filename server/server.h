@@ -20,6 +20,7 @@
 #include "server/memory/array_store.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/region_registry.h"
+#include "server/memory_plan.h"
 #include "server/observe/clock.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -140,7 +141,6 @@ class Server {
   // Refuses new calls; with `also_running`, ends those that wait, and streams.
   void Refuse(const absl::Status& refusal, bool also_running);
   v1::GetServerInfoResponse Info() const;
-  StreamOptions Streams() const;
 
   const Options options_;
   ServerDevices devices_;
@@ -153,6 +153,7 @@ class Server {
   bool serves_ ABSL_GUARDED_BY(health_mutex_) = false;  // from the start on until it drains
   ActiveCalls active_calls_;
   Gate gate_;
+  const MemoryPlan plan_;
   const std::shared_ptr<HostPool> host_pool_;
   RegionRegistry regions_;
   ArrayStore arrays_;

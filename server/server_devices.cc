@@ -1,6 +1,5 @@
 #include "server/server_devices.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -54,13 +53,6 @@ void ServerDevices::StartCanaries() {
 
 void ServerDevices::StopCanaries() {
   for (const std::unique_ptr<Device>& device : devices_) device->canary.reset();
-}
-
-const EngineInfo& ServerDevices::smallest() const {
-  const auto less = [](const auto& a, const auto& b) {
-    return a->engine->info().memory_bytes < b->engine->info().memory_bytes;
-  };
-  return (*std::min_element(devices_.begin(), devices_.end(), less))->engine->info();
 }
 
 std::string ServerDevices::HealthService(int device) const {

@@ -45,8 +45,6 @@ class ServerDevices {
   const std::string& reason() const { return reason_; }
   bool all_lost() const { return set_->live() == 0; }
   bool is_good(int device) const { return (set_->good() & DeviceSet::Only(device)) != 0; }
-  /// Of the device with least memory.
-  const EngineInfo& smallest() const;
   /// The device's service of grpc.health.v1.
   std::string HealthService(int device) const;
 

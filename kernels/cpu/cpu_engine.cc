@@ -2,7 +2,6 @@
 
 #include <tbb/global_control.h>
 #include <tbb/info.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "kernels/common/memory_limit.h"
 #include "kernels/cpu/columns.h"
 #include "kernels/cpu/host_memory.h"
 #include "kernels/cpu/intervals.h"
@@ -26,6 +26,7 @@ namespace corank {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using CpuArena = Arena<cpu::HostMemory>;
 
 int64_t Nanoseconds(Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
@@ -33,7 +34,7 @@ int64_t Nanoseconds(Clock::duration duration) {
 
 class CpuStream final : public EngineStream {
  public:
-  explicit CpuStream(int threads) : arena_(cpu::HostMemory(), {}), parallel_(threads) {}
+  CpuStream(int threads, const CpuArena::Options& memory) : arena_(cpu::HostMemory(), memory), parallel_(threads) {}
 
   absl::Status Begin(Pace) override {
     arena_.Reset();
@@ -136,7 +137,7 @@ class CpuStream final : public EngineStream {
     return absl::OkStatus();
   }
 
-  Arena<cpu::HostMemory> arena_;
+  CpuArena arena_;
   cpu::Parallel parallel_;
   int64_t workspace_bytes_ = 0;
   Clock::time_point kernels_begin_, kernels_end_;
@@ -161,7 +162,10 @@ class CpuEngine final : public Engine {
 
   const EngineInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override {
-    return std::make_unique<CpuStream>(info_.parallelism);
+    // A dozen lanes that each keep what their largest request took must not fill a small container.
+    CpuArena::Options memory;
+    memory.keep_bytes = std::min(memory.keep_bytes, info_.memory_bytes / 128);
+    return std::make_unique<CpuStream>(info_.parallelism, memory);
   }
 
   absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) override { return CpuMemory::Make(bytes); }
@@ -211,7 +215,7 @@ absl::StatusOr<std::unique_ptr<Engine>> CreateCpuEngine(const CpuEngineOptions& 
   EngineInfo info;
   info.kind = EngineKind::kCpu;
   info.device = CpuModelName();
-  info.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  info.memory_bytes = HostMemoryBytes();
   info.parallelism = options.threads > 0 ? options.threads : std::max(1, tbb::info::default_concurrency());
   return std::make_unique<CpuEngine>(std::move(info));
 }

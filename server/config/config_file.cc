@@ -29,13 +29,19 @@ size_t CommentBegin(absl::string_view text) {
 }
 
 std::string ReadQuoted(absl::string_view text, std::string* value) {
-  const size_t end = text.find('"', 1);
-  if (end == absl::string_view::npos) return "the value's closing quote is missing";
+  size_t end = 1;
+  for (; end < text.size(); ++end) {
+    if (text[end] == '"') {
+      if (text.substr(end + 1, 1) != "\"") break;
+      ++end;
+    }
+    *value += text[end];
+  }
+  if (end == text.size()) return "the value's closing quote is missing";
   const absl::string_view rest = Trim(text.substr(end + 1));
   if (!rest.empty() && rest.front() != '#') {
     return absl::StrCat("'", absl::CHexEscape(rest), "' stands behind the value's closing quote");
   }
-  *value = std::string(text.substr(1, end - 1));
   return "";
 }
 

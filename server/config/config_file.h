@@ -18,7 +18,8 @@ struct ConfigLine {
 };
 
 /// The lines that are neither empty nor comments. A # at the begin of a line, or after a blank, begins a comment. A
-/// value may stand in double quotes; then it may hold a # and begin and end with blanks, but not hold a double quote.
+/// value may stand in double quotes; then it may hold a # and begin and end with blanks, and each double quote that it
+/// holds is written twice.
 std::vector<ConfigLine> ParseConfig(absl::string_view text);
 
 /// INVALID_ARGUMENT with the reason where it cannot be read or is larger than 1 MiB.

@@ -1,7 +1,9 @@
 #include "server/config/configuration.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -17,6 +19,7 @@
 #include "server/config/config_file.h"
 #include "server/config/setting.h"
 #include "server/config/suggest.h"
+#include "server/observe/utf8.h"
 
 namespace corank {
 namespace {
@@ -31,6 +34,12 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("'", absl::CHexEscape(text.substr(0, kMost)), text.size() > kMost ? "..." : "", "'");
 }
 
+// Files, errors and the table of `corank info` have lines; messages hold UTF-8.
+bool IsOneLine(const std::string& value) {
+  return IsUtf8(value) &&
+         std::none_of(value.begin(), value.end(), [](unsigned char c) { return absl::ascii_iscntrl(c); });
+}
+
 std::vector<std::string> Names() {
   std::vector<std::string> names;
   for (const Group* group : Groups()) {
@@ -39,9 +48,11 @@ std::vector<std::string> Names() {
   return names;
 }
 
-std::string Suggestion(absl::string_view name, absl::string_view prefix) {
-  const std::string nearest = Nearest(absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}}), Names());
-  return nearest.empty() ? "" : absl::StrCat("; did you mean ", prefix, nearest, "?");
+// The clients' own: a machine may have both. What is theirs and what is corankd's must never have one name.
+bool IsClientVariable(absl::string_view name) {
+  static constexpr absl::string_view kNames[] = {"CORANK_SERVER", "CORANK_TOKEN", "CORANK_SERVER_CA",
+                                                 "CORANK_CLIENT_CERTIFICATE", "CORANK_CLIENT_KEY"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 // Variables that a Kubernetes Service named corank, or corank-something, puts into every container.
@@ -94,7 +105,7 @@ class Reader {
       const Setting* setting = FindSetting(absl::AsciiStrToLower(rest)).setting;
       if (setting != nullptr && setting->Variable() == name) {
         Set(*setting, value, v1::SETTING_SOURCE_ENVIRONMENT, std::string(name));
-      } else if (!IsServiceLink(name, value)) {
+      } else if (!IsClientVariable(name) && !IsServiceLink(name, value)) {
         Warn(name, rest);
       }
     }
@@ -168,17 +179,20 @@ class Reader {
   }
 
   void Set(const Setting& setting, absl::string_view text, v1::SettingSource source, const std::string& place) {
-    std::string error;
-    if (setting.flag->ParseFrom(text, &error)) {
+    std::string error, reason;
+    if (!setting.flag->ParseFrom(text, &error)) {
+      // ParseFrom repeats value and flag before the type's own reason.
+      const std::string repeated = absl::StrCat("flag '", setting.flag->Name(), "'; ");
+      const size_t begin = error.rfind(repeated);
+      if (begin != std::string::npos) reason = absl::StrCat(": ", error.substr(begin + repeated.size()));
+    } else if (!IsOneLine(setting.flag->CurrentValue())) {
+      reason = ": it is not UTF-8, or holds control characters";
+    } else {
       origins_[setting.flag] = {source, place};
       return;
     }
     const std::string what = source == v1::SETTING_SOURCE_FILE ? absl::StrCat(place, ": ", setting.Name()) : place;
-    // ParseFrom repeats value and flag before the type's own reason.
-    const std::string repeated = absl::StrCat("flag '", setting.flag->Name(), "'; ");
-    const size_t reason = error.rfind(repeated);
-    Fail(absl::StrCat(what, ": ", setting.hidden ? "this" : Quoted(text), " is not a valid value",
-                      reason == std::string::npos ? "" : absl::StrCat(": ", error.substr(reason + repeated.size()))));
+    Fail(absl::StrCat(what, ": ", setting.hidden ? "this" : Quoted(text), " is not a valid value", reason));
   }
 
   // Where the setting that a group's error names was set, unless the error says so itself.
@@ -197,6 +211,12 @@ class Reader {
     warnings_.push_back(absl::StrCat(
         "the environment variable ", absl::CHexEscape(variable), " is none of corankd's and sets nothing",
         nearest.empty() ? "" : absl::StrCat("; did you mean ", FindSetting(nearest).setting->Variable(), "?")));
+  }
+
+  std::string Suggestion(absl::string_view name, absl::string_view prefix) const {
+    if (errors_.size() >= kMostErrors) return "";  // it would not be seen, and takes longest
+    const std::string nearest = Nearest(absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}}), Names());
+    return nearest.empty() ? "" : absl::StrCat("; did you mean ", prefix, nearest, "?");
   }
 
   void Fail(std::string error) { errors_.push_back(std::move(error)); }
@@ -262,7 +282,7 @@ absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& 
   if (reader.errors().empty()) reader.ReadGroups(configuration);
   if (!reader.errors().empty()) return Join(reader.errors());
   configuration.server.settings = reader.Settings();
-  configuration.warnings = reader.warnings();
+  configuration.warnings.insert(configuration.warnings.end(), reader.warnings().begin(), reader.warnings().end());
   return configuration;
 }
 

@@ -23,7 +23,7 @@ struct Configuration {
   absl::Duration drain_timeout = absl::Seconds(30);
   LogLevel log_level = LogLevel::kInfo;
   std::string ports_file;             // empty: none
-  std::vector<std::string> warnings;  // variables that set nothing
+  std::vector<std::string> warnings;  // what works and is hardly meant: variables that set nothing, tokens without TLS
 };
 
 /// Reads the file, the environment and the arguments (without the program's name), and checks every value. With

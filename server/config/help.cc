@@ -1,8 +1,10 @@
 // What --help and --check-config print.
 #include <cstddef>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "server/config/configuration.h"
 #include "server/config/setting.h"
@@ -71,6 +73,13 @@ std::string SourceText(v1::SettingSource source) {
   }
 }
 
+// As a line of the file holds it: in quotes where it would be read as something else.
+std::string FileValue(const std::string& value) {
+  const bool plain = !value.empty() && value == absl::StripAsciiWhitespace(value) && value.front() != '"' &&
+                     value.find('#') == std::string::npos;
+  return plain ? value : absl::StrCat("\"", absl::StrReplaceAll(value, {{"\"", "\"\""}}), "\"");
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> HelpText(const std::string& name) {
@@ -99,12 +108,8 @@ std::string SettingsText(const Configuration& configuration) {
     // No file names itself, and what is hidden must be written from its source.
     const bool left_out = setting.hidden() || setting.name() == "config";
     if (left_out && setting.source() == v1::SETTING_SOURCE_DEFAULT) continue;
-    const bool quoted = setting.value().empty() || setting.value().find('#') != std::string::npos;
     absl::StrAppend(&text, left_out ? "# " : "", setting.name(), " = ",
-                    setting.hidden() ? "(hidden)"
-                    : quoted         ? absl::StrCat("\"", setting.value(), "\"")
-                                     : setting.value(),
-                    SourceText(setting.source()), "\n");
+                    setting.hidden() ? "(hidden)" : FileValue(setting.value()), SourceText(setting.source()), "\n");
   }
   return text;
 }

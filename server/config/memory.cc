@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -6,12 +7,15 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "kernels/common/memory_limit.h"
 #include "server/config/byte_count.h"
 #include "server/config/groups.h"
 #include "server/execute/status_macros.h"
 
-ABSL_FLAG(corank::ByteCount, host_pool_bytes, int64_t{8} << 30,
-          "Pinned host memory for requests and answers on their way, in bytes, --max-request-bytes or more.");
+ABSL_FLAG(
+    corank::ByteCount, host_pool_bytes, 0,
+    "Pinned host memory for requests and answers on their way, in bytes, --max-request-bytes or more. 0: a quarter "
+    "of the memory that this process may have, 8GiB at most.");
 ABSL_FLAG(std::vector<std::string>, shared_memory, {},
           "What the names of POSIX shared-memory objects that callers may register begin with, such as /corank-; "
           "several with commas between. Empty: shared memory is off.");
@@ -51,6 +55,10 @@ int64_t MostKept(int64_t bytes_of_each) {
 absl::Status ReadMemory(Configuration& configuration) {
   Server::Options& server = configuration.server;
   server.host_pool.max_bytes = absl::GetFlag(FLAGS_host_pool_bytes);
+  if (server.host_pool.max_bytes == 0) {
+    const int64_t quarter = std::min(HostMemoryBytes() / 4, int64_t{8} << 30);
+    server.host_pool.max_bytes = std::max(quarter, server.limits.max_request_bytes);
+  }
   if (server.host_pool.max_bytes < server.limits.max_request_bytes) {
     return BadValue("host-pool-bytes", absl::StrCat(server.host_pool.max_bytes, " is less than --max-request-bytes, ",
                                                     server.limits.max_request_bytes));

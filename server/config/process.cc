@@ -25,10 +25,11 @@ absl::Status ReadProcess(Configuration& configuration) {
 }  // namespace
 
 const Group& ProcessGroup() {
-  static const auto* const group = new Group{"process",
-                                             "Start and end",
-                                             {Shown(FLAGS_config), Shown(FLAGS_drain_timeout), Shown(FLAGS_ports_file)},
-                                             ReadProcess};
+  static const auto* const group =
+      new Group{"process",
+                "Start and end",
+                {Hidden(FLAGS_config), Shown(FLAGS_drain_timeout), Hidden(FLAGS_ports_file)},
+                ReadProcess};
   return *group;
 }
 

@@ -31,7 +31,7 @@ ABSL_FLAG(corank::ByteCount, batch_bytes, 1 << 20, "Bytes of the small requests 
 ABSL_FLAG(
     corank::ByteCount, device_budget_bytes, 0,
     "Device memory that requests in work may take together, in bytes, 1MiB or more; others wait. 0: nine tenths of "
-    "the device's, less --kept-bytes.");
+    "the device's, less --kept-bytes; with the CPU engine, of half of what the other budgets leave.");
 
 namespace corank {
 namespace {

@@ -29,8 +29,9 @@ ABSL_FLAG(std::string, health_listen, "",
           "Empty: none; --listen serves it too.");
 ABSL_FLAG(int32_t, max_connections, 1024,
           "Connections to --listen at the same time, 1 to 1000000; more are closed at once.");
-ABSL_FLAG(int32_t, max_streams, 1024,
-          "Calls of one connection at the same time, 1 to 1000000; a client waits with more.");
+ABSL_FLAG(int32_t, max_streams, 256,
+          "Calls of one connection at the same time, 1 to 1000000; a client waits with more, or opens another "
+          "connection.");
 ABSL_FLAG(corank::ByteCount, max_header_bytes, 16 << 10, "Metadata of a call, in bytes, 1024 to 1048576.");
 ABSL_FLAG(corank::ByteCount, max_buffered_bytes, 0,
           "Memory for messages that have not come in whole, of all connections together, in bytes, four times "
@@ -45,6 +46,9 @@ ABSL_FLAG(absl::Duration, keepalive_interval, absl::Seconds(30),
 ABSL_FLAG(absl::Duration, keepalive_timeout, absl::Seconds(10),
           "A connection that gives none for this long, or does not take what is sent, is closed, and its calls are "
           "cancelled, 100ms to 1h.");
+ABSL_FLAG(
+    absl::Duration, connection_idle_timeout, absl::Minutes(10),
+    "A connection without a call for this long is closed, 1s to 24h; clients connect again with their next call.");
 
 namespace corank {
 namespace {
@@ -81,8 +85,10 @@ absl::Status ReadLimits(Configuration& configuration) {
                                   absl::Hours(1), limits.min_ping_interval));
   CORANK_RETURN_IF_ERROR(ReadTime("keepalive-interval", absl::GetFlag(FLAGS_keepalive_interval), kLeast,
                                   absl::Hours(24), limits.keepalive_interval));
-  return ReadTime("keepalive-timeout", absl::GetFlag(FLAGS_keepalive_timeout), kLeast, absl::Hours(1),
-                  limits.keepalive_timeout);
+  CORANK_RETURN_IF_ERROR(ReadTime("keepalive-timeout", absl::GetFlag(FLAGS_keepalive_timeout), kLeast, absl::Hours(1),
+                                  limits.keepalive_timeout));
+  return ReadTime("connection-idle-timeout", absl::GetFlag(FLAGS_connection_idle_timeout), absl::Seconds(1),
+                  absl::Hours(24), limits.max_idle);
 }
 
 absl::Status ReadSecurity(Configuration& configuration) {
@@ -110,14 +116,15 @@ absl::Status ReadSecurity(Configuration& configuration) {
 }  // namespace
 
 const Group& SecurityGroup() {
-  static const auto* const group = new Group{
-      "security",
-      "Who may call, and how",
-      {Hidden(FLAGS_tls_certificate), Hidden(FLAGS_tls_key), Hidden(FLAGS_tls_client_ca), Hidden(FLAGS_tokens_file),
-       Shown(FLAGS_insecure), Shown(FLAGS_health_listen), Shown(FLAGS_max_connections), Shown(FLAGS_max_streams),
-       Shown(FLAGS_max_header_bytes), Shown(FLAGS_max_buffered_bytes), Shown(FLAGS_handshake_timeout),
-       Shown(FLAGS_min_ping_interval), Shown(FLAGS_keepalive_interval), Shown(FLAGS_keepalive_timeout)},
-      ReadSecurity};
+  static const auto* const group =
+      new Group{"security",
+                "Who may call, and how",
+                {Hidden(FLAGS_tls_certificate), Hidden(FLAGS_tls_key), Hidden(FLAGS_tls_client_ca),
+                 Hidden(FLAGS_tokens_file), Shown(FLAGS_insecure), Shown(FLAGS_health_listen),
+                 Shown(FLAGS_max_connections), Shown(FLAGS_max_streams), Shown(FLAGS_max_header_bytes),
+                 Shown(FLAGS_max_buffered_bytes), Shown(FLAGS_handshake_timeout), Shown(FLAGS_min_ping_interval),
+                 Shown(FLAGS_keepalive_interval), Shown(FLAGS_keepalive_timeout), Shown(FLAGS_connection_idle_timeout)},
+                ReadSecurity};
   return *group;
 }
 

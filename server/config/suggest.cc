@@ -34,6 +34,8 @@ std::string Nearest(absl::string_view name, const std::vector<std::string>& cand
   std::string nearest;
   int least = static_cast<int>(std::max<size_t>(name.size() / 3, 1)) + 1;
   for (const std::string& candidate : candidates) {
+    const size_t lengths = std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size());
+    if (lengths >= static_cast<size_t>(least)) continue;  // the distance is no less
     const int distance = EditDistance(name, candidate);
     if (distance >= least) continue;
     least = distance;

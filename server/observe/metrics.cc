@@ -266,16 +266,24 @@ void Metrics::SetDevice(int device, const DeviceReadings& readings) {
 }
 
 void Metrics::SetDeviceUp(int device, bool up) {
-  Gauges(*registry_, "corank_device_up", "1 where the server uses this device, 0 once it was lost.")
+  Gauges(*registry_, "corank_device_up", "1 while the device is there and its last canary was good, else 0.")
       .Add({{"device", absl::StrCat(device)}})
       .Set(up ? 1 : 0);
+}
+
+void Metrics::SetCertificateExpiry(double unix_seconds) {
+  Gauges(*registry_, "corank_tls_certificate_expiry_timestamp_seconds",
+         "When the certificate that the server shows its callers expires, since 1970.")
+      .Add({})
+      .Set(unix_seconds);
 }
 
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Create(const std::string& address,
                                                                          const Metrics& metrics) {
   try {  // civetweb's wrapper reports a taken port by an exception
     auto scrape = std::make_shared<Scrape>(&metrics);
-    auto exposer = std::make_unique<prometheus::Exposer>(address, /*num_threads=*/1);
+    auto exposer = std::make_unique<prometheus::Exposer>(
+        std::vector<std::string>{"listening_ports", address, "num_threads", "4", "request_timeout_ms", "2000"});
     exposer->RegisterCollectable(scrape);
     return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(scrape), std::move(exposer)));
   } catch (const std::exception& e) {

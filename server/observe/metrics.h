@@ -129,8 +129,10 @@ class Metrics {
   /// What the admission reckons with.
   void SetEstimatedRate(Operator op, double bytes_per_second);
   void SetDevice(int device, const DeviceReadings& readings);
-  /// Whether the server still uses this device.
+  /// Whether the server uses this device: it is there, and its last canary was good.
   void SetDeviceUp(int device, bool up);
+  /// When the certificate that --listen shows expires, in seconds since 1970.
+  void SetCertificateExpiry(double unix_seconds);
 
   const std::shared_ptr<prometheus::Registry>& registry() const { return registry_; }
 
@@ -174,7 +176,8 @@ class Metrics {
   prometheus::Gauge* lanes_busy_ = nullptr;
 };
 
-/// Serves GET /metrics until destroyed.
+/// Serves GET /metrics until destroyed. A peer that is silent, or does not read, is hung up on after two seconds and
+/// keeps one of several threads busy until then.
 class MetricsEndpoint {
  public:
   /// `address` is HOST:PORT; port 0 means a free one. UNAVAILABLE where it cannot listen there.

@@ -17,7 +17,11 @@ absl::StatusOr<absl::string_view> TokenIn(absl::string_view authorization) {
   if (!absl::StartsWithIgnoreCase(authorization, kScheme)) {
     return absl::UnauthenticatedError("the metadata 'authorization' is not 'Bearer <token>'");
   }
-  return absl::StripAsciiWhitespace(authorization.substr(kScheme.size()));
+  const absl::string_view token = absl::StripAsciiWhitespace(authorization.substr(kScheme.size()));
+  if (token.empty()) {
+    return absl::UnauthenticatedError("the token in the metadata 'authorization' is empty: is the caller's own unset?");
+  }
+  return token;
 }
 
 }  // namespace
@@ -78,12 +82,12 @@ absl::StatusOr<std::shared_ptr<const Caller>> Authenticator::Authenticate(const 
                    "' is not known to this server, and no metadata 'authorization: Bearer <token>' came"));
 }
 
-void Authenticator::Reload() {
+bool Authenticator::Reload() {
   absl::StatusOr<std::shared_ptr<const TokenTable>> table = Read(tokens_file_);
   if (!table.ok()) {
     logger_.Log(LogLevel::kError, "tokens_kept",
                 {{"message", absl::StrCat("the tokens read before stay in force: ", table.status().message())}});
-    return;
+    return false;
   }
   const auto credentials = static_cast<int64_t>((*table)->size());
   {
@@ -91,6 +95,7 @@ void Authenticator::Reload() {
     table_.swap(*table);
   }
   logger_.Log(LogLevel::kInfo, "tokens_read", {{"file", tokens_file_}, {"credentials", credentials}});
+  return true;
 }
 
 }  // namespace corank

@@ -21,7 +21,7 @@ namespace corank {
 struct Credentials {
   /// All values of the metadata `authorization`.
   std::vector<absl::string_view> authorization;
-  /// Names of the verified client certificate: URIs, then DNS names, then the common name.
+  /// Names of the verified client certificate: URIs, then DNS names; where it has neither, the common name.
   std::vector<absl::string_view> certificate_names;
 };
 
@@ -40,8 +40,8 @@ class Authenticator {
   /// UNAUTHENTICATED, with what the caller is to send instead; never a token.
   absl::StatusOr<std::shared_ptr<const Caller>> Authenticate(const Credentials& credentials) const;
 
-  /// Reads the tokens file again. A file that is broken changes nothing but the log. Calls that run go on.
-  void Reload();
+  /// Reads the tokens file again. A file that is broken changes nothing but the log; false. Calls that run go on.
+  bool Reload();
 
  private:
   Authenticator(std::string tokens_file, const Logger* logger)

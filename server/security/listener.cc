@@ -1,6 +1,7 @@
 #include "server/security/listener.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -112,6 +113,9 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(const ListenAddress& 
 Listener::~Listener() {
   Stop();
   for (const int fd : sockets_) close(fd);
+  for (const Connection& connection : connections_) {
+    if (connection.own_fd >= 0) close(connection.own_fd);
+  }
   if (wake_ >= 0) close(wake_);
   if (!path_.empty()) unlink(path_.c_str());
 }
@@ -214,10 +218,14 @@ void Listener::AcceptAll(int listener_fd, const Taker& taker) {
       poll(&wake, 1, kPauseMs);
       return;
     }
-    if (!Admit(fd)) {
+    const Admission admission = Admit(fd);
+    if (admission == Admission::kRefused) {
       close(fd);
       LogRefusal(absl::StrCat("--max-connections, ", options_.max_connections, ", are open"));
       continue;
+    }
+    if (admission == Admission::kTakenForAnother) {
+      LogRefusal(absl::StrCat(options_.max_connections, " connections are open: the oldest ends for a new one"));
     }
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));  // fails for a UNIX-domain socket, which needs it not
@@ -228,24 +236,44 @@ void Listener::AcceptAll(int listener_fd, const Taker& taker) {
   }
 }
 
-bool Listener::Admit(int fd) {
+Listener::Admission Listener::Admit(int fd) {
   struct stat status {};
-  if (fstat(fd, &status) != 0) return false;
+  if (fstat(fd, &status) != 0) return Admission::kRefused;
   absl::MutexLock lock(&mutex_);
   const auto most = static_cast<size_t>(options_.max_connections);
   if (connections_.size() >= most) Sweep();
-  if (connections_.size() >= most) {
+  const bool is_full = connections_.size() - EndingConnections() >= most;
+  if (is_full) {
     ++refused_;
-    return false;
+    if (!options_.oldest_gives_way || !EndOldest()) return Admission::kRefused;
   }
-  connections_.push_back({fd, status.st_ino});
+  connections_.push_back({fd, status.st_ino, options_.oldest_gives_way ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1});
+  return is_full ? Admission::kTakenForAnother : Admission::kTaken;
+}
+
+size_t Listener::EndingConnections() const {
+  const auto first = std::find_if(connections_.begin(), connections_.end(),
+                                  [](const Connection& connection) { return !connection.is_ending; });
+  return static_cast<size_t>(first - connections_.begin());
+}
+
+bool Listener::EndOldest() {
+  const size_t ending = EndingConnections();
+  // gRPC, which closes them, may be behind a peer that brings ever more.
+  if (ending >= static_cast<size_t>(options_.max_connections)) return false;
+  Connection& oldest = connections_[ending];
+  if (oldest.own_fd < 0) return false;
+  shutdown(oldest.own_fd, SHUT_RDWR);
+  oldest.is_ending = true;
   return true;
 }
 
 void Listener::Sweep() {
   const auto is_closed = [](const Connection& connection) {
     struct stat status {};
-    return fstat(connection.fd, &status) != 0 || status.st_ino != connection.inode;
+    if (fstat(connection.fd, &status) == 0 && status.st_ino == connection.inode) return false;
+    if (connection.own_fd >= 0) close(connection.own_fd);
+    return true;
   };
   connections_.erase(std::remove_if(connections_.begin(), connections_.end(), is_closed), connections_.end());
 }

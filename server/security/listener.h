@@ -33,13 +33,16 @@ struct ListenAddress {
   std::string ToString() const;
 };
 
-/// gRPC 1.51 accepts all connections that come. This accepts for it, and closes at once what is over the limit.
+/// gRPC 1.51 accepts all connections that come. This accepts for it, and keeps to a limit.
 class Listener {
  public:
   struct Options {
     int max_connections = 1024;
     /// After this time without an answer to data that was sent, the system gives a connection up; 0: its own time.
     int user_timeout_ms = 0;
+    /// What a connection over the limit costs: the oldest one its end, for short calls that anybody may make; otherwise
+    /// it is closed itself, at once.
+    bool oldest_gives_way = false;
   };
   /// Takes over a connection: a non-blocking socket. On the listener's thread.
   using Taker = std::function<void(int listener_fd, int fd)>;
@@ -58,6 +61,7 @@ class Listener {
   /// With the port that was taken.
   const std::string& address() const { return address_; }
   int open_connections() ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Closed at once, or to let another in.
   int64_t refused_connections() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -66,6 +70,8 @@ class Listener {
   struct Connection {
     int fd;
     ino_t inode;
+    int own_fd = -1;  // another number of the same socket where the oldest gives way: gRPC may give `fd` up at any time
+    bool is_ending = false;
   };
 
   Listener(const Options& options, const Logger* logger) : options_(options), logger_(*logger) {}
@@ -74,7 +80,12 @@ class Listener {
   absl::Status ListenOnPath(const std::string& path);
   void Run(const Taker& taker);
   void AcceptAll(int listener_fd, const Taker& taker);
-  bool Admit(int fd) ABSL_LOCKS_EXCLUDED(mutex_);
+  enum class Admission { kTaken, kTakenForAnother, kRefused };
+  Admission Admit(int fd) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of a full list; false where none can be ended.
+  bool EndOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // They are the first ones.
+  size_t EndingConnections() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LogRefusal(absl::string_view reason);
 
@@ -87,7 +98,7 @@ class Listener {
   std::thread thread_;
   int64_t next_log_ns_ = 0;  // of the thread
   mutable absl::Mutex mutex_;
-  std::vector<Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Connection> connections_ ABSL_GUARDED_BY(mutex_);  // the oldest first
   int64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -28,8 +28,6 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text;
 }
 
-FileWatcher::FileWatcher(absl::Duration interval) : interval_(interval) {}
-
 FileWatcher::~FileWatcher() {
   {
     absl::MutexLock lock(&mutex_);
@@ -52,7 +50,7 @@ FileWatcher::State FileWatcher::StateOf(const std::vector<std::string>& paths) {
   return state;
 }
 
-void FileWatcher::Watch(std::vector<std::string> paths, std::function<void()> changed) {
+void FileWatcher::Watch(std::vector<std::string> paths, std::function<bool()> changed) {
   const State state = StateOf(paths);
   watched_.push_back({std::move(paths), std::move(changed), state, state});
 }
@@ -65,16 +63,17 @@ void FileWatcher::Run() {
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), interval_)) return;
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), options_.interval)) return;
     }
     for (Watched& watched : watched_) {
       State now = StateOf(watched.paths);
       // Several files are seldom replaced in one instant: what still changes is left alone.
       const bool settled = now == watched.last_seen;
       watched.last_seen = std::move(now);
-      if (!settled || watched.last_seen == watched.known) continue;
+      const Instant time = options_.clock->Now();
+      if (!settled || (watched.last_seen == watched.known && time < watched.retry_at)) continue;
       watched.known = watched.last_seen;
-      watched.changed();
+      watched.retry_at = watched.changed() ? kForever : time + options_.retry;
     }
   }
 }

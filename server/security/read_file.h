@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_SECURITY_READ_FILE_H_
 #define CORANK_SERVER_SECURITY_READ_FILE_H_
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,25 +13,36 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/observe/clock.h"
 
 namespace corank {
 
 /// All of a file of at most 16 MiB. INVALID_ARGUMENT with its name and the reason.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-/// Looks at files from a thread of its own, twice a second by default. It asks for their state by name, so that it sees
-/// files that are renamed into place and links that are turned, as Kubernetes does with its secrets.
+/// Looks at files from a thread of its own. It asks for their state by name, so that it sees files that are renamed
+/// into place and links that are turned, as Kubernetes does with its secrets.
 class FileWatcher {
  public:
-  explicit FileWatcher(absl::Duration interval = absl::Milliseconds(500));
+  struct Options {
+    /// From one look to the next, by the machine's clock.
+    absl::Duration interval = absl::Milliseconds(500);
+    /// After this time, by `clock`, what was not taken is offered again.
+    std::chrono::nanoseconds retry = std::chrono::minutes(1);
+    const Clock* clock = &Clock::Steady();  // outlives the watcher
+  };
+
+  FileWatcher() : FileWatcher(Options()) {}
+  explicit FileWatcher(const Options& options) : options_(options) {}
   ~FileWatcher();
   FileWatcher(const FileWatcher&) = delete;
   FileWatcher& operator=(const FileWatcher&) = delete;
 
   /// Calls `changed`, on its thread, each time one of the files has changed since now and then stayed the same for an
-  /// interval. To be called before the files are read, so that no change is missed; `changed` is not called before
-  /// Start.
-  void Watch(std::vector<std::string> paths, std::function<void()> changed);
+  /// interval. Where it answers false, the files would not do, it is called again after each `retry` until they do: a
+  /// certificate may become valid, a disk readable, without a change of the file. To be called before the files are
+  /// read, so that no change is missed; `changed` is not called before Start.
+  void Watch(std::vector<std::string> paths, std::function<bool()> changed);
   void Start();
 
  private:
@@ -38,14 +50,15 @@ class FileWatcher {
   using State = std::vector<int64_t>;
   struct Watched {
     std::vector<std::string> paths;
-    std::function<void()> changed;
+    std::function<bool()> changed;
     State known, last_seen;
+    Instant retry_at = kForever;
   };
 
   static State StateOf(const std::vector<std::string>& paths);
   void Run();
 
-  const absl::Duration interval_;
+  const Options options_;
   std::vector<Watched> watched_;  // not changed by others once the thread runs
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

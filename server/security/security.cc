@@ -31,14 +31,14 @@ absl::Status CheckSecurity(const SecurityOptions& options, const ListenAddress& 
 absl::StatusOr<std::unique_ptr<Security>> Security::Create(const SecurityOptions& options, const Logger* logger) {
   std::unique_ptr<Security> security(new Security());
   if (options.tls.is_on()) {
-    security->watcher_.Watch(options.tls.Paths(), [raw = security.get()] { raw->tls_->Reload(); });
+    security->watcher_.Watch(options.tls.Paths(), [raw = security.get()] { return raw->tls_->Reload(); });
     absl::StatusOr<std::shared_ptr<TlsCredentials>> tls = TlsCredentials::Create(options.tls, logger);
     if (!tls.ok()) return tls.status();
     security->tls_ = *std::move(tls);
   }
   if (!options.tokens_file.empty() || !options.tls.client_ca.empty()) {
     if (!options.tokens_file.empty()) {
-      security->watcher_.Watch({options.tokens_file}, [raw = security.get()] { raw->authenticator_->Reload(); });
+      security->watcher_.Watch({options.tokens_file}, [raw = security.get()] { return raw->authenticator_->Reload(); });
     }
     absl::StatusOr<std::unique_ptr<Authenticator>> authenticator = Authenticator::Create(options.tokens_file, logger);
     if (!authenticator.ok()) return authenticator.status();

@@ -49,13 +49,13 @@ grpc_ssl_certificate_config_reload_status TlsCredentials::Fetch(void* self,
   return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
 }
 
-void TlsCredentials::Reload() {
+bool TlsCredentials::Reload() {
   absl::StatusOr<TlsMaterial> material = TlsMaterial::Read(files_, absl::Now());
   if (!material.ok()) {
     logger_.Log(LogLevel::kError, "tls_kept",
                 {{"message", absl::StrCat("the certificate read before, valid until ", InUtc(expiry()),
                                           ", stays in force: ", material.status().message())}});
-    return;
+    return false;
   }
   const std::string subject = material->subject;
   const std::string until = InUtc(material->expiry);
@@ -65,6 +65,7 @@ void TlsCredentials::Reload() {
     handed_out_ = false;
   }
   logger_.Log(LogLevel::kInfo, "tls_read", {{"subject", subject}, {"valid_until", until}});
+  return true;
 }
 
 absl::Time TlsCredentials::expiry() const {

@@ -45,8 +45,8 @@ class TlsCredentials final : public grpc::ServerCredentials {
   static absl::StatusOr<std::shared_ptr<TlsCredentials>> Create(const TlsFiles& files, const Logger* logger);
   ~TlsCredentials() override;
 
-  /// Reads the files again. What is broken, or not valid at this time, changes nothing but the log.
-  void Reload();
+  /// Reads the files again. What is broken, or not valid at this time, changes nothing but the log; false.
+  bool Reload();
   absl::Time expiry() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

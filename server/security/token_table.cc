@@ -55,6 +55,12 @@ absl::StatusOr<std::shared_ptr<const TokenTable>> TokenTable::Parse(absl::string
   return std::shared_ptr<const TokenTable>(std::move(table));
 }
 
+TokenTable::Digest TokenTable::DigestOf(absl::string_view token) {
+  Digest digest;
+  SHA256(reinterpret_cast<const uint8_t*>(token.data()), token.size(), digest.data());
+  return digest;
+}
+
 absl::Status TokenTable::Add(absl::string_view line) {
   if (line.empty()) return absl::OkStatus();
   // Words are not repeated in errors, for the case that somebody puts the token itself here.
@@ -70,7 +76,7 @@ absl::Status TokenTable::Add(absl::string_view line) {
   for (const absl::string_view word : absl::StrSplit(words[2], ',')) {
     if (!Grant(word, &caller)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", word,
+          absl::StrCat("'", absl::CHexEscape(word.substr(0, 80)),
                        "' is no permission: all, operators, the name of an operator such as sort or move-intervals, "
                        "shared-memory, cuda-ipc or stored-arrays"));
     }
@@ -91,6 +97,10 @@ absl::Status TokenTable::Add(absl::string_view line) {
   const std::string bytes = absl::HexStringToBytes(words[1]);
   Entry entry{{}, std::move(shared)};
   std::copy(bytes.begin(), bytes.end(), entry.digest.begin());
+  if (entry.digest == DigestOf("")) {
+    return absl::InvalidArgumentError(
+        "the credential is the SHA-256 of nothing: the command that was to make the token made none");
+  }
   const auto [first, last] = by_prefix_.equal_range(PrefixOf(entry.digest.data()));
   for (auto same = first; same != last; ++same) {
     if (same->second.digest == entry.digest) return absl::InvalidArgumentError("a line before it has the same token");
@@ -100,8 +110,7 @@ absl::Status TokenTable::Add(absl::string_view line) {
 }
 
 std::shared_ptr<const Caller> TokenTable::FindToken(absl::string_view token) const {
-  Digest digest;
-  SHA256(reinterpret_cast<const uint8_t*>(token.data()), token.size(), digest.data());
+  const Digest digest = DigestOf(token);
   const auto [first, last] = by_prefix_.equal_range(PrefixOf(digest.data()));
   for (auto entry = first; entry != last; ++entry) {
     if (CRYPTO_memcmp(entry->second.digest.data(), digest.data(), digest.size()) == 0) return entry->second.caller;

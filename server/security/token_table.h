@@ -27,8 +27,8 @@ namespace corank {
 /// Does not change once it is made; thread-safe.
 class TokenTable {
  public:
-  /// INVALID_ARGUMENT names the line and what is wrong with it; also where there is no credential at all, and where one
-  /// comes twice.
+  /// INVALID_ARGUMENT names the line and what is wrong with it; also where there is no credential at all, where one
+  /// comes twice, and where one is the hash of no token at all.
   static absl::StatusOr<std::shared_ptr<const TokenTable>> Parse(absl::string_view text);
 
   /// Null: nobody's. The time that it takes says nothing about the tokens in the table.
@@ -44,6 +44,7 @@ class TokenTable {
     std::shared_ptr<const Caller> caller;
   };
 
+  static Digest DigestOf(absl::string_view token);
   absl::Status Add(absl::string_view line);
 
   // By the first bytes of the digest, which nobody can choose; the rest is compared in constant time.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -202,6 +204,65 @@ def test_network_policy_lets_in_what_is_served_and_nothing_out(variant: str) -> 
 def test_pod_is_given_longer_than_the_drain(variant: str) -> None:
     (drain,) = [arg.split("=")[1] for arg in container(variant)["args"] if arg.startswith("--drain-timeout=")]
     assert deployment(variant)["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > seconds(drain)
+
+
+def size(text: str) -> int:
+    match = re.fullmatch(r"(\d+)(Ki|Mi|Gi)B?", text)
+    assert match
+    return int(match[1]) << {"Ki": 10, "Mi": 20, "Gi": 30}[match[2]]
+
+
+# Jobs of Execute that may all have the most (server/execute/stream_options.cc).
+SHARES = 4
+# deploy/README.md: each that counts, as often as it may be in use at once.
+HOST_BUDGETS = {"--host-pool-bytes": 1, "--max-buffered-bytes": 1, "--max-stream-host-bytes": SHARES}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_memory_budgets_fit_the_pods_limit(variant: str) -> None:
+    """Otherwise a few large requests are enough for the pod to be killed."""
+    flags = dict(arg.split("=", 1) for arg in container(variant)["args"] if arg.endswith("iB"))
+    budgets = HOST_BUDGETS | ({"--device-budget-bytes": 1} if variant.startswith("cpu") else {})
+    limit = size(container(variant)["resources"]["limits"]["memory"])
+    assert set(flags) == {*budgets, "--max-queued-bytes"}
+    assert sum(size(flags[name]) * times for name, times in budgets.items()) <= limit / 8 * 7
+    assert size(flags["--max-queued-bytes"]) < size(flags["--host-pool-bytes"])
+
+
+def test_readme_lists_all_budgets() -> None:
+    rows = re.findall(r"^  \| `(--[a-z-]+)`", (ROOT / "deploy" / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(rows) == {*HOST_BUDGETS, "--device-budget-bytes", "--kept-bytes"}
+
+
+def token_recipes() -> list[str]:
+    """The commands by which the documents make a line of the tokens file."""
+    readme = (ROOT / "deploy" / "README.md").read_text(encoding="utf-8")
+    component = (KUBERNETES / "tls" / "kustomization.yaml").read_text(encoding="utf-8")
+    recipes = [block for block in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL) if "openssl" in block]
+    recipes += ["\n".join(re.findall(r"^# {3}((?:token=|echo ).*)$", component, re.MULTILINE))]
+    assert len(recipes) == 2
+    assert all("sha256sum" in recipe for recipe in recipes)
+    return recipes
+
+
+@pytest.mark.parametrize("recipe", token_recipes(), ids=["README", "component"])
+@pytest.mark.parametrize("has_openssl", [True, False])
+def test_recipes_make_no_line_of_an_empty_token(recipe: str, has_openssl: bool, tmp_path: Path) -> None:
+    """The hash of nothing would let everybody in who sends no token at all."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ["sha256sum", "cut"]:
+        (programs / name).symlink_to(str(shutil.which(name)))
+    if has_openssl:
+        (programs / "openssl").write_text("#!/bin/sh\necho 5ec2e7\n", encoding="utf-8")
+        (programs / "openssl").chmod(0o755)
+    shell = ["/bin/sh", "-c", recipe]
+    subprocess.run(shell, cwd=tmp_path, env={"PATH": str(programs)}, capture_output=True, check=False, timeout=60)
+    tokens = tmp_path / "tokens"
+    text = tokens.read_text(encoding="utf-8") if tokens.exists() else ""
+    assert hashlib.sha256(b"").hexdigest() not in text
+    assert (hashlib.sha256(b"5ec2e7").hexdigest() in text) == has_openssl
+    assert ("analytics" in text) == has_openssl
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "kernels/common/memory_limit.h"
 #include "server/addresses.h"
 #include "server/config/byte_count.h"
 #include "server/config/config_file.h"
@@ -138,6 +140,8 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--shared-memory=corank-", "--shared-memory: 'corank-'"},
       {"--shared-memory=/", "--shared-memory: '/'"},
       {"--shared-memory=/a,/b/c", "--shared-memory: '/b/c'"},
+      {"--shared-memory=/a\nlanes = 1", "'/a\\nlanes = 1' is not a valid value: it is not UTF-8, or holds control"},
+      {"--shared-memory=/\xFF", "'/\\xff' is not a valid value: it is not UTF-8"},
       {"--region-expiry=0s", "--region-expiry"},
       {"--kept-bytes=-1", "--kept-bytes"},
       {"--kept-quota-bytes=1", "--kept-quota-bytes: 1 is not in 0 to 0"},
@@ -147,6 +151,7 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--max-stream-host-bytes=-1", "--max-stream-host-bytes"},
       {"--stream-idle-timeout=0s", "--stream-idle-timeout"},
       {"--drain-timeout=-1s", "--drain-timeout"},
+      {"--connection-idle-timeout=0s", "--connection-idle-timeout: 0 is not in 1s to 24h"},
       {"--drain-timeout=inf", "--drain-timeout"},
       {"--slow-request=-1s", "--slow-request"},
       {"--log-level=loud", "--log-level: 'loud'"},
@@ -209,8 +214,50 @@ TEST_F(ConfigTest, VariablesThatSetNothingAreWarnedOf) {
                                      HasSubstr("CORANK_lanes")));
 }
 
+// A client on the same machine has its own names: none is a setting, or may be mistaken for a misspelt one.
+TEST_F(ConfigTest, TheClientsVariablesSetNothingAndNeedNoWarning) {
+  const auto configuration =
+      Read({}, {"CORANK_SERVER=gpu-host:50051", "CORANK_TOKEN=secret", "CORANK_SERVER_CA=/none/ca.pem",
+                "CORANK_CLIENT_CERTIFICATE=/none/own.pem", "CORANK_CLIENT_KEY=/none/key.pem", "CORANK_SERVER_CE=/a"});
+  ASSERT_TRUE(configuration.ok()) << configuration.status();
+  EXPECT_THAT(configuration->warnings, ::testing::ElementsAre(HasSubstr("CORANK_SERVER_CE")));
+  for (const v1::Setting& setting : configuration->server.settings) {
+    EXPECT_NE(setting.source(), v1::SETTING_SOURCE_ENVIRONMENT) << setting.name();
+  }
+}
+
+TEST_F(ConfigTest, TokensWithoutTlsAreWarnedOfBesideAllElse) {
+  const std::string digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+  File(absl::StrCat("left ", digest, " all\n"));
+  const std::string tokens = absl::StrCat("--tokens-file=", path_);
+  const auto configuration = Read({"--insecure", tokens}, {"CORANK_LANE=3"});
+  ASSERT_TRUE(configuration.ok()) << configuration.status();
+  EXPECT_THAT(configuration->warnings,
+              ::testing::UnorderedElementsAre(HasSubstr("tokens travel in plain text"), HasSubstr("CORANK_LANE ")));
+  EXPECT_THAT(Read({tokens})->warnings, IsEmpty());
+}
+
+TEST_F(ConfigTest, TheHostPoolFitsWhatTheProcessMayHave) {
+  const int64_t quarter = std::min(HostMemoryBytes() / 4, int64_t{8} << 30);
+  EXPECT_EQ(Read({"--max-request-bytes=1MiB"})->server.host_pool.max_bytes, quarter);
+  EXPECT_GE(Read({"--max-request-bytes=2147483647"})->server.host_pool.max_bytes, 2147483647);
+  EXPECT_EQ(Read({"--host-pool-bytes=3GiB"})->server.host_pool.max_bytes, int64_t{3} << 30);
+}
+
+TEST_F(ConfigTest, PathsAreHiddenFromCallers) {
+  const auto configuration = Read({File("lanes = 3"), "--ports-file=/secret/ports"});
+  ASSERT_TRUE(configuration.ok()) << configuration.status();
+  EXPECT_EQ(configuration->ports_file, "/secret/ports");
+  for (const v1::Setting& setting : configuration->server.settings) {
+    EXPECT_THAT(setting.value(), Not(HasSubstr("/secret"))) << setting.name();
+    EXPECT_THAT(setting.value(), Not(HasSubstr(path_))) << setting.name();
+  }
+  EXPECT_TRUE(Find(*configuration, "config").hidden());
+  EXPECT_EQ(Find(*configuration, "config").source(), v1::SETTING_SOURCE_FLAG);
+}
+
 TEST_F(ConfigTest, CheckConfigPrintsAFileThatSaysTheSame) {
-  const auto first = Read({"--lanes=3", "--shared-memory=/a-,/b-", "--check-config", "--metrics-listen="});
+  const auto first = Read({"--lanes=3", R"(--shared-memory=/a " #-,/b )", "--check-config", "--metrics-listen="});
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->action, Action::kCheck);
   const std::string text = SettingsText(*first);
@@ -254,14 +301,15 @@ TEST_F(ConfigTest, HelpNamesEveryFlagByGroupAndFitsTheScreen) {
 
 TEST(ConfigFile, ReadsValuesCommentsAndQuotes) {
   const std::string text =
-      "# comment\r\n\r\n  a=1\r\nb = two words # comment\nc = no#comment\nd = \" # \" # comment\ne =\nf = x = y";
+      "# comment\r\n\r\n  a=1\r\nb = two words # comment\nc = no#comment\nd = \" # \" # comment\ne =\nf = x = y\ng = "
+      "\" \"\"#\"\"\" # \"";
   std::vector<std::pair<std::string, std::string>> values;
   for (const ConfigLine& line : ParseConfig(text)) {
     EXPECT_THAT(line.error, IsEmpty());
     values.emplace_back(line.name, line.value);
   }
   const std::vector<std::pair<std::string, std::string>> expected = {
-      {"a", "1"}, {"b", "two words"}, {"c", "no#comment"}, {"d", " # "}, {"e", ""}, {"f", "x = y"}};
+      {"a", "1"}, {"b", "two words"}, {"c", "no#comment"}, {"d", " # "}, {"e", ""}, {"f", "x = y"}, {"g", " \"#\""}};
   EXPECT_EQ(values, expected);
 }
 

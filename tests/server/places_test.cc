@@ -285,7 +285,7 @@ TEST_F(PlacesTest, ARequestThatFailsKeepsNothing) {
   std::vector<int32_t> result;
   ASSERT_TRUE(Fetch("result", &result).ok());
   EXPECT_THAT(result, ElementsAre(5));
-  EXPECT_EQ(server_.server().arrays().used_bytes(), 4);
+  EXPECT_EQ(server_.server().arrays().used_bytes(), ArrayStore::kLeastCharge);
 }
 
 TEST_F(PlacesTest, ARegionThatWasMadeSmallerIsRefused) {
@@ -353,6 +353,76 @@ TEST_F(PlacesTest, AStoreThatIsCutLeavesNothing) {
   context.TryCancel();
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_TRUE(Eventually([this] { return server_.server().arrays().used_bytes() == 0; }));
+}
+
+// A server whose patience with callers that stand still is short.
+class IdleTransferTest : public ::testing::Test {
+ protected:
+  ~IdleTransferTest() override {
+    EXPECT_TRUE(Eventually([this] {
+      return server_.server().active_calls() == 0 && server_.server().host_pool().buffers_in_use() == 0;
+    })) << "a server that drains would wait for the call";
+  }
+  static Server::Options Options() {
+    Server::Options options = PlacesOptions();
+    options.arrays.max_bytes = options.arrays.quota_bytes = 64 << 20;
+    options.limits.max_chunk_bytes = 1 << 20;
+    options.streams.idle_timeout = absl::Milliseconds(200);
+    return options;
+  }
+  static v1::StoreArrayRequest Header(int64_t count) {
+    v1::StoreArrayRequest request;
+    request.mutable_header()->set_name("x");
+    request.mutable_header()->mutable_array()->set_type(v1::ELEMENT_TYPE_INT32);
+    request.mutable_header()->mutable_array()->set_count(count);
+    request.mutable_header()->mutable_array()->mutable_stream();
+    return request;
+  }
+
+  RunningServer server_{Options()};
+  const std::unique_ptr<v1::MemoryService::Stub> memory_{v1::MemoryService::NewStub(server_.channel())};
+};
+
+TEST_F(IdleTransferTest, AStoreThatIsSilentEndsAndLeavesNothing) {
+  for (const bool with_header : {false, true}) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    v1::StoreArrayResponse response;
+    const auto writer = memory_->StoreArray(&context, &response);
+    ASSERT_TRUE(!with_header || writer->Write(Header(100000)));
+    const grpc::Status status = writer->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << status.error_message();
+    EXPECT_THAT(status.error_message(), ::testing::HasSubstr("sent nothing for 200ms"));
+    EXPECT_TRUE(Eventually([this] { return server_.server().arrays().used_bytes() == 0; }));
+  }
+}
+
+TEST_F(IdleTransferTest, AFetchThatIsNotReadEnds) {
+  {
+    grpc::ClientContext context;
+    v1::StoreArrayResponse response;
+    const auto writer = memory_->StoreArray(&context, &response);
+    ASSERT_TRUE(writer->Write(Header(8 << 20)));
+    v1::StoreArrayRequest chunk;
+    for (int64_t first = 0; first < 8 << 20; first += 1 << 18) {
+      chunk.mutable_chunk()->set_first_element(first);
+      chunk.mutable_chunk()->set_data(std::string(1 << 20, 'x'));
+      ASSERT_TRUE(writer->Write(chunk));
+    }
+    writer->WritesDone();
+    const grpc::Status stored = writer->Finish();
+    ASSERT_TRUE(stored.ok()) << stored.error_message();
+  }
+  grpc::ClientContext context;
+  v1::FetchArrayRequest request;
+  request.set_name("x");
+  const auto reader = memory_->FetchArray(&context, request);
+  EXPECT_TRUE(Eventually([this] { return server_.server().active_calls() == 1; }));
+  EXPECT_TRUE(Eventually([this] { return server_.server().active_calls() == 0; }));
+  v1::FetchArrayResponse response;
+  while (reader->Read(&response)) {
+  }
+  EXPECT_FALSE(reader->Finish().ok());
 }
 
 TEST_F(PlacesTest, TheServerSaysWhatIsOn) {

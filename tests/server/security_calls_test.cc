@@ -68,7 +68,7 @@ TEST_F(SecurityCallsTest, NoMethodAnswersACallerWithoutAKnownToken) {
   ASSERT_GE(methods.size(), 19U);
   const std::pair<const char*, const char*> kBad[] = {{"", "credentials are missing"},
                                                       {"Bearer nobody's", "token is not known"},
-                                                      {"Bearer ", "token is not known"},
+                                                      {"Bearer ", "is empty"},
                                                       {"l-token", "'Bearer <token>'"}};
   int calls = 0;
   for (const std::string& method : methods) {
@@ -184,6 +184,8 @@ TEST_F(SecurityCallsTest, APermissionIsForWhatItNames) {
   EXPECT_TRUE(narrow.Sort().ok());
   EXPECT_TRUE(narrow.Info().ok());
   EXPECT_EQ(narrow.Register("r", object.key()).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  const auto context = narrow.Context();
+  EXPECT_EQ(narrow.memory().OpenLease(context.get(), {})->Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
 }
 
 TEST_F(SecurityCallsTest, KeptArraysOfATenantAreItsOwn) {

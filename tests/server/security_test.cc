@@ -1,15 +1,13 @@
-// What guards the ports, without a server: tokens file, TLS files, the rule for plaintext, listening sockets.
+// What guards the ports, without a server: tokens file, TLS files, the rule for plaintext.
 #include "server/security/security.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -18,6 +16,7 @@
 #include "server/security/authenticator.h"
 #include "server/security/permissions.h"
 #include "server/security/token_table.h"
+#include "tests/server/doubles.h"
 #include "tests/server/running_server.h"
 #include "tests/server/test_certificates.h"
 
@@ -82,7 +81,10 @@ TEST(TokenTable, SaysWhatIsWrongInWhichLine) {
       {good + "b! " + HashOf("b") + " all\n", "line 2", "tenant's name"},
       {good + "b " + HashOf("b") + " everything\n", "line 2", "'everything' is no permission"},
       {good + "b " + HashOf("b") + " sort,\n", "line 2", "'' is no permission"},
+      {good + "b " + HashOf("b") + " \x1b[2J\n", "line 2", "'\\x1b[2J' is no permission"},
       {good + "b " + HashOf("a") + " all\n", "line 2", "same token"},
+      {good + "b " + HashOf("") + " all\n", "line 2", "SHA-256 of nothing"},
+      {good + "b E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855 all\n", "line 2", "of nothing"},
       {"b certificate: all\n", "line 1", "without a name"},
       {"b certificate:x all\nc certificate:x all\n", "line 2", "same certificate"},
   };
@@ -134,6 +136,8 @@ TEST_F(AuthenticatorTest, ATokenNamesTheTenant) {
   EXPECT_THAT(Tenant(*authenticator, {{"Bearer wrong"}, {}}), HasSubstr("token is not known"));
   EXPECT_THAT(Tenant(*authenticator, {{"Bearer wrong"}, {"node.example"}}), HasSubstr("token is not known"));
   EXPECT_THAT(Tenant(*authenticator, {{"Basic secret"}, {}}), HasSubstr("'Bearer <token>'"));
+  EXPECT_THAT(Tenant(*authenticator, {{"Bearer "}, {}}), HasSubstr("is empty"));
+  EXPECT_THAT(Tenant(*authenticator, {{"Bearer  \t"}, {"node.example"}}), HasSubstr("is empty"));
   EXPECT_THAT(Tenant(*authenticator, {{"Bearer secret", "Bearer secret"}, {}}), HasSubstr("more than once"));
   EXPECT_THAT(Tenant(*authenticator, {{}, {"stranger.example"}}), HasSubstr("'stranger.example' is not known"));
   EXPECT_THAT(Tenant(*authenticator, {{"Bearer wr0ng"}, {}}), Not(HasSubstr("wr0ng")));
@@ -150,17 +154,17 @@ TEST_F(AuthenticatorTest, WithoutATokensFileACertificateNamesTheTenant) {
 TEST_F(AuthenticatorTest, ReadsTheFileAgainAndKeepsWhatItHasWhereThatIsBroken) {
   const auto authenticator = Make(absl::StrCat("left ", HashOf("old"), " all\n"));
   folder_.Write("tokens", absl::StrCat("left ", HashOf("new"), " all\nright ", HashOf("second"), " all\n"));
-  authenticator->Reload();
+  EXPECT_TRUE(authenticator->Reload());
   EXPECT_THAT(Tenant(*authenticator, {{"Bearer old"}, {}}), HasSubstr("not known"));
   EXPECT_EQ(Tenant(*authenticator, {{"Bearer new"}, {}}), "left");
   EXPECT_THAT(log(), AllOf(HasSubstr("tokens_read"), HasSubstr("\"credentials\":2")));
   folder_.Write("tokens", absl::StrCat("left ", HashOf("newer"), " all\nbroken\n"));
-  authenticator->Reload();
+  EXPECT_FALSE(authenticator->Reload());
   EXPECT_EQ(Tenant(*authenticator, {{"Bearer new"}, {}}), "left");
   EXPECT_THAT(Tenant(*authenticator, {{"Bearer newer"}, {}}), HasSubstr("not known"));
   EXPECT_THAT(log(), AllOf(HasSubstr("tokens_kept"), HasSubstr("line 2")));
   unlink(folder_.Path("tokens").c_str());
-  authenticator->Reload();
+  EXPECT_FALSE(authenticator->Reload());
   EXPECT_EQ(Tenant(*authenticator, {{"Bearer new"}, {}}), "left");
 }
 
@@ -177,9 +181,17 @@ TEST_F(AuthenticatorTest, TheWatcherSeesRenamedFilesAndTurnedLinks) {
   const std::string link = folder_.Path("link");
   ASSERT_EQ(symlink("one", link.c_str()), 0);
   std::atomic<int> of_file{0}, of_link{0};
-  FileWatcher watcher(absl::Milliseconds(5));
-  watcher.Watch({real}, [&of_file] { ++of_file; });
-  watcher.Watch({link}, [&of_link] { ++of_link; });
+  FileWatcher::Options options;
+  options.interval = absl::Milliseconds(5);
+  FileWatcher watcher(options);
+  const auto counting = [](std::atomic<int>* changes) {
+    return [changes] {
+      ++*changes;
+      return true;
+    };
+  };
+  watcher.Watch({real}, counting(&of_file));
+  watcher.Watch({link}, counting(&of_link));
   watcher.Start();
   ASSERT_EQ(symlink("two", folder_.Path("next").c_str()), 0);
   ASSERT_EQ(rename(folder_.Path("next").c_str(), link.c_str()), 0);
@@ -187,6 +199,53 @@ TEST_F(AuthenticatorTest, TheWatcherSeesRenamedFilesAndTurnedLinks) {
   EXPECT_EQ(of_file, 0);
   folder_.Write("one", "3");
   EXPECT_TRUE(Eventually([&of_file] { return of_file == 1; }));
+}
+
+// A certificate of tomorrow, a folder that cannot be read for a while: time makes them good, and no change of a file.
+TEST_F(AuthenticatorTest, TheWatcherOffersAgainWhatWasNotTaken) {
+  const std::string file = folder_.Write("one", "1");
+  FakeClock clock;
+  FileWatcher::Options options;
+  options.interval = absl::Milliseconds(1);
+  options.clock = &clock;
+  std::atomic<int> offers{0}, looks{0};
+  std::atomic<bool> is_good{false};
+  FileWatcher watcher(options);
+  watcher.Watch({file}, [&] {
+    ++offers;
+    return is_good.load();
+  });
+  // Changes with every look: counts the looks at the other.
+  const std::string restless = folder_.Write("two", "0");
+  watcher.Watch({restless}, [&looks] {
+    ++looks;
+    return true;
+  });
+  const auto look_twice = [&] {
+    for (const int end = looks + 2; looks < end;) {
+      const int before = looks;
+      folder_.Write("two", absl::StrCat("x", looks.load()));
+      ASSERT_TRUE(Eventually([&] { return looks > before; }));
+    }
+  };
+  watcher.Start();
+  look_twice();
+  EXPECT_EQ(offers, 0) << "it was read before";
+  folder_.Write("one", "2");
+  ASSERT_TRUE(Eventually([&] { return offers == 1; }));
+  clock.Advance(std::chrono::seconds(59));
+  look_twice();
+  EXPECT_EQ(offers, 1) << "not every time";
+  for (int minute = 2; minute < 5; ++minute) {
+    clock.Advance(std::chrono::minutes(1));
+    ASSERT_TRUE(Eventually([&] { return offers == minute; })) << offers;
+  }
+  is_good = true;
+  folder_.Write("one", "3");
+  ASSERT_TRUE(Eventually([&] { return offers == 5; })) << "a change is offered at once";
+  clock.Advance(std::chrono::hours(1));
+  look_twice();
+  EXPECT_EQ(offers, 5) << "it was taken";
 }
 
 class TlsMaterialTest : public ::testing::Test {
@@ -258,100 +317,6 @@ TEST(Plaintext, HalfOfTlsIsRefused) {
   EXPECT_THAT(CheckSecurity(options, here).message(), HasSubstr("--tls-certificate"));
   options.tls = {"", "", "/some"};
   EXPECT_THAT(CheckSecurity(options, here).message(), HasSubstr("--tls-client-ca"));
-}
-
-TEST(ListenAddress, Parses) {
-  EXPECT_EQ(ListenAddress::Parse("[::1]:50")->ToString(), "[::1]:50");
-  EXPECT_EQ(ListenAddress::Parse("host:0")->ToString(), "host:0");
-  EXPECT_EQ(ListenAddress::Parse("unix:/run/x")->ToString(), "unix:/run/x");
-  for (const char* bad : {"", "host", ":1", "host:", "host:65536", "host:-1", "host:x", "unix:"}) {
-    EXPECT_THAT(ListenAddress::Parse(bad).status().message(), HasSubstr("is not")) << bad;
-  }
-  EXPECT_FALSE(ListenAddress::Parse("unix:" + std::string(108, 'x')).ok());
-}
-
-class ListenerTest : public ::testing::Test {
- protected:
-  std::unique_ptr<Listener> Listen(const std::string& address, int most = 100) {
-    Listener::Options options;
-    options.max_connections = most;
-    auto made = Listener::Create(*ListenAddress::Parse(address), options, &logger_);
-    EXPECT_TRUE(made.ok()) << made.status();
-    return *std::move(made);
-  }
-  std::string Error(const std::string& address) {
-    return std::string(Listener::Create(*ListenAddress::Parse(address), {}, &logger_).status().message());
-  }
-  static int Connect(const std::string& address) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(static_cast<uint16_t>(ListenAddress::Parse(address)->port));
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
-    return fd;
-  }
-  const Logger logger_{LogLevel::kError};
-  const TestFolder folder_;
-};
-
-TEST_F(ListenerTest, KnowsHowManyConnectionsAreOpen) {
-  std::vector<int> taken;
-  absl::Mutex mutex;
-  const auto count = [&] {
-    absl::MutexLock lock(&mutex);
-    return taken.size();
-  };
-  const auto listener = Listen("127.0.0.1:0", 2);
-  listener->Start([&](int, int fd) {
-    absl::MutexLock lock(&mutex);
-    taken.push_back(fd);
-  });
-  std::vector<int> clients = {Connect(listener->address()), Connect(listener->address())};
-  ASSERT_TRUE(Eventually([&] { return count() == 2; }));
-  clients.push_back(Connect(listener->address()));
-  char byte = 0;
-  EXPECT_LE(recv(clients[2], &byte, 1, 0), 0) << "the third is closed at once";
-  EXPECT_EQ(listener->refused_connections(), 1);
-  EXPECT_EQ(listener->open_connections(), 2);
-  close(taken[0]);
-  clients.push_back(Connect(listener->address()));
-  EXPECT_TRUE(Eventually([&] { return count() == 3; })) << "there is room again";
-  EXPECT_EQ(listener->open_connections(), 2);
-  listener->Stop();
-  for (const int fd : clients) close(fd);
-  close(taken[1]);
-  close(taken[2]);
-  EXPECT_EQ(listener->open_connections(), 0);
-}
-
-TEST_F(ListenerTest, SaysWhyItDoesNotListen) {
-  const auto first = Listen("127.0.0.1:0");
-  EXPECT_THAT(Error(first->address()), AllOf(HasSubstr(first->address()), HasSubstr("Address already in use")));
-  EXPECT_THAT(Error("203.0.113.9:1"), HasSubstr("Cannot assign"));
-  EXPECT_THAT(Error("no-such-host.invalid:1"), HasSubstr("cannot listen"));
-}
-
-TEST_F(ListenerTest, APathIsTakenOverFromTheDeadAndNotFromTheLiving) {
-  const std::string address = "unix:" + folder_.Path("socket");
-  auto first = Listen(address);
-  EXPECT_THAT(Error(address), HasSubstr("in use"));
-  first.reset();
-  EXPECT_NE(access(folder_.Path("socket").c_str(), F_OK), 0) << "removed at the end";
-  {
-    // As a process that was killed leaves it.
-    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    struct {
-      sa_family_t family = AF_UNIX;
-      char path[108] = "";
-    } name;
-    folder_.Path("socket").copy(name.path, sizeof(name.path) - 1);
-    ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
-    close(fd);
-  }
-  Listen(address);
-  folder_.Write("socket", "mine");
-  EXPECT_THAT(Error(address), HasSubstr("no socket"));
 }
 
 }  // namespace

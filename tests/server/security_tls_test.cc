@@ -166,6 +166,8 @@ TEST_F(SecurityTlsTest, ACommonNameIsNoDisguise) {
   EXPECT_EQ(status_of({"x", {"DNS:other.example", "DNS:node.example"}}), grpc::StatusCode::OK);
   EXPECT_EQ(status_of({"node.example", {}}), grpc::StatusCode::OK);
   EXPECT_EQ(status_of({"x", {"email:node.example@node.example"}}), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(status_of({"node.example", {"DNS:other.example"}}), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(status_of({"node.example", {"URI:spiffe://example/other"}}), grpc::StatusCode::UNAUTHENTICATED);
 }
 
 TEST_F(SecurityTlsTest, ANewCertificateIsForNewConnectionsAndOldOnesGoOn) {
@@ -239,7 +241,7 @@ TEST_F(SecurityTlsTest, ABrokenRenewalKeepsTheOldCertificateAndSaysSo) {
       log.clear();
     }
     WriteFiles(folder_, broken);
-    (*credentials)->Reload();
+    EXPECT_FALSE((*credentials)->Reload());
     EXPECT_EQ(ServedName(address, TLS1_3_VERSION), "the first");
     absl::MutexLock lock(&mutex);
     EXPECT_THAT(log, HasSubstr("tls_kept"));
@@ -247,7 +249,7 @@ TEST_F(SecurityTlsTest, ABrokenRenewalKeepsTheOldCertificateAndSaysSo) {
     EXPECT_THAT(log, Not(HasSubstr("PRIVATE")));
   }
   WriteFiles(folder_, good);
-  (*credentials)->Reload();
+  EXPECT_TRUE((*credentials)->Reload());
   EXPECT_EQ(ServedName(address, TLS1_3_VERSION), "the second");
 }
 

@@ -48,8 +48,8 @@ class SeveralDevicesTest : public ::testing::Test {
   void Start(int devices = 2, bool directly = false) {
     Server::Options options = TestOptions();
     if (!directly) options.queue.direct_bytes = 0;
-    options.batch.max_tasks = 1;      // a lane that is there before the others would take a burst
-    options.arrays.max_bytes = 4000;  // 1000 elements on each device
+    options.batch.max_tasks = 1;        // a lane that is there before the others would take a burst
+    options.arrays.max_bytes = 40'000;  // 10,000 elements on each device
     options.on_device_lost = [this] { all_lost_.Notify(); };
     std::vector<ChosenEngine> engines;
     for (int i = 0; i < devices; ++i) {
@@ -160,32 +160,32 @@ TEST_F(SeveralDevicesTest, KeptArraysLieWhereThereIsRoomAndPullWorkThere) {
   for (const bool directly : {false, true}) {
     devices_.clear();
     Start(2, directly);
-    ASSERT_TRUE(Store("a", Ramp(300)).ok());
-    ASSERT_TRUE(Store("b", Ramp(200)).ok());
-    EXPECT_EQ(server().arrays().used_bytes(0), 1200);
-    EXPECT_EQ(server().arrays().used_bytes(1), 800);
+    ASSERT_TRUE(Store("a", Ramp(3000)).ok());
+    ASSERT_TRUE(Store("b", Ramp(2000)).ok());
+    EXPECT_EQ(server().arrays().used_bytes(0), 12'000);
+    EXPECT_EQ(server().arrays().used_bytes(1), 8000);
     for (int i = 0; i < 5; ++i) {
       EXPECT_EQ(Sort(Kept("a")).device(), 0);
       EXPECT_EQ(Sort(Kept("b")).device(), 1);
     }
     EXPECT_EQ(Sort(Kept("b"), "b2").device(), 1);
-    EXPECT_EQ(server().arrays().used_bytes(1), 1600) << "a result is kept where its request ran";
+    EXPECT_EQ(server().arrays().used_bytes(1), 16'000) << "a result is kept where its request ran";
     EXPECT_EQ(Sort(Kept("b2")).device(), 1);
     std::vector<int32_t> fetched;
     EXPECT_TRUE(Fetch("b2", &fetched).ok());
-    EXPECT_EQ(fetched, Ramp(200));
+    EXPECT_EQ(fetched, Ramp(2000));
   }
 }
 
 TEST_F(SeveralDevicesTest, EachDeviceHasItsOwnRoomForKeptArrays) {
   Start();
-  ASSERT_TRUE(Store("a", Ramp(600)).ok());
+  ASSERT_TRUE(Store("a", Ramp(6000)).ok());
   EXPECT_EQ(Sort(Kept("a"), "copy").device(), 1) << "the first device has no room for the result";
   EXPECT_EQ(device(1).copies(), 1) << "so the array is copied there";
-  EXPECT_EQ(server().arrays().used_bytes(1), 2400);
-  EXPECT_EQ(Store("b", Ramp(600)).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(server().arrays().used_bytes(1), 24'000);
+  EXPECT_EQ(Store("b", Ramp(6000)).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(Sort(Kept("a"), "none").status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_TRUE(Store("b", Ramp(400)).ok());
+  EXPECT_TRUE(Store("b", Ramp(4000)).ok());
 }
 
 TEST_F(SeveralDevicesTest, ArraysOfTwoDevicesMeetWhereMostBytesAre) {

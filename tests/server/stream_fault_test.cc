@@ -393,7 +393,7 @@ TEST(StreamIdle, ACallerThatStandsStillLosesItsLane) {
 
 TEST(StreamPool, AFullPoolRefusesWithRetryInfo) {
   Server::Options options = SmallWindow();
-  options.host_pool.max_bytes = 16 << 10;
+  options.host_pool.max_bytes = 16 << 10;  // a chunk and a tile for each of two
   options.host_pool.max_kept_bytes = 0;
   options.long_lanes = 1;
   RunningServer running(options);
@@ -401,21 +401,17 @@ TEST(StreamPool, AFullPoolRefusesWithRetryInfo) {
   first.Send(SortPlan(kUint32, 100000));
   first.Send(Chunk(0, 0, Elements(1000)));
   ASSERT_TRUE(Eventually([&] { return running.server().jobs().memory_in_use() > 0; })) << "it has the lane";
-  std::vector<std::unique_ptr<OpenCall>> waiting;
-  for (int i = 1; i <= 4; ++i) {
-    waiting.push_back(std::make_unique<OpenCall>(running.stub()));
-    waiting.back()->Send(SortPlan(kUint32, 100000));
-    waiting.back()->Send(Chunk(0, 0, Elements(1000)));
-    ASSERT_TRUE(Eventually([&] { return running.server().host_pool().buffers_in_use() == i; }));
-  }
+  OpenCall waiting(running.stub());
+  waiting.Send(SortPlan(kUint32, 100000));
+  waiting.Send(Chunk(0, 0, Elements(1000)));
+  ASSERT_TRUE(Eventually([&] { return running.server().host_pool().buffers_in_use() == 1; }));
   OpenCall refused(running.stub());
   refused.Send(SortPlan(kUint32, 100000));
-  refused.Send(Chunk(0, 0, Elements(1000)));
   const grpc::Status status = refused.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
   EXPECT_GT(RetryDelay(status), absl::ZeroDuration());
   first.Cancel();
-  for (auto& call : waiting) call->Cancel();
+  waiting.Cancel();
 }
 
 }  // namespace

@@ -1,0 +1,180 @@
+// Listening sockets: where they listen, and how many connections they let in.
+#include "server/security/listener.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "tests/server/running_server.h"
+#include "tests/server/test_certificates.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(ListenAddress, Parses) {
+  EXPECT_EQ(ListenAddress::Parse("[::1]:50")->ToString(), "[::1]:50");
+  EXPECT_EQ(ListenAddress::Parse("host:0")->ToString(), "host:0");
+  EXPECT_EQ(ListenAddress::Parse("unix:/run/x")->ToString(), "unix:/run/x");
+  for (const char* bad : {"", "host", ":1", "host:", "host:65536", "host:-1", "host:x", "unix:"}) {
+    EXPECT_THAT(ListenAddress::Parse(bad).status().message(), HasSubstr("is not")) << bad;
+  }
+  EXPECT_FALSE(ListenAddress::Parse("unix:" + std::string(108, 'x')).ok());
+}
+
+class ListenerTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Listener> Listen(const std::string& address, int most = 100) {
+    Listener::Options options;
+    options.max_connections = most;
+    auto made = Listener::Create(*ListenAddress::Parse(address), options, &logger_);
+    EXPECT_TRUE(made.ok()) << made.status();
+    return *std::move(made);
+  }
+  std::string Error(const std::string& address) {
+    return std::string(Listener::Create(*ListenAddress::Parse(address), {}, &logger_).status().message());
+  }
+  static int Connect(const std::string& address) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<uint16_t>(ListenAddress::Parse(address)->port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+    return fd;
+  }
+  const Logger logger_{LogLevel::kError};
+  const TestFolder folder_;
+};
+
+TEST_F(ListenerTest, KnowsHowManyConnectionsAreOpen) {
+  std::vector<int> taken;
+  absl::Mutex mutex;
+  const auto count = [&] {
+    absl::MutexLock lock(&mutex);
+    return taken.size();
+  };
+  const auto listener = Listen("127.0.0.1:0", 2);
+  listener->Start([&](int, int fd) {
+    absl::MutexLock lock(&mutex);
+    taken.push_back(fd);
+  });
+  std::vector<int> clients = {Connect(listener->address()), Connect(listener->address())};
+  ASSERT_TRUE(Eventually([&] { return count() == 2; }));
+  clients.push_back(Connect(listener->address()));
+  char byte = 0;
+  EXPECT_LE(recv(clients[2], &byte, 1, 0), 0) << "the third is closed at once";
+  EXPECT_EQ(listener->refused_connections(), 1);
+  EXPECT_EQ(listener->open_connections(), 2);
+  close(taken[0]);
+  clients.push_back(Connect(listener->address()));
+  EXPECT_TRUE(Eventually([&] { return count() == 3; })) << "there is room again";
+  EXPECT_EQ(listener->open_connections(), 2);
+  listener->Stop();
+  for (const int fd : clients) close(fd);
+  close(taken[1]);
+  close(taken[2]);
+  EXPECT_EQ(listener->open_connections(), 0);
+}
+
+TEST_F(ListenerTest, TheOldestGivesWayWhereItIsToldSo) {
+  Listener::Options options;
+  options.max_connections = 2;
+  options.oldest_gives_way = true;
+  auto made = Listener::Create(*ListenAddress::Parse("127.0.0.1:0"), options, &logger_);
+  ASSERT_TRUE(made.ok()) << made.status();
+  Listener& listener = **made;
+  absl::Mutex mutex;
+  std::vector<int> taken;
+  const auto count = [&] {
+    absl::MutexLock lock(&mutex);
+    return taken.size();
+  };
+  listener.Start([&](int, int fd) {
+    absl::MutexLock lock(&mutex);
+    taken.push_back(fd);
+  });
+  std::vector<int> clients;
+  const auto connect = [&] {
+    clients.push_back(Connect(listener.address()));
+    const timeval patience = {20, 0};
+    setsockopt(clients.back(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    return Eventually([&] { return count() == clients.size(); });
+  };
+  const auto has_ended = [&](size_t i) {
+    char byte = 0;
+    return recv(clients[i], &byte, 1, 0) == 0;
+  };
+  const auto lives = [&](size_t i) {
+    char byte = 0;
+    return recv(clients[i], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+  };
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(connect());
+  EXPECT_TRUE(has_ended(0));
+  EXPECT_TRUE(has_ended(1));
+  EXPECT_TRUE(lives(2));
+  EXPECT_TRUE(lives(3));
+  EXPECT_EQ(listener.refused_connections(), 2);
+  // Those that were ended, and that their owner has not closed, do not add up for ever.
+  clients.push_back(Connect(listener.address()));
+  EXPECT_TRUE(has_ended(4));
+  EXPECT_TRUE(lives(2));
+  // Once it has closed them, and a socket of another has their number, that other one is left alone.
+  close(taken[0]);
+  close(taken[1]);
+  close(clients.back());
+  clients.pop_back();
+  const int others[2] = {socket(AF_INET, SOCK_STREAM, 0), socket(AF_INET, SOCK_STREAM, 0)};
+  ASSERT_TRUE(connect());
+  EXPECT_TRUE(has_ended(2));
+  EXPECT_TRUE(lives(3));
+  EXPECT_EQ(listener.open_connections(), 3) << "two, and the one that ends";
+  listener.Stop();
+  for (const int fd : clients) close(fd);
+  for (const int fd : others) close(fd);
+  for (size_t i = 2; i < taken.size(); ++i) close(taken[i]);
+  EXPECT_EQ(listener.open_connections(), 0);
+}
+
+TEST_F(ListenerTest, SaysWhyItDoesNotListen) {
+  const auto first = Listen("127.0.0.1:0");
+  EXPECT_THAT(Error(first->address()), AllOf(HasSubstr(first->address()), HasSubstr("Address already in use")));
+  EXPECT_THAT(Error("203.0.113.9:1"), HasSubstr("Cannot assign"));
+  EXPECT_THAT(Error("no-such-host.invalid:1"), HasSubstr("cannot listen"));
+}
+
+TEST_F(ListenerTest, APathIsTakenOverFromTheDeadAndNotFromTheLiving) {
+  const std::string address = "unix:" + folder_.Path("socket");
+  auto first = Listen(address);
+  EXPECT_THAT(Error(address), HasSubstr("in use"));
+  first.reset();
+  EXPECT_NE(access(folder_.Path("socket").c_str(), F_OK), 0) << "removed at the end";
+  {
+    // As a process that was killed leaves it.
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    struct {
+      sa_family_t family = AF_UNIX;
+      char path[108] = "";
+    } name;
+    folder_.Path("socket").copy(name.path, sizeof(name.path) - 1);
+    ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+    close(fd);
+  }
+  Listen(address);
+  folder_.Write("socket", "mine");
+  EXPECT_THAT(Error(address), HasSubstr("no socket"));
+}
+
+}  // namespace
+}  // namespace corank::testing

@@ -1,0 +1,105 @@
+// The budgets of a server's memory: that they fit together into what a container may have.
+#include "server/memory_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace corank::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+// The defaults of corankd in a container of this size.
+MemoryPlan::Needs Defaults(EngineKind engine, int64_t host_bytes) {
+  MemoryPlan::Needs needs;
+  needs.host_bytes = host_bytes;
+  needs.engine = engine;
+  needs.device_bytes = {engine == EngineKind::kCpu ? host_bytes : 140 * kGiB};
+  needs.long_lanes = 8;
+  needs.host_pool_bytes = std::min(host_bytes / 4, 8 * kGiB);
+  needs.buffered_bytes = 2 * kGiB;
+  return needs;
+}
+
+TEST(MemoryPlan, DefaultsFitTheContainerWithRoomForTheRest) {
+  for (const EngineKind engine : {EngineKind::kCpu, EngineKind::kCuda}) {
+    for (const int64_t host_bytes : {4 * kGiB, 16 * kGiB, 24 * kGiB, 64 * kGiB, 2048 * kGiB}) {
+      const MemoryPlan::Needs needs = Defaults(engine, host_bytes);
+      const MemoryPlan plan = MemoryPlan::Make(needs);
+      SCOPED_TRACE(host_bytes);
+      EXPECT_EQ(plan.warning, "");
+      EXPECT_LE(plan.host_bytes, host_bytes / 8 * 7);
+      EXPECT_GT(plan.streams.max_host_bytes, 0);
+      EXPECT_GT(plan.streams.max_device_bytes, 0);
+      const int64_t on_host = engine == EngineKind::kCpu ? plan.budgets.limits[0] : 0;
+      EXPECT_EQ(plan.host_bytes,
+                needs.host_pool_bytes + needs.buffered_bytes + plan.budgets.host_limit_bytes + on_host);
+      EXPECT_EQ(plan.budgets.host_limit_bytes, 4 * plan.streams.max_host_bytes) << "of all streams";
+    }
+  }
+}
+
+TEST(MemoryPlan, KeptArraysOfTheCpuEngineAreTheHostsToo) {
+  MemoryPlan::Needs needs = Defaults(EngineKind::kCpu, 16 * kGiB);
+  const MemoryPlan without = MemoryPlan::Make(needs);
+  needs.kept_bytes = 4 * kGiB;
+  const MemoryPlan with = MemoryPlan::Make(needs);
+  EXPECT_EQ(with.warning, "");
+  EXPECT_LE(with.host_bytes, 14 * kGiB);
+  EXPECT_LT(with.budgets.limits[0], without.budgets.limits[0]);
+  needs = Defaults(EngineKind::kCuda, 16 * kGiB);
+  needs.kept_bytes = 40 * kGiB;
+  EXPECT_EQ(MemoryPlan::Make(needs).budgets.limits[0], 140 * kGiB / 10 * 9 - 40 * kGiB) << "on the GPU";
+  EXPECT_EQ(MemoryPlan::Make(needs).warning, "");
+}
+
+TEST(MemoryPlan, ALargeHostBesideAGpuGivesHalfToStreams) {
+  const MemoryPlan plan = MemoryPlan::Make(Defaults(EngineKind::kCuda, 128 * kGiB));
+  EXPECT_EQ(plan.streams.max_host_bytes, 16 * kGiB);
+  EXPECT_EQ(plan.streams.max_device_bytes, 140 * kGiB / 4 * 3 / 4);
+}
+
+TEST(MemoryPlan, WhatIsAskedForHoldsAndIsWarnedOfWhereItIsTooMuch) {
+  MemoryPlan::Needs needs = Defaults(EngineKind::kCpu, 16 * kGiB);
+  needs.streams.max_host_bytes = 5 * kGiB;
+  needs.streams.max_device_bytes = kGiB;
+  needs.device_budget_bytes = 3 * kGiB;
+  const MemoryPlan plan = MemoryPlan::Make(needs);
+  EXPECT_EQ(plan.streams.max_host_bytes, 5 * kGiB);
+  EXPECT_EQ(plan.streams.max_device_bytes, kGiB);
+  EXPECT_EQ(plan.budgets.limits[0], 3 * kGiB);
+  EXPECT_EQ(plan.host_bytes, 29 * kGiB);
+  EXPECT_THAT(plan.warning, AllOf(HasSubstr("17179869184 bytes"), HasSubstr("31138512896"),
+                                  HasSubstr("--max-stream-host-bytes of all streams 21474836480"),
+                                  HasSubstr("--device-budget-bytes 3221225472")));
+  needs.streams.max_host_bytes = INT64_MAX;
+  EXPECT_EQ(MemoryPlan::Make(needs).host_bytes, INT64_MAX) << "and no overflow";
+}
+
+// Otherwise a stream of unknown size would be refused, however small it turns out to be.
+TEST(MemoryPlan, AStreamFitsTheBudgetOfItsDevice) {
+  MemoryPlan::Needs needs = Defaults(EngineKind::kCuda, 128 * kGiB);
+  needs.device_bytes = {140 * kGiB, 80 * kGiB};
+  EXPECT_EQ(MemoryPlan::Make(needs).streams.max_device_bytes, 80 * kGiB / 4 * 3 / 4) << "of the smallest";
+  EXPECT_EQ(MemoryPlan::Make(needs).streams.max_host_bytes, 8 * kGiB) << "of either device";
+  needs.device_budget_bytes = kGiB;
+  EXPECT_EQ(MemoryPlan::Make(needs).streams.max_device_bytes, kGiB);
+}
+
+TEST(MemoryPlan, AHostPoolThatTakesAllLeavesSomething) {
+  MemoryPlan::Needs needs = Defaults(EngineKind::kCpu, 8 * kGiB);
+  needs.host_pool_bytes = 64 * kGiB;
+  const MemoryPlan plan = MemoryPlan::Make(needs);
+  EXPECT_GT(plan.streams.max_host_bytes, 0);
+  EXPECT_GT(plan.budgets.limits[0], 0);
+  EXPECT_THAT(plan.warning, HasSubstr("--host-pool-bytes 68719476736"));
+}
+
+}  // namespace
+}  // namespace corank::testing

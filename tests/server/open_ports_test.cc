@@ -1,0 +1,180 @@
+// The ports that ask for no credentials, health and metrics: whoever holds connections to them keeps nobody else out.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/rpc/health.h"
+#include "server/rpc_endpoint.h"
+#include "tests/server/corankd_process.h"
+#include "tests/server/raw_stream.h"
+#include "tests/server/running_server.h"
+#include "tests/server/test_certificates.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// HTTP/2's first words and an empty SETTINGS frame: all that a server waits for before the first call.
+const std::string kGreeting = absl::StrCat("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", std::string("\0\0\0\4\0\0\0\0\0", 9));
+
+// A TCP connection to 127.0.0.1 whose owner does as it likes.
+class Peer {
+ public:
+  explicit Peer(const std::string& address) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<uint16_t>(ListenAddress::Parse(address)->port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+    const timeval patience = {20, 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  }
+  ~Peer() { close(fd_); }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  void Send(const std::string& bytes) const { send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+  /// Whether something comes before patience ends; it is left unread.
+  bool Hears() const {
+    char byte = 0;
+    return recv(fd_, &byte, 1, MSG_PEEK) == 1;
+  }
+  /// Whether the other side hangs up before patience ends.
+  bool IsHungUpOn() const {
+    char bytes[4096];
+    for (;;) {
+      const ssize_t got = recv(fd_, bytes, sizeof(bytes), 0);
+      if (got == 0 || (got < 0 && errno == ECONNRESET)) return true;
+      if (got < 0) return false;
+    }
+  }
+
+ private:
+  const int fd_;
+};
+
+grpc::Status Check(const std::string& address) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  return CallRaw(Connect(address), "/grpc.health.v1.Health/Check", &context, "");
+}
+
+TEST(HealthPort, IdleConnectionsKeepNoProbeOut) {
+  Server::Options options = TestOptions();
+  options.health_listen = "127.0.0.1:0";
+  const RunningServer running(options);
+  const std::string address = running.server().health_address();
+  std::deque<Peer> peers;
+  for (int i = 0; i < 80; ++i) {
+    peers.emplace_back(address).Send(kGreeting);
+    ASSERT_TRUE(peers.back().Hears()) << "let in, number " << i;
+  }
+  EXPECT_TRUE(peers.front().IsHungUpOn()) << "the oldest";
+  for (int i = 0; i < 3; ++i) {
+    const grpc::Status status = Check(address);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  }
+}
+
+class Endpoint {
+ public:
+  explicit Endpoint(const ConnectionLimits& limits) {
+    board_.Set("", true);
+    RpcEndpoint::Options options;
+    options.listen = *ListenAddress::Parse("127.0.0.1:0");
+    options.credentials = grpc::InsecureServerCredentials();
+    options.limits = limits;
+    auto started = RpcEndpoint::Start(options, {&health_}, &logger_);
+    EXPECT_TRUE(started.ok()) << started.status();
+    endpoint_ = *std::move(started);
+  }
+  const std::string& address() const { return endpoint_->address(); }
+
+ private:
+  const Logger logger_{LogLevel::kError};
+  HealthBoard board_;
+  HealthServiceImpl health_{&board_};
+  std::unique_ptr<RpcEndpoint> endpoint_;
+};
+
+TEST(RpcEndpoint, AConnectionWithoutCallsIsClosedAndOneWithACallIsNot) {
+  ConnectionLimits limits;
+  limits.max_idle = std::chrono::milliseconds(200);
+  const Endpoint endpoint(limits);
+  const auto channel = Connect(endpoint.address());
+  RawStream watch(channel, "/grpc.health.v1.Health/Watch", HealthRequest(""));
+  ASSERT_EQ(watch.Read(), kServing);
+  {
+    const Peer idle(endpoint.address());
+    idle.Send(kGreeting);
+    EXPECT_TRUE(idle.IsHungUpOn());
+  }
+  grpc::ClientContext context;
+  EXPECT_TRUE(CallRaw(channel, "/grpc.health.v1.Health/Check", &context, "").ok());
+  EXPECT_EQ(channel->GetState(false), GRPC_CHANNEL_READY) << "the watch keeps it";
+}
+
+TEST(RpcEndpoint, AWatchOnAnOldConnectionEndsAndIsRenewedByTheNextCall) {
+  ConnectionLimits limits;
+  limits.max_age = std::chrono::milliseconds(300);
+  limits.age_grace = std::chrono::milliseconds(100);
+  const Endpoint endpoint(limits);
+  const auto channel = Connect(endpoint.address());
+  for (int i = 0; i < 3; ++i) {
+    const auto stub = grpc::health::v1::Health::NewStub(channel);
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    const auto watch = stub->Watch(&context, {});
+    grpc::health::v1::HealthCheckResponse health;
+    ASSERT_TRUE(watch->Read(&health)) << i;
+    EXPECT_EQ(health.status(), grpc::health::v1::HealthCheckResponse::SERVING);
+    EXPECT_FALSE(watch->Read(&health)) << "it says nothing wrong before its end";
+    EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
+}
+
+TEST(MetricsPort, SilentConnectionsKeepNoScrapeOutAndAreClosed) {
+  Server::Options options = TestOptions();
+  options.metrics_listen = "127.0.0.1:0";
+  const RunningServer running(options);
+  const std::string& address = running.server().metrics_address();
+  const Peer silent(address), half(address), unread(address);
+  half.Send("GET /metrics HTT");
+  unread.Send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(unread.Hears()) << "all three were there before what follows";
+  EXPECT_THAT(Scrape(address), HasSubstr("corank_queue_requests 0\n"));
+  EXPECT_TRUE(silent.IsHungUpOn());
+  EXPECT_TRUE(half.IsHungUpOn());
+}
+
+TEST(Metrics, SayWhenTheCertificateExpires) {
+  const TestFolder folder;
+  const TestAuthority authority("authority");
+  const TestCertificate pair = authority.Issue({"x", {"IP:127.0.0.1"}, -absl::Hours(1), absl::Hours(48)});
+  Server::Options options = TestOptions();
+  options.security.tls = {folder.Write("crt", pair.certificate), folder.Write("key", pair.key), ""};
+  const auto expiry_of = [](const Server& server) {
+    for (const prometheus::MetricFamily& family : server.metrics().Collect()) {
+      if (family.name == "corank_tls_certificate_expiry_timestamp_seconds") return family.metric[0].gauge.value;
+    }
+    return 0.0;
+  };
+  const RunningServer secured(options);
+  const double expected = absl::ToDoubleSeconds(absl::Now() + absl::Hours(48) - absl::UnixEpoch());
+  EXPECT_NEAR(expiry_of(secured.server()), expected, 60);
+  const RunningServer plain;
+  EXPECT_EQ(expiry_of(plain.server()), 0) << "not there";
+}
+
+}  // namespace
+}  // namespace corank::testing
