@@ -182,9 +182,10 @@ class Reader {
     std::string error, reason;
     if (!setting.flag->ParseFrom(text, &error)) {
       // ParseFrom repeats value and flag before the type's own reason.
-      const std::string repeated = absl::StrCat("flag '", setting.flag->Name(), "'; ");
-      const size_t begin = error.rfind(repeated);
-      if (begin != std::string::npos) reason = absl::StrCat(": ", error.substr(begin + repeated.size()));
+      const std::string repeated =
+          absl::StrCat("Illegal value '", text, "' specified for flag '", setting.flag->Name(), "'; ");
+      absl::string_view own = error;
+      if (absl::ConsumePrefix(&own, repeated)) reason = absl::StrCat(": ", own);
     } else if (!IsOneLine(setting.flag->CurrentValue())) {
       reason = ": it is not UTF-8, or holds control characters";
     } else {
