@@ -384,6 +384,24 @@ def test_full_shared_memory_falls_back_for_that_call_only(
     assert shm_objects() == []
 
 
+def test_no_result_goes_into_a_region_over_an_input_that_is_sent(
+    fake_client: corank.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "SHARED_BYTES", 100_000)
+    monkeypatch.setattr(connection, "INLINE_BYTES", 100_000)
+    shared = fake_client.empty_shared(KEYS.nbytes + 1, np.uint8)
+    misaligned, out = shared[1:].view(np.uint32), shared[:-1].view(np.uint32)
+    misaligned[:] = KEYS
+
+    def full(handle: int, offset: int, size: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    stats: list[corank.Stats] = []
+    np.testing.assert_array_equal(fake_client.sort(misaligned, out=out, on_stats=stats.append), np.sort(KEYS))
+    assert stats[0].response_bytes > KEYS.nbytes, "the server would have written over keys that are still to come"
+
+
 class _CannotMap:
     def __init__(self, handle: int, size: int) -> None:
         raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))

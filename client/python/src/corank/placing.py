@@ -316,7 +316,7 @@ class Placing:
             return self._on_gpu(output, gpu_target(made, output), convert=True)
         if target is not None:
             check_target(target, output)
-            found = self._target_place(target, output)
+            found = None if self._is_sent(target) else self._target_place(target, output)
             if found is not None:
                 self.places.append(found)
                 self._taken.append((size, "shared_memory"))
@@ -339,6 +339,10 @@ class Placing:
             return receiver
         self._taken.append((size, "inline"))
         return Inline(output, target, self._settings.copy)
+
+    def _is_sent(self, target: NDArray[Any]) -> bool:
+        """Whether chunks of an input are sent from there: the server would write over those that are still to come."""
+        return any(np.may_share_memory(np.frombuffer(source.data, np.uint8), target) for source in self.sources)
 
     def _unshared(self, target: NDArray[Any] | None) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
         """(where chunks go, where they are copied at last): no input may change that is read yet, or sent once more."""
