@@ -217,8 +217,11 @@ absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
 
 bool ExecutePlan::IsSizeKnown() const {
   // Operations behind the first read what those before them make, and counts say how long results are.
-  return size() == 1 && std::all_of(inputs_.begin(), inputs_.end(),
-                                    [](const StreamInput& input) { return input.count >= 0 && !input.is_control; });
+  // What CheckBudgets will refuse has no size either: sums of what callers only claim need not fit 63 bits.
+  constexpr int64_t kMostElements = int64_t{1} << 40;
+  return size() == 1 && std::all_of(inputs_.begin(), inputs_.end(), [](const StreamInput& input) {
+           return input.count >= 0 && input.count <= kMostElements && !input.is_control;
+         });
 }
 
 absl::Status ExecutePlan::ReservePinned() {
