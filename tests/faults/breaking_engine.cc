@@ -7,7 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "tests/support/forwarding_engine.h"
+#include "kernels/engine/forwarding_engine.h"
+
 #ifdef CORANK_HAS_CUDA
 #include "tests/faults/gpu_faults.h"
 #endif

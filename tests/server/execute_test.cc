@@ -11,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/engine/forwarding_engine.h"
 #include "server/execute/interval_operations.h"
 #include "server/execute/lane_pool.h"
 #include "server/execute/ordered_operations.h"
+#include "server/execute/packed_stream.h"
 #include "server/respond/errors.h"
 #include "tests/server/doubles.h"
 
@@ -391,6 +393,18 @@ TEST(EngineChoice, CpuOnRequestAndAutoSayWhy) {
   const auto automatic = ChooseEngines(options);
   ASSERT_TRUE(automatic.ok()) << automatic.status();
   EXPECT_THAT(automatic->front().reason, HasSubstr("--engine=auto"));
+}
+
+// Where a result that is kept goes follows from it.
+TEST(PackedStream, IsOfTheDeviceOfItsStream) {
+  class OnTheFourth final : public ForwardingStream {
+   public:
+    using ForwardingStream::ForwardingStream;
+    int device() const override { return 3; }
+  };
+  PuppetEngine engine;
+  OnTheFourth stream(*engine.CreateStream());
+  EXPECT_EQ(PackedStream(&stream, 1000).device(), 3);
 }
 
 }  // namespace

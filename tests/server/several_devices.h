@@ -11,8 +11,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "kernels/engine/forwarding_engine.h"
 #include "server/execute/engine_choice.h"
-#include "tests/support/forwarding_engine.h"
 
 namespace corank::testing {
 

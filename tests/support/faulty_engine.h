@@ -9,7 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "tests/support/forwarding_engine.h"
+#include "kernels/engine/forwarding_engine.h"
 
 namespace corank::testing {
 

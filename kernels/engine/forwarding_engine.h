@@ -1,18 +1,21 @@
-// An engine and a stream that pass every call on: doubles override what they change.
-#ifndef CORANK_TESTS_SUPPORT_FORWARDING_ENGINE_H_
-#define CORANK_TESTS_SUPPORT_FORWARDING_ENGINE_H_
+// An engine and a stream that pass every call on, for those who change some of them.
+#ifndef CORANK_KERNELS_ENGINE_FORWARDING_ENGINE_H_
+#define CORANK_KERNELS_ENGINE_FORWARDING_ENGINE_H_
 
 #include <memory>
 #include <utility>
 
 #include "kernels/engine/engine.h"
 
-namespace corank::testing {
+namespace corank {
 
 class ForwardingStream : public EngineStream {
  public:
-  explicit ForwardingStream(std::unique_ptr<EngineStream> stream) : stream_(std::move(stream)) {}
+  /// `stream` outlives this.
+  explicit ForwardingStream(EngineStream* stream) : stream_(stream) {}
+  explicit ForwardingStream(std::unique_ptr<EngineStream> stream) : owned_(std::move(stream)), stream_(owned_.get()) {}
 
+  int device() const override { return stream_->device(); }
   absl::Status Begin(Pace pace) override { return stream_->Begin(pace); }
   absl::StatusOr<const void*> Upload(const void* h_bytes, int64_t bytes) override {
     return stream_->Upload(h_bytes, bytes);
@@ -52,7 +55,8 @@ class ForwardingStream : public EngineStream {
   int64_t workspace_bytes() const override { return stream_->workspace_bytes(); }
 
  private:
-  const std::unique_ptr<EngineStream> stream_;
+  const std::unique_ptr<EngineStream> owned_;
+  EngineStream* const stream_;
 };
 
 class ForwardingEngine : public Engine {
@@ -86,6 +90,6 @@ class ForwardingEngine : public Engine {
   const std::unique_ptr<Engine> engine_;
 };
 
-}  // namespace corank::testing
+}  // namespace corank
 
-#endif  // CORANK_TESTS_SUPPORT_FORWARDING_ENGINE_H_
+#endif  // CORANK_KERNELS_ENGINE_FORWARDING_ENGINE_H_
