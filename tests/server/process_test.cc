@@ -65,7 +65,8 @@ TEST(Corankd, ServesRefusesAndStops) {
   const std::string grpc_address = JsonString(process.Ports(), "grpc");
   const std::string metrics_address = JsonString(process.Ports(), "metrics");
   EXPECT_EQ(JsonString(process.Ports(), "engine"), "cpu");
-  EXPECT_THAT(process.Log(), HasSubstr("\"event\":\"ready\""));
+  // The line comes once the file with the ports is there, which is what the test has waited for.
+  EXPECT_TRUE(Eventually([&] { return ::testing::Value(process.Log(), HasSubstr("\"event\":\"ready\"")); }));
   EXPECT_THAT(process.Log(), HasSubstr(absl::StrCat("\"grpc\":\"", grpc_address, "\"")));
   EXPECT_TRUE(SortOnce(grpc_address, {5, -3, 9}).ok());
 
