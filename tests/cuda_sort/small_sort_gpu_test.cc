@@ -126,7 +126,7 @@ Bytes MisleadingKeys(int64_t count, int run_length) {
 
 TEST_F(SmallSortTest, SortsWhatItsSamplesMisjudge) {
   for (const int64_t count : {8192, 32'768, 131'072, 131'000, 262'144, 500'000}) {
-    const int run = cuda::SmallPlanFor(count, cuda::SmallForm::kRank32, true).run;
+    const int run = cuda::SmallPlanFor(count, cuda::SmallForm::kRank32, true, 227 * 1024).run;
     ExpectSorts(SortInput(KeyType::kUint32, Order::kAscending, MisleadingKeys<uint32_t>(count, run)), count - 10);
     ExpectSorts(SortInput(KeyType::kUint64, Order::kAscending, MisleadingKeys<uint64_t>(count, run)));
     ExpectSorts(SortInput(KeyType::kFloat32, Order::kAscending, MisleadingKeys<uint32_t>(count, run)));

@@ -23,10 +23,13 @@ std::vector<int64_t> CountsAroundPlans(SmallForm form) {
 }
 
 TEST(SmallPlan, FitsItsKernels) {
+  constexpr int kGpus[] = {99 * 1024, 227 * 1024};  // what a block may have on some of sm_80 and later, and on sm_90
   for (const SmallForm form : kForms) {
-    for (const bool has_clusters : {false, true}) {
+    const int element_bytes = form == SmallForm::kRank32 ? 4 : form == SmallForm::kRankIndex64 ? 12 : 8;
+    for (const int shared_bytes : kGpus) {
+      const bool has_clusters = shared_bytes > kGpus[0];
       for (const int64_t count : CountsAroundPlans(form)) {
-        const SmallPlan plan = SmallPlanFor(count, form, has_clusters);
+        const SmallPlan plan = SmallPlanFor(count, form, has_clusters, shared_bytes);
         const int64_t runs = (count + plan.run - 1) / plan.run;
         SCOPED_TRACE(count);
         ASSERT_EQ(plan.run & (plan.run - 1), 0);
@@ -47,6 +50,8 @@ TEST(SmallPlan, FitsItsKernels) {
             ASSERT_GE(runs, 2);
             ASSERT_LE(threads, 1024);
             ASSERT_LE(runs, threads) << "a thread cuts a run";
+            ASSERT_LE(runs, kSmallMostRuns);
+            ASSERT_LE(kSmallSlack * plan.run * element_bytes, shared_bytes - 5 * 1024) << "beside the static part";
             ASSERT_LE(runs * kSmallSamples, 1 << 16);
             ASSERT_TRUE(plan.items == 4 || plan.items == 8);
           }

@@ -371,9 +371,10 @@ cudaError_t MultiwayMerge<kPayload, kItems, kThreads, kBlocks, Runs, Order>::Run
   CORANK_RETURN_IF_CUDA_ERROR(
       LaunchMultiwayPartition(pass.runs, pass.cut, RunRank<Order>{pass.order, pass.encode}, pass.splits, stream));
   const auto kernel = MultiwayMergeKernel<MultiwayMerge>;
-  const int shared_bytes = SharedBytes(pass.payload_bytes);
-  CORANK_RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
-  kernel<<<static_cast<unsigned>(pass.cut.tiles), kThreads, shared_bytes, stream>>>(pass);
+  // Of any payload: threads share the attribute, and none may lower what another is about to launch with.
+  constexpr int kMostBytes = SharedBytes(kPayload ? 8 : 0);
+  CORANK_RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostBytes));
+  kernel<<<static_cast<unsigned>(pass.cut.tiles), kThreads, SharedBytes(pass.payload_bytes), stream>>>(pass);
   return cudaGetLastError();
 }
 

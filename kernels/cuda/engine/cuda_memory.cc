@@ -106,7 +106,8 @@ absl::StatusOr<std::unique_ptr<EngineMemory>> OpenIpcMemory(int device, absl::st
   void* d_base = nullptr;
   const cudaError_t opened = cudaIpcOpenMemHandle(&d_base, ipc_handle, cudaIpcMemLazyEnablePeerAccess);
   if (opened != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
+    const absl::Status status = ToStatus(opened, "open a CUDA IPC handle");
+    if (absl::IsUnavailable(status) || absl::IsResourceExhausted(status)) return status;
     return absl::InvalidArgumentError(
         absl::StrCat("the CUDA IPC handle cannot be opened here: ", cudaGetErrorString(opened)));
   }

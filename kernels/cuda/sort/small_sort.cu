@@ -12,13 +12,28 @@ namespace {
 /// Dynamic shared memory that every kernel may use without asking, beside the static part of these.
 constexpr int kUnaskedSharedBytes = 40 * 1024;
 /// Of any plan. A constant, for threads share the attribute: one must not lower what another is about to launch with.
-constexpr int kMostSharedBytes = 96 * 1024;
+template <SmallForm kForm, int kItems>
+constexpr int MostSharedBytes() {
+  using Element = SmallElement<kForm>;
+  const int run = kItems == 8 ? kSmallLongestRun : kSmallLongestRun / 2;
+  const int samples =
+      kSmallMostRuns * static_cast<int>(kSmallSamples * sizeof(typename Element::Key) + 2 * sizeof(int));
+  const int most = std::max(kSmallSlack * run * Element::kBytes, samples);
+  static_assert(sizeof(typename SmallSorter<kForm, kItems>::Shared) <= 5 * 1024);
+  return most;
+}
+// Beside up to 5 KiB of the static part; the longest runs with an index are for larger blocks.
+static_assert(MostSharedBytes<SmallForm::kRank32, 8>() <= 94 * 1024);
+static_assert(MostSharedBytes<SmallForm::kRank64, 8>() <= 94 * 1024);
+static_assert(MostSharedBytes<SmallForm::kRankIndex32, 8>() <= 94 * 1024);
+static_assert(MostSharedBytes<SmallForm::kRankIndex64, 4>() <= 94 * 1024);
+static_assert(MostSharedBytes<SmallForm::kRankIndex64, 8>() <= 158 * 1024);
 
 template <typename Kernel>
-cudaError_t AllowShared(Kernel* kernel, int bytes) {
+cudaError_t AllowShared(Kernel* kernel, int bytes, int most_bytes) {
   if (bytes <= kUnaskedSharedBytes) return cudaSuccess;
-  if (bytes > kMostSharedBytes) return cudaErrorInvalidValue;
-  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostSharedBytes);
+  if (bytes > most_bytes) return cudaErrorInvalidValue;
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
 }
 
 /// Whether the code that a GPU of this generation runs was compiled for Hopper or later: clusters and dependent
@@ -44,9 +59,9 @@ SmallPass<kForm> MakePass(const CoreSort& sort, const SmallRuns<typename SmallEl
 }
 
 template <typename... Parameters>
-cudaError_t Launch(void (*kernel)(Parameters...), int blocks, int threads, int shared_bytes, cudaStream_t stream,
-                   const cudaLaunchAttribute* attribute, Parameters... parameters) {
-  CORANK_RETURN_IF_CUDA_ERROR(AllowShared(kernel, shared_bytes));
+cudaError_t Launch(void (*kernel)(Parameters...), int most_shared_bytes, int blocks, int threads, int shared_bytes,
+                   cudaStream_t stream, const cudaLaunchAttribute* attribute, Parameters... parameters) {
+  CORANK_RETURN_IF_CUDA_ERROR(AllowShared(kernel, shared_bytes, most_shared_bytes));
   cudaLaunchAttribute copy{};
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(blocks));
@@ -77,7 +92,7 @@ cudaError_t RunCluster(const CoreSort& sort, const SmallPlan& plan, Workspace& w
   attribute.val.clusterDim.z = 1;
   // Two runs, the fewest there are, are more than a tile.
   const int bytes = blocks * plan.run * static_cast<int>(sizeof(typename Element::Key));
-  return Launch(SmallClusterKernel<kForm>, blocks, kSmallClusterThreads, bytes, stream, &attribute,
+  return Launch(SmallClusterKernel<kForm>, kUnaskedSharedBytes, blocks, kSmallClusterThreads, bytes, stream, &attribute,
                 MakePass<kForm>(sort, runs));
 }
 
@@ -101,8 +116,9 @@ cudaError_t RunBlocks(const CoreSort& sort, const SmallPlan& plan, bool has_depe
   const SmallPass<kForm> pass = MakePass<kForm>(sort, runs);
   auto* const kernel = SmallSortKernel<kForm, kItems>;
   const int warps = static_cast<int>(CeilDiv(Min(count, plan.run), 32 * kItems));
-  CORANK_RETURN_IF_CUDA_ERROR(Launch(kernel, run_count, 32 * warps, 32 * warps * kItems * Element::kBytes, stream,
-                                     nullptr, pass, one_launch ? SmallStage::kAll : SmallStage::kRuns));
+  constexpr int kMostBytes = MostSharedBytes<kForm, kItems>();
+  CORANK_RETURN_IF_CUDA_ERROR(Launch(kernel, kMostBytes, run_count, 32 * warps, 32 * warps * kItems * Element::kBytes,
+                                     stream, nullptr, pass, one_launch ? SmallStage::kAll : SmallStage::kRuns));
   if (one_launch) return cudaSuccess;
 
   int samples = (run_count - 1) * kSmallSamples;
@@ -115,18 +131,19 @@ cudaError_t RunBlocks(const CoreSort& sort, const SmallPlan& plan, bool has_depe
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
-  return Launch(kernel, static_cast<int>(CeilDiv(samples, kSmallSamples)), capacity / kItems, bytes, stream,
+  return Launch(kernel, kMostBytes, static_cast<int>(CeilDiv(samples, kSmallSamples)), capacity / kItems, bytes, stream,
                 has_dependent_launch ? &attribute : nullptr, pass, SmallStage::kBuckets);
 }
 
 template <SmallForm kForm>
 cudaError_t RunForm(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
-  int device = 0, major = 0, minor = 0;
+  int device = 0, major = 0, minor = 0, shared_bytes = 0;
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
   CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   const bool is_hopper = RunsHopperCode(major, minor);
-  const SmallPlan plan = SmallPlanFor(sort.count, kForm, is_hopper);
+  const SmallPlan plan = SmallPlanFor(sort.count, kForm, is_hopper, shared_bytes);
   if (plan.shape == SmallShape::kOneCluster) {
     return RunCluster<kForm>(sort, plan, workspace, stream);
   }

@@ -31,6 +31,10 @@ inline constexpr int kSmallClusterThreads = 256;
 inline constexpr int kSmallClusterCount = 4096;
 static_assert(kSmallClusterCount <= 8 * kSmallClusterThreads * kSmallClusterItems, "any GPU has clusters of 8 blocks");
 
+/// Two launches: the longest run, and the most runs.
+inline constexpr int kSmallLongestRun = 4096;
+inline constexpr int kSmallMostRuns = 264;
+
 enum class SmallShape { kOneBlock, kOneCluster, kTwoLaunches };
 
 /// How a sort of `count` elements is done. `run`: elements that a block sorts first, a power of two and a multiple of
@@ -45,13 +49,16 @@ struct SmallPlan {
 /// H200 has room for at a time: two on each of its 132 multiprocessors where elements are ranks alone, one where an
 /// index makes them longer. Measured on an H200.
 constexpr int64_t SmallSortLimit(SmallForm form) {
-  return (form == SmallForm::kRank32 || form == SmallForm::kRank64 ? 264 : 132) * int64_t{4096};
+  const bool is_rank = form == SmallForm::kRank32 || form == SmallForm::kRank64;
+  return (is_rank ? kSmallMostRuns : kSmallMostRuns / 2) * int64_t{kSmallLongestRun};
 }
 
 /// One block while that is faster; then one cluster where the GPU has them (sm_90 and later): it costs about 1 us more
 /// than one block, and a second launch 2 to 4 us more. Runs of two launches: so many that they fill the GPU, but no
-/// more than 264, since each block looks at the samples of all. Measured on an H200. 0 < count <= SmallSortLimit(form).
-constexpr SmallPlan SmallPlanFor(int64_t count, SmallForm form, bool has_clusters) {
+/// more than 264, since each block looks at the samples of all. Measured on an H200. `shared_bytes`: what a block may
+/// have of shared memory; the longest runs with an index need more than GPUs of 99 KiB give. 0 < count <=
+/// SmallSortLimit(form).
+constexpr SmallPlan SmallPlanFor(int64_t count, SmallForm form, bool has_clusters, int shared_bytes) {
   const bool narrow = form == SmallForm::kRank32;
   const int one_block = narrow ? 2048 : 1024;
   if (count <= one_block) return {SmallShape::kOneBlock, one_block, 4};
@@ -61,8 +68,9 @@ constexpr SmallPlan SmallPlanFor(int64_t count, SmallForm form, bool has_cluster
   if (count <= 1 << 13 && !narrow) return {SmallShape::kTwoLaunches, 256, 4};
   if (count <= 1 << 15) return {SmallShape::kTwoLaunches, 512, 4};
   if (count <= 1 << 17) return {SmallShape::kTwoLaunches, 1024, 4};
-  if (count <= 1 << 18) return {SmallShape::kTwoLaunches, 2048, 4};
-  return {SmallShape::kTwoLaunches, 4096, 8};
+  const bool has_room = form != SmallForm::kRankIndex64 || shared_bytes > 99 * 1024;
+  if (count <= 1 << 18 || !has_room) return {SmallShape::kTwoLaunches, 2048, 4};
+  return {SmallShape::kTwoLaunches, kSmallLongestRun, 8};
 }
 
 }  // namespace corank::cuda

@@ -87,7 +87,8 @@ int64_t SortWorkspaceBytes(const SortArgs& asked, int64_t look_count) {
 cudaError_t Sort(const SortArgs& asked, void* d_workspace, int64_t workspace_bytes, OperatorReport* h_report,
                  cudaStream_t stream, void* h_letter, int64_t look_count) {
   const SortArgs args = WithoutLoneSegment(asked);
-  h_report->sort_algorithm = TakenAlgorithm(args);
+  const bool is_empty = args.ResultCount() == 0 && args.algorithm == SortAlgorithm::kAuto;
+  h_report->sort_algorithm = is_empty ? SortAlgorithm::kCopy : TakenAlgorithm(args);
   Arrays arrays;
   int64_t bytes = 0;
   const bool looks = LooksAtData(args, look_count);
