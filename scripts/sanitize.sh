@@ -13,7 +13,8 @@ common=print_stacktrace=1:halt_on_error=1:abort_on_error=0:exitcode=99
 case $kind in
   address)
     build="build-asan"
-    export ASAN_OPTIONS=$common:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
+    # Memory that does not exist is refused, as it is without a sanitizer: tests ask for it.
+    export ASAN_OPTIONS=$common:allocator_may_return_null=1:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
     export LSAN_OPTIONS=suppressions=$PWD/tests/sanitize/leaks.supp:print_suppressions=0
     export UBSAN_OPTIONS=$common
     ;;
