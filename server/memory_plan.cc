@@ -10,46 +10,96 @@ namespace {
 
 constexpr int kReserve = 8;  // an eighth
 
+// Less is no budget: what a lane's own memory does not hold is refused, and streams work in slivers.
+constexpr int64_t kLeastWork = int64_t{64} << 20;
+
+bool IsOnHost(const MemoryPlan::Needs& needs) { return needs.engine == EngineKind::kCpu; }
+
 // What the flags leave to work and streams. Never nothing: a server whose host pool is too large for its container
 // should still do what it can, and say so.
 int64_t LeftOf(const MemoryPlan::Needs& needs) {
-  int64_t left = needs.host_bytes - needs.host_bytes / kReserve - needs.host_pool_bytes - needs.buffered_bytes;
-  if (needs.engine == EngineKind::kCpu) left -= needs.kept_bytes;
+  int64_t left = needs.host_bytes - needs.host_bytes / kReserve;
+  for (const int64_t taken :
+       {needs.host_pool_bytes, needs.buffered_bytes, IsOnHost(needs) ? needs.kept_bytes : int64_t{0}}) {
+    left -= std::min(left, taken);
+  }
   return std::max(left, needs.host_bytes / kReserve);
 }
 
-std::string Warning(const MemoryPlan::Needs& needs, const MemoryPlan& plan, int64_t work_bytes) {
-  const bool on_host = needs.engine == EngineKind::kCpu;
+// The CPU engine's work and its streams share; beside a GPU's the host has nothing else to do.
+int64_t WorkOf(int64_t left) { return left / 2; }
+
+// What work may take of a device of this size where no flag says it.
+int64_t DerivedBudget(const MemoryPlan::Needs& needs, int64_t device_bytes) {
+  const int64_t budget = std::max<int64_t>(0, device_bytes / 10 * 9 - needs.kept_bytes);
+  return IsOnHost(needs) ? std::min(budget, WorkOf(LeftOf(needs)) / 10 * 9) : budget;
+}
+
+// Kept arrays that leave nothing to work with: nothing that arrives later would be of help. A device that is too small
+// by itself does what it can.
+std::string WhyUseless(const MemoryPlan::Needs& needs, int64_t device_bytes) {
+  MemoryPlan::Needs without_kept = needs;
+  without_kept.kept_bytes = 0;
+  const int64_t budget = DerivedBudget(needs, device_bytes);
+  if (needs.device_budget_bytes > 0 || budget >= kLeastWork || DerivedBudget(without_kept, device_bytes) < kLeastWork) {
+    return "";
+  }
+  return absl::StrCat("--kept-bytes ", needs.kept_bytes, " leaves ", budget, " bytes of a device that has ",
+                      device_bytes, " to requests and streams in work (--device-budget-bytes), which need ", kLeastWork,
+                      " at least: give --kept-bytes less");
+}
+
+std::string SmallBudget(int64_t budget) {
+  return absl::StrCat("requests and streams in work may take ", budget,
+                      " bytes of a device together (--device-budget-bytes), which is less than ", kLeastWork,
+                      ": requests that need more of it are refused, and streams are slow; give it more");
+}
+
+std::string MoreThanTheDevice(const MemoryPlan::Needs& needs, int64_t device_bytes) {
+  return absl::StrCat("a device has ", device_bytes, " bytes of memory, and --device-budget-bytes ",
+                      needs.device_budget_bytes, " and --kept-bytes ", needs.kept_bytes,
+                      " together are more; under load requests will fail for lack of memory: give them less");
+}
+
+std::string Clamped(int64_t max_device_bytes, int64_t budget) {
+  return absl::StrCat("--max-device-bytes ", max_device_bytes, " is more than requests in work may take of a device, ",
+                      budget, " (--device-budget-bytes): streams take no more than that");
+}
+
+std::string MoreThanTheHost(const MemoryPlan::Needs& needs, const MemoryPlan& plan, int64_t work_bytes) {
   return absl::StrCat(
       "this process may have ", needs.host_bytes, " bytes of memory, and its budgets add up to ", plan.host_bytes,
       ": --host-pool-bytes ", needs.host_pool_bytes, ", --max-buffered-bytes ", needs.buffered_bytes,
       ", --max-stream-host-bytes of all streams ", plan.budgets.host_limit_bytes,
-      on_host ? absl::StrCat(", --device-budget-bytes ", work_bytes, ", --kept-bytes ", needs.kept_bytes) : "",
+      IsOnHost(needs) ? absl::StrCat(", --device-budget-bytes ", work_bytes, ", --kept-bytes ", needs.kept_bytes) : "",
       "; under load the system may end it: give it more, or the budgets less");
 }
 
 }  // namespace
 
 MemoryPlan MemoryPlan::Make(const Needs& needs) {
-  const bool on_host = needs.engine == EngineKind::kCpu;
+  const bool on_host = IsOnHost(needs);
   const int64_t left = LeftOf(needs);
   const int devices = static_cast<int>(needs.device_bytes.size());
   MemoryPlan plan;
-  // The CPU engine's work and its streams share; beside a GPU's the host has nothing else to do.
-  const int64_t work_bytes = left / 2;
+  const int64_t work_bytes = WorkOf(left);
   const int64_t stream_bytes = on_host ? left - work_bytes : std::min(needs.host_bytes / 2, left);
-  int64_t smallest_device = *std::min_element(needs.device_bytes.begin(), needs.device_bytes.end());
-  if (on_host) smallest_device = std::min(smallest_device, work_bytes);
+  const int64_t smallest_device = *std::min_element(needs.device_bytes.begin(), needs.device_bytes.end());
   for (const int64_t device_bytes : needs.device_bytes) {
-    int64_t budget = std::max<int64_t>(0, device_bytes / 10 * 9 - needs.kept_bytes);
-    if (on_host) budget = std::min(budget, work_bytes / 10 * 9);
-    plan.budgets.limits.push_back(needs.device_budget_bytes > 0 ? needs.device_budget_bytes : budget);
+    plan.budgets.limits.push_back(needs.device_budget_bytes > 0 ? needs.device_budget_bytes
+                                                                : DerivedBudget(needs, device_bytes));
   }
-  const int64_t least_budget = *std::min_element(plan.budgets.limits.begin(), plan.budgets.limits.end());
-  plan.streams = needs.streams.Derived(smallest_device, stream_bytes, needs.long_lanes, devices);
+  const auto [least, most] = std::minmax_element(plan.budgets.limits.begin(), plan.budgets.limits.end());
+  const int64_t least_budget = *least;
+  const int64_t most_of_one = std::max(*most, plan.budgets.lane_bytes);
+  plan.streams = needs.streams.Derived(on_host ? std::min(smallest_device, work_bytes) : smallest_device, stream_bytes,
+                                       needs.long_lanes, devices);
   // A stream of unknown size asks for all that one may have: more than the budget would never be admitted.
   if (needs.streams.max_device_bytes == 0) {
     plan.streams.max_device_bytes = std::min(plan.streams.max_device_bytes, least_budget);
+  } else if (needs.streams.max_device_bytes > most_of_one) {
+    plan.streams.max_device_bytes = most_of_one;
+    plan.warnings.push_back(Clamped(needs.streams.max_device_bytes, most_of_one));
   }
   plan.budgets.host_limit_bytes = plan.streams.HostBudget(needs.long_lanes, devices);
   const auto add = [&plan](int64_t bytes) {
@@ -60,7 +110,12 @@ MemoryPlan MemoryPlan::Make(const Needs& needs) {
     add(least_budget);
     add(needs.kept_bytes);
   }
-  if (plan.host_bytes > needs.host_bytes) plan.warning = Warning(needs, plan, least_budget);
+  if (plan.host_bytes > needs.host_bytes) plan.warnings.push_back(MoreThanTheHost(needs, plan, least_budget));
+  if (!on_host && needs.device_budget_bytes > 0 && needs.device_budget_bytes > smallest_device - needs.kept_bytes) {
+    plan.warnings.push_back(MoreThanTheDevice(needs, smallest_device));
+  }
+  plan.error = WhyUseless(needs, smallest_device);
+  if (plan.error.empty() && least_budget < kLeastWork) plan.warnings.push_back(SmallBudget(least_budget));
   return plan;
 }
 

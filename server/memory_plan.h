@@ -24,7 +24,7 @@ struct MemoryPlan {
     int64_t host_pool_bytes = 0;
     int64_t buffered_bytes = 0;       // messages on their way in
     int64_t kept_bytes = 0;           // arrays kept on each device
-    int64_t device_budget_bytes = 0;  // 0: nine tenths of what the device has beside kept arrays
+    int64_t device_budget_bytes = 0;  // 0: nine tenths of what the device has, less kept arrays
     StreamOptions streams;
   };
 
@@ -34,10 +34,12 @@ struct MemoryPlan {
   StreamOptions streams;
   /// Of requests in work.
   DeviceMemory::Options budgets;
-  /// All of the host's memory that may be in use at once, and in words, where that is more than there is, what to
-  /// change; otherwise empty.
+  /// All of the host's memory that may be in use at once.
   int64_t host_bytes = 0;
-  std::string warning;
+  /// What is hardly meant, with the flags and what to change: more than there is, budgets with which little works.
+  std::vector<std::string> warnings;
+  /// Why a server with these budgets would be of no use; empty: it would be.
+  std::string error;
 };
 
 }  // namespace corank

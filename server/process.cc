@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -65,6 +66,7 @@ class Event {
 
 // Until the server serves, gRPC's own words about a port are not logged: the error that names the port is.
 std::atomic<const Logger*> library_logger{nullptr};
+std::atomic<Server*> library_server{nullptr};
 
 void LogOfGrpc(gpr_log_func_args* args) {
   const Logger* logger = library_logger.load();
@@ -73,6 +75,9 @@ void LogOfGrpc(gpr_log_func_args* args) {
                          : args->severity == GPR_LOG_SEVERITY_INFO ? LogLevel::kInfo
                                                                    : LogLevel::kDebug;
   logger->Log(level, "grpc", {{"message", args->message}});
+  // gRPC tells of it nowhere else.
+  Server* const server = library_server.load();
+  if (server != nullptr && absl::StrContains(args->message, "Handshake failed")) server->CountFailedHandshake();
 }
 
 // Protobuf reports what it finds in requests; the caller's error has its own line.
@@ -200,6 +205,7 @@ int Serve(const Configuration& configuration, int signals, const EngineWrapper& 
   if (!started.ok()) return StartFailed(*logger, started.status());
   std::unique_ptr<Server> server = *std::move(started);
   library_logger.store(logger);
+  library_server.store(server.get());
   if (!configuration.ports_file.empty()) {
     if (absl::Status written = WritePortsFile(configuration.ports_file, *server); !written.ok()) {
       return StartFailed(*logger, written);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -120,7 +121,11 @@ RpcEndpoint::~RpcEndpoint() { Stop(std::chrono::milliseconds(0)); }
 void RpcEndpoint::Stop(std::chrono::milliseconds flush) {
   listener_->Stop();
   if (server_ == nullptr) return;
-  server_->Shutdown(std::chrono::system_clock::now() + flush);
+  // gRPC's own end would tell calls whose message is still on its way that they were CANCELLED, which no caller
+  // repeats: it comes when nobody can hear it any more.
+  std::this_thread::sleep_for(flush);
+  listener_->EndConnections();
+  server_->Shutdown(std::chrono::system_clock::now());
   server_->Wait();
 }
 

@@ -67,8 +67,8 @@ class RpcEndpoint {
                                                             const Logger* logger);
   ~RpcEndpoint();
 
-  /// Takes no more connections and calls; gives those that run `flush` to end, and cancels them then. Returns when none
-  /// is left.
+  /// Takes no more connections; serves those that are open for the time of `flush`, and ends them then, which callers
+  /// who still wait see as UNAVAILABLE. Returns when no call is left.
   void Stop(std::chrono::milliseconds flush);
 
   /// With the port that was taken.

@@ -14,8 +14,8 @@ namespace corank {
 namespace {
 
 constexpr absl::Duration kRestartRetry = absl::Seconds(5);
-// For what gRPC still has to flush once no operator call is left; open health watches end with it.
-constexpr std::chrono::milliseconds kFlushTime(200);
+// For what is said last: how health watches end, and that the server takes no more calls.
+constexpr std::chrono::milliseconds kFlushTime(20);
 
 // Anybody may connect here. Probes come one after the other, and their messages name a service: none of them may be
 // shut out by peers that stay.
@@ -95,8 +95,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, st
                                                    engines.size(), ": say which with --devices"));
   }
   std::unique_ptr<Server> server(new Server(options, std::move(engines), clock, logger));
-  const std::string& short_of_memory = server->plan_.warning;
-  if (!short_of_memory.empty()) logger->Log(LogLevel::kWarning, "memory_short", {{"message", short_of_memory}});
+  const MemoryPlan& plan = server->plan_;
+  if (!plan.error.empty()) return absl::InvalidArgumentError(plan.error);
+  for (const std::string& warning : plan.warnings) {
+    logger->Log(LogLevel::kWarning, "memory_short", {{"message", warning}});
+  }
   CORANK_ASSIGN_OR_RETURN(server->security_, Security::Create(options.security, logger));
   CORANK_RETURN_IF_ERROR(server->StartMetrics());
   CORANK_RETURN_IF_ERROR(server->StartLanes());
@@ -118,7 +121,8 @@ absl::Status Server::StartMetrics() {
   for (int i = 0; i < devices_.size(); ++i) {
     metrics_.SetEngine(EngineKindName(info.kind), devices_.engine(i).info().device, CORANK_VERSION);
   }
-  metrics_.SetLanes((options_.lanes + options_.long_lanes) * devices_.size());
+  metrics_.SetLanes(LaneKind::kShort, options_.lanes * devices_.size());
+  metrics_.SetLanes(LaneKind::kLong, options_.long_lanes * devices_.size());
   metrics_.OnScrape([this] {
     metrics_.SetMemory("host_pool", host_pool_->bytes_in_use(), options_.host_pool.max_bytes);
     metrics_.SetMemory("host_pool_promised", host_pool_->promised_bytes(), options_.host_pool.max_bytes);
@@ -180,15 +184,22 @@ void Server::ObserveCalls() {
   open.connections = rpc_->listener().open_connections();
   open.calls = active_calls_.count();
   open.jobs = jobs().jobs();
+  open.job_bytes = jobs().memory_in_use();
   open.regions = regions_.region_count();
   open.leases = regions_.lease_count();
   metrics_.SetOpen(open);
+  const auto show_port = [this](absl::string_view port, const Listener& listener) {
+    metrics_.SetConnections(port, listener.max_connections(), listener.refused_connections());
+  };
+  show_port("main", rpc_->listener());
+  if (health_rpc_ != nullptr) show_port("health", health_rpc_->listener());
   if (const TlsCredentials* tls = security_->tls(); tls != nullptr) {
     metrics_.SetCertificateExpiry(absl::ToDoubleSeconds(tls->expiry() - absl::UnixEpoch()));
+    metrics_.SetCredentialsCurrent("tls", tls->is_current());
   }
-  const StreamOptions& streams = plan_.streams;
-  metrics_.SetMemory("streams", jobs().memory_in_use(),
-                     options_.long_lanes * devices_.size() * (streams.max_device_bytes + streams.max_host_bytes));
+  if (!options_.security.tokens_file.empty()) {
+    metrics_.SetCredentialsCurrent("tokens", security_->authenticator()->is_current());
+  }
 }
 
 void Server::WatchDevices() {
@@ -212,14 +223,16 @@ absl::Status Server::StartLanes() {
     options.device = i;
     options.ordinal = devices_.ordinal(i);
     options.watch = &devices_.watch(i);
-    const auto start = [&](int lanes, WorkSource* source) {
+    const auto start = [&](LaneKind kind, int lanes, WorkSource* source) {
+      options.kind = kind;
       options.lanes = lanes;
       return LanePool::Create(options, &devices_.engine(i), source, clock_, &metrics_, logger_);
     };
-    CORANK_ASSIGN_OR_RETURN(std::unique_ptr<LanePool> lanes, start(options_.lanes, &batcher_));
+    CORANK_ASSIGN_OR_RETURN(std::unique_ptr<LanePool> lanes, start(LaneKind::kShort, options_.lanes, &batcher_));
     queue_.SetDirectRunner(lanes.get(), i);
     lanes_.push_back(std::move(lanes));
-    CORANK_ASSIGN_OR_RETURN(std::unique_ptr<LanePool> long_lanes, start(options_.long_lanes, &long_batcher_));
+    CORANK_ASSIGN_OR_RETURN(std::unique_ptr<LanePool> long_lanes,
+                            start(LaneKind::kLong, options_.long_lanes, &long_batcher_));
     lanes_.push_back(std::move(long_lanes));
   }
   return absl::OkStatus();
@@ -295,7 +308,7 @@ v1::GetServerInfoResponse Server::Info() const {
   info.add_places("stream");
   if (!options_.regions.shared_memory_prefixes.empty()) info.add_places("shared_memory");
   for (const std::string& prefix : options_.regions.shared_memory_prefixes) info.add_shared_memory_prefixes(prefix);
-  if (options_.regions.cuda_ipc) info.add_places("cuda_ipc");
+  if (options_.regions.cuda_ipc && engine_info().kind == EngineKind::kCuda) info.add_places("cuda_ipc");
   if (arrays_.is_on()) info.add_places("stored");
   info.set_device_uuid(engine_info().device_uuid);
   for (int i = 0; i < devices_.size(); ++i) {

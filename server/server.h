@@ -105,6 +105,8 @@ class Server {
   int64_t active_calls() const { return active_calls_.count(); }
   int64_t waiting_requests() const { return queue_.waiting_requests() + long_queue_.waiting_requests(); }
   const Metrics& metrics() const { return metrics_; }
+  /// For who hears of it from gRPC.
+  void CountFailedHandshake() { metrics_.CountFailedHandshake(); }
   const HealthBoard& health() const { return health_; }
   /// The last of them.
   bool device_lost() const { return devices_.all_lost(); }

@@ -112,8 +112,11 @@ absl::Status AdmissionQueue::FindMemory(Task& task) const {
   }
   if (devices == 0) {
     need = *std::max_element(needs.begin(), needs.end());
-    return InvalidField("request", absl::StrCat("needs ", need, " bytes of device memory, and device_budget_bytes is ",
-                                                most, "; send less at a time, or sort it as a stream (Execute)"));
+    // A stream is told nothing that it has done already.
+    const char* const advice = task.operation->waits_for_caller() ? "" : ", or as a stream (Execute)";
+    return InvalidField("request",
+                        absl::StrCat("needs ", need, " bytes of device memory, and --device-budget-bytes is ", most,
+                                     "; send less at a time", advice));
   }
   const int64_t host_need = memory_->Counted(task.operation->host_bytes());
   if (host_need > memory_->host_limit_bytes()) {

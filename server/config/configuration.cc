@@ -16,6 +16,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "server/config/config_file.h"
 #include "server/config/setting.h"
 #include "server/config/suggest.h"
@@ -53,6 +54,16 @@ bool IsClientVariable(absl::string_view name) {
   static constexpr absl::string_view kNames[] = {"CORANK_SERVER", "CORANK_TOKEN", "CORANK_SERVER_CA",
                                                  "CORANK_CLIENT_CERTIFICATE", "CORANK_CLIENT_KEY"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+// Why the text is no time, which Abseil does not say.
+std::string NoTime(absl::string_view text) {
+  constexpr size_t kMost = 20;
+  const absl::string_view number = absl::StripAsciiWhitespace(text);
+  if (!number.empty() && number.size() < kMost && number.find_first_not_of("+-.0123456789") == std::string::npos) {
+    return absl::StrCat(": a unit is missing, such as ", number, "s or ", number, "ms");
+  }
+  return ": a time is a number with a unit, such as 500ms, 30s or 2m";
 }
 
 // Variables that a Kubernetes Service named corank, or corank-something, puts into every container.
@@ -185,7 +196,11 @@ class Reader {
       const std::string repeated =
           absl::StrCat("Illegal value '", text, "' specified for flag '", setting.flag->Name(), "'; ");
       absl::string_view own = error;
-      if (absl::ConsumePrefix(&own, repeated)) reason = absl::StrCat(": ", own);
+      if (absl::ConsumePrefix(&own, repeated)) {
+        reason = absl::StrCat(": ", own);
+      } else if (setting.flag->IsOfType<absl::Duration>()) {
+        reason = NoTime(text);
+      }
     } else if (!IsOneLine(setting.flag->CurrentValue())) {
       reason = ": it is not UTF-8, or holds control characters";
     } else {
@@ -202,7 +217,7 @@ class Reader {
     const Setting* setting = FindSetting(error.substr(0, error.find(':'))).setting;
     if (setting == nullptr) return "";
     const auto origin = origins_.find(setting->flag);
-    if (origin == origins_.end()) return " (the default)";
+    if (origin == origins_.end()) return setting->flag->DefaultValue().empty() ? "" : " (the default)";
     return origin->second.source == v1::SETTING_SOURCE_FLAG ? "" : absl::StrCat(" (set by ", origin->second.place, ")");
   }
 

@@ -22,8 +22,8 @@ ABSL_FLAG(int32_t, small_lanes, 4,
           "0: all.");
 ABSL_FLAG(int32_t, cpu_threads, 0, "Threads of one operator on the CPU engine, 0 to 4096; 0 takes all cores.");
 ABSL_FLAG(absl::Duration, canary_interval, absl::Seconds(5),
-          "From one small sort that looks whether the device works to the next, up to 24h; 0s: none, and nothing tells "
-          "of a device that hangs.");
+          "From one small sort that looks whether the device works to the next, 10ms to 24h; 0s: none, and nothing "
+          "tells of a device that hangs.");
 ABSL_FLAG(absl::Duration, canary_timeout, absl::Seconds(10),
           "A small sort that takes longer makes the server not ready, until one succeeds; 100ms to 24h.");
 ABSL_FLAG(absl::Duration, hang_timeout, absl::Minutes(1),
@@ -53,6 +53,13 @@ absl::Status ReadDevices(EngineOptions& engine) {
   return engine.devices.empty() ? BadValue("devices", "names no GPU") : absl::OkStatus();
 }
 
+absl::Status CheckCanaryInterval(absl::Duration interval) {
+  if (interval == absl::ZeroDuration() || (interval >= absl::Milliseconds(10) && interval <= absl::Hours(24))) {
+    return absl::OkStatus();
+  }
+  return BadValue("canary-interval", absl::StrCat(absl::FormatDuration(interval), " is not in 10ms to 24h, nor 0s"));
+}
+
 absl::Status ReadEngine(Configuration& configuration) {
   const std::string name = absl::GetFlag(FLAGS_engine);
   if (name == "auto") {
@@ -65,6 +72,9 @@ absl::Status ReadEngine(Configuration& configuration) {
     return BadValue("engine", absl::StrCat("'", name, "' is not auto, cuda or cpu"));
   }
   CORANK_RETURN_IF_ERROR(ReadDevices(configuration.engine));
+  if (configuration.engine.choice == EngineChoice::kCpu && !configuration.engine.devices.empty()) {
+    configuration.warnings.emplace_back("--devices: --engine=cpu uses no GPU, and this sets nothing");
+  }
   configuration.engine.cpu_threads = absl::GetFlag(FLAGS_cpu_threads);
   CORANK_RETURN_IF_ERROR(CheckRange("cpu-threads", configuration.engine.cpu_threads, 0, 4096));
   Server::Options& server = configuration.server;
@@ -75,7 +85,7 @@ absl::Status ReadEngine(Configuration& configuration) {
   server.small_lanes = absl::GetFlag(FLAGS_small_lanes);
   CORANK_RETURN_IF_ERROR(CheckRange("small-lanes", server.small_lanes, 0, 256));
   server.canary.interval = absl::GetFlag(FLAGS_canary_interval);
-  CORANK_RETURN_IF_ERROR(CheckDuration("canary-interval", server.canary.interval, absl::ZeroDuration()));
+  CORANK_RETURN_IF_ERROR(CheckCanaryInterval(server.canary.interval));
   server.canary.timeout = absl::GetFlag(FLAGS_canary_timeout);
   CORANK_RETURN_IF_ERROR(CheckDuration("canary-timeout", server.canary.timeout, absl::Milliseconds(100)));
   server.canary.hang_timeout = absl::GetFlag(FLAGS_hang_timeout);

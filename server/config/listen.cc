@@ -1,8 +1,13 @@
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
 
 #include "absl/flags/flag.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "server/addresses.h"
 #include "server/config/byte_count.h"
 #include "server/config/groups.h"
 #include "server/execute/status_macros.h"
@@ -12,12 +17,32 @@ ABSL_FLAG(
     "Address that serves gRPC, HOST:PORT, where port 0 takes a free one, or unix:PATH. One that other hosts reach "
     "needs TLS or --insecure.");
 ABSL_FLAG(std::string, metrics_listen, "127.0.0.1:9464",
-          "Address that serves Prometheus metrics under /metrics, HOST:PORT; port 0 takes a free one. Empty: none.");
+          "Address that serves Prometheus metrics under /metrics, HOST:PORT, where HOST is an IPv4 address or a name; "
+          "port 0 takes a free one. Empty: none.");
 ABSL_FLAG(corank::ByteCount, max_request_bytes, int64_t{256} << 20,
           "Largest request message, and largest response message, in bytes, 1024 to 2147483647.");
 
 namespace corank {
 namespace {
+
+// CivetWeb takes lists, signs and more than one colon, each with a meaning of its own.
+absl::Status CheckMetricsAddress(const std::string& address) {
+  constexpr absl::string_view kName = "metrics-listen";
+  const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
+  if (!parsed.ok()) return BadValue(kName, parsed.status().message());
+  if (parsed->host.front() == '[') {
+    return BadValue(
+        kName,
+        absl::StrCat("'", address, "' is IPv6, and metrics are served on IPv4 only, such as 0.0.0.0:", parsed->port));
+  }
+  const auto may_name_a_host = [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '_';
+  };
+  if (std::all_of(parsed->host.begin(), parsed->host.end(), may_name_a_host) && parsed->ToString() == address) {
+    return absl::OkStatus();
+  }
+  return BadValue(kName, absl::StrCat("'", address, "' is not HOST:PORT with a port of 0 to 65535"));
+}
 
 absl::Status ReadListen(Configuration& configuration) {
   Server::Options& server = configuration.server;
@@ -25,7 +50,7 @@ absl::Status ReadListen(Configuration& configuration) {
   const absl::Status address = ListenAddress::Parse(server.listen).status();
   if (!address.ok()) return BadValue("listen", address.message());
   server.metrics_listen = absl::GetFlag(FLAGS_metrics_listen);
-  if (!server.metrics_listen.empty()) CORANK_RETURN_IF_ERROR(CheckAddress("metrics-listen", server.metrics_listen));
+  if (!server.metrics_listen.empty()) CORANK_RETURN_IF_ERROR(CheckMetricsAddress(server.metrics_listen));
   server.limits.max_request_bytes = absl::GetFlag(FLAGS_max_request_bytes);
   server.limits.max_response_bytes = server.limits.max_request_bytes;
   return CheckRange("max-request-bytes", server.limits.max_request_bytes, 1024,

@@ -3,7 +3,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/addresses.h"
 #include "server/config/groups.h"
 
 namespace corank {
@@ -43,11 +42,6 @@ absl::Status CheckDuration(absl::string_view name, absl::Duration value, absl::D
   if (value >= least && value <= absl::Hours(24)) return absl::OkStatus();
   return BadValue(name,
                   absl::StrCat(absl::FormatDuration(value), " is not in ", absl::FormatDuration(least), " to 24h"));
-}
-
-absl::Status CheckAddress(absl::string_view name, const std::string& address) {
-  const absl::Status status = ParseHostPort(address).status();
-  return status.ok() ? status : BadValue(name, status.message());
 }
 
 }  // namespace corank

@@ -61,8 +61,6 @@ absl::Status BadValue(absl::string_view name, absl::string_view reason);
 absl::Status CheckRange(absl::string_view name, int64_t value, int64_t least, int64_t most);
 /// At most 24 hours.
 absl::Status CheckDuration(absl::string_view name, absl::Duration value, absl::Duration least);
-/// HOST:PORT.
-absl::Status CheckAddress(absl::string_view name, const std::string& address);
 
 }  // namespace corank
 

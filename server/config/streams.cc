@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/config/byte_count.h"
 #include "server/config/groups.h"
@@ -10,9 +11,10 @@
 ABSL_FLAG(corank::ByteCount, stream_window_bytes, int64_t{64} << 20,
           "Pinned host memory in which the chunks of one stream wait, and as much again for its answer, in bytes, 4 "
           "MiB to --host-pool-bytes. A stream goes on with less while half of the pool is in use.");
-ABSL_FLAG(corank::ByteCount, max_device_bytes, 0,
-          "Device memory that the arrays of one stream may take, in bytes, 1 MiB or more; larger sorts work out of "
-          "core. 0: three quarters of the device's, shared out among the long lanes, at most four.");
+ABSL_FLAG(
+    corank::ByteCount, max_device_bytes, 0,
+    "Device memory that the arrays of one stream may take, in bytes, 1 MiB to --device-budget-bytes; larger sorts "
+    "work out of core. 0: three quarters of the device's, shared out among the long lanes, at most four.");
 ABSL_FLAG(
     corank::ByteCount, max_stream_host_bytes, 0,
     "Host memory that the arrays of one stream may take beside its window, in bytes. 0: half of what this process "
@@ -25,13 +27,25 @@ namespace {
 
 absl::Status ReadStreams(Configuration& configuration) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const Server::Options& server = configuration.server;
   StreamOptions& streams = configuration.server.streams;
   streams.window_bytes = absl::GetFlag(FLAGS_stream_window_bytes);
-  CORANK_RETURN_IF_ERROR(CheckRange("stream-window-bytes", streams.window_bytes, int64_t{4} << 20,
-                                    configuration.server.host_pool.max_bytes));
+  CORANK_RETURN_IF_ERROR(
+      CheckRange("stream-window-bytes", streams.window_bytes, int64_t{4} << 20, server.host_pool.max_bytes));
+  const int64_t least = LeastStreamBytes(streams.window_bytes, server.limits.max_chunk_bytes);
+  if (server.host_pool.max_bytes < least) {
+    return BadValue("host-pool-bytes", absl::StrCat(server.host_pool.max_bytes, " is less than the ", least,
+                                                    " that a stream needs: a chunk of ", server.limits.max_chunk_bytes,
+                                                    ", and a piece of its answer"));
+  }
   streams.max_device_bytes = absl::GetFlag(FLAGS_max_device_bytes);
   if (streams.max_device_bytes != 0) {
     CORANK_RETURN_IF_ERROR(CheckRange("max-device-bytes", streams.max_device_bytes, int64_t{1} << 20, kMost));
+    if (server.device_budget_bytes != 0 && streams.max_device_bytes > server.device_budget_bytes) {
+      return BadValue(
+          "max-device-bytes",
+          absl::StrCat(streams.max_device_bytes, " is more than --device-budget-bytes, ", server.device_budget_bytes));
+    }
   }
   streams.max_host_bytes = absl::GetFlag(FLAGS_max_stream_host_bytes);
   CORANK_RETURN_IF_ERROR(CheckRange("max-stream-host-bytes", streams.max_host_bytes, 0, kMost));

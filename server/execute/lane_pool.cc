@@ -83,17 +83,17 @@ void LanePool::RunLane(LaneStreams& lane) {
   for (;;) {
     auto batch = source_->Next(options_.device);  // ends with each turn, before the next is asked for
     if (batch.empty()) return;
-    metrics_->AddBusyLanes(1);
+    metrics_->AddBusyLanes(options_.kind, 1);
     RunBatch(lane, batch);
-    metrics_->AddBusyLanes(-1);
+    metrics_->AddBusyLanes(options_.kind, -1);
   }
 }
 
 void LanePool::RunDirectly(std::unique_ptr<Task> task) {
-  metrics_->AddBusyLanes(1);
+  metrics_->AddBusyLanes(options_.kind, 1);
   metrics_->ObserveBatch(task->operation->op(), 1, task->bytes);
   RunTask(*direct_lane_, *task, 1);
-  metrics_->AddBusyLanes(-1);
+  metrics_->AddBusyLanes(options_.kind, -1);
 }
 
 void LanePool::RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& batch) {

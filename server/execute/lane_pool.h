@@ -28,6 +28,7 @@ class LanePool final : public DirectRunner {
   struct Options {
     /// Batches that run at the same time, 1 or more.
     int lanes = 4;
+    LaneKind kind = LaneKind::kShort;
     /// Whose work they take, and as which callers know it.
     int device = 0;
     int ordinal = 0;

@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "kernels/common/types.h"
 #include "server/execute/status_macros.h"
+#include "server/execute/stream_options.h"
 #include "server/respond/errors.h"
 
 namespace corank {
@@ -18,10 +19,6 @@ constexpr absl::Duration kLookUp = absl::Milliseconds(500);
 constexpr absl::Duration kPoolPatience = absl::Seconds(10);
 constexpr absl::Duration kPoolRetry = absl::Milliseconds(5);
 
-// Large enough that a launch is nothing to it, small enough that the first one leaves early.
-constexpr int64_t kMaxTileBytes = int64_t{8} << 20;
-// Of a window: three tiles are in work while others are on the wire.
-constexpr int64_t kTilesInWindow = 8;
 // Of a tile, beside its rows: keys and values begin at multiples of as much.
 constexpr int64_t kAlignment = 256;
 
@@ -83,7 +80,7 @@ StreamExchange::StreamExchange(const Options& options, std::vector<StreamInput> 
   for (Progress& progress : progress_) progress.parts.resize(static_cast<size_t>(options.parts));
 }
 
-int64_t StreamExchange::tile_bytes() const { return std::min(kMaxTileBytes, options_.window_bytes / kTilesInWindow); }
+int64_t StreamExchange::tile_bytes() const { return TileBytes(options_.window_bytes); }
 
 int64_t StreamExchange::LeastInput() const {
   const bool is_small = input_bytes_ >= 0 && input_bytes_ < options_.max_chunk_bytes;

@@ -132,9 +132,20 @@ absl::Status StreamOperation::ExecuteWhole(Lane& lane, Outcome& outcome) {
   return absl::OkStatus();
 }
 
+void StreamOperation::OwnSmallResults(Outcome& outcome) {
+  for (ResultArray& result : outcome.results) {
+    if (result.target != nullptr || result.bytes == nullptr) continue;
+    const auto* const first = static_cast<const char*>(result.bytes);
+    auto copy = std::make_shared<const std::vector<char>>(first, first + result.count * result.element_bytes);
+    result.bytes = copy->data();
+    result.owned_bytes = std::move(copy);
+  }
+}
+
 absl::Status StreamOperation::ExecuteOne(int index, const std::vector<Operand>& inputs, Lane& lane, Outcome& outcome) {
   CORANK_ASSIGN_OR_RETURN(const PreparedOperation prepared, spec_.request->Prepare(index, inputs, spec_.memory));
   CORANK_RETURN_IF_ERROR(prepared.operation->Execute(lane, outcome));
+  OwnSmallResults(outcome);
   spec_.request->Executed(outcome);
   for (const ResultArray& result : outcome.results) {
     const auto is_target = [&result](const std::shared_ptr<StreamTarget>& target) { return target == result.target; };

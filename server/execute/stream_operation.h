@@ -72,6 +72,8 @@ class StreamOperation final : public Operation {
   absl::Status ExecuteSort(Lane& lane, Outcome& outcome);
   absl::Status ExecuteMerge(Lane& lane, Outcome& outcome);
   absl::Status ExecuteWhole(Lane& lane, Outcome& outcome);
+  // The memory of the lane where they lie is about to be used again.
+  static void OwnSmallResults(Outcome& outcome);
   absl::Status ExecuteOne(int index, const std::vector<Operand>& inputs, Lane& lane, Outcome& outcome);
 
   const Spec spec_;

@@ -3,12 +3,19 @@
 #include <algorithm>
 #include <limits>
 
+#include "server/memory/host_pool.h"
+
 namespace corank {
 namespace {
 
 // More lanes than this keep the wire busy; they rarely all have the largest of arrays, and what then does not fit
 // waits.
 constexpr int kMostShares = 4;
+
+// Large enough that a launch is nothing to it, small enough that the first one leaves early.
+constexpr int64_t kMaxTileBytes = int64_t{8} << 20;
+// Of a window: three tiles are in work while others are on the wire.
+constexpr int64_t kTilesInWindow = 8;
 
 }  // namespace
 
@@ -24,6 +31,12 @@ int64_t StreamOptions::HostBudget(int lanes, int devices) const {
   const int64_t shares = int64_t{std::min(lanes, kMostShares)} * devices;
   return max_host_bytes > std::numeric_limits<int64_t>::max() / shares ? std::numeric_limits<int64_t>::max()
                                                                        : max_host_bytes * shares;
+}
+
+int64_t TileBytes(int64_t window_bytes) { return std::min(kMaxTileBytes, window_bytes / kTilesInWindow); }
+
+int64_t LeastStreamBytes(int64_t window_bytes, int64_t max_chunk_bytes) {
+  return HostPool::BufferBytes(max_chunk_bytes) + HostPool::BufferBytes(TileBytes(window_bytes));
 }
 
 }  // namespace corank

@@ -34,6 +34,12 @@ struct StreamOptions {
   int64_t HostBudget(int lanes, int devices) const;
 };
 
+/// The largest piece in which a stream's answer is made, where its window has this many bytes.
+int64_t TileBytes(int64_t window_bytes);
+/// Pinned memory that a stream of one part whose length is not known takes of the host pool in any case: room for a
+/// chunk, and for a piece of the answer. Of windows of 4 MiB or more.
+int64_t LeastStreamBytes(int64_t window_bytes, int64_t max_chunk_bytes);
+
 /// Most parts of a job.
 inline constexpr int kMaxParts = 64;
 /// Most operations of a plan.

@@ -72,11 +72,8 @@ struct Task {
     if (now >= deadline) return DeadlinePassed();
     return cancelled->load(std::memory_order_acquire) ? CallerCancelled() : absl::OkStatus();
   }
-  /// Whether work that was not done by `now` came too late for its caller. A caller's clock runs ahead of this one by
-  /// the time of the message: it cancels at its deadline, which is shortly before this one.
-  bool IsLate(Instant now) const {
-    return deadline != kForever && deadline - now <= (deadline - arrival) / 10 + std::chrono::milliseconds(1);
-  }
+  /// Whether work that was not done by `now` came too late for its caller.
+  bool IsLate(Instant now) const { return IsShortBefore(deadline, arrival, now); }
   /// Ends a task that no lane took up.
   void Drop(const absl::Status& status) const {
     Outcome outcome;

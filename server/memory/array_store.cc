@@ -71,6 +71,14 @@ absl::StatusOr<KeptRoom> ArrayStore::Reserve(absl::string_view owner, int device
                                              absl::string_view field) {
   GiveBackExpired();  // first, for these are in the budgets
   const int64_t charge = Charge(bytes);
+  if (charge > options_.max_bytes) {
+    return InvalidField(field, absl::StrCat("the array needs ", charge, " bytes, and the server keeps at most ",
+                                            options_.max_bytes, " on a device (--kept-bytes)"));
+  }
+  if (charge > quota_bytes_) {
+    return InvalidField(field, absl::StrCat("the array needs ", charge, " bytes, and one caller may keep at most ",
+                                            quota_bytes_, " (--kept-quota-bytes)"));
+  }
   KeptRoom room;
   room.device = device;
   {
@@ -82,10 +90,6 @@ absl::StatusOr<KeptRoom> ArrayStore::Reserve(absl::string_view owner, int device
                         absl::StrCat("the array needs ", charge, " bytes; the caller keeps ", quota.used(), " of the ",
                                      quota_bytes_, " that it may keep: delete others first"));
     }
-  }
-  if (charge > options_.max_bytes) {
-    return InvalidField(field, absl::StrCat("the array needs ", charge, " bytes, and the server keeps at most ",
-                                            options_.max_bytes, " on a device (kept_bytes)"));
   }
   room.of_store = budgets_[static_cast<size_t>(device)]->Reserve(charge);
   if (!room.of_store) {

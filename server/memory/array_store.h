@@ -76,7 +76,8 @@ class ArrayStore {
   int RoomiestDevice(uint64_t devices = ~uint64_t{0}) const;
 
   /// Room on a device for an array of at most `bytes` bytes. RESOURCE_EXHAUSTED (the field named where it is the
-  /// owner's quota, RetryInfo where it is the device's memory); INVALID_ARGUMENT: more than a device ever has.
+  /// owner's quota, RetryInfo where it is the device's memory); INVALID_ARGUMENT: more than the quota, or a device,
+  /// ever has.
   absl::StatusOr<KeptRoom> Reserve(absl::string_view owner, int device, int64_t bytes, absl::string_view field);
   /// A place for an array that nobody sees yet, of at most the room's bytes, which goes into it; with an error the room
   /// stays. RESOURCE_EXHAUSTED with RetryInfo: the device has less memory than the store was promised.

@@ -1,25 +1,74 @@
 #include "server/memory/copier.h"
 
+#include <algorithm>
+
+#include "server/respond/errors.h"
+
 namespace corank {
 
-absl::StatusOr<std::unique_ptr<Copier>> Copier::Create(Engine* engine) {
+absl::StatusOr<std::unique_ptr<Copier>> Copier::Create(Engine* engine, absl::Duration patience) {
   absl::StatusOr<std::unique_ptr<EngineStream>> stream = engine->CreateStream();
   if (!stream.ok()) return stream.status();
-  return std::unique_ptr<Copier>(new Copier(*std::move(stream)));
+  return std::unique_ptr<Copier>(new Copier(*std::move(stream), patience));
 }
 
-absl::Status Copier::ToDevice(void* d_to, const void* h_from, int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  if (absl::Status status = stream_->Begin(); !status.ok()) return status;
-  const absl::Status copied = stream_->CopyToDevice(d_to, h_from, bytes);
-  const absl::Status finished = stream_->Finish().status();
-  return copied.ok() ? finished : copied;
+Copier::Copier(std::unique_ptr<EngineStream> stream, absl::Duration patience)
+    : stream_(std::move(stream)), patience_(patience), thread_([this] { Run(); }) {}
+
+Copier::~Copier() {
+  {
+    absl::MutexLock lock(&mutex_);
+    ends_ = true;
+  }
+  thread_.join();
 }
 
-absl::Status Copier::ToHost(void* h_to, const void* d_from, int64_t bytes) {
+absl::Status Copier::ToDevice(std::shared_ptr<void> d_to, std::shared_ptr<const void> h_from, int64_t bytes) {
+  return Wait({/*to_device=*/true, std::move(d_to), std::move(h_from), bytes});
+}
+
+absl::Status Copier::ToHost(std::shared_ptr<void> h_to, std::shared_ptr<const void> d_from, int64_t bytes) {
+  return Wait({/*to_device=*/false, std::move(h_to), std::move(d_from), bytes});
+}
+
+absl::Status Copier::Wait(Copy copy) {
+  const auto shared = std::make_shared<Copy>(std::move(copy));
   absl::MutexLock lock(&mutex_);
+  if (!is_late_) {
+    waiting_.push_back(shared);
+    if (mutex_.AwaitWithTimeout(absl::Condition(&shared->is_done), patience_)) return shared->status;
+    is_late_ = true;
+    waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), shared), waiting_.end());
+  }
+  return RetryLater(absl::StatusCode::kUnavailable, "the device does not answer; try again, or another server",
+                    patience_);
+}
+
+void Copier::Run() {
+  const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ends_ || !waiting_.empty(); };
+  for (;;) {
+    std::shared_ptr<Copy> copy;
+    {
+      absl::MutexLock lock(&mutex_, absl::Condition(&has_work));
+      if (waiting_.empty()) return;
+      copy = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    absl::Status status = Do(*copy);
+    // What the copy owns ends here at the latest: the caller may go on at once.
+    copy->to.reset();
+    copy->from.reset();
+    absl::MutexLock lock(&mutex_);
+    is_late_ = false;
+    copy->status = std::move(status);
+    copy->is_done = true;
+  }
+}
+
+absl::Status Copier::Do(const Copy& copy) {
   if (absl::Status status = stream_->Begin(); !status.ok()) return status;
-  const absl::Status copied = stream_->CopyToHost(h_to, d_from, bytes);
+  const absl::Status copied = copy.to_device ? stream_->CopyToDevice(copy.to.get(), copy.from.get(), copy.bytes)
+                                             : stream_->CopyToHost(copy.to.get(), copy.from.get(), copy.bytes);
   const absl::Status finished = stream_->Finish().status();
   return copied.ok() ? finished : copied;
 }

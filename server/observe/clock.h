@@ -16,6 +16,12 @@ inline int64_t Nanoseconds(Instant from, Instant to) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count();
 }
 
+/// Whether a request whose work was not done by `now` came too late for its caller. A caller's clock runs ahead of this
+/// one by the time of the message: it cancels at its deadline, which is shortly before the server's.
+inline bool IsShortBefore(Instant deadline, Instant arrival, Instant now) {
+  return deadline != kForever && deadline - now <= (deadline - arrival) / 10 + std::chrono::milliseconds(1);
+}
+
 /// Thread-safe.
 class Clock {
  public:

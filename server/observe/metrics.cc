@@ -46,6 +46,8 @@ prometheus::Family<prometheus::Gauge>& Gauges(prometheus::Registry& registry, co
   return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
 }
 
+const char* LaneName(LaneKind kind) { return kind == LaneKind::kShort ? "short" : "long"; }
+
 // What a scrape asks.
 class Scrape final : public prometheus::Collectable {
  public:
@@ -106,7 +108,12 @@ Metrics::Metrics()
   const auto gauge = [this](const char* name, const char* help) { return &Gauges(*registry_, name, help).Add({}); };
   queue_requests_ = gauge("corank_queue_requests", "Requests that wait.");
   queue_bytes_ = gauge("corank_queue_bytes", "Bytes of the requests that wait.");
-  lanes_busy_ = gauge("corank_lanes_busy", "Lanes that work on a request.");
+  for (int i = 0; i < kLaneKinds; ++i) {
+    lanes_busy_[i] = &Gauges(*registry_, "corank_lanes_busy", "Lanes that work on a request.")
+                          .Add({{"lane", LaneName(static_cast<LaneKind>(i))}});
+  }
+  failed_handshakes_ =
+      &Counters(*registry_, "corank_handshakes_failed_total", "TLS handshakes with --listen that failed.").Add({});
 }
 
 prometheus::Counter& Metrics::Requests(Operator op, absl::StatusCode code) {
@@ -133,6 +140,12 @@ void Metrics::CountRequest(const RequestRecord& record) {
   counters.received_bytes->Increment(static_cast<double>(record.received_bytes));
   counters.sent_bytes->Increment(static_cast<double>(record.sent_bytes));
 }
+
+void Metrics::CountCall(absl::string_view operation, absl::StatusCode code) {
+  requests_.Add({{"operator", std::string(operation)}, {"code", absl::StatusCodeToString(code)}}).Increment();
+}
+
+void Metrics::CountFailedHandshake() { failed_handshakes_->Increment(); }
 
 void Metrics::CountRefusal(Refusal reason) { refused_[static_cast<int>(reason)]->Increment(); }
 
@@ -177,9 +190,11 @@ void Metrics::AddQueued(int64_t requests, int64_t bytes) {
   queue_bytes_->Increment(static_cast<double>(bytes));
 }
 
-void Metrics::AddBusyLanes(int change) { lanes_busy_->Increment(change); }
+void Metrics::AddBusyLanes(LaneKind kind, int change) { lanes_busy_[static_cast<int>(kind)]->Increment(change); }
 
-void Metrics::SetLanes(int lanes) { Gauges(*registry_, "corank_lanes", "Lanes that there are.").Add({}).Set(lanes); }
+void Metrics::SetLanes(LaneKind kind, int lanes) {
+  Gauges(*registry_, "corank_lanes", "Lanes that there are.").Add({{"lane", LaneName(kind)}}).Set(lanes);
+}
 
 void Metrics::SetEngine(const std::string& engine, const std::string& device, const std::string& version) {
   Gauges(*registry_, "corank_engine_info", "Always 1; its labels say which engine, device and version serve.")
@@ -243,8 +258,24 @@ void Metrics::SetOpen(const OpenItems& open) {
   set("corank_connections", "Connections to --listen.", open.connections);
   set("corank_calls", "Calls that have not ended, but for health and information.", open.calls);
   set("corank_stream_jobs", "Jobs of Execute that have not ended.", open.jobs);
+  set("corank_stream_job_bytes", "Memory that jobs of Execute hold beside pinned buffers.", open.job_bytes);
   set("corank_regions", "Registered regions of shared and of GPU memory.", open.regions);
   set("corank_region_leases", "Leases of regions that callers hold.", open.leases);
+}
+
+void Metrics::SetConnections(absl::string_view port, int limit, int64_t refused) {
+  const prometheus::Labels labels = {{"port", std::string(port)}};
+  Gauges(*registry_, "corank_connections_limit", "Connections that may be open.").Add(labels).Set(limit);
+  prometheus::Counter& counter =
+      Counters(*registry_, "corank_connections_refused_total", "Connections that were closed for being too many.")
+          .Add(labels);
+  counter.Increment(static_cast<double>(refused) - counter.Value());
+}
+
+void Metrics::SetCredentialsCurrent(absl::string_view credentials, bool current) {
+  Gauges(*registry_, "corank_credentials_current", "1 while the credentials in force are those of the files, else 0.")
+      .Add({{"credentials", std::string(credentials)}})
+      .Set(current ? 1 : 0);
 }
 
 void Metrics::SetEstimatedRate(Operator op, double bytes_per_second) {

@@ -63,12 +63,13 @@ enum class Refusal : uint8_t {
   kDeviceLost,
   kUnauthenticated,
   kForbidden,
+  kIncomplete,
 };
-inline constexpr int kRefusalCount = 10;
+inline constexpr int kRefusalCount = 11;
 constexpr const char* RefusalName(Refusal refusal) {
   constexpr const char* kNames[kRefusalCount] = {"queue_requests",  "queue_bytes", "tenant_requests", "tenant_bytes",
                                                  "memory",          "late",        "draining",        "device_lost",
-                                                 "unauthenticated", "forbidden"};
+                                                 "unauthenticated", "forbidden",   "incomplete"};
   return kNames[static_cast<int>(refusal)];
 }
 
@@ -85,10 +86,15 @@ struct DeviceReadings {
 struct OpenItems {
   int64_t connections = 0;
   int64_t calls = 0;
-  int64_t jobs = 0;  // of Execute, also those that wait for their parts
+  int64_t jobs = 0;       // of Execute, also those that wait for their parts
+  int64_t job_bytes = 0;  // that they hold on host and devices, beside pinned buffers
   int64_t regions = 0;
   int64_t leases = 0;
 };
+
+/// Lanes for requests, and for what takes long: streams, and large arrays outside of the message.
+enum class LaneKind : uint8_t { kShort, kLong };
+inline constexpr int kLaneKinds = 2;
 
 /// Tenants beyond this many share the label "other".
 inline constexpr int kMaxTenantLabels = 64;
@@ -99,7 +105,10 @@ class Metrics {
   Metrics();
 
   void CountRequest(const RequestRecord& record);
+  /// A call that is no request of one operator, or was refused before its operator was known. May allocate.
+  void CountCall(absl::string_view operation, absl::StatusCode code);
   void CountRefusal(Refusal reason);
+  void CountFailedHandshake();
   /// Of requests that were admitted: work dropped before it reached this stage.
   void CountCancelled(Stage before);
   /// Requests that share a lease of a lane, and the bytes of their messages together.
@@ -107,9 +116,9 @@ class Metrics {
   /// What work of a tenant took: bytes of its arrays and time of lanes. An empty name counts as "anonymous".
   void CountTenant(absl::string_view tenant, int64_t bytes, int64_t lane_ns);
   void AddQueued(int64_t requests, int64_t bytes);
-  void AddBusyLanes(int change);
-  /// Lanes that there are, for requests and for streams together.
-  void SetLanes(int lanes);
+  void AddBusyLanes(LaneKind kind, int change);
+  /// Lanes that there are.
+  void SetLanes(LaneKind kind, int lanes);
   /// Once, at start.
   void SetEngine(const std::string& engine, const std::string& device, const std::string& version);
 
@@ -126,6 +135,10 @@ class Metrics {
   /// Pinned memory that nobody uses and that is kept for the next request.
   void SetHostPoolKept(int64_t bytes);
   void SetOpen(const OpenItems& open);
+  /// Of --listen ("main") and --health-listen ("health"): what may be open, and what was refused since the start.
+  void SetConnections(absl::string_view port, int limit, int64_t refused);
+  /// "tls" or "tokens": whether what is in force is what the files say.
+  void SetCredentialsCurrent(absl::string_view credentials, bool current);
   /// What the admission reckons with.
   void SetEstimatedRate(Operator op, double bytes_per_second);
   void SetDevice(int device, const DeviceReadings& readings);
@@ -173,7 +186,8 @@ class Metrics {
   std::vector<std::function<void()>> collectors_ ABSL_GUARDED_BY(scrape_mutex_);
   prometheus::Gauge* queue_requests_ = nullptr;
   prometheus::Gauge* queue_bytes_ = nullptr;
-  prometheus::Gauge* lanes_busy_ = nullptr;
+  std::array<prometheus::Gauge*, kLaneKinds> lanes_busy_{};
+  prometheus::Counter* failed_handshakes_ = nullptr;
 };
 
 /// Serves GET /metrics until destroyed. A peer that is silent, or does not read, is hung up on after two seconds and

@@ -28,7 +28,7 @@ enum class ResultRole : uint8_t {
   kPositions,
 };
 
-/// A dense result. Borrows its bytes, unless a target keeps them.
+/// A dense result. Borrows its bytes, unless a target keeps them or `owned_bytes` does.
 struct ResultArray {
   ResultRole role = ResultRole::kResult;
   v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;
@@ -39,6 +39,8 @@ struct ResultArray {
   // What the response says of a result with a target, once it is committed; without a place where the bytes go into the
   // response after all.
   std::shared_ptr<const v1::Array> described = nullptr;
+  // Owns the bytes, where they are not a lane's any more.
+  std::shared_ptr<const void> owned_bytes = nullptr;
 
   bool is_inline() const { return described == nullptr || described->place_case() == v1::Array::PLACE_NOT_SET; }
 };

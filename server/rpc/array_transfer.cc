@@ -36,16 +36,17 @@ class AnnouncedPlaces final : public InlinePlaces {
 
 class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
-  StoreCall(const MemoryEnvironment& environment, absl::StatusOr<std::shared_ptr<const Caller>> caller,
-            grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
+  StoreCall(const MemoryEnvironment& environment, FoundCaller caller, grpc::CallbackServerContext* context,
+            grpc::ByteBuffer* response)
       : environment_(environment), caller_(std::move(caller)), context_(context), response_(response) {
     environment_.active_calls->Add();
-    watch_ = IdleWatch::Create(environment_.idle_timeout,
-                               [this] { Finish(EndCall(environment_, context_, watch_->Idle("sent"))); });
+    watch_ = IdleWatch::Create(environment_.idle_timeout, [this] {
+      Finish(EndCall(environment_, context_, "store_array", caller_, watch_->Idle("sent")));
+    });
     if (caller_.ok()) {
       Read();
     } else {
-      Finish(EndCall(environment_, context_, caller_.status()));
+      Finish(EndCall(environment_, context_, "store_array", caller_, caller_.status()));
     }
   }
 
@@ -56,7 +57,7 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     if (status.ok() && ok) {
       Read();
     } else {
-      Finish(EndCall(environment_, context_, status));
+      Finish(EndCall(environment_, context_, "store_array", caller_, status));
     }
   }
   void OnDone() override {
@@ -129,9 +130,9 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     std::vector<grpc::Slice> slices;
     if (!message_.Dump(&slices).ok()) return absl::InternalError("gRPC gives no bytes");
     CopyRange(slices, payloads.back().offset, bytes, staging_.get());
-    char* const to = static_cast<char*>(array_->memory->data()) + received_ * array_->element_bytes;
+    std::shared_ptr<void> to(array_, static_cast<char*>(array_->memory->data()) + received_ * array_->element_bytes);
     received_ += count;
-    return environment_.places.devices->copier(array_->device).ToDevice(to, staging_.get(), bytes);
+    return environment_.places.devices->copier(array_->device).ToDevice(std::move(to), staging_, bytes);
   }
 
   absl::Status Complete() {
@@ -152,7 +153,7 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   }
 
   const MemoryEnvironment& environment_;
-  const absl::StatusOr<std::shared_ptr<const Caller>> caller_;
+  const FoundCaller caller_;
   grpc::CallbackServerContext* const context_;
   grpc::ByteBuffer* const response_;
   std::shared_ptr<IdleWatch> watch_;
@@ -167,15 +168,15 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
 class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  FetchCall(const MemoryEnvironment& environment, absl::StatusOr<std::shared_ptr<const Caller>> caller,
-            grpc::CallbackServerContext* context, const grpc::ByteBuffer* request)
+  FetchCall(const MemoryEnvironment& environment, FoundCaller caller, grpc::CallbackServerContext* context,
+            const grpc::ByteBuffer* request)
       : environment_(environment), caller_(std::move(caller)), context_(context) {
     environment_.active_calls->Add();
     watch_ = IdleWatch::Create(environment_.idle_timeout, [this] { EndIdle(); });
     absl::Status status = caller_.status();
     if (status.ok()) status = Open(*request);
     if (status.ok()) status = WriteNext();
-    if (!status.ok()) Finish(EndCall(environment_, context_, status));
+    if (!status.ok()) Finish(EndCall(environment_, context_, "fetch_array", caller_, status));
   }
 
   void OnWriteDone(bool ok) override {
@@ -186,7 +187,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       if (status.ok()) return;
     }
     array_.reset();  // a caller who has it all may delete it
-    Finish(EndCall(environment_, context_, status));
+    Finish(EndCall(environment_, context_, "fetch_array", caller_, status));
   }
   void OnDone() override {
     watch_->Stop();
@@ -198,7 +199,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  private:
   // The status waits behind the chunk that the caller does not read, unless it is cancelled.
   void EndIdle() {
-    const grpc::Status status = EndCall(environment_, context_, watch_->Idle("taken"));
+    const grpc::Status status = EndCall(environment_, context_, "fetch_array", caller_, watch_->Idle("taken"));
     context_->TryCancel();
     Finish(status);
   }
@@ -228,9 +229,10 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     PayloadMap payloads;
     if (bytes > 0) {
       CORANK_ASSIGN_OR_RETURN(staging, Stage(bytes));
-      const char* const from = static_cast<const char*>(array_->data()) + sent_ * array_->element_bytes;
+      std::shared_ptr<const void> from(array_,
+                                       static_cast<const char*>(array_->data()) + sent_ * array_->element_bytes);
       Copier& copier = environment_.places.devices->copier(array_->device);
-      CORANK_RETURN_IF_ERROR(copier.ToHost(staging.get(), from, bytes));
+      CORANK_RETURN_IF_ERROR(copier.ToHost(staging, std::move(from), bytes));
       payloads[chunk] = absl::string_view(static_cast<const char*>(staging.get()), static_cast<size_t>(bytes));
     }
     std::vector<grpc::Slice> slices;
@@ -253,7 +255,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   }
 
   const MemoryEnvironment& environment_;
-  const absl::StatusOr<std::shared_ptr<const Caller>> caller_;
+  const FoundCaller caller_;
   grpc::CallbackServerContext* const context_;
   std::shared_ptr<IdleWatch> watch_;
   std::string name_;
@@ -264,15 +266,13 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
 }  // namespace
 
-grpc::ServerReadReactor<grpc::ByteBuffer>* StartStore(const MemoryEnvironment& environment,
-                                                      absl::StatusOr<std::shared_ptr<const Caller>> caller,
+grpc::ServerReadReactor<grpc::ByteBuffer>* StartStore(const MemoryEnvironment& environment, FoundCaller caller,
                                                       grpc::CallbackServerContext* context,
                                                       grpc::ByteBuffer* response) {
   return new StoreCall(environment, std::move(caller), context, response);
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* StartFetch(const MemoryEnvironment& environment,
-                                                       absl::StatusOr<std::shared_ptr<const Caller>> caller,
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartFetch(const MemoryEnvironment& environment, FoundCaller caller,
                                                        grpc::CallbackServerContext* context,
                                                        const grpc::ByteBuffer* request) {
   return new FetchCall(environment, std::move(caller), context, request);

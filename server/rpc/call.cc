@@ -15,15 +15,20 @@
 namespace corank {
 CallBase::CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, Operator op,
                    grpc::ByteBuffer* response)
-    : environment_(*environment), context_(context), response_(response), arrival_(environment->clock->Now()) {
+    : environment_(*environment),
+      context_(context),
+      response_(response),
+      arrival_(environment->clock->Now()),
+      deadline_(ToInstant(context->deadline(), arrival_)) {
   record_.op = op;
   environment_.active_calls->Add();
 }
 
 void CallBase::Start(grpc::ByteBuffer* bytes) {
-  record_.received_bytes = static_cast<int64_t>(bytes->Length());
+  const bool is_whole = bytes->Valid();
+  record_.received_bytes = is_whole ? static_cast<int64_t>(bytes->Length()) : 0;
   absl::Status status = Authenticate();
-  if (status.ok()) status = Read(*bytes);
+  if (status.ok()) status = is_whole ? Read(*bytes) : Incomplete();
   CountIfShort(status, environment_.metrics);
   bytes->Clear();
   id_ = IdOf(*context_, options().request_id());
@@ -37,6 +42,13 @@ void CallBase::Start(grpc::ByteBuffer* bytes) {
 absl::Status CallBase::Authenticate() {
   CORANK_ASSIGN_OR_RETURN(caller_, CallerOf(environment_.authenticator, *context_));
   return CheckOperator(*caller_, record_.op);
+}
+
+absl::Status CallBase::Incomplete() const {
+  environment_.metrics->CountRefusal(Refusal::kIncomplete);
+  return absl::CancelledError(
+      "the message did not come whole: its caller or the connection went, or it was over --max-buffered-bytes together "
+      "with others, or over twice --max-request-bytes");
 }
 
 absl::Status CallBase::Read(const grpc::ByteBuffer& bytes) {
@@ -62,7 +74,7 @@ absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask() {
   auto task = std::make_unique<Task>();
   task->bytes = record_.received_bytes;
   task->arrival = arrival_;
-  task->deadline = ToInstant(context_->deadline(), arrival_);
+  task->deadline = deadline_;
   task->cancelled = &cancelled_;
   task->completion = this;
   CORANK_ASSIGN_OR_RETURN(task->priority, ValidateOptions(options()));
@@ -92,8 +104,10 @@ void CallBase::Done(const absl::Status& status, Outcome& outcome) {
   Reply(status, outcome);
 }
 
-void CallBase::Reply(const absl::Status& status, Outcome& outcome) {
+void CallBase::Reply(const absl::Status& reason, Outcome& outcome) {
   replied_ = outcome.finished.value_or(environment_.clock->Now());
+  const bool is_late = absl::IsCancelled(reason) && IsShortBefore(deadline_, arrival_, replied_);
+  const absl::Status status = is_late ? DeadlinePassed() : reason;
   record_.code = status.code();
   if (status.ok()) {
     *response_ = Respond(outcome);
@@ -106,9 +120,10 @@ void CallBase::Reply(const absl::Status& status, Outcome& outcome) {
   Finish(ToGrpcStatus(status, id_.request_id));  // the call may be gone after this
 }
 
-void CallBase::LogFailure(const absl::Status& status) const {
-  LogFailedRequest(*environment_.logger, id_, record_.op, status, record_.received_bytes,
-                   Nanoseconds(arrival_, replied_));
+void CallBase::LogFailure(const absl::Status& status) {
+  record_.total_ns = Nanoseconds(arrival_, replied_);
+  const absl::string_view tenant = caller_ == nullptr ? absl::string_view() : caller_->tenant;
+  LogFailedRequest(*environment_.logger, id_, {tenant, context_->peer()}, record_, status);
 }
 
 void CallBase::OnCancel() {

@@ -74,18 +74,20 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
 
  private:
   absl::Status Authenticate();
+  absl::Status Incomplete() const;
   absl::Status Read(const grpc::ByteBuffer& bytes);
   absl::Status Submit();
   // Takes all memory of the server's that the request needs, and says which queue it is for.
   absl::StatusOr<std::unique_ptr<Task>> MakeTask();
   std::unique_ptr<Operation> InPieces(std::unique_ptr<Operation> operation) const;
-  void Reply(const absl::Status& status, Outcome& outcome);
-  void LogFailure(const absl::Status& status) const;
+  void Reply(const absl::Status& reason, Outcome& outcome);
+  void LogFailure(const absl::Status& status);
 
   const CallEnvironment& environment_;
   grpc::CallbackServerContext* const context_;
   grpc::ByteBuffer* const response_;
   const Instant arrival_;
+  const Instant deadline_;
   Instant validated_;
   Instant replied_;
   std::atomic<bool> cancelled_{false};

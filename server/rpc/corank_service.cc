@@ -78,7 +78,7 @@ grpc::ServerUnaryReactor* CorankServiceImpl::GetServerInfo(grpc::CallbackServerC
   ReturnId(id, context);
   if (const absl::Status status = CallerOf(environment_.authenticator, *context).status(); !status.ok()) {
     CountIfForbidden(status, environment_.metrics);
-    LogFailedCall(*environment_.logger, id, status);
+    LogFailedCall(*environment_.logger, id, {{}, context->peer()}, "get_server_info", status);
     reactor->Finish(ToGrpcStatus(status, id.request_id));
     return reactor;
   }

@@ -15,6 +15,9 @@
 namespace corank {
 namespace {
 
+// Of calls that end before they have a job, which knows its operator.
+constexpr char kOperation[] = "execute";
+
 // The ExecuteResponse with a chunk, whose data is not copied.
 grpc::ByteBuffer EncodeChunk(const OutputChunk& chunk) {
   v1::ArrayChunk head;
@@ -87,6 +90,7 @@ absl::Status ExecuteCall::JoinJob() {
       ExecutePlan::Read(incoming_, environment_.limits, environment_.streams, environment_.places, caller_));
   const auto part = static_cast<int>(plan->message().part());
   plan->SetId(TakeId(plan->options().request_id()));
+  plan->SetPeer(context_->peer());
   is_active_ = true;  // a server that drains does not wait for plans
   environment_.active_calls->Add();
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ExecuteJob> job, jobs_->Join(std::move(plan), deadline_, shared_from_this()));
@@ -128,8 +132,7 @@ absl::Status ExecuteCall::EndInput() {
 }
 
 void ExecuteCall::EndEarly(const absl::Status& status) {
-  const absl::Status reason =
-      absl::IsCancelled(status) && environment_.clock->Now() >= deadline_ ? DeadlinePassed() : status;
+  const absl::Status reason = absl::IsCancelled(status) ? Cancelled() : status;
   if (job_ != nullptr) {
     job_->Fail(reason);
     return;
@@ -142,7 +145,8 @@ void ExecuteCall::OnWriteDone(bool) {
   absl::MutexLock lock(&mutex_);
   writing_ = false;
   outgoing_.Clear();
-  Pump();
+  if (last_write_ == nullptr) return Pump();
+  if (last_write_->Resume()) Finish(last_status_);
 }
 
 void ExecuteCall::OnCancel() {
@@ -151,18 +155,24 @@ void ExecuteCall::OnCancel() {
     absl::MutexLock lock(&mutex_);
     job = job_;
   }
-  const absl::Status reason = environment_.clock->Now() >= deadline_ ? DeadlinePassed() : CallerCancelled();
+  const absl::Status reason = Cancelled();
   if (job != nullptr) job->Fail(reason);
   absl::MutexLock lock(&mutex_);
   End(reason);  // also where the job has succeeded, but the caller does not take the answer
 }
 
+absl::Status ExecuteCall::Cancelled() const {
+  const bool is_late = IsShortBefore(deadline_, arrival_, environment_.clock->Now());
+  return is_late ? DeadlinePassed() : CallerCancelled();
+}
+
 void ExecuteCall::OnDone() {
   // Taken along: the job may end with the call, and the call with this scope.
   const std::shared_ptr<ExecuteCall> self = std::move(self_);
+  absl::MutexLock lock(&mutex_);
+  if (last_write_ != nullptr) last_write_->Stop();
   if (job_ == nullptr) return;
   job_->exchange()->Leave(part_);
-  absl::MutexLock lock(&mutex_);
   job_->AddTraffic(received_bytes_, sent_bytes_);
 }
 
@@ -202,11 +212,23 @@ void ExecuteCall::End(const absl::Status& status) {
   if (job_ != nullptr) id_.request_id = job_->id().request_id;  // that of its first part
   if (job_ == nullptr) {
     CountIfForbidden(status, environment_.metrics);
-    LogFailedRequest(*environment_.logger, id_, Operator::kSort, status, received_bytes_,
-                     Nanoseconds(arrival_, environment_.clock->Now()));
+    environment_.metrics->CountCall(kOperation, status.code());
+    const absl::string_view tenant = caller_ == nullptr ? absl::string_view() : caller_->tenant;
+    LogFailedCall(*environment_.logger, id_, {tenant, context_->peer()}, kOperation, status);
   }
   ReturnId(id_, context_);
-  Finish(ToGrpcStatus(status, id_.request_id));
+  last_status_ = ToGrpcStatus(status, id_.request_id);
+  if (!writing_) return Finish(last_status_);
+  FinishAfterWrite();
+}
+
+void ExecuteCall::FinishAfterWrite() {
+  // gRPC would keep the status, the message and the call for as long as the caller does not read.
+  last_write_ = IdleWatch::Create(environment_.streams.idle_timeout, [this, status = last_status_] {
+    context_->TryCancel();
+    Finish(status);
+  });
+  last_write_->Wait();
 }
 
 }  // namespace corank

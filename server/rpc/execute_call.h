@@ -15,6 +15,7 @@
 #include "server/execute/stream_exchange.h"
 #include "server/rpc/call.h"
 #include "server/rpc/execute_job.h"
+#include "server/rpc/idle_watch.h"
 
 namespace corank {
 
@@ -46,11 +47,14 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   absl::Status TakeChunk();
   CallId TakeId(const std::string& requested) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status EndInput();
+  // What a cancelled call gets.
+  absl::Status Cancelled() const;
   void EndEarly(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FinishAfterWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<ExecuteJobs> jobs_;
   const CallEnvironment& environment_;
@@ -71,6 +75,8 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::Status last_status_ ABSL_GUARDED_BY(mutex_);               // once it has ended
+  std::shared_ptr<IdleWatch> last_write_ ABSL_GUARDED_BY(mutex_);  // where it ended during a write
   size_t results_written_ ABSL_GUARDED_BY(mutex_) = 0;
   grpc::ByteBuffer outgoing_ ABSL_GUARDED_BY(mutex_);  // of the write in progress
   int64_t sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

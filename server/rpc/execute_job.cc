@@ -152,8 +152,14 @@ void ExecuteJob::AddTraffic(int64_t received_bytes, int64_t sent_bytes) {
 
 void ExecuteJob::LogFailure(const absl::Status& status) const {
   CountIfForbidden(status, environment_.metrics);
-  LogFailedRequest(*environment_.logger, id(), plan_->op(), status, exchange_->received_bytes(),
-                   Nanoseconds(arrival_, environment_.clock->Now()));
+  RequestRecord record;
+  {
+    absl::MutexLock lock(&mutex_);
+    record = record_;
+  }
+  record.received_bytes = exchange_->received_bytes();
+  record.total_ns = Nanoseconds(arrival_, environment_.clock->Now());
+  LogFailedRequest(*environment_.logger, id(), {plan_->caller()->tenant, plan_->peer()}, record, status);
 }
 
 std::shared_ptr<ExecuteJobs> ExecuteJobs::Create(const CallEnvironment& environment) {

@@ -69,7 +69,7 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   std::shared_ptr<ExecuteJob> self_;  // while there is a task, until Done
   std::atomic<bool> cancelled_{false};
   std::vector<Outcome> earlier_;  // of a chain
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   int parts_ ABSL_GUARDED_BY(mutex_) = 0;
   Instant deadline_ ABSL_GUARDED_BY(mutex_) = kForever;
   Instant submitted_ ABSL_GUARDED_BY(mutex_);

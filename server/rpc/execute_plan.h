@@ -38,6 +38,9 @@ class ExecutePlan final : public StreamedRequest {
   const std::shared_ptr<const Caller>& caller() const { return caller_; }
   /// By which the logs speak of the job.
   void SetId(const CallId& id) { id_ = id; }
+  /// As gRPC names it; of the job's first part.
+  void SetPeer(std::string peer) { peer_ = std::move(peer); }
+  const std::string& peer() const { return peer_; }
   const CallId& id() const { return id_; }
   const v1::Plan& message() const { return request_.plan(); }
   const std::vector<StreamInput>& inputs() const { return inputs_; }
@@ -89,6 +92,7 @@ class ExecutePlan final : public StreamedRequest {
   const SharedPlaces places_;
   const std::shared_ptr<const Caller> caller_;
   CallId id_;
+  std::string peer_;
   v1::ExecuteRequest request_;
   InlinePayloads payloads_;
   std::vector<StreamInput> inputs_;

@@ -14,16 +14,20 @@
 namespace corank {
 namespace {
 
+constexpr char kOpenLease[] = "open_lease";
+
 // A call that stays open until its caller ends it or is gone.
 class LeaseCall final : public grpc::ServerWriteReactor<v1::OpenLeaseResponse> {
  public:
   LeaseCall(const MemoryEnvironment& environment, grpc::CallbackServerContext* context)
       : regions_(environment.places.regions) {
-    const absl::Status status = Open(environment, *context);
+    const FoundCaller caller = CallerOf(environment.authenticator, *context);
+    const absl::Status status = caller.ok() ? Open(environment, **caller) : caller.status();
     if (!status.ok()) {
-      Finish(EndCall(environment, context, status));
+      Finish(EndCall(environment, context, kOpenLease, caller, status));
       return;
     }
+    environment.metrics->CountCall(kOpenLease, absl::StatusCode::kOk);
     response_.set_lease_id(id_);
     StartWrite(&response_);
   }
@@ -36,12 +40,11 @@ class LeaseCall final : public grpc::ServerWriteReactor<v1::OpenLeaseResponse> {
   }
 
  private:
-  absl::Status Open(const MemoryEnvironment& environment, const grpc::CallbackServerContext& context) {
-    CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<const Caller> caller, CallerOf(environment.authenticator, context));
-    const absl::Status shared_memory = CheckSharedMemory(*caller);
-    if (!shared_memory.ok() && !CheckCudaIpc(*caller).ok()) return shared_memory;
+  absl::Status Open(const MemoryEnvironment& environment, const Caller& caller) {
+    const absl::Status shared_memory = CheckSharedMemory(caller);
+    if (!shared_memory.ok() && !CheckCudaIpc(caller).ok()) return shared_memory;
     CORANK_RETURN_IF_ERROR(environment.gate->Check());
-    CORANK_ASSIGN_OR_RETURN(id_, regions_->OpenLease(caller->tenant));
+    CORANK_ASSIGN_OR_RETURN(id_, regions_->OpenLease(caller.tenant));
     return absl::OkStatus();
   }
 
@@ -53,19 +56,23 @@ class LeaseCall final : public grpc::ServerWriteReactor<v1::OpenLeaseResponse> {
 }  // namespace
 
 grpc::Status EndCall(const MemoryEnvironment& environment, grpc::CallbackServerContext* context,
-                     const absl::Status& status) {
+                     absl::string_view operation, const FoundCaller& caller, const absl::Status& status) {
   const CallId id = IdOf(*context);
-  if (!status.ok()) LogFailedCall(*environment.logger, id, status);
+  if (!status.ok()) {
+    const absl::string_view tenant = caller.ok() ? (*caller)->tenant : absl::string_view();
+    LogFailedCall(*environment.logger, id, {tenant, context->peer()}, operation, status);
+  }
+  environment.metrics->CountCall(operation, status.code());
   CountIfForbidden(status, environment.metrics);
   CountIfShort(status, environment.metrics);
   ReturnId(id, context);
   return ToGrpcStatus(status, id.request_id);
 }
 
-grpc::ServerUnaryReactor* MemoryServiceImpl::Answer(grpc::CallbackServerContext* context,
-                                                    const absl::Status& status) const {
+grpc::ServerUnaryReactor* MemoryServiceImpl::Answer(grpc::CallbackServerContext* context, absl::string_view operation,
+                                                    const FoundCaller& caller, const absl::Status& status) const {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(EndCall(environment_, context, status));
+  reactor->Finish(EndCall(environment_, context, operation, caller, status));
   return reactor;
 }
 
@@ -74,22 +81,22 @@ absl::Status MemoryServiceImpl::CheckStoreIsOn() const {
   return absl::UnimplementedError("kept arrays are switched off on this server (--kept-bytes)");
 }
 
-MemoryServiceImpl::FoundCaller MemoryServiceImpl::MayRegister(const grpc::CallbackServerContext& context,
-                                                              absl::Status (*permission)(const Caller&)) const {
+FoundCaller MemoryServiceImpl::MayRegister(const grpc::CallbackServerContext& context,
+                                           absl::Status (*permission)(const Caller&)) const {
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, CallerOf(environment_.authenticator, context));
   CORANK_RETURN_IF_ERROR(permission(*caller));
   CORANK_RETURN_IF_ERROR(environment_.gate->Check());
   return caller;
 }
 
-MemoryServiceImpl::FoundCaller MemoryServiceImpl::MayUseStore(const grpc::CallbackServerContext& context) const {
+FoundCaller MemoryServiceImpl::MayUseStore(const grpc::CallbackServerContext& context) const {
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, CallerOf(environment_.authenticator, context));
   CORANK_RETURN_IF_ERROR(CheckStoredArrays(*caller));
   CORANK_RETURN_IF_ERROR(CheckStoreIsOn());
   return caller;
 }
 
-MemoryServiceImpl::FoundCaller MemoryServiceImpl::MayMove(const grpc::CallbackServerContext& context) const {
+FoundCaller MemoryServiceImpl::MayMove(const grpc::CallbackServerContext& context) const {
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, MayUseStore(context));
   CORANK_RETURN_IF_ERROR(environment_.gate->Check());
   return caller;
@@ -99,20 +106,20 @@ grpc::ServerUnaryReactor* MemoryServiceImpl::RegisterSharedMemory(grpc::Callback
                                                                   const v1::RegisterSharedMemoryRequest* request,
                                                                   v1::RegisterSharedMemoryResponse* response) {
   const FoundCaller caller = MayRegister(*context, CheckSharedMemory);
-  if (!caller.ok()) return Answer(context, caller.status());
+  if (!caller.ok()) return Answer(context, "register_shared_memory", caller, caller.status());
   const absl::StatusOr<v1::Region> region = environment_.places.regions->Register((*caller)->tenant, *request);
   if (region.ok()) *response->mutable_region() = *region;
-  return Answer(context, region.status());
+  return Answer(context, "register_shared_memory", caller, region.status());
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::RegisterCudaIpc(grpc::CallbackServerContext* context,
                                                              const v1::RegisterCudaIpcRequest* request,
                                                              v1::RegisterCudaIpcResponse* response) {
   const FoundCaller caller = MayRegister(*context, CheckCudaIpc);
-  if (!caller.ok()) return Answer(context, caller.status());
+  if (!caller.ok()) return Answer(context, "register_cuda_ipc", caller, caller.status());
   const absl::StatusOr<v1::Region> region = environment_.places.regions->Register((*caller)->tenant, *request);
   if (region.ok()) *response->mutable_region() = *region;
-  return Answer(context, region.status());
+  return Answer(context, "register_cuda_ipc", caller, region.status());
 }
 
 grpc::ServerWriteReactor<v1::OpenLeaseResponse>* MemoryServiceImpl::OpenLease(grpc::CallbackServerContext* context,
@@ -124,19 +131,20 @@ grpc::ServerUnaryReactor* MemoryServiceImpl::ListRegions(grpc::CallbackServerCon
                                                          const v1::ListRegionsRequest*,
                                                          v1::ListRegionsResponse* response) {
   const FoundCaller caller = CallerOf(environment_.authenticator, *context);
-  if (!caller.ok()) return Answer(context, caller.status());
+  if (!caller.ok()) return Answer(context, "list_regions", caller, caller.status());
   for (v1::Region& region : environment_.places.regions->List((*caller)->tenant)) {
     *response->add_regions() = std::move(region);
   }
-  return Answer(context, absl::OkStatus());
+  return Answer(context, "list_regions", caller, absl::OkStatus());
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::UnregisterRegion(grpc::CallbackServerContext* context,
                                                               const v1::UnregisterRegionRequest* request,
                                                               v1::UnregisterRegionResponse*) {
   const FoundCaller caller = CallerOf(environment_.authenticator, *context);
-  if (!caller.ok()) return Answer(context, caller.status());
-  return Answer(context, environment_.places.regions->Unregister((*caller)->tenant, request->name()));
+  if (!caller.ok()) return Answer(context, "unregister_region", caller, caller.status());
+  return Answer(context, "unregister_region", caller,
+                environment_.places.regions->Unregister((*caller)->tenant, request->name()));
 }
 
 grpc::ServerReadReactor<grpc::ByteBuffer>* MemoryServiceImpl::StoreArray(grpc::CallbackServerContext* context,
@@ -154,15 +162,16 @@ grpc::ServerUnaryReactor* MemoryServiceImpl::ListArrays(grpc::CallbackServerCont
                                                         v1::ListArraysResponse* response) {
   const FoundCaller caller = MayUseStore(*context);
   if (caller.ok()) *response = environment_.places.arrays->List((*caller)->tenant);
-  return Answer(context, caller.status());
+  return Answer(context, "list_arrays", caller, caller.status());
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::DeleteArray(grpc::CallbackServerContext* context,
                                                          const v1::DeleteArrayRequest* request,
                                                          v1::DeleteArrayResponse*) {
   const FoundCaller caller = MayUseStore(*context);
-  if (!caller.ok()) return Answer(context, caller.status());
-  return Answer(context, environment_.places.arrays->Delete((*caller)->tenant, request->name()));
+  if (!caller.ok()) return Answer(context, "delete_array", caller, caller.status());
+  return Answer(context, "delete_array", caller,
+                environment_.places.arrays->Delete((*caller)->tenant, request->name()));
 }
 
 }  // namespace corank

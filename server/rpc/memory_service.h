@@ -38,9 +38,13 @@ struct MemoryEnvironment {
   absl::Duration idle_timeout = absl::Minutes(1);
 };
 
-/// How a call of the service ends: with a request id in its trailing metadata, by which the log says more of a fault.
+/// Who calls, or why he may not.
+using FoundCaller = absl::StatusOr<std::shared_ptr<const Caller>>;
+
+/// How a call of the service ends: counted as `operation`, with a request id in its trailing metadata, by which the log
+/// says more of a fault.
 grpc::Status EndCall(const MemoryEnvironment& environment, grpc::CallbackServerContext* context,
-                     const absl::Status& status);
+                     absl::string_view operation, const FoundCaller& caller, const absl::Status& status);
 
 /// Thread-safe. Mapping, pinning and allocating take milliseconds on gRPC's threads; nothing waits for a lane.
 class MemoryServiceImpl final : public MemoryServiceBase {
@@ -70,10 +74,10 @@ class MemoryServiceImpl final : public MemoryServiceBase {
                                         v1::DeleteArrayResponse* response) override;
 
  private:
-  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const absl::Status& status) const;
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, absl::string_view operation,
+                                   const FoundCaller& caller, const absl::Status& status) const;
   absl::Status CheckStoreIsOn() const;
   // Who calls; an error where they may not, or where kept arrays are off.
-  using FoundCaller = absl::StatusOr<std::shared_ptr<const Caller>>;
   FoundCaller MayRegister(const grpc::CallbackServerContext& context, absl::Status (*permission)(const Caller&)) const;
   FoundCaller MayUseStore(const grpc::CallbackServerContext& context) const;
   FoundCaller MayMove(const grpc::CallbackServerContext& context) const;  // also whether new transfers are taken

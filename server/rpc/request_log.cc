@@ -1,5 +1,6 @@
 #include "server/rpc/request_log.h"
 
+#include <algorithm>
 #include <string>
 
 #include "server/respond/errors.h"
@@ -22,31 +23,43 @@ LogLevel LevelOf(absl::StatusCode code) {
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
+LogField StageField(const RequestRecord& record, Stage stage) {
+  return {StageName(stage), Seconds(std::max<int64_t>(0, record.stage_ns[static_cast<int>(stage)]))};
+}
+
 }  // namespace
 
-void LogFailedRequest(const Logger& logger, const CallId& id, Operator op, const absl::Status& status,
-                      int64_t received_bytes, int64_t total_ns) {
+void LogFailedRequest(const Logger& logger, const CallId& id, const Requester& from, const RequestRecord& record,
+                      const absl::Status& status) {
   const LogLevel level = LevelOf(status.code());
   if (!logger.Enabled(level)) return;
   logger.Log(level, "request_failed",
              {{"request_id", id.request_id},
               {"trace_id", id.trace.trace_id()},
               {"span_id", id.trace.span_id()},
-              {"operator", OperatorName(op)},
+              {"tenant", from.tenant},
+              {"peer", from.peer},
+              {"operator", OperatorName(record.op)},
               {"code", absl::StatusCodeToString(status.code())},
               {"field", NamedField(status)},
               {"message", std::string(status.message())},
-              {"received_bytes", received_bytes},
-              {"seconds", Seconds(total_ns)}});
+              {"received_bytes", record.received_bytes},
+              {"seconds", Seconds(record.total_ns)},
+              StageField(record, Stage::kValidate),
+              StageField(record, Stage::kQueue)});
 }
 
-void LogFailedCall(const Logger& logger, const CallId& id, const absl::Status& status) {
+void LogFailedCall(const Logger& logger, const CallId& id, const Requester& from, absl::string_view operation,
+                   const absl::Status& status) {
   const LogLevel level = LevelOf(status.code());
   if (!logger.Enabled(level)) return;
   logger.Log(level, "request_failed",
              {{"request_id", id.request_id},
               {"trace_id", id.trace.trace_id()},
               {"span_id", id.trace.span_id()},
+              {"tenant", from.tenant},
+              {"peer", from.peer},
+              {"operator", operation},
               {"code", absl::StatusCodeToString(status.code())},
               {"field", NamedField(status)},
               {"message", std::string(status.message())}});
@@ -56,10 +69,6 @@ void LogAnsweredRequest(const Logger& logger, const CallId& id, const RequestRec
   const bool slow = slow_ns > 0 && record.total_ns >= slow_ns;
   const LogLevel level = slow ? LogLevel::kWarning : LogLevel::kDebug;
   if (!logger.Enabled(level)) return;
-  const auto stage = [&record](Stage which) {
-    const int64_t ns = record.stage_ns[static_cast<int>(which)];
-    return LogField(StageName(which), ns < 0 ? 0.0 : Seconds(ns));
-  };
   logger.Log(level, slow ? "request_slow" : "request",
              {{"request_id", id.request_id},
               {"trace_id", id.trace.trace_id()},
@@ -68,12 +77,12 @@ void LogAnsweredRequest(const Logger& logger, const CallId& id, const RequestRec
               {"received_bytes", record.received_bytes},
               {"sent_bytes", record.sent_bytes},
               {"seconds", Seconds(record.total_ns)},
-              stage(Stage::kValidate),
-              stage(Stage::kQueue),
-              stage(Stage::kCopyIn),
-              stage(Stage::kKernel),
-              stage(Stage::kCopyOut),
-              stage(Stage::kRespond)});
+              StageField(record, Stage::kValidate),
+              StageField(record, Stage::kQueue),
+              StageField(record, Stage::kCopyIn),
+              StageField(record, Stage::kKernel),
+              StageField(record, Stage::kCopyOut),
+              StageField(record, Stage::kRespond)});
 }
 
 void CountIfShort(const absl::Status& status, Metrics* metrics) {

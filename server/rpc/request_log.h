@@ -3,8 +3,10 @@
 #define CORANK_SERVER_RPC_REQUEST_LOG_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/operator.h"
@@ -12,12 +14,19 @@
 
 namespace corank {
 
-/// A request that failed: at the level that says whose doing it is.
-void LogFailedRequest(const Logger& logger, const CallId& id, Operator op, const absl::Status& status,
-                      int64_t received_bytes, int64_t total_ns);
+/// Who called.
+struct Requester {
+  absl::string_view tenant;  // empty: anonymous, or not known
+  std::string peer;          // as gRPC names it
+};
 
-/// A call of no operator that failed.
-void LogFailedCall(const Logger& logger, const CallId& id, const absl::Status& status);
+/// A request that failed, with the stages that it reached: at the level that says whose doing it is.
+void LogFailedRequest(const Logger& logger, const CallId& id, const Requester& from, const RequestRecord& record,
+                      const absl::Status& status);
+
+/// The same of a call that is no request of one operator. `operation`: its name in metrics.
+void LogFailedCall(const Logger& logger, const CallId& id, const Requester& from, absl::string_view operation,
+                   const absl::Status& status);
 
 /// A request that was answered: a warning with its stages where it took `slow_ns` or longer (0: none is slow), else a
 /// line of level debug.

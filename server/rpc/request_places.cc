@@ -187,16 +187,19 @@ absl::StatusOr<RequestPlaces::Span> RequestPlaces::FindSpan(v1::RegionKind kind,
   const std::string path = field.Sub(place);
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const MemoryRegion> region,
                           shared_.regions->Find(owner(), name, kind, path + ".region"));
-  if (offset < 0 || offset % Alignment(element_bytes) != 0) {
-    return InvalidField(path + ".offset_bytes",
-                        absl::StrCat("0 or more, a multiple of ", Alignment(element_bytes), ", not ", offset));
-  }
-  if (offset > region->size_bytes() || bytes > region->size_bytes() - offset) {
+  if (offset < 0 || offset > region->size_bytes() || bytes > region->size_bytes() - offset) {
     return InvalidField(path + ".offset_bytes",
                         absl::StrCat(bytes, " bytes from ", offset, " on do not lie inside the ", region->size_bytes(),
                                      " bytes of region '", name, "'"));
   }
+  // The address counts: GPU memory may have been registered from anywhere on.
   const uintptr_t begin = reinterpret_cast<uintptr_t>(region->data()) + static_cast<uintptr_t>(offset);
+  const auto alignment = static_cast<uintptr_t>(Alignment(element_bytes));
+  if (begin % alignment != 0) {
+    return InvalidField(path + ".offset_bytes",
+                        absl::StrCat("together with the offset at which region '", name,
+                                     "' was registered, a multiple of ", alignment, ", not ", offset));
+  }
   return Span{std::move(region), begin, begin + static_cast<uintptr_t>(bytes)};
 }
 
@@ -222,8 +225,9 @@ absl::Status RequestPlaces::Snapshot(Operand* operand, Field field) const {
   CORANK_RETURN_IF_ERROR(CountPinned(operand->size_bytes(), field));
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> copy, TakePinned(operand->size_bytes()));
   if (operand->on_device) {
+    std::shared_ptr<const void> from(operand->lease, operand->bytes);
     CORANK_RETURN_IF_ERROR(
-        shared_.devices->copier(operand->device).ToHost(copy.get(), operand->bytes, operand->size_bytes()));
+        shared_.devices->copier(operand->device).ToHost(copy, std::move(from), operand->size_bytes()));
   } else {
     std::memcpy(copy.get(), operand->bytes, static_cast<size_t>(operand->size_bytes()));
   }

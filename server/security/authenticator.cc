@@ -84,6 +84,7 @@ absl::StatusOr<std::shared_ptr<const Caller>> Authenticator::Authenticate(const 
 
 bool Authenticator::Reload() {
   absl::StatusOr<std::shared_ptr<const TokenTable>> table = Read(tokens_file_);
+  is_current_ = table.ok();
   if (!table.ok()) {
     logger_.Log(LogLevel::kError, "tokens_kept",
                 {{"message", absl::StrCat("the tokens read before stay in force: ", table.status().message())}});

@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_SECURITY_AUTHENTICATOR_H_
 #define CORANK_SERVER_SECURITY_AUTHENTICATOR_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,6 +43,8 @@ class Authenticator {
 
   /// Reads the tokens file again. A file that is broken changes nothing but the log; false. Calls that run go on.
   bool Reload();
+  /// Whether the last Reload took the file.
+  bool is_current() const { return is_current_.load(std::memory_order_relaxed); }
 
  private:
   Authenticator(std::string tokens_file, const Logger* logger)
@@ -52,6 +55,7 @@ class Authenticator {
 
   const std::string tokens_file_;
   const Logger& logger_;
+  std::atomic<bool> is_current_{true};
   mutable absl::Mutex mutex_;
   std::shared_ptr<const TokenTable> table_ ABSL_GUARDED_BY(mutex_);  // null: there is no tokens file
 };

@@ -113,9 +113,6 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(const ListenAddress& 
 Listener::~Listener() {
   Stop();
   for (const int fd : sockets_) close(fd);
-  for (const Connection& connection : connections_) {
-    if (connection.own_fd >= 0) close(connection.own_fd);
-  }
   if (wake_ >= 0) close(wake_);
   if (!path_.empty()) unlink(path_.c_str());
 }
@@ -247,7 +244,7 @@ Listener::Admission Listener::Admit(int fd) {
     ++refused_;
     if (!options_.oldest_gives_way || !EndOldest()) return Admission::kRefused;
   }
-  connections_.push_back({fd, status.st_ino, options_.oldest_gives_way ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1});
+  connections_.push_back({fd, status.st_ino});
   return is_full ? Admission::kTakenForAnother : Admission::kTaken;
 }
 
@@ -262,19 +259,31 @@ bool Listener::EndOldest() {
   // gRPC, which closes them, may be behind a peer that brings ever more.
   if (ending >= static_cast<size_t>(options_.max_connections)) return false;
   Connection& oldest = connections_[ending];
-  if (oldest.own_fd < 0) return false;
-  shutdown(oldest.own_fd, SHUT_RDWR);
-  oldest.is_ending = true;
-  return true;
+  oldest.is_ending = End(oldest);
+  return oldest.is_ending;
+}
+
+void Listener::EndConnections() {
+  absl::MutexLock lock(&mutex_);
+  for (const Connection& connection : connections_) End(connection);
+}
+
+bool Listener::IsOpen(const Connection& connection, int fd) {
+  struct stat status {};
+  return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) && status.st_ino == connection.inode;
+}
+
+bool Listener::End(const Connection& connection) {
+  // gRPC may close the socket at any time, and the system give its number to another: a number of one's own stays.
+  const int fd = fcntl(connection.fd, F_DUPFD_CLOEXEC, 0);
+  const bool is_open = fd >= 0 && IsOpen(connection, fd);
+  if (is_open) shutdown(fd, SHUT_RDWR);
+  if (fd >= 0) close(fd);
+  return is_open;
 }
 
 void Listener::Sweep() {
-  const auto is_closed = [](const Connection& connection) {
-    struct stat status {};
-    if (fstat(connection.fd, &status) == 0 && status.st_ino == connection.inode) return false;
-    if (connection.own_fd >= 0) close(connection.own_fd);
-    return true;
-  };
+  const auto is_closed = [](const Connection& connection) { return !IsOpen(connection, connection.fd); };
   connections_.erase(std::remove_if(connections_.begin(), connections_.end(), is_closed), connections_.end());
 }
 

@@ -57,9 +57,12 @@ class Listener {
   void Start(Taker taker);
   /// Takes no more connections when it returns. Those that were taken live on.
   void Stop();
+  /// After Stop: ends those that are open, as a peer that hangs up does. What was written to them still goes out.
+  void EndConnections() ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// With the port that was taken.
   const std::string& address() const { return address_; }
+  int max_connections() const { return options_.max_connections; }
   int open_connections() ABSL_LOCKS_EXCLUDED(mutex_);
   /// Closed at once, or to let another in.
   int64_t refused_connections() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -70,7 +73,6 @@ class Listener {
   struct Connection {
     int fd;
     ino_t inode;
-    int own_fd = -1;  // another number of the same socket where the oldest gives way: gRPC may give `fd` up at any time
     bool is_ending = false;
   };
 
@@ -82,6 +84,9 @@ class Listener {
   void AcceptAll(int listener_fd, const Taker& taker);
   enum class Admission { kTaken, kTakenForAnother, kRefused };
   Admission Admit(int fd) ABSL_LOCKS_EXCLUDED(mutex_);
+  static bool IsOpen(const Connection& connection, int fd);
+  // False where it is closed already.
+  static bool End(const Connection& connection);
   // Of a full list; false where none can be ended.
   bool EndOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // They are the first ones.

@@ -51,6 +51,7 @@ grpc_ssl_certificate_config_reload_status TlsCredentials::Fetch(void* self,
 
 bool TlsCredentials::Reload() {
   absl::StatusOr<TlsMaterial> material = TlsMaterial::Read(files_, absl::Now());
+  is_current_ = material.ok();
   if (!material.ok()) {
     logger_.Log(LogLevel::kError, "tls_kept",
                 {{"message", absl::StrCat("the certificate read before, valid until ", InUtc(expiry()),

@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_SECURITY_TLS_CREDENTIALS_H_
 #define CORANK_SERVER_SECURITY_TLS_CREDENTIALS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -47,6 +48,8 @@ class TlsCredentials final : public grpc::ServerCredentials {
 
   /// Reads the files again. What is broken, or not valid at this time, changes nothing but the log; false.
   bool Reload();
+  /// Whether the last Reload took the files.
+  bool is_current() const { return is_current_.load(std::memory_order_relaxed); }
   absl::Time expiry() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -60,6 +63,7 @@ class TlsCredentials final : public grpc::ServerCredentials {
   const TlsFiles files_;
   const Logger& logger_;
   grpc_server_credentials* credentials_ = nullptr;
+  std::atomic<bool> is_current_{true};
   mutable absl::Mutex mutex_;
   TlsMaterial material_ ABSL_GUARDED_BY(mutex_);
   bool handed_out_ ABSL_GUARDED_BY(mutex_) = false;

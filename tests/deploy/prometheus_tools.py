@@ -22,5 +22,5 @@ def write_rules(folder: Path) -> Path:
     """Writes the `spec` of the PrometheusRule as a rule file."""
     path = folder / "corank-rules.yaml"
     (rule,) = yaml.safe_load_all(RULES.read_text(encoding="utf-8"))
-    path.write_text(yaml.safe_dump(rule["spec"]), encoding="utf-8")
+    path.write_text(yaml.safe_dump(rule["spec"], width=1000), encoding="utf-8")
     return path

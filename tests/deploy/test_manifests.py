@@ -291,6 +291,16 @@ def test_image_tag_is_the_version_of_the_build() -> None:
     assert match
     assert container("base")["image"] == f"corank:{match[1]}"
     assert f"ARG VERSION={match[1]}\n" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    readme = (ROOT / "deploy" / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\bcorank:(\d[\d.]*\d)\b", readme)) == {match[1]}
+
+
+def test_readme_explains_the_ports_of_the_pod() -> None:
+    rows = re.findall(
+        r"^\| (\d+) \| `--([a-z-]+)`", (ROOT / "deploy" / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    flags = {"grpc": "listen", "metrics": "metrics-listen", "health": "health-listen"}
+    assert set(rows) == {(str(port["containerPort"]), flags[port["name"]]) for port in container("base")["ports"]}
 
 
 def used_flags() -> set[str]:

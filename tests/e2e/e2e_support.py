@@ -28,12 +28,15 @@ def binary(variable: str) -> pathlib.Path:
 
 
 def samples(server: LocalServer) -> dict[str, float]:
-    """What /metrics says now: values by name with labels."""
+    """What /metrics says now: values by name with labels, and those of short and long lanes together without."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(f"http://{server.metrics_address}/metrics", timeout=10) as page:
         text = page.read().decode()
     found = re.findall(r"^([a-z_]+(?:\{.*\})?) (\S+)$", text, re.MULTILINE)
-    return {name: float(value) for name, value in found}
+    values = {name: float(value) for name, value in found}
+    for total in ("corank_lanes", "corank_lanes_busy"):
+        values[total] = sum(value for name, value in values.items() if name.startswith(f"{total}{{"))
+    return values
 
 
 def busy(server: LocalServer) -> bool:

@@ -252,7 +252,9 @@ def test_stored_arrays_replace_and_list(placed: corank.Client, needs: Needs) -> 
     assert listed.used_bytes >= KEYS.nbytes
     assert listed.quota_bytes == 256 << 20
     assert [(array.name, array.count, array.dtype) for array in listed.arrays] == [("x", KEYS.size, KEYS.dtype)]
-    with pytest.raises(corank.ResourceExhausted):
+    with pytest.raises(corank.ResourceExhausted, match="delete others first"):
+        placed.store("no-room", np.zeros(256 << 20, np.uint8))
+    with pytest.raises(corank.InvalidArgument, match="--kept-bytes"):
         placed.store("too-large", np.zeros(300 << 20, np.uint8))
     placed.delete("x")
     for call in (lambda: placed.delete("x"), lambda: placed.sort(first), first.fetch):

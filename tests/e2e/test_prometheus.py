@@ -39,8 +39,8 @@ OF_GPUS = [
     "corank_device_power_watts",
     "corank_device_temperature_celsius",
 ]
-# Only where there is a certificate: tests/server/open_ports_test.cc has it.
-OF_TLS = ["corank_tls_certificate_expiry_timestamp_seconds"]
+# Only where there are certificates or tokens: tests/deploy/test_scrape.py has them.
+OF_TLS = ["corank_tls_certificate_expiry_timestamp_seconds", "corank_credentials_current"]
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -105,11 +105,13 @@ def test_the_table_of_metrics_is_true(scraped: LocalServer) -> None:
 
 
 class GpuMetrics(http.server.BaseHTTPRequestHandler):
-    """A server's metrics with those of a GPU, which this machine may not have."""
+    """A server's metrics with those of a GPU, which this machine may not have, and of TLS."""
 
     def do_GET(self) -> None:
         """Answers a scrape."""
-        body = "".join(f'{name}{{device="0"}} 0.5\n' for name in OF_GPUS).encode()
+        lines = [f'{name}{{device="0"}} 0.5\n' for name in OF_GPUS]
+        lines += [f"{OF_TLS[0]} 4e9\n", f'{OF_TLS[1]}{{credentials="tls"}} 1\n']
+        body = "".join(lines).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.end_headers()
@@ -229,7 +231,7 @@ def test_every_rule_works_and_no_alert_fires(prometheus: Prometheus) -> None:
     rules = prometheus.rules()
     alerts = [rule for rule in rules if rule["type"] == "alerting"]
     records = {rule["name"] for rule in rules} - {rule["name"] for rule in alerts}
-    assert (len(records), len(alerts)) == (8, 14)
+    assert (len(records), len(alerts)) == (13, 24)
     for name in records:
         wait_until(partial(prometheus.has_data, name), f"{name} is recorded")
     assert {rule["state"] for rule in alerts} == {"inactive"}, alerts

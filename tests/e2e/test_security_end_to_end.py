@@ -115,7 +115,16 @@ def test_tls_and_tokens_from_python(serve: Serve, tmp_path: pathlib.Path) -> Non
     replace(tokens, line("left", "l-token-2", "all"))
     wait_until(lambda: status_of(server, tls_ca=ca, token="l-token") == "PermissionDenied", "the old token is void")
     assert status_of(server, tls_ca=ca, token="l-token-2") == "OK"
-    assert samples(server)['corank_refused_total{reason="unauthenticated"}'] >= 3
+    now = samples(server)
+    assert now['corank_refused_total{reason="unauthenticated"}'] >= 3
+    assert now["corank_handshakes_failed_total"] >= 1
+    current = 'corank_credentials_current{credentials="tokens"}'
+    assert now[current] == 1
+    replace(tokens, "no tokens\n")
+    wait_until(lambda: samples(server)[current] == 0, "the broken file shows")
+    assert status_of(server, tls_ca=ca, token="l-token-2") == "OK"
+    replace(tokens, line("left", "l-token-3", "all"))
+    wait_until(lambda: samples(server)[current] == 1, "the next one is taken")
 
 
 def test_client_certificates_and_renewal(serve: Serve, tmp_path: pathlib.Path) -> None:
@@ -134,10 +143,12 @@ def test_client_certificates_and_renewal(serve: Serve, tmp_path: pathlib.Path) -
         before.sort(X)
         replace(tmp_path / "tls.crt", b"broken")
         wait_until(lambda: bool(log_of(server, "tls_kept")), "the broken file is logged")
+        assert samples(server)['corank_credentials_current{credentials="tls"}'] == 0
         assert status_of(server, tls_ca=ca, **mine) == "OK"
         tls_flags(tmp_path, next_authority.issue_server())
         wait_until(lambda: status_of(server, tls_ca=next_ca, **mine) == "OK", "the new certificate is served")
         assert code_of_client(before) == "OK"
+    assert samples(server)['corank_credentials_current{credentials="tls"}'] == 1
     assert log_of(server, "tls_read")[-1]["valid_until"]
 
 
@@ -327,5 +338,8 @@ def test_connections_over_the_limit_are_closed(serve: Serve) -> None:
         with contextlib.suppress(ConnectionResetError):
             assert sixth.recv(1) == b""
         wait_until(lambda: bool(log_of(server, "connections_refused")), "the refusal is logged")
+        now = samples(server)
+        assert now['corank_connections_refused_total{port="main"}'] == 1
+        assert now['corank_connections_limit{port="main"}'] == 5
     with server.connect() as client:
         np.testing.assert_array_equal(client.sort(X), [1, 2, 3])

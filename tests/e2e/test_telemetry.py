@@ -15,6 +15,7 @@ from typing import Any
 
 import corank
 import grpc
+import hostile_wire as h2
 import numpy as np
 import pytest
 from corank.testing import LocalServer
@@ -94,7 +95,10 @@ def test_gauges_and_refusals_are_there_before_anything_happens(corankd: pathlib.
     flags = ["--lanes=3", "--long-lanes=2", "--kept-bytes=1MiB", "--host-pool-bytes=3GiB"]
     with LocalServer(corankd, flags) as server:
         now = samples(server)
-    assert now["corank_lanes"] == 5
+    assert now['corank_lanes{lane="short"}'] == 3
+    assert now['corank_lanes{lane="long"}'] == 2
+    assert now["corank_handshakes_failed_total"] == now['corank_connections_refused_total{port="main"}'] == 0
+    assert now['corank_connections_limit{port="main"}'] == 1024
     assert now["corank_lanes_busy"] == now["corank_queue_requests"] == now["corank_queue_bytes"] == 0
     for line in ("high", "normal", "low"):
         assert now[f'corank_queue_age_seconds{{line="{line}"}}'] == 0
@@ -104,7 +108,7 @@ def test_gauges_and_refusals_are_there_before_anything_happens(corankd: pathlib.
     assert now['corank_memory_limit_bytes{budget="host_pool"}'] == 3 << 30
     assert now['corank_memory_limit_bytes{budget="kept_arrays"}'] == 1 << 20
     reasons = "queue_requests queue_bytes tenant_requests tenant_bytes memory late draining device_lost"
-    for reason in f"{reasons} unauthenticated forbidden".split():
+    for reason in f"{reasons} unauthenticated forbidden incomplete".split():
         assert now[f'corank_refused_total{{reason="{reason}"}}'] == 0
     assert {name for name in now if name.startswith("corank_cancelled_total")} == {
         f'corank_cancelled_total{{stage="{stage}"}}' for stage in STAGES
@@ -234,7 +238,64 @@ def test_slow_calls_and_failed_ones_are_logged_with_their_trace(tenants: LocalSe
     assert 0 < sum(slow[stage] for stage in STAGES) <= slow["seconds"] * 1.001
     (wrong,) = found("request_failed", "a-wrong-one")
     assert (wrong["trace_id"], wrong["code"], wrong["field"]) == (TRACE, "INVALID_ARGUMENT", "haystack")
+    assert (wrong["tenant"], wrong["operator"]) == ("red", "search")
+    assert wrong["peer"].startswith("ipv4:127.0.0.1:")
+    assert 0 < wrong["validate"] <= wrong["seconds"]
     assert not found("request_slow", "a-wrong-one")
+
+
+def test_calls_of_no_operator_are_counted_and_say_who_made_them(tenants: LocalServer) -> None:
+    before = samples(tenants)
+    with calling(tenants, "blue") as client:
+        client.store("kept", X)
+        client.delete("kept")
+        with pytest.raises(corank.NotFound):
+            client.delete("kept")
+    with grpc.insecure_channel(tenants.address) as channel:
+        no_plan = corank_service_pb2.ExecuteRequest().SerializeToString()
+        calls = channel.stream_stream("/corank.v1.CorankService/Execute")(
+            iter([no_plan]), metadata=[("authorization", f"Bearer {TOKENS['red']}")]
+        )
+        with pytest.raises(grpc.RpcError):
+            list(calls)
+
+    def rise(operator: str, code: str) -> float:
+        name = f'corank_requests_total{{code="{code}",operator="{operator}"}}'
+        return samples(tenants).get(name, 0) - before.get(name, 0)
+
+    assert (rise("store_array", "OK"), rise("delete_array", "OK"), rise("delete_array", "NOT_FOUND")) == (1, 1, 1)
+    assert (rise("execute", "INVALID_ARGUMENT"), rise("sort", "INVALID_ARGUMENT")) == (1, 0)
+    failed = {line["operator"]: line for line in lines_of(tenants, "request_failed")}
+    assert (failed["delete_array"]["tenant"], failed["execute"]["tenant"]) == ("blue", "red")
+    assert failed["delete_array"]["peer"].startswith("ipv4:127.0.0.1:")
+
+
+def test_calls_that_their_callers_give_up_at_the_deadline_count_as_late(corankd: pathlib.Path, slow_keys: Any) -> None:
+    with LocalServer(corankd, ["--lanes=1", "--direct-bytes=0"]) as server, server.connect(retries=0) as client:
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            holder = pool.submit(client.sort, slow_keys, algorithm="odd-even-mergesort")
+            wait_until(lambda: samples(server)["corank_lanes_busy"] == 1, "the lane is taken")
+            for _ in range(3):
+                with pytest.raises(corank.DeadlineExceeded):
+                    client.sort(X, deadline=0.1, place="inline")
+            holder.result()
+        late = 'corank_requests_total{code="DEADLINE_EXCEEDED",operator="sort"}'
+        wait_until(lambda: samples(server).get(late) == 3, "all three are late")
+        assert samples(server).get('corank_requests_total{code="CANCELLED",operator="sort"}', 0) == 0
+
+
+def test_a_message_that_does_not_come_whole_is_told_as_such(corankd: pathlib.Path) -> None:
+    with LocalServer(corankd, ["--log-level=debug"]) as server:
+        with h2.Connection(server.address) as connection:
+            connection.exchange_settings()
+            stream = connection.open(h2.request_fields(h2.SORT))
+            connection.send(h2.frame(h2.DATA, 0, stream, h2.message(b"x" * 1000)[:500]))
+            connection.send(h2.frame(h2.RST_STREAM, 0, stream, b"\0\0\0\x08"))
+            incomplete = 'corank_refused_total{reason="incomplete"}'
+            wait_until(lambda: samples(server)[incomplete] == 1, "the half is counted")
+        (failed,) = lines_of(server, "request_failed")
+        assert failed["code"] == "CANCELLED"
+        assert "did not come whole" in failed["message"]
 
 
 def test_calls_are_not_slow_by_default(corankd: pathlib.Path) -> None:

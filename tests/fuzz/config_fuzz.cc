@@ -125,7 +125,7 @@ std::vector<std::string> Seeds() {
       Join({"tenant-weights = a=1,b=0.5\nports-file = \"# a \"\n", argument("--tokens-file=/none")}),
       Join({"health-listen = \"unix:/a \"\"b\"\" # \"\n", argument("--shared-memory=/a \"#,/b ")}),
       Join({"", argument("--tls-key=/dev/null"), argument("--tls-certificate=/dev/null")}),
-      Join({"", argument("--listen=0.0.0.0:1"), argument("--metrics-listen=[::1]:0"), argument("--health-listen=")}),
+      Join({"", argument("--listen=0.0.0.0:1"), argument("--metrics-listen=0.0.0.0:0"), argument("--health-listen=")}),
       Join({"lane = 1\nlanes = x\nconfig = y\nlanes = \"1\nlanes = \"1\" 2\n= 3\n4\n", argument("stray"),
             argument("--devise=1"), argument("--lanes"), variable("CORANK_LANES=seven")}),
       Join({"", argument("--help=queue")}),

@@ -151,9 +151,9 @@ def _is_reached(scene: Scene, place: str, phase: str) -> Callable[[dict[str, flo
             answers = scene.proxy.down.is_stopped  # it lets less pass than the answer has
             return answers and busy == 0 and now["corank_calls"] == 1 and held_bytes(now, "host_pool") > 0
         if (place, phase) == ("stream", "copying"):
-            return busy == 1 and held_bytes(now, "host_pool", "streams") >= sent
+            return busy == 1 and held_bytes(now, "host_pool") + now["corank_stream_job_bytes"] >= sent
         if (place, phase) == ("stream", "running"):  # all has come, and nothing is left in the window
-            all_there = held_bytes(now, "streams") >= scene.slow.nbytes
+            all_there = now["corank_stream_job_bytes"] >= scene.slow.nbytes
             return busy == 1 and all_there and held_bytes(now, "host_pool") == 0
         if (place, phase) == ("stream", "answering"):
             return now["corank_stream_jobs"] == 1 and held_bytes(now, "host_pool") > 0

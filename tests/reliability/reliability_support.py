@@ -18,10 +18,11 @@ _EMPTY = (
     "corank_lanes_busy",
     "corank_calls",
     "corank_stream_jobs",
+    "corank_stream_job_bytes",
     "corank_regions",
     "corank_region_leases",
 )
-_BUDGETS = ("host_pool", "streams", "device_work", "kept_arrays")
+_BUDGETS = ("host_pool", "device_work", "kept_arrays")
 
 
 def held_bytes(now: dict[str, float], *budgets: str) -> float:

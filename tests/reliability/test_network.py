@@ -21,7 +21,7 @@ from corank.options import Place
 from corank.testing import LocalServer
 from e2e_support import samples, wait_until
 from held_calls import CHUNK, HeldCall, StreamCall, UnaryCall, Work, random_keys
-from reliability_support import LONG, PREFIX, held_bytes, wait_until_empty
+from reliability_support import LONG, PREFIX, wait_until_empty
 from tcp_proxy import TcpProxy
 
 FLAGS = [
@@ -156,7 +156,7 @@ def half_open(server: LocalServer, proxy: TcpProxy, call: HeldCall) -> None:
 
 def test_upload_that_falls_silent_is_found_by_keepalive(server: LocalServer, proxy: TcpProxy) -> None:
     call = StreamCall(proxy.address, Work(random_keys(8 * CHUNK), timeout=600, send=4))
-    wait_until(lambda: held_bytes(samples(server), "host_pool", "streams") > 0, "chunks have come")
+    wait_until(lambda: samples(server)["corank_stream_job_bytes"] > 0, "chunks have come")
     half_open(server, proxy, call)
 
 

@@ -21,6 +21,8 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 std::shared_ptr<const Caller> Tenant(const std::string& name) {
@@ -30,7 +32,7 @@ std::shared_ptr<const Caller> Tenant(const std::string& name) {
 }
 
 // Needs device memory.
-class HeavyOperation final : public Operation {
+class HeavyOperation : public Operation {
  public:
   explicit HeavyOperation(int64_t bytes) : bytes_(bytes) {}
   Operator op() const override { return Operator::kSort; }
@@ -224,7 +226,15 @@ TEST_F(BudgetTest, PinnedMemoryIsWaitedForInTheSameWay) {
 TEST_F(BudgetTest, MoreThanTheWholeBudgetIsRefusedAtOnce) {
   const absl::Status refused = queue_.Admit(Heavy(101));
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("device_budget_bytes is 100"));
+  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("--device-budget-bytes is 100"),
+                                                    EndsWith("send less at a time, or as a stream (Execute)")));
+  class Streamed final : public HeavyOperation {
+   public:
+    using HeavyOperation::HeavyOperation;
+    bool waits_for_caller() const override { return true; }
+  };
+  auto stream = requests_.emplace_back().MakeTask(std::make_unique<Streamed>(101), 100'000);
+  EXPECT_THAT(std::string(queue_.Admit(std::move(stream)).message()), EndsWith("is 100; send less at a time"));
 }
 
 TEST_F(BudgetTest, ARandomMixNeverTakesMoreThanThereIs) {

@@ -118,6 +118,12 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--listen=nowhere", "--listen: 'nowhere'"},
       {"--listen=127.0.0.1:65536", "--listen"},
       {"--metrics-listen=:9464", "--metrics-listen"},
+      {"--metrics-listen=[::]:0", "--metrics-listen: '[::]:0' is IPv6, and metrics are served on IPv4 only"},
+      {"--metrics-listen=127.0.0.1:9464:1", "--metrics-listen: '127.0.0.1:9464:1' is not HOST:PORT"},
+      {"--metrics-listen=+0.0.0.0:0", "--metrics-listen: '+0.0.0.0:0' is not HOST:PORT"},
+      {"--metrics-listen=80,127.0.0.1:90", "--metrics-listen: '80,127.0.0.1:90' is not HOST:PORT"},
+      {"--metrics-listen=127.0.0.1:+90", "--metrics-listen: '127.0.0.1:+90' is not HOST:PORT"},
+      {"--metrics-listen=127.0.0.1:65536", "--metrics-listen: '127.0.0.1:65536' is not HOST:PORT"},
       {"--engine=tpu", "--engine: 'tpu'"},
       {"--devices=-1", "--devices: '-1'"},
       {"--devices=0,all", "--devices: 'all'"},
@@ -126,6 +132,9 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--lanes=0", "--lanes: 0 is not in 1 to 256"},
       {"--lanes=many", "--lanes: 'many'"},
       {"--cpu-threads=5000", "--cpu-threads"},
+      {"--canary-interval=1ns", "--canary-interval: 1ns is not in 10ms to 24h, nor 0s"},
+      {"--canary-interval=-1s", "--canary-interval: -1s is not in 10ms to 24h, nor 0s"},
+      {"--canary-interval=25h", "--canary-interval: 25h is not in 10ms to 24h, nor 0s"},
       {"--max-request-bytes=100", "--max-request-bytes"},
       {"--max-request-bytes=2147483648", "--max-request-bytes"},
       {"--max-request-bytes=99999999999999999999", "--max-request-bytes"},
@@ -144,13 +153,16 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--shared-memory=/\xFF", "'/\\xff' is not a valid value: it is not UTF-8"},
       {"--region-expiry=0s", "--region-expiry"},
       {"--kept-bytes=-1", "--kept-bytes"},
-      {"--kept-quota-bytes=1", "--kept-quota-bytes: 1 is not in 0 to 0"},
+      {"--kept-quota-bytes=1", "--kept-quota-bytes: there are no kept arrays without --kept-bytes"},
       {"--kept-expiry=25h", "--kept-expiry"},
       {"--stream-window-bytes=1000", "--stream-window-bytes: 1000 is not in 4194304 to "},
       {"--max-device-bytes=1", "--max-device-bytes: 1 is not in 1048576 to "},
       {"--max-stream-host-bytes=-1", "--max-stream-host-bytes"},
       {"--stream-idle-timeout=0s", "--stream-idle-timeout"},
       {"--drain-timeout=-1s", "--drain-timeout"},
+      {"--drain-timeout=30", "--drain-timeout: '30' is not a valid value: a unit is missing, such as 30s or 30ms"},
+      {"--slow-request=1.5", "--slow-request: '1.5' is not a valid value: a unit is missing, such as 1.5s or 1.5ms"},
+      {"--slow-request=soon", "a time is a number with a unit, such as 500ms, 30s or 2m"},
       {"--connection-idle-timeout=0s", "--connection-idle-timeout: 0 is not in 1s to 24h"},
       {"--drain-timeout=inf", "--drain-timeout"},
       {"--slow-request=-1s", "--slow-request"},
@@ -164,6 +176,37 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--config=/", "is a directory"},
   };
   for (const auto& [argument, message] : bad) EXPECT_THAT(Error({argument}), HasSubstr(message)) << argument;
+}
+
+// Each of them would do alone.
+TEST_F(ConfigTest, ValuesThatDoNotFitTogetherAreRefusedWithBothNames) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> bad = {
+      {{"--max-device-bytes=8GiB", "--device-budget-bytes=4GiB"},
+       "--max-device-bytes: 8589934592 is more than --device-budget-bytes, 4294967296"},
+      {{"--host-pool-bytes=4MiB", "--stream-window-bytes=4MiB", "--max-request-bytes=1MiB"},
+       "--host-pool-bytes: 4194304 is less than the 4718592 that a stream needs"},
+      {{"--kept-bytes=1MiB", "--kept-quota-bytes=65MiB"}, "--kept-quota-bytes: 68157440 is not in 0 to 67108864"},
+      {{"--tls-certificate=/none"}, "--tls-key: TLS needs --tls-certificate and --tls-key together"},
+  };
+  for (const auto& [arguments, message] : bad) {
+    EXPECT_THAT(Error(arguments), AllOf(HasSubstr(message), Not(HasSubstr("(the default)"))));
+  }
+  for (const std::vector<std::string>& good : std::vector<std::vector<std::string>>{
+           {"--max-device-bytes=4GiB", "--device-budget-bytes=4GiB"},
+           {"--max-device-bytes=4GiB"},
+           {"--host-pool-bytes=4718592", "--stream-window-bytes=4MiB", "--max-request-bytes=1MiB"},
+           {"--canary-interval=0s"},
+           {"--canary-interval=10ms"},
+           {"--metrics-listen=metrics-1.example_net:0"}}) {
+    EXPECT_THAT(Error(good), IsEmpty());
+  }
+}
+
+TEST_F(ConfigTest, WhatTheCpuEngineHasNoUseForIsWarnedOf) {
+  EXPECT_THAT(Read({"--engine=cpu", "--cuda-ipc", "--devices=7"})->warnings,
+              ::testing::UnorderedElementsAre(HasSubstr("--devices: "), HasSubstr("--cuda-ipc: ")));
+  EXPECT_THAT(Read({"--engine=cpu", "--devices=all"})->warnings, IsEmpty());
+  EXPECT_THAT(Read({"--cuda-ipc", "--devices=7"})->warnings, IsEmpty()) << "--engine=auto may find a GPU";
 }
 
 TEST_F(ConfigTest, BadLinesOfTheFileAreRefusedWithTheirPlace) {

@@ -7,11 +7,16 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "absl/strings/str_cat.h"
+
 namespace corank::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 
@@ -33,7 +38,8 @@ TEST(MemoryPlan, DefaultsFitTheContainerWithRoomForTheRest) {
       const MemoryPlan::Needs needs = Defaults(engine, host_bytes);
       const MemoryPlan plan = MemoryPlan::Make(needs);
       SCOPED_TRACE(host_bytes);
-      EXPECT_EQ(plan.warning, "");
+      EXPECT_THAT(plan.warnings, IsEmpty());
+      EXPECT_EQ(plan.error, "");
       EXPECT_LE(plan.host_bytes, host_bytes / 8 * 7);
       EXPECT_GT(plan.streams.max_host_bytes, 0);
       EXPECT_GT(plan.streams.max_device_bytes, 0);
@@ -50,13 +56,13 @@ TEST(MemoryPlan, KeptArraysOfTheCpuEngineAreTheHostsToo) {
   const MemoryPlan without = MemoryPlan::Make(needs);
   needs.kept_bytes = 4 * kGiB;
   const MemoryPlan with = MemoryPlan::Make(needs);
-  EXPECT_EQ(with.warning, "");
+  EXPECT_THAT(with.warnings, IsEmpty());
   EXPECT_LE(with.host_bytes, 14 * kGiB);
   EXPECT_LT(with.budgets.limits[0], without.budgets.limits[0]);
   needs = Defaults(EngineKind::kCuda, 16 * kGiB);
   needs.kept_bytes = 40 * kGiB;
   EXPECT_EQ(MemoryPlan::Make(needs).budgets.limits[0], 140 * kGiB / 10 * 9 - 40 * kGiB) << "on the GPU";
-  EXPECT_EQ(MemoryPlan::Make(needs).warning, "");
+  EXPECT_THAT(MemoryPlan::Make(needs).warnings, IsEmpty());
 }
 
 TEST(MemoryPlan, ALargeHostBesideAGpuGivesHalfToStreams) {
@@ -75,9 +81,9 @@ TEST(MemoryPlan, WhatIsAskedForHoldsAndIsWarnedOfWhereItIsTooMuch) {
   EXPECT_EQ(plan.streams.max_device_bytes, kGiB);
   EXPECT_EQ(plan.budgets.limits[0], 3 * kGiB);
   EXPECT_EQ(plan.host_bytes, 29 * kGiB);
-  EXPECT_THAT(plan.warning, AllOf(HasSubstr("17179869184 bytes"), HasSubstr("31138512896"),
-                                  HasSubstr("--max-stream-host-bytes of all streams 21474836480"),
-                                  HasSubstr("--device-budget-bytes 3221225472")));
+  EXPECT_THAT(plan.warnings, ElementsAre(AllOf(HasSubstr("17179869184 bytes"), HasSubstr("31138512896"),
+                                               HasSubstr("--max-stream-host-bytes of all streams 21474836480"),
+                                               HasSubstr("--device-budget-bytes 3221225472"))));
   needs.streams.max_host_bytes = INT64_MAX;
   EXPECT_EQ(MemoryPlan::Make(needs).host_bytes, INT64_MAX) << "and no overflow";
 }
@@ -98,7 +104,77 @@ TEST(MemoryPlan, AHostPoolThatTakesAllLeavesSomething) {
   const MemoryPlan plan = MemoryPlan::Make(needs);
   EXPECT_GT(plan.streams.max_host_bytes, 0);
   EXPECT_GT(plan.budgets.limits[0], 0);
-  EXPECT_THAT(plan.warning, HasSubstr("--host-pool-bytes 68719476736"));
+  EXPECT_EQ(plan.error, "");
+  EXPECT_THAT(plan.warnings, ElementsAre(HasSubstr("--host-pool-bytes 68719476736")));
+  needs.host_pool_bytes = needs.buffered_bytes = INT64_MAX;
+  EXPECT_EQ(MemoryPlan::Make(needs).streams.max_host_bytes, plan.streams.max_host_bytes) << "and no overflow";
+}
+
+TEST(MemoryPlan, KeptArraysThatLeaveNothingToWorkWithAreAnError) {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  for (const EngineKind engine : {EngineKind::kCpu, EngineKind::kCuda}) {
+    SCOPED_TRACE(EngineKindName(engine));
+    MemoryPlan::Needs needs = Defaults(engine, 16 * kGiB);
+    const int64_t device_bytes = needs.device_bytes[0];
+    for (const int64_t kept_bytes : {device_bytes / 10 * 9 - 64 * kMiB + 1, device_bytes / 10 * 9, 200 * kGiB}) {
+      needs.kept_bytes = kept_bytes;
+      const MemoryPlan plan = MemoryPlan::Make(needs);
+      EXPECT_THAT(plan.error, AllOf(HasSubstr(absl::StrCat("--kept-bytes ", kept_bytes, " leaves ")),
+                                    HasSubstr(absl::StrCat(" of a device that has ", device_bytes)),
+                                    HasSubstr("need 67108864 at least")));
+    }
+    needs.kept_bytes = device_bytes / 10 * 9 - 64 * kMiB;
+    EXPECT_EQ(MemoryPlan::Make(needs).error, "");
+    EXPECT_EQ(MemoryPlan::Make(needs).budgets.limits[0], 64 * kMiB);
+    needs.kept_bytes = device_bytes;
+    needs.device_budget_bytes = kMiB;
+    EXPECT_EQ(MemoryPlan::Make(needs).error, "") << "what is asked for holds";
+    EXPECT_THAT(MemoryPlan::Make(needs).warnings,
+                Contains(HasSubstr("(--device-budget-bytes), which is less than 67108864")));
+  }
+  MemoryPlan::Needs needs = Defaults(EngineKind::kCuda, 16 * kGiB);
+  needs.device_bytes = {140 * kGiB, 40 * kGiB};
+  needs.kept_bytes = 36 * kGiB;
+  EXPECT_THAT(MemoryPlan::Make(needs).error, HasSubstr("of a device that has 42949672960")) << "of the smallest";
+}
+
+TEST(MemoryPlan, ASmallDeviceDoesWhatItCan) {
+  MemoryPlan::Needs needs = Defaults(EngineKind::kCpu, kGiB);
+  needs.kept_bytes = 1 << 20;
+  const MemoryPlan plan = MemoryPlan::Make(needs);
+  EXPECT_EQ(plan.error, "") << "fewer kept arrays would not help";
+  EXPECT_GT(plan.budgets.limits[0], 0);
+  EXPECT_THAT(plan.warnings, Contains(HasSubstr("which is less than 67108864")));
+}
+
+TEST(MemoryPlan, BudgetsThatAreMoreThanTheGpuAreWarnedOf) {
+  MemoryPlan::Needs needs = Defaults(EngineKind::kCuda, 128 * kGiB);
+  needs.device_budget_bytes = 100 * kGiB;
+  needs.kept_bytes = 40 * kGiB;
+  EXPECT_THAT(MemoryPlan::Make(needs).warnings, IsEmpty());
+  needs.kept_bytes += 1;
+  EXPECT_THAT(MemoryPlan::Make(needs).warnings,
+              ElementsAre(AllOf(HasSubstr("150323855360"), HasSubstr("--device-budget-bytes 107374182400"),
+                                HasSubstr("--kept-bytes 42949672961"))));
+}
+
+// Otherwise none that is large would ever be admitted.
+TEST(MemoryPlan, AStreamMayTakeNoMoreThanTheBudgetThatItIsAdmittedBy) {
+  MemoryPlan::Needs needs = Defaults(EngineKind::kCuda, 128 * kGiB);
+  needs.device_bytes = {140 * kGiB, 80 * kGiB};
+  needs.streams.max_device_bytes = 100 * kGiB;
+  EXPECT_EQ(MemoryPlan::Make(needs).streams.max_device_bytes, 100 * kGiB) << "the larger one runs it";
+  EXPECT_THAT(MemoryPlan::Make(needs).warnings, IsEmpty());
+  needs.streams.max_device_bytes = 130 * kGiB;
+  const MemoryPlan plan = MemoryPlan::Make(needs);
+  EXPECT_EQ(plan.streams.max_device_bytes, 140 * kGiB / 10 * 9);
+  EXPECT_THAT(plan.warnings, ElementsAre(AllOf(HasSubstr("--max-device-bytes 139586437120"),
+                                               HasSubstr("135291469824 (--device-budget-bytes)"))));
+  needs.device_budget_bytes = kGiB;
+  EXPECT_EQ(MemoryPlan::Make(needs).streams.max_device_bytes, kGiB);
+  needs.device_budget_bytes = 1 << 20;
+  needs.streams.max_device_bytes = 64 << 20;
+  EXPECT_EQ(MemoryPlan::Make(needs).streams.max_device_bytes, 64 << 20) << "which a lane has in any case";
 }
 
 }  // namespace

@@ -3,13 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <numeric>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "server/memory/array_store.h"
-#include "server/memory/copier.h"
 #include "server/memory/fault_guard.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/region_registry.h"
@@ -18,6 +16,8 @@
 
 namespace corank::testing {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr int64_t kPage = 4096;
 
@@ -368,6 +368,19 @@ TEST_F(ArrayStoreTest, MoreThanADeviceEverKeepsIsNotToldToRetry) {
       << "what was refused takes nothing of the quota";
 }
 
+TEST_F(ArrayStoreTest, MoreThanTheQuotaIsOrADeviceHasIsNotToldToDeleteOthers) {
+  const auto refused = [&](int64_t pages) {
+    const absl::Status status = Keep("a", "x", pages);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_EQ(NamedField(status), "values");
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refused(61), HasSubstr("(--kept-quota-bytes)"));
+  EXPECT_THAT(refused(101), HasSubstr("(--kept-bytes)")) << "which no caller's quota can be more than";
+  EXPECT_EQ(store_.used_bytes(), 0);
+  EXPECT_TRUE(Keep("a", "x", 60).ok());
+}
+
 TEST_F(ArrayStoreTest, TheQuotaIsTheOwnersAndTheBoundIsTheServers) {
   ASSERT_TRUE(Keep("a", "x", 60).ok());
   const absl::Status over = Keep("a", "y", 1);
@@ -455,17 +468,6 @@ TEST_F(ArrayStoreTest, ALostDevicesArraysLeaveTheirBudgetsWithTheirLastUser) {
   }
   EXPECT_EQ(store_.used_bytes(), 0);
   EXPECT_TRUE(store_.Reserve("a", 0, 60 * kPage, "keys").ok()) << "the quota is free again";
-}
-
-TEST(CopierTest, CopiesBothWays) {
-  PuppetEngine engine;
-  const auto copier = Copier::Create(&engine);
-  ASSERT_TRUE(copier.ok());
-  std::vector<int> from(100), device(100), to(100);
-  std::iota(from.begin(), from.end(), 1);
-  EXPECT_TRUE((*copier)->ToDevice(device.data(), from.data(), 400).ok());
-  EXPECT_TRUE((*copier)->ToHost(to.data(), device.data(), 400).ok());
-  EXPECT_EQ(to, from);
 }
 
 }  // namespace

@@ -82,23 +82,24 @@ TEST(Metrics, ShowsQueueLanesAndEngine) {
   Metrics metrics;
   metrics.AddQueued(4, 5000);
   metrics.AddQueued(-1, -904);
-  metrics.AddBusyLanes(1);
+  metrics.AddBusyLanes(LaneKind::kLong, 1);
   metrics.SetEngine("cpu", "a processor", "1.2.3");
   const std::string text = Scrape(metrics);
   EXPECT_THAT(text, HasSubstr("corank_queue_requests 3\n"));
   EXPECT_THAT(text, HasSubstr("corank_queue_bytes 4096\n"));
-  EXPECT_THAT(text, HasSubstr("corank_lanes_busy 1\n"));
+  EXPECT_THAT(text, HasSubstr("corank_lanes_busy{lane=\"long\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("corank_engine_info{device=\"a processor\",engine=\"cpu\",version=\"1.2.3\"} 1\n"));
 }
 
 TEST(Metrics, ShowsWhatIsOpen) {
   Metrics metrics;
-  metrics.SetOpen({/*connections=*/1, /*calls=*/2, /*jobs=*/3, /*regions=*/4, /*leases=*/5});
+  metrics.SetOpen({/*connections=*/1, /*calls=*/2, /*jobs=*/3, /*job_bytes=*/6, /*regions=*/4, /*leases=*/5});
   metrics.SetHostPoolKept(4096);
   const std::string text = Scrape(metrics);
   EXPECT_THAT(text, HasSubstr("corank_connections 1\n"));
   EXPECT_THAT(text, HasSubstr("corank_calls 2\n"));
   EXPECT_THAT(text, HasSubstr("corank_stream_jobs 3\n"));
+  EXPECT_THAT(text, HasSubstr("corank_stream_job_bytes 6\n"));
   EXPECT_THAT(text, HasSubstr("corank_regions 4\n"));
   EXPECT_THAT(text, HasSubstr("corank_region_leases 5\n"));
   EXPECT_THAT(text, HasSubstr("corank_host_pool_kept_bytes 4096\n"));

@@ -318,6 +318,16 @@ TEST_F(OperatorsTest, SaysWhatItIs) {
   EXPECT_THAT(info.places(), ::testing::ElementsAre("inline", "stream"));
 }
 
+TEST(ServerInfo, CudaIpcIsNoPlaceOfTheCpuEngine) {
+  Server::Options options = TestOptions();
+  options.regions.cuda_ipc = true;
+  RunningServer running(options);
+  grpc::ClientContext context;
+  v1::GetServerInfoResponse info;
+  ASSERT_TRUE(running.stub().GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok());
+  EXPECT_THAT(info.places(), ::testing::ElementsAre("inline", "stream"));
+}
+
 TEST_F(OperatorsTest, AnswersHealthChecksForTheServerAndTheService) {
   for (const char* service : {"", "corank.v1.CorankService"}) {
     RawStream check(running_->channel(), "/grpc.health.v1.Health/Check", HealthRequest(service));

@@ -92,7 +92,7 @@ TEST(Corankd, ServesRefusesAndStops) {
   EXPECT_THAT(metrics, StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(metrics, HasSubstr("corank_requests_total{code=\"INVALID_ARGUMENT\",operator=\"sort\"} 1\n"));
   for (const char* name : {"corank_request_seconds_bucket", "corank_stage_seconds_bucket", "corank_queue_requests 0",
-                           "corank_queue_bytes 0", "corank_lanes_busy 0", "corank_received_bytes_total",
+                           "corank_queue_bytes 0", "corank_lanes_busy{lane=\"long\"} 0", "corank_received_bytes_total",
                            "corank_sent_bytes_total", "corank_engine_info{"}) {
     EXPECT_THAT(metrics, HasSubstr(name));
   }
@@ -131,7 +131,7 @@ TEST(Corankd, FinishesAdmittedWorkAfterSigterm) {
   ASSERT_TRUE(process.AwaitReady()) << process.Log();
   BusyCalls calls(JsonString(process.Ports(), "grpc"), 3);
   // One after the other: two that wait before the lane has taken one may be all that has arrived.
-  for (const char* state : {"corank_lanes_busy 1\n", "corank_queue_requests 2\n"}) {
+  for (const char* state : {"corank_lanes_busy{lane=\"short\"} 1\n", "corank_queue_requests 2\n"}) {
     ASSERT_TRUE(
         Eventually([&] { return ::testing::Value(Scrape(JsonString(process.Ports(), "metrics")), HasSubstr(state)); }));
   }
@@ -145,7 +145,8 @@ TEST(Corankd, ASecondSignalEndsItAtOnce) {
   ASSERT_TRUE(process.AwaitReady()) << process.Log();
   BusyCalls calls(JsonString(process.Ports(), "grpc"), 8);
   ASSERT_TRUE(Eventually([&] {
-    return ::testing::Value(Scrape(JsonString(process.Ports(), "metrics")), HasSubstr("corank_lanes_busy 1\n"));
+    return ::testing::Value(Scrape(JsonString(process.Ports(), "metrics")),
+                            HasSubstr("corank_lanes_busy{lane=\"short\"} 1\n"));
   }));
   process.Signal(SIGTERM);
   ASSERT_TRUE(Eventually([&] { return process.Log().find("draining") != std::string::npos; }));
@@ -159,7 +160,8 @@ TEST(Corankd, ADrainThatTakesTooLongDropsWhatWaitsAndSaysSo) {
   ASSERT_TRUE(process.AwaitReady()) << process.Log();
   BusyCalls calls(JsonString(process.Ports(), "grpc"), 8);
   ASSERT_TRUE(Eventually([&] {
-    return ::testing::Value(Scrape(JsonString(process.Ports(), "metrics")), HasSubstr("corank_lanes_busy 1\n"));
+    return ::testing::Value(Scrape(JsonString(process.Ports(), "metrics")),
+                            HasSubstr("corank_lanes_busy{lane=\"short\"} 1\n"));
   }));
   process.Signal(SIGTERM);
   EXPECT_EQ(process.Wait(), 1) << process.Log();
@@ -292,7 +294,8 @@ TEST(Corankd, CallersThatStandStillDoNotHoldItBeyondTheTimeout) {
     // Whatever was sent before is taken before the signal is.
     ASSERT_TRUE(Eventually([&] {
       const std::string metrics = Scrape(process.MetricsAddress());
-      return open == &OpenCalls::OpenUnreadFetch || metrics.find("corank_lanes_busy 1\n") != std::string::npos;
+      return open == &OpenCalls::OpenUnreadFetch ||
+             metrics.find("corank_lanes_busy{lane=\"long\"} 1\n") != std::string::npos;
     }));
     process.Signal(SIGTERM);
     EXPECT_EQ(process.Wait(), 1) << process.Log();
@@ -308,8 +311,9 @@ TEST(Corankd, NothingNewIsTakenWhileItDrains) {
   ASSERT_TRUE(process.AwaitReady()) << process.Log();
   OpenCalls holds(process.Address());
   holds.OpenHalfSentStream();
-  ASSERT_TRUE(
-      Eventually([&] { return Scrape(process.MetricsAddress()).find("corank_lanes_busy 1\n") != std::string::npos; }));
+  ASSERT_TRUE(Eventually([&] {
+    return Scrape(process.MetricsAddress()).find("corank_lanes_busy{lane=\"long\"} 1\n") != std::string::npos;
+  }));
   const auto channel = Connect(process.Address());
   RawStream ready(channel, "/grpc.health.v1.Health/Watch", HealthRequest("ready"));
   ASSERT_EQ(ready.Read(), kServing);
@@ -381,6 +385,14 @@ TEST(Corankd, APortInUseIsOneClearLine) {
   Corankd third({"--engine=cpu", "--listen=127.0.0.1:0", absl::StrCat("--metrics-listen=", taken_metrics)});
   EXPECT_EQ(third.Wait(), 1);
   EXPECT_THAT(third.Log(), HasSubstr(absl::StrCat("cannot listen on ", taken_metrics)));
+}
+
+TEST(Corankd, KeptArraysThatLeaveNoMemoryToWorkWithAreOneClearLine) {
+  Corankd process(FreePorts({"--kept-bytes=1000TiB"}));
+  EXPECT_EQ(process.Wait(), 1);
+  const std::string log = process.Log();
+  EXPECT_THAT(log, HasSubstr("\"event\":\"start_failed\",\"message\":\"--kept-bytes 1099511627776000 leaves 0 bytes"));
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
 }
 
 TEST(Corankd, BadConfigurationExitsWithTwoAndTheReason) {

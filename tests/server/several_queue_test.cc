@@ -101,7 +101,7 @@ TEST_F(SeveralQueueTest, WorkGoesWhereItsMemoryIs) {
   EXPECT_EQ(Take(1)->completion, &requests_[0]);
   const absl::Status refused = queue_.Admit(Needy(301));
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("device_budget_bytes is 300"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--device-budget-bytes is 300"));
 }
 
 TEST_F(SeveralQueueTest, ANeedIsThatOfTheDevicesThatHaveIt) {

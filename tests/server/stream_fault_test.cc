@@ -380,15 +380,30 @@ TEST(StreamIdle, ACallerThatStandsStillLosesItsLane) {
   const grpc::Status sent = sends_nothing.Finish();
   EXPECT_EQ(sent.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_THAT(sent.error_message(), HasSubstr("has sent nothing"));
-  OpenCall reads_nothing(running.stub());
   constexpr int64_t kCount = 8'000'000;  // more than sockets and gRPC itself hold
-  reads_nothing.Send(SortPlan(kUint32, kCount));
-  for (const v1::ExecuteRequest& chunk : Chunks({{0, 4, Elements(kCount)}}, 1024)) reads_nothing.Send(chunk);
-  reads_nothing.HalfClose();
+  const auto send = [](OpenCall& call) {
+    call.Send(SortPlan(kUint32, kCount));
+    for (const v1::ExecuteRequest& chunk : Chunks({{0, 4, Elements(kCount)}}, 1024)) call.Send(chunk);
+    call.HalfClose();
+  };
+  OpenCall reads_late(running.stub());
+  send(reads_late);
   EXPECT_TRUE(Eventually([&] { return running.server().jobs().memory_in_use() == 0; }));
-  const grpc::Status taken = reads_nothing.Finish();
+  const grpc::Status taken = reads_late.Finish();
   EXPECT_EQ(taken.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_THAT(taken.error_message(), HasSubstr("nothing for 1s"));  // not "sent", but on a machine that stood still
+  OpenCall reads_nothing(running.stub(), std::chrono::minutes(10));
+  send(reads_nothing);
+  EXPECT_TRUE(Eventually([&] { return running.server().active_calls() == 1; }));
+  const auto has_ended = [&] {
+    grpc::ClientContext context;  // a connection that lives: nothing but the call's own end can end it
+    v1::GetServerInfoResponse info;
+    EXPECT_TRUE(running.stub().GetServerInfo(&context, {}, &info).ok());
+    return running.server().active_calls() == 0;
+  };
+  EXPECT_TRUE(Eventually(has_ended)) << "its end does not wait for ever";
+  EXPECT_TRUE(Eventually([&] { return running.server().host_pool().buffers_in_use() == 0; }));
+  EXPECT_FALSE(reads_nothing.Finish().ok());
 }
 
 TEST(StreamPool, AFullPoolRefusesWithRetryInfo) {

@@ -229,6 +229,49 @@ TEST_F(StreamOperatorsTest, LooksAtOffsetsWhenTheyHaveCome) {
   EXPECT_EQ(BadField(status), "source_offsets[1]") << status.error_message();
 }
 
+TEST_F(StreamOperatorsTest, EachOperationOfAPlanAnswersInline) {
+  // Small results lie in a lane's memory, which the next operation takes.
+  v1::Plan plan;
+  std::vector<v1::OperationResult> expected;
+  for (const AnyRequest& request : GoodRequests()) {
+    std::visit(
+        [&](const auto& typed) {
+          grpc::ClientContext context;
+          v1::OperationResult result;
+          OperationOf(*plan.add_operations(), typed);
+          typename Unary<std::decay_t<decltype(typed)>>::Response response;
+          ASSERT_TRUE(Call(running_.stub(), &context, typed, &response).ok());
+          response.clear_stats();
+          const auto* type = result.GetDescriptor();
+          for (int i = 0; i < type->field_count(); ++i) {
+            if (type->field(i)->message_type() == response.GetDescriptor()) {
+              result.GetReflection()->MutableMessage(&result, type->field(i))->CopyFrom(response);
+            }
+          }
+          expected.push_back(std::move(result));
+        },
+        request);
+  }
+  // A stream's chunks pass through the same memory as the result beside it.
+  v1::SortRequest& both = *plan.add_operations()->mutable_sort();
+  *both.mutable_keys() = Int32s({3, 1, 2});
+  both.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
+  *both.mutable_keys_destination() = ToStream(1);
+  const StreamedAnswer answer = Execute(running_.stub(), plan, {});
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  ASSERT_EQ(answer.results.size(), expected.size() + 1);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    v1::OperationResult result = answer.results[i];
+    Message& response = ResultOf(result);
+    const auto* stats = response.GetDescriptor()->FindFieldByName("stats");
+    response.GetReflection()->ClearField(&response, stats);
+    EXPECT_EQ(result.SerializeAsString(), expected[i].SerializeAsString()) << result.ShortDebugString();
+  }
+  constexpr uint32_t kOrder[] = {1, 2, 0};
+  EXPECT_EQ(answer.results.back().sort().indices().inline_data(),
+            std::string(reinterpret_cast<const char*>(kOrder), sizeof(kOrder)));
+}
+
 TEST_F(StreamOperatorsTest, ChainsOperationsOverTemporariesAndKeptArrays) {
   const int64_t count = 5000;
   const Bytes keys = MakeKeys(KeyType::kInt32, Distribution::kUniform, count, 1);

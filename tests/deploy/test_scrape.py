@@ -1,0 +1,192 @@
+"""Rules, dashboard and the table of metrics name only metrics, labels and values that a real server has."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import pytest
+import yaml
+from prometheus_tools import MONITORING, ROOT, RULES
+
+sys.path.append(str(ROOT / "tests" / "e2e"))
+
+from e2e_certificates import Authority
+
+# Served on a GPU, or once there was work, with these labels: tests/e2e/test_prometheus.py has all but a GPU's.
+ELSEWHERE = {
+    "corank_device_utilisation_ratio": "device",
+    "corank_device_memory_used_bytes": "device",
+    "corank_device_memory_total_bytes": "device",
+    "corank_device_power_watts": "device",
+    "corank_device_temperature_celsius": "device",
+    "corank_tenant_bytes_total": "tenant",
+    "corank_tenant_lane_seconds_total": "tenant",
+    "corank_estimated_bytes_per_second": "operator",
+}
+# What Prometheus adds, and what is in none but a histogram's buckets.
+OF_PROMETHEUS = {"job", "instance", "le"}
+NAME = re.compile(r"(?<![\w:$])(up|(?:corank|process|exposer)_\w+)(?![\w:])(?:\{([^}]*)\})?")
+RECORDED = re.compile(r"\b\w+:\w+:\w+")
+MATCHER = re.compile(r'(\w+)(=~|!~|!=|=)"([^"]*)"')
+
+Labels = dict[str, set[str]]
+
+
+class Scrape:
+    """The names of the metrics of a server, and each one's labels with their values."""
+
+    def __init__(self, text: str) -> None:
+        self.metrics: dict[str, Labels] = {"up": {}} | {name: {label: set()} for name, label in ELSEWHERE.items()}
+        for name, labels in re.findall(r"^([a-z_]+)(?:\{(.*)\})? \S+$", text, re.MULTILINE):
+            found = self.metrics.setdefault(name, {})
+            for label, value in re.findall(r'(\w+)="([^"]*)"', labels):
+                found.setdefault(label, set()).add(value)
+
+    def values(self, metric: str, label: str) -> set[str]:
+        """Those that the label may have: codes are there once a call has ended with them."""
+        if label == "code":
+            return {code.name for code in grpc.StatusCode}
+        return self.metrics[metric][label]
+
+
+def get(url: str) -> str:
+    """The page there; none of it before the server listens."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(url, timeout=30) as page:
+        return str(page.read().decode())
+
+
+@pytest.fixture(name="scrape", scope="module")
+def fixture_scrape(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrape]:
+    """Of a server with all that has metrics of its own, but a GPU."""
+    corankd = os.environ.get("CORANKD")
+    if not corankd:
+        pytest.skip("CORANKD does not name a built server")
+    folder = tmp_path_factory.mktemp("server")
+    own = Authority().issue("server")
+    (folder / "crt").write_bytes(own.certificate)
+    (folder / "key").write_bytes(own.key)
+    (folder / "tokens").write_text(f"red {'ab' * 32} all\n", encoding="utf-8")
+    command = [corankd, "--engine=cpu", f"--ports-file={folder / 'ports'}", "--kept-bytes=1MiB"]
+    command += [f"--{name}=127.0.0.1:0" for name in ("listen", "health-listen", "metrics-listen")]
+    command += [
+        f"--tls-certificate={folder / 'crt'}",
+        f"--tls-key={folder / 'key'}",
+        f"--tokens-file={folder / 'tokens'}",
+    ]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, stderr=log)
+    try:
+        end = time.monotonic() + 60
+        while not (folder / "ports").exists():
+            assert process.poll() is None, (folder / "log").read_text(encoding="utf-8")
+            assert time.monotonic() < end, "the server does not start"
+            time.sleep(0.02)
+        address = json.loads((folder / "ports").read_text(encoding="utf-8"))["metrics"]
+        yield Scrape(get(f"http://{address}/metrics"))
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def rules() -> list[dict[str, Any]]:
+    groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["spec"]["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+RECORDS = {rule["record"]: rule["expr"] for rule in rules() if "record" in rule}
+# An expression, and the labels that texts beside it show.
+EXPRESSIONS = {
+    rule.get("alert") or rule["record"]: (
+        rule["expr"],
+        set(re.findall(r"\$labels\.(\w+)", json.dumps(rule.get("annotations", {})))),
+    )
+    for rule in rules()
+} | {
+    f"{panel['title']}: {target['refId']}": (target["expr"], set(re.findall(r"{{(\w+)}}", target["legendFormat"])))
+    for panel in json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))["panels"]
+    for target in panel.get("targets", [])
+}
+
+
+def labels_of(scrape: Scrape, expression: str) -> set[str]:
+    """All labels that the metrics of an expression have, those below its recorded names too."""
+    labels = OF_PROMETHEUS | {label for name, _ in NAME.findall(expression) for label in scrape.metrics[name]}
+    for name in RECORDED.findall(expression):
+        labels |= labels_of(scrape, RECORDS[name])
+    return labels
+
+
+def check(scrape: Scrape, expression: str, shown: set[str]) -> None:
+    """Fails where an expression, or the labels shown beside it, name what no server has."""
+    assert NAME.search(expression) or RECORDED.search(expression), "no metric at all"
+    for name, selector in NAME.findall(expression):
+        assert name in scrape.metrics, name
+        for label, operator, value in MATCHER.findall(selector):
+            if label in OF_PROMETHEUS:
+                continue
+            assert label in scrape.metrics[name], (name, label)
+            parts = value.split("|") if "~" in operator else [re.escape(value)]
+            for part in parts:
+                values = scrape.values(name, label)
+                assert any(re.fullmatch(part, known) for known in values), (name, label, part, values)
+    named = re.findall(r"\b(?:by|on|ignoring|without|group_left)\s*\(([^)]*)\)", expression)
+    used = shown | {label for names in named for label in re.findall(r"\w+", names)}
+    assert used <= labels_of(scrape, expression), used - labels_of(scrape, expression)
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_expressions_name_what_a_server_has(scrape: Scrape, name: str) -> None:
+    check(scrape, *EXPRESSIONS[name])
+
+
+@pytest.mark.parametrize(
+    ("expression", "shown"),
+    [
+        ("corank_lines_busy", set()),
+        ('corank_refused_total{reason=~"memory|buffers"}', set()),
+        ('corank_requests_total{code="CANCELED"}', set()),
+        ('corank_lanes{kind="short"}', set()),
+        ("sum by (tenant) (corank_connections)", set()),
+        ("corank_connections", {"port"}),
+        ("lane:corank_lanes_busy:ratio", {"port"}),
+    ],
+)
+def test_a_wrong_name_is_found(scrape: Scrape, expression: str, shown: set[str]) -> None:
+    with pytest.raises(AssertionError):
+        check(scrape, expression, shown)
+
+
+def test_the_table_and_the_alerts_explain_every_value(scrape: Scrape) -> None:
+    """Of the labels whose values are words of the server's own."""
+    rows = dict(
+        re.findall(r"^\| `(\w+)` (\|.*)$", (MONITORING / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    explained = {
+        "corank_refused_total": "reason",
+        "corank_memory_used_bytes": "budget",
+        "corank_queue_age_seconds": "line",
+        "corank_lanes": "lane",
+        "corank_connections_limit": "port",
+        "corank_credentials_current": "credentials",
+        "corank_stage_seconds": "stage",
+    }
+    for metric, label in explained.items():
+        for value in scrape.values(f"{metric}_count" if metric.endswith("stage_seconds") else metric, label):
+            assert f"`{value}`" in rows[metric], (metric, value)
+    said = {rule["alert"]: rule["annotations"]["description"] for rule in rules() if "alert" in rule}
+    of_devices = scrape.values("corank_device_budget_used_bytes", "budget")
+    for budget in scrape.values("corank_memory_used_bytes", "budget"):
+        alert = "CorankDeviceMemoryNearLimit" if budget in of_devices else "CorankMemoryNearLimit"
+        assert re.search(rf"\b{budget}\b", said[alert]), (alert, budget)
+    for port in scrape.values("corank_connections_refused_total", "port"):
+        assert re.search(rf"\b{port}\b", said["CorankConnectionsRefused"]), port

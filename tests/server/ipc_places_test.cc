@@ -1,0 +1,83 @@
+// GPU memory of other processes as a place, on an engine that has host memory instead.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "corank/v1/memory_service.grpc.pb.h"
+#include "kernels/engine/forwarding_engine.h"
+#include "tests/server/doubles.h"
+#include "tests/server/running_server.h"
+
+namespace corank::testing {
+namespace {
+
+constexpr int64_t kBytes = 4096;
+
+class IpcEngine final : public ForwardingEngine {
+ public:
+  IpcEngine() : ForwardingEngine(std::make_unique<PuppetEngine>()) {}
+  absl::StatusOr<std::unique_ptr<EngineMemory>> OpenIpc(absl::string_view, int64_t offset_bytes,
+                                                        int64_t size_bytes) override {
+    return std::make_unique<EngineMemory>(memory_ + offset_bytes, size_bytes);
+  }
+
+ private:
+  alignas(256) char memory_[kBytes] = {};
+};
+
+Server::Options IpcOptions() {
+  Server::Options options = TestOptions();
+  options.regions.cuda_ipc = true;
+  return options;
+}
+
+class IpcPlacesTest : public ::testing::Test {
+ protected:
+  void Register(const std::string& name, int64_t offset) {
+    grpc::ClientContext context;
+    v1::RegisterCudaIpcRequest request;
+    request.set_name(name);
+    request.set_handle("a handle");
+    request.set_offset_bytes(offset);
+    request.set_size_bytes(kBytes - offset);
+    v1::RegisterCudaIpcResponse response;
+    const grpc::Status status = memory_->RegisterCudaIpc(&context, request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  static v1::SortRequest SortOf(const std::string& region, int64_t offset) {
+    v1::SortRequest request;
+    request.mutable_keys()->set_type(v1::ELEMENT_TYPE_UINT32);
+    request.mutable_keys()->set_count(100);
+    request.mutable_keys()->mutable_cuda_ipc()->set_region(region);
+    request.mutable_keys()->mutable_cuda_ipc()->set_offset_bytes(offset);
+    return request;
+  }
+  grpc::Status Sort(const v1::SortRequest& request) {
+    grpc::ClientContext context;
+    v1::SortResponse response;
+    return Call(running_.stub(), &context, request, &response);
+  }
+
+  RunningServer running_{IpcOptions(), ChosenEngine{std::make_unique<IpcEngine>(), "a test asks for it"}};
+  const std::unique_ptr<v1::MemoryService::Stub> memory_ = v1::MemoryService::NewStub(running_.channel());
+};
+
+TEST_F(IpcPlacesTest, AddressesAreAlignedNotOffsets) {
+  Register("even", 0);
+  Register("odd", 2);
+  EXPECT_TRUE(Sort(SortOf("even", 8)).ok());
+  EXPECT_EQ(BadField(Sort(SortOf("even", 2))), "keys.cuda_ipc.offset_bytes");
+  EXPECT_EQ(BadField(Sort(SortOf("odd", 0))), "keys.cuda_ipc.offset_bytes") << "the GPU would lose its context";
+  EXPECT_TRUE(Sort(SortOf("odd", 2)).ok());
+  v1::SortRequest into = SortOf("even", 0);
+  into.mutable_keys_destination()->mutable_cuda_ipc()->set_region("odd");
+  into.mutable_keys_destination()->mutable_cuda_ipc()->set_offset_bytes(1000);
+  EXPECT_EQ(BadField(Sort(into)), "keys_destination.cuda_ipc.offset_bytes");
+  into.mutable_keys_destination()->mutable_cuda_ipc()->set_offset_bytes(1002);
+  EXPECT_TRUE(Sort(into).ok());
+}
+
+}  // namespace
+}  // namespace corank::testing
