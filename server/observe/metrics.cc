@@ -31,6 +31,13 @@ Buckets PowersOf(double base, double first, int count) {
   return bounds;
 }
 
+// What requests end with, alerts know.
+constexpr absl::StatusCode kUsualCodes[] = {
+    absl::StatusCode::kOk,          absl::StatusCode::kInvalidArgument,   absl::StatusCode::kCancelled,
+    absl::StatusCode::kUnavailable, absl::StatusCode::kResourceExhausted, absl::StatusCode::kDeadlineExceeded,
+    absl::StatusCode::kInternal,    absl::StatusCode::kUnknown,
+};
+
 // Numbers of absl::StatusCode and google.rpc.Code are the same.
 int CodeIndex(absl::StatusCode code, int count) {
   const int index = static_cast<int>(code);
@@ -96,7 +103,8 @@ Metrics::Metrics()
     operators_[i].sent_bytes = &sent.Add({{"operator", name}});
     operators_[i].batch_requests = &batch_requests.Add({{"operator", name}}, PowersOf(2, 1, 10));
     operators_[i].batch_bytes = &batch_bytes.Add({{"operator", name}}, PowersOf(4, 1024, 12));
-    Requests(static_cast<Operator>(i), absl::StatusCode::kOk);  // a rate needs the series before its first request
+    // A rate needs the series before its first request.
+    for (const absl::StatusCode code : kUsualCodes) Requests(static_cast<Operator>(i), code);
   }
   auto& refused = Counters(*registry_, "corank_refused_total", "Requests that were not taken, by reason.");
   for (int i = 0; i < kRefusalCount; ++i)

@@ -69,6 +69,7 @@ TEST(Metrics, CountsRequestsByOperatorAndCode) {
   EXPECT_THAT(text, HasSubstr("corank_requests_total{code=\"OK\",operator=\"merge\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("corank_requests_total{code=\"INVALID_ARGUMENT\",operator=\"merge\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("corank_requests_total{code=\"OK\",operator=\"sort\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("corank_requests_total{code=\"INTERNAL\",operator=\"search\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("corank_request_seconds_count{operator=\"merge\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("corank_request_seconds_sum{operator=\"merge\"} 0.006"));
   EXPECT_THAT(text, HasSubstr("corank_stage_seconds_count{operator=\"merge\",stage=\"kernel\"} 3\n"));
