@@ -109,7 +109,7 @@ def test_a_server_that_drains_is_live_but_not_ready(
             wait_until(lambda: busy(server), "the sort works")
             server.process.send_signal(signal.SIGTERM)
             wait_until(lambda: health(probes).returncode == 1, "the server is not ready")
-            for wait in [(), ("--wait", "50ms")]:
+            for wait in [(), ("--wait", "400ms")]:
                 done = health(probes, *wait)
                 assert (done.returncode, done.stdout) == (1, "")
                 assert "corank health: NOT_SERVING: the server takes no requests: it stops" in done.stderr
