@@ -6,7 +6,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/failure.h"
-#include "client/cli/npy.h"
 
 namespace corank::cli {
 namespace {
@@ -75,6 +74,7 @@ absl::StatusOr<InputArray> LoadArray(const std::string& path, std::optional<Elem
     }
     array.type = header->type;
     array.data_offset = header->data_offset;
+    array.spelling = header->spelling;
     return array;
   }
   if (!type.has_value()) {
@@ -108,10 +108,11 @@ bool WritesNpy(const std::string& path, bool input_is_npy) {
   return path == kStandardStream ? input_is_npy : absl::EndsWith(path, ".npy");
 }
 
-absl::Status WriteArray(const client::ArrayView& array, bool as_npy, OutputFile* file, Progress* progress) {
+absl::Status WriteArray(const client::ArrayView& array, bool as_npy, RecordSpelling spelling, OutputFile* file,
+                        Progress* progress) {
   std::string header;
   if (as_npy) {
-    absl::StatusOr<std::string> npy = NpyHeaderFor(array.type, array.count());
+    absl::StatusOr<std::string> npy = NpyHeaderFor(array.type, array.count(), spelling);
     if (!npy.ok()) return FileError(absl::StrCat("cannot write ", file->path(), ": ", npy.status().message()));
     header = *std::move(npy);
   }

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "client/cli/file_bytes.h"
 #include "client/cli/files.h"
+#include "client/cli/npy.h"
 #include "client/cli/options.h"
 #include "client/cli/progress.h"
 #include "client/cpp/element.h"
@@ -24,6 +25,7 @@ struct InputArray {
   client::ElementType type = KeyType::kUint8;
   int64_t data_offset = 0;
   bool is_npy = false;
+  RecordSpelling spelling = RecordSpelling::kVoid;  // as it is written back
 
   client::ArrayView view() const { return {type, file.bytes().substr(static_cast<size_t>(data_offset))}; }
 };
@@ -47,7 +49,8 @@ absl::StatusOr<std::vector<int64_t>> LoadInt64s(const std::string& path, Progres
 bool WritesNpy(const std::string& path, bool input_is_npy);
 
 /// Appends a whole array to a new file.
-absl::Status WriteArray(const client::ArrayView& array, bool as_npy, OutputFile* file, Progress* progress);
+absl::Status WriteArray(const client::ArrayView& array, bool as_npy, RecordSpelling spelling, OutputFile* file,
+                        Progress* progress);
 
 }  // namespace corank::cli
 

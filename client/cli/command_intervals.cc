@@ -54,7 +54,7 @@ absl::StatusOr<IntervalInputs> LoadIntervals(const Arguments& arguments, bool ha
       inputs.session->LoadMain(arguments.positional()[0], *type, "--type or --record-bytes");
   if (!source.ok()) return source.status();
   inputs.source = *std::move(source);
-  status = inputs.session->CheckOutputType("output", inputs.source.type);
+  status = inputs.session->OutputIsLike("output", inputs.source);
   if (!status.ok()) return status;
   return inputs;
 }

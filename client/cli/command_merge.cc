@@ -52,7 +52,10 @@ absl::Status RunMerge(const Arguments& arguments) {
     arrays.push_back(*std::move(values));
     request.values.push_back(arrays.back().view());
   }
-  absl::Status status = (*session)->CheckOutputType("output", request.keys[0].type);
+  absl::Status status = (*session)->OutputIsLike("output", arrays.front());
+  if (status.ok() && !value_paths.empty()) {
+    status = (*session)->OutputIsLike("values-output", arrays[key_paths.size()]);
+  }
   if (!status.ok()) return status;
   absl::StatusOr<client::Output> keys_output = (*session)->PlaceOutput("output", request.keys[0].type, elements);
   if (!keys_output.ok()) return keys_output.status();

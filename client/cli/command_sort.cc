@@ -61,14 +61,14 @@ absl::Status RunSort(const Arguments& arguments) {
   absl::StatusOr<InputArray> keys = LoadKeys(session->get());
   if (!keys.ok()) return keys.status();
   request.keys = keys->view();
-  status = (*session)->CheckOutputType("output", keys->type);
+  status = (*session)->OutputIsLike("output", *keys);
   if (!status.ok()) return status;
   absl::StatusOr<InputArray> values = InputArray();
   if (const std::optional<std::string> path = arguments.Get("values"); path.has_value()) {
     values = (*session)->Load(*path, *values_type, "--values-type or --values-record-bytes");
     if (!values.ok()) return values.status();
     request.values = values->view();
-    status = (*session)->CheckOutputType("values-output", values->type);
+    status = (*session)->OutputIsLike("values-output", *values);
     if (!status.ok()) return status;
   }
   const int64_t count = std::min(request.limit.value_or(keys->view().count()), keys->view().count());
@@ -101,7 +101,7 @@ absl::Status RunArgsort(const Arguments& arguments) {
   if (!keys.ok()) return keys.status();
   request.keys = keys->view();
   request.output = arguments.Has("keys-output") ? client::SortOutput::kKeysAndIndices : client::SortOutput::kIndices;
-  status = (*session)->CheckOutputType("keys-output", keys->type);
+  status = (*session)->OutputIsLike("keys-output", *keys);
   if (!status.ok()) return status;
   absl::StatusOr<client::RawSortResult> result = (*session)->Call(
       [&](const client::Client& client, const client::CallOptions& call) { return client.Sort(request, call); });

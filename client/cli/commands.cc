@@ -1,6 +1,7 @@
 #include "client/cli/commands.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "absl/strings/match.h"
@@ -61,14 +62,19 @@ int Fail(absl::string_view command, const absl::Status& status) {
   return code;
 }
 
+/// Success, if all that was printed went out.
+int Done(absl::string_view command) {
+  // What is still in stdio's buffer may not fit on a full disk; what was too long for it may not have fitted before.
+  errno = 0;
+  const bool is_flushed = std::fflush(stdout) == 0;
+  if (is_flushed && std::ferror(stdout) == 0) return kExitOk;
+  return Fail(command, FileError("cannot write standard output", errno));
+}
+
 int Help(const std::string& name) {
   const Command* command = FindCommand(name);
-  if (command == nullptr) {
-    std::fputs(GeneralHelp().c_str(), stdout);
-  } else {
-    std::fputs(CommandHelp(command->spec).c_str(), stdout);
-  }
-  return kExitOk;
+  std::fputs((command == nullptr ? GeneralHelp() : CommandHelp(command->spec)).c_str(), stdout);
+  return Done("help");
 }
 
 int UnknownCommand(const std::string& name) {
@@ -89,12 +95,13 @@ int RunCommandLine(const std::vector<std::string>& words) {
   }
   const std::string& name = words[0];
   if (name == "help" || name == "--help" || name == "-h") {
-    if (words.size() > 1 && FindCommand(words[1]) == nullptr) return UnknownCommand(words[1]);
-    return Help(words.size() > 1 ? words[1] : "");
+    const std::string topic = words.size() > 1 ? words[1] : "";
+    const bool is_general = topic.empty() || topic == "help" || topic == "version";  // these take nothing
+    return is_general || FindCommand(topic) != nullptr ? Help(topic) : UnknownCommand(topic);
   }
   if (name == "version" || name == "--version") {
     std::puts("corank " CORANK_VERSION);
-    return kExitOk;
+    return Done("version");
   }
   const Command* command = FindCommand(name);
   if (command == nullptr) return UnknownCommand(name);
@@ -103,9 +110,7 @@ int RunCommandLine(const std::vector<std::string>& words) {
   if (arguments->Has("help")) return Help(name);
   const absl::Status status = command->run(*arguments);
   if (!status.ok()) return Fail(name, status);
-  // What is still in stdio's buffer may not fit on a full disk.
-  if (std::fflush(stdout) != 0) return Fail(name, FileError("cannot write standard output"));
-  return kExitOk;
+  return Done(name);
 }
 
 }  // namespace corank::cli

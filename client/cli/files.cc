@@ -67,6 +67,15 @@ std::string Folder(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+bool IsSameInode(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
+/// False if there is no such file.
+bool StatOutput(const std::string& path, struct stat* info) {
+  return (path == kStandardStream ? fstat(STDOUT_FILENO, info) : stat(path.c_str(), info)) == 0;
+}
+
 std::string Taken(const std::string& path) {
   return absl::StrCat(path, " exists already; choose another name, or give --force to replace it");
 }
@@ -79,10 +88,27 @@ mode_t Umask() {
 
 }  // namespace
 
+void HoldStandardStreams() {
+  // For the direction that nobody uses: to read or write it is an error, as if it were closed.
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) < 0)
+      open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // takes the first free one
+  }
+}
+
+bool AreOneFile(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  struct stat of_a = {}, of_b = {};
+  const bool has_a = StatOutput(a, &of_a), has_b = StatOutput(b, &of_b);
+  if (has_a || has_b) return has_a && has_b && IsSameInode(of_a, of_b);
+  return BaseName(a) == BaseName(b) && stat(Folder(a).c_str(), &of_a) == 0 && stat(Folder(b).c_str(), &of_b) == 0 &&
+         IsSameInode(of_a, of_b);
+}
+
 void RemoveTemporariesOnSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU}) {
     struct sigaction now;
     // What the parent ignores (nohup) stays ignored.
     if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&signals, signal);
@@ -92,6 +118,7 @@ void RemoveTemporariesOnSignals() {
   struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);
+  sigaction(SIGXFSZ, &ignore, nullptr);
   struct sigaction bus = {};
   bus.sa_handler = EndOnBusError;
   sigaction(SIGBUS, &bus, nullptr);
@@ -170,13 +197,18 @@ void OutputFile::Unmap() {
   mapped_ = {};
 }
 
-absl::Status OutputFile::Commit() {
+absl::Status OutputFile::Close() {
   Unmap();
-  if (fd_ == STDOUT_FILENO) return absl::OkStatus();
+  if (fd_ < 0 || fd_ == STDOUT_FILENO) return absl::OkStatus();
   if (!temporary_.empty() && fsync(fd_) != 0) return Error("write", errno);
-  const int closed = close(fd_);
-  fd_ = -1;
-  if (closed != 0) return Error("write", errno);
+  if (close(std::exchange(fd_, -1)) != 0) return Error("write", errno);
+  struct stat info = {};
+  const bool is_taken = !temporary_.empty() && !force_ && lstat(target_.c_str(), &info) == 0;
+  return is_taken ? FileError(Taken(path_)) : absl::OkStatus();
+}
+
+absl::Status OutputFile::Commit() {
+  if (const absl::Status closed = Close(); !closed.ok()) return closed;
   if (temporary_.empty()) return absl::OkStatus();
 
   Temporaries& temporaries = TheTemporaries();

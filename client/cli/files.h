@@ -38,7 +38,10 @@ class OutputFile {
   /// Instead of Write: sets `bytes` bytes, 1 or more, aside behind the first `offset` ones, and maps them. They are the
   /// file's until Commit, and all zero.
   absl::StatusOr<absl::Span<char>> Map(int64_t offset, int64_t bytes);
-  /// Gives the file its name. Nothing may be written after it.
+  /// Puts all of it on disk. Nothing may be written after it. FileError also if the name was taken meanwhile: with
+  /// several files, close them all before the first Commit.
+  absl::Status Close();
+  /// Closes the file, and gives it its name.
   absl::Status Commit();
 
   /// As given by the caller.
@@ -59,9 +62,16 @@ class OutputFile {
   absl::Span<char> mapped_;  // from the file's first byte on
 };
 
-/// From now on SIGINT, SIGTERM and SIGHUP remove temporary files and then end the process as they would have, SIGPIPE
-/// is an error of Write, and an input file that was made shorter while it is mapped ends the process with kExitFile and
-/// no output. Call it before any thread is started, once.
+/// Whether two outputs would replace each other, however they are spelled: one file, or one name in one folder.
+bool AreOneFile(const std::string& a, const std::string& b);
+
+/// Takes the numbers of those of the three standard streams that are closed, before a file or connection of this
+/// process does, and messages go there. To use such a stream stays an error.
+void HoldStandardStreams();
+
+/// From now on SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGXCPU remove temporary files and then end the process as they
+/// would have, SIGPIPE and SIGXFSZ are errors of Write and Map, and an input file that was made shorter while it is
+/// mapped ends the process with kExitFile and no output. Call it before any thread is started, once.
 void RemoveTemporariesOnSignals();
 
 }  // namespace corank::cli

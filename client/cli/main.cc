@@ -8,6 +8,7 @@
 #include "client/cli/files.h"
 
 int main(int argc, char** argv) {
+  corank::cli::HoldStandardStreams();
   corank::cli::RemoveTemporariesOnSignals();
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as in corankd: it makes every lock slow
   setenv("GRPC_VERBOSITY", "NONE", 0);  // what went wrong is said once, in this program's own words

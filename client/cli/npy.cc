@@ -37,7 +37,34 @@ std::optional<absl::string_view> Entry(absl::string_view header, absl::string_vi
   return std::nullopt;
 }
 
-absl::StatusOr<ElementType> ReadDescr(absl::string_view text) {
+/// What to do with an array of a type that is none of corank's. `kind` is the type without its byte order, "M8[ns]".
+std::string Remedy(absl::string_view kind, bool is_big_endian) {
+  const std::string swapped = is_big_endian ? absl::StrCat(".astype('<", kind, "')") : "";
+  switch (kind[0]) {
+    case 'b':
+      return "view it as numbers with array.view('|u1')";
+    case 'M':
+    case 'm':
+      return absl::StrCat("view it as whole numbers with array", swapped, ".view('<i8'), NaT as the least of them");
+    case 'U':
+      return "make it bytes, in the same order, with numpy.char.encode(array, 'utf-8'): argsort-columns orders them";
+    case 'c':
+      return "save array.real and array.imag: argsort-columns orders by the one, then by the other";
+    case 'O':
+      return "make it an array of numbers, for instance with array.astype('<f8')";
+    case 'f':
+      return "make it float64, which rounds, with array.astype('<f8')";
+    default:
+      return "corank takes whole numbers, floats, and bytes of a fixed size (V, S)";
+  }
+}
+
+struct Element {
+  ElementType type;
+  RecordSpelling spelling = RecordSpelling::kVoid;
+};
+
+absl::StatusOr<Element> ReadDescr(absl::string_view text) {
   if (absl::StartsWith(text, "[")) {
     return FileError("it holds a structured type; view it as records first: array.view('V' + str(array.itemsize))");
   }
@@ -48,20 +75,19 @@ absl::StatusOr<ElementType> ReadDescr(absl::string_view text) {
   const absl::string_view descr = text.substr(1, end - 1);
   const absl::string_view kind = descr.substr(1);
   int bytes = 0;
-  if (descr[0] == '>' && (kind.size() < 2 || kind[1] != '1')) {
-    return FileError(absl::StrCat("its type '", descr, "' is big-endian; convert it with array.astype('<", kind, "')"));
-  }
   if (kind[0] == 'V' || kind[0] == 'S') {
     if (absl::SimpleAtoi(kind.substr(1), &bytes) && bytes >= 1 && bytes <= kMaxRecordBytes) {
-      return ElementType::Record(bytes);
+      return Element{ElementType::Record(bytes), kind[0] == 'S' ? RecordSpelling::kBytes : RecordSpelling::kVoid};
     }
     return FileError(absl::StrCat("its type '", descr, "' is not a record of 1 to ", kMaxRecordBytes, " bytes"));
   }
+  const bool is_big_endian = descr[0] == '>' && (kind.size() < 2 || kind[1] != '1');
   for (const Descr& known : kDescrs) {
-    if (kind == known.name) return ElementType(known.type);
+    if (kind != known.name) continue;
+    if (!is_big_endian) return Element{known.type};
+    return FileError(absl::StrCat("its type '", descr, "' is big-endian; convert it with array.astype('<", kind, "')"));
   }
-  return FileError(absl::StrCat("its type '", descr, "' is not one that corank takes; convert it, for instance with ",
-                                kind == "b1" ? "array.view('|u1')" : "array.astype('<f8')"));
+  return FileError(absl::StrCat("its type '", descr, "' is not one that corank takes; ", Remedy(kind, is_big_endian)));
 }
 
 absl::StatusOr<int64_t> ReadShape(absl::string_view text) {
@@ -80,8 +106,8 @@ absl::StatusOr<int64_t> ReadShape(absl::string_view text) {
   return count;
 }
 
-std::string DescrOf(ElementType type) {
-  if (type.is_record()) return absl::StrCat("|V", type.bytes());
+std::string DescrOf(ElementType type, RecordSpelling spelling) {
+  if (type.is_record()) return absl::StrCat(spelling == RecordSpelling::kBytes ? "|S" : "|V", type.bytes());
   for (const Descr& known : kDescrs) {
     if (type == known.type) return absl::StrCat(type.bytes() == 1 ? "|" : "<", known.name);
   }
@@ -118,19 +144,20 @@ absl::StatusOr<NpyHeader> ReadNpyHeader(absl::string_view file) {
   if (!absl::StartsWith(*fortran, "False")) {
     return FileError("it is in Fortran order; write it with numpy.ascontiguousarray(array)");
   }
-  absl::StatusOr<ElementType> type = ReadDescr(*descr);
-  if (!type.ok()) return type.status();
+  const absl::StatusOr<Element> element = ReadDescr(*descr);
+  if (!element.ok()) return element.status();
+  const ElementType type = element->type;
 
   const int64_t data_bytes = static_cast<int64_t>(file.size() - text_begin - text_bytes);
-  if (*count != data_bytes / type->bytes() || data_bytes % type->bytes() != 0) {
-    return FileError(absl::StrCat("its header says ", *count, " elements of ", type->bytes(), " bytes, but ",
-                                  data_bytes, " bytes follow"));
+  if (*count != data_bytes / type.bytes() || data_bytes % type.bytes() != 0) {
+    return FileError(absl::StrCat("its header says ", *count, " elements of ", type.bytes(), " bytes, but ", data_bytes,
+                                  " bytes follow"));
   }
-  return NpyHeader{*type, *count, static_cast<int64_t>(text_begin + text_bytes)};
+  return NpyHeader{type, *count, static_cast<int64_t>(text_begin + text_bytes), element->spelling};
 }
 
-absl::StatusOr<std::string> NpyHeaderFor(ElementType type, int64_t count) {
-  const std::string descr = DescrOf(type);
+absl::StatusOr<std::string> NpyHeaderFor(ElementType type, int64_t count, RecordSpelling spelling) {
+  const std::string descr = DescrOf(type, spelling);
   if (descr.empty()) {
     return FileError(
         absl::StrCat("the .npy format has no ", type.Name(), "; name an output that does not end in .npy"));

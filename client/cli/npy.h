@@ -1,8 +1,8 @@
 // NumPy's .npy format: a text header with type and shape, then the elements.
 //
 // Source: numpy.lib.format, versions 1.0 (2-byte header length) and 2.0 (4-byte). Read: one-dimensional, C order,
-// little-endian; the 11 key types that NumPy has (all but bfloat16) and fixed-size records as '|V<n>'. Everything else
-// is refused with the reason.
+// little-endian; the 11 key types that NumPy has (all but bfloat16) and fixed-size records as '|V<n>' and '|S<n>'.
+// Everything else is refused with the reason.
 #ifndef CORANK_CLIENT_CLI_NPY_H_
 #define CORANK_CLIENT_CLI_NPY_H_
 
@@ -18,20 +18,28 @@ namespace corank::cli {
 /// Whether the bytes begin as a .npy file does.
 bool IsNpy(absl::string_view bytes);
 
+/// Which of NumPy's two dtypes of fixed-size bytes records are in a .npy file: to corank they are the same.
+enum class RecordSpelling : uint8_t {
+  kVoid,   // '|V<n>'
+  kBytes,  // '|S<n>': zeros at the end are not part of the string
+};
+
 /// What a .npy file's header says.
 struct NpyHeader {
   client::ElementType type = KeyType::kUint8;
   int64_t count = 0;
   int64_t data_offset = 0;  // bytes before the first element
+  RecordSpelling spelling = RecordSpelling::kVoid;
 };
 
 /// Reads the header at the start of a whole file. FileError with the reason, without the file's name, if it is not a
 /// .npy file, of a kind that corank does not take, or has more or fewer bytes than its header says.
 absl::StatusOr<NpyHeader> ReadNpyHeader(absl::string_view file);
 
-/// The header to write before `count` elements; its length is a multiple of 64 as NumPy's is. FileError for bfloat16,
-/// which the format does not have.
-absl::StatusOr<std::string> NpyHeaderFor(client::ElementType type, int64_t count);
+/// The header to write before `count` elements; its length is a multiple of 64 as NumPy's is. `spelling` is of records.
+/// FileError for bfloat16, which the format does not have.
+absl::StatusOr<std::string> NpyHeaderFor(client::ElementType type, int64_t count,
+                                         RecordSpelling spelling = RecordSpelling::kVoid);
 
 }  // namespace corank::cli
 

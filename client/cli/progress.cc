@@ -1,5 +1,8 @@
 #include "client/cli/progress.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -15,6 +18,15 @@ namespace {
 constexpr absl::Duration kQuiet = absl::Milliseconds(250);
 constexpr absl::Duration kFrame = absl::Milliseconds(100);
 constexpr char kClearLine[] = "\r\x1b[K";
+constexpr size_t kMostCharacters = 79;
+
+/// A line that fills the terminal's last column may begin the next one, which is never cleared. Asked each time: people
+/// change the size.
+size_t LineCharacters() {
+  winsize size = {};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kMostCharacters;
+  return std::min<size_t>(kMostCharacters, size.ws_col - 1);
+}
 
 }  // namespace
 
@@ -36,7 +48,7 @@ std::string ProgressLine(absl::string_view phase, int64_t done_bytes, int64_t to
   if (total_bytes > 0 && done_bytes > 0 && done_bytes < total_bytes) {
     absl::StrAppendFormat(&line, ", %.0f s left", std::ceil(static_cast<double>(total_bytes - done_bytes) / rate));
   }
-  return line.substr(0, 79);
+  return line;
 }
 
 std::string CallProgressLine(const client::TransferProgress& call, absl::Duration elapsed) {
@@ -95,7 +107,7 @@ void Progress::Draw() {
     if (phase_.empty() || elapsed < kQuiet) continue;
     const std::string line =
         call_ != nullptr ? CallProgressLine(*call_, elapsed) : ProgressLine(phase_, done_bytes_, total_bytes_, elapsed);
-    absl::FPrintF(stderr, "%s%s", kClearLine, line);
+    absl::FPrintF(stderr, "%s%s", kClearLine, line.substr(0, LineCharacters()));
     std::fflush(stderr);
     drawn_ = true;
   }

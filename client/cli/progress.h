@@ -15,8 +15,8 @@
 namespace corank::cli {
 
 /// Shows one phase after the other: with a known size a bar, bytes per second, elapsed time and the time that is left,
-/// otherwise bytes or elapsed time alone. A phase shorter than a quarter of a second leaves no trace. Draws from a
-/// thread of its own. Thread-safe.
+/// otherwise bytes or elapsed time alone; cut to the terminal's width, and 79 characters. A phase shorter than a
+/// quarter of a second leaves no trace. Draws from a thread of its own. Thread-safe.
 class Progress {
  public:
   /// Draws nothing unless `enabled`.
@@ -49,7 +49,7 @@ class Progress {
   std::thread thread_;  // only where enabled_
 };
 
-/// The line for a phase at one moment, at most 79 characters. `total_bytes` 0: not known.
+/// The line for a phase at one moment, ASCII. `total_bytes` 0: not known.
 std::string ProgressLine(absl::string_view phase, int64_t done_bytes, int64_t total_bytes, absl::Duration elapsed);
 
 /// The line for a call at one moment: both ways together are its total.

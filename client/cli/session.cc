@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/cli/choices.h"
 #include "client/cli/failure.h"
 #include "client/cli/npy.h"
@@ -99,8 +100,10 @@ absl::StatusOr<client::ClientOptions> ReadClientOptions(const Arguments& argumen
 
 absl::StatusOr<client::Client> Connect(const client::ClientOptions& options) {
   absl::StatusOr<client::Client> client = client::Client::Create(options);
-  if (!client.ok()) return UsageError(InFlags(client.status().message()));
-  return client;
+  if (client.ok()) return client;
+  absl::string_view message = client.status().message();
+  const bool is_address = absl::ConsumePrefix(&message, "address: ");
+  return UsageError(absl::StrCat(is_address ? "--server, CORANK_SERVER: " : "", InFlags(message)));
 }
 
 absl::StatusOr<client::Client> Connect(const Arguments& arguments) {
@@ -132,8 +135,11 @@ absl::Status Session::OpenOutputs(const std::vector<const char*>& options) {
   for (const char* option : options) {
     const std::optional<std::string> path = arguments_.Get(option);
     if (!path.has_value()) continue;
-    if (std::find(paths.begin(), paths.end(), *path) != paths.end()) {
-      return UsageError(absl::StrCat("two outputs go to ", *path, "; give each its own name"));
+    for (const std::string& other : paths) {
+      if (!AreOneFile(other, *path)) continue;
+      return UsageError(absl::StrCat("two outputs go to ", *path,
+                                     other == *path ? "" : absl::StrCat(", which is also ", other),
+                                     "; give each its own name"));
     }
     paths.push_back(*path);
     if (*path == kStandardStream && arguments_.Has("json")) {
@@ -144,7 +150,7 @@ absl::Status Session::OpenOutputs(const std::vector<const char*>& options) {
     }
     absl::StatusOr<OutputFile> file = OutputFile::Create(*path, arguments_.Has("force"));
     if (!file.ok()) return file.status();
-    outputs_.push_back(Output{option, *std::move(file), std::nullopt});
+    outputs_.push_back(Output{option, *std::move(file)});
   }
   if (!options.empty() && outputs_.empty())
     return UsageError(absl::StrCat("where does the result go? give --", options[0], " FILE"));
@@ -204,12 +210,19 @@ absl::Status Session::CheckOutputType(const char* option, client::ElementType ty
                      : FileError(absl::StrCat("cannot write ", *path, ": ", header.status().message()));
 }
 
+absl::Status Session::OutputIsLike(const char* option, const InputArray& input) {
+  for (Output& output : outputs_) {
+    if (output.option == option) output.spelling = input.spelling;
+  }
+  return CheckOutputType(option, input.type);
+}
+
 absl::StatusOr<client::Output> Session::PlaceOutput(const char* option, client::ElementType type, int64_t count) {
   for (Output& output : outputs_) {
     if (output.option != option || !output.file.is_mappable() || count < kMapBytes / type.bytes()) continue;
     std::string header;
     if (WritesNpy(output.file.path(), main_is_npy_)) {
-      absl::StatusOr<std::string> npy = NpyHeaderFor(type, count);
+      absl::StatusOr<std::string> npy = NpyHeaderFor(type, count, output.spelling);
       if (!npy.ok()) return npy.status();
       header = *std::move(npy);
     }
@@ -235,12 +248,16 @@ absl::Status Session::Save(const char* option, const client::Array& array) {
     }
     output.type = array.type;
     output.count = array.count();
-    return WriteArray(array.view(), WritesNpy(output.file.path(), main_is_npy_), &output.file, &progress_);
+    const bool as_npy = WritesNpy(output.file.path(), main_is_npy_);
+    return WriteArray(array.view(), as_npy, output.spelling, &output.file, &progress_);
   }
   return absl::OkStatus();
 }
 
 absl::Status Session::FinishFiles() {
+  for (Output& output : outputs_) {
+    if (const absl::Status closed = output.file.Close(); !closed.ok()) return closed;
+  }
   for (Output& output : outputs_) {
     if (const absl::Status committed = output.file.Commit(); !committed.ok()) return committed;
   }

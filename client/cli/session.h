@@ -50,6 +50,8 @@ class Session {
 
   /// FileError if the output option is given and its format cannot hold elements of this type.
   absl::Status CheckOutputType(const char* option, client::ElementType type) const;
+  /// The same for an output that holds elements of an input, and will be written with its dtype.
+  absl::Status OutputIsLike(const char* option, const InputArray& input);
   /// Runs one call of the client, with --place and --connections, while the progress line shows how far it is.
   template <typename Fn>
   auto Call(Fn&& call) {
@@ -72,7 +74,8 @@ class Session {
   struct Output {
     std::string option;
     OutputFile file;
-    std::optional<client::ElementType> type;  // once it is written or mapped
+    RecordSpelling spelling = RecordSpelling::kVoid;
+    std::optional<client::ElementType> type = std::nullopt;  // once it is written or mapped
     int64_t count = 0;
     bool is_mapped = false;
   };

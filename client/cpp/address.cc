@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -29,6 +31,20 @@ bool IsLoopback(absl::string_view address) {
   return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
+/// After the host: empty where there is none.
+absl::string_view PortOf(absl::string_view address) {
+  const absl::string_view host = HostOf(address);
+  absl::string_view rest = address.substr(static_cast<size_t>(host.data() - address.data()) + host.size());
+  if (host.data() != address.data()) absl::ConsumePrefix(&rest, "]");
+  return absl::ConsumePrefix(&rest, ":") ? rest : absl::string_view();
+}
+
+/// The same address with a port, as an example.
+std::string WithPort(absl::string_view address) {
+  const absl::string_view host = HostOf(address);
+  return absl::StrCat(absl::StrContains(host, ":") ? absl::StrCat("[", host, "]") : host, ":50051");
+}
+
 }  // namespace
 
 bool IsThisHost(absl::string_view target) {
@@ -39,6 +55,35 @@ bool IsThisHost(absl::string_view target) {
   }
   const std::vector<absl::string_view> addresses = absl::StrSplit(target, ',');
   return std::all_of(addresses.begin(), addresses.end(), IsLoopback);
+}
+
+absl::Status CheckPorts(absl::string_view target) {
+  for (const char* scheme : {"unix:", "unix-abstract:", "vsock:", "xds:", "google-c2p:"}) {
+    if (absl::StartsWith(target, scheme)) return absl::OkStatus();
+  }
+  if (absl::ConsumePrefix(&target, "dns://")) {
+    const size_t path = target.find('/');  // after the name server's own address
+    target = path == absl::string_view::npos ? "" : target.substr(path + 1);
+  } else if (absl::StrContains(target, "://")) {
+    return absl::OkStatus();
+  } else {
+    for (const char* scheme : {"dns:", "ipv4:", "ipv6:"}) {
+      if (absl::ConsumePrefix(&target, scheme)) break;
+    }
+  }
+  for (const absl::string_view address : absl::StrSplit(target, ',')) {
+    const absl::string_view port = PortOf(address);
+    if (port.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("address: '", address, "' has no port; give host:port, such as ", WithPort(address)));
+    }
+    int number = 0;
+    const bool is_number = port.find_first_not_of("0123456789") == absl::string_view::npos;
+    if (is_number && (!absl::SimpleAtoi(port, &number) || number < 1 || number > 65535)) {
+      return absl::InvalidArgumentError(absl::StrCat("address: the port of '", address, "' must be 1 to 65535"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace corank::client

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cpp/address.h"
 #include "client/cpp/credentials.h"
 #include "client/cpp/health.h"
 #include "client/cpp/job.h"
@@ -21,6 +22,7 @@ constexpr int kMostConnections = 64;
 
 absl::StatusOr<Client> Client::Create(const ClientOptions& options) {
   if (options.address.empty()) return absl::InvalidArgumentError("address: must not be empty");
+  if (const absl::Status checked = CheckPorts(options.address); !checked.ok()) return checked;
   if (options.deadline <= absl::ZeroDuration()) return absl::InvalidArgumentError("deadline: must be positive");
   if (options.max_message_bytes < 1 || options.max_message_bytes > kMostMessageBytes) {
     return absl::InvalidArgumentError(absl::StrCat("max_message_bytes: must be 1 to ", kMostMessageBytes));

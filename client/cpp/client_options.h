@@ -24,7 +24,7 @@ struct TlsOptions {
 };
 
 struct ClientOptions {
-  /// host:port, or any other gRPC target such as unix:/run/corank.sock.
+  /// host:port, or any other gRPC target such as unix:/run/corank.sock. There is no port by default.
   std::string address = "127.0.0.1:50051";
   /// Unset: no TLS.
   std::optional<TlsOptions> tls;
@@ -34,7 +34,7 @@ struct ClientOptions {
   std::string token, token_file;
   /// W3C traceparent of the calls that have none in their CallOptions; empty: none.
   std::string traceparent;
-  /// Time that a call may take, retries included, where CallOptions does not say.
+  /// Time that a call may take, retries included, where CallOptions does not say. Positive; InfiniteDuration: no limit.
   absl::Duration deadline = absl::Minutes(5);
   /// Largest request and response, 1 byte to 2 GiB - 1 (the most that gRPC carries in one message).
   int64_t max_message_bytes = std::numeric_limits<int32_t>::max();

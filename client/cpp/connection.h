@@ -2,6 +2,7 @@
 #ifndef CORANK_CLIENT_CPP_CONNECTION_H_
 #define CORANK_CLIENT_CPP_CONNECTION_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -49,8 +50,9 @@ class Connection {
   Connection(const ClientOptions& options, std::unique_ptr<Credentials> credentials);
 
   const ClientOptions& options() const { return options_; }
+  /// Never before now: gRPC takes a time before 1970 for one that never comes.
   absl::Time Deadline(const CallOptions& call) const {
-    return clock_->Now() + call.deadline.value_or(options_.deadline);
+    return clock_->Now() + std::max(call.deadline.value_or(options_.deadline), absl::ZeroDuration());
   }
   /// Whether the address is one of this host.
   bool is_same_host() const { return is_same_host_; }

@@ -46,7 +46,8 @@ struct TransferProgress {
 
 /// How one call is handled.
 struct CallOptions {
-  /// The time that the call may take, retries included. Unset: ClientOptions::deadline.
+  /// The time that the call may take, retries included: none where it is zero or less, no limit where it is infinite.
+  /// Unset: ClientOptions::deadline.
   std::optional<absl::Duration> deadline;
   /// What the server takes first when requests wait.
   Priority priority = Priority::kNormal;

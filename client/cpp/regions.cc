@@ -63,8 +63,9 @@ absl::Status Regions::Unregister(const std::string& name, const CallOptions& cal
   request.set_name(name);
   v1::UnregisterRegionResponse response;
   bool was_lost = false;
-  const auto cost = connection_->Try(connection_->Deadline(call), call, Repeat::kAlways, [&] {
-    Attempt attempt = connection_->Once(kUnregister, request, connection_->Deadline(call), call, &response);
+  const absl::Time deadline = connection_->Deadline(call);
+  const auto cost = connection_->Try(deadline, call, Repeat::kAlways, [&] {
+    Attempt attempt = connection_->Once(kUnregister, request, deadline, call, &response);
     // Done by a try whose answer was lost; no other region ever has this name.
     if (was_lost && absl::IsNotFound(attempt.status)) attempt.status = absl::OkStatus();
     was_lost = was_lost || FailureOf(attempt.status) == Failure::kLost;

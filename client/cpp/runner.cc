@@ -17,6 +17,11 @@ namespace {
 constexpr int64_t kChunkBytes = 1 << 20;
 constexpr int64_t kChunkHeadBytes = 64;
 
+int64_t MaxPlanBytes(const ClientOptions& options, const ServerInfo& info) {
+  return info.max_request_bytes > 0 ? std::min(options.max_message_bytes, info.max_request_bytes)
+                                    : options.max_message_bytes;
+}
+
 int64_t ChunkBytes(const ClientOptions& options, const ServerInfo& info) {
   const int64_t server = info.max_chunk_bytes > 0 ? info.max_chunk_bytes : kChunkBytes;
   return std::max<int64_t>(std::min({kChunkBytes, server, options.max_message_bytes - kChunkHeadBytes}), 1);
@@ -119,7 +124,10 @@ absl::StatusOr<std::vector<JobAnswer>> Runner::RunJobs(absl::Span<Job* const> jo
     if (!cost.ok() && trouble == RegionTrouble::kLost && repeat == Repeat::kAlways &&
         connection_.options().retry.enabled)
       call_with_region();
-    if (!cost.ok() && trouble == RegionTrouble::kRefused && AskedPlace(call, connection_.options()) == Place::kAuto) {
+    const bool is_auto = AskedPlace(call, connection_.options()) == Place::kAuto;
+    // A server that was started anew knows nothing of a region that was kept for it: nothing was done in it.
+    if (!is_auto && absl::IsNotFound(cost.status())) call_with_region();
+    if (!cost.ok() && trouble == RegionTrouble::kRefused && is_auto) {
       question.may_share = false;
       choice = ChoosePlace(question, call, connection_.options(), known);
       if (!choice.ok()) return choice.status();
@@ -127,8 +135,8 @@ absl::StatusOr<std::vector<JobAnswer>> Runner::RunJobs(absl::Span<Job* const> jo
   }
   if (choice->place == Place::kStream) {
     results.clear();
-    cost = CallWithStreams(&connection_, jobs, choice->connections, ChunkBytes(connection_.options(), *known), deadline,
-                           call, repeat, &results);
+    cost = CallWithStreams(&connection_, jobs, choice->connections, ChunkBytes(connection_.options(), *known),
+                           MaxPlanBytes(connection_.options(), *known), deadline, call, repeat, &results);
   } else if (choice->place == Place::kInline) {
     cost = CallWithMessage(&connection_, jobs[0], deadline, call, repeat, &results[0]);
   }

@@ -43,8 +43,8 @@ struct Sent {
   PayloadMap in_plan;
 };
 
-/// Gives the inputs that travel their places.
-Sent PlaceInputs(absl::Span<Job* const> jobs) {
+/// The inputs that travel, the largest first.
+std::vector<const JobInput*> BySize(absl::Span<Job* const> jobs) {
   std::vector<const JobInput*> inputs;
   for (Job* job : jobs) {
     for (const JobInput& input : job->inputs) {
@@ -53,8 +53,26 @@ Sent PlaceInputs(absl::Span<Job* const> jobs) {
   }
   std::stable_sort(inputs.begin(), inputs.end(),
                    [](const JobInput* a, const JobInput* b) { return a->view.bytes.size() > b->view.bytes.size(); });
+  return inputs;
+}
+
+/// INVALID_ARGUMENT if there are more arrays than streams, and those in the plan make it too large.
+absl::Status CheckPlan(absl::Span<Job* const> jobs, int64_t max_plan_bytes) {
+  const std::vector<const JobInput*> inputs = BySize(jobs);
+  if (inputs.size() <= kMostStreams) return absl::OkStatus();
+  int64_t bytes = 0;
+  for (size_t i = kMostStreams; i < inputs.size(); ++i) bytes += static_cast<int64_t>(inputs[i]->view.bytes.size());
+  if (bytes <= max_plan_bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the call has ", inputs.size(), " arrays, of which ", kMostStreams, " travel as streams; the other ",
+      inputs.size() - kMostStreams, " have ", bytes, " bytes, more than a message to this server holds (",
+      max_plan_bytes, " bytes): make several calls of it, or let the arrays travel through shared memory"));
+}
+
+/// Gives the inputs that travel their places.
+Sent PlaceInputs(absl::Span<Job* const> jobs) {
   Sent sent;
-  for (const JobInput* input : inputs) {
+  for (const JobInput* input : BySize(jobs)) {
     if (sent.streams.size() == kMostStreams) {
       input->array->clear_place();
       sent.in_plan[input->array] = input->view.bytes;
@@ -235,8 +253,10 @@ Attempt StreamAttempt::Run(Connection* connection, int parts, int64_t chunk_byte
 }  // namespace
 
 absl::StatusOr<CallCost> CallWithStreams(Connection* connection, absl::Span<Job* const> jobs, int connections,
-                                         int64_t chunk_bytes, absl::Time deadline, const CallOptions& call,
-                                         Repeat repeat, std::vector<v1::OperationResult>* results) {
+                                         int64_t chunk_bytes, int64_t max_plan_bytes, absl::Time deadline,
+                                         const CallOptions& call, Repeat repeat,
+                                         std::vector<v1::OperationResult>* results) {
+  if (const absl::Status checked = CheckPlan(jobs, max_plan_bytes); !checked.ok()) return checked;
   int64_t to_send = 0;
   for (const Job* job : jobs) to_send += job->input_bytes();
   return connection->Try(deadline, call, repeat, [&] {

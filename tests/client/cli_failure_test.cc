@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ TEST_F(CliFailure, WrongUsageIsExitCode2WithWhatToDo) {
   } cases[] = {
       {{"srot", keys}, "corank: unknown command 'srot'; did you mean sort?"},
       {{"help", "mrege"}, "did you mean merge?"},
+      {{"info", "--server", "localhost"},
+       "--server, CORANK_SERVER: 'localhost' has no port; give host:port, such as localhost:50051"},
       {{"sort"}, "usage: corank sort KEYS"},
       {{"sort", keys, "-o", out}, "give --type"},
       {{"sort", keys, "--type", "u32"}, "give --output FILE"},
@@ -76,6 +79,118 @@ TEST_F(CliFailure, WrongUsageIsExitCode2WithWhatToDo) {
     EXPECT_THAT(folder_.Names(), ElementsAre("keys.bin")) << c.message;
   }
   EXPECT_EQ(Corank({}).exit_code, 2);
+}
+
+TEST_F(CliFailure, ATimeThatIsNoneIsExitCode2AndAGreatOneIsTaken) {
+  for (const char* none : {"0", "-1", "-inf", "nan", "1e-300", "soon", ""}) {
+    const Finished done = Corank({"info", "--deadline", none});
+    EXPECT_EQ(done.exit_code, 2) << none;
+    EXPECT_THAT(done.err, HasSubstr("--deadline must be a positive time"));
+    ExpectOneLine(done.err);
+  }
+  for (const char* great : {"1e10", "1e300", "1e400", "inf", "2562047h"}) {
+    EXPECT_EQ(Corank({"info", "--deadline", great}).exit_code, 0) << great;
+    EXPECT_EQ(Corank({"health", "--wait", great}).exit_code, 0) << great;
+  }
+}
+
+// One would take the place of the other.
+TEST_F(CliFailure, TwoOutputsThatAreOneFileAreExitCode2) {
+  WriteFile(Path("k.npy"), Npy("<i4", std::vector<int32_t>{3, 1, 2}));
+  WriteFile(Path("v.npy"), Npy("<i8", std::vector<int64_t>{30, 10, 20}));
+  WriteFile(Path("old"), "old");
+  std::filesystem::create_symlink("old", Path("link"));
+  std::filesystem::create_hard_link(Path("old"), Path("other"));
+  std::filesystem::create_directory(Path("folder"));
+  std::filesystem::create_directory_symlink("folder", Path("way"));
+  const std::vector<std::string> before = folder_.Names();
+  const struct {
+    const char *keys, *values;
+  } cases[] = {{"new", "./new"},          {"new", "folder/../new"}, {"folder/new", "way/new"},   {"old", "link"},
+               {"old", "folder/../link"}, {"old", "other"},         {"/dev/null", "/dev/./null"}};
+  for (const auto& c : cases) {
+    for (const bool force : {false, true}) {
+      std::vector<std::string> words = {"-c", "cd \"$0\" && exec \"$@\"", Path(""), CORANK_BINARY, "sort", "k.npy"};
+      words.insert(words.begin(), "/bin/sh");
+      words.insert(words.end(), {"-o", c.keys, "--values", "v.npy", "--values-output", c.values});
+      if (force) words.push_back("--force");
+      const Finished done = RunToEnd(words, "", {"CORANK_SERVER=" + server_->address()});
+      const bool is_taken = !force && std::string(c.keys) == "old";
+      EXPECT_EQ(done.exit_code, is_taken ? 3 : 2) << c.keys << " " << c.values << done.err;
+      if (!is_taken) {
+        EXPECT_THAT(done.err,
+                    HasSubstr(std::string("two outputs go to ") + c.values + ", which is also " + c.keys + ";"));
+      }
+      ExpectOneLine(done.err);
+      EXPECT_EQ(folder_.Names(), before);
+      EXPECT_EQ(ReadFile(Path("old")), "old");
+    }
+  }
+  // Standard output and the file that the shell has put there.
+  const Finished done =
+      RunToEnd({"/bin/sh", "-c",
+                "exec \"$1\" sort \"$0/k.npy\" -f -o - --values \"$0/v.npy\" --values-output \"$0/o\" >\"$0/o\"",
+                Path(""), CORANK_BINARY},
+               "", {"CORANK_SERVER=" + server_->address()});
+  EXPECT_EQ(done.exit_code, 2) << done.err;
+}
+
+TEST_F(CliFailure, AnOutputMayBeAnInput) {
+  const std::vector<std::string> names = {"k.npy", "./k.npy", "link.npy", "other.npy"};
+  for (const std::string& name : names) {
+    std::filesystem::remove(Path("k.npy"));
+    std::filesystem::remove(Path("link.npy"));
+    std::filesystem::remove(Path("other.npy"));
+    std::vector<int32_t> keys(1 << 20);  // of a mapped output
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<int32_t>((i * 7919) % keys.size());
+    WriteFile(Path("k.npy"), Npy("<i4", keys));
+    std::filesystem::create_symlink("k.npy", Path("link.npy"));
+    std::filesystem::create_hard_link(Path("k.npy"), Path("other.npy"));
+    EXPECT_EQ(Corank({"sort", Path("k.npy"), "-o", Path(name)}).exit_code, 3);
+    const Finished done = Corank({"sort", Path("k.npy"), "-f", "-o", Path(name)});
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    std::sort(keys.begin(), keys.end());
+    EXPECT_EQ(FromNpy<int32_t>(ReadFile(Path(name)), "<i4"), keys) << name;
+  }
+}
+
+// Nothing that it prints is lost without a word.
+TEST_F(CliFailure, AFullStandardOutputIsExitCode3) {
+  for (const char* words : {"help", "help sort", "sort --help", "version", "info", "info --json", "health",
+                            "arrays list --json", "bench --seconds 0.01 --json"}) {
+    const Finished done =
+        RunToEnd({"/bin/sh", "-c", std::string("exec \"$0\" ") + words + " >/dev/full", CORANK_BINARY}, "",
+                 {"CORANK_SERVER=" + server_->address()});
+    EXPECT_EQ(done.exit_code, 3) << words;
+    EXPECT_THAT(done.err, HasSubstr("cannot write standard output")) << words;
+  }
+}
+
+// Their numbers would go to the next file or connection, and messages into it.
+TEST_F(CliFailure, ClosedStandardStreamsHarmNothing) {
+  WriteFile(Path("k.npy"), Npy("<i4", std::vector<int32_t>{3, 1, 2}));
+  for (const char* closed : {"<&-", ">&-", "2>&-", "<&- >&- 2>&-"}) {
+    const Finished done = RunToEnd({"/bin/sh", "-c", std::string("exec \"$0\" sort \"$1\" -f -o \"$2\" ") + closed,
+                                    CORANK_BINARY, Path("k.npy"), Path("out.npy")},
+                                   "", {"CORANK_SERVER=" + server_->address()});
+    EXPECT_EQ(done.exit_code, 0) << closed << done.err;
+    EXPECT_THAT(FromNpy<int32_t>(ReadFile(Path("out.npy")), "<i4"), ElementsAre(1, 2, 3)) << closed;
+    EXPECT_THAT(folder_.Names(), ElementsAre("k.npy", "out.npy")) << closed;
+    std::filesystem::remove(Path("out.npy"));
+  }
+  const Finished info =
+      RunToEnd({"/bin/sh", "-c", "exec \"$0\" info >&-", CORANK_BINARY}, "", {"CORANK_SERVER=" + server_->address()});
+  EXPECT_EQ(info.exit_code, 3) << info.err;
+}
+
+TEST_F(CliFailure, AFileSizeLimitIsExitCode3AndLeavesNoOutput) {
+  WriteFile(Path("k.bin"), std::string(4 << 20, 'k'));
+  const Finished done = RunToEnd({"/bin/sh", "-c", "ulimit -f 100; exec \"$0\" sort \"$1\" -t u8 -o \"$2\"",
+                                  CORANK_BINARY, Path("k.bin"), Path("out.bin")},
+                                 "", {"CORANK_SERVER=" + server_->address()});
+  EXPECT_EQ(done.exit_code, 3) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("File too large"));
+  EXPECT_THAT(folder_.Names(), ElementsAre("k.bin"));
 }
 
 TEST_F(CliFailure, MoveNeedsExactlyOneDestination) {
@@ -237,6 +352,12 @@ TEST_F(CliUnderWay, AnInterruptEndsItAndLeavesNoOutput) {
 TEST_F(CliUnderWay, ATerminationEndsItAndLeavesNoOutput) {
   cli_->Signal(SIGTERM);
   EXPECT_EQ(cli_->Wait().exit_code, -SIGTERM);
+  EXPECT_THAT(folder_.Names(), ElementsAre("keys.bin"));
+}
+
+TEST_F(CliUnderWay, AQuitEndsItAndLeavesNoOutput) {
+  cli_->Signal(SIGQUIT);
+  EXPECT_EQ(cli_->Wait().exit_code, -SIGQUIT);
   EXPECT_THAT(folder_.Names(), ElementsAre("keys.bin"));
 }
 

@@ -195,6 +195,43 @@ TEST_F(CliTest, VersionAndHelpNeedNoServer) {
   }
   EXPECT_EQ(Corank({"sort", "--help"}).out, Corank({"help", "sort"}).out);
   EXPECT_THAT(Corank({"sort", "--help"}).out, HasSubstr("--values-output"));
+  for (const char* word : {"version", "help"}) {
+    const Finished of_word = Corank({"help", word});
+    EXPECT_EQ(of_word.exit_code, 0) << of_word.err;
+    EXPECT_EQ(of_word.out, help.out);
+  }
+}
+
+// NumPy reads '|V2' as raw bytes: what was text stays text.
+TEST_F(CliTest, BytesKeepTheirDtype) {
+  WriteFile(Path("k.npy"), Npy("<i4", std::vector<int32_t>{3, 1, 2}));
+  WriteFile(Path("n.npy"), Npy("<i8", std::vector<int64_t>{1, 1, 1}));
+  for (const std::string descr : {"|S2", "|V2"}) {
+    WriteFile(Path("v.npy"), Npy(descr, std::vector<uint16_t>{30, 10, 20}));
+    const std::vector<std::vector<std::string>> runs = {
+        {"sort", Path("k.npy"), "--values", Path("v.npy"), "-o", Path("ko.npy"), "--values-output", Path("o.npy"),
+         "-f"},
+        {"merge", Path("ko.npy"), Path("ko.npy"), "--values", Path("v.npy"), "--values", Path("v.npy"), "-o",
+         Path("m.npy"), "--values-output", Path("o.npy"), "-f"},
+        {"gather", Path("v.npy"), "--source-offsets", Path("n.npy"), "--counts", Path("n.npy"), "-o", Path("o.npy"),
+         "-f"}};
+    for (const std::vector<std::string>& run : runs) {
+      const Finished done = Corank(run);
+      ASSERT_EQ(done.exit_code, 0) << done.err;
+      EXPECT_FALSE(FromNpy<uint16_t>(ReadFile(Path("o.npy")), descr).empty()) << run[0];
+    }
+  }
+  // Straight into the file.
+  std::vector<uint32_t> keys(1 << 20);
+  std::iota(keys.rbegin(), keys.rend(), 0);
+  WriteFile(Path("k.npy"), Npy("<u4", keys));
+  WriteFile(Path("v.npy"), Npy("|S4", keys));
+  ASSERT_EQ(Corank({"sort", Path("k.npy"), "--values", Path("v.npy"), "-o", Path("ko.npy"), "--values-output",
+                    Path("o.npy"), "-f"})
+                .exit_code,
+            0);
+  std::sort(keys.begin(), keys.end());
+  EXPECT_EQ(FromNpy<uint32_t>(ReadFile(Path("o.npy")), "|S4"), keys);
 }
 
 TEST_F(CliTest, ArgsortsRowsOfSeveralColumns) {

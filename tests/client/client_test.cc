@@ -10,12 +10,14 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/errors.h"
 #include "tests/client/puppet_service.h"
+#include "tests/client/puppet_sort.h"
 
 namespace corank::client {
 namespace {
@@ -177,6 +179,41 @@ TEST_F(ClientTest, TheDeadlineOfACallIsKept) {
   call.deadline = absl::Milliseconds(200);
   const auto result = Connect().Sort(std::vector<uint32_t>{1}, {}, call);
   EXPECT_TRUE(absl::IsDeadlineExceeded(result.status())) << result.status();
+}
+
+TEST_F(ClientTest, DeadlinesOfAnyLengthAreTaken) {
+  service_.info = InfoOfAllPlaces();
+  service_.on_sort = StandInSort;
+  const Client client = Connect();
+  ClientOptions options;
+  for (const absl::Duration great :
+       {absl::Seconds(1e10), absl::Seconds(1e300), absl::Hours(1'000'000'000'000), absl::InfiniteDuration(),
+        absl::Seconds(std::numeric_limits<double>::infinity())}) {
+    options.deadline = great;
+    EXPECT_TRUE(Connect(options).Sort(std::vector<uint32_t>{1}).ok()) << great;
+    for (const Place place : {Place::kInline, Place::kStream}) {
+      CallOptions call;
+      call.deadline = great;
+      call.place = place;
+      EXPECT_TRUE(client.Sort(std::vector<uint32_t>{1}, {}, call).ok()) << great;
+    }
+  }
+  // What is over is over: gRPC takes a time before 1970 for one that never comes.
+  service_.on_sort = [](grpc::ServerContext* context, const v1::SortRequest&, v1::SortResponse*) {
+    const absl::Time end = absl::Now() + absl::Seconds(30);
+    while (!context->IsCancelled() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+    return grpc::Status(grpc::StatusCode::INTERNAL, "nobody ended the call");
+  };
+  for (const absl::Duration past :
+       {absl::ZeroDuration(), absl::Seconds(-1), absl::Hours(-24) * 365 * 100, -absl::InfiniteDuration()}) {
+    for (const Place place : {Place::kInline, Place::kStream}) {
+      CallOptions call;
+      call.deadline = past;
+      call.place = place;
+      const auto result = client.Sort(std::vector<uint32_t>{1}, {}, call);
+      EXPECT_TRUE(absl::IsDeadlineExceeded(result.status())) << past << result.status();
+    }
+  }
 }
 
 TEST_F(ClientTest, MalformedAnswersAreInternalErrors) {

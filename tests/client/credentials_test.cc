@@ -32,6 +32,36 @@ TEST(IsThisHost, OnlyWhatCannotLeaveIt) {
   }
 }
 
+TEST(CheckPorts, EveryAddressHasOne) {
+  for (const char* target :
+       {"127.0.0.1:50051", "localhost:1", "gpu-host:65535", "[::1]:50051", "dns:///host:1", "dns:host:1",
+        "dns://10.0.0.1/host:1", "ipv4:127.0.0.1:1,127.0.0.2:1", "ipv6:[::1]:1", "host:https", "unix:/run/corank.sock",
+        "unix:///run/corank.sock", "unix-abstract:corank", "xds:///host", "passthrough:///host", "vsock:2:3"}) {
+    EXPECT_TRUE(CheckPorts(target).ok()) << target << CheckPorts(target);
+  }
+  for (const auto& [target, words] : std::vector<std::pair<std::string, std::string>>{
+           {"localhost", "'localhost' has no port; give host:port, such as localhost:50051"},
+           {"localhost:", "such as localhost:50051"},
+           {"10.0.0.1", "such as 10.0.0.1:50051"},
+           {"::1", "such as [::1]:50051"},
+           {"[::1]", "such as [::1]:50051"},
+           {"fe80::1:50051", "such as [fe80::1:50051]:50051"},
+           {"dns:///host", "'host' has no port"},
+           {"dns://10.0.0.1/host", "'host' has no port"},
+           {"dns:host", "'host' has no port"},
+           {"ipv4:127.0.0.1:1,127.0.0.2", "'127.0.0.2' has no port"},
+           {"host:0", "must be 1 to 65535"},
+           {"host:65536", "must be 1 to 65535"},
+           {"host:99999999999999999999", "must be 1 to 65535"},
+           {"[::1", "has no port"}}) {
+    ClientOptions options;
+    options.address = target;
+    const absl::Status status = Client::Create(options).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << target << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(words)) << target;
+  }
+}
+
 TEST(Traceparent, IsWhatTheStandardSays) {
   EXPECT_TRUE(IsTraceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
   for (const char* text : {"", "00", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",

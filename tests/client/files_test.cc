@@ -90,6 +90,17 @@ TEST_F(Files, AFileThatCameMeanwhileIsKept) {
   EXPECT_EQ(Text("out"), "another's");
 }
 
+TEST_F(Files, ANameThatIsTakenIsFoundByCloseBeforeAnyIsGiven) {
+  auto first = OutputFile::Create(Path("first"), false), second = OutputFile::Create(Path("second"), false);
+  ASSERT_TRUE(first.ok() && second.ok());
+  Put("second", "another's");
+  EXPECT_TRUE(first->Close().ok());
+  EXPECT_EQ(ExitCodeOf(second->Close()), kExitFile);
+  EXPECT_FALSE(std::filesystem::exists(Path("first")));
+  EXPECT_TRUE(first->Commit().ok());
+  EXPECT_TRUE(std::filesystem::exists(Path("first")));
+}
+
 TEST_F(Files, ReplacingKeepsModeAndFollowsALink) {
   Put("real", "old");
   ASSERT_EQ(chmod(Path("real").c_str(), 0640), 0);

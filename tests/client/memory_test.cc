@@ -213,6 +213,18 @@ TEST_F(MemoryTest, ARegionThatTheServerHasLostIsMadeAnew) {
   EXPECT_EQ(client.Sort(Keys(50'000))->stats.place, Place::kSharedMemory);
 }
 
+TEST_F(MemoryTest, WhereOnlyARegionIsWantedALostOneIsReplacedInTheSameCall) {
+  const Client client = Connect();
+  CallOptions call;
+  call.place = Place::kSharedMemory;
+  ASSERT_TRUE(client.Sort(Keys(1000), {}, call).ok());
+  memory_.DropRegions();
+  const auto sorted = client.Sort(Keys(1000), {}, call);
+  ASSERT_TRUE(sorted.ok()) << sorted.status();
+  EXPECT_EQ(sorted->keys, Sorted(Keys(1000)));
+  EXPECT_EQ(memory_.registered, 2);
+}
+
 TEST_F(MemoryTest, OutputsOfTheCallersOwnMustHoldTheResult) {
   const Client client = Connect();
   const std::vector<uint32_t> keys = Keys(100);

@@ -87,7 +87,13 @@ TEST(NpyRead, RefusesWithTheReason) {
       {"count beyond 64 bits", File(Dictionary("<u4", "(99999999999999999999,)"), ""), "no readable 'shape'"},
       {"count times size beyond 64 bits", File(Dictionary("<u4", "(4611686018427387905,)"), "1234"), "4 bytes follow"},
       {"bool", File(Dictionary("|b1", "(2,)"), "12"), "array.view('|u1')"},
-      {"complex", File(Dictionary("<c8", "(1,)"), "12345678"), "not one that corank takes"},
+      {"complex", File(Dictionary("<c8", "(1,)"), "12345678"), "save array.real and array.imag"},
+      {"time", File(Dictionary("<M8[ns]", "(1,)"), "12345678"), "array.view('<i8')"},
+      {"duration", File(Dictionary("<m8[D]", "(1,)"), "12345678"), "array.view('<i8')"},
+      {"big-endian time", File(Dictionary(">M8[ns]", "(1,)"), "12345678"), "array.astype('<M8[ns]').view('<i8')"},
+      {"text", File(Dictionary("<U2", "(1,)"), "12345678"), "numpy.char.encode(array, 'utf-8')"},
+      {"big-endian text", File(Dictionary(">U2", "(1,)"), "12345678"), "numpy.char.encode(array, 'utf-8')"},
+      {"long double", File(Dictionary("<f16", "(1,)"), std::string(16, 'x')), "which rounds, with array.astype('<f8')"},
       {"Python objects", File(Dictionary("|O", "(1,)"), "12345678"), "not one that corank takes"},
       {"record too wide", File(Dictionary("|V257", "(0,)"), ""), "1 to 256 bytes"},
       {"record of no bytes", File(Dictionary("|V0", "(0,)"), ""), "1 to 256 bytes"},
@@ -140,6 +146,21 @@ TEST(NpyWrite, IsReadBackAndIsAligned) {
       EXPECT_EQ(read->count, count);
       EXPECT_EQ(read->data_offset, static_cast<int64_t>(header->size()));
     }
+  }
+}
+
+TEST(NpyWrite, RecordsKeepTheirSpelling) {
+  const struct {
+    const char* descr;
+    RecordSpelling spelling;
+  } cases[] = {{"|V4", RecordSpelling::kVoid}, {"|S4", RecordSpelling::kBytes}};
+  for (const auto& c : cases) {
+    const auto read = ReadNpyHeader(File(Dictionary(c.descr, "(1,)"),
+                                         "abc"
+                                         "d"));
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->spelling, c.spelling);
+    EXPECT_THAT(*NpyHeaderFor(read->type, 1, read->spelling), HasSubstr(std::string("'") + c.descr + "'"));
   }
 }
 

@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "client/cpp/client.h"
 #include "client/cpp/errors.h"
 #include "tests/client/puppet_memory.h"
@@ -41,6 +42,7 @@ class FailingService final : public grpc::CallbackGenericService {
     };
     absl::MutexLock lock(&mutex_);
     ++calls_[context->method()];
+    deadlines_.push_back(absl::FromChrono(context->deadline()));
     return new Reactor(statuses_[std::min(next_++, statuses_.size() - 1)]);
   }
 
@@ -48,12 +50,18 @@ class FailingService final : public grpc::CallbackGenericService {
     absl::MutexLock lock(&mutex_);
     return calls_[method];
   }
+  /// Of every call, in their order, as the client sent them.
+  std::vector<absl::Time> deadlines() {
+    absl::MutexLock lock(&mutex_);
+    return deadlines_;
+  }
 
  private:
   const std::vector<grpc::Status> statuses_;
   absl::Mutex mutex_;
   size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, int> calls_ ABSL_GUARDED_BY(mutex_);
+  std::vector<absl::Time> deadlines_ ABSL_GUARDED_BY(mutex_);
 };
 
 class FailingServer {
@@ -70,6 +78,7 @@ class FailingServer {
 
   const std::string& address() const { return address_; }
   int calls(const std::string& method) { return service_.calls(method); }
+  std::vector<absl::Time> deadlines() { return service_.deadlines(); }
 
  private:
   FailingService service_;
@@ -352,6 +361,17 @@ TEST_F(RetryTest, AnUnregistrationWhoseAnswerWasLostIsDone) {
   FailingServer lost({lost_, not_found}), refused({full_, not_found});
   EXPECT_TRUE(client::Connect(lost.address(), clock_).Unregister("a").ok());
   EXPECT_TRUE(absl::IsNotFound(client::Connect(refused.address(), clock_).Unregister("a")));
+}
+
+TEST_F(RetryTest, EveryTryOfAnUnregistrationHasTheDeadlineOfTheCall) {
+  FailingServer server({RetryLater(grpc::StatusCode::UNAVAILABLE, "full", absl::Seconds(40)),
+                        grpc::Status(grpc::StatusCode::NOT_FOUND, "no such region")});
+  CallOptions call;
+  call.deadline = absl::Seconds(60);
+  EXPECT_TRUE(absl::IsNotFound(client::Connect(server.address(), clock_).Unregister("a", call)));
+  const std::vector<absl::Time> deadlines = server.deadlines();
+  ASSERT_EQ(deadlines.size(), 2u);
+  EXPECT_LT(deadlines[1] - deadlines[0], absl::Seconds(20));
 }
 
 }  // namespace

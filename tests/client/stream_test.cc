@@ -172,6 +172,17 @@ TEST_F(StreamTest, MergesMoreArraysThanThereAreStreams) {
   }
 }
 
+TEST_F(StreamTest, ArraysThatFitNeitherTheStreamsNorThePlanAreRefusedHere) {
+  const std::vector<std::vector<uint32_t>> keys(600, std::vector<uint32_t>(8000));
+  const std::vector<std::vector<uint8_t>> values(600, std::vector<uint8_t>(8000));  // 176 of them in 1 MiB
+  const absl::Status status = Connect().MergeWithValues(keys, values, {}, Streamed(2)).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("1200 arrays, of which 1024 travel as streams; the other 176 have 1408000 bytes, more than a "
+                        "message to this server holds (1048576 bytes): make several calls of it"));
+  EXPECT_EQ(service_.execute_calls, 0);
+}
+
 TEST_F(StreamTest, OffsetsAndCountsGoBeforeTheSource) {
   std::vector<uint32_t> streams;
   service_.on_execute = [&streams](grpc::ServerContext*, ExecuteStream* stream) {
