@@ -131,7 +131,7 @@ def test_other_than_one_dimension_is_refused_with_a_hint(fake: FakeServer, array
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        (np.array(["a", "b"]), "strings can be values"),
+        (np.array(["a", "b"]), "strings can be values.*sort_columns takes strings: lists of str"),
         (np.zeros(2, "V4"), "records and strings can be values"),
         (np.zeros(2, "M8[s]"), r"view\(np.int64\)"),
         (np.zeros(2, complex), "complex128 cannot be compared"),
@@ -186,6 +186,43 @@ def test_needles_are_converted_only_without_loss(client: corank.Client) -> None:
             client.search(haystack, needles)
     with pytest.raises(TypeError, match="is not a int64"):
         client.search(np.array([1, 2]), np.array([2**63], dtype=np.uint64))
+
+
+def test_needles_of_another_kind_are_refused(fake: FakeServer, fake_client: corank.Client) -> None:
+    for haystack, needles in (
+        (np.arange(5), np.array(["1970-01-03"], "M8[D]")),
+        (np.arange(5), np.array([2], "m8[s]")),
+        (np.arange(5.0), np.array([1 + 2j])),
+        (np.arange(5.0), np.array(["1"])),
+    ):
+        with pytest.raises(TypeError, match=r"needles: .* is no kind of number"):
+            fake_client.search(haystack, needles)
+    assert fake.requests == []
+    np.testing.assert_array_equal(fake_client.search(np.arange(5), np.array([True])), [1])
+
+
+@pytest.mark.filterwarnings("error")
+def test_needles_that_are_nan_warn_of_nothing(client: corank.Client) -> None:
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    np.testing.assert_array_equal(client.search(np.array([1, 2], bfloat16), np.array([1, np.nan])), [0, 2])
+    np.testing.assert_array_equal(client.search(np.array([1.0, 2.0]), np.array([2, np.nan], bfloat16)), [1, 2])
+
+
+def test_key_types_may_be_said_in_the_words_of_numpy(client: corank.Client) -> None:
+    bits = np.array([1.5, -2.0], np.float32).view(np.uint32)
+    for dtype in ("float32", np.float32, np.dtype(">f4"), "f4"):
+        np.testing.assert_array_equal(client.sort(bits, dtype=dtype), bits[::-1])
+    unknown: Any
+    for unknown in ("bogus", np.complex64, 5):
+        with pytest.raises(TypeError, match=r"dtype: .*is no key type; these are int8"):
+            client.sort(bits, dtype=unknown)
+
+
+def test_values_of_merge_are_as_many_as_its_keys(fake: FakeServer, fake_client: corank.Client) -> None:
+    for values in ([], [[1]], [[1], [2], [3]]):
+        with pytest.raises(corank.InvalidArgument, match=rf"values: {len(values)} arrays for the 2 of keys"):
+            fake_client.merge([[1], [2]], values=values)
+    assert fake.requests == []
 
 
 def test_unused_destination_elements_are_zero_or_kept(client: corank.Client) -> None:

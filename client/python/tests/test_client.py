@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
+import os
 import re
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,12 +72,6 @@ def test_options_reach_the_server(fake: FakeServer, fake_client: corank.Client) 
     assert request.algorithm == operators_pb2.SORT_ALGORITHM_AUTO
 
 
-@pytest.mark.parametrize("compression", ["none", "gzip"])
-def test_compression_does_not_change_the_answer(fake: FakeServer, compression: str) -> None:
-    with corank.connect(fake.address, compression=compression) as client:  # type: ignore[arg-type]
-        np.testing.assert_array_equal(client.sort(np.zeros(10_000)), np.zeros(10_000))
-
-
 def test_one_client_serves_many_threads(client: corank.Client) -> None:
     def work(seed: int) -> bool:
         keys = np.random.default_rng(seed).random(500 + seed)
@@ -114,6 +111,105 @@ def test_progress_draws_on_terminals_and_cleans_up() -> None:
         assert terminal.drawn.wait(30)
     assert re.search(r"sorting  \d+\.\d s", terminal.getvalue())
     assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_progress_fits_into_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    progress = Progress("corank Sort, a.rather.long.name.of.a.server.example:50051", 1 << 30, 1 << 30)
+    progress.add(sent=3 << 28)
+    progress.attempt, progress.waiting = 3, True
+    whole = progress.text()
+    assert len(whole) > 120
+    for columns in (200, 118, 100, 77, 40, 5):
+        assert len(progress.text(columns)) <= columns
+    assert "waits for try 3" in progress.text(len(whole) - 10)  # the bar shrinks first
+    monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((80, 24)))
+    terminal = Terminal()
+    terminal.fileno = lambda: 2  # type: ignore[method-assign]
+    with Display(progress, True, terminal):
+        assert terminal.drawn.wait(30)
+    drawn = [line for line in terminal.getvalue().split("\r\x1b[K") if line]
+    assert drawn
+    assert all(len(line) == 79 for line in drawn)
+
+
+@pytest.mark.parametrize(
+    ("deadline", "taken"),
+    [
+        (None, None),
+        (float("inf"), None),
+        (np.float32(5), 5.0),
+        (1e10, 1e8),
+        (10**400, "nan"),
+        (float("nan"), "nan"),
+        ("5s", "nan"),
+        ("5", "nan"),
+        (0, "nan"),
+        (-1, "nan"),
+        (b"", "nan"),
+    ],
+)
+def test_deadlines_are_seconds(fake: FakeServer, fake_client: corank.Client, deadline: Any, taken: Any) -> None:
+    if taken == "nan":
+        for call in (lambda: fake_client.sort(X, deadline=deadline), lambda: corank.connect("h:1", deadline=deadline)):
+            with pytest.raises(corank.InvalidArgument, match=r"deadline: .*not a number of seconds") as caught:
+                call()
+            assert caught.value.field == "deadline"
+        assert fake.left == []
+        return
+    np.testing.assert_array_equal(fake_client.sort(X, deadline=deadline), [1, 2, 3])
+    left = fake.left[-1][1]
+    # gRPC has no word for no deadline on this side: centuries.
+    assert (left is None or left > 1e8) if taken is None else left is not None and taken / 2 < left <= taken * 1.05
+
+
+@pytest.mark.parametrize(("option", "least"), [("retries", 0), ("connections", 1)])
+def test_numbers_of_things_are_integers(fake_client: corank.Client, option: str, least: int) -> None:
+    calls: list[Any] = [fake_client.sort, lambda _, **options: corank.connect("h:1", **options)]
+    for call in calls:
+        for given in ("a", 1.5):
+            with pytest.raises(TypeError, match=f"{option}: must be an integer"):
+                call(X, **{option: given})
+        with pytest.raises(corank.InvalidArgument, match=f"{option}: {least - 1} is less than {least}"):
+            call(X, **{option: least - 1})
+        call(X, **{option: np.int8(least)})
+    with pytest.raises(TypeError, match="retries: must be an integer, is None"):
+        fake_client.sort(X, retries=None)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"connect: .*'compression'"):
+        corank.connect("h:1", compression="gzip")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("address", "error", "message"),
+    [
+        ("gpu.example", corank.InvalidArgument, "'gpu.example' has no port; write gpu.example:50051"),
+        ("gpu.example:", corank.InvalidArgument, "has no port"),
+        ("::1", corank.InvalidArgument, r"write \[::1\]:50051"),
+        ("[::1]", corank.InvalidArgument, r"write \[::1\]:50051"),
+        (50051, TypeError, "address: must be text such as"),
+        (b"h:1", TypeError, "address: must be text"),
+    ],
+)
+def test_addresses_that_are_none_say_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, address: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        corank.connect(address)
+    if isinstance(address, str):
+        monkeypatch.setenv("CORANK_SERVER", address)
+        with pytest.raises(error, match=message):
+            corank.connect().sort(X)
+
+
+@pytest.mark.parametrize("address", ["h:1", "[::1]:1", "unix:/tmp/x", "unix:x", "dns:///h", "dns:h", "ipv4:1.2.3.4:5"])
+def test_addresses_of_every_form_are_taken(address: str) -> None:
+    assert corank.connect(address).address == address
+
+
+def test_functions_of_the_module_are_all_there() -> None:
+    for name in corank.__all__:
+        assert not inspect.ismodule(getattr(corank, name))
+    for name in ("arrays", "sort", "stored", "argsort_columns"):
+        assert callable(getattr(corank, name))
 
 
 def test_progress_is_silent_for_short_calls_and_off_terminals(fake_client: corank.Client) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corank import InvalidArgument
-from corank.columns import columns_request, unpack
+from corank import InvalidArgument, StoredArray
+from corank.columns import columns_request, sorted_columns, unpack
 from corank.errors import Internal
 from corank.v1 import array_pb2
 from corank.v1 import operators_pb2 as operators
@@ -43,6 +43,47 @@ def test_columns_of_every_kind_become_messages() -> None:
 
 def test_one_direction_is_that_of_all_columns() -> None:
     assert [column.order for column in sent([np.arange(2), np.arange(2)], True).key_columns] == [2, 2]
+
+
+def test_kept_columns_are_told_by_their_names() -> None:
+    held: Any = None
+    numbers = StoredArray(held, "n", array_pb2.ELEMENT_TYPE_INT16, np.dtype("<i2"), 3)
+    fixed = StoredArray(held, "f", array_pb2.ELEMENT_TYPE_RECORD, np.dtype("V5"), 3)
+    _, (first, second) = columns_request([numbers, fixed], False, operators.SORT_ALGORITHM_AUTO, None)
+    assert [each.part.arrays[0].held for each in (first, second)] == [numbers, fixed]
+    assert [each.part.arrays[0].field for each in (first, second)] == ["data", "data"]
+    assert first.outputs[0].type == array_pb2.ELEMENT_TYPE_INT16
+    assert (second.outputs[0].type, second.outputs[0].dtype) == (array_pb2.ELEMENT_TYPE_RECORD, np.dtype("V5"))
+    with pytest.raises(TypeError, match="records cannot be compared"):
+        columns_request([StoredArray(held, "x", 99, np.dtype("V5"), 3)], False, operators.SORT_ALGORITHM_AUTO, None)
+
+
+def test_results_of_columns_have_the_types_that_travel() -> None:
+    columns: list[Any] = [np.array([True, False]), np.array([2, 1], ">i4"), np.array([b"b", b"a"]), ["b", "a"]]
+    _, found = columns_request(columns, False, operators.SORT_ALGORITHM_AUTO, None)
+    assert [output.type for column in found for output in column.outputs] == [
+        array_pb2.ELEMENT_TYPE_UINT8,
+        array_pb2.ELEMENT_TYPE_INT32,
+        array_pb2.ELEMENT_TYPE_RECORD,
+        array_pb2.ELEMENT_TYPE_UINT8,
+        array_pb2.ELEMENT_TYPE_INT64,
+    ]
+    for column in found:
+        if column.outputs[0].type == array_pb2.ELEMENT_TYPE_RECORD:
+            assert column.outputs[0].dtype == np.dtype("S1")
+
+
+def test_empty_list_comes_back_as_one() -> None:
+    _, found = columns_request([[], ()], False, operators.SORT_ALGORITHM_AUTO, None)
+    data, offsets = np.zeros(0, np.uint8), np.zeros(1, np.int64)
+    assert sorted_columns(found, [data, offsets] * 2) == [[], []]
+
+
+def test_columns_of_objects_are_refused_with_a_hint() -> None:
+    pandas = pytest.importorskip("pandas")
+    for column in (pandas.Series(["a", "b"]), np.array(["a", b"b"], object)):
+        with pytest.raises(TypeError, match=r"key_columns\[0\]: .*pass column\.tolist\(\)"):
+            sent([column])
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,14 @@ def test_nobody_there_is_said_with_a_hint() -> None:
             client.sort(X)
 
 
+def test_what_grpc_says_of_an_address_is_whole() -> None:
+    with corank.connect("no name:1", retries=0) as client, pytest.raises(corank.Unavailable) as caught:
+        client.sort([1])
+    text = str(caught.value)
+    assert text.count("[") == text.count("]")
+    assert "(Misformatted domain name)" in text
+
+
 def test_deadline_ends_the_call(fake: FakeServer, fake_client: corank.Client) -> None:
     fake.hold = threading.Event()
     with pytest.raises(corank.DeadlineExceeded, match=r"deadline of 0\.05 s") as caught:

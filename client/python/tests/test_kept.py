@@ -21,7 +21,7 @@ CASES = {case.name: case for case in operator_cases.cases(40_000)}
 SINGLE = ["sort", "limit", "merge", "expand", "gather", "move", "scatter"]
 
 
-@pytest.mark.parametrize("array", [KEYS, KEYS[:0], RECORDS, np.arange(7, dtype=">i4"), KEYS[:99].view(np.float16)])
+@pytest.mark.parametrize("array", [KEYS, KEYS[:0], RECORDS, KEYS[:99].view(np.float16), KEYS[:9] > 5])
 def test_kept_arrays_come_back(fake_client: corank.Client, array: NDArray[Any]) -> None:
     kept = fake_client.store("x", array, expires=60)
     assert (kept.name, kept.count, len(kept), kept.dtype) == ("x", array.size, array.size, array.dtype)
@@ -48,6 +48,68 @@ def test_kept_arrays_are_listed_and_forgotten(fake_client: corank.Client) -> Non
             missing()
     with pytest.raises(corank.NotFound):
         fake_client.sort(listed.arrays[1])
+
+
+def test_numbers_are_kept_as_numbers(fake_client: corank.Client) -> None:
+    kept = fake_client.store("x", np.array([300, -1, 2], ">i4"))
+    assert kept.dtype == np.dtype("<i4")
+    np.testing.assert_array_equal(kept.fetch(), [300, -1, 2])
+    np.testing.assert_array_equal(fake_client.sort(kept), [-1, 2, 300])
+    np.testing.assert_array_equal(fake_client.sort(fake_client.store("x", np.array([True, False]))), [False, True])
+    np.testing.assert_array_equal(fake_client.sort(fake_client.stored("x")), [0, 1])
+    times = np.array(["2020-01-02", "2020-01-01"], "M8[D]")
+    np.testing.assert_array_equal(fake_client.store("x", times).fetch(), times)
+
+
+@pytest.mark.parametrize(
+    "later", [np.array([1, 2]), np.array([1.5, 2.5]).view("V8"), np.array([1], np.float32)], ids=["i8", "V8", "f4"]
+)
+def test_array_that_replaced_a_kept_one_is_not_read_as_it(fake_client: corank.Client, later: NDArray[Any]) -> None:
+    kept = fake_client.store("x", np.array([1.5, 2.5]))
+    fake_client.store("x", later)
+    with pytest.raises(corank.NotFound, match="x: is another array now"):
+        kept.fetch()
+    assert fake_client.stored("x").fetch().tobytes() == later.tobytes()
+    fake_client.store("x", np.array([3.5]))  # of another length it is what was asked for
+    np.testing.assert_array_equal(kept.fetch(), [3.5])
+
+
+def test_out_of_fetch_must_fit(fake_client: corank.Client) -> None:
+    kept = fake_client.store("x", np.arange(3))
+    read_only = np.zeros(3, np.int64)
+    read_only.flags.writeable = False
+    for out, error, message in (
+        ([0, 0, 0], TypeError, "do not go into a list"),
+        (np.zeros(3), TypeError, "is float64, the result is int64"),
+        (np.zeros((1, 3), np.int64), corank.InvalidArgument, "of 1 dimension"),
+        (np.zeros(6, np.int64)[::2], corank.InvalidArgument, "dense"),
+        (read_only, corank.InvalidArgument, "writable"),
+        (np.zeros(2, np.int64), corank.InvalidArgument, "has 2 elements, the result has 3"),
+    ):
+        with pytest.raises(error, match=message):
+            kept.fetch(out=out)
+
+
+def test_options_that_would_be_ignored_are_refused(fake: FakeServer, fake_client: corank.Client) -> None:
+    refused: list[dict[str, Any]] = [{"keep": "y"}, {"out": np.zeros(3)}]
+    for given in refused:
+        with pytest.raises(TypeError, match=f"store: .*{next(iter(given))}"):
+            fake_client.store("x", [1.0], **given)
+    assert fake.places.kept == {}
+    with pytest.raises(TypeError, match=r"fetch: .*keep"):
+        fake_client.store("x", [1.0]).fetch(keep="y")
+
+
+def test_positions_are_kept_as_the_server_makes_them(fake_client: corank.Client) -> None:
+    for dtype in (None, np.intp, np.uint32):
+        kept: Any = fake_client.argsort([3, 1, 2], keep="o", index_dtype=dtype)
+        np.testing.assert_array_equal(kept.fetch(), np.array([1, 2, 0], np.uint32))
+    with pytest.raises(TypeError, match="index_dtype: positions are kept as uint32, not as int16"):
+        fake_client.argsort([3, 1, 2], keep="o", index_dtype=np.int16)
+    with pytest.raises(TypeError, match="must be int64 where it is, is uint32; positions are"):
+        fake_client.gather([1, 2, 3], kept, [1, 1, 1])
+    with pytest.raises(corank.InvalidArgument, match="keep: a name is there twice"):
+        fake_client.sort([1, 2], values=[1, 2], keep=("a", "a"))
 
 
 @pytest.mark.parametrize("name", SINGLE)
@@ -241,6 +303,25 @@ def test_chain_beside_its_shared_inputs_is_tried_again(fake: FakeServer, fake_cl
     b[:] = 0
     run()
     np.testing.assert_array_equal(b, np.concatenate([np.sort(a), np.sort(c)]))
+
+
+def test_results_of_a_chain_are_not_the_callers_kept_arrays(fake_client: corank.Client) -> None:
+    fake_client.store("t0.0", np.array([7.5]))
+    with fake_client.chain() as chain:
+        pending = chain.sort([3, 1, 2])
+        taken = chain.sort(pending)
+    for misuse in (
+        pending.fetch,
+        pending.delete,
+        lambda: fake_client.delete(pending),
+        lambda: fake_client.sort(pending),
+        lambda: fake_client.sort_columns([taken]),
+    ):
+        with pytest.raises(TypeError, match=r"pass its \.result\(\)"):
+            misuse()
+    assert "t0.0" not in repr(pending)
+    np.testing.assert_array_equal(fake_client.stored("t0.0").fetch(), [7.5])
+    np.testing.assert_array_equal(taken.result(), [1, 2, 3])
 
 
 def test_failed_chain_has_no_results(fake_client: corank.Client) -> None:

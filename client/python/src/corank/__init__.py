@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from corank.arrays import KEY_TYPES
 from corank.chains import Chain, Pending
 from corank.client import Client
+from corank.conversion import KEY_TYPES
 from corank.errors import (
     Cancelled,
     CorankError,
@@ -70,6 +70,7 @@ __all__ = [
     "__version__",
     "argsort",
     "argsort_columns",
+    "arrays",
     "chain",
     "connect",
     "delete",
@@ -96,7 +97,6 @@ def connect(
     *,
     deadline: float | Literal["auto"] | None = "auto",
     max_message_bytes: int = 2**31 - 1,
-    compression: Literal["none", "gzip"] = "none",
     retries: int = 5,
     progress: ProgressOption = None,
     place: Place = "auto",
@@ -109,7 +109,6 @@ def connect(
         address,
         deadline=deadline,
         max_message_bytes=max_message_bytes,
-        compression=compression,
         retries=retries,
         progress=progress,
         place=place,
@@ -138,5 +137,6 @@ empty_shared = _default.empty_shared
 share = _default.share
 store = _default.store
 stored = _default.stored
+arrays = _default.arrays
 delete = _default.delete
 info = _default.info

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 
+from corank.errors import InvalidArgument
+
+_EXAMPLE = "127.0.0.1:50051"
+_SCHEMES = ("unix", "unix-abstract", "vsock", "dns", "ipv4", "ipv6", "xds")
+
 
 def _host(address: str) -> str:
     """Of "host", "host:port" or "[host]:port"; an IPv6 address without brackets is the host."""
@@ -20,6 +25,27 @@ def _is_loopback(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def checked(address: object) -> str:
+    """An address that was given, if it is one.
+
+    Raises:
+        TypeError: it is no text.
+        InvalidArgument: it has no port.
+    """
+    if not isinstance(address, str):
+        raise TypeError(f"address: must be text such as {_EXAMPLE!r}, is {address!r} ({type(address).__name__})")
+    scheme, colon, _ = address.partition(":")
+    if "/" in address or (colon and scheme in _SCHEMES):
+        return address
+    has_port = address.rpartition("]:")[2] if address.startswith("[") else address.partition(":")[2]
+    if address.count(":") > 1 and not address.startswith("["):
+        raise InvalidArgument(f"address: {address!r} has no port; write [{address}]:50051", field="address")
+    if not has_port or has_port == address:
+        host = address.rstrip(":")
+        raise InvalidArgument(f"address: {address!r} has no port; write {host}:50051", field="address")
+    return address
 
 
 def is_this_host(target: str) -> bool:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, Protocol
 
 import grpc
 
-from corank import errors
+from corank import aside, errors
 from corank.credentials import Credentials, trace_id
-
-if TYPE_CHECKING:
-    Method = grpc.UnaryUnaryMultiCallable[bytes, bytes]
 
 _SMALL_BYTES = 64 << 10  # what always fits into a socket
 _GRACE_SECONDS = 0.5
@@ -99,28 +96,52 @@ class Caller:
         )
 
 
-def unary(method: Method, request: bytes, caller: Caller, remaining: float | None) -> tuple[bytes, str]:
-    """Calls `method` once, for `remaining` seconds: the response and the request id.
+class Name(NamedTuple):
+    """Of a method."""
+
+    method: str
+    service: str = "corank"
+
+
+class Methods(Protocol):
+    """What a call needs of the channels."""
+
+    def method(self, name: str, kind: str = "unary_unary", of: str = "corank", connection: int = 0) -> Any:
+        """A method as gRPC calls it."""
+
+    def blocking(self, name: Name, request: bytes, timeout: float | None, metadata: Any) -> tuple[bytes, Any]:
+        """Calls a unary method: the response and the call."""
+
+
+def unary(methods: Methods, name: Name, request: bytes, caller: Caller, remaining: float | None) -> tuple[bytes, str]:
+    """Calls a method once, for `remaining` seconds: the response and the request id.
 
     Raises:
         CorankError: it failed.
     """
+    if remaining is not None and remaining <= 0:
+        # Sent all the same, it might be done after the caller was told that it was not.
+        raise errors.DeadlineExceeded(errors.late_text(caller.operator, caller.deadline))
     try:
         with caller.uploads.sending(len(request)) as fits:
-            if remaining is None or fits:
-                response, call = method.with_call(request, timeout=remaining, metadata=caller.metadata())
+            if fits:
+                response, call = methods.blocking(name, request, remaining, caller.metadata())
             else:
-                response, call = _in_time(method, request, caller, remaining)
+                response, call = aside.run(lambda calls: _in_time(methods, name, request, caller, remaining, calls))
     except grpc.RpcError as error:
         raise caller.failed(error) from error
     return response, trailing(call)
 
 
-def _in_time(method: Method, request: bytes, caller: Caller, remaining: float) -> tuple[bytes, Any]:
+def _in_time(
+    methods: Methods, name: Name, request: bytes, caller: Caller, remaining: float | None, calls: aside.Calls
+) -> tuple[bytes, Any]:
     """The same, also where gRPC is late: see Uploads."""
+    method = methods.method(name.method, of=name.service)
     call: Any = method.future(request, timeout=remaining, metadata=caller.metadata())
+    calls.add(call)
     try:
-        return call.result(timeout=remaining + _GRACE_SECONDS), call
+        return call.result(timeout=None if remaining is None else remaining + _GRACE_SECONDS), call
     except grpc.FutureTimeoutError as error:
         raise errors.DeadlineExceeded(
             f"{caller.operator}: the deadline of {caller.deadline:g} s passed while the request was being sent"

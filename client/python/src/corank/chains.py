@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from corank import errors
 from corank.connection import kept_handles
+from corank.elements import NAMES
 from corank.intervals import IntervalOperators
 from corank.kept import StoredArray
 from corank.ordered import OrderedOperators
@@ -47,6 +50,23 @@ class Pending(StoredArray):
         if not self.done:
             raise RuntimeError("chain: this result stayed on the server, or the chain is not done")
         return self.value
+
+    def __repr__(self) -> str:
+        return f"Pending({self.output.field} of a chain, {self.count:,} x {NAMES.get(self.type, self.dtype)})"
+
+    def fetch(self, **options: Any) -> NDArray[Any]:
+        """Not for what is kept by nobody: see `result`."""
+        raise self.misplaced()
+
+    def delete(self) -> None:
+        """Not for what is kept by nobody: see `result`."""
+        raise self.misplaced()
+
+    def misplaced(self) -> TypeError:
+        """What an operator says that is not one of the chain."""
+        return TypeError(
+            "this is a result of a chain, which the server does not keep: pass its .result() after the chain"
+        )
 
 
 class Chain(OrderedOperators[Pending], IntervalOperators[Pending]):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Literal
+from typing import TYPE_CHECKING, Any, Callable
 
 import grpc
 
-from corank import errors
-from corank.address import is_this_host
-from corank.call import Caller, Uploads, unary
+from corank import aside, errors, forks
+from corank.address import checked, is_this_host
+from corank.call import Caller, Name, Uploads, unary
 from corank.credentials import Credentials
 from corank.results import ServerInfo, server_info
 from corank.retry import Limit, Repeat, Retrier
@@ -23,50 +23,56 @@ DEFAULT_ADDRESS = "127.0.0.1:50051"
 DEADLINE_SECONDS = 60.0
 """What a call may take that says nothing else and moves no arrays."""
 _SERVICES = {"corank": "/corank.v1.CorankService/", "memory": "/corank.v1.MemoryService/"}
-_COMPRESSION = {"none": grpc.Compression.NoCompression, "gzip": grpc.Compression.Gzip}
 # gRPC's own first wait is a second: the tries of a call would all meet the failure of the first connection.
 _RECONNECT_MS = (100, 5000)
 _KEEPALIVE_MS = (20_000, 10_000)
 _RELEASE_SECONDS = 1.0
+_CLOSE_SECONDS = 1.0
+# The connection of the main thread's blocking calls: one that a signal broke off is not used again, and no other
+# thread waits on its lock. gRPC has it share the TCP connection of number 0.
+_MAIN = -1
 
 
 class Channels:
     """The channels of one client, made when they are first used. Thread-safe."""
 
-    def __init__(
-        self,
-        address: str | None,
-        max_message_bytes: int,
-        compression: Literal["none", "gzip"],
-        retries: int,
-        **security: Any,
-    ) -> None:
+    def __init__(self, address: str | None, max_message_bytes: int, **security: Any) -> None:
         """`security`: the arguments of Credentials."""
-        if compression not in _COMPRESSION:
-            raise errors.InvalidArgument(f"compression: {compression!r} is none of 'none', 'gzip'", field="compression")
-        self._address = address
-        self._retries = retries
+        self._address = address if address is None or address == "" else checked(address)
+        self._retries = 0
         self._deadline: float | None = DEADLINE_SECONDS
         self._traceparent: str | None = None
         self._security = security
         self._credentials: Credentials | None = None
         if address is not None or any(security.values()):
             self._credentials = Credentials(self.address, **security)  # what cannot be used is said now
-        self._uploads = Uploads()
         self.retrier = Retrier()
         """Tries the calls of this client."""
         self._max_message_bytes = max_message_bytes
-        self._compression = _COMPRESSION[compression]
-        self._lock = threading.Lock()
-        self._channels: list[grpc.Channel] = []
-        self._methods: dict[tuple[str, str, int], Any] = {}
         self._closed = False
         self._info: ServerInfo | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """In this process there are no channels yet."""
+        self._uploads = Uploads()
+        self._lock = threading.Lock()
+        self._channels: dict[int, grpc.Channel] = {}
+        self._methods: dict[tuple[str, str, int], Any] = {}
+        self._main_is_inside = False
+
+    def forked(self) -> None:
+        """In a child: leaves the channels to the parent, and makes others when they are needed."""
+        forks.forever((self._channels, self._methods))
+        self._begin()
+        self.retrier.forked()
+        if self._credentials is not None:
+            self._credentials.forked()
 
     @property
     def address(self) -> str:
         """HOST:PORT of the server."""
-        return self._address or os.environ.get("CORANK_SERVER") or DEFAULT_ADDRESS
+        return self._address or checked(os.environ.get("CORANK_SERVER") or DEFAULT_ADDRESS)
 
     @property
     def is_local(self) -> bool:
@@ -88,11 +94,18 @@ class Channels:
 
     def close(self) -> None:
         """Ends the connections; calls in flight are cancelled. The client cannot be used again."""
+        self._leave_main()
         with self._lock:
             self._closed = True
-            channels, self._channels = self._channels, []
-        for channel in channels:
-            channel.close()
+            channels, self._channels, self._methods = self._channels, {}, {}
+        for connection, channel in channels.items():
+            if connection == _MAIN and self._main_is_inside:
+                # It may be one that a signal broke off just now, which never closes.
+                closing = threading.Thread(target=channel.close, name="corank-close", daemon=True)
+                closing.start()
+                closing.join(_CLOSE_SECONDS)
+            else:
+                channel.close()
 
     def __enter__(self) -> Self:
         return self
@@ -106,7 +119,7 @@ class Channels:
     def _channel(self, connection: int) -> grpc.Channel:
         if self._closed:
             raise RuntimeError("the client is closed")
-        while len(self._channels) <= connection:
+        if connection not in self._channels:
             options: list[tuple[str, Any]] = [
                 ("grpc.max_send_message_length", self._max_message_bytes),
                 ("grpc.max_receive_message_length", self._max_message_bytes),
@@ -121,7 +134,7 @@ class Channels:
                 # gRPC stops to ask after two answers with no data between them: a result may take longer than that.
                 ("grpc.http2.max_pings_without_data", 0),
             ]
-            if self._channels:
+            if connection > 0:
                 # Else gRPC would share one connection among channels of one address.
                 options.append(("grpc.use_local_subchannel_pool", 1))
             if self.is_local:
@@ -129,10 +142,10 @@ class Channels:
             if self.credentials.server_name:
                 options.append(("grpc.ssl_target_name_override", self.credentials.server_name))
             if self.credentials.channel is None:
-                made = grpc.insecure_channel(self.address, options, compression=self._compression)
+                made = grpc.insecure_channel(self.address, options)
             else:
-                made = grpc.secure_channel(self.address, self.credentials.channel, options, self._compression)
-            self._channels.append(made)
+                made = grpc.secure_channel(self.address, self.credentials.channel, options)
+            self._channels[connection] = made
         return self._channels[connection]
 
     def method(self, name: str, kind: str = "unary_unary", of: str = "corank", connection: int = 0) -> Any:
@@ -152,6 +165,35 @@ class Channels:
                 self._methods[key] = getattr(channel, kind)(_SERVICES[of] + name)
             return self._methods[key]
 
+    def blocking(self, name: Name, request: bytes, timeout: float | None, metadata: Any) -> tuple[bytes, Any]:
+        """Calls a unary method and waits in this thread: the response and the call."""
+        if not aside.on_main_thread():
+            result: tuple[bytes, Any] = self.method(name.method, of=name.service).with_call(
+                request, timeout=timeout, metadata=metadata
+            )
+            return result
+        self._leave_main()
+        method = self.method(name.method, of=name.service, connection=_MAIN)
+        # Not by a handler of exceptions, which could be broken off too.
+        self._main_is_inside = True
+        try:
+            result = method.with_call(request, timeout=timeout, metadata=metadata)
+        except grpc.RpcError:
+            self._main_is_inside = False
+            raise
+        self._main_is_inside = False
+        return result
+
+    def _leave_main(self) -> None:
+        """Gives the main thread's channel up, on that thread, if it is not known to have come out of it whole."""
+        if not self._main_is_inside or not aside.on_main_thread():
+            return
+        with self._lock:
+            forks.forever(self._channels.pop(_MAIN, None))
+            for key in [key for key in self._methods if key[2] == _MAIN]:
+                forks.forever(self._methods.pop(key))
+        self._main_is_inside = False
+
     def limit(self) -> Limit:
         """For what has no deadline of its own: the client's, from now on."""
         return Limit(self.retrier.clock, self._deadline)
@@ -170,10 +212,9 @@ class Channels:
     def ask(self, limit: Limit, retries: int, traceparent: str | None = None) -> tuple[ServerInfo, str]:
         """What the server is now, and the request id."""
         caller = self.caller("GetServerInfo", limit.seconds, traceparent)
-        method = self.method("GetServerInfo")
         request = service.GetServerInfoRequest().SerializeToString()
         (response, request_id), _ = self.retrier.run(
-            lambda remaining: unary(method, request, caller, remaining),
+            lambda remaining: unary(self, Name("GetServerInfo"), request, caller, remaining),
             deadline=limit.left(),
             retries=retries,
             repeat=Repeat.ALWAYS,
@@ -213,11 +254,10 @@ class Channels:
         """The same with another request for each try: `prepare` makes it, and says what type the response is of."""
         limit = limit or self.limit()
         caller = self.caller(name, limit.seconds)
-        method = self.method(name, of="memory")
 
         def once(remaining: float | None) -> Any:
             request, response = prepare()
-            data, _ = unary(method, request.SerializeToString(), caller, remaining)
+            data, _ = unary(self, Name(name, "memory"), request.SerializeToString(), caller, remaining)
             return response.FromString(data)
 
         return self.retrier.run(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from corank import arrays, kept
-from corank.chains import Chain
+from corank import conversion, kept
+from corank.chains import Chain, Pending
 from corank.connection import Connection, kept_handles
 from corank.copying import copy_into
+from corank.elements import movable, whole
 from corank.intervals import IntervalOperators
 from corank.kept import StoredArray, StoredArrays
 from corank.options import CallOptions
@@ -19,7 +20,7 @@ from corank.placing import Step
 from corank.regions import SharedArray
 from corank.results import ServerInfo
 from corank.retry import Limit
-from corank.task import Task
+from corank.task import Task, leaves
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,7 +45,6 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
         deadline: seconds that a call may take, retries included, unless it says otherwise; None: no limit; "auto": 60,
             and one more for every 16 MiB.
         max_message_bytes: the largest request to send and response to take, in bytes. The server has its own limit.
-        compression: "none" or "gzip", for slow networks; random keys do not shrink.
         retries: how often to try again, with growing pauses, when the server is too busy, says when to come back, or
             cannot be reached; never where a call could do harm when it is done twice.
         progress: None: show how far a call on more than 1 MiB is on stderr, if that is a terminal and the call takes a
@@ -57,6 +57,9 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
     """
 
     def _perform(self, task: Task, options: CallOptions) -> Any:
+        for leaf in leaves(task.parts):
+            if isinstance(leaf.held, Pending):
+                raise leaf.held.misplaced()
         settings = self.settings(task.method, options)
         handles = None if settings.keep is None else kept_handles(self, task, settings.keep)
         results = self.perform([Step(task, settings.out, handles)], settings, execute=False)
@@ -81,7 +84,7 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
         """
         return Chain(self, options)
 
-    def empty_shared(self, count: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    def empty_shared(self, count: SupportsIndex, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """A new array of zeros in memory that this process shares with the server.
 
         It, or dense parts of it, as input or as `out=` of any operator are not copied. The server lets go of it when
@@ -89,20 +92,22 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
         cancelled the server may write into the `out=` of that call for a moment longer.
 
         Args:
-            count: number of elements.
+            count: number of elements, 0 or more.
             dtype: of fixed width, 1 to 256 bytes.
 
         Raises:
+            TypeError: `count` is no integer, or elements have another width.
+            InvalidArgument: `count` is negative.
             Unimplemented: the server takes no shared memory.
             ResourceExhausted: there is not that much shared memory.
         """
-        wanted = np.dtype(dtype)
-        return self.regions.allocate(count * wanted.itemsize).view(wanted)
+        wanted = movable("dtype", np.dtype(dtype))
+        return self.regions.allocate(whole("count", count) * wanted.itemsize).view(wanted)
 
     def share(self, array: ArrayLike) -> SharedArray:
         """A copy of `array` in shared memory, as a context manager that yields a NumPy array; see `empty_shared`."""
-        source = arrays.one_dimensional("array", array)
-        shared = SharedArray(self.regions, source.size, source.dtype)
+        source = conversion.one_dimensional("array", array)
+        shared = SharedArray(self.regions, source.size, movable("array", source.dtype))
         copy_into(shared.array, source)
         return shared
 
@@ -112,7 +117,7 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
         array: ArrayLike,
         *,
         expires: float | None = None,
-        dtype: str | None = None,
+        dtype: DTypeLike | None = None,
         **options: Unpack[CallOptions],
     ) -> StoredArray:
         """Has the server keep an array under a name, in place of one that it keeps under it now.
@@ -128,7 +133,7 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
         Returns:
             A handle: every operator takes it in place of an array.
         """
-        return kept.store(self, name, array, expires, dtype, self.settings("StoreArray", options))
+        return kept.store(self, name, array, expires, dtype, self.settings("store", options, ("keep", "out")))
 
     def stored(self, name: str) -> StoredArray:
         """The handle of a kept array.
@@ -149,7 +154,10 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
             NotFound: it keeps none of that name.
             CorankError: a request uses it (FAILED_PRECONDITION).
         """
-        kept.delete(self, array if isinstance(array, str) else array.name)
+        if isinstance(array, str):
+            kept.delete(self, array)
+        else:
+            array.delete()
 
     def info(self, **options: Unpack[CallOptions]) -> ServerInfo:
         """What the server is and what it takes. Never waits behind other calls."""

@@ -9,14 +9,17 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from corank import arrays
+from corank import conversion
+from corank.elements import Dlpack, OnGpu, RemoteArray
 from corank.errors import Internal, InvalidArgument
 from corank.task import Output
 from corank.v1 import array_pb2
 from corank.v1 import operators_pb2 as operators
 from corank.wire import OutgoingArray, OutgoingMessage
 
-KeyColumn = Union[NDArray[Any], Sequence[bytes], Sequence[str], Sequence[int], Sequence[float]]
+KeyColumn = Union[
+    NDArray[Any], Sequence[bytes], Sequence[str], Sequence[int], Sequence[float], RemoteArray, OnGpu, Dlpack
+]
 """What a column may be: see Client.sort_columns."""
 
 
@@ -37,19 +40,26 @@ def _strings(path: str, strings: Sequence[Any], kind: type[Any]) -> list[Outgoin
     offsets = np.fromiter(accumulate(map(len, encoded), initial=0), np.dtype("<i8"), len(encoded) + 1)
     data = np.frombuffer(b"".join(encoded), np.uint8)
     return [
-        arrays.outgoing("data", data, array_pb2.ELEMENT_TYPE_UINT8),
-        arrays.outgoing("offsets", offsets, array_pb2.ELEMENT_TYPE_INT64),
+        conversion.outgoing("data", data, array_pb2.ELEMENT_TYPE_UINT8),
+        conversion.outgoing("offsets", offsets, array_pb2.ELEMENT_TYPE_INT64),
     ]
 
 
 def _fixed(path: str, column: Any) -> tuple[list[OutgoingArray], np.dtype[Any]]:
-    found = arrays.one_dimensional(path, column)
+    held = conversion.remote(column)
+    if held is not None:
+        strings = held.type == array_pb2.ELEMENT_TYPE_RECORD
+        part, dtype = conversion.values("data", held) if strings else conversion.keys(path, held)
+        return [part._replace(field="data")], dtype
+    if np.asarray(column).dtype.hasobject:
+        raise TypeError(f"{path}: elements are Python objects; pass column.tolist(), if they are str or bytes")
+    found = conversion.one_dimensional(path, column)
     if found.dtype.kind == "U":
         raise TypeError(f"{path}: NumPy's strings are not bytes; pass array.tolist(), or array.astype('S')")
     if found.dtype.kind == "S" or (found.dtype.kind == "V" and found.dtype.names is None):
-        part, dtype = arrays.values("data", found)
+        part, dtype = conversion.values("data", found)
     else:
-        part, dtype = arrays.keys(path, found)
+        part, dtype = conversion.keys(path, found)
     return [part._replace(field="data")], dtype
 
 
@@ -72,10 +82,12 @@ def columns_request(
     out = []
     for at, column in enumerate(columns):
         path = f"key_columns[{at}]"
-        kind = type(column[0]) if isinstance(column, (list, tuple)) and len(column) > 0 else None
+        kind = None
+        if isinstance(column, (list, tuple)):
+            kind = type(column[0]) if len(column) > 0 else str
         strings = kind if kind in (bytes, str) else None
         if strings is not None:
-            parts, dtype = _strings(path, list(column), strings), np.dtype(np.uint8)
+            parts, dtype = _strings(path, list(column), strings), np.dtype(np.uint8)  # type: ignore[arg-type]
         else:
             parts, dtype = _fixed(path, column)
         order = operators.SORT_ORDER_DESCENDING if directions[at] else operators.SORT_ORDER_ASCENDING
@@ -84,7 +96,8 @@ def columns_request(
         count = rows if limit is None else max(0, min(limit, rows))
         # Which strings a limit leaves, and so how many bytes, is not known before the answer.
         data_count = count if strings is None else parts[0].header.count if count == rows else None
-        outputs = [Output(f"{path}.data", message, "data_destination", dtype, data_count)]
+        type_ = parts[0].header.type
+        outputs = [Output(f"{path}.data", message, "data_destination", dtype, data_count, element_type=type_)]
         if strings is not None:
             outputs.append(Output(f"{path}.offsets", message, "offsets_destination", np.dtype("<i8"), count + 1))
         out.append(Column(OutgoingMessage("key_columns", message, parts), outputs, rows, strings))
@@ -110,5 +123,10 @@ def sorted_columns(columns: Sequence[Column], results: Sequence[Any]) -> list[An
     left = iter(results)
     for column in columns:
         data = next(left)
-        out.append(data if column.strings is None else unpack(data, next(left), column.strings))
+        if column.strings is None:
+            out.append(data)
+            continue
+        offsets = next(left)
+        kept = isinstance(data, RemoteArray)
+        out.append((data, offsets) if kept else unpack(data, offsets, column.strings))
     return out

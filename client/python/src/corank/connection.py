@@ -7,11 +7,23 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Literal
 
-from corank import errors
-from corank.call import unary
+import numpy as np
+
+from corank import errors, forks
+from corank.call import Name, unary
 from corank.channels import DEADLINE_SECONDS, Channels
+from corank.elements import whole
 from corank.kept import StoredArray
-from corank.options import MERGE_ALGORITHMS, PRIORITIES, SORT_ALGORITHMS, CallOptions, Security, Settings, choice
+from corank.options import (
+    MAX_DEADLINE_SECONDS,
+    MERGE_ALGORITHMS,
+    PRIORITIES,
+    SORT_ALGORITHMS,
+    CallOptions,
+    Security,
+    Settings,
+    choice,
+)
 from corank.options import settings as resolved
 from corank.placing import SMALL_BYTES, Demand, Placed, Placing, Step, task_bytes
 from corank.progress import Display, Progress
@@ -51,7 +63,6 @@ class Connection(Channels):
         *,
         deadline: float | Literal["auto"] | None = "auto",
         max_message_bytes: int = 2**31 - 1,
-        compression: Literal["none", "gzip"] = "none",
         retries: int = 5,
         progress: Any = None,
         place: str = "auto",
@@ -59,7 +70,10 @@ class Connection(Channels):
         traceparent: str | None = None,
         **security: Unpack[Security],
     ) -> None:
-        super().__init__(address, max_message_bytes, compression, retries, **security)
+        unknown = security.keys() - Security.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"connect: unexpected keyword argument {min(unknown)!r}")
+        super().__init__(address, whole("max_message_bytes", max_message_bytes, 1), **security)
         self._defaults: CallOptions = {"deadline": deadline, "retries": retries, "progress": progress}
         if place != "auto":
             self._defaults["place"] = place  # type: ignore[typeddict-item]
@@ -67,9 +81,16 @@ class Connection(Channels):
             self._defaults["connections"] = connections
         if traceparent is not None:
             self._defaults["traceparent"] = self._traceparent = traceparent
-        self._deadline = self.deadline(self.settings("connect", {}), 0)
+        given = self.settings("connect", {})
+        self._deadline, self._retries = self.deadline(given, 0), given.retries
         self.regions = Regions(self)
         self._no_shared_memory = False
+        forks.watch(self)
+
+    def forked(self) -> None:
+        """In a child: its own connections and shared memory; what it has inherited is the parent's."""
+        super().forked()
+        self.regions.forked()
 
     def close(self) -> None:
         """Ends the connections: calls in flight are cancelled, shared memory is only this process's from then on.
@@ -79,15 +100,15 @@ class Connection(Channels):
         self.regions.forget()
         super().close()
 
-    def settings(self, method: str, options: CallOptions) -> Settings:
-        """The options of a call with this client's defaults."""
-        return resolved(method, options, self._defaults)
+    def settings(self, method: str, options: CallOptions, without: Sequence[str] = ()) -> Settings:
+        """The options of a call with this client's defaults. It takes none of the names in `without`."""
+        return resolved(method, options, self._defaults, without)
 
     @staticmethod
     def deadline(settings: Settings, nbytes: int) -> float | None:
         """Seconds that a call may take whose arrays have this many bytes."""
         if settings.deadline == "auto":
-            return DEADLINE_SECONDS + nbytes // _DEADLINE_BYTES_PER_SECOND
+            return min(DEADLINE_SECONDS + nbytes // _DEADLINE_BYTES_PER_SECOND, MAX_DEADLINE_SECONDS)
         return settings.deadline
 
     def chunk_bytes(self, limit: Limit) -> int:
@@ -111,6 +132,7 @@ class Connection(Channels):
         start = time.monotonic_ns()
         for step in steps:
             _check_length("out", step.out, step.task)
+            _check_apart(step.out or ())
             if settings.priority is not None:
                 step.task.request.options.priority = choice("priority", settings.priority, PRIORITIES)
             if settings.request_id is not None:
@@ -210,10 +232,9 @@ class Connection(Channels):
                 f"{task.method}: the request has {len(data):,} bytes, more than max_message_bytes, "
                 f"{self._max_message_bytes:,}"
             )
-        method = self.method(task.method)
         caller = self.caller(task.method, limit.seconds, settings.traceparent)
         (response, request_id), tries = self.retrier.run(
-            lambda remaining: unary(method, data, caller, remaining),
+            lambda remaining: unary(self, Name(task.method), data, caller, remaining),
             deadline=limit.left(),
             retries=settings.retries,
             repeat=placing.repeat(placed),
@@ -286,6 +307,17 @@ def _check_length(option: str, given: Sequence[Any] | None, task: Task) -> None:
         )
 
 
+def _check_apart(out: Sequence[Any]) -> None:
+    """Refuses results that would go over each other."""
+    for at, target in enumerate(out):
+        for before in out[:at]:
+            arrays = isinstance(target, np.ndarray) and isinstance(before, np.ndarray)
+            if before is target or (arrays and np.may_share_memory(before, target)):
+                raise errors.InvalidArgument(
+                    f"out: results {out.index(before)} and {at} overlap; give each an array of its own", field="out"
+                )
+
+
 def _answer(task: Task, response: bytes) -> Answer:
     try:
         message, found = decode(response, task.response)
@@ -298,9 +330,15 @@ def kept_handles(connection: Connection, task: Task, names: Sequence[str]) -> tu
     """The handles of results that are kept under `names`.
 
     Raises:
-        InvalidArgument: there is another number of results.
+        InvalidArgument: there is another number of results, or a name for two of them.
+        TypeError: positions are wanted in a dtype in which the server does not make them.
     """
     _check_length("keep", names, task)
+    if len(set(names)) < len(names):
+        raise errors.InvalidArgument(f"keep: a name is there twice in {names}; each result needs its own", field="keep")
+    for output in task.outputs:
+        if output.as_dtype is not None and output.as_dtype not in (output.dtype, np.dtype(np.intp)):
+            raise TypeError(f"index_dtype: positions are kept as {output.dtype}, not as {output.as_dtype}")
     return tuple(
         StoredArray(connection, name, output.type, output.dtype, output.count or 0)
         for name, output in zip(names, task.outputs)

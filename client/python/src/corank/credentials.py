@@ -123,6 +123,10 @@ class Credentials:
     def _read(path: str | os.PathLike[str]) -> str:
         return _bearer("token_file", _contents("token_file", path).decode("latin-1"))
 
+    def forked(self) -> None:
+        """In a child."""
+        self._lock = threading.Lock()
+
     @property
     def authorization(self) -> str:
         """The header's value; empty: there is no token."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Protocol, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from corank.errors import InvalidArgument
 from corank.v1 import array_pb2
 
 MAX_RECORD_BYTES = 256
@@ -22,6 +24,35 @@ INDEX_DTYPES: dict[int, np.dtype[Any]] = {
     array_pb2.ELEMENT_TYPE_UINT32: np.dtype("<u4"),
     array_pb2.ELEMENT_TYPE_UINT64: np.dtype("<u8"),
 }
+
+
+def whole(option: str, given: Any, least: int = 0) -> int:
+    """`given` as an int.
+
+    Raises:
+        TypeError: it is no integer.
+        InvalidArgument: it is less than `least`.
+    """
+    try:
+        number = operator.index(given)
+    except TypeError:
+        raise TypeError(f"{option}: must be an integer, is {given!r} ({type(given).__name__})") from None
+    if number < least:
+        raise InvalidArgument(f"{option}: {number} is less than {least}", field=option)
+    return number
+
+
+def movable(option: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """`dtype`, if its elements can be moved.
+
+    Raises:
+        TypeError: they are Python objects, wider than 256 bytes, or have no bytes.
+    """
+    if dtype.hasobject:
+        raise TypeError(f"{option}: elements are Python objects; corank takes fixed-width numbers and records")
+    if not 1 <= dtype.itemsize <= MAX_RECORD_BYTES:
+        raise TypeError(f"{option}: elements have {dtype.itemsize} bytes; 1 to {MAX_RECORD_BYTES} can be moved")
+    return dtype
 
 
 def storage(type_: int, record_bytes: int = 0) -> np.dtype[Any]:

@@ -220,6 +220,8 @@ def _tls_text(details: str, peer: Peer) -> str:
 
 def _connection_text(details: str, peer: Peer, failure: Failure) -> str:
     last = details.rpartition(": ")[2]
+    if "[" not in last:
+        last = last.rstrip("]")  # of a list, whose beginning is cut
     if failure is Failure.LOST:
         return f"the connection to {peer.address} broke before the answer came ({last})"
     if any(words in details for words in _CUT_OFF):
@@ -246,6 +248,11 @@ def _unavailable(operator: str, details: str, peer: Peer, retry_after: float | N
     error = Unavailable(f"{operator}: {text}", retry_after=retry_after, request_id=request_id)
     error.failure = failure
     return error
+
+
+def late_text(operator: str, deadline: float | None) -> str:
+    """What a call says that was not done in time."""
+    return f"{operator}: not done within its deadline" + ("" if deadline is None else f" of {deadline:g} s")
 
 
 def from_rpc(
@@ -278,8 +285,7 @@ def _from_call(
     if code is grpc.StatusCode.UNAVAILABLE:
         return _unavailable(operator, details, peer, retry_after, request_id)
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        limit = "its deadline" if deadline is None else f"its deadline of {deadline:g} s"
-        return DeadlineExceeded(f"{operator}: not done within {limit}", request_id=request_id)
+        return DeadlineExceeded(late_text(operator, deadline), request_id=request_id)
     message = details or code.name
     if code is grpc.StatusCode.UNAUTHENTICATED:
         message += "; give a token that the server knows (token=, token_file=)"

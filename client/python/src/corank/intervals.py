@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from corank import arrays
+from corank import conversion
 from corank.elements import Input
 from corank.elements import index_dtype as server_index_dtype
 from corank.options import CallOptions
@@ -53,9 +53,9 @@ class IntervalOperators(Operators[A]):
         Returns:
             The repeated values, shape (sum of counts,).
         """
-        part, dtype = arrays.values("values", values)
+        part, dtype = conversion.values("values", values)
         request, response = operators.ExpandIntervalsRequest(), operators.ExpandIntervalsResponse
-        parts = [part, arrays.integers("counts", counts)]
+        parts = [part, conversion.integers("counts", counts)]
         total = _total(parts[1])
         outputs = [Output("values", request, "destination", dtype, total, element_type=part.header.type)]
         task = Task("ExpandIntervals", "expand_intervals", request, parts, outputs, response, one)
@@ -87,13 +87,13 @@ class IntervalOperators(Operators[A]):
         Returns:
             The destination after all copies, in the dtype of `source`.
         """
-        part, dtype = arrays.values("source", source)
+        part, dtype = conversion.values("source", source)
         request = operators.MoveIntervalsRequest(allow_overlap=allow_overlap)
         parts = [
             part,
-            arrays.integers("source_offsets", source_offsets),
-            arrays.integers("destination_offsets", destination_offsets),
-            arrays.integers("counts", counts),
+            conversion.integers("source_offsets", source_offsets),
+            conversion.integers("destination_offsets", destination_offsets),
+            conversion.integers("counts", counts),
             *self._destination(request, destination, dtype),
         ]
         count = request.destination_count if request.HasField("destination_count") else parts[-1].header.count
@@ -114,8 +114,8 @@ class IntervalOperators(Operators[A]):
         Returns:
             The intervals, shape (sum of counts,).
         """
-        part, dtype = arrays.values("source", source)
-        parts = [part, arrays.integers("source_offsets", source_offsets), arrays.integers("counts", counts)]
+        part, dtype = conversion.values("source", source)
+        parts = [part, conversion.integers("source_offsets", source_offsets), conversion.integers("counts", counts)]
         request, response = operators.GatherIntervalsRequest(), operators.GatherIntervalsResponse
         total = _total(parts[2])
         outputs = [Output("result", request, "destination", dtype, total, element_type=part.header.type)]
@@ -145,12 +145,12 @@ class IntervalOperators(Operators[A]):
         Returns:
             The destination after all copies, in the dtype of `source`.
         """
-        part, dtype = arrays.values("source", source)
+        part, dtype = conversion.values("source", source)
         request = operators.ScatterIntervalsRequest(allow_overlap=allow_overlap)
         parts = [
             part,
-            arrays.integers("destination_offsets", destination_offsets),
-            arrays.integers("counts", counts),
+            conversion.integers("destination_offsets", destination_offsets),
+            conversion.integers("counts", counts),
             *self._destination(request, destination, dtype),
         ]
         count = request.destination_count if request.HasField("destination_count") else parts[-1].header.count
@@ -172,7 +172,7 @@ class IntervalOperators(Operators[A]):
         Returns:
             LoadBalance(objects, ranks), each of shape (sum of counts,).
         """
-        part, request = arrays.integers("counts", counts), operators.LoadBalanceRequest()
+        part, request = conversion.integers("counts", counts), operators.LoadBalanceRequest()
         total = _total(part)
         server_dtype = server_index_dtype(max(part.header.count, total or 0) - 1)
         wanted = None if index_dtype is None else np.dtype(index_dtype)
@@ -200,7 +200,7 @@ class IntervalOperators(Operators[A]):
         if isinstance(destination, (int, np.integer)):
             request.destination_count = int(destination)
             return []
-        part, found = arrays.values("destination", destination)
+        part, found = conversion.values("destination", destination)
         if found != dtype:
             raise TypeError(f"destination is {found}, source is {dtype}; they must be of one dtype")
         return [part]

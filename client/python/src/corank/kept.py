@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import grpc
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from corank import arrays, errors
-from corank.elements import NAMES, RemoteArray, storage
+from corank import aside, conversion, errors
+from corank.elements import NAMES, TYPES, RemoteArray, storage
 from corank.progress import Display, Progress
 from corank.retry import Limit, Repeat
 from corank.stream import Sink, Source, chunks
@@ -48,7 +48,7 @@ class StoredArray(RemoteArray):
 
     def fetch(self, **options: Any) -> NDArray[Any]:
         """Its elements as a new array, or in out=. Takes deadline, progress and out of CallOptions."""
-        return fetch(self._connection, self, self._connection.settings("FetchArray", options))  # type: ignore[arg-type]
+        return fetch(self._connection, self, self._connection.settings("fetch", options, ("keep",)))  # type: ignore[arg-type]
 
     def delete(self) -> None:
         """Has the server forget it.
@@ -115,12 +115,20 @@ def _expiry_seconds(expires: float | None) -> int:
 
 
 def store(
-    connection: Connection, name: str, array: ArrayLike, expires: float | None, dtype: str | None, settings: Settings
+    connection: Connection,
+    name: str,
+    array: ArrayLike,
+    expires: float | None,
+    dtype: DTypeLike | None,
+    settings: Settings,
 ) -> StoredArray:
     """Has the server keep an array; see Client.store."""
-    if arrays.remote(array) is not None:
+    if conversion.remote(array) is not None:
         raise TypeError("store: pass a NumPy array; keep= keeps results")
-    part, element_dtype = arrays.keys("array", array, dtype) if dtype is not None else arrays.values("array", array)
+    found = conversion.one_dimensional("array", array)
+    # Numbers as such, also big-endian ones and bools, which could be moved as records only.
+    numbers = dtype is not None or found.dtype.name in TYPES or found.dtype == np.bool_
+    part, element_dtype = conversion.keys("array", found, dtype) if numbers else conversion.values("array", found)
     assert part.data is not None
     header = memory.StoreArrayHeader(name=name, array=part.header, expiry_seconds=_expiry_seconds(expires))
     header.array.stream.stream_id = 0
@@ -137,17 +145,18 @@ def store(
             yield encode_chunk(stream_id, first, data)
             progress.add(sent=data.nbytes)
 
+    def send(calls: aside.Calls, remaining: float | None) -> Any:
+        call = method.future(requests(), timeout=remaining, metadata=caller.metadata())
+        calls.add(call)
+        return memory.StoreArrayResponse.FromString(call.result()).array
+
     def once(remaining: float | None) -> Any:
         progress.restart()
         with caller.uploads.sending(source.data.nbytes):
-            call = method.future(requests(), timeout=remaining, metadata=caller.metadata())
             try:
-                return memory.StoreArrayResponse.FromString(call.result()).array
+                return aside.run(lambda calls: send(calls, remaining))
             except grpc.RpcError as error:
                 raise caller.failed(error) from error
-            except BaseException:
-                call.cancel()
-                raise
 
     with Display(progress, settings.progress):
         # Done twice, it could replace an array that somebody stored under the name in between.
@@ -165,24 +174,25 @@ def store(
 def fetch(connection: Connection, array: StoredArray, settings: Settings) -> NDArray[Any]:
     """The elements of a kept array."""
     target = settings.out[0] if settings.out is not None else None
-    if target is not None and (target.dtype != array.dtype or not target.flags.c_contiguous):
-        raise TypeError(f"out: must be a dense array of {array.dtype}")
+    if target is not None:
+        conversion.check_out(target, array.dtype, None)
     progress = Progress(f"corank fetch {array.name}, {connection.address}", 0, array.nbytes)
     deadline = connection.deadline(settings, array.nbytes)
     caller = connection.caller("FetchArray", deadline, settings.traceparent)
     method = connection.memory_stream("FetchArray")
     request = memory.FetchArrayRequest(name=array.name).SerializeToString()
 
+    def take(calls: aside.Calls, remaining: float | None) -> NDArray[Any]:
+        call = method(request, timeout=remaining, metadata=caller.metadata())
+        calls.add(call)
+        return _taken(call, array, target, progress)
+
     def once(remaining: float | None) -> NDArray[Any]:
         progress.restart()
-        call = method(request, timeout=remaining, metadata=caller.metadata())
         try:
-            return _taken(call, array, target, progress)
+            return aside.run(lambda calls: take(calls, remaining))
         except grpc.RpcError as error:
             raise caller.failed(error) from error
-        except BaseException:
-            call.cancel()
-            raise
 
     with Display(progress, settings.progress):
         return connection.retrier.run(
@@ -204,10 +214,13 @@ def _taken(call: Any, array: StoredArray, target: NDArray[Any] | None, progress:
             if number == _FETCHED["array"].number:
                 kept = memory.StoredArray.FromString(response[start:end])
                 count = kept.count
-                if storage(kept.type, kept.record_bytes).itemsize != array.dtype.itemsize:
-                    raise errors.NotFound(f"{array.name}: is another array now, of other elements")
-                if target is not None and target.size != count:
-                    raise errors.InvalidArgument(f"out: has {target.size} elements, the array has {count}")
+                found = storage(kept.type, kept.record_bytes)
+                if kept.type != array.type or found.itemsize != array.dtype.itemsize:
+                    raise errors.NotFound(
+                        f"{array.name}: is another array now, of {NAMES.get(kept.type, found)}; ask for it again"
+                    )
+                if target is not None:
+                    conversion.check_out(target, array.dtype, count)
                 sink = Sink(array.dtype, np.empty(count, array.dtype) if target is None else target)
             elif number == _FETCHED["chunk"].number and sink is not None:
                 chunk = decode_chunk(response, start, end)

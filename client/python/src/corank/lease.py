@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Protocol
 
 import grpc
 
-from corank import errors
+from corank import aside, errors
 from corank.retry import Limit, Repeat
 from corank.v1 import memory_service_pb2 as memory
 
@@ -64,9 +64,14 @@ class Lease:
 
     def __init__(self, server: Server, limit: Limit) -> None:
         caller = server.caller("OpenLease", limit.seconds)
+        self._call: Any = None
+        self._late = self._ended = False
+        self.id: str = aside.run(lambda calls: self._open(server, caller, limit, calls))
+
+    def _open(self, server: Server, caller: Caller, limit: Limit, calls: aside.Calls) -> str:
         request = memory.OpenLeaseRequest().SerializeToString()
         self._call = server.memory_stream("OpenLease")(request, metadata=caller.metadata())
-        self._late = False
+        calls.add(self._call)
         timer, seconds = None, limit.left()
         if seconds is not None:
             # Not a deadline of gRPC's: it would end the lease too.
@@ -77,9 +82,7 @@ class Lease:
             first = next(self._call)
         except grpc.RpcError as error:
             if self._late:
-                raise errors.DeadlineExceeded(
-                    f"OpenLease: not done within its deadline of {limit.seconds:g} s"
-                ) from error
+                raise errors.DeadlineExceeded(errors.late_text("OpenLease", limit.seconds)) from error
             raise caller.failed(error) from error
         except StopIteration:
             raise errors.Internal("OpenLease: the server answered nothing") from None
@@ -89,7 +92,12 @@ class Lease:
         finally:
             if timer is not None:
                 timer.cancel()
-        self.id: str = memory.OpenLeaseResponse.FromString(first).lease_id
+        if not self._call.add_callback(self._note_end):
+            self._note_end()
+        return memory.OpenLeaseResponse.FromString(first).lease_id
+
+    def _note_end(self) -> None:
+        self._ended = True
 
     def _give_up(self) -> None:
         self._late = True
@@ -97,8 +105,9 @@ class Lease:
 
     def holds(self) -> bool:
         """Whether the server still keeps its regions, as far as this process knows."""
-        return bool(self._call.is_active())
+        return not self._ended
 
     def end(self) -> None:
         """Gives everything back."""
+        self._ended = True
         self._call.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,9 @@ from typing import Any, Callable, Literal, TypedDict, Union
 
 from corank import errors
 from corank.credentials import traceparent
+from corank.elements import whole
 from corank.progress import Progress
+from corank.regions import SharedArray
 from corank.results import Stats, names
 from corank.v1 import operators_pb2 as operators
 
@@ -17,6 +20,8 @@ Place = Literal["auto", "inline", "stream", "shared_memory", "cuda_ipc"]
 Priority = Literal["low", "normal", "high"]
 ProgressOption = Union[bool, None, Callable[[Progress], object]]
 
+MAX_DEADLINE_SECONDS = 1e8
+"""Three years. gRPC takes no deadlines of centuries."""
 PLACES = ("auto", "inline", "stream", "shared_memory", "cuda_ipc")
 
 
@@ -24,7 +29,7 @@ class CallOptions(TypedDict, total=False):
     """What every method takes beside its own arguments, by keyword."""
 
     deadline: float | Literal["auto"] | None
-    """Seconds until DeadlineExceeded, retries included; None: no limit. Default: connect()'s."""
+    """Seconds until DeadlineExceeded, more than 0, retries included; None: no limit. Default: connect()'s."""
     retries: int
     """How often to try again when the server is too busy or cannot be reached. Default: connect()'s."""
     progress: ProgressOption
@@ -48,7 +53,8 @@ class CallOptions(TypedDict, total=False):
     out: Any
     """Where results go, as in NumPy: arrays of the results' dtypes and lengths. Default: new ones."""
     keep: str | Sequence[str]
-    """The server keeps the results under this name, or these: the method returns StoredArrays."""
+    """The server keeps the results under this name, or these: the method returns StoredArrays. Positions are kept as
+    uint32, or uint64 where they do not fit: they cannot be offsets or counts there, which are int64."""
 
 
 class Security(TypedDict, total=False):
@@ -96,6 +102,10 @@ PRIORITIES = names("PRIORITY_", operators.Priority)
 _FOUND = ("copy", "reverse", "merge-runs", "count")
 
 
+def _target(out: Any) -> Any:
+    return out.array if isinstance(out, SharedArray) else out
+
+
 def choice(field: str, name: str, choices: Mapping[str, int], without: Sequence[str] = ("unspecified", *_FOUND)) -> Any:
     """The number of the choice `name` for a request's `field`; InvalidArgument if there is none."""
     if name not in choices or name in without:
@@ -104,14 +114,28 @@ def choice(field: str, name: str, choices: Mapping[str, int], without: Sequence[
     return choices[name]
 
 
-def settings(method: str, options: CallOptions, defaults: CallOptions) -> Settings:
-    """The options of a call of `method`.
+def _deadline(given: Any) -> float | Literal["auto"] | None:
+    if given is None or (isinstance(given, str) and given == "auto"):
+        return None if given is None else "auto"
+    try:
+        seconds = float("nan" if isinstance(given, str) else given)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not seconds > 0:
+        raise errors.InvalidArgument(
+            f"deadline: {given!r} is not a number of seconds of more than 0; None is for no limit", field="deadline"
+        )
+    return None if math.isinf(seconds) else min(seconds, MAX_DEADLINE_SECONDS)
+
+
+def settings(method: str, options: CallOptions, defaults: CallOptions, without: Sequence[str] = ()) -> Settings:
+    """The options of a call of `method`, which takes none of the names in `without`.
 
     Raises:
-        TypeError: there is no option of a name.
+        TypeError: there is no option of a name, or a value is of another type.
         InvalidArgument: a value is none of the choices.
     """
-    unknown = options.keys() - CallOptions.__annotations__.keys()
+    unknown = options.keys() - (CallOptions.__annotations__.keys() - set(without))
     if unknown:
         raise TypeError(f"{method}: unexpected keyword argument {min(unknown)!r}")
     given: CallOptions = {**defaults, **options}
@@ -120,15 +144,15 @@ def settings(method: str, options: CallOptions, defaults: CallOptions) -> Settin
         known = ", ".join(map(repr, PLACES))
         raise errors.InvalidArgument(f"place: {place!r} is none of {known}", field="place")
     connections = given.get("connections")
-    if connections is not None and connections < 1:
-        raise errors.InvalidArgument(f"connections: {connections} is not 1 or more", field="connections")
+    if connections is not None:
+        connections = whole("connections", connections, 1)
     parent = given.get("traceparent")
     out, keep = given.get("out"), given.get("keep")
     if out is not None and keep is not None:
         raise errors.InvalidArgument("out: results go there or are kept on the server, not both", field="out")
     return Settings(
-        deadline=given.get("deadline"),
-        retries=given.get("retries", 0),
+        deadline=_deadline(given.get("deadline")),
+        retries=whole("retries", given.get("retries", 0)),
         progress=given.get("progress"),
         copy=given.get("copy", True),
         on_stats=given.get("on_stats"),
@@ -137,6 +161,6 @@ def settings(method: str, options: CallOptions, defaults: CallOptions) -> Settin
         traceparent=None if parent is None else traceparent(parent),
         place=place,
         connections=connections,
-        out=None if out is None else out if isinstance(out, tuple) else (out,),
+        out=None if out is None else tuple(map(_target, out if isinstance(out, tuple) else (out,))),
         keep=None if keep is None else (keep,) if isinstance(keep, str) else tuple(keep),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import DTypeLike
 
-from corank import arrays, errors
+from corank import conversion, errors
 from corank.columns import KeyColumn, columns_request, sorted_columns
 from corank.elements import Input
 from corank.elements import index_dtype as server_index_dtype
@@ -51,7 +51,7 @@ class OrderedOperators(Operators[A]):
         algorithm: SortAlgorithm = "auto",
         segments: Input | None = None,
         limit: int | None = None,
-        dtype: str | None = None,
+        dtype: DTypeLike | None = None,
         **options: Unpack[CallOptions],
     ) -> A: ...
     @overload
@@ -64,7 +64,7 @@ class OrderedOperators(Operators[A]):
         algorithm: SortAlgorithm = "auto",
         segments: Input | None = None,
         limit: int | None = None,
-        dtype: str | None = None,
+        dtype: DTypeLike | None = None,
         **options: Unpack[CallOptions],
     ) -> tuple[A, A]: ...
     def sort(
@@ -76,7 +76,7 @@ class OrderedOperators(Operators[A]):
         algorithm: SortAlgorithm = "auto",
         segments: Input | None = None,
         limit: int | None = None,
-        dtype: str | None = None,
+        dtype: DTypeLike | None = None,
         **options: Unpack[CallOptions],
     ) -> A | tuple[A, A]:
         """Sorts keys, alone or with values. Stable in both directions, like np.sort(kind="stable").
@@ -99,7 +99,7 @@ class OrderedOperators(Operators[A]):
         request.output = operators.SORT_OUTPUT_KEYS
         if values is None:
             return self._array(_sort(request, parts, [ordered], one), options)
-        part, value_dtype = arrays.values("values", values)
+        part, value_dtype = conversion.values("values", values)
         moved = Output(
             "values", request, "values_destination", value_dtype, ordered.count, element_type=part.header.type
         )
@@ -113,7 +113,7 @@ class OrderedOperators(Operators[A]):
         algorithm: SortAlgorithm = "auto",
         segments: Input | None = None,
         limit: int | None = None,
-        dtype: str | None = None,
+        dtype: DTypeLike | None = None,
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
     ) -> A:
@@ -138,7 +138,7 @@ class OrderedOperators(Operators[A]):
         algorithm: SortAlgorithm = "auto",
         segments: Input | None = None,
         limit: int | None = None,
-        dtype: str | None = None,
+        dtype: DTypeLike | None = None,
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
     ) -> tuple[A, A]:
@@ -163,20 +163,21 @@ class OrderedOperators(Operators[A]):
 
         Args:
             columns: 1 to 16 of them, each with n rows:
-                - numbers, as for `sort`;
-                - byte strings of one width, 1 to 256: an array of dtype "S" or "V", compared byte by byte. In NumPy's
-                  "S" shorter strings end in zero bytes, which come before every other byte;
+                - numbers, as for `sort`, on the server or the GPU too;
+                - byte strings of one width, 1 to 256: an array of dtype "S" or "V", or a kept one, compared byte by
+                  byte. In NumPy's "S" shorter strings end in zero bytes, which come before every other byte;
                 - a list or tuple of bytes or of str, of any lengths. A string comes before what it is a prefix of; str
                   compare by code points, as in Python (they travel as UTF-8).
             values: one for each row, as for `sort`.
             descending: greatest first, in all columns or, as a sequence, in each.
             algorithm: how the first 8 bytes that differ are sorted; the answer is the same for all.
             limit: return only the first `limit` rows of the order.
-            **options: see CallOptions.
+            **options: see CallOptions. A list of strings is two arrays for out= and keep=: the joined bytes (uint8),
+                and where each string begins and the last one ends (int64).
 
         Returns:
-            The list of sorted columns, each in the form in which it was given (lists for lists of strings), or with
-            values a pair (columns, values).
+            The list of sorted columns, each in the form in which it was given (lists for lists of strings; kept ones
+            are a pair of handles), or with values a pair (columns, values).
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
         request, found = columns_request(columns, descending, number, limit)
@@ -184,10 +185,12 @@ class OrderedOperators(Operators[A]):
         request.output = operators.SORT_OUTPUT_KEYS
         outputs = [output for column in found for output in column.outputs]
         if values is not None:
-            part, value_dtype = arrays.values("values", values)
+            part, value_dtype = conversion.values("values", values)
             parts.append(part)
             rows = found[0].rows if limit is None else min(limit, found[0].rows)
-            outputs.append(Output("values", request, "values_destination", value_dtype, rows))
+            outputs.append(
+                Output("values", request, "values_destination", value_dtype, rows, element_type=part.header.type)
+            )
 
         def finish(results: Sequence[Any]) -> Any:
             columns = sorted_columns(found, results)
@@ -230,7 +233,7 @@ class OrderedOperators(Operators[A]):
         descending: bool = False,
         algorithm: MergeAlgorithm = "auto",
         assume_sorted: bool = False,
-        dtype: str | None = None,
+        dtype: DTypeLike | None = None,
         **options: Unpack[CallOptions],
     ) -> A: ...
     @overload
@@ -242,7 +245,7 @@ class OrderedOperators(Operators[A]):
         descending: bool = False,
         algorithm: MergeAlgorithm = "auto",
         assume_sorted: bool = False,
-        dtype: str | None = None,
+        dtype: DTypeLike | None = None,
         **options: Unpack[CallOptions],
     ) -> tuple[A, A]: ...
     def merge(
@@ -253,7 +256,7 @@ class OrderedOperators(Operators[A]):
         descending: bool = False,
         algorithm: MergeAlgorithm = "auto",
         assume_sorted: bool = False,
-        dtype: str | None = None,
+        dtype: DTypeLike | None = None,
         **options: Unpack[CallOptions],
     ) -> A | tuple[A, A]:
         """Merges sorted arrays into one. Stable: equal keys are taken from the earlier array first.
@@ -277,7 +280,7 @@ class OrderedOperators(Operators[A]):
         )
         if len(keys) == 0:
             raise errors.InvalidArgument("keys: needs 2 arrays or more to merge", field="keys")
-        pairs = [arrays.keys("keys", array, dtype) for array in keys]
+        pairs = [conversion.keys("keys", array, dtype) for array in keys]
         self._one_dtype("keys", [key_dtype for _, key_dtype in pairs])
         parts = [part for part, _ in pairs]
         count, (first, key_dtype) = sum(part.header.count for part in parts), pairs[0]
@@ -285,10 +288,14 @@ class OrderedOperators(Operators[A]):
             Output("keys", request, "keys_destination", key_dtype, count, element_type=first.header.type),
         ]
         if values is not None:
-            moved = [arrays.values("values", array) for array in values]
+            if len(values) != len(keys):
+                raise errors.InvalidArgument(
+                    f"values: {len(values)} arrays for the {len(keys)} of keys; each needs its own", field="values"
+                )
+            moved = [conversion.values("values", array) for array in values]
             self._one_dtype("values", [value_dtype for _, value_dtype in moved])
             parts += [part for part, _ in moved]
-            first, value_dtype = (moved or pairs)[0]
+            first, value_dtype = moved[0]
             outputs.append(
                 Output("values", request, "values_destination", value_dtype, count, element_type=first.header.type)
             )
@@ -305,7 +312,7 @@ class OrderedOperators(Operators[A]):
         side: Literal["left", "right"] = "left",
         descending: bool = False,
         assume_sorted: bool = False,
-        dtype: str | None = None,
+        dtype: DTypeLike | None = None,
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
     ) -> A:
@@ -325,8 +332,8 @@ class OrderedOperators(Operators[A]):
         Returns:
             Positions from 0 to n, shape (m,).
         """
-        sorted_part, key_dtype = arrays.keys("haystack", haystack, dtype)
-        needle_part, _ = arrays.keys("needles", arrays.like("needles", needles, key_dtype), dtype)
+        sorted_part, key_dtype = conversion.keys("haystack", haystack, dtype)
+        needle_part, _ = conversion.keys("needles", conversion.like("needles", needles, key_dtype), dtype)
         request = operators.SearchRequest(
             bound=choice("side", side, _SIDES), order=_order(descending), assume_sorted=assume_sorted
         )
@@ -343,9 +350,9 @@ class OrderedOperators(Operators[A]):
         algorithm: str,
         segments: Input | None,
         limit: int | None,
-        dtype: str | None,
+        dtype: DTypeLike | None,
     ) -> tuple[operators.SortRequest, list[OutgoingArray], Output]:
-        part, key_dtype = arrays.keys("keys", keys, dtype)
+        part, key_dtype = conversion.keys("keys", keys, dtype)
         request = operators.SortRequest(
             order=_order(descending), algorithm=choice("algorithm", algorithm, SORT_ALGORITHMS)
         )
@@ -353,7 +360,7 @@ class OrderedOperators(Operators[A]):
             request.limit = limit
         parts = [part]
         if segments is not None:
-            parts.append(arrays.integers("segment_offsets", segments))
+            parts.append(conversion.integers("segment_offsets", segments))
         count = part.header.count if limit is None else max(0, min(limit, part.header.count))
         ordered = Output("keys", request, "keys_destination", key_dtype, count, element_type=part.header.type)
         return request, parts, ordered

@@ -69,7 +69,7 @@ class Placing:
         self._scratch: Scratch | None = None
         self._streams = False
         self._taken: list[tuple[int, str]] = []  # (bytes, place) of each array
-        self._next_stream = 0
+        self._inline: set[int] = set()  # ids of leaves that would be streams too many
         self._copies: list[tuple[NDArray[np.uint8], memoryview]] = []
         self._inputs: list[OutgoingArray] = []  # of all operators
         self.may_move = False
@@ -155,6 +155,7 @@ class Placing:
         """
         # Inputs first: where a result may go depends on what is sent, of later operators too.
         self._inputs = [leaf for step in steps for leaf in leaves(step.task.parts)]
+        self._inline = self._streams_too_many()
         inputs = [self._put_inputs(step.task) for step in steps]
         return [
             Placed(step.task, parts, self._put_outputs(step, in_scratch))
@@ -208,9 +209,9 @@ class Placing:
             self.places.append(found)
             self._taken.append((size, "shared_memory"))
             return OutgoingArray(leaf.field, header, None)
-        if self._streams and size > SMALL_BYTES:
+        if self._streams and size > SMALL_BYTES and id(leaf) not in self._inline:
             header = _copied(leaf.header)
-            header.stream.stream_id = stream_id = self._stream_id()
+            header.stream.stream_id = stream_id = len(self.sources)
             self.sources.append(Source(stream_id, leaf.data, width))
             self._taken.append((size, "stream"))
             return OutgoingArray(leaf.field, header, None)
@@ -230,13 +231,15 @@ class Placing:
             self._taken.append((leaf.held.nbytes, "cuda_ipc"))
         return OutgoingArray(leaf.field, header, None)
 
-    def _stream_id(self) -> int:
-        if self._next_stream == MAX_STREAMS:
-            raise errors.InvalidArgument(
-                f"more than {MAX_STREAMS} arrays of over {SMALL_BYTES:,} bytes cannot be streamed in one call"
-            )
-        self._next_stream += 1
-        return self._next_stream - 1
+    def _streams_too_many(self) -> set[int]:
+        """Of the inputs that could be streams, the ids of the smallest, if they are more than a call may have."""
+        if not self._streams or len(self._inputs) <= MAX_STREAMS:
+            return set()
+        sizes = [
+            (leaf.data.nbytes, id(leaf)) for leaf in self._inputs if leaf.data is not None and not self._found(leaf)
+        ]
+        large = sorted(size for size in sizes if size[0] > SMALL_BYTES)
+        return {leaf for _, leaf in large[: max(0, len(large) - MAX_STREAMS)]}
 
     def _in_region(self, block: NDArray[np.uint8], width: int) -> Place:
         """Where a part of the scratch memory is."""
@@ -332,7 +335,7 @@ class Placing:
                 return Shared(output, found, block.view(output.dtype), None, False, outlives=False)
             return Shared(output, found, block.view(output.dtype), target, True, outlives=False)
         if self._streams and (output.count is None or size > SMALL_BYTES):
-            stream_id = self._stream_id()
+            stream_id = len(self.sinks)  # of its own: inputs and results are counted apart
             receiver = Streamed(output, stream_id, self._unshared(target))
             self.sinks[stream_id] = receiver.sink
             self._taken.append((size, "stream"))

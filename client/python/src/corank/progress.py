@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import threading
 import time
@@ -11,8 +13,10 @@ _AUTO_SECONDS = 1.0
 _ASKED_SECONDS = 0.2
 _REDRAW_SECONDS = 0.1
 _LINE_SECONDS = 5.0
+_COLUMNS = 80
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _BAR_CELLS = 20
+_LEAST_CELLS = 5
 
 
 def _size(count: float) -> str:
@@ -21,6 +25,14 @@ def _size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:.2f} GiB"
+
+
+def _columns(out: TextIO) -> int:
+    """Of the terminal, as it is now."""
+    try:
+        return os.get_terminal_size(out.fileno()).columns or _COLUMNS
+    except (OSError, ValueError, AttributeError):
+        return shutil.get_terminal_size((_COLUMNS, 24)).columns
 
 
 class Progress:
@@ -78,15 +90,21 @@ class Progress:
             return None
         return (1.0 / self.fraction - 1.0) * self.seconds
 
-    def text(self) -> str:
-        """A line for people."""
+    def text(self, columns: int | None = None) -> str:
+        """A line for people, of so many columns at most: first the bar shrinks, then the end is cut."""
+        line = self._line(_BAR_CELLS)
+        if columns is None or len(line) <= columns:
+            return line
+        return self._line(max(_LEAST_CELLS, _BAR_CELLS - (len(line) - columns)))[: max(columns, 0)]
+
+    def _line(self, bar: int) -> str:
         tries = "" if self.attempt == 1 else f", {'waits for ' if self.waiting else ''}try {self.attempt}"
         if self.fraction is None:
             return f"{self.label}  {self.seconds:.1f} s{tries}"
-        cells = int(self.fraction * _BAR_CELLS)
+        cells = int(self.fraction * bar)
         eta = "" if self.eta_seconds is None else f", {self.eta_seconds:.0f} s left"
         return (
-            f"{self.label}  [{'█' * cells}{'·' * (_BAR_CELLS - cells)}] {self.fraction:4.0%}  "
+            f"{self.label}  [{'█' * cells}{'·' * (bar - cells)}] {self.fraction:4.0%}  "
             f"↑ {_size(self.sent)} ↓ {_size(self.received)}, {_size(self.bytes_per_second)}/s{eta}{tries}"
         )
 
@@ -138,7 +156,9 @@ class Display:
             return
         frame = 0
         while True:
-            self._out.write(f"\r\x1b[K{_SPINNER[frame % len(_SPINNER)]} {self._progress.text()}")
+            # A line that the terminal breaks would stay: \r goes back to the start of its last piece.
+            text = f"{_SPINNER[frame % len(_SPINNER)]} {self._progress.text(_columns(self._out) - 3)}"
+            self._out.write(f"\r\x1b[K{text}")
             self._out.flush()
             frame += 1
             if self._done.wait(_REDRAW_SECONDS):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from corank import arrays, cuda, errors
+from corank import conversion, cuda, errors
 from corank.copying import copy_into
 from corank.elements import INDEX_DTYPES, check_positions
 from corank.kept import StoredArray
@@ -58,12 +59,7 @@ def check_target(target: NDArray[Any], output: Output) -> None:
     if output.indices:
         # Ranks are less than the number of results, which is the target's or an error.
         check_positions("out", target.dtype, target.size - 1 if output.greatest is None else output.greatest)
-    elif target.dtype != output.dtype:
-        raise TypeError(f"out: is {target.dtype}, the result is {output.dtype}")
-    if target.ndim != 1 or not target.flags.c_contiguous or not target.flags.writeable:
-        raise errors.InvalidArgument("out: must be a dense, writable array of 1 dimension", field="out")
-    if output.count is not None and target.size != output.count:
-        raise errors.InvalidArgument(f"out: has {target.size} elements, the result has {output.count}", field="out")
+    conversion.check_out(target, None if output.indices else output.dtype, output.count)
 
 
 def gpu_target(target: Any, output: Output) -> cuda.GpuArray:
@@ -128,11 +124,11 @@ class Inline(_Back):
         """A new array, `out`, or a view of the response."""
         output, incoming = self._output, _incoming(answer, self._output)
         if output.indices and self._target is None:
-            return arrays.indices(answer.response, incoming, output.as_dtype)
+            return conversion.indices(answer.response, incoming, output.as_dtype)
         if output.indices:
             wire_dtype = INDEX_DTYPES.get(incoming.header.type, output.dtype)
-            return _into(self._target, arrays.incoming(answer.response, incoming, wire_dtype, copy=False))  # type: ignore[arg-type]
-        found = arrays.incoming(answer.response, incoming, output.dtype, self._copy and self._target is None)
+            return _into(self._target, conversion.incoming(answer.response, incoming, wire_dtype, copy=False))  # type: ignore[arg-type]
+        found = conversion.incoming(answer.response, incoming, output.dtype, self._copy and self._target is None)
         return found if self._target is None else _into(self._target, found)
 
 
@@ -151,7 +147,9 @@ class Streamed(_Back):
         self._output, (into, self._target) = output, targets
         self.place = array_pb2.Destination(stream=array_pb2.StreamPlace(stream_id=stream_id))
         if into is None and output.count is not None:
-            into = np.empty(output.count, output.result_dtype)
+            # Where there is no such memory, it is for the server to say whether the result is that long.
+            with contextlib.suppress(MemoryError, OverflowError, ValueError):
+                into = np.empty(output.count, output.result_dtype)
         self.sink = Sink(output.dtype, into)
 
     def result(self, answer: Answer) -> Any:
@@ -160,7 +158,7 @@ class Streamed(_Back):
         if self._target is not None:
             return _into(self._target, found)
         dtype = self._output.result_dtype
-        return found if self._output.count is not None or found.dtype == dtype else found.astype(dtype)
+        return found if found.dtype == dtype else found.astype(dtype)
 
 
 class Shared:

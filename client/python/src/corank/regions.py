@@ -7,6 +7,7 @@ import errno
 import mmap
 import os
 import secrets
+import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from corank import cuda, errors
+from corank import cuda, errors, forks
 from corank.copying import bytes_of
 from corank.lease import Lease, Server
 from corank.retry import Limit, Repeat
@@ -65,17 +66,27 @@ class Regions:
 
     An array from `allocate` is ordinary memory of this process too: it stays usable when the client is closed or the
     server goes away. Its region is given back when the last array on it is gone, and all of them when the client is
-    closed or its process ends. The objects have no name in the file system after registration.
+    closed or its process ends. The objects have no name in the file system after registration. In a child of a fork
+    its arrays are ordinary memory, which the parent's threads see too.
     """
 
     def __init__(self, server: Server) -> None:
         self._server = server
+        self._begin()
+
+    def _begin(self) -> None:
+        """In this process nothing is registered yet."""
         self._lock = threading.Lock()
         self._lease: Lease | None = None
         self._shared: dict[int, _Region] = {}  # by address
         self._gpu: dict[int, _Region] = {}  # by address of the allocation
         self._dropped: deque[str] = deque()  # regions to unregister
         self._idle: NDArray[np.uint8] | None = None
+
+    def forked(self) -> None:
+        """In a child: regions and lease are the parent's, which still works in them."""
+        forks.forever((self._lease, self._shared, self._gpu))
+        self._begin()
 
     def allocate(self, nbytes: int, limit: Limit | None = None) -> NDArray[np.uint8]:
         """`nbytes` bytes of shared memory, registered with the server until `limit` (None: the client's); zeros.
@@ -94,6 +105,8 @@ class Regions:
             raise errors.Unimplemented(f"place: shared memory needs {_FOLDER}, which this system does not have")
         self.sweep(limit)
         size = -(-max(nbytes, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
+        if size > sys.maxsize:
+            raise errors.ResourceExhausted(f"shared memory: {size:,} bytes do not fit into {_FOLDER}; ask for less")
         key = f"{info.shared_memory_prefixes[0]}{os.getpid()}-{secrets.token_hex(8)}"
         mapped = _map(_FOLDER + key, size)
         try:
@@ -367,6 +380,7 @@ class SharedArray:
         with client.share(x) as shared:
             client.sort(shared, out=shared)  # nothing is copied
 
+    It stands for that array wherever NumPy or an operator takes one, too.
     On leaving, the region is unregistered. The NumPy array stays usable, as ordinary memory.
     """
 
@@ -382,6 +396,20 @@ class SharedArray:
             CorankError: a request uses it (FAILED_PRECONDITION).
         """
         self._regions.unregister(self._block)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if dtype is not None and np.dtype(dtype) != self.array.dtype:
+            return self.array.astype(dtype)
+        return self.array.copy() if copy else self.array
+
+    def __len__(self) -> int:
+        return int(self.array.size)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.array[at]
+
+    def __setitem__(self, at: Any, values: Any) -> None:
+        self.array[at] = values
 
     def __enter__(self) -> NDArray[Any]:
         return self.array

@@ -133,6 +133,10 @@ class Retrier:
         self.clock = Clock()
         self.budget = Budget()
 
+    def forked(self) -> None:
+        """In a child."""
+        self.budget = Budget()
+
     def run(
         self,
         once: Callable[[float | None], R],

@@ -11,7 +11,7 @@ import grpc
 import numpy as np
 from numpy.typing import NDArray
 
-from corank import errors
+from corank import aside, errors
 from corank.call import Caller, trailing
 from corank.copying import copy_into
 from corank.progress import Progress
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MAX_STREAMS = 1024
 CHUNK_BYTES = 2 << 20
-_SIGNAL_SECONDS = 0.1
 _RESPONSE = service.ExecuteResponse.DESCRIPTOR.fields_by_name
 _PLAN_IN_REQUEST = service.ExecuteRequest.DESCRIPTOR.fields_by_name["plan"].number
 
@@ -66,7 +65,7 @@ class Sink:
         with self._lock:
             self._elements += count
             if self._grows and first_element + count > self._into.size:
-                grown = np.empty(max(first_element + count, 2 * self._into.size), self._dtype)
+                grown = _empty(max(first_element + count, 2 * self._into.size), self._dtype)
                 grown[: self._into.size] = self._into
                 self._into = grown
             into = self._into
@@ -83,6 +82,14 @@ class Sink:
         if self._elements != count or (not self._grows and count != self._into.size):
             raise errors.Internal(f"the server sent {self._elements} of the {count} elements of a result")
         return self._into[:count] if self._grows else self._into
+
+
+def _empty(count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        return np.empty(count, dtype)
+    except (MemoryError, OverflowError, ValueError) as error:
+        size = count * dtype.itemsize
+        raise errors.ResourceExhausted(f"the result: this process has no memory for {size:,} bytes of it") from error
 
 
 def chunks(sources: Sequence[Source], part: int, parts: int, chunk_bytes: int) -> Iterator[tuple[int, int, memoryview]]:
@@ -104,13 +111,6 @@ def chunks(sources: Sequence[Source], part: int, parts: int, chunk_bytes: int) -
             if last > first:
                 width = source.element_bytes
                 yield source.stream_id, first, source.data[first * width : last * width]
-
-
-def _wait(threads: Sequence[threading.Thread]) -> None:
-    for thread in threads:
-        # In steps: a signal that another thread took would not wake this one, and Ctrl-C would wait for the end.
-        while thread.is_alive():
-            thread.join(_SIGNAL_SECONDS)
 
 
 class Job:
@@ -178,14 +178,7 @@ class Job:
             for part in range(len(self._methods))
         ]
         with caller.uploads.sending(sum(source.data.nbytes for source in self._sources)):
-            try:
-                for thread in threads:
-                    thread.start()
-                _wait(threads)
-            except BaseException as error:
-                self._fail(error)
-                _wait(threads)
-                raise
+            aside.attend(threads, lambda: self._fail(KeyboardInterrupt()))
             if self._error is not None:
                 raise self._error
         return self._results

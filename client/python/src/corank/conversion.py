@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.ma import MaskedArray
+from numpy.typing import DTypeLike, NDArray
 
 from corank import cuda
 from corank.copying import bytes_of
-from corank.elements import INDEX_DTYPES, MAX_RECORD_BYTES, NAMES, TYPES, Input, RemoteArray, key_bytes
+from corank.elements import INDEX_DTYPES, NAMES, TYPES, Input, RemoteArray, key_bytes, movable
 from corank.errors import Internal, InvalidArgument
 from corank.v1 import array_pb2
 from corank.wire import IncomingArray, OutgoingArray
@@ -41,7 +42,7 @@ def one_dimensional(field: str, array: Input) -> NDArray[Any]:
         InvalidArgument: it has another number of dimensions.
         TypeError: it is masked, or holds Python objects.
     """
-    if isinstance(array, np.ma.MaskedArray):
+    if isinstance(array, MaskedArray):
         raise TypeError(f"{field}: masked arrays lose their mask; pass array.compressed() or array.filled(value)")
     out = np.asarray(array)
     if out.ndim != 1:
@@ -54,14 +55,32 @@ def one_dimensional(field: str, array: Input) -> NDArray[Any]:
     return np.ascontiguousarray(out)
 
 
-def keys(field: str, array: Input, key_type: str | None = None) -> tuple[OutgoingArray, np.dtype[Any]]:
+def _key_type(given: DTypeLike) -> str:
+    """The name of a key type that was given as such, or as NumPy has it.
+
+    Raises:
+        TypeError: it is none.
+    """
+    name = given if isinstance(given, str) and given in TYPES else ""
+    if not name:
+        try:
+            name = np.dtype(given).name
+        except TypeError:
+            name = str(given)
+    if name not in TYPES:
+        raise TypeError(f"dtype: {given!r} is no key type; these are {', '.join(KEY_TYPES)}")
+    return name
+
+
+def keys(field: str, array: Input, dtype: DTypeLike | None = None) -> tuple[OutgoingArray, np.dtype[Any]]:
     """An array that is compared, and the dtype in which it comes back (the same, little-endian).
 
-    `key_type` reads the elements' bits as another type of the same width.
+    `dtype` reads the elements' bits as another type of the same width.
 
     Raises:
         TypeError: the dtype has no order that corank knows.
     """
+    key_type = None if dtype is None else _key_type(dtype)
     found = remote(array)
     if found is not None:
         return _remote_keys(field, found, key_type), found.dtype
@@ -75,7 +94,7 @@ def keys(field: str, array: Input, key_type: str | None = None) -> tuple[Outgoin
         if out.dtype.kind in "mM":
             hint = "; pass array.view(np.int64), which puts NaT first"
         elif out.dtype.kind in "VSU":
-            hint = "; records and strings can be values, not keys; sort_columns takes byte strings"
+            hint = "; records and strings can be values, not keys; sort_columns takes strings: lists of str or of bytes"
         raise TypeError(f"{field}: {name} cannot be compared; keys are {', '.join(KEY_TYPES)}{hint}")
     if key_type is not None and out.dtype.itemsize != key_bytes(name):
         raise TypeError(f"{field}: elements of {out.dtype.itemsize} bytes ({out.dtype.name}) cannot be read as {name}")
@@ -106,8 +125,7 @@ def values(field: str, array: Input) -> tuple[OutgoingArray, np.dtype[Any]]:
     out = one_dimensional(field, array)
     if out.dtype.name in TYPES and out.dtype == out.dtype.newbyteorder("<"):
         return outgoing(field, out, TYPES[out.dtype.name]), out.dtype
-    if not 1 <= out.dtype.itemsize <= MAX_RECORD_BYTES:
-        raise TypeError(f"{field}: elements have {out.dtype.itemsize} bytes; 1 to {MAX_RECORD_BYTES} can be moved")
+    movable(field, out.dtype)
     return outgoing(field, out, array_pb2.ELEMENT_TYPE_RECORD, out.dtype.itemsize), out.dtype
 
 
@@ -121,7 +139,10 @@ def integers(field: str, array: Input) -> OutgoingArray:
     found = remote(array)
     if found is not None:
         if found.type != array_pb2.ELEMENT_TYPE_INT64:
-            raise TypeError(f"{field}: must be int64 where it is, is {found.dtype.name}")
+            hint = ""
+            if found.type in INDEX_DTYPES:
+                hint = "; positions are uint32 or uint64 on the server: pass what comes back, without keep= or chain"
+            raise TypeError(f"{field}: must be int64 where it is, is {found.dtype.name}{hint}")
         return _elsewhere(field, found, found.header())
     out = one_dimensional(field, array)
     if out.size and out.dtype.kind not in "iu":
@@ -145,17 +166,36 @@ def like(field: str, array: Input, dtype: np.dtype[Any]) -> NDArray[Any] | Remot
     found = one_dimensional(field, array)
     if found.dtype == dtype:
         return found
+    if found.dtype.kind not in "biuf" and found.dtype.name != "bfloat16":
+        raise TypeError(f"{field}: {found.dtype.name} is no kind of number that can be compared with {dtype.name}")
     with np.errstate(all="ignore"):
         out = found.astype(dtype)
         back = out.astype(found.dtype)
-    same = (back == found) | ((found != found) & (back != back))
-    # A cast between signed and unsigned wraps both ways, so the sign is compared as well.
-    if found.dtype.kind in "iuf" and dtype.name in TYPES:
-        same &= (out < 0) == (found < 0)
+        same = (back == found) | ((found != found) & (back != back))
+        # A cast between signed and unsigned wraps both ways, so the sign is compared as well.
+        if dtype.kind != "b" and found.dtype.kind != "b":
+            same &= (out < 0) == (found < 0)
     if not bool(np.all(same)):
         at = int(np.argmin(same))
         raise TypeError(f"{field}[{at}]: {found[at]} ({found.dtype.name}) is not a {dtype.name}")
     return out
+
+
+def check_out(target: Any, dtype: np.dtype[Any] | None, count: int | None) -> None:
+    """Refuses an `out` that is no dense array of `count` elements (None: not known) of `dtype` (None: checked before).
+
+    Raises:
+        TypeError: it is none of NumPy's, or of another dtype.
+        InvalidArgument: it has another length, is strided or cannot be written.
+    """
+    if not isinstance(target, np.ndarray):
+        raise TypeError(f"out: results do not go into a {type(target).__name__}")
+    if dtype is not None and target.dtype != dtype:
+        raise TypeError(f"out: is {target.dtype}, the result is {dtype}")
+    if target.ndim != 1 or not target.flags.c_contiguous or not target.flags.writeable:
+        raise InvalidArgument("out: must be a dense, writable array of 1 dimension", field="out")
+    if count is not None and target.size != count:
+        raise InvalidArgument(f"out: has {target.size} elements, the result has {count}", field="out")
 
 
 def incoming(response: bytes, array: IncomingArray, dtype: np.dtype[Any], copy: bool) -> NDArray[Any]:

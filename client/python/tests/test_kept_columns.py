@@ -1,0 +1,82 @@
+"""Columns on the server, counts that are corrupt, and merges of very many arrays, against the real server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corank
+from corank.testing import LocalServer
+
+
+@pytest.fixture(scope="module")
+def keeping() -> Iterator[corank.Client]:
+    """A client of a corankd that keeps arrays; skips where CORANKD does not name the binary."""
+    binary = os.environ.get("CORANKD")
+    if not binary:
+        pytest.skip("CORANKD is not set: set it to the path of corankd to run this against the real server")
+    with LocalServer(binary, ["--kept-bytes=100000000"]) as server, server.connect() as client:
+        yield client
+
+
+def test_columns_may_be_kept_arrays(keeping: corank.Client) -> None:
+    numbers = keeping.store("numbers", np.array([3, 1, 3], np.int16))
+    fixed = keeping.store("fixed", np.array([b"zz", b"a", b"b"]))
+    first, second, third = keeping.sort_columns([numbers, fixed, ["x", "yy", "zzz"]])
+    np.testing.assert_array_equal(first, np.array([1, 3, 3], np.int16))
+    np.testing.assert_array_equal(second, [b"a", b"b", b"zz"])
+    assert third == ["yy", "zzz", "x"]
+    np.testing.assert_array_equal(keeping.argsort_columns([numbers, fixed]), [1, 2, 0])
+
+
+def test_sorted_columns_are_kept_and_are_what_they_were(keeping: corank.Client) -> None:
+    columns: list[Any] = [np.array([True, False, True]), ["b", "cc", "aaa"], np.array([1, 2, 3], ">i4")]
+    names = ("flag", "text", "ends", "number", "rows")
+    kept: Any = keeping.sort_columns(columns, values=np.array([10, 20, 30], ">i4"), keep=names)
+    (flag, (text, ends), number), rows = kept
+    assert [each.name for each in (flag, text, ends, number, rows)] == list(names)
+    np.testing.assert_array_equal(flag.fetch(), [False, True, True])
+    assert text.fetch().tobytes() == b"ccaaab"
+    np.testing.assert_array_equal(ends.fetch(), [0, 2, 5, 6])
+    np.testing.assert_array_equal(number.fetch(), np.array([2, 3, 1], np.int32))
+    np.testing.assert_array_equal(rows.fetch(), [20, 30, 10])
+    # And the server takes them as what it keeps.
+    np.testing.assert_array_equal(keeping.sort(flag), [False, True, True])
+    np.testing.assert_array_equal(keeping.sort(number), [1, 2, 3])
+    np.testing.assert_array_equal(keeping.expand(rows, [1, 0, 2]), [20, 10, 10])
+    for each in (flag, text, ends, number, rows):
+        assert keeping.stored(each.name).type == each.type
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda client, **given: client.gather(np.arange(10), [2**62], [2**62], **given), "source_offsets"),
+        (lambda client, **given: client.expand([10, 20], [2**62, 1], **given), ""),
+        (lambda client, **given: client.expand([10, 20], [2**61 - 7, 1], **given), ""),
+        (lambda client, **given: client.load_balance([2**62 - 1], **given), ""),
+        (lambda client, **given: client.expand([10, 20], [-1, 1], **given), "counts"),
+    ],
+    ids=["gather", "expand", "wide", "load_balance", "negative"],
+)
+@pytest.mark.parametrize("place", ["auto", "inline", "stream"])
+def test_corrupt_counts_are_for_the_server_to_judge(keeping: corank.Client, call: Any, field: str, place: str) -> None:
+    with pytest.raises(corank.InvalidArgument) as caught:
+        call(keeping, place=place)
+    assert caught.value.request_id
+    assert caught.value.field.startswith(field)
+
+
+def test_merge_of_1024_arrays_that_are_streams(keeping: corank.Client) -> None:
+    rng = np.random.default_rng(2)
+    keys = [np.sort(rng.integers(0, 2**16, 33_000, dtype=np.uint16)) for _ in range(1024)]
+    joined = np.concatenate(keys)
+    np.testing.assert_array_equal(keeping.merge(keys, place="stream"), np.sort(joined))
+    rows = [np.full(each.size, at, np.uint16) for at, each in enumerate(keys)]
+    found = keeping.merge(keys, values=rows, place="stream")
+    np.testing.assert_array_equal(found[0], np.sort(joined))
+    np.testing.assert_array_equal(found[1], np.concatenate(rows)[np.argsort(joined, kind="stable")])
