@@ -17,6 +17,11 @@ constexpr absl::Duration kMemoryRetry = absl::Seconds(1);
 constexpr absl::Duration kMemoryPatience = absl::Seconds(1);
 constexpr absl::Duration kDeviceLostRetry = absl::Seconds(5);
 
+// The device's memory; a quota of the caller's names a field, and waiting does not help.
+bool IsShortOfMemory(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) && NamedField(status).empty();
+}
+
 }  // namespace
 
 // The streams of one lane, lent to one task after the other.
@@ -151,8 +156,7 @@ void LanePool::RunTask(LaneStreams& lane, Task& task, int batch_size) {
     ++running_;
   }
   absl::Status status = Work(lane, task, outcome);
-  const bool is_of_caller = !NamedField(status).empty();  // a quota: waiting does not help
-  if (absl::IsResourceExhausted(status) && !is_of_caller && task.operation->is_repeatable()) {
+  if (IsShortOfMemory(status) && task.operation->is_repeatable()) {
     status = RetryOnce(lane, task, outcome, status);
   }
   {
@@ -196,13 +200,19 @@ void LanePool::RunTogether(LaneStreams& lane, absl::Span<const std::unique_ptr<T
   }
   if (members.empty()) return;
   ExecuteTogether(lane.stream(), absl::MakeSpan(members));
+  std::vector<Task*> alone;  // once nobody's results lie in the lane's memory any more
   for (size_t i = 0; i < members.size(); ++i) {
     absl::Status status = members[i].status;
     if (status.ok()) status = wanted[i]->CheckWanted(clock_->Now());
-    if (status.ok()) status = CommitResults(*members[i].outcome);
+    if (status.ok()) status = wanted[i]->operation->Commit(*members[i].outcome);
     if (!status.ok()) members[i].outcome->results.clear();
-    End(*wanted[i], FromEngine(status), *members[i].outcome, Stage::kRespond);
+    if (IsShortOfMemory(status)) {
+      alone.push_back(wanted[i]);
+    } else {
+      End(*wanted[i], FromEngine(status), *members[i].outcome, Stage::kRespond);
+    }
   }
+  for (Task* const task : alone) RunTask(lane, *task, batch_size);
 }
 
 void LanePool::RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size) {
@@ -217,7 +227,12 @@ void LanePool::RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task
     results.push_back(&outcomes[i]);
   }
   if (members.empty()) return;
-  const absl::Status status = FromEngine(ExecuteFused(lane.stream(), sorts, results));
+  const absl::Status fused = ExecuteFused(lane.stream(), sorts, results);
+  if (IsShortOfMemory(fused)) {
+    for (Task* const task : members) RunTask(lane, *task, batch_size);
+    return;
+  }
+  const absl::Status status = FromEngine(fused);
   for (size_t i = 0; i < members.size(); ++i) {
     const absl::Status wanted = status.ok() ? members[i]->CheckWanted(clock_->Now()) : status;
     if (!wanted.ok()) results[i]->results.clear();
@@ -231,7 +246,7 @@ absl::Status LanePool::Work(LaneStreams& lane, Task& task, Outcome& outcome) {
   CORANK_RETURN_IF_ERROR(task.operation->Execute(lane, outcome));
   lane.set_next_stage(Stage::kRespond);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-  return CommitResults(outcome);
+  return task.operation->Commit(outcome);
 }
 
 // The engine's words are for the log; the caller gets what it can act on.

@@ -1,5 +1,7 @@
 #include "server/execute/operation.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "server/execute/status_macros.h"
 
@@ -47,20 +49,28 @@ absl::Status PendingResult::Download(EngineStream& stream) const {
   return stream.Download(buffer, size_bytes());
 }
 
-absl::Status CommitResults(Outcome& outcome) {
-  for (const ResultArray& result : outcome.results) {  // none becomes visible where one cannot
-    if (result.target != nullptr) CORANK_RETURN_IF_ERROR(result.target->Check());
-  }
-  for (ResultArray& result : outcome.results) {
-    if (result.target == nullptr) continue;
-    auto described = std::make_shared<v1::Array>();
-    described->set_type(result.type);
-    described->set_count(result.count);
-    if (result.type == v1::ELEMENT_TYPE_RECORD) {
-      described->set_record_bytes(static_cast<uint32_t>(result.element_bytes));
+absl::Status Operation::Commit(Outcome& outcome) { return CommitResults({&outcome}); }
+
+absl::Status CommitResults(absl::Span<Outcome* const> outcomes) {
+  std::vector<ResultArray*> placed;
+  for (Outcome* const outcome : outcomes) {
+    for (ResultArray& result : outcome->results) {
+      if (result.target != nullptr) placed.push_back(&result);
     }
-    CORANK_RETURN_IF_ERROR(result.target->Commit(described.get()));
-    result.described = std::move(described);
+  }
+  for (const ResultArray* const result : placed) {  // none becomes visible where one cannot
+    CORANK_RETURN_IF_ERROR(result->target->Check());
+    CORANK_RETURN_IF_ERROR(result->target->Prepare());
+  }
+  for (ResultArray* const result : placed) {
+    auto described = std::make_shared<v1::Array>();
+    described->set_type(result->type);
+    described->set_count(result->count);
+    if (result->type == v1::ELEMENT_TYPE_RECORD) {
+      described->set_record_bytes(static_cast<uint32_t>(result->element_bytes));
+    }
+    CORANK_RETURN_IF_ERROR(result->target->Commit(described.get()));
+    result->described = std::move(described);
   }
   return absl::OkStatus();
 }

@@ -57,6 +57,8 @@ class Operation {
   /// lane's streams begin anew, or as long as their targets keep them. Nothing of it is in progress on the lane's
   /// streams when this returns, whatever it returns. Errors: the caller's (respond/errors.h) and the engine's.
   virtual absl::Status Execute(Lane& lane, Outcome& outcome) = 0;
+  /// After Execute has succeeded: makes the results visible, of all its work or, with an error, of none.
+  virtual absl::Status Commit(Outcome& outcome);
 };
 
 /// An operator that is one request on one stream (kernels/engine/engine.h). The phases are called in the order in which
@@ -105,7 +107,7 @@ constexpr v1::ElementType IndexType(int index_bytes) {
 }
 
 /// Makes the results of a request that succeeded visible where the caller wants them.
-absl::Status CommitResults(Outcome& outcome);
+absl::Status CommitResults(absl::Span<Outcome* const> outcomes);
 
 /// Where the time and the memory of one request on a stream went, as the response says it.
 void SetTimes(const PhaseTimes& times, int64_t workspace_bytes, Outcome& outcome);

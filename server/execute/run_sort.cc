@@ -71,9 +71,11 @@ int64_t RunSorter::HostBytes(const StreamedSort& sort, int64_t count, int64_t pi
   if (count < 0) return memory.max_host_bytes();
   if (count <= MostInCore(sort, memory)) return 0;
   const int64_t piece_rows = PieceRows(sort, count, 0, piece_bytes, memory);
-  const bool is_reduced = (count + piece_rows - 1) / piece_rows > kMaxSplitInputs;
-  // A group of runs is there twice while it is merged to one.
-  const int64_t again = is_reduced ? std::min(count, kMaxSplitInputs * piece_rows) : 0;
+  // ReduceRuns: a group of runs is there twice while it is merged to one, and groups grow from round to round.
+  int64_t again = 0;
+  for (int64_t rows = piece_rows; (count + rows - 1) / rows > kMaxSplitInputs; rows = again) {
+    again = rows * kMaxSplitInputs;
+  }
   return (count + again) * sort.shape.row_bytes();
 }
 

@@ -1,6 +1,7 @@
 #include "server/execute/shared_pieces.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "server/execute/run_merge.h"
 #include "server/execute/run_sort.h"
 #include "server/execute/status_macros.h"
+#include "server/memory/region_registry.h"
 
 namespace corank {
 namespace {
@@ -193,8 +195,12 @@ class SharedMerge final : public Operation {
 
  private:
   static bool Overlaps(const Operand& input, const std::shared_ptr<ResultTarget>& target, int64_t bytes) {
-    const auto* const begin = static_cast<const char*>(input.bytes);
-    return begin < target->HostPlace() + bytes && target->HostPlace() < begin + input.size_bytes();
+    if (input.size_bytes() == 0) return false;
+    // Not by address: the same memory may be registered, and so mapped, twice.
+    const std::optional<ObjectPlace> from = FindObjectPlace(input.bytes), to = FindObjectPlace(target->HostPlace());
+    if (!from || !to) return true;
+    return from->device == to->device && from->inode == to->inode && from->offset < to->offset + bytes &&
+           to->offset < from->offset + input.size_bytes();
   }
 
   const std::unique_ptr<MergeOperation> whole_;

@@ -4,14 +4,20 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/execute/status_macros.h"
 #include "server/execute/stream_turns.h"
+#include "server/respond/errors.h"
 
 namespace corank {
 namespace {
 
-// What an array of unknown length begins with.
-constexpr int64_t kFirstBytes = int64_t{1} << 20;
+// What an array of unknown length begins with: this much, and all inputs together with no more than a share of what the
+// request may have.
+constexpr int64_t kFirstBytes = int64_t{64} << 10;
+constexpr int64_t kFirstShare = 8;
+// By how much it grows where there is no room for twice as much: few copies, and little that is not used.
+constexpr int64_t kGrowthShare = 8;
 
 }  // namespace
 
@@ -42,11 +48,17 @@ absl::Status StreamCollector::Add(const std::vector<InputChunk>& chunks) {
   CORANK_RETURN_IF_ERROR(stream.Begin());
   absl::Status copied;
   for (size_t i = 0; i < chunks.size() && copied.ok(); ++i) copied = CopyIn(stream, chunks[i]);
-  copied.Update(stream.EndCopyIn());
-  copied.Update(stream.EndKernels());
+  const absl::Status finished = FinishCopies(stream);
+  CORANK_RETURN_IF_ERROR(copied);
+  return finished;
+}
+
+absl::Status StreamCollector::FinishCopies(EngineStream& stream) {
+  absl::Status ended = stream.EndCopyIn();
+  ended.Update(stream.EndKernels());
   const absl::StatusOr<PhaseTimes> times = stream.Finish();
   retired_.clear();
-  CORANK_RETURN_IF_ERROR(copied);
+  CORANK_RETURN_IF_ERROR(ended);
   CORANK_RETURN_IF_ERROR(times.status());
   AddTimes(*times, stream.workspace_bytes(), stats_);
   return absl::OkStatus();
@@ -67,20 +79,58 @@ absl::Status StreamCollector::MakeRoom(EngineStream& stream, size_t index, int64
   std::shared_ptr<StreamBlock>& block = blocks_[index];
   const int64_t needed = elements * input.element_bytes;
   if (block != nullptr && needed <= block->size_bytes()) return absl::OkStatus();
-  int64_t bytes = input.count * input.element_bytes;
-  if (input.count < 0) bytes = std::max({needed, kFirstBytes, block == nullptr ? 0 : 2 * block->size_bytes()});
-  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> larger, input.is_control
-                                                                   ? memory_->AllocateHost(bytes, input.field)
-                                                                   : memory_->AllocateDevice(bytes, input.field));
-  std::swap(block, larger);
-  if (larger == nullptr) return absl::OkStatus();
-  if (input.is_control) {
-    std::memcpy(block->data(), larger->data(), static_cast<size_t>(larger->size_bytes()));
-  } else {
-    CORANK_RETURN_IF_ERROR(stream.Copy(block->data(), larger->data(), larger->size_bytes()));
-  }
-  retired_.push_back(std::move(larger));
+  if (input.count < 0) return Grow(stream, index, needed);
+  CORANK_ASSIGN_OR_RETURN(block, Allocate(input, input.count * input.element_bytes));
   return absl::OkStatus();
+}
+
+absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t needed) {
+  const StreamInput& input = exchange_->inputs()[index];
+  std::shared_ptr<StreamBlock>& block = blocks_[index];
+  const int64_t has = block == nullptr ? 0 : block->size_bytes();
+  if (needed > FreeBytes(input) && !retired_.empty()) {
+    CORANK_RETURN_IF_ERROR(FinishCopies(stream));
+    CORANK_RETURN_IF_ERROR(stream.Begin());
+  }
+  const int64_t room = FreeBytes(input);
+  if (needed > room && needed <= room + has) {
+    return InvalidField(
+        input.field + ".count",
+        absl::StrCat("not announced, so that the array is in memory twice while it grows; for that, ", needed, " and ",
+                     has, " bytes are more than one request may take (",
+                     input.is_control ? "max_stream_host_bytes" : "max_device_bytes", "); announce the count"));
+  }
+  const int64_t bytes = GrownBytes(input, has, needed);
+  absl::StatusOr<std::shared_ptr<StreamBlock>> larger = Allocate(input, bytes);
+  if (!larger.ok() && bytes > needed) larger = Allocate(input, needed);  // other requests have the rest
+  CORANK_RETURN_IF_ERROR(larger.status());
+  std::swap(block, *larger);
+  if (has == 0) return absl::OkStatus();
+  if (input.is_control) {
+    std::memcpy(block->data(), (*larger)->data(), static_cast<size_t>(has));
+    return absl::OkStatus();
+  }
+  retired_.push_back(*larger);
+  return stream.Copy(block->data(), (*larger)->data(), has);
+}
+
+absl::StatusOr<std::shared_ptr<StreamBlock>> StreamCollector::Allocate(const StreamInput& input, int64_t bytes) {
+  return input.is_control ? memory_->AllocateHost(bytes, input.field) : memory_->AllocateDevice(bytes, input.field);
+}
+
+int64_t StreamCollector::GrownBytes(const StreamInput& input, int64_t has, int64_t needed) const {
+  const int64_t most = input.is_control ? memory_->max_host_bytes() : memory_->max_device_bytes();
+  const auto inputs = static_cast<int64_t>(exchange_->inputs().size());
+  const int64_t twice = has == 0 ? std::min(kFirstBytes, most / kFirstShare / inputs) : 2 * has;
+  const int64_t room = FreeBytes(input);
+  for (const int64_t wanted : {twice, has + has / kGrowthShare}) {
+    if (std::max(wanted, needed) <= room) return std::max(wanted, needed);
+  }
+  return needed;
+}
+
+int64_t StreamCollector::FreeBytes(const StreamInput& input) const {
+  return input.is_control ? memory_->free_host_bytes() : memory_->free_device_bytes();
 }
 
 }  // namespace corank

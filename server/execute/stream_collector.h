@@ -13,8 +13,9 @@
 
 namespace corank {
 
-/// Puts arrays together as their chunks come: counts and offsets in host memory, all others in device memory.
-/// Used by the lane's thread.
+/// Puts arrays together as their chunks come: counts and offsets in host memory, all others in device memory. An array
+/// of unknown length is there twice while it grows, so that it may have half of what is free. Used by the lane's
+/// thread.
 class StreamCollector {
  public:
   /// The pointees outlive the collector.
@@ -27,7 +28,14 @@ class StreamCollector {
  private:
   absl::Status Add(const std::vector<InputChunk>& chunks);
   absl::Status CopyIn(EngineStream& stream, const InputChunk& chunk);
+  // Waits for the copies so far; what has grown is given back.
+  absl::Status FinishCopies(EngineStream& stream);
   absl::Status MakeRoom(EngineStream& stream, size_t input, int64_t elements);
+  absl::Status Grow(EngineStream& stream, size_t input, int64_t needed);
+  absl::StatusOr<std::shared_ptr<StreamBlock>> Allocate(const StreamInput& input, int64_t bytes);
+  // Of an array of unknown length that has `has` bytes and needs `needed`.
+  int64_t GrownBytes(const StreamInput& input, int64_t has, int64_t needed) const;
+  int64_t FreeBytes(const StreamInput& input) const;
 
   StreamExchange* const exchange_;
   StreamMemory* const memory_;

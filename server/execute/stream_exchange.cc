@@ -245,6 +245,11 @@ bool StreamExchange::Fail(const absl::Status& status) {
   return true;
 }
 
+bool StreamExchange::has_succeeded() const {
+  absl::MutexLock lock(&mutex_);
+  return results_.has_value();
+}
+
 absl::Status StreamExchange::status() const {
   absl::MutexLock lock(&mutex_);
   return status_;

@@ -105,6 +105,8 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
   std::optional<OutputChunk> TakeOutput();
   /// The results, once the job has succeeded and all chunks were taken.
   std::optional<std::vector<grpc::ByteBuffer>> Results() const;
+  /// Whether the job has succeeded: all that is left is to send its answer.
+  bool has_succeeded() const;
   /// Ends the job on all parts. False where it has ended before: the first status stays.
   bool Fail(const absl::Status& status);
   /// Not OK once the job failed.

@@ -38,6 +38,9 @@ class StreamMemory {
 
   int64_t max_device_bytes() const { return device_->limit(); }
   int64_t max_host_bytes() const { return host_->limit(); }
+  /// What the request may still take.
+  int64_t free_device_bytes() const { return device_->limit() - device_->used(); }
+  int64_t free_host_bytes() const { return host_->limit() - host_->used(); }
 
   /// 1 byte or more. INVALID_ARGUMENT names `field` and the limit: more than a request may take; RESOURCE_EXHAUSTED:
   /// the engine has no more.

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "proto/wire_enums.h"
 #include "server/execute/run_merge.h"
 #include "server/execute/sending_sink.h"
 #include "server/execute/status_macros.h"
 #include "server/execute/stream_collector.h"
 #include "server/execute/stream_turns.h"
+#include "server/respond/errors.h"
 
 namespace corank {
 absl::Status StreamOperation::Execute(Lane& lane, Outcome& outcome) {
@@ -94,7 +96,7 @@ int64_t StreamOperation::device_bytes(const Engine& engine) const {
     return StreamMerger::DeviceBytes(*spec_.merge, exchange.inputs(), exchange.tile_bytes(), memory, engine);
   }
   const int64_t known = spec_.request->device_bytes();
-  return known < 0 ? memory.max_device_bytes() : known;
+  return spec_.request->is_size_known() ? known : std::max(known, memory.max_device_bytes());
 }
 
 int64_t StreamOperation::host_bytes() const {
@@ -126,10 +128,15 @@ absl::Status StreamOperation::ExecuteWhole(Lane& lane, Outcome& outcome) {
   }
   CORANK_RETURN_IF_ERROR(ExecuteOne(last, inputs, lane, outcome));
   AddTimes({moving.copy_in_ns(), 0, 0}, 0, &outcome.stats);
-  // Nothing is visible before all is done.
-  for (Outcome& one : earlier) CORANK_RETURN_IF_ERROR(CommitResults(one));
   *spec_.earlier = std::move(earlier);
   return absl::OkStatus();
+}
+
+absl::Status StreamOperation::Commit(Outcome& outcome) {
+  std::vector<Outcome*> outcomes;
+  for (Outcome& earlier : *spec_.earlier) outcomes.push_back(&earlier);
+  outcomes.push_back(&outcome);
+  return CommitResults(outcomes);
 }
 
 void StreamOperation::OwnSmallResults(Outcome& outcome) {
@@ -144,7 +151,14 @@ void StreamOperation::OwnSmallResults(Outcome& outcome) {
 
 absl::Status StreamOperation::ExecuteOne(int index, const std::vector<Operand>& inputs, Lane& lane, Outcome& outcome) {
   CORANK_ASSIGN_OR_RETURN(const PreparedOperation prepared, spec_.request->Prepare(index, inputs, spec_.memory));
-  CORANK_RETURN_IF_ERROR(prepared.operation->Execute(lane, outcome));
+  const int64_t need = prepared.operation->device_bytes(lane.engine());
+  if (const int64_t promised = device_bytes(lane.engine()); need > promised) {
+    return InvalidField("plan.operations",
+                        absl::StrCat("operation ", index, " needs ", need, " bytes of device memory, and ", promised,
+                                     " is what it could be given before its sizes were known; send it as a call of ",
+                                     "its own, or less at a time"));
+  }
+  CORANK_RETURN_IF_ERROR(spec_.request->Named(index, prepared.operation->Execute(lane, outcome)));
   OwnSmallResults(outcome);
   spec_.request->Executed(outcome);
   for (const ResultArray& result : outcome.results) {

@@ -37,8 +37,12 @@ class StreamedRequest {
   /// field. Those before it were executed.
   virtual absl::StatusOr<PreparedOperation> Prepare(int operation, const std::vector<Operand>& inputs,
                                                     std::shared_ptr<StreamMemory> memory) = 0;
-  /// Upper bound of the device memory of all of it, inputs, results and workspace; -1: more is not known than the most
-  /// that a job may have.
+  /// The status with the operation's number in the field that it names, where there are several.
+  virtual absl::Status Named(int operation, const absl::Status& status) const = 0;
+  /// Whether all sizes are known before the first chunk comes.
+  virtual bool is_size_known() const = 0;
+  /// Upper bound of the device memory of each of the operations, inputs, results and workspace; a lower one where not
+  /// all sizes are known.
   virtual int64_t device_bytes() const = 0;
   /// The operation that was prepared last has made its results.
   virtual void Executed(const Outcome& outcome) = 0;
@@ -67,6 +71,7 @@ class StreamOperation final : public Operation {
   int64_t host_bytes() const override;
   bool waits_for_caller() const override { return true; }
   absl::Status Execute(Lane& lane, Outcome& outcome) override;
+  absl::Status Commit(Outcome& outcome) override;
 
  private:
   absl::Status ExecuteSort(Lane& lane, Outcome& outcome);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -37,6 +38,11 @@ class FileDescriptor {
     struct stat status = {};
     return fstat(fd_, &status) == 0 ? static_cast<int64_t>(status.st_size) : -1;
   }
+  ObjectPlace PlaceOf(int64_t offset) const {
+    struct stat status = {};
+    static_cast<void>(fstat(fd_, &status));  // its size was told before
+    return {status.st_dev, status.st_ino, offset};
+  }
 
  private:
   int fd_;
@@ -54,6 +60,55 @@ class Mapping {
   const size_t bytes_;
 };
 
+// The objects that are mapped, by address.
+class MappedObjects {
+ public:
+  // Of the process: what is mapped twice may be so by two registries.
+  static MappedObjects& Get() {
+    static auto* const objects = new MappedObjects;
+    return *objects;
+  }
+  void Add(const char* begin, int64_t bytes, const ObjectPlace& place) {
+    absl::MutexLock lock(&mutex_);
+    objects_[begin] = {bytes, place};
+  }
+  void Remove(const char* begin) {
+    absl::MutexLock lock(&mutex_);
+    objects_.erase(begin);
+  }
+  std::optional<ObjectPlace> Find(const char* address) const {
+    absl::MutexLock lock(&mutex_);
+    const auto next = objects_.upper_bound(address);
+    if (next == objects_.begin()) return std::nullopt;
+    const auto& [begin, object] = *std::prev(next);
+    if (address - begin >= object.bytes) return std::nullopt;
+    ObjectPlace place = object.place;
+    place.offset += address - begin;
+    return place;
+  }
+
+ private:
+  struct Object {
+    int64_t bytes;
+    ObjectPlace place;  // of the first byte
+  };
+  mutable absl::Mutex mutex_;
+  std::map<const char*, Object> objects_ ABSL_GUARDED_BY(mutex_);
+};
+
+class MappedObject {
+ public:
+  MappedObject(const void* begin, int64_t bytes, const ObjectPlace& place) : begin_(static_cast<const char*>(begin)) {
+    MappedObjects::Get().Add(begin_, bytes, place);
+  }
+  ~MappedObject() { MappedObjects::Get().Remove(begin_); }
+  MappedObject(const MappedObject&) = delete;
+  MappedObject& operator=(const MappedObject&) = delete;
+
+ private:
+  const char* const begin_;
+};
+
 class SharedMemoryRegion final : public MemoryRegion {
  public:
   SharedMemoryRegion(std::string name, FileDescriptor file, void* data, int64_t offset, int64_t bytes)
@@ -63,6 +118,7 @@ class SharedMemoryRegion final : public MemoryRegion {
         offset_(offset),
         bytes_(bytes),
         mapping_(data, static_cast<size_t>(bytes)),
+        object_(data, bytes, file_.PlaceOf(offset)),
         guard_(data, static_cast<size_t>(bytes)) {}
 
   absl::Status Pin(Engine* engine) {
@@ -83,6 +139,7 @@ class SharedMemoryRegion final : public MemoryRegion {
   const int64_t offset_;
   const int64_t bytes_;
   const Mapping mapping_;
+  const MappedObject object_;  // goes before the mapping, whose addresses others may then have
   const FaultGuard guard_;
   std::unique_ptr<EngineMemory> pinned_;  // goes before the mapping
 };
@@ -171,6 +228,10 @@ absl::Status NoSuchRegion(absl::string_view field, const std::string& name) {
 }
 
 }  // namespace
+
+std::optional<ObjectPlace> FindObjectPlace(const void* address) {
+  return MappedObjects::Get().Find(static_cast<const char*>(address));
+}
 
 RegionRegistry::RegionRegistry(Options options, const DeviceSet* devices, const Clock* clock)
     : options_(std::move(options)), devices_(devices), clock_(clock) {}

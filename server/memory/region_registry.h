@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,15 @@
 #include "server/observe/clock.h"
 
 namespace corank {
+
+/// Where bytes of shared memory are in their object, by whatever mapping they were reached.
+struct ObjectPlace {
+  uint64_t device = 0, inode = 0;  // the object
+  int64_t offset = 0;
+};
+/// Of an address inside of a shared-memory region of this process; nothing for other memory. Objects of regions that
+/// live differ in device or inode. Thread-safe.
+std::optional<ObjectPlace> FindObjectPlace(const void* address);
 
 /// A registered region. Whoever holds a pointer to it may use the memory. Thread-safe.
 class MemoryRegion {

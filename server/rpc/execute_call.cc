@@ -145,8 +145,9 @@ void ExecuteCall::OnWriteDone(bool) {
   absl::MutexLock lock(&mutex_);
   writing_ = false;
   outgoing_.Clear();
-  if (last_write_ == nullptr) return Pump();
-  if (last_write_->Resume()) Finish(last_status_);
+  if (unread_ != nullptr && !unread_->Resume()) return;
+  if (ended_) return Finish(last_status_);
+  Pump();
 }
 
 void ExecuteCall::OnCancel() {
@@ -170,7 +171,7 @@ void ExecuteCall::OnDone() {
   // Taken along: the job may end with the call, and the call with this scope.
   const std::shared_ptr<ExecuteCall> self = std::move(self_);
   absl::MutexLock lock(&mutex_);
-  if (last_write_ != nullptr) last_write_->Stop();
+  if (unread_ != nullptr) unread_->Stop();
   if (job_ == nullptr) return;
   job_->exchange()->Leave(part_);
   job_->AddTraffic(received_bytes_, sent_bytes_);
@@ -186,6 +187,7 @@ void ExecuteCall::Pump() {
   StreamExchange& exchange = *job_->exchange();
   if (const absl::Status status = exchange.status(); !status.ok()) return End(status);
   if (!writing_) Write();
+  if (writing_ && exchange.has_succeeded()) WatchWrite();
   if (ended_ || reading_ || input_ended_ || !exchange.MayRead(part_)) return;
   reading_ = true;
   StartRead(&incoming_);
@@ -203,6 +205,7 @@ void ExecuteCall::Write() {
   }
   sent_bytes_ += static_cast<int64_t>(outgoing_.Length());
   writing_ = true;
+  if (unread_ != nullptr) unread_->Wait();
   StartWrite(&outgoing_);
 }
 
@@ -219,16 +222,30 @@ void ExecuteCall::End(const absl::Status& status) {
   ReturnId(id_, context_);
   last_status_ = ToGrpcStatus(status, id_.request_id);
   if (!writing_) return Finish(last_status_);
-  FinishAfterWrite();
+  // gRPC would keep the status, the message and the call for as long as the caller does not read.
+  WatchWrite();
 }
 
-void ExecuteCall::FinishAfterWrite() {
-  // gRPC would keep the status, the message and the call for as long as the caller does not read.
-  last_write_ = IdleWatch::Create(environment_.streams.idle_timeout, [this, status = last_status_] {
-    context_->TryCancel();
-    Finish(status);
-  });
-  last_write_->Wait();
+void ExecuteCall::WatchWrite() {
+  if (unread_ != nullptr) return;  // since the write began
+  unread_ = IdleWatch::Create(environment_.streams.idle_timeout, [this] { EndUnread(); });
+  unread_->Wait();
+}
+
+void ExecuteCall::EndUnread() {
+  grpc::Status status;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!ended_) {
+      ended_ = true;
+      id_.request_id = job_->id().request_id;
+      ReturnId(id_, context_);
+      last_status_ = ToGrpcStatus(unread_->Idle("taken"), id_.request_id);
+    }
+    status = last_status_;
+  }
+  context_->TryCancel();
+  Finish(status);
 }
 
 }  // namespace corank

@@ -54,7 +54,9 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FinishAfterWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The write in progress is the caller's to take, and nobody else looks at how long that lasts.
+  void WatchWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndUnread() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::shared_ptr<ExecuteJobs> jobs_;
   const CallEnvironment& environment_;
@@ -75,8 +77,8 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  grpc::Status last_status_ ABSL_GUARDED_BY(mutex_);               // once it has ended
-  std::shared_ptr<IdleWatch> last_write_ ABSL_GUARDED_BY(mutex_);  // where it ended during a write
+  grpc::Status last_status_ ABSL_GUARDED_BY(mutex_);           // once it has ended
+  std::shared_ptr<IdleWatch> unread_ ABSL_GUARDED_BY(mutex_);  // once it ended or succeeded during a write
   size_t results_written_ ABSL_GUARDED_BY(mutex_) = 0;
   grpc::ByteBuffer outgoing_ ABSL_GUARDED_BY(mutex_);  // of the write in progress
   int64_t sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -29,6 +29,8 @@ class PlanTarget final : public ResultTarget {
     place_ = {buffer.device, stream.device()};
     return buffer;
   }
+  absl::Status Check() const override { return kept_ == nullptr ? absl::OkStatus() : kept_->Check(); }
+  absl::Status Prepare() override { return kept_ == nullptr ? absl::OkStatus() : kept_->Prepare(); }
   absl::Status Commit(v1::Array* described) override {
     if (kept_ != nullptr) return kept_->Commit(described);
     described->mutable_stored()->set_name(name_);

@@ -201,27 +201,32 @@ absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
   const bool all_known =
       std::all_of(inputs_.begin(), inputs_.end(), [](const StreamInput& input) { return input.count >= 0; });
   // An array of unknown length was taken for an empty one; what does not fit to that is looked at when it has come.
-  if (!all_known && absl::EndsWith(NamedField(made.status()), ".count")) return absl::OkStatus();
+  const std::string field = NamedField(made.status());
+  if (!all_known && (absl::EndsWith(field, ".count") || absl::StrContains(field, "offsets"))) return absl::OkStatus();
   CORANK_RETURN_IF_ERROR(made.status());
   if (reserve) CORANK_RETURN_IF_ERROR(places.ReserveKept(devices_));
   if (const uint64_t devices = devices_ & places.devices(); devices != 0) devices_ = devices;
   rooms_[static_cast<size_t>(operation)] = places.TakeRooms();
   pinned_bytes_ += places.pinned_bytes();
-  if (!IsSizeKnown()) return absl::OkStatus();
-  known_bytes_ = (*made)->work_bytes();
-  for (int i = 0; i < places_.devices->size(); ++i) {
+  if (is_size_known()) known_bytes_ = (*made)->work_bytes();
+  for (int i = 0; i < places_.devices->size() && HasPlausibleCounts(); ++i) {
     known_device_bytes_ = std::max(known_device_bytes_, (*made)->device_bytes(places_.devices->engine(i)));
   }
   return absl::OkStatus();
 }
 
-bool ExecutePlan::IsSizeKnown() const {
-  // Operations behind the first read what those before them make, and counts say how long results are.
-  // What CheckBudgets will refuse has no size either: sums of what callers only claim need not fit 63 bits.
+bool ExecutePlan::HasPlausibleCounts() const {
+  // What CheckBudgets will refuse: sums of what callers only claim need not fit 63 bits.
   constexpr int64_t kMostElements = int64_t{1} << 40;
-  return size() == 1 && std::all_of(inputs_.begin(), inputs_.end(), [](const StreamInput& input) {
-           return input.count >= 0 && input.count <= kMostElements && !input.is_control;
-         });
+  return std::all_of(inputs_.begin(), inputs_.end(),
+                     [](const StreamInput& input) { return input.count <= kMostElements; });
+}
+
+bool ExecutePlan::is_size_known() const {
+  // Operations behind the first read what those before them make, and counts say how long results are.
+  return size() == 1 && HasPlausibleCounts() &&
+         std::all_of(inputs_.begin(), inputs_.end(),
+                     [](const StreamInput& input) { return input.count >= 0 && !input.is_control; });
 }
 
 absl::Status ExecutePlan::ReservePinned() {

@@ -62,6 +62,8 @@ class ExecutePlan final : public StreamedRequest {
   absl::StatusOr<PreparedOperation> Prepare(int operation, const std::vector<Operand>& inputs,
                                             std::shared_ptr<StreamMemory> memory) override;
   void Executed(const Outcome& outcome) override { arrays_.Store(outcome); }
+  absl::Status Named(int operation, const absl::Status& status) const override;
+  bool is_size_known() const override;
   int64_t device_bytes() const override { return known_device_bytes_; }
   /// Gives back what the plan has of the server's memory, but what answers on their way have.
   void Release();
@@ -80,13 +82,13 @@ class ExecutePlan final : public StreamedRequest {
   absl::Status CheckOperations(bool reserve);
   absl::Status CheckOperation(int operation, bool reserve);
   // Whether it is known before the inputs come how much memory the plan's operations take.
-  bool IsSizeKnown() const;
+  // Whether sums of the counts of streams make sense.
+  bool HasPlausibleCounts() const;
   absl::Status ReservePinned();
   absl::StatusOr<std::optional<StreamedSort>> AsStreamedSort() const;
   absl::StatusOr<std::optional<StreamedMerge>> AsStreamedMerge() const;
   size_t IndexOf(const v1::Array& streamed) const;
   absl::Status CheckBudgets(const StreamOptions& streams) const;
-  absl::Status Named(int operation, const absl::Status& status) const;
 
   const Limits limits_;
   const SharedPlaces places_;
@@ -100,10 +102,10 @@ class ExecutePlan final : public StreamedRequest {
   std::optional<StreamedMerge> merge_;
   TaskPriority priority_ = TaskPriority::kNormal;
   uint64_t devices_ = ~uint64_t{0};
-  bool has_outputs_ = false;         // streamed ones
-  int64_t known_bytes_ = -1;         // of inputs and results together
-  int64_t known_device_bytes_ = -1;  // workspace included
-  int64_t pinned_bytes_ = 0;         // of results for the response and copies of counts
+  bool has_outputs_ = false;        // streamed ones
+  int64_t known_bytes_ = -1;        // of inputs and results together
+  int64_t known_device_bytes_ = 0;  // workspace included
+  int64_t pinned_bytes_ = 0;        // of results for the response and copies of counts
   std::shared_ptr<HostPool::Reservation> pinned_;
   std::vector<KeptRooms> rooms_;  // by operation
   PlanArrays arrays_;

@@ -108,13 +108,16 @@ class RequestPlaces::KeptTarget final : public ResultTarget {
     return ResultBuffer{array_->memory->data(), nullptr};
   }
 
-  absl::Status Commit(v1::Array* described) override {
-    if (array_ == nullptr) {  // an empty result
-      if (room_.bytes() == 0) {
-        CORANK_ASSIGN_OR_RETURN(room_, store_->Reserve(owner_, room_.device, /*bytes=*/0, field_));
-      }
-      CORANK_ASSIGN_OR_RETURN(array_, store_->Make(room_, /*bytes=*/0));
+  absl::Status Prepare() override {
+    if (array_ != nullptr) return absl::OkStatus();
+    if (room_.bytes() == 0) {  // an empty result
+      CORANK_ASSIGN_OR_RETURN(room_, store_->Reserve(owner_, room_.device, /*bytes=*/0, field_));
     }
+    CORANK_ASSIGN_OR_RETURN(array_, store_->Make(room_, /*bytes=*/0));
+    return absl::OkStatus();
+  }
+
+  absl::Status Commit(v1::Array* described) override {
     array_->type = described->type();
     array_->element_bytes = element_bytes_;
     array_->count = described->count();

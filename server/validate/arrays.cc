@@ -1,7 +1,5 @@
 #include "server/validate/arrays.h"
 
-#include <limits>
-
 #include "kernels/common/types.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
@@ -11,6 +9,16 @@ namespace {
 
 // What the rest of a response takes beside the results: types, counts, statistics.
 constexpr int64_t kResponseOverheadBytes = 512;
+
+// Of one array or result: more than any place has, and so little that the sizes of all arrays of a request, which its
+// caller may only claim, have sums that fit in 63 bits.
+constexpr int64_t kMostArrayBytes = int64_t{1} << 50;
+
+bool IsTooLarge(int64_t count, int64_t element_bytes) { return count > kMostArrayBytes / element_bytes; }
+
+absl::Status TooLarge(int64_t count, int64_t element_bytes, absl::string_view field) {
+  return InvalidField(field, absl::StrCat(count, " elements of ", element_bytes, " bytes are more than any place has"));
+}
 
 std::string TypeName(v1::ElementType type) {
   return type == v1::ELEMENT_TYPE_RECORD ? "record" : KeyTypeName(static_cast<KeyType>(type));
@@ -51,6 +59,9 @@ absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field f
                                                                   : KeyBytes(static_cast<KeyType>(array.type()));
   if (array.place_case() != v1::Array::PLACE_NOT_SET) {
     CORANK_RETURN_IF_ERROR(places.Find(array, field, use, &operand));
+    if (IsTooLarge(operand.count, operand.element_bytes)) {
+      return TooLarge(operand.count, operand.element_bytes, field.Sub("count"));
+    }
   } else if (array.count() != 0) {
     return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements, but no bytes are given"));
   }
@@ -90,9 +101,7 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> PlaceResult(const v1::Destination&
     if (IsInline(destination)) return nullptr;
     return InvalidField(field.Path(), "this request has no such result");
   }
-  if (count > std::numeric_limits<int64_t>::max() / element_bytes) {
-    return InvalidField(field.Path(), absl::StrCat("a result of ", count, " elements is too large for any place"));
-  }
+  if (IsTooLarge(count, element_bytes)) return TooLarge(count, element_bytes, field.Path());
   return places.Target(destination, field, count * element_bytes, static_cast<int32_t>(element_bytes));
 }
 

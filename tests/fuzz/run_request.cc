@@ -71,7 +71,7 @@ void Run(absl::string_view bytes, uint8_t cuts) {
   if (!operation.ok()) return;
   Outcome outcome;
   absl::Status done = (*operation)->Execute(world.lane, outcome);
-  if (done.ok()) done = CommitResults(outcome);
+  if (done.ok()) done = (*operation)->Commit(outcome);
   CheckStatus(done, bytes);
   if (!done.ok()) return;
   Response response;

@@ -297,7 +297,7 @@ class Run {
     Outcome outcome;
     absl::Status status = task_->CheckWanted(world_.clock.Now());
     if (status.ok()) status = task_->operation->Execute(world_.lane, outcome);
-    if (status.ok()) status = CommitResults(outcome);
+    if (status.ok()) status = task_->operation->Commit(outcome);
     FUZZ_CHECK(status.code() != absl::StatusCode::kDeadlineExceeded, "callers who have closed are waited for");
     task_->operation.reset();
     Completion* const completion = task_->completion;

@@ -261,6 +261,14 @@ TEST_F(PlacesTest, RangesOutsideOfTheRegionAreRefused) {
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT), "indices_destination");
 }
 
+TEST_F(PlacesTest, ResultsThatNoPlaceHoldsAreRefused) {
+  v1::LoadBalanceRequest request;
+  *request.mutable_counts() = Int64s({(int64_t{1} << 60) - 3, 1, 1});
+  *request.mutable_objects_destination() = KeptAs("objects");
+  *request.mutable_ranks_destination() = KeptAs("ranks");
+  EXPECT_EQ(ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT), "objects_destination");
+}
+
 TEST_F(PlacesTest, UnknownNamesAreNotFound) {
   v1::SortRequest request;
   *request.mutable_keys() = Shared(v1::ELEMENT_TYPE_INT32, 1, 0);

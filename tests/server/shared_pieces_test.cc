@@ -2,6 +2,7 @@
 // large ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "corank/v1/memory_service.grpc.pb.h"
@@ -37,11 +39,15 @@ Server::Options PiecesOptions(int64_t max_device_bytes) {
 // The parameter: device memory for one request.
 class SharedPiecesTest : public ::testing::TestWithParam<int64_t> {
  protected:
-  SharedPiecesTest() {
+  SharedPiecesTest() { Register("r", 0); }
+
+  // The object from there on.
+  void Register(const std::string& name, int64_t offset_bytes) {
     v1::RegisterSharedMemoryRequest request;
-    request.set_name("r");
+    request.set_name(name);
     request.set_key(object_.key());
-    request.set_size_bytes(kRegionBytes);
+    request.set_offset_bytes(offset_bytes);
+    request.set_size_bytes(kRegionBytes - offset_bytes);
     grpc::ClientContext context;
     v1::RegisterSharedMemoryResponse response;
     EXPECT_TRUE(v1::MemoryService::NewStub(server_.channel())->RegisterSharedMemory(&context, request, &response).ok());
@@ -195,6 +201,26 @@ TEST_P(SharedPiecesTest, AMergeOntoItsOwnInputsIsRight) {
   *request.mutable_keys_destination() = To(0);
   Run(request);
   for (int64_t i = 0; i < 2 * kCount; ++i) ASSERT_EQ(keys[i], 3 * (i / 2)) << i;
+}
+
+TEST_P(SharedPiecesTest, AMergeOntoItsInputsThroughAnotherRegionIsRight) {
+  constexpr int64_t kCount = 60000;
+  int32_t* const keys = object_.As<int32_t>();
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  Register("same", 0);
+  Register("behind", page);
+  for (const bool is_behind : {false, true}) {
+    SCOPED_TRACE(is_behind);
+    for (int64_t i = 0; i < 2 * kCount; ++i) keys[i] = static_cast<int32_t>(3 * (i % kCount));
+    v1::MergeRequest request;
+    *request.add_keys() = At(v1::ELEMENT_TYPE_INT32, kCount, 0);
+    *request.add_keys() = At(v1::ELEMENT_TYPE_INT32, kCount, kCount * 4);
+    *request.mutable_keys_destination() = To(0);
+    request.mutable_keys_destination()->mutable_shared_memory()->set_region(is_behind ? "behind" : "same");
+    Run(request);
+    const int32_t* const merged = object_.As<int32_t>(is_behind ? page : 0);
+    for (int64_t i = 0; i < 2 * kCount; ++i) ASSERT_EQ(merged[i], 3 * (i / 2)) << i;
+  }
 }
 
 }  // namespace

@@ -271,7 +271,7 @@ TEST_F(StreamFaultTest, MemoryStaysWithinTheWindows) {
 TEST_F(StreamFaultTest, ArraysBeyondABudgetNameIt) {
   v1::Plan whole = SortPlan(kUint32, -1);
   whole.mutable_operations(0)->mutable_sort()->set_limit(10);  // needs its keys in one piece
-  ExpectRefused(Execute(stub(), whole, Chunks({{0, 4, Elements(400000), 0, true}}, 1024)).status, "keys",
+  ExpectRefused(Execute(stub(), whole, Chunks({{0, 4, Elements(400000), 0, true}}, 1024)).status, "keys.count",
                 "max_device_bytes");
   const v1::Plan long_sort = SortPlan(kUint32, -1);
   ExpectRefused(Execute(stub(), long_sort, Chunks({{0, 4, Elements(1200000), 0, true}}, 1024)).status, "keys",
@@ -404,6 +404,30 @@ TEST(StreamIdle, ACallerThatStandsStillLosesItsLane) {
   EXPECT_TRUE(Eventually(has_ended)) << "its end does not wait for ever";
   EXPECT_TRUE(Eventually([&] { return running.server().host_pool().buffers_in_use() == 0; }));
   EXPECT_FALSE(reads_nothing.Finish().ok());
+}
+
+TEST(StreamIdle, AnAnswerThatNobodyReadsIsGivenUp) {
+  Server::Options options = SmallWindow();
+  options.limits.max_chunk_bytes = 1 << 20;
+  options.streams.window_bytes = int64_t{16} << 20;  // the lane is through with it long before its caller
+  options.streams.max_device_bytes = int64_t{64} << 20;
+  options.streams.idle_timeout = absl::Seconds(1);
+  RunningServer running(options);
+  OpenCall call(running.stub(), std::chrono::minutes(10));
+  constexpr int64_t kCount = 3'000'000;
+  call.Send(SortPlan(kUint32, kCount));
+  for (const v1::ExecuteRequest& chunk : Chunks({{0, 4, Elements(kCount)}}, 1 << 18)) call.Send(chunk);
+  call.HalfClose();
+  EXPECT_TRUE(Eventually([&] { return running.server().active_calls() == 1; }));
+  const auto has_ended = [&] {
+    grpc::ClientContext context;  // the connection lives
+    v1::GetServerInfoResponse info;
+    EXPECT_TRUE(running.stub().GetServerInfo(&context, {}, &info).ok());
+    return running.server().active_calls() == 0;
+  };
+  EXPECT_TRUE(Eventually(has_ended));
+  EXPECT_TRUE(Eventually([&] { return running.server().host_pool().bytes_in_use() == 0; }));
+  EXPECT_FALSE(call.Finish().ok());
 }
 
 TEST(StreamPool, AFullPoolRefusesWithRetryInfo) {

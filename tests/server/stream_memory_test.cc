@@ -106,6 +106,28 @@ TEST_F(StreamNeedTest, SortsOfAllLengthsStayWithinIt) {
   }
 }
 
+TEST_F(StreamNeedTest, RunsThatAreMergedInRoundsStayWithinIt) {
+  constexpr int64_t kLittleDevice = 32 << 10, kPieceRows = kLittleDevice / 16 / 4;
+  for (const int64_t pieces : {32, 33, 1024, 1025, 1100}) {
+    SCOPED_TRACE(pieces);
+    const int64_t count = pieces * kPieceRows;
+    const StreamedSort sort = SortOf(false);
+    const int64_t need = RunSorter::HostBytes(sort, count, /*piece_bytes=*/1, {kLittleDevice, kNoLimit, nullptr});
+    EXPECT_LE(need, 2 * count * 4);
+    StreamMemory memory(kLittleDevice, need, Budget::Create(kNoLimit));
+    memory.SetEngine(engine_);
+    const std::vector<uint32_t> keys(static_cast<size_t>(count), 7);
+    v1::RequestStats stats;
+    RunSorter sorter(sort, Inputs(count, false), /*piece_bytes=*/1, &memory, &lane_, &stats);
+    ASSERT_EQ(sorter.AddAll({reinterpret_cast<const char*>(keys.data()), nullptr}), absl::OkStatus());
+    absl::StatusOr<std::vector<SortedRun>> runs = sorter.Finish();
+    ASSERT_EQ(runs.status(), absl::OkStatus());
+    ASSERT_EQ(static_cast<int64_t>(runs->size()), pieces);
+    EXPECT_EQ(ReduceRuns(lane_, sort.shape, memory, "keys", *runs, &stats), absl::OkStatus());
+    EXPECT_LE(runs->size(), static_cast<size_t>(kMaxSplitInputs));
+  }
+}
+
 TEST_F(StreamNeedTest, OfASortFollowsItsLength) {
   const StreamMemory limits(kMaxDevice, kMaxHost, nullptr);
   const auto device = [&](int64_t count) {

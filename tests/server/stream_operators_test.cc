@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,6 +20,7 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
+using ::testing::HasSubstr;
 
 int32_t ElementBytes(const v1::Array& array) {
   return array.type() == v1::ELEMENT_TYPE_RECORD ? static_cast<int32_t>(array.record_bytes())
@@ -319,6 +321,82 @@ TEST_F(StreamOperatorsTest, ChainsOperationsOverTemporariesAndKeptArrays) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(BadField(status), "operations[2].source.stored.name");
   EXPECT_TRUE(Eventually([&] { return running_.server().arrays().used_bytes() == 32000; }));
+}
+
+// Only what the caller claims is that large, so that sums of such sizes must not be taken for small ones.
+TEST_F(StreamOperatorsTest, SizesThatNothingHasAreRefused) {
+  constexpr int64_t kMost = (int64_t{1} << 60) - 1;
+  const auto expect_refused = [this](const v1::Plan& plan, const std::string& field) {
+    const grpc::Status status = Execute(running_.stub(), plan, {}).status;
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(BadField(status), field) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr("more than any place has"));
+  };
+  v1::Plan balance;
+  v1::LoadBalanceRequest& counts = *balance.add_operations()->mutable_load_balance();
+  *counts.mutable_counts() = Int64s({kMost - 2, 1, 1});
+  *counts.mutable_objects_destination() = ToStream(0);
+  *counts.mutable_ranks_destination() = ToStream(1);
+  expect_refused(balance, "objects_destination");
+  v1::Plan move;
+  v1::MoveIntervalsRequest& intervals = *move.add_operations()->mutable_move_intervals();
+  *intervals.mutable_source() = MakeArray(v1::ELEMENT_TYPE_UINT8, "abcd", 4);
+  *intervals.mutable_source_offsets() = *intervals.mutable_destination_offsets() = Int64s({0});
+  *intervals.mutable_counts() = Int64s({1});
+  intervals.set_destination_count(std::numeric_limits<int64_t>::max());
+  *intervals.mutable_result_destination() = ToStream(0);
+  expect_refused(move, "result_destination");
+  v1::Plan sort;
+  v1::SortRequest& columns = *sort.add_operations()->mutable_sort();
+  for (const uint32_t id : {0, 1}) {
+    v1::KeyColumn& column = *columns.add_key_columns();
+    *column.mutable_data() = Streamed(v1::ELEMENT_TYPE_UINT8, std::numeric_limits<int64_t>::max(), id);
+    *column.mutable_data_destination() = ToStream(id);
+  }
+  expect_refused(sort, "key_columns[0].data.count");
+}
+
+TEST(UnknownLengthTest, ArraysTakeLittleMoreThanTheyHave) {
+  Server::Options options = SmallWindow();
+  options.streams.max_device_bytes = 5 << 19;
+  RunningServer running(options);
+  v1::Plan plan;
+  v1::MergeRequest& merge = *plan.add_operations()->mutable_merge();
+  std::vector<StreamedInput> inputs;
+  const auto add = [&inputs](v1::Array& array) {
+    const auto id = static_cast<uint32_t>(inputs.size());
+    array = Streamed(v1::ELEMENT_TYPE_UINT32, -1, id);
+    inputs.push_back({id, 4, "abcd", 0, true});
+  };
+  for (int i = 0; i < 100; ++i) {
+    add(*merge.add_keys());
+    add(*merge.add_values());
+  }
+  *merge.mutable_keys_destination() = ToStream(0);
+  *merge.mutable_values_destination() = ToStream(1);
+  const StreamedAnswer answer = Execute(running.stub(), plan, Chunks(inputs, 1));
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_EQ(answer.Output(0, 4).size(), 400U);
+}
+
+TEST(UnknownLengthTest, AnArrayHasUpToHalfOfTheMemory) {
+  Server::Options options = SmallWindow();
+  options.streams.max_device_bytes = 5 << 19;
+  RunningServer running(options);
+  const auto search_in = [&](size_t bytes) {
+    v1::Plan plan;
+    v1::SearchRequest& search = *plan.add_operations()->mutable_search();
+    *search.mutable_haystack() = Streamed(v1::ELEMENT_TYPE_UINT32, -1, 0);
+    *search.mutable_needles() = MakeArray(v1::ELEMENT_TYPE_UINT32, "\1\0\0\0", 4);
+    return Execute(running.stub(), plan, Chunks({{0, 4, std::string(bytes, '\0'), 0, true}}, 1000));
+  };
+  const StreamedAnswer half = search_in(5 << 18);
+  ASSERT_TRUE(half.status.ok()) << half.status.error_message();
+  EXPECT_EQ(half.results[0].search().positions().count(), 1);
+  const grpc::Status more = search_in(3 << 19).status;
+  EXPECT_EQ(more.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(BadField(more), "haystack.count") << more.error_message();
+  EXPECT_THAT(more.error_message(), HasSubstr("announce"));
 }
 
 }  // namespace

@@ -1,0 +1,89 @@
+"""What a caller can do wrong with an operator, and how the server must say so."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracles
+from random_operators import Draw, Elements, Fault, Input, Operation, integers
+
+INVALID = "INVALID_ARGUMENT"
+
+
+def _replace(operation: Operation, name: str, elements: Elements) -> None:
+    for at, each in enumerate(operation.inputs):
+        if each.field == name:
+            operation.inputs[at] = Input(name, elements)
+
+
+def _unsorted(draw: Draw, operation: Operation, name: str) -> Fault | None:
+    """Two keys of a sorted array change places."""
+    elements = next(each.elements for each in operation.inputs if each.field == name)
+    keys = oracles.comparable(elements.data, elements.key_type)
+    if not len(keys) or keys[0] == keys[-1] or (keys[0] != keys[0] and keys[-1] != keys[-1]):
+        return None
+    swapped = elements.data.copy()
+    swapped[0], swapped[-1] = elements.data[-1], elements.data[0]
+    operation.request.assume_sorted = False
+    _replace(operation, name, Elements(elements.type, swapped))
+    return Fault(INVALID, name)
+
+
+def _overlap(operation: Operation, fields: dict[str, Elements]) -> Fault | None:
+    """Two intervals go to one place."""
+    filled = np.flatnonzero(fields["counts"].data)
+    if len(filled) < 2:
+        return None
+    first, second = filled[0], filled[-1]
+    goals, counts = fields["destination_offsets"].data.copy(), fields["counts"].data
+    if counts[first] >= counts[second]:
+        goals[second] = goals[first]
+    else:
+        goals[first] = goals[second]
+    operation.request.allow_overlap = False
+    _replace(operation, "destination_offsets", integers(goals))
+    return Fault(INVALID, "destination_offsets[")
+
+
+def _bad_number(draw: Draw, operation: Operation, fields: dict[str, Elements]) -> Fault | None:
+    """A count, an offset or a bound that cannot be."""
+    possible = [name for name in ("counts", "source_offsets", "segment_offsets") if name in fields]
+    possible = [name for name in possible if len(fields[name].data)]
+    if not possible:
+        return None
+    name = draw.one(possible)
+    numbers = fields[name].data.copy()
+    at = int(draw.rng.integers(len(numbers)))
+    numbers[at] = -1 if name == "counts" else numbers[-1] + 2**40
+    _replace(operation, name, integers(numbers))
+    # Of segments, the one behind is found to be smaller.
+    return Fault(INVALID, f"{name}[" if name == "segment_offsets" else f"{name}[{at}]")
+
+
+def spoil(draw: Draw, operation: Operation) -> bool:
+    """Makes an operation wrong in one way, which its `fault` then says; False: it is as it was."""
+    fields = {each.field: each.elements for each in operation.inputs}
+    way = int(draw.rng.integers(0, 5))
+    fault: Fault | None = None
+    if way == 0 and operation.kind in ("sort", "merge"):
+        operation.request.algorithm = 77
+        fault = Fault(INVALID, "algorithm")
+    elif way == 1 and operation.kind == "sort":
+        operation.request.limit = -1
+        fault = Fault(INVALID, "limit")
+    elif way == 2 and "values" in fields and operation.kind == "sort":
+        values = fields["values"]
+        _replace(operation, "values", Elements(values.type, np.concatenate([values.data, values.data[:1]])))
+        fault = Fault(INVALID, "values.count") if len(values.data) else None
+    elif way == 2 and operation.kind == "merge":
+        operation.inputs = operation.inputs[:1]
+        fault = Fault(INVALID, "keys")
+    elif way == 3 and operation.kind in ("move_intervals", "scatter_intervals"):
+        fault = _overlap(operation, fields)
+    elif operation.kind == "merge":
+        fault = _unsorted(draw, operation, draw.one([name for name in fields if name.startswith("keys")]))
+    elif operation.kind == "search":
+        fault = _unsorted(draw, operation, "haystack")
+    else:
+        fault = _bad_number(draw, operation, fields)
+    operation.fault = fault
+    return fault is not None

@@ -1,0 +1,398 @@
+"""Calls of any operator, drawn at random, and what NumPy says they must answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import e2e_paths  # noqa: F401
+
+# isort: split
+import numpy as np
+import oracles
+from corank.v1 import array_pb2 as a
+from corank.v1 import operators_pb2 as o
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+RECORD = int(a.ELEMENT_TYPE_RECORD)
+INT64 = int(a.ELEMENT_TYPE_INT64)
+KEY_TYPES = {int(a.ElementType.Value(f"ELEMENT_TYPE_{name.upper()}")): name for name in oracles.KEY_TYPES}
+_NUMBERS = {name: number for number, name in KEY_TYPES.items()}
+_MOST_BYTES = 6 << 20
+
+
+class Elements(NamedTuple):
+    """An array as the contract has it."""
+
+    type: int
+    data: Array
+
+    @property
+    def width(self) -> int:
+        """Bytes of an element."""
+        return int(self.data.dtype.itemsize)
+
+    @property
+    def key_type(self) -> str:
+        """Its name; not of records."""
+        return KEY_TYPES[self.type]
+
+
+class Input(NamedTuple):
+    """An array of a request."""
+
+    field: str
+    elements: Elements
+    held: Any = None
+    """Where it lies already, if it was taken from there."""
+
+
+class Result(NamedTuple):
+    """An array of a response."""
+
+    field: str
+    destination: str
+    elements: Elements
+
+
+class Fault(NamedTuple):
+    """How a call must end."""
+
+    code: str
+    field: str
+
+
+@dataclass
+class Operation:
+    """An operator, its arrays and its answer.
+
+    Attributes:
+        kind: the field of an Operation.
+        request: the request, but for arrays and destinations.
+        inputs: its arrays.
+        results: what it answers.
+        python: python(client, arrays, **options) does the same with the Python client, arrays being in the order of
+            `inputs`; None where it cannot say it.
+        fault: with what it is refused.
+    """
+
+    kind: str
+    request: Any
+    inputs: list[Input] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    python: Callable[..., Any] | None = None
+    fault: Fault | None = None
+
+    def add(self, name: str, elements: Elements, held: Any = None) -> None:
+        """Adds an input."""
+        self.inputs.append(Input(name, elements, held))
+
+    def answer(self, name: str, destination: str, elements: Elements) -> None:
+        """Adds a result."""
+        self.results.append(Result(name, destination, elements))
+
+
+class Draw:
+    """Draws sizes and arrays.
+
+    Args:
+        rng: of the case.
+        pool: what lies somewhere already: (elements, where).
+        most_bytes: about how many bytes an array may have.
+        types: of keys.
+    """
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        pool: list[tuple[Elements, Any]],
+        most_bytes: int,
+        types: tuple[str, ...] = oracles.KEY_TYPES,
+    ) -> None:
+        self.rng, self.pool, self.types, self.most_bytes = rng, pool, types, min(most_bytes, _MOST_BYTES)
+        self.is_large = False
+        """Whether arrays have a MiB and more."""
+
+    def chance(self, probability: float) -> bool:
+        """True in so many cases."""
+        return bool(self.rng.random() < probability)
+
+    def one(self, choices: Any) -> Any:
+        """One of a sequence."""
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def count(self, width: int) -> int:
+        """A number of elements of `width` bytes: few, or as many as have about the bytes at which something changes."""
+        drawn = self.rng.random()
+        if self.is_large:
+            return int(self.rng.integers(1 << 20, 5 << 20)) // width
+        if drawn < 0.2:
+            return int(self.rng.integers(0, 3))
+        if drawn < 0.5:
+            return int(self.rng.integers(3, 300))
+        limits: tuple[int, ...] = (
+            16 << 10,
+            16 << 10,
+            16 << 10,
+            64 << 10,
+            64 << 10,
+            1 << 20,
+            int(self.rng.integers(1 << 20, 4 << 20)),
+        )
+        aim = min(int(self.one(limits)), self.most_bytes)
+        return max(0, aim // width + int(self.rng.integers(-2, 3)))
+
+    def fitting(self, fits: Callable[[Elements], bool]) -> list[tuple[Elements, Any]]:
+        """What of the pool may be taken."""
+        return [each for each in self.pool if each[0].data.nbytes <= self.most_bytes and fits(each[0])]
+
+    def taken(self, fits: Callable[[Elements], bool]) -> tuple[Elements, Any] | None:
+        """Something of the pool, now and then; None: nothing fits, or this time not."""
+        if self.chance(0.3):
+            return None
+        fitting = self.fitting(fits)
+        return self.one(fitting) if fitting else None
+
+    def keys(self, key_type: str, count: int) -> Elements:
+        """Keys in one of several structures that the server may look for."""
+        keys = oracles.random_keys(self.rng, key_type, count)
+        shape = int(self.rng.integers(0, 9))
+        if shape == 0:
+            keys = keys[oracles.argsort(keys, key_type)]
+        elif shape == 1:
+            keys = keys[oracles.argsort(keys, key_type, True)]
+        elif shape == 2:
+            keys = self.rng.choice(keys[:5], count) if count else keys
+        elif shape == 3 and count > 4:
+            keys = np.concatenate([part[oracles.argsort(part, key_type)] for part in np.array_split(keys, 3)])
+        return Elements(_NUMBERS[key_type], keys)
+
+    def some_keys(self) -> tuple[Elements, Any]:
+        """Keys of any type."""
+        found = self.taken(lambda each: each.type != RECORD)
+        if found is not None:
+            return found
+        key_type = self.one(self.types)
+        return self.keys(key_type, self.count(oracles.storage(key_type).itemsize)), None
+
+    def records(self, count: int) -> Elements:
+        """Elements of any type, not too many bytes of them."""
+        if self.chance(0.5):
+            fitting = [name for name in self.types if count * oracles.storage(name).itemsize <= self.most_bytes]
+            return self.keys(self.one(fitting or ["uint8"]), count)
+        widest = max(1, min(256, self.most_bytes // max(1, count)))
+        width = min(widest, int(self.one((1, 2, 3, 4, 7, 8, 12, 16, 20, 32, 100, 256))))
+        return Elements(RECORD, np.frombuffer(self.rng.bytes(count * width), f"V{width}"))
+
+    def some_records(self, count: int | None = None) -> tuple[Elements, Any]:
+        """Elements of any type, of which there may have to be so many."""
+        found = self.taken(lambda each: count is None or len(each.data) == count)
+        if found is not None:
+            return found
+        return self.records(self.count(8) if count is None else count), None
+
+    def cuts(self, total: int, parts: int) -> Array:
+        """parts + 1 rising offsets, from 0 to the total."""
+        inner = np.sort(self.rng.integers(0, total + 1, parts - 1)) if parts > 1 else np.zeros(0, np.int64)
+        return np.concatenate([[0], inner, [total]]).astype(np.int64)
+
+    def lengths(self, total: int) -> Array:
+        """Lengths of intervals that sum to the total; none where that is nothing, and often empty ones."""
+        intervals = int(self.one((1, 2, 5, 50, 700, 2047, 2048, 2049, 8192)))
+        if total == 0 and self.chance(0.5):
+            return np.zeros(0, np.int64)
+        return np.diff(self.cuts(total, intervals))
+
+
+def integers(values: Any) -> Elements:
+    """Counts or offsets."""
+    return Elements(INT64, np.asarray(values, np.int64))
+
+
+def indices(values: Array) -> Elements:
+    """Positions as they come back."""
+    return Elements(int(a.ELEMENT_TYPE_UINT32), values.astype(np.uint32))
+
+
+def draw_order(draw: Draw) -> tuple[Any, bool]:
+    """A SortOrder, and whether it is descending."""
+    number = int(draw.rng.integers(0, 3))
+    return number, number == o.SORT_ORDER_DESCENDING
+
+
+def _algorithm(draw: Draw, count: int) -> Any:
+    # The network takes n log^2 n comparisons.
+    return int(draw.rng.integers(0, 5 if count < 20_000 else 4))
+
+
+_OUTPUTS: tuple[Any, ...] = (0, o.SORT_OUTPUT_KEYS, o.SORT_OUTPUT_INDICES, o.SORT_OUTPUT_KEYS_AND_INDICES)
+_ALGORITHMS = ("auto", "auto", "mergesort", "radix", "odd-even-mergesort")
+
+
+def sort(draw: Draw) -> Operation:
+    """Sort of one array: alone, with values, with or for indices, by segments, or the first of it."""
+    keys, held = draw.some_keys()
+    count = len(keys.data)
+    number, descending = draw_order(draw)
+    request = o.SortRequest(order=number, algorithm=_algorithm(draw, count))
+    operation = Operation("sort", request)
+    operation.add("keys", keys, held)
+    options: dict[str, Any] = {"descending": descending, "algorithm": _ALGORITHMS[request.algorithm]}
+    names: list[str] = []
+    order = oracles.argsort(keys.data, keys.key_type, descending)
+    if draw.chance(0.25) and keys.data.size < 500_000:
+        offsets = draw.cuts(count, int(draw.one((1, 2, 3, 100, 2047))))
+        operation.add("segment_offsets", integers(offsets))
+        names.append("segments")
+        order = oracles.segmented_argsort(keys.data, offsets.tolist(), keys.key_type, descending)
+    elif draw.chance(0.3):
+        request.limit = int(draw.one((0, 1, count // 2, max(0, count - 1), count, count + 5)))
+        options["limit"] = request.limit
+        order = order[: request.limit]
+    mode = int(draw.rng.integers(0, 4))
+    request.output = _OUTPUTS[mode]
+    if mode != 2:
+        operation.answer("keys", "keys_destination", Elements(keys.type, keys.data[order]))
+    if mode >= 2:
+        operation.answer("indices", "indices_destination", indices(order))
+    elif draw.chance(0.5):
+        values, where = draw.some_records(count)
+        operation.add("values", values, where)
+        operation.answer("values", "values_destination", Elements(values.type, values.data[order]))
+        names.append("values")
+    method = ("sort", "sort", "argsort", "sort_with_indices")[mode]
+    if mode >= 2:
+        options["index_dtype"] = None
+
+    def python(client: Any, arrays: list[Any], **more: Any) -> Any:
+        return getattr(client, method)(arrays[0], **dict(zip(names, arrays[1:], strict=True)), **options, **more)
+
+    operation.python = python
+    return operation
+
+
+def plain_sort(draw: Draw) -> Operation:
+    """Sort of keys, with values or without, and of nothing else: what the server can do piece by piece."""
+    keys, held = draw.some_keys()
+    number, descending = draw_order(draw)
+    operation = Operation("sort", o.SortRequest(order=number, algorithm=_algorithm(draw, len(keys.data))))
+    operation.add("keys", keys, held)
+    order = oracles.argsort(keys.data, keys.key_type, descending)
+    operation.answer("keys", "keys_destination", Elements(keys.type, keys.data[order]))
+    if draw.chance(0.5):
+        values = draw.records(len(keys.data))
+        operation.add("values", values)
+        operation.answer("values", "values_destination", Elements(values.type, values.data[order]))
+    return operation
+
+
+def alike(draw: Draw, number: int) -> list[Operation]:
+    """Small sorts of different lengths that the server may do as one."""
+    key_type, (order, descending), mode = draw.one(draw.types), draw_order(draw), int(draw.rng.integers(0, 4))
+    algorithm, width = _algorithm(draw, 0), int(draw.one((0, 4, 12)))
+    operations = []
+    for _ in range(number):
+        keys = draw.keys(key_type, int(draw.rng.integers(0, 500)))
+        operation = Operation("sort", o.SortRequest(order=order, algorithm=algorithm, output=_OUTPUTS[mode]))
+        operation.add("keys", keys)
+        places = oracles.argsort(keys.data, key_type, descending)
+        if mode != 2:
+            operation.answer("keys", "keys_destination", Elements(keys.type, keys.data[places]))
+        if mode >= 2:
+            operation.answer("indices", "indices_destination", indices(places))
+        elif width:
+            values = np.frombuffer(draw.rng.bytes(len(keys.data) * width), f"V{width}")
+            operation.add("values", Elements(RECORD, values))
+            operation.answer("values", "values_destination", Elements(RECORD, values[places]))
+        operations.append(operation)
+    return operations
+
+
+def _strings(draw: Draw, rows: int) -> list[bytes]:
+    longest = int(draw.one((0, 1, 3, 9, 40)))
+    letters = draw.rng.choice(np.frombuffer(b"ab\0\xff" if draw.chance(0.5) else b"a", np.uint8), rows * longest)
+    text, lengths = letters.tobytes(), draw.rng.integers(0, longest + 1, rows)
+    return [text[at * longest : at * longest + length] for at, length in enumerate(lengths.tolist())]
+
+
+def _joined(strings: list[bytes]) -> tuple[Elements, Elements]:
+    data = np.frombuffer(b"".join(strings), np.uint8)
+    offsets = np.concatenate([[0], np.cumsum([len(each) for each in strings], dtype=np.int64)])
+    return Elements(int(a.ELEMENT_TYPE_UINT8), data), integers(offsets)
+
+
+def sort_columns(draw: Draw) -> Operation:
+    """Sort by columns of numbers, byte strings of one width, and strings."""
+    rows = min(30_000, draw.count(8))
+    request = o.SortRequest(algorithm=_algorithm(draw, rows))
+    operation = Operation("sort", request)
+    ranks, columns, given, descendings = [], [], [], []
+    for at in range(int(draw.one((1, 1, 2, 3, 4)))):
+        path = f"key_columns[{at}]"
+        number, descending = draw_order(draw)
+        request.key_columns.add(order=number)
+        kind = int(draw.rng.integers(0, 3))
+        column: Any
+        if kind == 0:
+            column = draw.keys(draw.one(draw.types), rows)
+            operation.add(f"{path}.data", column)
+            ranked = np.unique(oracles.comparable(column.data, column.key_type), return_inverse=True)[1]
+        elif kind == 1:
+            width = int(draw.one((1, 3, 8, 17)))
+            letters = draw.rng.choice(np.frombuffer(b"ab\0\xff", np.uint8), rows * width)
+            column = Elements(RECORD, letters.view(f"V{width}"))
+            operation.add(f"{path}.data", column)
+            ranked = np.unique(letters.view(f"S{width}"), return_inverse=True)[1]
+        else:
+            column = _strings(draw, rows)
+            data, offsets = _joined(column)
+            operation.add(f"{path}.data", data)
+            operation.add(f"{path}.offsets", offsets)
+            places = {each: place for place, each in enumerate(sorted(set(column)))}
+            ranked = np.array([places[each] for each in column], np.int64)
+        columns.append(column)
+        given.append(column if isinstance(column, list) else None)
+        descendings.append(descending)
+        ranks.append(-ranked if descending else ranked)
+    order = np.lexsort(ranks[::-1])
+    options: dict[str, Any] = {"descending": descendings, "algorithm": _ALGORITHMS[request.algorithm]}
+    if draw.chance(0.3):
+        request.limit = int(draw.one((0, 1, rows // 2, rows + 1)))
+        options["limit"] = request.limit
+        order = order[: request.limit]
+    mode = int(draw.rng.integers(0, 4))
+    request.output = _OUTPUTS[mode]
+    for at, column in enumerate(columns if mode != 2 else []):
+        path = f"key_columns[{at}]"
+        if isinstance(column, list):
+            data, offsets = _joined([column[row] for row in order.tolist()])
+            operation.answer(f"{path}.data", f"{path}.data_destination", data)
+            operation.answer(f"{path}.offsets", f"{path}.offsets_destination", offsets)
+        else:
+            operation.answer(f"{path}.data", f"{path}.data_destination", Elements(column.type, column.data[order]))
+    if mode >= 2:
+        operation.answer("indices", "indices_destination", indices(order))
+    elif draw.chance(0.4):
+        values, where = draw.some_records(rows)
+        operation.add("values", values, where)
+        operation.answer("values", "values_destination", Elements(values.type, values.data[order]))
+    if mode == 3 or any(column.type == _NUMBERS["bfloat16"] for column in columns if not isinstance(column, list)):
+        return operation
+    has_values = len(operation.inputs) > sum(1 if column is None else 2 for column in given)
+
+    def python(client: Any, arrays: list[Any], **more: Any) -> Any:
+        keys, at = [], 0
+        for column in given:
+            keys.append(arrays[at] if column is None else column)
+            at += 1 if column is None else 2
+        if mode == 2:
+            return client.argsort_columns(keys, index_dtype=None, **options, **more)
+        if not has_values:
+            return tuple(client.sort_columns(keys, **options, **more))
+        found, values = client.sort_columns(keys, values=arrays[-1], **options, **more)
+        return (*found, values)
+
+    operation.python = python
+    return operation

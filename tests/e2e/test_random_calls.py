@@ -1,0 +1,165 @@
+"""Calls drawn at random, from several connections at once, against NumPy.
+
+A round is a seed: it says which server, how many cases run at once, and what they do. `make test` runs the first ones;
+RANDOM_CALLS_SECONDS=900 goes on with others for so long, from RANDOM_CALLS_SEED on. RANDOM_CALLS_SEED=12 alone runs the
+round 12, and RANDOM_CALLS_SEED=12.3 its case 3 alone.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import random_client
+from corank.testing import LocalServer
+from e2e_support import samples, wait_until
+from random_calls import Case
+from random_plans import WrongAnswerError
+from random_wire import PREFIX
+
+ROUNDS = range(12)
+"""Of `make test`."""
+_SECONDS = float(os.environ.get("RANDOM_CALLS_SECONDS", "0"))
+_SEED = os.environ.get("RANDOM_CALLS_SEED", "")
+_GAUGES = (
+    "corank_queue_requests",
+    "corank_queue_bytes",
+    "corank_lanes_busy",
+    "corank_calls",
+    "corank_stream_jobs",
+    "corank_stream_job_bytes",
+    "corank_regions",
+    "corank_region_leases",
+    *(f'corank_memory_used_bytes{{budget="{name}"}}' for name in ("host_pool", "device_work", "kept_arrays")),
+)
+
+
+class Kind(NamedTuple):
+    """A server: its flags, and the device memory that one stream may take."""
+
+    flags: tuple[str, ...]
+    max_device_bytes: int
+
+
+KINDS = (
+    # Large sorts and merges go out of core, and small ones wait for each other.
+    Kind(
+        ("--lanes=1", "--long-lanes=1", "--stream-window-bytes=4MiB", "--direct-bytes=0", "--batch-delay-us=2000"),
+        4 << 20,
+    ),
+    Kind(("--lanes=2", "--long-lanes=2", "--stream-window-bytes=8MiB"), 16 << 20),
+    Kind(("--lanes=3", "--long-lanes=3", "--batch-delay-us=300", "--host-pool-bytes=512MiB"), 128 << 20),
+)
+
+
+class Servers:
+    """The servers of the kinds, each started when it is first needed.
+
+    Args:
+        binary: of corankd.
+    """
+
+    def __init__(self, binary: Path) -> None:
+        self._binary = binary
+        self._started: dict[Kind, LocalServer] = {}
+        self.counts: Counter[str] = Counter()
+
+    def get(self, kind: Kind) -> LocalServer:
+        """The server of a kind."""
+        if kind not in self._started:
+            places = [f"--shared-memory={PREFIX}", f"--kept-bytes={256 << 20}"]
+            server = LocalServer(self._binary, [*places, f"--max-device-bytes={kind.max_device_bytes}", *kind.flags])
+            server.start()
+            self._started[kind] = server
+        return self._started[kind]
+
+    def stop(self) -> None:
+        """Ends all of them; they must have run until now, and end well."""
+        wrong = []
+        for server in self._started.values():
+            log, early = server.log_path.read_text(errors="replace")[-3000:], server.process.poll()
+            if early is not None or server.stop() != 0:
+                wrong.append(f"a server ended with {early}; the end of its log:\n{log}")
+        assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture(scope="module")
+def servers(corankd: Path) -> Iterator[Servers]:
+    """The servers; each must run on to the end."""
+    found = Servers(corankd)
+    yield found
+    print(f"\nrandom calls: {dict(found.counts)}")
+    found.stop()
+
+
+def _run_case(server: LocalServer, seed: int, number: int, most: int, counts: Counter[str]) -> str:
+    """What went wrong with one case; nothing if all is well."""
+    if number % 3 == 2:
+        case: Case | random_client.ClientCase = random_client.ClientCase(
+            server.address, seed * 8 + number, most, counts
+        )
+    else:
+        case = Case(server.address, seed * 8 + number, most, counts)
+    try:
+        case.run()
+    except Exception as error:  # whatever it is, how to have it again is worth more
+        told = str(error) if isinstance(error, WrongAnswerError) else traceback.format_exc()
+        story = "\n  ".join(case.story)
+        replay = f"RANDOM_CALLS_SEED={seed}.{number} {sys.executable} -m pytest {__file__}"
+        return (
+            f"case {seed}.{number}: {told}\nits calls, of which the last one failed:\n  {story}\n"
+            f"once more: {replay}; with those at the same time: RANDOM_CALLS_SEED={seed}"
+        )
+    return ""
+
+
+def run_round(servers: Servers, seed: int, only: int | None = None) -> None:
+    """One round; afterwards the server must be as it was."""
+    kind = KINDS[seed % len(KINDS)]
+    server = servers.get(kind)
+    cases = [only] if only is not None else range(1 + (seed // len(KINDS) + seed) % 4)
+    with ThreadPoolExecutor(len(cases)) as pool:
+        futures = [
+            pool.submit(_run_case, server, seed, number, kind.max_device_bytes, servers.counts) for number in cases
+        ]
+        wrong = [text for text in (future.result() for future in futures) if text]
+    if wrong:
+        pytest.fail("\n\n".join(wrong), pytrace=False)
+
+    left: dict[str, float] = {}
+
+    def is_empty() -> bool:
+        now = samples(server)
+        left.clear()
+        left.update({name: now[name] for name in _GAUGES if now[name]})
+        return not left
+
+    try:
+        wait_until(is_empty, "all is given back")
+    except AssertionError as error:
+        pytest.fail(f"round {seed}: {error}: {left}; once more: RANDOM_CALLS_SEED={seed}", pytrace=False)
+    servers.counts["rounds"] += 1
+
+
+@pytest.mark.skipif(bool(_SEED or _SECONDS), reason="RANDOM_CALLS_SEED or RANDOM_CALLS_SECONDS takes others")
+@pytest.mark.parametrize("seed", ROUNDS)
+def test_calls_drawn_at_random(servers: Servers, seed: int) -> None:
+    run_round(servers, seed)
+
+
+@pytest.mark.skipif(not (_SEED or _SECONDS), reason="needs RANDOM_CALLS_SEED or RANDOM_CALLS_SECONDS")
+def test_calls_of_other_seeds(servers: Servers) -> None:
+    first, _, only = (_SEED or str(len(ROUNDS))).partition(".")
+    seed, end = int(first), time.monotonic() + _SECONDS
+    run_round(servers, seed, int(only) if only else None)
+    while time.monotonic() < end:
+        seed += 1
+        run_round(servers, seed)

@@ -1,0 +1,109 @@
+// What is kept: by calls that succeed, and by no others; and within the memory that was promised.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "corank/v1/memory_service.grpc.pb.h"
+#include "tests/server/good_requests.h"
+#include "tests/server/messages.h"
+#include "tests/server/running_server.h"
+#include "tests/server/streamed_call.h"
+
+namespace corank::testing {
+namespace {
+
+class CommitTest : public ::testing::Test {
+ protected:
+  // A server on which so many bytes may be kept.
+  void Start(int64_t kept_bytes) {
+    Server::Options options = TestOptions();
+    options.arrays.max_bytes = options.arrays.quota_bytes = kept_bytes;
+    options.device_budget_bytes = kBudget;
+    options.streams.max_device_bytes = 1 << 20;
+    options.limits.max_chunk_bytes = kLarge;
+    running_ = std::make_unique<RunningServer>(options);
+    memory_ = v1::MemoryService::NewStub(running_->channel());
+  }
+  static void KeepObjects(v1::LoadBalanceRequest& request, const std::string& name) {
+    *request.mutable_counts() = Int64s({0, 0});  // whose result is empty
+    request.mutable_objects_destination()->mutable_stored()->set_name(name);
+  }
+  void Store(const std::string& name, int64_t bytes) {
+    grpc::ClientContext context;
+    v1::StoreArrayResponse response;
+    const auto writer = memory_->StoreArray(&context, &response);
+    v1::StoreArrayRequest message;
+    message.mutable_header()->set_name(name);
+    message.mutable_header()->mutable_array()->set_type(v1::ELEMENT_TYPE_UINT32);
+    message.mutable_header()->mutable_array()->set_count(bytes / 4);
+    message.mutable_header()->mutable_array()->mutable_stream()->set_stream_id(0);
+    writer->Write(message);
+    message.mutable_chunk()->set_data(std::string(static_cast<size_t>(bytes), 'x'));
+    writer->Write(message);
+    writer->WritesDone();
+    const grpc::Status status = writer->Finish();
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  static void SortKept(v1::SortRequest& request, const std::string& name) {
+    request.mutable_keys()->set_type(v1::ELEMENT_TYPE_UINT32);
+    request.mutable_keys()->mutable_stored()->set_name(name);
+    *request.mutable_keys_destination() = ToStream(0);
+  }
+
+  static constexpr int64_t kBudget = 6 << 20, kLarge = 4 << 20;
+  std::unique_ptr<RunningServer> running_;
+  std::unique_ptr<v1::MemoryService::Stub> memory_;
+};
+
+TEST_F(CommitTest, ACallKeepsAllItsResultsOrNone) {
+  Start(4096);  // one array
+  v1::LoadBalanceRequest request;
+  KeepObjects(request, "x");
+  request.mutable_ranks_destination()->mutable_stored()->set_name("y");
+  grpc::ClientContext context;
+  v1::LoadBalanceResponse response;
+  EXPECT_EQ(Call(running_->stub(), &context, request, &response).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(running_->server().arrays().used_bytes(), 0);
+}
+
+TEST_F(CommitTest, APlanKeepsAllItsResultsOrNone) {
+  Start(4096);
+  v1::Plan plan;
+  KeepObjects(*plan.add_operations()->mutable_load_balance(), "x");
+  KeepObjects(*plan.add_operations()->mutable_load_balance(), "y");
+  EXPECT_EQ(Execute(running_->stub(), plan, {}).status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(Eventually([this] { return running_->server().arrays().used_bytes() == 0; }));
+}
+
+TEST_F(CommitTest, AKeptArrayInAPlanIsInItsBudget) {
+  Start(64 << 20);
+  Store("large", kLarge);
+  v1::Plan plan;
+  SortKept(*plan.add_operations()->mutable_sort(), "large");
+  *plan.add_operations()->mutable_sort() = GoodSort();
+  const grpc::Status status = Execute(running_->stub(), plan, {}).status;
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+}
+
+TEST_F(CommitTest, AnArrayThatGrewBehindAPlanIsRefused) {
+  Start(64 << 20);
+  Store("grows", 40);
+  grpc::ClientContext context;
+  const auto call = running_->stub().Execute(&context);
+  v1::ExecuteRequest request;
+  SortKept(*request.mutable_plan()->add_operations()->mutable_sort(), "grows");
+  call->Write(request);
+  ASSERT_TRUE(Eventually([this] { return running_->server().jobs().jobs() == 1; }));
+  Store("grows", kLarge);
+  call->WritesDone();
+  v1::ExecuteResponse response;
+  while (call->Read(&response)) {
+  }
+  const grpc::Status status = call->Finish();
+  EXPECT_EQ(BadField(status), "plan.operations") << status.error_message();
+}
+
+}  // namespace
+}  // namespace corank::testing
