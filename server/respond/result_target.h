@@ -24,8 +24,8 @@ class ResultTarget {
   /// Whether the place is still what it was when the request came: asked of all results of a request before the first
   /// byte of any of them is written to where its caller sees it, and again before any is made visible. Cheap.
   virtual absl::Status Check() const { return absl::OkStatus(); }
-  /// After the work has succeeded, before any result of the request is made visible: takes what Commit needs of a result
-  /// for which nothing was allocated.
+  /// After the work has succeeded, before any result of the request is made visible: takes what Commit needs of a
+  /// result for which nothing was allocated.
   virtual absl::Status Prepare() { return absl::OkStatus(); }
   /// Makes the result visible. `described`: type, record_bytes and count are set; sets
   /// the place. With an error nothing is visible.

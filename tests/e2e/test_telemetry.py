@@ -253,9 +253,8 @@ def test_calls_of_no_operator_are_counted_and_say_who_made_them(tenants: LocalSe
             client.delete("kept")
     with grpc.insecure_channel(tenants.address) as channel:
         no_plan = corank_service_pb2.ExecuteRequest().SerializeToString()
-        calls = channel.stream_stream("/corank.v1.CorankService/Execute")(
-            iter([no_plan]), metadata=[("authorization", f"Bearer {TOKENS['red']}")]
-        )
+        execute: Any = channel.stream_stream("/corank.v1.CorankService/Execute")
+        calls = execute(iter([no_plan]), metadata=(("authorization", f"Bearer {TOKENS['red']}"),))
         with pytest.raises(grpc.RpcError):
             list(calls)
 
