@@ -9,12 +9,12 @@ cd "$(dirname "$0")/.." || exit 1
 
 kind=${1:?usage: scripts/sanitize.sh address|thread [CTEST_ARGUMENT...]}
 shift
-common=print_stacktrace=1:halt_on_error=1:abort_on_error=0:exitcode=99
+# Memory that does not exist is refused, as it is without a sanitizer: tests ask for it.
+common=allocator_may_return_null=1:print_stacktrace=1:halt_on_error=1:abort_on_error=0:exitcode=99
 case $kind in
   address)
     build="build-asan"
-    # Memory that does not exist is refused, as it is without a sanitizer: tests ask for it.
-    export ASAN_OPTIONS=$common:allocator_may_return_null=1:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
+    export ASAN_OPTIONS=$common:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
     export LSAN_OPTIONS=suppressions=$PWD/tests/sanitize/leaks.supp:print_suppressions=0
     export UBSAN_OPTIONS=$common
     ;;
