@@ -15,6 +15,17 @@ import pytest
 from corank.testing import LocalServer
 from grpc_health.v1 import health_pb2
 
+STATE_GAUGES = (
+    "corank_queue_requests",
+    "corank_queue_bytes",
+    "corank_lanes_busy",
+    "corank_calls",
+    "corank_stream_jobs",
+    "corank_stream_job_bytes",
+    "corank_regions",
+    "corank_region_leases",
+)
+"""Metrics of a server that are 0 where nothing waits, runs or is open, but for memory and connections."""
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 import random_client
 from corank.testing import LocalServer
-from e2e_support import samples, wait_until
+from e2e_support import STATE_GAUGES, samples, wait_until
 from random_calls import Case
 from random_plans import WrongAnswerError
 from random_wire import PREFIX
@@ -30,14 +30,7 @@ ROUNDS = range(12)
 _SECONDS = float(os.environ.get("RANDOM_CALLS_SECONDS", "0"))
 _SEED = os.environ.get("RANDOM_CALLS_SEED", "")
 _GAUGES = (
-    "corank_queue_requests",
-    "corank_queue_bytes",
-    "corank_lanes_busy",
-    "corank_calls",
-    "corank_stream_jobs",
-    "corank_stream_job_bytes",
-    "corank_regions",
-    "corank_region_leases",
+    *STATE_GAUGES,
     *(f'corank_memory_used_bytes{{budget="{name}"}}' for name in ("host_pool", "device_work", "kept_arrays")),
 )
 

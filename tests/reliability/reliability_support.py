@@ -5,23 +5,13 @@ from __future__ import annotations
 import os
 
 from corank.testing import LocalServer
-from e2e_support import samples, wait_until
+from e2e_support import STATE_GAUGES, samples, wait_until
 
 LONG = bool(os.environ.get("RELIABILITY_LONG"))
 """Whether the long forms of the tests run: `make soak`."""
 PREFIX = "/corank-reliability-"
 """What names of shared-memory objects begin with."""
 
-_EMPTY = (
-    "corank_queue_requests",
-    "corank_queue_bytes",
-    "corank_lanes_busy",
-    "corank_calls",
-    "corank_stream_jobs",
-    "corank_stream_job_bytes",
-    "corank_regions",
-    "corank_region_leases",
-)
 _BUDGETS = ("host_pool", "device_work", "kept_arrays")
 
 
@@ -37,7 +27,7 @@ def cancelled_before(now: dict[str, float], stage: str) -> float:
 
 def is_empty(now: dict[str, float]) -> bool:
     """Whether nothing waits, runs, is open or is held, but for connections."""
-    return all(now[name] == 0 for name in _EMPTY) and held_bytes(now) == 0
+    return all(now[name] == 0 for name in STATE_GAUGES) and held_bytes(now) == 0
 
 
 def wait_until_empty(server: LocalServer, seconds: float = 30) -> None:
@@ -51,5 +41,5 @@ def wait_until_empty(server: LocalServer, seconds: float = 30) -> None:
     try:
         wait_until(look, "all state counters are zero", seconds)
     except AssertionError as error:
-        left = {name: last[name] for name in last if last[name] and (name in _EMPTY or "_used_bytes" in name)}
+        left = {name: last[name] for name in last if last[name] and (name in STATE_GAUGES or "_used_bytes" in name)}
         raise AssertionError(f"{error}: {left}") from None
