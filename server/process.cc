@@ -205,12 +205,12 @@ int Serve(const Configuration& configuration, int signals, const EngineWrapper& 
   if (!started.ok()) return StartFailed(*logger, started.status());
   std::unique_ptr<Server> server = *std::move(started);
   library_logger.store(logger);
-  library_server.store(server.get());
   if (!configuration.ports_file.empty()) {
     if (absl::Status written = WritePortsFile(configuration.ports_file, *server); !written.ok()) {
       return StartFailed(*logger, written);
     }
   }
+  library_server.store(server.get());  // which ends with the process
   logger->Log(LogLevel::kInfo, "ready",
               {{"version", CORANK_VERSION},
                {"grpc", server->address()},
