@@ -286,6 +286,30 @@ TEST_F(LanePoolTest, ABatchIsOneRoundTripAndABadMemberFailsAlone) {
   EXPECT_EQ(members[2].outcome.stats.batch_size(), 3);
 }
 
+TEST_F(LanePoolTest, MembersOfABatchThatIsShortOfMemoryRunAlone) {
+  for (const bool fused : {false, true}) {
+    SCOPED_TRACE(fused ? "fused" : "together");
+    together_ = true;
+    bool first = true;
+    PuppetEngine engine([&first](const std::string& phase, OperatorReport*) {
+      return phase == "AllocateResult" && std::exchange(first, false) ? absl::ResourceExhaustedError("full")
+                                                                      : absl::OkStatus();
+    });
+    std::array<RecordedRequest, 3> members;
+    std::vector<std::unique_ptr<Task>> batch;
+    for (RecordedRequest& member : members) {
+      SearchOperation::Spec spec;
+      spec.haystack = spec.needles = Operand{v1::ELEMENT_TYPE_UINT64, 8, 4, keys_};
+      batch.push_back(fused ? member.MakeTask(SortOf(keys_, 4))
+                            : member.MakeTask(std::make_unique<SearchOperation>(spec)));
+    }
+    work_.Add(std::move(batch));
+    RunAll(engine);
+    EXPECT_FALSE(first);
+    for (const RecordedRequest& member : members) EXPECT_TRUE(member.status.ok()) << member.status;
+  }
+}
+
 TEST_F(LanePoolTest, MembersThatRunTogetherGetTheirOwnAnswers) {
   together_ = true;
   EngineOptions options;
