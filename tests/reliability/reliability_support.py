@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from corank.testing import LocalServer
 from e2e_support import STATE_GAUGES, samples, wait_until
@@ -32,14 +33,23 @@ def is_empty(now: dict[str, float]) -> bool:
 
 def wait_until_empty(server: LocalServer, seconds: float = 30) -> None:
     """Returns once all state counters are zero; fails the test, with what is not, if some stay."""
+    wait_until_none_left(lambda: samples(server), seconds=seconds)
+
+
+def wait_until_none_left(look: Callable[[], dict[str, float]], *gauges: str, seconds: float = 30) -> None:
+    """Returns once `look` finds all state counters and these gauges at zero; fails the test with those that stay.
+
+    A connection ends before the calls on it have: they let go of their lanes and memory when they notice.
+    """
     last: dict[str, float] = {}
 
-    def look() -> bool:
-        last.update(samples(server))
-        return is_empty(last)
+    def are_zero() -> bool:
+        last.update(look())
+        return is_empty(last) and all(last[name] == 0 for name in gauges)
 
     try:
-        wait_until(look, "all state counters are zero", seconds)
+        wait_until(are_zero, "all state counters are zero", seconds)
     except AssertionError as error:
-        left = {name: last[name] for name in last if last[name] and (name in STATE_GAUGES or "_used_bytes" in name)}
+        watched = {*STATE_GAUGES, *gauges}
+        left = {name: last[name] for name in last if last[name] and (name in watched or "_used_bytes" in name)}
         raise AssertionError(f"{error}: {left}") from None

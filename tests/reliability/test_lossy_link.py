@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from corank.testing import LocalServer
 from e2e_support import samples, wait_until
 from lossy_link import ADDRESSES, LossyLink
-from reliability_support import LONG, is_empty
+from reliability_support import LONG, wait_until_none_left
 from workload import RETRYABLE
 
 SECONDS = 20 if LONG else 3
@@ -74,12 +75,17 @@ def outcomes(process: subprocess.Popen[str]) -> Counter[str]:
 
 def wait_until_left(between: tuple[LossyLink, LocalServer]) -> None:
     """Returns once the server has nothing of its clients, not even a connection."""
+    wait_until_none_left(lambda: now(between), "corank_connections")
 
-    def left() -> bool:
-        found = now(between)
-        return is_empty(found) and found["corank_connections"] == 0
 
-    wait_until(left, "the server has let go of everything")
+@contextlib.contextmanager
+def cut(link: LossyLink) -> Iterator[None]:
+    """Nothing passes for as long as this is entered."""
+    link.is_cut = True
+    try:
+        yield
+    finally:
+        link.is_cut = False
 
 
 @pytest.mark.parametrize(
@@ -104,10 +110,8 @@ def test_cuts_that_heal(between: tuple[LossyLink, LocalServer]) -> None:
     for _ in range(10 if LONG else 2):
         before = link.passed
         wait_until(lambda before=before: link.passed > before + 100, "traffic flows")  # type: ignore[misc]
-        link.is_cut = True
-        wait_until(lambda: now(between)["corank_connections"] == 0, "the server finds that its clients are gone")
-        assert is_empty(now(between))
-        link.is_cut = False
+        with cut(link):
+            wait_until_left(between)
     assert outcomes(clients)["OK"] > 0
     wait_until_left(between)
 
@@ -117,10 +121,9 @@ def test_client_that_dies_behind_a_cut_is_found(between: tuple[LossyLink, LocalS
     link, _ = between
     clients = start_clients(between, 60)
     wait_until(lambda: now(between)["corank_connections"] > 0, "clients are there")
-    link.is_cut = True
-    clients.kill()
-    clients.communicate()
-    began = time.monotonic()
-    wait_until_left(between)
+    with cut(link):
+        clients.kill()
+        clients.communicate()
+        began = time.monotonic()
+        wait_until_left(between)
     print(f"\nnetwork: a dead client's connections were found after {time.monotonic() - began:.1f} s")
-    link.is_cut = False
