@@ -22,6 +22,7 @@
 #include "kernels/common/merge_path.h"
 #include "kernels/cuda/columns/column_tuning.h"
 #include "kernels/cuda/columns/equal_codes.h"
+#include "kernels/cuda/common/device.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/run_pairs.h"
 
@@ -288,12 +289,13 @@ cudaError_t Run(const RowOrder& order, const uint64_t* d_codes, const RowCode* d
   MakeItemsKernel<Index><<<blocks, Tuning::kThreads, 0, stream>>>(order, d_code, count, arrays);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
 
-  int device = 0, processors = 0, resident = 0;
-  CORANK_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
-  CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  DeviceTraits device;
+  int resident = 0;
+  CORANK_RETURN_IF_CUDA_ERROR(GetDeviceTraits(&device));
   CORANK_RETURN_IF_CUDA_ERROR(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, SortTiesKernel<Index>, Tuning::kTieThreads, 0));
-  const auto grid = static_cast<unsigned>(std::min(CeilDiv(count, Tuning::kTieTile), int64_t{processors} * resident));
+  const auto grid =
+      static_cast<unsigned>(std::min(CeilDiv(count, Tuning::kTieTile), int64_t{device.multiprocessors} * resident));
   RowOrder rows = order;
   void* parameters[] = {&rows, &d_code, &count, &arrays};
   return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(SortTiesKernel<Index>), grid, Tuning::kTieThreads,

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cub/block/block_scan.cuh>
 
+#include "kernels/cuda/common/device.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/intervals/interval_bins.h"
 #include "kernels/cuda/intervals/interval_tuning.h"
@@ -314,10 +315,9 @@ int TileOf(const MoveArgs& args) {
 }
 
 bool BlocksHaveRoom() {
-  int device = 0, bytes = 0;
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess &&
-         bytes >= static_cast<int>(std::max(sizeof(ToBinsShared), sizeof(FromBinsShared)));
+  DeviceTraits device;
+  return GetDeviceTraits(&device) == cudaSuccess &&
+         device.block_bytes >= static_cast<int>(std::max(sizeof(ToBinsShared), sizeof(FromBinsShared)));
 }
 
 template <typename Kernel>

@@ -13,6 +13,7 @@
 // Source      S. Odeh, O. Green et al., "Merge Path", 2012
 #include <algorithm>
 
+#include "kernels/cuda/common/device.h"
 #include "kernels/cuda/common/tile_io.cuh"
 #include "kernels/cuda/common/tile_merge.cuh"
 #include "kernels/cuda/merge/bulk_copy.cuh"
@@ -311,13 +312,12 @@ cudaError_t Launch(const MergePair& pair, const KeyOrder<Bits, false>& order, Bu
                    cudaStream_t stream) {
   using Merger = BulkMerger<Bits>;
   using Tuning = typename Merger::Tuning;
-  int device = 0, multiprocessors = 0;
-  CORANK_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
-  CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  DeviceTraits device;
+  CORANK_RETURN_IF_CUDA_ERROR(GetDeviceTraits(&device));
   const auto kernel = BulkMergeKernel<Bits>;
   CORANK_RETURN_IF_CUDA_ERROR(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Merger::kSharedBytes));
-  const int64_t most_blocks = int64_t{multiprocessors} * Tuning::kBlocks;
+  const int64_t most_blocks = int64_t{device.multiprocessors} * Tuning::kBlocks;
   const BulkSections sections(CeilDiv(pair.count(), Tuning::kTile), most_blocks, Tuning::kLongTiles,
                               Tuning::kShortTiles);
   const int64_t blocks = std::min(sections.count(), most_blocks);

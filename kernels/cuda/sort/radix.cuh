@@ -18,24 +18,13 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/cuda/common/device.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/core_sort.h"
 #include "kernels/cuda/sort/radix_histogram.cuh"
 #include "kernels/cuda/sort/radix_pass.cuh"
 
 namespace corank::cuda {
-
-struct RadixDevice {
-  int multiprocessors = 0;
-  int block_bytes = 0;  // of shared memory, most
-};
-
-inline cudaError_t GetRadixDevice(RadixDevice* device) {
-  int id = 0;
-  CORANK_RETURN_IF_CUDA_ERROR(cudaGetDevice(&id));
-  CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&device->multiprocessors, cudaDevAttrMultiProcessorCount, id));
-  return cudaDeviceGetAttribute(&device->block_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, id);
-}
 
 /// Carves the arrays that passes go through. Where the output is not `wanted`, the last pass writes nothing; that does
 /// not take less. `packed`: what passes write in turn is carved by the caller.
@@ -55,7 +44,7 @@ RadixArrays<T> CarveRadixArrays(const void* in, void* out, bool wanted, bool out
 }
 
 template <typename Bits, bool kFloat>
-cudaError_t LaunchRadixHistogram(const RadixDevice& device, const Bits* d_keys, int64_t count,
+cudaError_t LaunchRadixHistogram(const DeviceTraits& device, const Bits* d_keys, int64_t count,
                                  const RadixDigits& digits, const KeyOrder<Bits, kFloat>& order, RadixState* d_state,
                                  cudaStream_t stream) {
   constexpr int kCopyBytes = static_cast<int>(sizeof(Bits)) * kDigitBins * static_cast<int>(sizeof(uint32_t));
@@ -76,8 +65,8 @@ cudaError_t RunRadixSort(const CoreSort& sort, Workspace& workspace, cudaStream_
   using Tile = RadixTile<Bits, Payload>;
   constexpr int kKeyBits = 8 * static_cast<int>(sizeof(Bits));
   constexpr int kMostPasses = kKeyBits / kDigitBits;
-  RadixDevice device;
-  CORANK_RETURN_IF_CUDA_ERROR(GetRadixDevice(&device));
+  DeviceTraits device;
+  CORANK_RETURN_IF_CUDA_ERROR(GetDeviceTraits(&device));
 
   RadixPassArgs<Bits, Payload> args;
   args.count = sort.count;

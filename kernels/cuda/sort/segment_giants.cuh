@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/cuda/common/device.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/sort/radix_histogram.cuh"
@@ -223,12 +224,11 @@ cudaError_t GiantSegments<Bits, Payload>::Sort(const SegmentPass<Bits>& segments
                                                cudaStream_t stream) {
   const int64_t most_tiles = MostTiles(segments.count);
   if (SegmentPlan::MostGiants(segments.count) == 0) return cudaSuccess;
-  int device = 0, multiprocessors = 0;
-  CORANK_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
-  CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  DeviceTraits device;
+  CORANK_RETURN_IF_CUDA_ERROR(GetDeviceTraits(&device));
   Pass pass{};
   RadixStatuses& statuses = pass.radix.statuses;
-  statuses.reach = MostRunningTiles(multiprocessors, kThreads);
+  statuses.reach = MostRunningTiles(device.multiprocessors, kThreads);
   statuses.rows = static_cast<int>(std::min<int64_t>(most_tiles, StatusRows(statuses.reach)));
   statuses.groups = statuses.rows < most_tiles ? static_cast<int>(CeilDiv(most_tiles, kTilesPerGroup)) : 0;
   statuses.d_rows = workspace.Carve<uint32_t>(ZeroedWords(statuses));
@@ -256,7 +256,7 @@ cudaError_t GiantSegments<Bits, Payload>::Sort(const SegmentPass<Bits>& segments
   int blocks = 0;
   CORANK_RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
   CORANK_RETURN_IF_CUDA_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, kThreads, kBytes));
-  blocks = static_cast<int>(std::min<int64_t>(int64_t{blocks} * multiprocessors, most_tiles));
+  blocks = static_cast<int>(std::min<int64_t>(int64_t{blocks} * device.multiprocessors, most_tiles));
   void* arguments[] = {&pass};
   return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), dim3(static_cast<unsigned>(blocks)),
                                      dim3(kThreads), arguments, kBytes, stream);

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/common/device.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/core_sort.h"
 #include "kernels/cuda/sort/segment_giants.cuh"
@@ -23,11 +24,11 @@ namespace corank::cuda {
 /// The blocks of a persistent kernel without dynamic shared memory that the current device holds at once.
 template <typename Kernel>
 cudaError_t ResidentBlocks(Kernel kernel, int threads, unsigned* blocks) {
-  int device = 0, multiprocessors = 0, blocks_each = 0;
-  CORANK_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
-  CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  DeviceTraits device;
+  int blocks_each = 0;
+  CORANK_RETURN_IF_CUDA_ERROR(GetDeviceTraits(&device));
   CORANK_RETURN_IF_CUDA_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, kernel, threads, 0));
-  *blocks = static_cast<unsigned>(multiprocessors * blocks_each);
+  *blocks = static_cast<unsigned>(device.multiprocessors * blocks_each);
   return cudaSuccess;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kernels/cuda/common/device.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/core_sort.h"
 #include "kernels/cuda/sort/small_cluster.cuh"
@@ -137,13 +138,10 @@ cudaError_t RunBlocks(const CoreSort& sort, const SmallPlan& plan, bool has_depe
 
 template <SmallForm kForm>
 cudaError_t RunForm(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
-  int device = 0, major = 0, minor = 0, shared_bytes = 0;
-  CORANK_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
-  CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  CORANK_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  const bool is_hopper = RunsHopperCode(major, minor);
-  const SmallPlan plan = SmallPlanFor(sort.count, kForm, is_hopper, shared_bytes);
+  DeviceTraits device;
+  CORANK_RETURN_IF_CUDA_ERROR(GetDeviceTraits(&device));
+  const bool is_hopper = RunsHopperCode(device.major, device.minor);
+  const SmallPlan plan = SmallPlanFor(sort.count, kForm, is_hopper, device.block_bytes);
   if (plan.shape == SmallShape::kOneCluster) {
     return RunCluster<kForm>(sort, plan, workspace, stream);
   }

@@ -1,0 +1,46 @@
+#include "kernels/cuda/common/device.h"
+
+#include <array>
+#include <atomic>
+
+#include "kernels/cuda/common/launch.h"
+
+namespace corank::cuda {
+namespace {
+
+constexpr int kMostDevices = 64;
+
+cudaError_t AskForTraits(int device, DeviceTraits* traits) {
+  const auto ask = [device](int* value, cudaDeviceAttr attribute) {
+    return cudaDeviceGetAttribute(value, attribute, device);
+  };
+  CORANK_RETURN_IF_CUDA_ERROR(ask(&traits->major, cudaDevAttrComputeCapabilityMajor));
+  CORANK_RETURN_IF_CUDA_ERROR(ask(&traits->minor, cudaDevAttrComputeCapabilityMinor));
+  CORANK_RETURN_IF_CUDA_ERROR(ask(&traits->multiprocessors, cudaDevAttrMultiProcessorCount));
+  return ask(&traits->block_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+}
+
+}  // namespace
+
+cudaError_t GetDeviceTraits(DeviceTraits* traits) {
+  static std::array<std::atomic<const DeviceTraits*>, kMostDevices> known{};
+  int device = 0;
+  CORANK_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
+  if (device >= kMostDevices) return AskForTraits(device, traits);
+  std::atomic<const DeviceTraits*>& entry = known[static_cast<size_t>(device)];
+  const DeviceTraits* found = entry.load(std::memory_order_acquire);
+  if (found == nullptr) {
+    DeviceTraits asked;
+    CORANK_RETURN_IF_CUDA_ERROR(AskForTraits(device, &asked));
+    const auto* const added = new DeviceTraits(asked);  // kept to the end of the process
+    if (entry.compare_exchange_strong(found, added, std::memory_order_acq_rel)) {
+      found = added;
+    } else {
+      delete added;
+    }
+  }
+  *traits = *found;
+  return cudaSuccess;
+}
+
+}  // namespace corank::cuda
