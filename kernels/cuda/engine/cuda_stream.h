@@ -54,8 +54,8 @@ class CudaStream final : public EngineStream {
   int64_t workspace_bytes() const override { return workspace_bytes_; }
 
  private:
-  // The borders of a request's phases on the stream.
-  enum Mark { kStart, kCopyInEnd, kKernelsEnd, kEnd, kMarkCount };
+  // The borders of a request's phases on the stream; kBriefEnd is the end of one whose phases are not told apart.
+  enum Mark { kStart, kCopyInEnd, kKernelsEnd, kEnd, kBriefEnd, kMarkCount };
 
   CudaStream(int device, cudaStream_t stream);
 
