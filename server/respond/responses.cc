@@ -1,7 +1,9 @@
 #include "server/respond/responses.h"
 
+#include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "grpcpp/support/slice.h"
 #include "proto/payloads.h"
@@ -60,13 +62,25 @@ std::string ColumnHead(const ResultArray& result, const ResultArray* next) {
   return FieldHead(v1::SortResponse::kKeyColumnsFieldNumber, bytes) + data;
 }
 
+bool IsCopied(const ResultArray& result) { return result.target == nullptr || Size(result) <= kCopiedResultBytes; }
+
+// gRPC's own slice of a string is a copy.
+grpc::Slice SliceOf(std::string text) {
+  auto owner = std::make_shared<const std::string>(std::move(text));
+  const std::string& owned = *owner;
+  return OwnedSlice(std::move(owner), owned.data(), owned.size());
+}
+
 // Puts the bytes of a response together: small pieces in one slice, large ones in slices that keep their memory.
 class Slices {
  public:
+  /// `bytes`: about as many as will be copied before the first large piece.
+  explicit Slices(size_t bytes) { text_.reserve(bytes); }
+
   void Copy(const void* bytes, size_t count) { text_.append(static_cast<const char*>(bytes), count); }
   void Add(const ResultArray& result) {
     const size_t size = Size(result);
-    if (result.target == nullptr || size <= kCopiedResultBytes) return Copy(result.bytes, size);
+    if (IsCopied(result)) return Copy(result.bytes, size);
     Flush();
     slices_.push_back(OwnedSlice(result.target, result.bytes, size));
   }
@@ -77,8 +91,8 @@ class Slices {
 
  private:
   void Flush() {
-    if (!text_.empty()) slices_.emplace_back(text_);
-    text_.clear();
+    if (!text_.empty()) slices_.push_back(SliceOf(std::move(text_)));
+    text_ = std::string();
   }
 
   std::string text_;
@@ -93,7 +107,13 @@ grpc::ByteBuffer EncodeResponse(const Outcome& outcome) {
   *rest.mutable_stats() = outcome.stats;
   if constexpr (std::is_same_v<Response, v1::SortResponse>) rest.set_algorithm(outcome.sort_algorithm);
   if constexpr (std::is_same_v<Response, v1::MergeResponse>) rest.set_algorithm(outcome.merge_algorithm);
-  Slices slices;
+  constexpr size_t kHeadBytes = 256;  // of the response without its arrays; each of them has one of some 20
+  size_t copied = kHeadBytes;
+  for (const ResultArray& result : outcome.results) {
+    if (!IsCopied(result)) break;
+    copied += kHeadBytes + Size(result);
+  }
+  Slices slices(copied);
   const std::string head = rest.SerializeAsString();
   slices.Copy(head.data(), head.size());
   for (size_t i = 0; i < outcome.results.size(); ++i) {
