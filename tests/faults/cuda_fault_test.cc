@@ -2,6 +2,7 @@
 // nothing is leaked, and the next request has the right answer.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +23,7 @@ struct ErrorSet {
   cudaError_t of_memory, of_others;
   absl::StatusCode memory_code, other_code;
 };
-constexpr ErrorSet kPassing = {"passing", cudaErrorMemoryAllocation, cudaErrorInvalidValue,
+constexpr ErrorSet kPassing = {"passing", cudaErrorMemoryAllocation, cudaErrorNotSupported,
                                absl::StatusCode::kResourceExhausted, absl::StatusCode::kInternal};
 constexpr ErrorSet kRuinous = {"ruinous", cudaErrorIllegalAddress, cudaErrorIllegalAddress,
                                absl::StatusCode::kUnavailable, absl::StatusCode::kUnavailable};
@@ -98,6 +99,32 @@ TEST_F(CudaFaultTest, ARuinedContextIsUnavailableFromThenOn) {
     SCOPED_TRACE(workload.name);
     FailEachCall(workload, kRuinous);
   }
+}
+
+// The driver's words for a copy between GPUs that have no link: the copy goes through the host instead.
+TEST_F(CudaFaultTest, ACopyThatTheDriverRefusesGoesThroughTheHost) {
+  const std::vector<Workload> all = EngineWorkloads();
+  const auto copies = std::find_if(all.begin(), all.end(), [](const Workload& one) { return one.name == "copies"; });
+  ASSERT_NE(copies, all.end());
+  const std::unique_ptr<EngineStream> cpu = *(*CreateCpuEngine({}))->CreateStream();
+  std::vector<Bytes> wanted;
+  ASSERT_TRUE(copies->run(*cpu, &wanted).ok());
+  const std::unique_ptr<EngineStream> stream = *engine_->CreateStream();
+  int mended = 0;
+  int64_t n = 1;
+  for (bool reached = true; reached; ++n) {
+    ASSERT_LT(n, kMostCalls) << "the request never gets through";
+    FailCudaCall(n, cudaErrorInvalidValue, cudaErrorInvalidValue);
+    std::vector<Bytes> outputs;
+    const absl::Status status = copies->run(*stream, &outputs);
+    reached = CudaHasFailed();
+    if (reached && FailedCudaCallKind() == CudaCall::kCopy && status.ok()) ++mended;
+    if (status.ok()) {
+      EXPECT_TRUE(outputs == wanted) << "a wrong answer where call " << n << ", " << FailedCudaCall() << ", fails";
+    }
+    MendCuda();
+  }
+  EXPECT_GT(mended, 0);
 }
 
 TEST_F(CudaFaultTest, MemoryOutsideOfRequestsMayFail) {
