@@ -35,6 +35,9 @@ struct SortArgs {
   int64_t ResultCount() const { return limit >= 0 && limit < count ? limit : count; }
 };
 
+/// The most keys of each array of an EngineStream::SortEach.
+inline constexpr int64_t kSortEachKeys = 4096;
+
 /// One input of a merge.
 struct MergeInput {
   const void* keys = nullptr;

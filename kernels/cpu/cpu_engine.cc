@@ -89,6 +89,12 @@ class CpuStream final : public EngineStream {
     return Run(cpu::SortWorkspaceBytes(args, parallel_.threads()),
                [&](void* workspace) { cpu::Sort(args, workspace, parallel_, report); });
   }
+  absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) override {
+    for (size_t i = 0; i < sorts.size(); ++i) {
+      if (absl::Status status = Sort(sorts[i], &reports[i]); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
   absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override {
     return Run(cpu::ColumnSortWorkspaceBytes(args),
                [&](void* workspace) { cpu::SortColumns(args, workspace, parallel_, report); });

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "kernels/common/column_sort.h"
 #include "kernels/common/operators.h"
 #include "kernels/common/types.h"
@@ -123,6 +124,10 @@ class EngineStream {
   /// fault is reported, outputs are not specified. `absl::OkStatus()` means enqueued (CUDA; a Sort may have waited for
   /// what was enqueued before, to look at the keys) or done (CPU).
   virtual absl::Status Sort(const SortArgs& args, OperatorReport* report) = 0;
+  /// Sorts several arrays, each for itself: CUDA in one launch for many. Of each, keys alone are sorted, all of them, 1
+  /// to kSortEachKeys, with AUTO; key type and order are the first one's for all. `reports` has one for each; `sorts` is
+  /// not needed after the return.
+  virtual absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) = 0;
   virtual absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Merge(const MergeArgs& args, OperatorReport* report) = 0;
   /// Writes args.splits by the time Finish returns; `inputs` and `positions` are not needed after the return.

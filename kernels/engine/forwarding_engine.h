@@ -41,6 +41,9 @@ class ForwardingStream : public EngineStream {
   absl::Status Download(const ResultBuffer& result, int64_t bytes) override { return stream_->Download(result, bytes); }
   absl::StatusOr<PhaseTimes> Finish() override { return stream_->Finish(); }
   absl::Status Sort(const SortArgs& args, OperatorReport* report) override { return stream_->Sort(args, report); }
+  absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) override {
+    return stream_->SortEach(sorts, reports);
+  }
   absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override {
     return stream_->SortColumns(args, report);
   }

@@ -1,7 +1,9 @@
 #include "server/execute/fused_sort.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "proto/wire_enums.h"
@@ -131,6 +133,41 @@ void Collect(const Fused& fused, size_t i, const SortOperation::Spec& spec, Outc
   }
 }
 
+// Brief members stay where they are.
+absl::Status EnqueueEach(EngineStream& stream, absl::Span<const SortOperation* const> members,
+                         absl::Span<Outcome* const> outcomes, std::vector<OperatorReport>& reports) {
+  std::vector<SortArgs> sorts(members.size());
+  for (size_t i = 0; i < members.size(); ++i) {
+    const SortOperation::Spec& spec = members[i]->spec();
+    const Operand& keys = spec.keys;
+    sorts[i].key_type = static_cast<KeyType>(keys.type);
+    sorts[i].order = spec.order;
+    sorts[i].count = keys.count;
+    CORANK_ASSIGN_OR_RETURN(sorts[i].keys_in, stream.Upload(keys.bytes, keys.size_bytes()));
+    CORANK_ASSIGN_OR_RETURN(const ResultBuffer result, stream.AllocateResult(keys.size_bytes()));
+    sorts[i].keys_out = result.device;
+    outcomes[i]->results.push_back({ResultRole::kKeys, keys.type, keys.element_bytes, keys.count, result.host});
+  }
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  CORANK_RETURN_IF_ERROR(stream.SortEach(sorts, reports.data()));
+  return stream.EndKernels();
+}
+
+absl::Status ExecuteEach(EngineStream& stream, absl::Span<const SortOperation* const> members,
+                         absl::Span<Outcome* const> outcomes) {
+  CORANK_RETURN_IF_ERROR(stream.Begin(Pace::kBrief));
+  std::vector<OperatorReport> reports(members.size());
+  const absl::Status enqueued = EnqueueEach(stream, members, outcomes, reports);
+  const absl::StatusOr<PhaseTimes> times = stream.Finish();
+  CORANK_RETURN_IF_ERROR(enqueued);
+  CORANK_RETURN_IF_ERROR(times.status());
+  for (size_t i = 0; i < members.size(); ++i) {
+    outcomes[i]->sort_algorithm = ToWire(reports[i].sort_algorithm);
+    SetTimes(*times, stream.workspace_bytes(), *outcomes[i]);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool CanFuse(const Operation& first, const Operation& next) {
@@ -141,6 +178,8 @@ bool CanFuse(const Operation& first, const Operation& next) {
 
 absl::Status ExecuteFused(EngineStream& stream, absl::Span<const SortOperation* const> members,
                           absl::Span<Outcome* const> outcomes) {
+  const auto is_brief = [](const SortOperation* member) { return member->pace() == Pace::kBrief; };
+  if (std::all_of(members.begin(), members.end(), is_brief)) return ExecuteEach(stream, members, outcomes);
   CORANK_RETURN_IF_ERROR(stream.Begin());
   Fused fused;
   OperatorReport report;

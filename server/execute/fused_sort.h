@@ -1,4 +1,5 @@
-// Several small Sort requests as one segmented sort: one copy in, one launch, one copy out.
+// Several small Sort requests as one: brief ones where they lie, in one launch; others as one segmented sort, with one
+// copy in and one copy out.
 #ifndef CORANK_SERVER_EXECUTE_FUSED_SORT_H_
 #define CORANK_SERVER_EXECUTE_FUSED_SORT_H_
 

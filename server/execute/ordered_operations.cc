@@ -41,8 +41,8 @@ SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {
 }
 
 Pace SortOperation::pace() const {
-  // One block, or one cluster, sorts this many keys in one launch, and reads each once.
-  constexpr int64_t kBriefKeys = 4096;
+  // One block, or one cluster, sorts this many keys in one launch.
+  constexpr int64_t kBriefKeys = kSortEachKeys;
   const bool is_brief = spec_.keys.is_pinned && spec_.keys.count > 0 && spec_.keys.count <= kBriefKeys &&
                         spec_.want_keys && !spec_.want_indices && !spec_.values && !spec_.segment_offsets &&
                         spec_.limit < 0 && spec_.keys_target == nullptr && spec_.algorithm == SortAlgorithm::kAuto;

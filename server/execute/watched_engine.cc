@@ -75,6 +75,9 @@ class WatchedStream final : public EngineStream {
   absl::Status Sort(const SortArgs& args, OperatorReport* report) override {
     return Start<absl::Status>([&] { return stream_->Sort(args, report); });
   }
+  absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) override {
+    return Start<absl::Status>([&] { return stream_->SortEach(sorts, reports); });
+  }
   absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override {
     return Start<absl::Status>([&] { return stream_->SortColumns(args, report); });
   }

@@ -125,6 +125,24 @@ WorkloadRun Sort(const SortOf& of) {
       of.pace);
 }
 
+WorkloadRun SortEach() {
+  constexpr int64_t kCount = 1000;
+  const Bytes keys = MakeKeys(KeyType::kFloat64, Distribution::kUniform, kCount, 1);
+  return Whole(
+      [keys](Request& request) -> absl::Status {
+        std::vector<SortArgs> sorts(3);
+        std::vector<OperatorReport> reports(sorts.size());
+        for (SortArgs& args : sorts) {
+          args.key_type = KeyType::kFloat64;
+          args.count = kCount;
+          CORANK_ASSIGN_OR_RETURN(args.keys_in, request.Input(keys));
+          CORANK_ASSIGN_OR_RETURN(args.keys_out, request.Output(kCount * KeyBytes(args.key_type)));
+        }
+        return request.stream().SortEach(sorts, reports.data());
+      },
+      Pace::kBrief);
+}
+
 WorkloadRun SortColumns() {
   constexpr int64_t kRows = 20000;
   std::vector<std::string> strings;
@@ -319,6 +337,7 @@ std::vector<Workload> EngineWorkloads() {
   };
   return {
       {"brief sort", sort([](SortOf& of) { of.count = 1000, of.pace = Pace::kBrief; })},
+      {"sort of each", SortEach()},
       {"small sort", sort([](SortOf&) {})},
       {"cluster sort", sort([](SortOf& of) { of.count = 100'000; })},
       {"sort by digits", sort([](SortOf& of) { of.count = kMany, of.algorithm = SortAlgorithm::kRadix; })},

@@ -52,11 +52,12 @@ class PuppetStream final : public EngineStream {
     return PhaseTimes{1, 2, 3};
   }
   absl::Status Sort(const SortArgs& args, OperatorReport* report) override {
-    report->sort_algorithm = SortAlgorithm::kCopy;
-    if (args.keys_out != nullptr) {
-      std::memcpy(args.keys_out, args.keys_in, static_cast<size_t>(args.ResultCount() * KeyBytes(args.key_type)));
-    }
+    Answer(args, report);
     return engine_->Enter("Run", report);
+  }
+  absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) override {
+    for (size_t i = 0; i < sorts.size(); ++i) Answer(sorts[i], &reports[i]);
+    return engine_->Enter("Run", reports);
   }
   absl::Status SortColumns(const ColumnSortArgs&, OperatorReport* report) override {
     return engine_->Enter("Run", report);
@@ -72,6 +73,11 @@ class PuppetStream final : public EngineStream {
   int64_t workspace_bytes() const override { return 4; }
 
  private:
+  static void Answer(const SortArgs& args, OperatorReport* report) {
+    report->sort_algorithm = SortAlgorithm::kCopy;
+    if (args.keys_out == nullptr) return;
+    std::memcpy(args.keys_out, args.keys_in, static_cast<size_t>(args.ResultCount() * KeyBytes(args.key_type)));
+  }
   void* Allocate(int64_t bytes) {
     memory_.push_back(std::make_unique<uint64_t[]>(static_cast<size_t>(bytes / 8 + 1)));
     return memory_.back().get();

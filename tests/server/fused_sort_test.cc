@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_engine.h"
+#include "kernels/engine/forwarding_engine.h"
 #include "server/execute/ordered_operations.h"
 
 namespace corank::testing {
@@ -121,6 +122,62 @@ TEST_P(FusedSortTest, GivesEachMemberItsOwn) {
         EXPECT_EQ(BytesOf(*result++), Gathered(at, positions));
       }
       EXPECT_EQ(result, outcomes[i].results.end());
+    }
+  }
+}
+
+// Sees what a batch asks of its stream.
+class SeeingStream final : public ForwardingStream {
+ public:
+  using ForwardingStream::ForwardingStream;
+  absl::Status Begin(Pace pace) override {
+    paces.push_back(pace);
+    return ForwardingStream::Begin(pace);
+  }
+  absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) override {
+    for (const SortArgs& args : sorts) keys_in.push_back(args.keys_in);
+    return ForwardingStream::SortEach(sorts, reports);
+  }
+
+  std::vector<Pace> paces;
+  std::vector<const void*> keys_in;
+};
+
+TEST(FusedSort, BriefMembersAreSortedWhereTheyLie) {
+  const std::unique_ptr<Engine> engine = CreateCpuEngine({}).value();
+  SeeingStream stream(engine->CreateStream().value());
+  std::vector<Member> members = Members();
+  const auto is_empty = [](const Member& member) { return member.keys.empty(); };
+  members.erase(std::remove_if(members.begin(), members.end(), is_empty), members.end());
+  // The second time one member is too long to be brief, the third time one is elsewhere than in pinned memory.
+  for (const int round : {1, 2, 3}) {
+    if (round == 2) members.push_back({std::vector<uint16_t>(static_cast<size_t>(kSortEachKeys) + 1, 7), {}});
+    if (round == 3) members.pop_back();
+    std::vector<SortOperation> operations;
+    for (const Member& member : members) {
+      SortOperation::Spec spec = SpecOf(member, {"", true, false, false}, Order::kDescending);
+      spec.keys.is_pinned = round != 3 || &member != &members.back();
+      operations.emplace_back(spec);
+    }
+    std::vector<const SortOperation*> sorts;
+    std::vector<Outcome> outcomes(members.size());
+    std::vector<Outcome*> results;
+    for (size_t i = 0; i < members.size(); ++i) {
+      sorts.push_back(&operations[i]);
+      results.push_back(&outcomes[i]);
+    }
+    stream.keys_in.clear();
+    ASSERT_TRUE(ExecuteFused(stream, sorts, results).ok());
+    EXPECT_EQ(stream.paces.back(), round == 1 ? Pace::kBrief : Pace::kPhases);
+    ASSERT_EQ(stream.keys_in.size(), round == 1 ? members.size() : 0);
+    for (size_t i = 0; i < members.size(); ++i) {
+      if (round == 1) {
+        EXPECT_EQ(stream.keys_in[i], members[i].keys.data());
+      }
+      ASSERT_EQ(outcomes[i].results.size(), 1);
+      EXPECT_EQ(BytesOf(outcomes[i].results[0]),
+                Gathered(members[i].keys, Permutation(members[i].keys, Order::kDescending)));
+      EXPECT_NE(outcomes[i].sort_algorithm, v1::SORT_ALGORITHM_UNSPECIFIED);
     }
   }
 }

@@ -14,6 +14,7 @@
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/merge/split_runs.h"
 #include "kernels/cuda/search/search.h"
+#include "kernels/cuda/sort/small_sort.h"
 #include "kernels/cuda/sort/sort.h"
 
 namespace corank::cuda {
@@ -267,6 +268,12 @@ absl::Status CudaStream::Sort(const SortArgs& args, OperatorReport* report) {
   if (!h_letter.ok()) return h_letter.status();
   has_unfinished_work_ = true;
   return ToStatus(cuda::Sort(args, *d_workspace, bytes, report, stream_, *h_letter), "sort");
+}
+
+absl::Status CudaStream::SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  has_unfinished_work_ = true;
+  return ToStatus(cuda::SortEach(sorts.data(), static_cast<int>(sorts.size()), reports, stream_), "sort each");
 }
 
 absl::Status CudaStream::SortColumns(const ColumnSortArgs& args, OperatorReport* report) {

@@ -43,6 +43,7 @@ class CudaStream final : public EngineStream {
   absl::StatusOr<PhaseTimes> Finish() override;
 
   absl::Status Sort(const SortArgs& args, OperatorReport* report) override;
+  absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) override;
   absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override;
   absl::Status Merge(const MergeArgs& args, OperatorReport* report) override;
   absl::Status SplitRuns(const SplitArgs& args) override;

@@ -5,6 +5,7 @@
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/core_sort.h"
 #include "kernels/cuda/sort/small_cluster.cuh"
+#include "kernels/cuda/sort/small_each.cuh"
 #include "kernels/cuda/sort/small_sort.cuh"
 
 namespace corank::cuda {
@@ -149,6 +150,20 @@ cudaError_t RunForm(const CoreSort& sort, Workspace& workspace, cudaStream_t str
                          : RunBlocks<kForm, 8>(sort, plan, is_hopper, workspace, stream);
 }
 
+template <SmallForm kForm>
+cudaError_t RunEach(const SortArgs* sorts, int count, cudaStream_t stream) {
+  SmallArrays all{AnyKeyOrder(sorts->key_type, sorts->order), {}};
+  int64_t longest = 0;
+  for (int i = 0; i < count; ++i) {
+    all.arrays[i] = {sorts[i].keys_in, sorts[i].keys_out, static_cast<int>(sorts[i].count)};
+    longest = std::max(longest, sorts[i].count);
+  }
+  const int warps = static_cast<int>(CeilDiv(longest, 32 * kSmallArrayItems));
+  constexpr int kMostBytes = static_cast<int>(kSortEachKeys) * SmallElement<kForm>::kBytes;
+  return Launch(SmallEachKernel<kForm>, kMostBytes, count, 32 * warps,
+                32 * warps * kSmallArrayItems * SmallElement<kForm>::kBytes, stream, nullptr, all);
+}
+
 SmallForm FormOf(const CoreSort& sort) {
   return SmallFormFor(KeyBytes(sort.key_type), IsFloat(sort.key_type), sort.payload_bytes > 0);
 }
@@ -170,6 +185,31 @@ cudaError_t SmallSort(const CoreSort& sort, Workspace& workspace, cudaStream_t s
     default:
       return RunForm<SmallForm::kRankIndex64>(sort, workspace, stream);
   }
+}
+
+cudaError_t SortEach(const SortArgs* sorts, int count, OperatorReport* h_reports, cudaStream_t stream) {
+  for (int begin = 0; begin < count; begin += kSmallArrays) {
+    const SortArgs* const some = sorts + begin;
+    const int size = std::min(kSmallArrays, count - begin);
+    const auto run = [&]() {
+      switch (SmallFormFor(KeyBytes(some->key_type), IsFloat(some->key_type), false)) {
+        case SmallForm::kRank32:
+          return RunEach<SmallForm::kRank32>(some, size, stream);
+        case SmallForm::kRank64:
+          return RunEach<SmallForm::kRank64>(some, size, stream);
+        case SmallForm::kRankIndex32:
+          return RunEach<SmallForm::kRankIndex32>(some, size, stream);
+        default:
+          return RunEach<SmallForm::kRankIndex64>(some, size, stream);
+      }
+    };
+    CORANK_RETURN_IF_CUDA_ERROR(run());
+    for (int i = begin; i < begin + size; ++i) {
+      h_reports[i] = OperatorReport();
+      h_reports[i].sort_algorithm = SortAlgorithm::kMergesort;
+    }
+  }
+  return cudaSuccess;
 }
 
 }  // namespace corank::cuda

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "kernels/common/operators.h"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/sort/core_sort.h"
 
@@ -15,6 +16,11 @@ bool IsSmallSort(const CoreSort& sort);
 /// Any key type and order. Carves its workspace and, unless that is only sizing, enqueues one launch or two. Never
 /// waits. small_sort.cuh.
 cudaError_t SmallSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);
+
+/// EngineStream::SortEach: a block for each array, kSmallArrays of them in a launch. Arrays may lie in pinned host memory
+/// too: each is read once, for float keys twice, and written once. Sets `h_reports` before the return; never waits.
+/// small_each.cuh.
+cudaError_t SortEach(const SortArgs* sorts, int count, OperatorReport* h_reports, cudaStream_t stream);
 
 }  // namespace corank::cuda
 

@@ -35,6 +35,10 @@ static_assert(kSmallClusterCount <= 8 * kSmallClusterThreads * kSmallClusterItem
 inline constexpr int kSmallLongestRun = 4096;
 inline constexpr int kSmallMostRuns = 264;
 
+/// Arrays of one launch that sorts many. Their addresses and counts are the kernel's parameters, 4 KiB at most.
+inline constexpr int kSmallArrays = 128;
+inline constexpr int kSmallArrayItems = 4;
+
 enum class SmallShape { kOneBlock, kOneCluster, kTwoLaunches };
 
 /// How a sort of `count` elements is done. `run`: elements that a block sorts first, a power of two and a multiple of
