@@ -90,10 +90,19 @@ class CpuStream final : public EngineStream {
                [&](void* workspace) { cpu::Sort(args, workspace, parallel_, report); });
   }
   absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) override {
-    for (size_t i = 0; i < sorts.size(); ++i) {
-      if (absl::Status status = Sort(sorts[i], &reports[i]); !status.ok()) return status;
-    }
-    return absl::OkStatus();
+    // Each on one thread: they are too short to be shared.
+    constexpr int64_t kGrain = 16;
+    int64_t bytes_each = 0;
+    for (const SortArgs& args : sorts) bytes_each = std::max(bytes_each, cpu::SortWorkspaceBytes(args, 1));
+    const auto count = static_cast<int64_t>(sorts.size());
+    return Run(count * bytes_each, [&](void* workspace) {
+      parallel_.ForRange(count, kGrain, [&](int64_t begin, int64_t end) {
+        cpu::Parallel alone(1);
+        for (int64_t i = begin; i < end; ++i) {
+          cpu::Sort(sorts[static_cast<size_t>(i)], static_cast<char*>(workspace) + i * bytes_each, alone, &reports[i]);
+        }
+      });
+    });
   }
   absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override {
     return Run(cpu::ColumnSortWorkspaceBytes(args),

@@ -120,6 +120,7 @@ class TileMaker {
     args.keys_out = keys.device;
     args.values_out = values.device;
     args.value_bytes = shape_.value_bytes;
+    args.algorithm = kTileMergeAlgorithm;
     args.check_sorted = check_sorted_;
     CORANK_RETURN_IF_ERROR(stream_.Merge(args, report));
     CORANK_RETURN_IF_ERROR(stream_.EndKernels());
@@ -234,7 +235,8 @@ absl::StatusOr<std::vector<int64_t>> MakeTiles(Lane& lane, const RowShape& shape
 
 }  // namespace
 
-int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, int64_t rows, int64_t tile_bytes) {
+int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, int64_t rows, int64_t tile_bytes,
+                   bool on_device) {
   if (rows == 0 || runs < 2) return 0;  // one run is only copied
   const int64_t tile_rows = std::min(rows, std::max<int64_t>(1, tile_bytes / shape.row_bytes()));
   std::vector<MergeInput> inputs(static_cast<size_t>(std::min<int64_t>(runs, kMaxSplitInputs)));
@@ -245,8 +247,10 @@ int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, in
   args.inputs = inputs.data();
   args.input_count = static_cast<int32_t>(inputs.size());
   args.value_bytes = shape.value_bytes;
-  const int64_t streams = std::min<int64_t>(kStreams, (rows + tile_rows - 1) / tile_rows);
-  return streams * (tile_rows * shape.row_bytes() + engine.WorkspaceBytes(args));
+  const int64_t tiles = (rows + tile_rows - 1) / tile_rows;
+  const int64_t streams = std::min<int64_t>(on_device ? kStreams : kStreamsFromHost, tiles);
+  const int64_t copies = on_device ? 1 : 2;  // the result, and what it is made of
+  return streams * (copies * tile_rows * shape.row_bytes() + engine.WorkspaceBytes(args));
 }
 
 absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs, int64_t tile_rows,

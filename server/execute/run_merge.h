@@ -58,9 +58,13 @@ class TileSink {
 absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs, int64_t tile_rows,
                           TileSink& sink, v1::RequestStats* stats, bool* in_order = nullptr);
 
-/// Upper bound of the device memory that the lane's streams take for that, where the runs are in device memory.
-/// `tile_bytes`: of a tile.
-int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, int64_t rows, int64_t tile_bytes);
+/// What merges each tile, whichever algorithm a request asks for.
+inline constexpr MergeAlgorithm kTileMergeAlgorithm = MergeAlgorithm::kMergePath;
+
+/// Upper bound of the device memory that the lane's streams take for that. `tile_bytes`: of a tile; `on_device`:
+/// whether the runs are in device memory.
+int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, int64_t rows, int64_t tile_bytes,
+                   bool on_device = true);
 
 /// MergeInTiles for the first `rows` rows of the merge only: how many of each run they take.
 absl::StatusOr<std::vector<int64_t>> MergeFirstRows(Lane& lane, const RowShape& shape,

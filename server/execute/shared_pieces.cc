@@ -160,7 +160,15 @@ class SharedMerge final : public Operation {
 
   Operator op() const override { return Operator::kMerge; }
   int64_t work_bytes() const override { return whole_->work_bytes(); }
-  int64_t device_bytes(const Engine&) const override { return memory_->max_device_bytes(); }
+  int64_t device_bytes(const Engine& engine) const override {
+    const MergeOperation::Spec& spec = whole_->spec();
+    const RowShape shape = ShapeOf(spec.keys.front(), spec.values.empty() ? nullptr : &spec.values.front(), spec.order);
+    int64_t rows = 0;
+    for (const Operand& keys : spec.keys) rows += keys.count;
+    const int64_t tiles = TileMemory(engine, shape, static_cast<int64_t>(spec.keys.size()), rows, kTileBytesFromHost,
+                                     /*on_device=*/false);
+    return std::min(memory_->max_device_bytes(), tiles);
+  }
 
   absl::Status Execute(Lane& lane, Outcome& outcome) override {
     memory_->SetEngine(&lane.engine());
@@ -184,8 +192,7 @@ class SharedMerge final : public Operation {
                                         &outcome.stats, &in_order));
     // Which element is out of order, and what a merge of such inputs is, the operator on whole arrays says.
     if (!in_order) return whole_->Execute(lane, outcome);
-    outcome.merge_algorithm =
-        ToWire(spec.algorithm == MergeAlgorithm::kAuto ? MergeAlgorithm::kMergePath : spec.algorithm);
+    outcome.merge_algorithm = ToWire(kTileMergeAlgorithm);
     outcome.results.push_back(Placed(ResultRole::kKeys, spec.keys.front(), total, spec.keys_target));
     if (!spec.values.empty()) {
       outcome.results.push_back(Placed(ResultRole::kValues, spec.values.front(), total, spec.values_target));

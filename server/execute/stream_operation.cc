@@ -37,8 +37,9 @@ absl::Status StreamOperation::ExecuteSort(Lane& lane, Outcome& outcome) {
   CORANK_ASSIGN_OR_RETURN(std::vector<SortedRun> runs, sorter.Finish());
   outcome.stats.set_runs(runs.size() > 1 ? static_cast<int32_t>(runs.size()) : 0);
   outcome.stats.set_out_of_core(sorter.out_of_core());
-  outcome.sort_algorithm =
-      ToWire(sorter.algorithm() == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : sorter.algorithm());
+  // Nothing was sorted where there were no keys: then as Sort says of an empty array.
+  const SortAlgorithm taken = sorter.algorithm() == SortAlgorithm::kAuto ? sort.algorithm : sorter.algorithm();
+  outcome.sort_algorithm = ToWire(taken == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : taken);
   CORANK_RETURN_IF_ERROR(ReduceRuns(lane, sort.shape, *spec_.memory, sort.field, runs, &outcome.stats));
   if (!runs.empty()) {
     SendingSink sink(sort.shape, sort.keys_output, sort.values_output, &exchange, &lane);
@@ -63,8 +64,7 @@ absl::Status StreamOperation::ExecuteMerge(Lane& lane, Outcome& outcome) {
     CORANK_RETURN_IF_ERROR(merger.Add(std::move(chunks)));
   }
   outcome.stats.set_out_of_core(merger.out_of_core());
-  outcome.merge_algorithm =
-      ToWire(merge.algorithm == MergeAlgorithm::kAuto ? MergeAlgorithm::kMergePath : merge.algorithm);
+  outcome.merge_algorithm = ToWire(kTileMergeAlgorithm);
   if (merger.total() > 0) CORANK_RETURN_IF_ERROR(merger.Finish());
   const auto add_result = [&](ResultRole role, const std::vector<size_t>& streams, uint32_t stream_id) {
     const StreamInput& like = exchange.inputs()[streams.front()];

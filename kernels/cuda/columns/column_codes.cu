@@ -148,10 +148,10 @@ unsigned RowBlocks(int64_t count) {
 
 /// Enqueues the survey; `order` then knows its bases.
 cudaError_t SurveyRows(RowOrder& order, int64_t count, CodeState* d_state, cudaStream_t stream) {
-  // Least values and lengths begin at the greatest number, bits at none.
+  // Least values and lengths begin at the greatest number, with what pads them, and bits at none.
   static_assert(offsetof(CodeState, survey) == sizeof(CodeState::bases) && offsetof(RowSurvey, common_bytes) == 0);
   CORANK_RETURN_IF_CUDA_ERROR(
-      cudaMemsetAsync(d_state, 0xFF, sizeof(CodeState::bases) + sizeof(RowSurvey::common_bytes), stream));
+      cudaMemsetAsync(d_state, 0xFF, sizeof(CodeState::bases) + offsetof(RowSurvey, differing), stream));
   CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_state->survey.differing, 0, sizeof(RowSurvey::differing), stream));
   SampleKernel<<<1, Tuning::kSampleRows, 0, stream>>>(order, count, d_state);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());

@@ -132,6 +132,7 @@ absl::StatusOr<ResultBuffer> CudaStream::AllocateResultAt(void* h_place, int64_t
 
 absl::Status CudaStream::Zero(void* d_bytes, int64_t bytes) {
   if (bytes == 0) return absl::OkStatus();
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   has_unfinished_work_ = true;
   CORANK_RETURN_IF_CUDA_FAILED(cudaMemsetAsync(d_bytes, 0, static_cast<size_t>(bytes), stream_), "zero");
   return absl::OkStatus();

@@ -32,11 +32,23 @@ __global__ void __launch_bounds__(1024) SmallEachKernel(const __grid_constant__ 
   auto* const keys = reinterpret_cast<typename Element::Key*>(dynamic_shared);
   const TileView<Element> tile{keys, reinterpret_cast<uint32_t*>(keys + Sorter::Capacity())};
   const SmallArray array = all.arrays[blockIdx.x];
-  const SmallPass<kForm> pass{all.order, array.keys_in, array.keys_out, nullptr, nullptr, 0, array.count, {}};
+  SmallPass<kForm> pass{all.order, array.keys_in, array.keys_out, nullptr, nullptr, 0, array.count, {}};
   const Sorter sorter{pass, tile, shared};
   Element items[kSmallArrayItems];
   sorter.LoadInput(0, array.count, items);
   SortTile(tile, array.count, items);
+  if constexpr (!Element::kKnowsIndex) return sorter.StoreResult(0, array.count, items);
+  // Float keys are fetched by index: from here, since in pinned memory each fetch would be a read over the bus.
+  __syncthreads();
+  pass.order.template With<Element::kLeastBytes, Element::kMostBytes, Element::kKnowsIndex>([&](const auto& order) {
+    using Bits = typename RawOf<std::decay_t<decltype(order)>>::Type;
+    auto* const raw = reinterpret_cast<Bits*>(dynamic_shared);
+    for (int i = static_cast<int>(threadIdx.x); i < array.count; i += static_cast<int>(blockDim.x)) {
+      raw[i] = static_cast<const Bits*>(array.keys_in)[i];
+    }
+  });
+  __syncthreads();
+  pass.keys_in = dynamic_shared;
   sorter.StoreResult(0, array.count, items);
 }
 
