@@ -164,7 +164,7 @@ class HeadParser {
         if (!Merge(&rest, message) || !Descend(field, message)) return false;
         continue;
       }
-      if (!WireFormatLite::SkipField(input_, tag, rest.out())) return false;
+      if (!(is_delimited ? CopyDelimited(tag, rest.out()) : CopyOther(tag, rest.out()))) return false;
       head_bytes_ += input_->CurrentPosition() - begin;
       if (head_bytes_ > kMostHeadBytes) return false;
     }
@@ -179,6 +179,25 @@ class HeadParser {
   static constexpr int64_t kMostHeadBytes = 8 << 20;
   // Looks at parts that may have been deleted, each of some nanoseconds. No message but an attack has any.
   static constexpr int64_t kMostLooks = 1 << 24;
+
+  // Copies a field that begins behind its tag. Its length is looked at before its bytes are.
+  bool CopyDelimited(uint32_t tag, CodedOutputStream* out) {
+    int length = 0;
+    if (!input_->ReadVarintSizeAsInt(&length) || length > kMostHeadBytes - head_bytes_) return false;
+    std::string bytes;
+    if (!input_->ReadString(&bytes, length)) return false;
+    out->WriteTag(tag);
+    out->WriteVarint32(static_cast<uint32_t>(length));
+    out->WriteString(bytes);
+    return true;
+  }
+  bool CopyOther(uint32_t tag, CodedOutputStream* out) {
+    const int left = static_cast<int>(kMostHeadBytes - head_bytes_);
+    const CodedInputStream::Limit limit = input_->PushLimit(std::min(left, input_->BytesUntilLimit()));
+    const bool is_copied = WireFormatLite::SkipField(input_, tag, out);  // a group may have any length
+    input_->PopLimit(limit);
+    return is_copied;
+  }
 
   bool AddPart() { return ++parts_ <= kMostParts; }
 

@@ -114,12 +114,15 @@ absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(KeptRoom& room, int6
   return array;
 }
 
+absl::Status ArrayStore::CheckExpiry(absl::string_view field, std::chrono::seconds expiry) const {
+  if (expiry.count() >= 0 && expiry <= options_.max_expiry) return absl::OkStatus();
+  return InvalidField(field,
+                      absl::StrCat("0 (the default) to ", options_.max_expiry.count(), ", not ", expiry.count()));
+}
+
 absl::Status ArrayStore::Keep(absl::string_view owner, const std::string& name, std::shared_ptr<const KeptArray> array,
                               std::chrono::seconds expiry) {
-  if (expiry.count() < 0 || expiry > options_.max_expiry) {
-    return InvalidField("expiry_seconds",
-                        absl::StrCat("0 (the default) to ", options_.max_expiry.count(), ", not ", expiry.count()));
-  }
+  if (absl::Status status = CheckExpiry("expiry_seconds", expiry); !status.ok()) return status;
   absl::MutexLock lock(&mutex_);
   // Under the lock: what is kept before the device is lost is forgotten then.
   if (array->memory != nullptr && !devices_->is_live(array->device)) {
@@ -135,6 +138,7 @@ absl::Status ArrayStore::Keep(absl::string_view owner, const std::string& name, 
 
 absl::StatusOr<std::shared_ptr<const KeptArray>> ArrayStore::Find(absl::string_view owner, const std::string& name,
                                                                   absl::string_view field) {
+  if (absl::Status status = CheckName(field, name); !status.ok()) return status;
   std::vector<std::shared_ptr<const KeptArray>> expired;
   absl::MutexLock lock(&mutex_);
   expired = TakeExpired();
@@ -145,6 +149,7 @@ absl::StatusOr<std::shared_ptr<const KeptArray>> ArrayStore::Find(absl::string_v
 }
 
 absl::Status ArrayStore::Delete(absl::string_view owner, const std::string& name) {
+  if (absl::Status status = CheckName("name", name); !status.ok()) return status;
   std::shared_ptr<const KeptArray> array;  // given back outside of the lock
   absl::MutexLock lock(&mutex_);
   const auto entry = arrays_.find(OwnedName(owner, name));

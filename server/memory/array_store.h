@@ -82,6 +82,8 @@ class ArrayStore {
   /// A place for an array that nobody sees yet, of at most the room's bytes, which goes into it; with an error the room
   /// stays. RESOURCE_EXHAUSTED with RetryInfo: the device has less memory than the store was promised.
   absl::StatusOr<std::shared_ptr<KeptArray>> Make(KeptRoom& room, int64_t bytes);
+  /// INVALID_ARGUMENT, in the name of `field`, where arrays are not kept that long. 0 means the default.
+  absl::Status CheckExpiry(absl::string_view field, std::chrono::seconds expiry) const;
   /// Keeps it; an array of this name is replaced, for those who use it only once they are through. `expiry`: 0 means
   /// the default.
   absl::Status Keep(absl::string_view owner, const std::string& name, std::shared_ptr<const KeptArray> array,

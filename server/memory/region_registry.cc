@@ -335,6 +335,7 @@ std::vector<v1::Region> RegionRegistry::List(absl::string_view owner) {
 }
 
 absl::Status RegionRegistry::Unregister(absl::string_view owner, const std::string& name) {
+  if (absl::Status status = CheckName("name", name); !status.ok()) return status;
   std::shared_ptr<MemoryRegion> region;  // unmapped outside of the lock
   absl::MutexLock lock(&mutex_);
   const auto entry = regions_.find(OwnedName(owner, name));
@@ -394,6 +395,7 @@ void RegionRegistry::ForgetDevice(int device) {
 absl::StatusOr<std::shared_ptr<const MemoryRegion>> RegionRegistry::Find(absl::string_view owner,
                                                                          const std::string& name, v1::RegionKind kind,
                                                                          absl::string_view field) {
+  if (absl::Status status = CheckName(field, name); !status.ok()) return status;
   absl::MutexLock lock(&mutex_);
   const auto entry = regions_.find(OwnedName(owner, name));
   if (entry == regions_.end() || entry->second.region == nullptr || entry->second.region->kind() != kind) {

@@ -91,6 +91,7 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
                                                               ArrayUse::kMoved, AnnouncedPlaces()));
     name_ = header.name();
     expiry_ = std::chrono::seconds(header.expiry_seconds());
+    CORANK_RETURN_IF_ERROR(environment_.places.arrays->CheckExpiry("header.expiry_seconds", expiry_));
     stream_id_ = header.array().stream().stream_id();
     if (operand.size_bytes() > 0) {
       const int64_t chunk_bytes = std::min(operand.size_bytes(), environment_.max_chunk_bytes);

@@ -19,7 +19,7 @@ CallBase::CallBase(const CallEnvironment* environment, grpc::CallbackServerConte
       context_(context),
       response_(response),
       arrival_(environment->clock->Now()),
-      deadline_(ToInstant(context->deadline(), arrival_)) {
+      deadline_(DeadlineOf(*context, arrival_)) {
   record_.op = op;
   environment_.active_calls->Add();
 }

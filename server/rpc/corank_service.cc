@@ -7,6 +7,7 @@
 #include "server/rpc/execute_call.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/request_log.h"
+#include "server/rpc/small_message.h"
 
 namespace corank {
 
@@ -71,23 +72,27 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* CorankServiceImpl::
 }
 
 grpc::ServerUnaryReactor* CorankServiceImpl::GetServerInfo(grpc::CallbackServerContext* context,
-                                                           const v1::GetServerInfoRequest*,
-                                                           v1::GetServerInfoResponse* response) {
+                                                           const grpc::ByteBuffer* request,
+                                                           grpc::ByteBuffer* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const CallId id = IdOf(*context);
   ReturnId(id, context);
-  if (const absl::Status status = CallerOf(environment_.authenticator, *context).status(); !status.ok()) {
+  absl::Status status = CallerOf(environment_.authenticator, *context).status();
+  v1::GetServerInfoRequest message;
+  if (status.ok()) status = ParseSmall(*request, &message);
+  if (!status.ok()) {
     CountIfForbidden(status, environment_.metrics);
     LogFailedCall(*environment_.logger, id, {{}, context->peer()}, "get_server_info", status);
     reactor->Finish(ToGrpcStatus(status, id.request_id));
     return reactor;
   }
-  *response = info_;
+  v1::GetServerInfoResponse info = info_;
   const uint64_t good = environment_.places.devices->good();
-  for (int i = 0; i < response->devices_size(); ++i) {
-    response->mutable_devices(i)->set_up((good & DeviceSet::Only(i)) != 0);
+  for (int i = 0; i < info.devices_size(); ++i) {
+    info.mutable_devices(i)->set_up((good & DeviceSet::Only(i)) != 0);
   }
-  response->set_uptime_seconds(Nanoseconds(started_, environment_.clock->Now()) / 1'000'000'000);
+  info.set_uptime_seconds(Nanoseconds(started_, environment_.clock->Now()) / 1'000'000'000);
+  *response = SmallBytes(info);
   reactor->Finish(grpc::Status::OK);
   return reactor;
 }

@@ -8,15 +8,15 @@
 
 namespace corank {
 
-/// The operators take and give messages as bytes, so that it is the server that says what is wrong with bytes that are
-/// no message, and that results are copied once.
+/// Messages come and go as bytes, so that it is the server that says what is wrong with bytes that are no message, that
+/// nothing is parsed before its caller is known, and that results are copied once.
 using CorankServiceBase = v1::CorankService::WithRawCallbackMethod_Sort<
     v1::CorankService::WithRawCallbackMethod_Merge<v1::CorankService::WithRawCallbackMethod_ExpandIntervals<
         v1::CorankService::WithRawCallbackMethod_MoveIntervals<v1::CorankService::WithRawCallbackMethod_GatherIntervals<
             v1::CorankService::WithRawCallbackMethod_ScatterIntervals<
                 v1::CorankService::WithRawCallbackMethod_LoadBalance<
                     v1::CorankService::WithRawCallbackMethod_Search<v1::CorankService::WithRawCallbackMethod_Execute<
-                        v1::CorankService::WithCallbackMethod_GetServerInfo<v1::CorankService::Service>>>>>>>>>>;
+                        v1::CorankService::WithRawCallbackMethod_GetServerInfo<v1::CorankService::Service>>>>>>>>>>;
 
 /// Thread-safe. Methods never wait: they run on gRPC's threads.
 class CorankServiceImpl final : public CorankServiceBase {
@@ -41,8 +41,8 @@ class CorankServiceImpl final : public CorankServiceBase {
   grpc::ServerUnaryReactor* Search(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                    grpc::ByteBuffer* response) override;
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Execute(grpc::CallbackServerContext* context) override;
-  grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context, const v1::GetServerInfoRequest* request,
-                                          v1::GetServerInfoResponse* response) override;
+  grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
 
   ExecuteJobs& jobs() { return *jobs_; }
   const ExecuteJobs& jobs() const { return *jobs_; }

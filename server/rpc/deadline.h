@@ -4,15 +4,21 @@
 
 #include <chrono>
 
+#include "grpc/support/time.h"
+#include "grpcpp/server_context.h"
 #include "server/observe/clock.h"
 
 namespace corank {
 
-/// gRPC's deadline, of the wall clock, on the server's monotonic clock.
-inline Instant ToInstant(std::chrono::system_clock::time_point deadline, Instant now) {
-  if (deadline == std::chrono::system_clock::time_point::max()) return kForever;
-  const auto left = deadline - std::chrono::system_clock::now();
-  return left < kForever - now ? now + left : kForever;
+/// A call's deadline, which is of the wall clock, on the server's monotonic clock. Those of a century and more, which
+/// nanoseconds do not hold, are none.
+inline Instant DeadlineOf(const grpc::CallbackServerContext& context, Instant now) {
+  constexpr int64_t kCentury = int64_t{100} * 366 * 24 * 3600;
+  const gpr_timespec deadline = gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_REALTIME);
+  const gpr_timespec wall = gpr_now(GPR_CLOCK_REALTIME);
+  if (deadline.tv_sec > wall.tv_sec + kCentury) return kForever;
+  return now + std::chrono::seconds(deadline.tv_sec - wall.tv_sec) +
+         std::chrono::nanoseconds(deadline.tv_nsec - wall.tv_nsec);
 }
 
 }  // namespace corank

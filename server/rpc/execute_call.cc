@@ -54,7 +54,7 @@ ExecuteCall::ExecuteCall(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServer
       environment_(jobs_->environment()),
       context_(context),
       arrival_(environment_.clock->Now()),
-      deadline_(ToInstant(context->deadline(), arrival_)),
+      deadline_(DeadlineOf(*context, arrival_)),
       id_(IdOf(*context)) {}
 
 ExecuteCall::~ExecuteCall() {
@@ -143,9 +143,10 @@ void ExecuteCall::EndEarly(const absl::Status& status) {
 
 void ExecuteCall::OnWriteDone(bool) {
   absl::MutexLock lock(&mutex_);
+  // Given up as unread: EndUnread finishes the call, and nobody else may, who would where nothing is being written.
+  if (unread_ != nullptr && !unread_->Resume()) return;
   writing_ = false;
   outgoing_.Clear();
-  if (unread_ != nullptr && !unread_->Resume()) return;
   if (ended_) return Finish(last_status_);
   Pump();
 }

@@ -193,7 +193,8 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
   const OwnedName id(plan->caller()->tenant, message.job_id());
   v1::Plan common = message;
   common.clear_part();
-  const std::string text = common.SerializeAsString();
+  // The parsed plan has no payloads.
+  const std::string text = absl::StrCat(common.SerializeAsString(), absl::Hex(plan->payload_fingerprint()));
   std::shared_ptr<ExecuteJob> job;
   std::unique_ptr<grpc::Alarm> patience;  // cancelled outside of the lock
   {

@@ -105,6 +105,7 @@ absl::Status ExecutePlaces::Find(const v1::Array& array, Field field, ArrayUse u
   const std::string path = field.Sub("stored");
   if (stored == nullptr) {
     if (!array.stored().temporary()) return RequestPlaces::Find(array, field, use, operand);
+    CORANK_RETURN_IF_ERROR(CheckName(path + ".name", array.stored().name()));
     return FieldError(absl::StatusCode::kNotFound, path + ".name",
                       absl::StrCat("no operation before this one made a temporary '", array.stored().name(), "'"));
   }
@@ -131,7 +132,9 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> ExecutePlaces::Target(const v1::De
   const v1::StoredPlace& place = destination.stored();
   CORANK_RETURN_IF_ERROR(CheckName(field.Sub("stored.name"), place.name()));
   std::shared_ptr<ResultTarget> kept;
-  if (!place.temporary()) {
+  if (place.temporary()) {
+    CORANK_RETURN_IF_ERROR(CheckNew(place, field));
+  } else {
     CORANK_ASSIGN_OR_RETURN(kept, RequestPlaces::Target(destination, field, bytes, element_bytes));
   }
   auto target = std::make_shared<PlanTarget>(place.name(), field.Sub("stored"), std::move(kept), memory_);

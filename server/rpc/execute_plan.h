@@ -43,6 +43,8 @@ class ExecutePlan final : public StreamedRequest {
   const std::string& peer() const { return peer_; }
   const CallId& id() const { return id_; }
   const v1::Plan& message() const { return request_.plan(); }
+  /// Of the arrays in the plan's message, which message() does not have.
+  uint64_t payload_fingerprint() const { return payloads_.Fingerprint(); }
   const std::vector<StreamInput>& inputs() const { return inputs_; }
   /// Where the plan is one sort of streamed keys, and values where there are any, to streams.
   const std::optional<StreamedSort>& sort() const { return sort_; }

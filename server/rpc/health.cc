@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/respond/errors.h"
+#include "server/rpc/small_message.h"
 
 namespace corank {
 namespace {
@@ -17,13 +19,18 @@ constexpr size_t kMaxNameBytes = 200;
 }  // namespace
 
 // One Watch call. It owns itself and is used under the board's lock, but by gRPC's completions.
-class HealthWatch final : public grpc::ServerWriteReactor<HealthCheckResponse> {
+class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  HealthWatch(HealthBoard* board, std::string service) : board_(board), service_(std::move(service)) {
+  HealthWatch(HealthBoard* board, const grpc::ByteBuffer& bytes) : board_(board) {
+    HealthCheckRequest request;
+    const absl::Status parsed = ParseSmall(bytes, &request);
+    service_ = request.service();
     absl::MutexLock lock(&board_->mutex_);
     place_ = board_->watches_.insert(board_->watches_.end(), this);
     if (board_->watches_.size() > static_cast<size_t>(HealthBoard::kMaxWatches)) {
       End(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many health watches are open"));
+    } else if (!parsed.ok()) {
+      End(ToGrpcStatus(parsed, ""));
     } else if (service_.size() > kMaxNameBytes) {
       End(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
                        absl::StrCat("service: a name has at most ", kMaxNameBytes, " bytes")));
@@ -38,7 +45,9 @@ class HealthWatch final : public grpc::ServerWriteReactor<HealthCheckResponse> {
     const HealthBoard::Status status = board_->Find(service_);
     if (told_ != status) {
       told_ = status;
-      message_.set_status(status);
+      HealthCheckResponse response;
+      response.set_status(status);
+      message_ = SmallBytes(response);
       writing_ = true;
       StartWrite(&message_);
     } else if (board_->ended_) {
@@ -74,10 +83,10 @@ class HealthWatch final : public grpc::ServerWriteReactor<HealthCheckResponse> {
   }
 
   HealthBoard* const board_;
-  const std::string service_;
+  std::string service_;  // not changed once the watch is made
   std::list<HealthWatch*>::iterator place_ ABSL_GUARDED_BY(board_->mutex_);
   std::optional<HealthBoard::Status> told_ ABSL_GUARDED_BY(board_->mutex_);
-  HealthCheckResponse message_ ABSL_GUARDED_BY(board_->mutex_);
+  grpc::ByteBuffer message_ ABSL_GUARDED_BY(board_->mutex_);
   bool writing_ ABSL_GUARDED_BY(board_->mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(board_->mutex_) = false;
 };
@@ -115,18 +124,25 @@ int HealthBoard::watches() const {
 }
 
 grpc::ServerUnaryReactor* HealthServiceImpl::Check(grpc::CallbackServerContext* context,
-                                                   const HealthCheckRequest* request, HealthCheckResponse* response) {
+                                                   const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  response->set_status(board_->Get(request->service()));
-  reactor->Finish(response->status() == HealthCheckResponse::SERVICE_UNKNOWN
+  HealthCheckRequest message;
+  if (const absl::Status parsed = ParseSmall(*request, &message); !parsed.ok()) {
+    reactor->Finish(ToGrpcStatus(parsed, ""));
+    return reactor;
+  }
+  HealthCheckResponse answer;
+  answer.set_status(board_->Get(message.service()));
+  *response = SmallBytes(answer);
+  reactor->Finish(answer.status() == HealthCheckResponse::SERVICE_UNKNOWN
                       ? grpc::Status(grpc::StatusCode::NOT_FOUND, "the server knows no service of this name")
                       : grpc::Status::OK);
   return reactor;
 }
 
-grpc::ServerWriteReactor<HealthCheckResponse>* HealthServiceImpl::Watch(grpc::CallbackServerContext*,
-                                                                        const HealthCheckRequest* request) {
-  return new HealthWatch(board_, request->service());
+grpc::ServerWriteReactor<grpc::ByteBuffer>* HealthServiceImpl::Watch(grpc::CallbackServerContext*,
+                                                                     const grpc::ByteBuffer* request) {
+  return new HealthWatch(board_, *request);
 }
 
 }  // namespace corank

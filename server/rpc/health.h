@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "grpcpp/support/byte_buffer.h"
 
 namespace corank {
 
@@ -43,17 +44,20 @@ class HealthBoard {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+/// Messages come as bytes: anybody may ask, and a name is short.
+using HealthServiceBase = grpc::health::v1::Health::WithRawCallbackMethod_Check<
+    grpc::health::v1::Health::WithRawCallbackMethod_Watch<grpc::health::v1::Health::Service>>;
+
 /// Thread-safe; never waits. One object for each gRPC server.
-class HealthServiceImpl final : public grpc::health::v1::Health::CallbackService {
+class HealthServiceImpl final : public HealthServiceBase {
  public:
   /// The board must outlive all calls.
   explicit HealthServiceImpl(HealthBoard* board) : board_(board) {}
 
-  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
-                                  const grpc::health::v1::HealthCheckRequest* request,
-                                  grpc::health::v1::HealthCheckResponse* response) override;
-  grpc::ServerWriteReactor<grpc::health::v1::HealthCheckResponse>* Watch(
-      grpc::CallbackServerContext* context, const grpc::health::v1::HealthCheckRequest* request) override;
+  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                  grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Watch(grpc::CallbackServerContext* context,
+                                                    const grpc::ByteBuffer* request) override;
 
  private:
   HealthBoard* const board_;

@@ -1,7 +1,10 @@
 #include "server/rpc/inline_payloads.h"
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
@@ -46,6 +49,17 @@ absl::Status InlinePayloads::Parse(const grpc::ByteBuffer& bytes, HostPool* pool
 absl::string_view InlinePayloads::Find(const v1::Array& array) const {
   const auto found = payloads_.find(&array);
   return found == payloads_.end() ? absl::string_view() : found->second;
+}
+
+uint64_t InlinePayloads::Fingerprint() const {
+  std::vector<absl::string_view> all;
+  all.reserve(payloads_.size());
+  for (const auto& [holder, payload] : payloads_) all.push_back(payload);
+  // They lie in the buffer in the order in which they came.
+  std::sort(all.begin(), all.end(), [](absl::string_view a, absl::string_view b) {
+    return std::make_pair(a.data(), a.size()) < std::make_pair(b.data(), b.size());
+  });
+  return absl::Hash<std::vector<absl::string_view>>()(all);
 }
 
 }  // namespace corank

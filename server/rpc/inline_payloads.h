@@ -26,6 +26,9 @@ class InlinePayloads {
   /// The inline bytes of an array of the message, aligned to 16 bytes.
   absl::string_view Find(const v1::Array& array) const;
 
+  /// Differs, almost surely, where the payloads do: their number, lengths or bytes. The same within this process only.
+  uint64_t Fingerprint() const;
+
   /// What the payloads take of the pool.
   int64_t pinned_bytes() const { return pinned_bytes_; }
 

@@ -9,6 +9,7 @@
 #include "server/rpc/credentials.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/request_log.h"
+#include "server/rpc/small_message.h"
 #include "server/security/permissions.h"
 
 namespace corank {
@@ -17,18 +18,20 @@ namespace {
 constexpr char kOpenLease[] = "open_lease";
 
 // A call that stays open until its caller ends it or is gone.
-class LeaseCall final : public grpc::ServerWriteReactor<v1::OpenLeaseResponse> {
+class LeaseCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  LeaseCall(const MemoryEnvironment& environment, grpc::CallbackServerContext* context)
+  LeaseCall(const MemoryEnvironment& environment, grpc::CallbackServerContext* context, const grpc::ByteBuffer& bytes)
       : regions_(environment.places.regions) {
     const FoundCaller caller = CallerOf(environment.authenticator, *context);
-    const absl::Status status = caller.ok() ? Open(environment, **caller) : caller.status();
+    const absl::Status status = caller.ok() ? Open(environment, **caller, bytes) : caller.status();
     if (!status.ok()) {
       Finish(EndCall(environment, context, kOpenLease, caller, status));
       return;
     }
     environment.metrics->CountCall(kOpenLease, absl::StatusCode::kOk);
-    response_.set_lease_id(id_);
+    v1::OpenLeaseResponse response;
+    response.set_lease_id(id_);
+    response_ = SmallBytes(response);
     StartWrite(&response_);
   }
   void OnCancel() override {
@@ -40,7 +43,9 @@ class LeaseCall final : public grpc::ServerWriteReactor<v1::OpenLeaseResponse> {
   }
 
  private:
-  absl::Status Open(const MemoryEnvironment& environment, const Caller& caller) {
+  absl::Status Open(const MemoryEnvironment& environment, const Caller& caller, const grpc::ByteBuffer& bytes) {
+    v1::OpenLeaseRequest request;
+    CORANK_RETURN_IF_ERROR(ParseSmall(bytes, &request));
     const absl::Status shared_memory = CheckSharedMemory(caller);
     if (!shared_memory.ok() && !CheckCudaIpc(caller).ok()) return shared_memory;
     CORANK_RETURN_IF_ERROR(environment.gate->Check());
@@ -50,7 +55,7 @@ class LeaseCall final : public grpc::ServerWriteReactor<v1::OpenLeaseResponse> {
 
   RegionRegistry* const regions_;
   std::string id_;  // empty: the call was refused
-  v1::OpenLeaseResponse response_;
+  grpc::ByteBuffer response_;
 };
 
 }  // namespace
@@ -69,10 +74,20 @@ grpc::Status EndCall(const MemoryEnvironment& environment, grpc::CallbackServerC
   return ToGrpcStatus(status, id.request_id);
 }
 
+template <typename Request, typename Work>
 grpc::ServerUnaryReactor* MemoryServiceImpl::Answer(grpc::CallbackServerContext* context, absl::string_view operation,
-                                                    const FoundCaller& caller, const absl::Status& status) const {
+                                                    const FoundCaller& caller, const grpc::ByteBuffer& request,
+                                                    grpc::ByteBuffer* response, const Work& work) const {
+  const auto answer = [&]() -> absl::Status {
+    CORANK_RETURN_IF_ERROR(caller.status());
+    Request message;
+    CORANK_RETURN_IF_ERROR(ParseSmall(request, &message));
+    CORANK_ASSIGN_OR_RETURN(const auto answered, work((*caller)->tenant, message));
+    *response = SmallBytes(answered);
+    return absl::OkStatus();
+  };
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(EndCall(environment_, context, operation, caller, status));
+  reactor->Finish(EndCall(environment_, context, operation, caller, answer()));
   return reactor;
 }
 
@@ -103,48 +118,57 @@ FoundCaller MemoryServiceImpl::MayMove(const grpc::CallbackServerContext& contex
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::RegisterSharedMemory(grpc::CallbackServerContext* context,
-                                                                  const v1::RegisterSharedMemoryRequest* request,
-                                                                  v1::RegisterSharedMemoryResponse* response) {
-  const FoundCaller caller = MayRegister(*context, CheckSharedMemory);
-  if (!caller.ok()) return Answer(context, "register_shared_memory", caller, caller.status());
-  const absl::StatusOr<v1::Region> region = environment_.places.regions->Register((*caller)->tenant, *request);
-  if (region.ok()) *response->mutable_region() = *region;
-  return Answer(context, "register_shared_memory", caller, region.status());
+                                                                  const grpc::ByteBuffer* request,
+                                                                  grpc::ByteBuffer* response) {
+  return Answer<v1::RegisterSharedMemoryRequest>(
+      context, "register_shared_memory", MayRegister(*context, CheckSharedMemory), *request, response,
+      [this](const std::string& tenant,
+             const v1::RegisterSharedMemoryRequest& message) -> absl::StatusOr<v1::RegisterSharedMemoryResponse> {
+        v1::RegisterSharedMemoryResponse registered;
+        CORANK_ASSIGN_OR_RETURN(*registered.mutable_region(), environment_.places.regions->Register(tenant, message));
+        return registered;
+      });
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::RegisterCudaIpc(grpc::CallbackServerContext* context,
-                                                             const v1::RegisterCudaIpcRequest* request,
-                                                             v1::RegisterCudaIpcResponse* response) {
-  const FoundCaller caller = MayRegister(*context, CheckCudaIpc);
-  if (!caller.ok()) return Answer(context, "register_cuda_ipc", caller, caller.status());
-  const absl::StatusOr<v1::Region> region = environment_.places.regions->Register((*caller)->tenant, *request);
-  if (region.ok()) *response->mutable_region() = *region;
-  return Answer(context, "register_cuda_ipc", caller, region.status());
+                                                             const grpc::ByteBuffer* request,
+                                                             grpc::ByteBuffer* response) {
+  return Answer<v1::RegisterCudaIpcRequest>(
+      context, "register_cuda_ipc", MayRegister(*context, CheckCudaIpc), *request, response,
+      [this](const std::string& tenant,
+             const v1::RegisterCudaIpcRequest& message) -> absl::StatusOr<v1::RegisterCudaIpcResponse> {
+        v1::RegisterCudaIpcResponse registered;
+        CORANK_ASSIGN_OR_RETURN(*registered.mutable_region(), environment_.places.regions->Register(tenant, message));
+        return registered;
+      });
 }
 
-grpc::ServerWriteReactor<v1::OpenLeaseResponse>* MemoryServiceImpl::OpenLease(grpc::CallbackServerContext* context,
-                                                                              const v1::OpenLeaseRequest*) {
-  return new LeaseCall(environment_, context);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* MemoryServiceImpl::OpenLease(grpc::CallbackServerContext* context,
+                                                                         const grpc::ByteBuffer* request) {
+  return new LeaseCall(environment_, context, *request);
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::ListRegions(grpc::CallbackServerContext* context,
-                                                         const v1::ListRegionsRequest*,
-                                                         v1::ListRegionsResponse* response) {
-  const FoundCaller caller = CallerOf(environment_.authenticator, *context);
-  if (!caller.ok()) return Answer(context, "list_regions", caller, caller.status());
-  for (v1::Region& region : environment_.places.regions->List((*caller)->tenant)) {
-    *response->add_regions() = std::move(region);
-  }
-  return Answer(context, "list_regions", caller, absl::OkStatus());
+                                                         const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
+  return Answer<v1::ListRegionsRequest>(
+      context, "list_regions", CallerOf(environment_.authenticator, *context), *request, response,
+      [this](const std::string& tenant, const v1::ListRegionsRequest&) -> absl::StatusOr<v1::ListRegionsResponse> {
+        v1::ListRegionsResponse list;
+        for (v1::Region& region : environment_.places.regions->List(tenant)) *list.add_regions() = std::move(region);
+        return list;
+      });
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::UnregisterRegion(grpc::CallbackServerContext* context,
-                                                              const v1::UnregisterRegionRequest* request,
-                                                              v1::UnregisterRegionResponse*) {
-  const FoundCaller caller = CallerOf(environment_.authenticator, *context);
-  if (!caller.ok()) return Answer(context, "unregister_region", caller, caller.status());
-  return Answer(context, "unregister_region", caller,
-                environment_.places.regions->Unregister((*caller)->tenant, request->name()));
+                                                              const grpc::ByteBuffer* request,
+                                                              grpc::ByteBuffer* response) {
+  return Answer<v1::UnregisterRegionRequest>(
+      context, "unregister_region", CallerOf(environment_.authenticator, *context), *request, response,
+      [this](const std::string& tenant,
+             const v1::UnregisterRegionRequest& message) -> absl::StatusOr<v1::UnregisterRegionResponse> {
+        CORANK_RETURN_IF_ERROR(environment_.places.regions->Unregister(tenant, message.name()));
+        return v1::UnregisterRegionResponse();
+      });
 }
 
 grpc::ServerReadReactor<grpc::ByteBuffer>* MemoryServiceImpl::StoreArray(grpc::CallbackServerContext* context,
@@ -158,20 +182,23 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* MemoryServiceImpl::FetchArray(grpc::
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::ListArrays(grpc::CallbackServerContext* context,
-                                                        const v1::ListArraysRequest*,
-                                                        v1::ListArraysResponse* response) {
-  const FoundCaller caller = MayUseStore(*context);
-  if (caller.ok()) *response = environment_.places.arrays->List((*caller)->tenant);
-  return Answer(context, "list_arrays", caller, caller.status());
+                                                        const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
+  return Answer<v1::ListArraysRequest>(
+      context, "list_arrays", MayUseStore(*context), *request, response,
+      [this](const std::string& tenant, const v1::ListArraysRequest&) -> absl::StatusOr<v1::ListArraysResponse> {
+        return environment_.places.arrays->List(tenant);
+      });
 }
 
 grpc::ServerUnaryReactor* MemoryServiceImpl::DeleteArray(grpc::CallbackServerContext* context,
-                                                         const v1::DeleteArrayRequest* request,
-                                                         v1::DeleteArrayResponse*) {
-  const FoundCaller caller = MayUseStore(*context);
-  if (!caller.ok()) return Answer(context, "delete_array", caller, caller.status());
-  return Answer(context, "delete_array", caller,
-                environment_.places.arrays->Delete((*caller)->tenant, request->name()));
+                                                         const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
+  return Answer<v1::DeleteArrayRequest>(
+      context, "delete_array", MayUseStore(*context), *request, response,
+      [this](const std::string& tenant,
+             const v1::DeleteArrayRequest& message) -> absl::StatusOr<v1::DeleteArrayResponse> {
+        CORANK_RETURN_IF_ERROR(environment_.places.arrays->Delete(tenant, message.name()));
+        return v1::DeleteArrayResponse();
+      });
 }
 
 }  // namespace corank

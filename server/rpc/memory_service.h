@@ -14,13 +14,15 @@
 
 namespace corank {
 
-/// Arrays come and go as messages' bytes, so that no payload passes through protobuf.
+/// All messages come and go as bytes: no payload passes through protobuf, and nothing is parsed before its caller is
+/// known.
 using MemoryServiceBase = v1::MemoryService::WithRawCallbackMethod_StoreArray<
-    v1::MemoryService::WithRawCallbackMethod_FetchArray<v1::MemoryService::WithCallbackMethod_RegisterSharedMemory<
-        v1::MemoryService::WithCallbackMethod_RegisterCudaIpc<
-            v1::MemoryService::WithCallbackMethod_OpenLease<v1::MemoryService::WithCallbackMethod_ListRegions<
-                v1::MemoryService::WithCallbackMethod_UnregisterRegion<v1::MemoryService::WithCallbackMethod_ListArrays<
-                    v1::MemoryService::WithCallbackMethod_DeleteArray<v1::MemoryService::Service>>>>>>>>>;
+    v1::MemoryService::WithRawCallbackMethod_FetchArray<v1::MemoryService::WithRawCallbackMethod_RegisterSharedMemory<
+        v1::MemoryService::WithRawCallbackMethod_RegisterCudaIpc<
+            v1::MemoryService::WithRawCallbackMethod_OpenLease<v1::MemoryService::WithRawCallbackMethod_ListRegions<
+                v1::MemoryService::WithRawCallbackMethod_UnregisterRegion<
+                    v1::MemoryService::WithRawCallbackMethod_ListArrays<
+                        v1::MemoryService::WithRawCallbackMethod_DeleteArray<v1::MemoryService::Service>>>>>>>>>;
 
 /// What the calls of the service need. The pointees outlive all calls.
 struct MemoryEnvironment {
@@ -51,31 +53,32 @@ class MemoryServiceImpl final : public MemoryServiceBase {
  public:
   explicit MemoryServiceImpl(const MemoryEnvironment& environment) : environment_(environment) {}
 
-  grpc::ServerUnaryReactor* RegisterSharedMemory(grpc::CallbackServerContext* context,
-                                                 const v1::RegisterSharedMemoryRequest* request,
-                                                 v1::RegisterSharedMemoryResponse* response) override;
-  grpc::ServerUnaryReactor* RegisterCudaIpc(grpc::CallbackServerContext* context,
-                                            const v1::RegisterCudaIpcRequest* request,
-                                            v1::RegisterCudaIpcResponse* response) override;
-  grpc::ServerWriteReactor<v1::OpenLeaseResponse>* OpenLease(grpc::CallbackServerContext* context,
-                                                             const v1::OpenLeaseRequest* request) override;
-  grpc::ServerUnaryReactor* ListRegions(grpc::CallbackServerContext* context, const v1::ListRegionsRequest* request,
-                                        v1::ListRegionsResponse* response) override;
-  grpc::ServerUnaryReactor* UnregisterRegion(grpc::CallbackServerContext* context,
-                                             const v1::UnregisterRegionRequest* request,
-                                             v1::UnregisterRegionResponse* response) override;
+  grpc::ServerUnaryReactor* RegisterSharedMemory(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                 grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* RegisterCudaIpc(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* OpenLease(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* request) override;
+  grpc::ServerUnaryReactor* ListRegions(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* UnregisterRegion(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                             grpc::ByteBuffer* response) override;
   grpc::ServerReadReactor<grpc::ByteBuffer>* StoreArray(grpc::CallbackServerContext* context,
                                                         grpc::ByteBuffer* response) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* FetchArray(grpc::CallbackServerContext* context,
                                                          const grpc::ByteBuffer* request) override;
-  grpc::ServerUnaryReactor* ListArrays(grpc::CallbackServerContext* context, const v1::ListArraysRequest* request,
-                                       v1::ListArraysResponse* response) override;
-  grpc::ServerUnaryReactor* DeleteArray(grpc::CallbackServerContext* context, const v1::DeleteArrayRequest* request,
-                                        v1::DeleteArrayResponse* response) override;
+  grpc::ServerUnaryReactor* ListArrays(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* DeleteArray(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
 
  private:
+  // Ends a unary call with what `work` answers, a StatusOr of the response, to its tenant and Request; it is not called
+  // where the caller may not or the message is none.
+  template <typename Request, typename Work>
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, absl::string_view operation,
-                                   const FoundCaller& caller, const absl::Status& status) const;
+                                   const FoundCaller& caller, const grpc::ByteBuffer& request,
+                                   grpc::ByteBuffer* response, const Work& work) const;
   absl::Status CheckStoreIsOn() const;
   // Who calls; an error where they may not, or where kept arrays are off.
   FoundCaller MayRegister(const grpc::CallbackServerContext& context, absl::Status (*permission)(const Caller&)) const;

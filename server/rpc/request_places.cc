@@ -288,6 +288,11 @@ uint64_t RequestPlaces::devices() const {
   return DeviceSet::Only(most->first);
 }
 
+absl::Status RequestPlaces::CheckNew(const v1::StoredPlace& place, Field field) const {
+  if (stored_.insert({place.temporary(), place.name()}).second) return absl::OkStatus();
+  return InvalidField(field.Sub("stored.name"), "another result of this operator gets this name");
+}
+
 std::shared_ptr<RequestPlaces::KeptTarget> RequestPlaces::Keep(const std::string& name, const std::string& field,
                                                                int64_t bytes, int32_t element_bytes) const {
   auto target = std::make_shared<KeptTarget>(shared_.arrays, owner(), name, field, element_bytes);
@@ -359,6 +364,7 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::De
                             "temporary arrays are for the plans of CorankService.Execute");
       }
       CORANK_RETURN_IF_ERROR(CheckName(field.Sub("stored.name"), destination.stored().name()));
+      CORANK_RETURN_IF_ERROR(CheckNew(destination.stored(), field));
       placed_bytes_ += bytes;
       return Keep(destination.stored().name(), field.Sub("stored"), bytes, element_bytes);
     case v1::Destination::kInlineResponse:

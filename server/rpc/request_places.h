@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,6 +82,9 @@ class RequestPlaces : public InlinePlaces {
   /// few hundred microseconds for a million counts.
   absl::Status Snapshot(Operand* operand, Field field) const;
 
+  /// That no other result of this operator gets this name: which of the two would be seen is nobody's to guess.
+  absl::Status CheckNew(const v1::StoredPlace& place, Field field) const;
+
  private:
   class KeptTarget;
   struct KeptResult {
@@ -117,6 +121,7 @@ class RequestPlaces : public InlinePlaces {
   mutable int64_t pinned_bytes_ = 0;
   mutable std::vector<Span> inputs_, results_;
   mutable std::vector<KeptResult> kept_;
+  mutable std::set<std::pair<bool, std::string>> stored_;  // names of results: whether temporary, name
   mutable int64_t placed_bytes_ = 0;
   mutable absl::InlinedVector<std::pair<int, int64_t>, 2> input_bytes_;  // by device
   mutable uint64_t result_devices_ = 0;                                  // that hold places of results

@@ -73,12 +73,13 @@ absl::Status TokenTable::Add(absl::string_view line) {
   if (!IsTenantName(words[0])) {
     return absl::InvalidArgumentError("the tenant's name is not 1 to 128 characters of [A-Za-z0-9._-]");
   }
+  int number = 0;
   for (const absl::string_view word : absl::StrSplit(words[2], ',')) {
+    ++number;
     if (!Grant(word, &caller)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", absl::CHexEscape(word.substr(0, 80)),
-                       "' is no permission: all, operators, the name of an operator such as sort or move-intervals, "
-                       "shared-memory, cuda-ipc or stored-arrays"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "permission ", number, " of the list is none of all, operators, the name of an operator such as ",
+          "sort or move-intervals, shared-memory, cuda-ipc and stored-arrays"));
     }
   }
   auto shared = std::make_shared<const Caller>(std::move(caller));

@@ -124,6 +124,7 @@ class Connection:
 
     def send(self, data: bytes) -> bool:
         """False once the server has closed the connection."""
+        self.socket.settimeout(20)  # not what `frames` waited with
         try:
             self.socket.sendall(data)
         except (BrokenPipeError, ConnectionResetError):

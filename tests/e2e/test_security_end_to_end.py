@@ -276,7 +276,7 @@ class HalfSent:
             return False
         room = min(*self._windows.values(), self.left, 16384)
         if room > 0:
-            self.ended = not self.connection.send(h2.frame(h2.DATA, 0, self._stream, bytes(room)))
+            self.ended = not self.connection.send_patiently(h2.frame(h2.DATA, 0, self._stream, bytes(room)), seconds=5)
             for of in self._windows:
                 self._windows[of] -= room
             self.left, self.sent = self.left - room, self.sent + room

@@ -1,0 +1,31 @@
+#include "server/rpc/small_message.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/support/slice.h"
+#include "server/respond/errors.h"
+
+namespace corank {
+
+absl::Status ParseSmall(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
+  constexpr size_t kMostBytes = 64 << 10;
+  if (bytes.Length() > kMostBytes) {
+    return InvalidField("request", absl::StrCat("at most ", kMostBytes, " bytes, not ", bytes.Length()));
+  }
+  std::vector<grpc::Slice> slices;
+  if (!bytes.Dump(&slices).ok()) return absl::InternalError("gRPC does not give the bytes of a message");
+  std::string text;
+  text.reserve(bytes.Length());
+  for (const grpc::Slice& slice : slices) text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  if (message->ParseFromString(text)) return absl::OkStatus();
+  return InvalidField("request", absl::StrCat("the bytes are not a ", message->GetTypeName(), " message"));
+}
+
+grpc::ByteBuffer SmallBytes(const google::protobuf::Message& message) {
+  const grpc::Slice slice(message.SerializeAsString());
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+}  // namespace corank
