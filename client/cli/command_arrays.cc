@@ -79,13 +79,22 @@ absl::Status Fetch(const Arguments& arguments) {
   if (!array.ok()) return array.status();
   absl::Status status = (*session)->CheckOutputType("output", array->type);
   if (status.ok()) status = (*session)->Save("output", *array);
-  return status.ok() ? (*session)->FinishFiles() : status;
+  if (status.ok()) status = (*session)->FinishFiles();
+  if (!status.ok() || !arguments.Has("json")) return status;
+  JsonObject json;
+  json.Add("name", arguments.positional()[1]).Add("type", array->type.Name()).Add("count", array->count());
+  std::puts(json.Add("path", *arguments.Get("output")).Text().c_str());
+  return absl::OkStatus();
 }
 
 absl::Status Delete(const Arguments& arguments) {
   absl::StatusOr<client::Client> client = Connect(arguments);
   if (!client.ok()) return client.status();
-  return client->DeleteArray(arguments.positional()[1]);
+  const std::string& name = arguments.positional()[1];
+  if (const absl::Status deleted = client->DeleteArray(name); !deleted.ok()) return deleted;
+  if (!arguments.Has("json")) return absl::OkStatus();
+  std::puts(JsonObject().Add("name", name).Add("deleted", true).Text().c_str());
+  return absl::OkStatus();
 }
 
 struct Action {

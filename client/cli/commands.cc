@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "client/cli/failure.h"
+#include "client/cpp/short_memory.h"
 
 namespace corank::cli {
 namespace {
@@ -108,7 +109,8 @@ int RunCommandLine(const std::vector<std::string>& words) {
   absl::StatusOr<Arguments> arguments = Arguments::Parse(command->spec, absl::MakeConstSpan(words).subspan(1));
   if (!arguments.ok()) return Fail(name, arguments.status());
   if (arguments->Has("help")) return Help(name);
-  const absl::Status status = command->run(*arguments);
+  absl::Status status;
+  status.Update(client::WithinMemory("this command", [&] { status = command->run(*arguments); }));
   if (!status.ok()) return Fail(name, status);
   return Done(name);
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "client/cpp/errors.h"
 
 namespace corank::cli {
 namespace {
@@ -35,6 +36,7 @@ std::string InFlags(absl::string_view message) {
                                        {"tls.certificate_file", "--tls-certificate"},
                                        {"tls.key_file", "--tls-key"},
                                        {"tls.server_name", "--tls-server-name"},
+                                       {"expiry_seconds: ", "--expiry: "},
                                        {"switch TLS on (tls)", "switch TLS on (--tls, --tls-ca)"}});
 }
 
@@ -44,7 +46,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     int code = kExitRequestFailed;
     if (absl::SimpleAtoi(std::string(*payload), &code)) return static_cast<ExitCode>(code);
   }
-  return absl::IsUnavailable(status) ? kExitUnreachable : kExitRequestFailed;
+  return absl::IsUnavailable(status) || client::WasUnconnected(status) ? kExitUnreachable : kExitRequestFailed;
 }
 
 }  // namespace corank::cli

@@ -25,8 +25,8 @@ absl::Status FileError(absl::string_view message, int errnum = 0);
 /// A message of the client library with flags in place of the library's options: "--tls-ca" for "tls.ca_file".
 std::string InFlags(absl::string_view message);
 
-/// The exit code for a status: of UsageError and FileError their own, for UNAVAILABLE kExitUnreachable, for any other
-/// error kExitRequestFailed.
+/// The exit code for a status: of UsageError and FileError their own, kExitUnreachable for UNAVAILABLE and where the
+/// deadline came before a connection, for any other error kExitRequestFailed.
 ExitCode ExitCodeOf(const absl::Status& status);
 
 }  // namespace corank::cli

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/failure.h"
 #include "client/cli/files.h"
+#include "client/cpp/short_memory.h"
 
 namespace corank::cli {
 namespace {
@@ -64,7 +65,8 @@ absl::StatusOr<FileBytes> LoadFile(const std::string& path, Progress* progress) 
     }
   }
   progress->Start("reading", 0);
-  const int error = ReadAll(fd, progress, &file.owned_);
+  int error = 0;
+  if (!client::WithinMemory(name, [&] { error = ReadAll(fd, progress, &file.owned_); }).ok()) error = ENOMEM;
   if (!is_stream) close(fd);
   progress->Stop();
   if (error != 0) return FileError(absl::StrCat("cannot read ", name), error);

@@ -67,6 +67,20 @@ std::string Folder(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+/// The path with the symbolic links of its last part followed, whether there is such a file or not. Links that lead
+/// nowhere but to each other are followed as far as the kernel would.
+std::string FollowLinks(std::string path) {
+  constexpr int kMostLinks = 40;
+  char target[PATH_MAX];
+  for (int i = 0; i < kMostLinks; ++i) {
+    const ssize_t size = readlink(path.c_str(), target, sizeof(target));
+    if (size <= 0) break;
+    const std::string next(target, static_cast<size_t>(size));
+    path = next[0] == '/' ? next : absl::StrCat(Folder(path), "/", next);
+  }
+  return path;
+}
+
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 bool IsSameInode(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
@@ -96,13 +110,21 @@ void HoldStandardStreams() {
   }
 }
 
+bool IsStandardOutput(const std::string& path) {
+  struct stat output = {}, info = {}, null = {};
+  if (path == kStandardStream) return true;
+  if (fstat(STDOUT_FILENO, &output) != 0 || !StatOutput(path, &info) || !IsSameInode(output, info)) return false;
+  return stat("/dev/null", &null) != 0 || !IsSameInode(output, null);
+}
+
 bool AreOneFile(const std::string& a, const std::string& b) {
   if (a == b) return true;
   struct stat of_a = {}, of_b = {};
   const bool has_a = StatOutput(a, &of_a), has_b = StatOutput(b, &of_b);
   if (has_a || has_b) return has_a && has_b && IsSameInode(of_a, of_b);
-  return BaseName(a) == BaseName(b) && stat(Folder(a).c_str(), &of_a) == 0 && stat(Folder(b).c_str(), &of_b) == 0 &&
-         IsSameInode(of_a, of_b);
+  const std::string real_a = FollowLinks(a), real_b = FollowLinks(b);
+  return BaseName(real_a) == BaseName(real_b) && stat(Folder(real_a).c_str(), &of_a) == 0 &&
+         stat(Folder(real_b).c_str(), &of_b) == 0 && IsSameInode(of_a, of_b);
 }
 
 void RemoveTemporariesOnSignals() {
@@ -128,6 +150,7 @@ absl::StatusOr<OutputFile> OutputFile::Create(const std::string& path, bool forc
   if (path == kStandardStream) return OutputFile(path, path, "", force, STDOUT_FILENO);
   struct stat info = {};
   const bool exists = stat(path.c_str(), &info) == 0;
+  if (!exists && errno != ENOENT) return FileError(absl::StrCat("cannot write ", path), errno);
   if (exists && S_ISDIR(info.st_mode)) return FileError(absl::StrCat("cannot write ", path), EISDIR);
   if (exists && !S_ISREG(info.st_mode)) {
     const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -135,11 +158,7 @@ absl::StatusOr<OutputFile> OutputFile::Create(const std::string& path, bool forc
     return OutputFile(path, path, "", force, fd);
   }
   if (exists && !force) return FileError(Taken(path));
-  std::string target = path;
-  if (exists) {
-    char resolved[PATH_MAX];
-    if (realpath(path.c_str(), resolved) != nullptr) target = resolved;
-  }
+  std::string target = FollowLinks(path);
   std::string temporary = absl::StrCat(Folder(target), "/.corank-XXXXXX");
   Temporaries& temporaries = TheTemporaries();
   absl::MutexLock lock(&temporaries.mutex);

@@ -22,8 +22,8 @@ inline constexpr char kStandardStream[] = "-";
 /// output and devices are written directly. Move-only; not thread-safe.
 class OutputFile {
  public:
-  /// Makes the temporary file now, so that a folder that cannot be written to is found before any work. FileError if
-  /// the name is taken and not `force`.
+  /// Makes the temporary file now, so that a name or folder that will not do is found before any work. FileError if the
+  /// name is taken and not `force`.
   static absl::StatusOr<OutputFile> Create(const std::string& path, bool force);
 
   OutputFile(OutputFile&& other) noexcept;
@@ -55,12 +55,15 @@ class OutputFile {
   void Unmap();
 
   std::string path_;
-  std::string target_;     // path_ with symbolic links followed
+  std::string target_;     // path_ with symbolic links followed, also to what is not there yet
   std::string temporary_;  // empty: written directly, or committed
   bool force_;
   int fd_;
   absl::Span<char> mapped_;  // from the file's first byte on
 };
+
+/// Whether an output goes where standard output goes, as "-" and /dev/stdout do. What goes to /dev/null meets nothing.
+bool IsStandardOutput(const std::string& path);
 
 /// Whether two outputs would replace each other, however they are spelled: one file, or one name in one folder.
 bool AreOneFile(const std::string& a, const std::string& b);

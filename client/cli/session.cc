@@ -92,6 +92,8 @@ absl::StatusOr<client::ClientOptions> ReadClientOptions(const Arguments& argumen
   if (!retries.ok()) return retries.status();
   if (retries->value_or(0) >= kMostTries) return UsageError(absl::StrCat("--retries must be less than ", kMostTries));
   options.retry.max_attempts = static_cast<int>(retries->value_or(options.retry.max_attempts - 1)) + 1;
+  // It holds programs back that make many calls: here the user says how often.
+  options.retry.budget_tokens = 0;
   absl::StatusOr<std::optional<absl::Duration>> deadline = arguments.GetDuration("deadline");
   if (!deadline.ok()) return deadline.status();
   options.deadline = deadline->value_or(options.deadline);
@@ -135,6 +137,7 @@ absl::Status Session::OpenOutputs(const std::vector<const char*>& options) {
   for (const char* option : options) {
     const std::optional<std::string> path = arguments_.Get(option);
     if (!path.has_value()) continue;
+    if (path->empty()) return UsageError(absl::StrCat("--", option, " needs a name, not ''"));
     for (const std::string& other : paths) {
       if (!AreOneFile(other, *path)) continue;
       return UsageError(absl::StrCat("two outputs go to ", *path,
@@ -142,10 +145,11 @@ absl::Status Session::OpenOutputs(const std::vector<const char*>& options) {
                                      "; give each its own name"));
     }
     paths.push_back(*path);
-    if (*path == kStandardStream && arguments_.Has("json")) {
+    const bool is_standard_output = IsStandardOutput(*path);
+    if (is_standard_output && arguments_.Has("json")) {
       return UsageError("--json and the result cannot both go to standard output; name an output file");
     }
-    if (*path == kStandardStream && isatty(STDOUT_FILENO) != 0) {
+    if (is_standard_output && isatty(STDOUT_FILENO) != 0) {
       return UsageError("binary data does not go to a terminal; name an output file or redirect standard output");
     }
     absl::StatusOr<OutputFile> file = OutputFile::Create(*path, arguments_.Has("force"));

@@ -1,9 +1,31 @@
 #include "client/cli/text.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace corank::cli {
+namespace {
+
+/// Of the character that the text begins with; 0 if it begins with none. The text is not empty.
+size_t Utf8Bytes(absl::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return 1;
+  const size_t bytes = first < 0xC0 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF8 ? 4 : 0;
+  if (bytes == 0 || text.size() < bytes) return 0;
+  uint32_t code = first & (0x7F >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    const auto next = static_cast<unsigned char>(text[i]);
+    if (next >> 6 != 2) return 0;
+    code = code << 6 | (next & 0x3F);
+  }
+  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool is_surrogate = code >= 0xD800 && code < 0xE000;
+  return code < kLeast[bytes] || code > 0x10FFFF || is_surrogate ? 0 : bytes;
+}
+
+}  // namespace
 
 std::string CountText(int64_t count) {
   std::string text = absl::StrCat(count);
@@ -29,13 +51,18 @@ std::string TimeText(double nanoseconds) {
 
 std::string JsonString(absl::string_view text) {
   std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
+  for (size_t size; !text.empty(); text.remove_prefix(size)) {
+    const char c = text[0];
+    const size_t bytes = Utf8Bytes(text);
+    size = std::max<size_t>(bytes, 1);
+    if (bytes == 0) {
+      absl::StrAppend(&quoted, "\\ufffd");
+    } else if (c == '"' || c == '\\') {
       quoted += {'\\', c};
-    } else if (static_cast<unsigned char>(c) < 0x20) {
+    } else if (bytes == 1 && static_cast<unsigned char>(c) < 0x20) {
       absl::StrAppendFormat(&quoted, "\\u%04x", static_cast<unsigned char>(c));
     } else {
-      quoted += c;
+      absl::StrAppend(&quoted, text.substr(0, bytes));
     }
   }
   return quoted + '"';

@@ -16,7 +16,7 @@ std::string BytesText(double bytes);
 /// "850 ns", "12.3 us", "4.56 ms", "7.89 s".
 std::string TimeText(double nanoseconds);
 
-/// The text as a JSON string, with its quotes.
+/// The text as a JSON string, with its quotes. U+FFFD stands for each byte that belongs to no UTF-8 character.
 std::string JsonString(absl::string_view text);
 
 /// Builds one JSON object, its members in the order they are added.

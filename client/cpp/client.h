@@ -95,8 +95,10 @@ class Client {
 
   /// Lets the server map the memory, and returns the region's name. From then on every array of a call that lies in it
   /// is read there, and every Output in it written there, without a copy; two calls at the same time must not use the
-  /// same bytes unless both only read. It ends with Unregister, with this Client, or with this process. The memory
-  /// stays until then; its key may be unlinked now.
+  /// same bytes unless both only read. It ends with Unregister, with this Client, or with this process; until then the
+  /// memory stays mapped here, also when `memory` goes. Its key may be unlinked now. Where the server forgets it,
+  /// because it was started anew or could not be reached, a call that is on its way then fails with NOT_FOUND or
+  /// UNAVAILABLE; later ones send and receive these bytes like any others, until they are registered again.
   absl::StatusOr<std::string> Register(const SharedMemory& memory, const CallOptions& call = {}) const;
   /// NOT_FOUND if there is no such region, FAILED_PRECONDITION while a call uses it.
   absl::Status Unregister(const std::string& region, const CallOptions& call = {}) const;

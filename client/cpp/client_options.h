@@ -36,7 +36,8 @@ struct ClientOptions {
   std::string traceparent;
   /// Time that a call may take, retries included, where CallOptions does not say. Positive; InfiniteDuration: no limit.
   absl::Duration deadline = absl::Minutes(5);
-  /// Largest request and response, 1 byte to 2 GiB - 1 (the most that gRPC carries in one message).
+  /// Largest request and response in one message, 1 byte to 2 GiB - 1 (the most that gRPC carries). Streams and kept
+  /// arrays travel in chunks, of 4 MiB at most, whatever this is.
   int64_t max_message_bytes = std::numeric_limits<int32_t>::max();
   /// How arrays travel where CallOptions::place is kAuto.
   Place place = Place::kAuto;

@@ -22,6 +22,9 @@ namespace {
 /// gRPC's own first wait is a second: the tries of a call would all meet the failure of the first connection.
 constexpr int kFirstReconnectMs = 100;
 constexpr int kLastReconnectMs = 5000;
+/// The largest chunks of servers have 4 MiB: these messages come whatever ClientOptions::max_message_bytes is, which
+/// message_call keeps.
+constexpr int64_t kChunkMessageBytes = int64_t{8} << 20;
 /// Of calls that only tidy up; what they do not reach ends with the lease.
 constexpr absl::Duration kTellDeadline = absl::Seconds(5), kTellPatience = absl::Milliseconds(250);
 
@@ -69,8 +72,9 @@ Connection::Connection(const ClientOptions& options, std::unique_ptr<Credentials
 
 std::shared_ptr<grpc::Channel> Connection::MakeChannel() const {
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(static_cast<int>(options_.max_message_bytes));
-  arguments.SetMaxSendMessageSize(static_cast<int>(options_.max_message_bytes));
+  const auto most = static_cast<int>(std::max(options_.max_message_bytes, kChunkMessageBytes));
+  arguments.SetMaxReceiveMessageSize(most);
+  arguments.SetMaxSendMessageSize(most);
   arguments.SetUserAgentPrefix("corank-cpp");
   // Channels of one process to one address share a connection otherwise.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -111,6 +115,20 @@ void Connection::Prepare(absl::Time deadline, const CallOptions& call, grpc::Cli
 
 absl::StatusOr<CallCost> Connection::Try(absl::Time deadline, const CallOptions& call, Repeat repeat,
                                          absl::FunctionRef<Attempt()> attempt) {
+  return TryAs(options_.retry, &budget_, deadline, call, repeat, attempt);
+}
+
+absl::StatusOr<CallCost> Connection::TryNow(absl::Time deadline, const CallOptions& call,
+                                            absl::FunctionRef<Attempt()> attempt) {
+  RetryOptions once;
+  once.enabled = false;
+  grpc::experimental::ChannelResetConnectionBackoff(channel().get());
+  return TryAs(once, nullptr, deadline, call, Repeat::kNever, attempt);
+}
+
+absl::StatusOr<CallCost> Connection::TryAs(const RetryOptions& retry, RetryBudget* budget, absl::Time deadline,
+                                           const CallOptions& call, Repeat repeat,
+                                           absl::FunctionRef<Attempt()> attempt) {
   if (!call.traceparent.empty() && !IsTraceparent(call.traceparent)) {
     return absl::InvalidArgumentError("traceparent: is none of W3C Trace Context, such as 00-<32 digits>-<16>-01");
   }
@@ -121,10 +139,11 @@ absl::StatusOr<CallCost> Connection::Try(absl::Time deadline, const CallOptions&
     ShowTry(call.progress, ending.attempts, false);
     const absl::Time start = clock_->Now();
     const std::string authorization = credentials_->authorization();
+    const std::shared_ptr<grpc::Channel> first = channel();  // where it stands still, the attempt leaves it
     Attempt done = attempt();
     const absl::Time now = clock_->Now();
     if (done.status.ok()) {
-      budget_.Refill();
+      if (budget != nullptr) budget->Refill();
       return CallCost{absl::ToInt64Nanoseconds(now - start), ending.attempts, std::move(done.ids.request_id)};
     }
     // A token that was replaced while this client held the old one.
@@ -132,8 +151,9 @@ absl::StatusOr<CallCost> Connection::Try(absl::Time deadline, const CallOptions&
         credentials_->Reload(authorization)) {
       continue;
     }
-    NextTry next = AfterFailure(options_.retry, done.status, repeat, ending.attempts, deadline - now, clock_->Random());
-    if (FailureOf(done.status) != Failure::kFinal && !budget_.Take() && next.delay.has_value()) {
+    NextTry next = AfterFailure(retry, done.status, repeat, ending.attempts, deadline - now, clock_->Random());
+    const bool may_spend = budget == nullptr || FailureOf(done.status) == Failure::kFinal || budget->Take();
+    if (!may_spend && next.delay.has_value()) {
       next = {std::nullopt, "too many calls of this client fail now for more tries"};
     }
     if (next.delay.has_value()) {
@@ -150,7 +170,7 @@ absl::StatusOr<CallCost> Connection::Try(absl::Time deadline, const CallOptions&
     ending.trace_id = done.ids.trace_id.empty()
                           ? TraceId(call.traceparent.empty() ? options_.traceparent : call.traceparent)
                           : std::move(done.ids.trace_id);
-    ending.had_connection = channel()->GetState(false) == GRPC_CHANNEL_READY;
+    ending.had_connection = first->GetState(false) == GRPC_CHANNEL_READY;
     return Explain(done.status, options_, ending);
   }
 }

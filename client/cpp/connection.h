@@ -69,6 +69,10 @@ class Connection {
   absl::StatusOr<CallCost> Try(absl::Time deadline, const CallOptions& call, Repeat repeat,
                                absl::FunctionRef<Attempt()> attempt);
 
+  /// One attempt, which no other follows, put into words as Try does. It spends nothing of what a client may spend on
+  /// retries, and does not wait until gRPC would connect again: for who asks until a server is there.
+  absl::StatusOr<CallCost> TryNow(absl::Time deadline, const CallOptions& call, absl::FunctionRef<Attempt()> attempt);
+
   /// One call of one message each way, once.
   Attempt Once(const char* method, const grpc::ByteBuffer& request, absl::Time deadline, const CallOptions& call,
                grpc::ByteBuffer* response);
@@ -90,6 +94,9 @@ class Connection {
   struct Exchange;
 
   std::shared_ptr<grpc::Channel> MakeChannel() const;
+  /// As Try, with these options; `budget` may be null.
+  absl::StatusOr<CallCost> TryAs(const RetryOptions& retry, RetryBudget* budget, absl::Time deadline,
+                                 const CallOptions& call, Repeat repeat, absl::FunctionRef<Attempt()> attempt);
   std::unique_ptr<Exchange> Begin(const char* method, const grpc::ByteBuffer& request, absl::Time deadline,
                                   const CallOptions& call);
 

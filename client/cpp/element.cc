@@ -51,7 +51,14 @@ absl::Status internal::OtherType(ElementType answered, ElementType expected) {
       absl::StrCat("the server answered with elements of type ", answered.Name(), ", not ", expected.Name()));
 }
 
+absl::Status internal::CheckHere(const Array& array) {
+  if (!array.placed.has_value()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the ", *array.placed, " elements of this array are not here but where its Output says"));
+}
+
 absl::StatusOr<std::vector<int64_t>> ToIndices(const Array& array) {
+  if (const absl::Status here = internal::CheckHere(array); !here.ok()) return here;
   if (array.type == KeyType::kUint32) return Widen<uint32_t>(array);
   if (array.type == KeyType::kUint64) return Widen<uint64_t>(array);
   return absl::InternalError(

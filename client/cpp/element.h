@@ -67,10 +67,11 @@ class ElementType {
 /// where `stored` is set, elements that the server keeps (Client::Store).
 struct ArrayView {
   ElementType type = KeyType::kUint8;
-  absl::string_view bytes;   // a whole number of elements; no alignment is needed
-  std::string stored = {};   // the name of a kept array; `bytes` is then empty
-  int64_t stored_count = 0;  // its number of elements
-  bool temporary = false;    // it is one that an earlier operator of the same chain made (chain.h)
+  absl::string_view bytes;    // a whole number of elements; no alignment is needed
+  std::string stored = {};    // the name of a kept array; `bytes` is then empty
+  int64_t stored_count = 0;   // its number of elements
+  bool temporary = false;     // it is one that an earlier operator of the same chain made (chain.h)
+  bool is_elsewhere = false;  // it is of an Array that is `placed`: no call takes it
 
   int64_t count() const { return stored.empty() ? static_cast<int64_t>(bytes.size()) / type.bytes() : stored_count; }
 };
@@ -82,7 +83,8 @@ struct Array {
   std::optional<int64_t> placed = {};  // set: so many elements are where the Output says, and `bytes` is empty
 
   int64_t count() const { return placed.value_or(static_cast<int64_t>(bytes.size()) / type.bytes()); }
-  ArrayView view() const { return {type, bytes}; }
+  /// Of the bytes here. No call takes that of an array that is placed.
+  ArrayView view() const { return {type, bytes, "", 0, false, placed.has_value()}; }
 };
 
 namespace internal {
@@ -90,7 +92,7 @@ namespace internal {
 /// Whether T is one of the 12 key types, and which.
 template <typename T>
 struct KeyTraits {
-  static constexpr bool kIsKey = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+  static constexpr bool kIsKey = std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= sizeof(int64_t);
   static constexpr KeyType Type() {
     constexpr int kSigned = std::is_signed_v<T> ? 1 : 5;  // kInt8, kUint8
     return static_cast<KeyType>(kSigned + (sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3));
@@ -123,6 +125,8 @@ using KeyOf = std::enable_if_t<KeyTraits<T>::kIsKey, T>;
 namespace internal {
 /// INTERNAL: the server answered with another type than the contract says.
 absl::Status OtherType(ElementType answered, ElementType expected);
+/// FAILED_PRECONDITION if the array is placed.
+absl::Status CheckHere(const Array& array);
 }  // namespace internal
 
 /// The element type of T: a key type, or for any other trivially copyable T of at most 256 bytes a record.
@@ -145,15 +149,17 @@ ArrayView ViewOf(const Range& range) {
 }
 
 /// A copy of the array as a vector. INTERNAL if it holds another type: the server broke the contract.
+/// FAILED_PRECONDITION if it is placed: its elements are not here.
 template <typename T>
 absl::StatusOr<std::vector<T>> ToVector(const Array& array) {
+  if (const absl::Status here = internal::CheckHere(array); !here.ok()) return here;
   if (array.type != ElementTypeOf<T>()) return internal::OtherType(array.type, ElementTypeOf<T>());
   std::vector<T> elements(array.bytes.size() / sizeof(T));
   if (!elements.empty()) std::memcpy(elements.data(), array.bytes.data(), array.bytes.size());
   return elements;
 }
 
-/// The indices in a UINT32 or UINT64 array. INTERNAL if it holds another type.
+/// The indices in a UINT32 or UINT64 array. INTERNAL if it holds another type, FAILED_PRECONDITION if it is placed.
 absl::StatusOr<std::vector<int64_t>> ToIndices(const Array& array);
 
 }  // namespace corank::client

@@ -30,6 +30,8 @@ std::optional<absl::Duration> RetryDelay(const absl::Status& status) {
   return absl::Seconds(retry_info->retry_delay().seconds()) + absl::Nanoseconds(retry_info->retry_delay().nanos());
 }
 
+bool WasUnconnected(const absl::Status& status) { return status.GetPayload(kUnconnectedPayload).has_value(); }
+
 absl::Status WithMessage(const absl::Status& status, absl::string_view message) {
   absl::Status changed(status.code(), message);
   status.ForEachPayload(

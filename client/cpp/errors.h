@@ -14,6 +14,8 @@ namespace corank::client {
 /// Payload names in a status that this library returns; each holds the serialised message of that name.
 inline constexpr char kBadRequestPayload[] = "type.googleapis.com/google.rpc.BadRequest";
 inline constexpr char kRetryInfoPayload[] = "type.googleapis.com/google.rpc.RetryInfo";
+/// Of the library's own, and empty: see WasUnconnected.
+inline constexpr char kUnconnectedPayload[] = "corank.client/unconnected";
 
 /// The same code; the server's message, with the violated field and the time to wait in words where the details hold
 /// them and the message does not; every detail as a payload under its type URL.
@@ -24,6 +26,9 @@ std::optional<std::string> ViolatedField(const absl::Status& status);
 
 /// When to try again, from RetryInfo; none if there is no such payload.
 std::optional<absl::Duration> RetryDelay(const absl::Status& status);
+
+/// Whether the call met its deadline before there was a connection to a server.
+bool WasUnconnected(const absl::Status& status);
 
 /// The same status with another message.
 absl::Status WithMessage(const absl::Status& status, absl::string_view message);

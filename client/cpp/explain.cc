@@ -1,5 +1,6 @@
 #include "client/cpp/explain.h"
 
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/errors.h"
@@ -64,10 +65,18 @@ std::string ConnectionText(const absl::Status& error, const ClientOptions& optio
   return absl::StrCat("no corank server answers at ", options.address, " (", LastClause(message), ")");
 }
 
+bool IsAnswered(const absl::Status& error, const Ending& ending) {
+  return RetryDelay(error).has_value() || !ending.request_id.empty();
+}
+
+bool IsUnconnected(const absl::Status& error, const Ending& ending) {
+  return !IsAnswered(error, ending) && absl::IsDeadlineExceeded(error) && !ending.had_connection;
+}
+
 std::string MessageOf(const absl::Status& error, const ClientOptions& options, const Ending& ending) {
-  const bool is_answered = RetryDelay(error).has_value() || !ending.request_id.empty();
+  const bool is_answered = IsAnswered(error, ending);
   if (!is_answered && absl::IsUnavailable(error)) return ConnectionText(error, options);
-  if (!is_answered && absl::IsDeadlineExceeded(error) && !ending.had_connection) {
+  if (IsUnconnected(error, ending)) {
     return absl::StrCat("the deadline passed before there was a connection to ", options.address);
   }
   std::string message(error.message());
@@ -114,7 +123,9 @@ absl::Status Explain(const absl::Status& error, const ClientOptions& options, co
                     !ending.request_id.empty() && !ending.trace_id.empty() ? ", " : "",
                     ending.trace_id.empty() ? "" : "trace ", ending.trace_id, "]");
   }
-  return WithMessage(error, message);
+  absl::Status explained = WithMessage(error, message);
+  if (IsUnconnected(error, ending)) explained.SetPayload(kUnconnectedPayload, absl::Cord());
+  return explained;
 }
 
 std::string TraceId(absl::string_view traceparent) {

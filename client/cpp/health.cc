@@ -70,7 +70,7 @@ absl::StatusOr<Health> AwaitHealth(Connection* connection, const std::string& se
   for (;;) {
     std::optional<Health> heard;
     bool is_final = false;  // as gRPC says it: Try puts it into other words
-    const absl::StatusOr<CallCost> cost = connection->Try(deadline, call, Repeat::kAlways, [&] {
+    const absl::StatusOr<CallCost> cost = connection->TryNow(deadline, call, [&] {
       Watching watching(service);
       Attempt attempt = RunStream(connection, kWatch, deadline, call, &watching);
       heard = watching.health();

@@ -103,6 +103,11 @@ void AddSortedBesideKeys(Job* job, const Request& request, int64_t rows, v1::Sor
 
 }  // namespace
 
+int64_t Saturated(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
+}
+
 int64_t Job::input_bytes() const {
   int64_t bytes = 0;
   for (const JobInput& input : inputs) bytes += input.travels ? static_cast<int64_t>(input.view.bytes.size()) : 0;
@@ -111,10 +116,23 @@ int64_t Job::input_bytes() const {
 
 int64_t Job::result_bytes() const {
   int64_t bytes = 0;
+  for (const JobResult& result : results) bytes = Saturated(bytes, result.travels ? result.max_bytes() : 0);
+  return bytes;
+}
+
+int64_t Job::claimed_bytes() const {
+  int64_t bytes = 0;
   for (const JobResult& result : results) {
-    if (result.travels && __builtin_add_overflow(bytes, result.max_bytes(), &bytes)) {
-      return std::numeric_limits<int64_t>::max();
-    }
+    bytes = Saturated(bytes, result.travels && !result.is_bounded ? result.max_bytes() : 0);
+  }
+  return bytes;
+}
+
+int64_t Job::read_bytes() const {
+  int64_t bytes = 0;
+  for (const JobInput& input : inputs) {
+    // Of a kept array the caller says the count: it may be wrong too.
+    bytes += static_cast<int64_t>(input.view.bytes.size());
   }
   return bytes;
 }
@@ -342,8 +360,15 @@ std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& ca
   return job;
 }
 
+absl::Status CheckHere(absl::string_view field, const ArrayView& view) {
+  if (!view.is_elsewhere) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": is the view of a result that is not here but where its Output says; give a view of that"));
+}
+
 absl::Status CheckJob(const Job& job) {
   for (const JobInput& input : job.inputs) {
+    if (const absl::Status here = CheckHere(input.field, input.view); !here.ok()) return here;
     const ElementType type = input.view.type;
     if (type.bytes() < 1 || type.bytes() > kMaxRecordBytes) {
       return absl::InvalidArgumentError(absl::StrCat(input.field, ": records have 1 to ", kMaxRecordBytes, " bytes"));
@@ -352,6 +377,14 @@ absl::Status CheckJob(const Job& job) {
       return absl::InvalidArgumentError(absl::StrCat(input.field, ": ", input.view.bytes.size(),
                                                      " bytes are not a whole number of elements of type ",
                                                      type.Name()));
+    }
+  }
+  for (const JobResult& result : job.results) {
+    const absl::Span<char> memory = result.output.memory;
+    if (memory.data() != nullptr && result.output.stored.empty() &&
+        static_cast<int64_t>(memory.size()) < result.max_bytes()) {
+      return absl::InvalidArgumentError(absl::StrCat("the output for ", result.name, " holds ", memory.size(),
+                                                     " bytes, the result has ", result.max_bytes()));
     }
   }
   return absl::OkStatus();

@@ -46,6 +46,9 @@ struct JobResult {
   ResultBuffer* target() const { return memory_buffer != nullptr ? memory_buffer.get() : buffer; }
 };
 
+/// Of sizes, none negative: their sum, or the greatest number.
+int64_t Saturated(int64_t a, int64_t b);
+
 struct Job {
   Job() = default;
   Job(const Job&) = delete;
@@ -59,6 +62,10 @@ struct Job {
   /// the greatest number where that is not known.
   int64_t input_bytes() const;
   int64_t result_bytes() const;
+  /// Of the latter, those of results that are not bounded by the inputs.
+  int64_t claimed_bytes() const;
+  /// Bytes of all inputs, wherever they lie.
+  int64_t read_bytes() const;
   /// Names the buffers of the results, in their order; null for one that is kept on the server.
   void SetBuffers(const std::vector<ResultBuffer*>& buffers);
 };
@@ -79,7 +86,10 @@ std::unique_ptr<Job> MakeJob(const ScatterRequest& request, const CallOptions& c
 std::unique_ptr<Job> MakeJob(const LoadBalanceRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& call);
 
-/// INVALID_ARGUMENT if an array of the request is not a whole number of elements, or an Output holds too little.
+/// INVALID_ARGUMENT if the view is one of a result that is elsewhere; `field` is its name.
+absl::Status CheckHere(absl::string_view field, const ArrayView& view);
+/// INVALID_ARGUMENT if an array of the request is not here or not a whole number of elements, or if an Output of the
+/// caller's memory holds less than the result has.
 absl::Status CheckJob(const Job& job);
 
 /// The message of the operator itself, such as the SortRequest.

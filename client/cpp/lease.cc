@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "client/cpp/messages.h"
-#include "client/cpp/patience.h"
 #include "corank/v1/memory_service.pb.h"
 
 namespace corank::client {
@@ -26,15 +25,16 @@ absl::StatusOr<std::unique_ptr<Lease>> Lease::Open(Connection* connection, absl:
     absl::MutexLock lock(&lease->mutex_);
     return lease->mutex_.AwaitWithDeadline(absl::Condition(lease.get(), &Lease::HasAnswer), until);
   });
-  if (!has_answer) {
-    const absl::Status error = patience.error();
-    return absl::IsCancelled(error)
-               ? error
-               : absl::DeadlineExceededError("the deadline passed before the server opened a lease");
-  }
+  if (!has_answer) return NotOpened(patience);
   absl::MutexLock lock(&lease->mutex_);
   if (lease->is_known_) return lease;
   return lease->status_.ok() ? absl::InternalError("the server ended a lease before it began") : lease->status_;
+}
+
+absl::Status Lease::NotOpened(const Patience& patience) {
+  const absl::Status error = patience.error();
+  return absl::IsCancelled(error) ? error
+                                  : absl::DeadlineExceededError("the deadline passed before the server opened a lease");
 }
 
 Lease::~Lease() {

@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "client/cpp/connection.h"
+#include "client/cpp/patience.h"
 #include "client/cpp/raw_stream.h"
 
 namespace corank::client {
@@ -21,6 +22,8 @@ class Lease final : private StreamEvents {
   /// Waits for the server's answer. UNIMPLEMENTED where the server has no regions.
   static absl::StatusOr<std::unique_ptr<Lease>> Open(Connection* connection, absl::Time deadline,
                                                      const CallOptions& call);
+  /// What a call fails with that was not given an open lease in its time.
+  static absl::Status NotOpened(const Patience& patience);
   ~Lease() override;
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;

@@ -84,6 +84,12 @@ absl::StatusOr<CallCost> SendMessage(Connection* connection, Job* job, absl::Tim
                            [&] { return connection->Once(UnaryMethod(*job), *request, deadline, call, &response); });
   }
   if (!cost.ok()) return cost.status();
+  const auto response_bytes = static_cast<int64_t>(response.Length());
+  if (response_bytes > connection->options().max_message_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the answer has ", response_bytes, " bytes, more than one message of at most ",
+                     connection->options().max_message_bytes, " bytes holds; have it sent as a stream"));
+  }
   std::vector<PayloadRange> payloads;
   std::vector<grpc::Slice> slices;
   if (!ParseHeads(response, OperatorResponse(*job, result), &payloads) || !response.Dump(&slices).ok()) {

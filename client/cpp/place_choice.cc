@@ -60,7 +60,8 @@ absl::StatusOr<PlaceChoice> ChoosePlace(const PlaceQuestion& question, const Cal
   if (!IsLarge(question, options, info)) return PlaceChoice{Place::kInline, 1};
   // A copy into shared memory and one out of it run at the speed of memory; a stream copies at least twice as often,
   // and through the kernel's sockets. What a region costs to make is less than one such stream, and it is kept.
-  if (takes_memory && question.may_share) return PlaceChoice{Place::kSharedMemory, 1};
+  const bool is_likely = question.claimed_bytes / kMostGrowth <= question.read_bytes;
+  if (takes_memory && question.may_share && is_likely) return PlaceChoice{Place::kSharedMemory, 1};
   if (Takes(info, "stream")) return Stream(question, call, options, info);
   return PlaceChoice{Place::kInline, 1};
 }

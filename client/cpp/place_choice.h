@@ -17,12 +17,18 @@ inline constexpr int kSeveralConnections = 4;
 /// Below this, a call goes in one message without a look at what the server is.
 inline constexpr int64_t kAskServerBytes = int64_t{64} << 10;
 
+/// Results that are larger than this many times the inputs, because the request says so, are not set aside as a region
+/// before the server has seen the request. A stream takes memory for them when they come.
+inline constexpr int64_t kMostGrowth = 64;
+
 /// What is known when a place is chosen.
 struct PlaceQuestion {
-  int64_t input_bytes = 0;   // that would travel
-  int64_t result_bytes = 0;  // at most, that would travel
-  bool only_stream = false;  // a chain of several operators
-  bool may_share = false;    // this host, and nothing has shown yet that the server cannot map this process's memory
+  int64_t input_bytes = 0;    // that would travel
+  int64_t result_bytes = 0;   // at most, that would travel
+  int64_t read_bytes = 0;     // of all inputs, wherever they lie
+  int64_t claimed_bytes = 0;  // of result_bytes, those whose number is the request's own: it may be wrong
+  bool only_stream = false;   // a chain of several operators
+  bool may_share = false;     // this host, and nothing has shown yet that the server cannot map this process's memory
 };
 
 /// The place that is asked for; kAuto where none is.

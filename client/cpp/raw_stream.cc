@@ -8,6 +8,7 @@
 #include "client/cpp/cancellation.h"
 #include "client/cpp/errors.h"
 #include "client/cpp/patience.h"
+#include "client/cpp/short_memory.h"
 #include "grpcpp/generic/generic_stub.h"
 
 namespace corank::client {
@@ -76,11 +77,13 @@ class RawStream::Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, g
  private:
   void Write() {
     std::optional<grpc::ByteBuffer> message;
+    absl::Status made;
     {
       absl::ReaderMutexLock lock(&mutex_);
       if (events_ == nullptr) return;
-      message = events_->Next();
+      made = WithinMemory("a message to be sent", [&] { message = events_->Next(); });
     }
+    if (!made.ok()) return Fail(made);
     if (!message.has_value()) {
       StartWritesDone();
       return;
@@ -95,24 +98,36 @@ class RawStream::Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, g
 
   void OnReadDone(bool ok) override {
     if (!ok) return;
+    absl::Status taken;
     {
       absl::ReaderMutexLock lock(&mutex_);
       if (events_ == nullptr) return;
-      taken_ = events_->Take(&in_);
+      taken.Update(WithinMemory("a message of the server", [&] { taken = events_->Take(&in_); }));
     }
-    if (!taken_.ok()) {
-      context_.TryCancel();
-      return;
-    }
+    if (!taken.ok()) return Fail(taken);
     StartRead(&in_);
   }
 
+  /// Ends the call with this error, unless it has one.
+  void Fail(const absl::Status& error) {
+    {
+      absl::MutexLock lock(&error_mutex_);
+      error_.Update(error);
+    }
+    context_.TryCancel();
+  }
+
   void OnDone(const grpc::Status& status) override {
+    absl::Status error;
+    {
+      absl::MutexLock lock(&error_mutex_);
+      error = error_;
+    }
     {
       absl::ReaderMutexLock lock(&mutex_);
       if (events_ != nullptr) {
         self_.reset();  // the RawStream, which cannot go before the lock is free, has it still
-        events_->Done({taken_.ok() ? ToAbslStatus(status) : taken_, IdsOf(context_)});
+        events_->Done({error.ok() ? ToAbslStatus(status) : error, IdsOf(context_)});
         return;
       }
     }
@@ -127,7 +142,8 @@ class RawStream::Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, g
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
   grpc::ByteBuffer in_, out_;
-  absl::Status taken_;  // the first error of Take
+  absl::Mutex error_mutex_;  // messages come and go at the same time
+  absl::Status error_ ABSL_GUARDED_BY(error_mutex_);
 };
 
 RawStream::RawStream(std::shared_ptr<grpc::Channel> channel, const char* method, StreamEvents* events)

@@ -14,7 +14,7 @@
 namespace corank::client {
 
 /// What a stream sends, and what becomes of what it receives. gRPC's threads call these: Next and Take each one at a
-/// time, but at the same time as each other; Done once, last.
+/// time, but at the same time as each other; Done once, last. Next and Take may run out of memory: that ends the call.
 class StreamEvents {
  public:
   virtual ~StreamEvents() = default;

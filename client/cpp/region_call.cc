@@ -175,10 +175,11 @@ absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions
   // client: a wrong name of a kept array comes back as NOT_FOUND on the other way too.)
   if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status)) *trouble = RegionTrouble::kRefused;
   if (absl::IsUnavailable(status) && !RetryDelay(status).has_value()) *trouble = RegionTrouble::kLost;
-  if (status.ok() || absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status)) {
+  if (status.ok()) {
     regions->Return(*std::move(region));
   } else {
-    regions->Discard(*std::move(region));  // where the call was cut off, the server may still write to it
+    // Where the call was cut off, the server may still write to it; and what was asked for may have been absurd.
+    regions->Discard(*std::move(region));
   }
   if (!status.ok()) return status;
   cost->round_trip_ns = absl::ToInt64Nanoseconds(absl::Now() - start);

@@ -1,11 +1,14 @@
 #include "client/cpp/regions.h"
 
+#include <sys/statvfs.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/errors.h"
+#include "client/cpp/patience.h"
 #include "corank/v1/memory_service.pb.h"
 
 namespace corank::client {
@@ -20,42 +23,66 @@ std::string NewName() {
   return absl::StrCat("cpp-", absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
 }
 
+/// A quarter of what the host has for shared memory.
+int64_t MostIdleBytes() {
+  struct statvfs info = {};
+  if (statvfs("/dev/shm", &info) != 0) return 0;
+  return static_cast<int64_t>(info.f_blocks) * static_cast<int64_t>(info.f_frsize) / 4;
+}
+
 }  // namespace
 
-Attempt Regions::OpenLease(absl::Time deadline, const CallOptions& call, std::string* id) {
+Attempt Regions::OpenLease(absl::Time deadline, const CallOptions& call, std::shared_ptr<const Lease>* lease) {
+  const auto is_decided = [this] {
+    lease_mutex_.AssertReaderHeld();
+    return !is_opening_;
+  };
+  bool opens = false;
+  Patience patience(deadline, call.cancellation);
+  const bool had_turn = patience.Await([&](absl::Time until) {
+    absl::MutexLock lock(&lease_mutex_);
+    if (!lease_mutex_.AwaitWithDeadline(absl::Condition(&is_decided), until)) return false;
+    *lease = lease_;
+    opens = is_opening_ = lease_ == nullptr || !lease_->is_open();
+    return true;
+  });
+  if (!had_turn) return {Lease::NotOpened(patience), {}};
+  if (!opens) return {};
+  absl::StatusOr<std::unique_ptr<Lease>> opened = Lease::Open(connection_, deadline, call);
   absl::MutexLock lock(&lease_mutex_);
-  if (lease_ == nullptr || !lease_->is_open()) {
-    lease_.reset();
-    absl::StatusOr<std::unique_ptr<Lease>> lease = Lease::Open(connection_, deadline, call);
-    if (!lease.ok()) return {lease.status(), {}};
-    lease_ = *std::move(lease);
-  }
-  *id = lease_->id();
+  is_opening_ = false;
+  if (!opened.ok()) return {opened.status(), {}};
+  lease_ = *std::move(opened);
+  *lease = lease_;
   return {};
 }
 
-absl::StatusOr<std::string> Regions::RegisterNamed(const SharedMemory& memory, absl::Time deadline,
-                                                   const CallOptions& call) {
+absl::StatusOr<std::pair<std::string, std::shared_ptr<const Lease>>> Regions::RegisterNamed(const SharedMemory& memory,
+                                                                                            absl::Time deadline,
+                                                                                            const CallOptions& call) {
+  std::shared_ptr<const Lease> lease;
   v1::RegisterSharedMemoryRequest request;
   request.set_key(memory.key());
   request.set_size_bytes(memory.size());
   // What a try that was lost may have registered ends with the lease, which was lost with it; the name is new.
   const auto cost = connection_->Try(deadline, call, Repeat::kAlways, [&] {
-    if (Attempt opened = OpenLease(deadline, call, request.mutable_lease_id()); !opened.status.ok()) return opened;
+    if (Attempt opened = OpenLease(deadline, call, &lease); !opened.status.ok()) return opened;
+    request.set_lease_id(lease->id());
     request.set_name(NewName());
     v1::RegisterSharedMemoryResponse response;
     return connection_->Once(kRegister, request, deadline, call, &response);
   });
   if (!cost.ok()) return cost.status();
-  return request.name();
+  return std::make_pair(request.name(), std::move(lease));
 }
 
 absl::StatusOr<std::string> Regions::Register(const SharedMemory& memory, const CallOptions& call) {
-  absl::StatusOr<std::string> name = RegisterNamed(memory, connection_->Deadline(call), call);
-  if (!name.ok()) return name.status();
+  auto registered = RegisterNamed(memory, connection_->Deadline(call), call);
+  if (!registered.ok()) return registered.status();
   absl::MutexLock lock(&mutex_);
-  ranges_[memory.data()] = {absl::string_view(memory.data(), static_cast<size_t>(memory.size())), *name};
-  return name;
+  ranges_[memory.data()] = {absl::string_view(memory.data(), static_cast<size_t>(memory.size())), registered->first,
+                            memory.mapping(), std::move(registered->second)};
+  return std::move(registered->first);
 }
 
 absl::Status Regions::Unregister(const std::string& name, const CallOptions& call) {
@@ -101,6 +128,7 @@ std::optional<v1::SharedMemoryPlace> Regions::Find(absl::string_view bytes, int 
   if (found == ranges_.begin()) return std::nullopt;
   const Range& range = std::prev(found)->second;
   const int64_t offset = bytes.data() - range.bytes.data();
+  if (!range.lease->is_open()) return std::nullopt;
   if (offset + static_cast<int64_t>(bytes.size()) > static_cast<int64_t>(range.bytes.size())) return std::nullopt;
   if (offset % std::min(element_bytes, 16) != 0) return std::nullopt;
   v1::SharedMemoryPlace place;
@@ -117,21 +145,22 @@ absl::StatusOr<std::unique_ptr<OwnRegion>> Regions::Borrow(int64_t bytes, const 
   }
   absl::StatusOr<SharedMemory> memory = SharedMemory::Create(bytes, prefix);
   if (!memory.ok()) return memory.status();
-  absl::StatusOr<std::string> name = RegisterNamed(*memory, deadline, call);
+  auto registered = RegisterNamed(*memory, deadline, call);
   memory->Unlink();
-  if (!name.ok()) {
+  if (!registered.ok()) {
+    const absl::Status& error = registered.status();
     // Not because it is busy now: it does not see this process's memory, or may not.
-    if (!absl::IsResourceExhausted(name.status()) && !absl::IsUnavailable(name.status()) &&
-        !absl::IsDeadlineExceeded(name.status()) && !absl::IsCancelled(name.status())) {
+    if (!absl::IsResourceExhausted(error) && !absl::IsUnavailable(error) && !absl::IsDeadlineExceeded(error) &&
+        !absl::IsCancelled(error)) {
       is_refused_ = true;
     }
-    return name.status();
+    return error;
   }
-  return std::make_unique<OwnRegion>(OwnRegion{*std::move(memory), *std::move(name)});
+  return std::make_unique<OwnRegion>(OwnRegion{*std::move(memory), std::move(registered->first)});
 }
 
 void Regions::Return(std::unique_ptr<OwnRegion> region) {
-  {
+  if (region->memory.size() <= MostIdleBytes()) {
     absl::MutexLock lock(&mutex_);
     if (idle_ == nullptr || idle_->memory.size() < region->memory.size()) std::swap(idle_, region);
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -33,13 +34,14 @@ class Regions {
  public:
   explicit Regions(Connection* connection) : connection_(connection) {}
 
-  /// Registers the memory under a new name, and returns that. The memory outlives the registration.
+  /// Registers the memory under a new name, and returns that. The memory stays mapped, also without its SharedMemory,
+  /// until Unregister: what else came to lie at its addresses would be taken for a part of the region.
   absl::StatusOr<std::string> Register(const SharedMemory& memory, const CallOptions& call);
   absl::Status Unregister(const std::string& name, const CallOptions& call);
   absl::StatusOr<std::vector<RegionInfo>> List(const CallOptions& call) const;
 
   /// Where bytes lie that are inside one of the users' regions, at an offset that the server takes for elements of this
-  /// size; none for other bytes, and for no bytes at all.
+  /// size; none for other bytes, for no bytes at all, and for those of a region that ended with its lease.
   std::optional<v1::SharedMemoryPlace> Find(absl::string_view bytes, int element_bytes) const;
 
   /// Whether the server may be able to map this process's memory.
@@ -47,20 +49,25 @@ class Regions {
   /// A region of at least `bytes` bytes for one call: the one that an earlier call gave back if it is large enough.
   absl::StatusOr<std::unique_ptr<OwnRegion>> Borrow(int64_t bytes, const std::string& prefix, absl::Time deadline,
                                                     const CallOptions& call);
-  /// Takes a region back. One, the largest, is kept for the next call.
+  /// Takes a region back. One, the largest, is kept for the next call, unless it takes too much of the host's memory.
   void Return(std::unique_ptr<OwnRegion> region);
-  /// Gives up a region that the server does not know any more.
+  /// Gives up a region that the server does not know any more, or may still write to.
   void Discard(std::unique_ptr<OwnRegion> region);
 
  private:
   struct Range {
     absl::string_view bytes;
     std::string name;
+    std::shared_ptr<const void> mapping;
+    std::shared_ptr<const Lease> lease;
   };
 
-  absl::StatusOr<std::string> RegisterNamed(const SharedMemory& memory, absl::Time deadline, const CallOptions& call);
-  /// Of the lease that is open, or else of a new one.
-  Attempt OpenLease(absl::Time deadline, const CallOptions& call, std::string* id);
+  /// Its name, and the lease that it ends with.
+  absl::StatusOr<std::pair<std::string, std::shared_ptr<const Lease>>> RegisterNamed(const SharedMemory& memory,
+                                                                                     absl::Time deadline,
+                                                                                     const CallOptions& call);
+  /// The lease that is open, or else a new one. One call opens it; the others wait, each by its own deadline.
+  Attempt OpenLease(absl::Time deadline, const CallOptions& call, std::shared_ptr<const Lease>* lease);
 
   Connection* const connection_;
   std::atomic<bool> is_refused_{false};
@@ -68,7 +75,8 @@ class Regions {
   std::map<const char*, Range> ranges_ ABSL_GUARDED_BY(mutex_);  // by their first byte
   std::unique_ptr<OwnRegion> idle_ ABSL_GUARDED_BY(mutex_);
   absl::Mutex lease_mutex_;
-  std::unique_ptr<Lease> lease_ ABSL_GUARDED_BY(lease_mutex_);
+  bool is_opening_ ABSL_GUARDED_BY(lease_mutex_) = false;
+  std::shared_ptr<const Lease> lease_ ABSL_GUARDED_BY(lease_mutex_);
 };
 
 }  // namespace corank::client

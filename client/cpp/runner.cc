@@ -1,7 +1,6 @@
 #include "client/cpp/runner.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -15,16 +14,15 @@ namespace {
 
 /// Large enough that a message's own cost does not show, small enough that chunks overlap with work.
 constexpr int64_t kChunkBytes = 1 << 20;
-constexpr int64_t kChunkHeadBytes = 64;
 
 int64_t MaxPlanBytes(const ClientOptions& options, const ServerInfo& info) {
   return info.max_request_bytes > 0 ? std::min(options.max_message_bytes, info.max_request_bytes)
                                     : options.max_message_bytes;
 }
 
-int64_t ChunkBytes(const ClientOptions& options, const ServerInfo& info) {
+int64_t ChunkBytes(const ServerInfo& info) {
   const int64_t server = info.max_chunk_bytes > 0 ? info.max_chunk_bytes : kChunkBytes;
-  return std::max<int64_t>(std::min({kChunkBytes, server, options.max_message_bytes - kChunkHeadBytes}), 1);
+  return std::min(kChunkBytes, server);
 }
 
 /// Gives the inputs that stay where they are their places; the others travel.
@@ -96,9 +94,9 @@ absl::StatusOr<std::vector<JobAnswer>> Runner::RunJobs(absl::Span<Job* const> jo
   for (Job* job : jobs) {
     PlaceResultsThatStay(regions_, jobs, job);
     question.input_bytes += job->input_bytes();
-    if (__builtin_add_overflow(question.result_bytes, job->result_bytes(), &question.result_bytes)) {
-      question.result_bytes = std::numeric_limits<int64_t>::max();
-    }
+    question.read_bytes += job->read_bytes();
+    question.result_bytes = Saturated(question.result_bytes, job->result_bytes());
+    question.claimed_bytes = Saturated(question.claimed_bytes, job->claimed_bytes());
   }
   question.may_share = regions_.may_share();
   std::optional<ServerInfo> info;
@@ -135,7 +133,7 @@ absl::StatusOr<std::vector<JobAnswer>> Runner::RunJobs(absl::Span<Job* const> jo
   }
   if (choice->place == Place::kStream) {
     results.clear();
-    cost = CallWithStreams(&connection_, jobs, choice->connections, ChunkBytes(connection_.options(), *known),
+    cost = CallWithStreams(&connection_, jobs, choice->connections, ChunkBytes(*known),
                            MaxPlanBytes(connection_.options(), *known), deadline, call, repeat, &results);
   } else if (choice->place == Place::kInline) {
     cost = CallWithMessage(&connection_, jobs[0], deadline, call, repeat, &results[0]);

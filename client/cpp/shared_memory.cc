@@ -39,8 +39,7 @@ absl::StatusOr<SharedMemory> SharedMemory::Create(int64_t bytes, absl::string_vi
     if (data == MAP_FAILED) {
       error = errno;
     } else {
-      memory.data_ = static_cast<char*>(data);
-      memory.size_ = bytes;
+      memory.mapping_ = std::make_shared<const Mapping>(static_cast<char*>(data), bytes);
     }
   }
   close(fd);
@@ -50,21 +49,16 @@ absl::StatusOr<SharedMemory> SharedMemory::Create(int64_t bytes, absl::string_vi
 
 SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
   if (this == &other) return *this;
-  Release();
+  Unlink();
   key_ = std::move(other.key_);
-  data_ = std::exchange(other.data_, nullptr);
-  size_ = std::exchange(other.size_, 0);
+  mapping_ = std::move(other.mapping_);
   is_linked_ = std::exchange(other.is_linked_, false);
   return *this;
 }
 
-SharedMemory::~SharedMemory() { Release(); }
+SharedMemory::~SharedMemory() { Unlink(); }
 
-void SharedMemory::Release() {
-  Unlink();
-  if (data_ != nullptr) munmap(data_, static_cast<size_t>(size_));
-  data_ = nullptr;
-}
+SharedMemory::Mapping::~Mapping() { munmap(data, static_cast<size_t>(size)); }
 
 void SharedMemory::Unlink() {
   if (is_linked_) shm_unlink(key_.c_str());

@@ -1,14 +1,15 @@
 #include "client/cpp/stored_arrays.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/chunks.h"
+#include "client/cpp/job.h"
 #include "client/cpp/messages.h"
 #include "client/cpp/raw_stream.h"
+#include "client/cpp/short_memory.h"
 #include "corank/v1/memory_service.pb.h"
 #include "proto/payloads.h"
 
@@ -93,7 +94,9 @@ class Fetching final : public StreamEvents {
       return MalformedArray("its chunks are not in order");
     }
     const size_t before = array_.bytes.size();
-    array_.bytes.resize(before + static_cast<size_t>(bytes));
+    const absl::Status resized = WithinMemory(absl::StrCat(stored_->count, " elements of ", stored_->name),
+                                              [&] { array_.bytes.resize(before + static_cast<size_t>(bytes)); });
+    if (!resized.ok()) return resized;
     CopyRange(slices, payloads[0].offset, bytes, &array_.bytes[before]);
     if (progress_ != nullptr) progress_->bytes_received += bytes;
     return absl::OkStatus();
@@ -117,6 +120,7 @@ class Fetching final : public StreamEvents {
 
 absl::StatusOr<StoredArray> StoreArray(Connection* connection, const std::string& name, const ArrayView& array,
                                        absl::Duration expiry, const CallOptions& call) {
+  if (const absl::Status here = CheckHere("array", array); !here.ok()) return here;
   if (array.type.bytes() < 1 || array.bytes.size() % static_cast<size_t>(array.type.bytes()) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "array: ", array.bytes.size(), " bytes are not a whole number of elements of type ", array.type.Name()));
@@ -135,8 +139,7 @@ absl::StatusOr<StoredArray> StoreArray(Connection* connection, const std::string
       call.progress->bytes_to_send = static_cast<int64_t>(array.bytes.size());
       call.progress->bytes_sent = 0;
     }
-    const int64_t limit = connection->options().max_message_bytes;
-    Storing storing(header, array, std::min(kChunkBytes, limit), call.progress);
+    Storing storing(header, array, kChunkBytes, call.progress);
     Attempt attempt = RunStream(connection, kStore, deadline, call, &storing);
     response = storing.response();
     return attempt;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/message_call.h"
 #include "client/cpp/messages.h"
+#include "client/cpp/short_memory.h"
 
 namespace corank::client {
 namespace {
@@ -56,22 +57,26 @@ StreamResults::StreamResults(absl::Span<Job* const> jobs, TransferProgress* prog
   if (progress_ != nullptr) progress_->bytes_to_receive = expected;
 }
 
-absl::Span<char> StreamResults::Memory(State* state) {
+const absl::StatusOr<absl::Span<char>>& StreamResults::Memory(State* state) {
   absl::call_once(state->allocated, [state] {
     const JobResult& result = *state->result;
-    if (state->is_over_input) {
-      state->apart.resize(std::min(result.output.memory.size(), static_cast<size_t>(result.max_bytes())));
-      state->memory = absl::MakeSpan(state->apart.data(), state->apart.size());
-    } else {
-      state->memory = result.target()->Allocate(result.max_bytes());
-    }
+    const auto allocate = [state, &result] {
+      if (state->is_over_input) {
+        state->apart.resize(std::min(result.output.memory.size(), static_cast<size_t>(result.max_bytes())));
+        state->memory = absl::MakeSpan(state->apart.data(), state->apart.size());
+      } else {
+        state->memory = result.target()->Allocate(result.max_bytes());
+      }
+    };
+    const absl::Status done = WithinMemory(absl::StrCat(result.max_bytes(), " bytes of ", result.name), allocate);
+    if (!done.ok()) state->memory = done;
   });
   return state->memory;
 }
 
 void StreamResults::AllocateEarly() {
   for (const auto& state : states_) {
-    if (state->result->is_bounded) Memory(state.get());
+    if (state->result->is_bounded) (void)Memory(state.get());  // Take and Finish say what it failed with
   }
 }
 
@@ -89,16 +94,17 @@ absl::Status StreamResults::Take(const v1::ArrayChunk& chunk, const PayloadRange
     return BadChunk(result, "that lies beyond the end of the result");
   }
   const int64_t begin = first * result.element_bytes, end = begin + payload.bytes;
-  const absl::Span<char> memory = Memory(state);
-  if (end > static_cast<int64_t>(memory.size())) {
+  const absl::StatusOr<absl::Span<char>>& memory = Memory(state);
+  if (!memory.ok()) return memory.status();
+  if (end > static_cast<int64_t>(memory->size())) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the output for ", result.name, " holds ", memory.size(), " bytes, the result has more"));
+        absl::StrCat("the output for ", result.name, " holds ", memory->size(), " bytes, the result has more"));
   }
   {
     absl::MutexLock lock(&state->mutex);
     if (!state->coverage.Add(begin, end)) return BadChunk(result, "that overlaps an earlier one");
   }
-  if (payload.bytes > 0) CopyRange(slices, payload.offset, payload.bytes, memory.data() + begin);
+  if (payload.bytes > 0) CopyRange(slices, payload.offset, payload.bytes, memory->data() + begin);
   if (progress_ != nullptr) progress_->bytes_received += payload.bytes;
   return absl::OkStatus();
 }
@@ -142,10 +148,11 @@ absl::Status StreamResults::Finish(absl::Span<const v1::OperationResult> results
       if (const absl::Status placed = each.result->target()->Place(each.type, each.count); !placed.ok()) return placed;
       continue;
     }
-    const absl::Span<char> memory = Memory(each.state);
+    const absl::StatusOr<absl::Span<char>>& memory = Memory(each.state);
+    if (!memory.ok()) return memory.status();
     const int64_t bytes = each.count * each.result->element_bytes;
     if (each.state->is_over_input) {
-      std::copy_n(memory.data(), bytes, each.result->target()->Allocate(bytes).data());
+      std::copy_n(memory->data(), bytes, each.result->target()->Allocate(bytes).data());
     }
     if (const absl::Status finished = each.result->target()->Finish(each.type, bytes); !finished.ok()) return finished;
   }

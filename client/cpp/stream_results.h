@@ -11,6 +11,7 @@
 #include "absl/base/call_once.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "client/cpp/job.h"
@@ -44,7 +45,7 @@ class StreamResults {
   /// the first chunk comes.
   void AllocateEarly();
   /// Copies a chunk to where it belongs. INTERNAL if the server broke the contract, INVALID_ARGUMENT if an output is
-  /// too small.
+  /// too small, RESOURCE_EXHAUSTED if memory is.
   absl::Status Take(const v1::ArrayChunk& chunk, const PayloadRange& payload, const std::vector<grpc::Slice>& slices);
   /// Checks that all results are whole, and then finishes them: inputs that results go over change only now, and not
   /// at all where an answer is wrong. `results`: one for each job. Nothing is sent any more.
@@ -56,12 +57,13 @@ class StreamResults {
     bool is_over_input;  // which is still sent while chunks come, or sent again by a later attempt
     std::string apart;   // of is_over_input: takes the chunks
     absl::once_flag allocated;
-    absl::Span<char> memory;  // after `allocated`
+    absl::StatusOr<absl::Span<char>> memory = absl::Span<char>();  // after `allocated`
     absl::Mutex mutex;
     Coverage coverage ABSL_GUARDED_BY(mutex);
   };
 
-  static absl::Span<char> Memory(State* state);
+  /// RESOURCE_EXHAUSTED if this process has not as much.
+  static const absl::StatusOr<absl::Span<char>>& Memory(State* state);
   absl::Status CheckWhole(const JobResult& result, const v1::Array& array, ElementType type, State* state);
 
   const std::vector<Job*> jobs_;

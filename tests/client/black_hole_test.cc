@@ -196,7 +196,8 @@ TEST_F(BlackHole, CommandLineSaysSoAndLeavesNoFile) {
         const Finished done = corank::testing::RunToEnd(
             {CORANK_BINARY, "sort", folder.Path("keys.bin"), "-t", "u32", "-o", folder.Path("sorted.bin"), "--server",
              proxy.address(), "--deadline", absl::FormatDuration(deadline), "--place", place});
-        EXPECT_EQ(done.exit_code, 1) << done.err;
+        // Where the time was too short for a connection, it is as if there were no server.
+        EXPECT_TRUE(done.exit_code == 1 || (proxy.stalled() == 0 && done.exit_code == 4)) << done.exit_code << done.err;
         EXPECT_THAT(done.err, HasSubstr("corank sort: the deadline passed"));
         EXPECT_THAT(done.err, HasSubstr("; give it more time with --deadline"));
         EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;

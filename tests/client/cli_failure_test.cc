@@ -2,7 +2,9 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,6 +56,8 @@ TEST_F(CliFailure, WrongUsageIsExitCode2WithWhatToDo) {
       {{"sort", keys, "-t", "u32", "-o", out, "--values", keys, "--values-output", out, "--values-type", "u32"},
        "two outputs go to"},
       {{"sort", keys, "-t", "u32", "-o", "-", "--json"}, "cannot both go to standard output"},
+      {{"sort", keys, "-t", "u32", "-o", "/dev/stdout", "--force", "--json"}, "cannot both go to standard output"},
+      {{"sort", keys, "-t", "u32", "-o", ""}, "--output needs a name"},
       {{"sort", keys, "-t", "u32", "-o", out, "--deadline", "soon"}, "--deadline must be a positive time"},
       {{"merge", "-", "-", "-t", "u32", "-o", out}, "only one input can come from standard input"},
       {{"merge", keys, keys, "-t", "u32", "-o", out, "--values", keys, "--values-output", Path("v")},
@@ -277,6 +281,43 @@ TEST_F(CliFailure, NoServerIsExitCode4) {
   EXPECT_THAT(done.err, HasSubstr("no more than 6 tries are allowed); start corankd"));
   ExpectOneLine(done.err);
   EXPECT_THAT(folder_.Names(), ElementsAre("keys.npy"));
+}
+
+TEST_F(CliFailure, AServerThatNeverSpeaksIsExitCode4) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), length), 0);
+  ASSERT_EQ(listen(listener, 4), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  const std::string server = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"info", "--deadline", "300ms"}, {"health", "--wait", "300ms"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--server", server});
+    const Finished done = Corank(all);
+    EXPECT_EQ(done.exit_code, 4) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("the deadline passed before there was a connection to " + server));
+    ExpectOneLine(done.err);
+  }
+  close(listener);
+}
+
+// Sanitizers set aside more addresses than such a limit allows, and end a process whose memory is short themselves.
+TEST_F(CliFailure, AnInputThatNoMemoryHoldsIsExitCode3AndLeavesNoOutput) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "this build has a sanitizer";
+#endif
+  const Finished done =
+      RunToEnd({"/bin/sh", "-c", "head -c 500000000 /dev/zero | (ulimit -v 700000; exec \"$0\" sort - -t u8 -o \"$1\")",
+                CORANK_BINARY, Path("out.bin")},
+               "", {"CORANK_SERVER=" + server_->address()});
+  EXPECT_EQ(done.exit_code, 3) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("cannot read standard input: Cannot allocate memory"));
+  ExpectOneLine(done.err);
+  EXPECT_THAT(folder_.Names(), IsEmpty());
 }
 
 TEST_F(CliFailure, AKeptArrayThatIsNotThereIsExitCode1) {

@@ -87,6 +87,9 @@ TEST_F(CliPlaces, ArraysAreKeptByNameUntilTheyAreDeleted) {
   WriteFile(Path("keys.npy"), Npy("<u4", keys));
   const Finished stored = Corank({"arrays", "store", "cli-keys", Path("keys.npy"), "--expiry", "90s"});
   ASSERT_EQ(stored.exit_code, 0) << stored.err;
+  const Finished endless = Corank({"arrays", "store", "endless", Path("keys.npy"), "--expiry", "inf"});
+  EXPECT_EQ(endless.exit_code, 1) << endless.err;
+  EXPECT_THAT(endless.err, HasSubstr("--expiry: 0 (the default) to "));
   EXPECT_THAT(stored.err, HasSubstr("stored cli-keys: 700,000 x uint32, expires in 1m30s"));
   const Finished listed = Corank({"arrays", "list", "--json"});
   EXPECT_THAT(listed.out, HasSubstr(R"({"name": "cli-keys", "type": "uint32", "count": 700000, "expires_in_seconds")"));
@@ -97,7 +100,10 @@ TEST_F(CliPlaces, ArraysAreKeptByNameUntilTheyAreDeleted) {
   EXPECT_TRUE(ReadFile(Path("back.npy")).size() >= Raw(keys).size());
   EXPECT_TRUE(FromNpy<uint32_t>(ReadFile(Path("back.npy")), "<u4") == keys);
   EXPECT_EQ(Corank({"arrays", "fetch", "cli-keys", "-o", "-"}).out, Raw(keys));
-  EXPECT_EQ(Corank({"arrays", "delete", "cli-keys"}).exit_code, 0);
+  const Finished described = Corank({"arrays", "fetch", "cli-keys", "-o", Path("back.npy"), "--force", "--json"});
+  EXPECT_EQ(described.out,
+            R"({"name": "cli-keys", "type": "uint32", "count": 700000, "path": ")" + Path("back.npy") + "\"}\n");
+  EXPECT_EQ(Corank({"arrays", "delete", "cli-keys", "--json"}).out, "{\"name\": \"cli-keys\", \"deleted\": true}\n");
   EXPECT_EQ(Corank({"arrays", "delete", "cli-keys"}).exit_code, 1);
 }
 

@@ -265,6 +265,19 @@ TEST_F(ClientTest, WhatNoMessageHoldsIsRefusedHere) {
   EXPECT_THAT(std::string(client.Sort(torn).status().message()), HasSubstr("keys: 5 bytes are not a whole number"));
 }
 
+TEST_F(ClientTest, AResultThatIsElsewhereIsNotTakenForAnEmptyOne) {
+  const Array placed = {KeyType::kUint32, "", 1000};
+  EXPECT_TRUE(absl::IsFailedPrecondition(ToIndices(placed).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ToVector<uint32_t>(placed).status()));
+  SortRequest request;
+  request.keys = placed.view();
+  const Client client = Connect();
+  for (const absl::Status& status : {client.Sort(request).status(), client.Store("a", placed.view()).status()}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("where its Output says"));
+  }
+}
+
 TEST(ClientCreate, ChecksItsOptions) {
   ClientOptions options;
   options.address = "";
@@ -339,6 +352,8 @@ TEST(ElementTypes, FollowFromTheTypesOfTheLanguage) {
   EXPECT_EQ(ElementTypeOf<Row>(), ElementType::Record(12));
   EXPECT_EQ(ElementTypeOf<Row>().Name(), "record of 12 bytes");
   EXPECT_NE(ElementType::Record(4), ElementType(KeyType::kUint32));
+  __extension__ using Wide = __int128;  // an integer in the eyes of -std=gnu++17
+  EXPECT_EQ(ElementTypeOf<Wide>(), ElementType::Record(16));
 }
 
 }  // namespace

@@ -116,6 +116,34 @@ TEST_F(Files, ReplacingKeepsModeAndFollowsALink) {
   EXPECT_EQ(info.st_mode & 0777, 0640u);
 }
 
+TEST_F(Files, ALinkToNoFileYetIsFollowed) {
+  std::filesystem::create_directory(Path("folder"));
+  std::filesystem::create_symlink("folder/next", Path("link"));
+  std::filesystem::create_symlink("real", Path("folder/next"));
+  for (const bool force : {false, true}) {
+    auto file = OutputFile::Create(Path("link"), force);
+    ASSERT_TRUE(file.ok()) << file.status();
+    ASSERT_TRUE(file->Write("new", &progress_).ok());
+    ASSERT_TRUE(file->Commit().ok());
+    EXPECT_TRUE(std::filesystem::is_symlink(Path("link")));
+    EXPECT_TRUE(std::filesystem::is_symlink(Path("folder/next")));
+    EXPECT_EQ(Text("folder/real"), "new");
+    std::filesystem::remove(Path("folder/real"));
+  }
+  EXPECT_TRUE(AreOneFile(Path("link"), Path("folder/real")));
+  EXPECT_FALSE(AreOneFile(Path("link"), Path("folder/other")));
+}
+
+TEST_F(Files, ANameThatNoFileCanHaveIsFoundAtOnce) {
+  Put("file", "");
+  std::filesystem::create_symlink("loop", Path("loop"));
+  for (const bool force : {false, true}) {
+    for (const std::string& name : {Path(std::string(300, 'x')), Path("file/out"), Path("loop")}) {
+      EXPECT_EQ(ExitCodeOf(OutputFile::Create(name, force).status()), kExitFile) << name;
+    }
+  }
+}
+
 TEST_F(Files, ADeviceIsWrittenDirectlyAndStaysADevice) {
   auto file = OutputFile::Create("/dev/null", false);
   ASSERT_TRUE(file.ok()) << file.status();

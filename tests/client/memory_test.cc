@@ -1,22 +1,11 @@
-// Shared memory, kept arrays and chains against a double of MemoryService.
-#include <fcntl.h>
+// Kept arrays and chains against a double of MemoryService.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
-#include "client/cpp/client.h"
-#include "tests/client/puppet_memory.h"
-#include "tests/client/puppet_service.h"
-#include "tests/client/puppet_sort.h"
+#include "tests/client/memory_fixture.h"
 
 namespace corank::client {
 namespace {
@@ -24,206 +13,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-class MemoryTest : public ::testing::Test {
- protected:
-  MemoryTest() {
-    service_.info = InfoOfAllPlaces();
-    service_.on_sort = [this](grpc::ServerContext* context, const v1::SortRequest& request,
-                              v1::SortResponse* response) {
-      {
-        absl::MutexLock lock(&mutex_);  // calls at the same time end here
-        seen_ = request;
-      }
-      return StandInSort(context, request, response);
-    };
-  }
-  Client Connect(ClientOptions options = {}) {
-    options.address = server_.address();
-    absl::StatusOr<Client> client = Client::Create(options);
-    EXPECT_TRUE(client.ok()) << client.status();
-    return *std::move(client);
-  }
-  static std::vector<uint32_t> Keys(size_t count) {
-    std::mt19937 random(1);
-    std::vector<uint32_t> keys(count);
-    for (uint32_t& key : keys) key = random();
-    return keys;
-  }
-  static std::vector<uint32_t> Sorted(std::vector<uint32_t> keys) {
-    std::sort(keys.begin(), keys.end());
-    return keys;
-  }
-
-  PuppetMemory memory_;
-  PuppetService service_;
-  PuppetServer server_{&service_, &memory_};
-  absl::Mutex mutex_;
-  v1::SortRequest seen_;  // read while no call runs
-};
-
-TEST_F(MemoryTest, SharedMemoryIsNamedUntilItIsUnlinkedAndMapped) {
-  auto memory = SharedMemory::Create(5000, "/corank-puppet-");
-  ASSERT_TRUE(memory.ok()) << memory.status();
-  EXPECT_THAT(memory->key(), ::testing::StartsWith("/corank-puppet-"));
-  EXPECT_EQ(memory->size(), 5000);
-  EXPECT_EQ(memory->span<uint64_t>().size(), 625u);
-  EXPECT_EQ(memory->span<uint32_t>(16, 3).data(), reinterpret_cast<uint32_t*>(memory->data() + 16));
-  EXPECT_TRUE(std::all_of(memory->data(), memory->data() + 5000, [](char c) { return c == 0; }));
-  const std::string key = memory->key();
-  char* const data = memory->data();
-  SharedMemory moved = *std::move(memory);
-  EXPECT_EQ(moved.data(), data);
-  int fd = shm_open(key.c_str(), O_RDWR, 0);
-  EXPECT_GE(fd, 0);
-  close(fd);
-  moved.Unlink();
-  EXPECT_LT(shm_open(key.c_str(), O_RDWR, 0), 0);
-  moved.data()[4999] = 'x';  // still mapped
-  EXPECT_TRUE(absl::IsInvalidArgument(SharedMemory::Create(0).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(SharedMemory::Create(1, "no-slash").status()));
-  EXPECT_TRUE(absl::IsResourceExhausted(SharedMemory::Create(int64_t{1} << 55).status()));
-}
-
-TEST_F(MemoryTest, ArraysInARegisteredRegionAreReadAndWrittenThere) {
-  auto memory = SharedMemory::Create(1 << 20, "/corank-puppet-");
-  ASSERT_TRUE(memory.ok()) << memory.status();
-  const Client client = Connect();
-  const auto name = client.Register(*memory);
-  ASSERT_TRUE(name.ok()) << name.status();
-  memory->Unlink();
-  const std::vector<uint32_t> keys = Keys(1000);
-  const absl::Span<uint32_t> in = memory->span<uint32_t>(4096, 1000), out = memory->span<uint32_t>(65536, 1000);
-  std::copy(keys.begin(), keys.end(), in.begin());
-  const auto stats = client.SortInto(in, out);
-  ASSERT_TRUE(stats.ok()) << stats.status();
-  EXPECT_EQ(std::vector<uint32_t>(out.begin(), out.end()), Sorted(keys));
-  EXPECT_EQ(seen_.keys_destination().shared_memory().region(), *name);
-  EXPECT_EQ(seen_.keys_destination().shared_memory().offset_bytes(), 65536);
-  EXPECT_EQ(service_.info_calls, 0) << "no place to be chosen";
-
-  const auto outside = client.Sort(in);  // the result comes back in the message
-  ASSERT_TRUE(outside.ok()) << outside.status();
-  EXPECT_EQ(outside->keys, Sorted(keys));
-  // Not at a multiple of its element: the client sends the bytes.
-  SortRequest odd;
-  odd.keys = {KeyType::kUint32, absl::string_view(memory->data() + 4097, 400)};
-  ASSERT_TRUE(client.Sort(odd).ok());
-  EXPECT_EQ(seen_.keys().count(), 100);
-
-  const auto regions = client.ListRegions();
-  ASSERT_EQ(regions->size(), 1u);
-  EXPECT_EQ(regions->front().name, *name);
-  EXPECT_EQ(regions->front().kind, RegionKind::kSharedMemory);
-  EXPECT_EQ(regions->front().size_bytes, 1 << 20);
-  EXPECT_TRUE(client.Unregister(*name).ok());
-  EXPECT_TRUE(absl::IsNotFound(client.Unregister(*name)));
-  EXPECT_EQ(memory_.region_count(), 0u);
-  ASSERT_TRUE(client.Sort(in).ok()) << "a region that is no more is memory like any other";
-}
-
-TEST_F(MemoryTest, RegionsEndWithTheClient) {
-  auto memory = SharedMemory::Create(4096, "/corank-puppet-");
-  {
-    const Client client = Connect();
-    ASSERT_TRUE(client.Register(*memory).ok());
-    CallOptions call;
-    call.place = Place::kSharedMemory;
-    ASSERT_TRUE(client.Sort(Keys(10), {}, call).ok());
-    EXPECT_EQ(memory_.region_count(), 2u);
-    EXPECT_EQ(memory_.open_leases, 1);
-  }
-  while (memory_.open_leases > 0) absl::SleepFor(absl::Milliseconds(1));
-  EXPECT_EQ(memory_.region_count(), 0u);
-}
-
-TEST_F(MemoryTest, LargeArraysGoThroughARegionThatIsKept) {
-  ClientOptions options;
-  options.stream_bytes = 100'000;
-  const Client client = Connect(options);
-  TransferProgress progress;
-  CallOptions call;
-  call.progress = &progress;
-  for (const size_t count : {50'000u, 30'000u, 50'000u}) {
-    const std::vector<uint32_t> keys = Keys(count);
-    std::vector<std::array<char, 7>> rows(count);
-    for (size_t i = 0; i < count; ++i) std::memcpy(rows[i].data(), &i, 7);
-    const auto sorted = client.SortWithValues(keys, rows, {}, call);
-    ASSERT_TRUE(sorted.ok()) << sorted.status();
-    EXPECT_EQ(sorted->keys, Sorted(keys));
-    EXPECT_EQ(ToBytes(sorted->values), Gathered(ToBytes(rows), 7, StableOrder(keys)));
-    EXPECT_EQ(sorted->stats.place, Place::kSharedMemory);
-    EXPECT_EQ(progress.bytes_received, progress.bytes_to_receive);
-  }
-  EXPECT_EQ(memory_.registered, 1);
-  EXPECT_EQ(service_.execute_calls, 0);
-  SortRequest limited;
-  const std::vector<uint32_t> keys = Keys(40'000);
-  limited.keys = ViewOf(keys);
-  limited.limit = 7;
-  limited.output = SortOutput::kKeysAndIndices;
-  const auto first = client.Sort(limited);
-  ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(first->keys->count(), 7);
-  EXPECT_EQ(first->indices->count(), 7);
-}
-
-TEST_F(MemoryTest, CallsAtTheSameTimeHaveRegionsOfTheirOwn) {
-  const Client client = Connect();
-  CallOptions call;
-  call.place = Place::kSharedMemory;
-  std::vector<std::thread> threads;
-  for (uint32_t i = 0; i < 4; ++i) {
-    threads.emplace_back([&client, &call, i] {
-      for (uint32_t j = 0; j < 10; ++j) {
-        std::vector<uint32_t> keys = Keys(1000 * i + j);
-        const auto sorted = client.Sort(keys, {}, call);
-        ASSERT_TRUE(sorted.ok()) << sorted.status();
-        EXPECT_EQ(sorted->keys, Sorted(keys));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_LE(memory_.region_count(), 1u) << "one is kept";
-}
-
-TEST_F(MemoryTest, WhereTheServerCannotMapTheMemoryAStreamTakesItsPlace) {
-  memory_.on_register = [] { return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "not yours"); };
-  ClientOptions options;
-  options.stream_bytes = 1000;
-  const Client client = Connect(options);
-  for (int i = 0; i < 2; ++i) {
-    const auto sorted = client.Sort(Keys(50'000));
-    ASSERT_TRUE(sorted.ok()) << sorted.status();
-    EXPECT_EQ(sorted->stats.place, Place::kStream);
-    EXPECT_EQ(sorted->keys, Sorted(Keys(50'000)));
-  }
-  CallOptions call;
-  call.place = Place::kSharedMemory;
-  EXPECT_THAT(std::string(client.Sort(Keys(10), {}, call).status().message()), HasSubstr("not yours"));
-}
-
-TEST_F(MemoryTest, ARegionThatTheServerHasLostIsMadeAnew) {
-  ClientOptions options;
-  options.stream_bytes = 1000;
-  const Client client = Connect(options);
-  ASSERT_EQ(client.Sort(Keys(50'000))->stats.place, Place::kSharedMemory);
-  memory_.DropRegions();
-  EXPECT_EQ(client.Sort(Keys(50'000))->stats.place, Place::kStream);
-  EXPECT_EQ(client.Sort(Keys(50'000))->stats.place, Place::kSharedMemory);
-}
-
-TEST_F(MemoryTest, WhereOnlyARegionIsWantedALostOneIsReplacedInTheSameCall) {
-  const Client client = Connect();
-  CallOptions call;
-  call.place = Place::kSharedMemory;
-  ASSERT_TRUE(client.Sort(Keys(1000), {}, call).ok());
-  memory_.DropRegions();
-  const auto sorted = client.Sort(Keys(1000), {}, call);
-  ASSERT_TRUE(sorted.ok()) << sorted.status();
-  EXPECT_EQ(sorted->keys, Sorted(Keys(1000)));
-  EXPECT_EQ(memory_.registered, 2);
-}
 
 TEST_F(MemoryTest, OutputsOfTheCallersOwnMustHoldTheResult) {
   const Client client = Connect();
@@ -240,6 +29,27 @@ TEST_F(MemoryTest, OutputsOfTheCallersOwnMustHoldTheResult) {
     EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
     EXPECT_THAT(std::string(refused.status().message()), HasSubstr("holds 396 bytes"));
   }
+}
+
+TEST_F(MemoryTest, ALimitOfMessagesLeavesChunksAsTheyAre) {
+  ClientOptions options;
+  options.max_message_bytes = 300;
+  const Client client = Connect(options);
+  const std::vector<uint32_t> keys = Keys(10'000);
+  CallOptions call;
+  call.place = Place::kStream;
+  const auto sorted = client.Sort(keys, {}, call);
+  ASSERT_TRUE(sorted.ok()) << sorted.status();
+  EXPECT_EQ(sorted->keys, Sorted(keys));
+  ASSERT_TRUE(client.Store("mine", ViewOf(keys)).ok());
+  const auto fetched = client.Fetch("mine");
+  ASSERT_TRUE(fetched.ok()) << fetched.status();
+  EXPECT_EQ(*ToVector<uint32_t>(*fetched), keys);
+  call.place = Place::kInline;
+  SortRequest small;  // whose answer is not
+  small.keys = StoredArray{"mine", KeyType::kUint32, 10'000, {}}.view();
+  const absl::Status large = client.Sort(small, call).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(large)) << large;
 }
 
 TEST_F(MemoryTest, ArraysAreStoredListedFetchedUsedAndDeleted) {

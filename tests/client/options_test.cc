@@ -10,6 +10,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/failure.h"
 #include "client/cli/progress.h"
+#include "client/cli/session.h"
 #include "client/cli/text.h"
 
 namespace corank::cli {
@@ -180,6 +181,27 @@ TEST(ProgressText, OfACallSaysWhichWayTheBytesGo) {
   call.bytes_sent = 50 << 20;
   EXPECT_EQ(CallProgressLine(call, absl::Seconds(10)),
             "try 2     [#####...............]  25 %  50.0 MiB  5.0 MiB/s  10.0 s, 30 s left");
+}
+
+TEST(Text, JsonIsUtf8WhateverItIsMadeOf) {
+  EXPECT_EQ(JsonString("a\"\n\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80"),
+            "\"a\\\"\\u000a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\"");
+  // Alone, cut off, too long a form, a surrogate, beyond the last.
+  EXPECT_EQ(JsonString("\xFF"), R"("\ufffd")");
+  EXPECT_EQ(JsonString("\xE2\x82x"), R"("\ufffd\ufffdx")");
+  EXPECT_EQ(JsonString("\xC0\xAF"), R"("\ufffd\ufffd")");
+  EXPECT_EQ(JsonString("\xED\xA0\x80"), R"("\ufffd\ufffd\ufffd")");
+  EXPECT_EQ(JsonString("\xF4\x90\x80\x80"), R"("\ufffd\ufffd\ufffd\ufffd")");
+}
+
+// A budget is for programs that make many calls.
+TEST(ReadClientOptions, TriesAsOftenAsTheUserSays) {
+  const CommandSpec spec = {"info", "", "", 0, 0, "", "", WithCommonOptions({})};
+  const auto options = ReadClientOptions(*Arguments::Parse(spec, {"--retries", "50"}));
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->retry.max_attempts, 51);
+  client::RetryBudget budget(options->retry);
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(budget.Take()) << i;
 }
 
 }  // namespace

@@ -72,6 +72,26 @@ TEST(ChoosePlace, GoesBySizeHostAndServer) {
   }
 }
 
+// What a wrong number in the request asks for must not be set aside here before the server has seen it.
+TEST(ChoosePlace, AResultThatIsFarLargerThanTheInputsTakesNoRegion) {
+  const ServerInfo all = Info({"inline", "stream", "shared_memory"});
+  PlaceQuestion question;
+  question.input_bytes = 8 * kMiB;
+  question.may_share = true;
+  question.result_bytes = question.claimed_bytes = kMostGrowth * 8 * kMiB;
+  question.read_bytes = 8 * kMiB;
+  EXPECT_EQ(ChoosePlace(question, {}, {}, &all)->place, Place::kSharedMemory);
+  question.claimed_bytes += kMostGrowth;
+  EXPECT_EQ(ChoosePlace(question, {}, {}, &all)->place, Place::kStream);
+  question.input_bytes = 0;  // they lie in a region
+  question.read_bytes = 9 * kMiB;
+  EXPECT_EQ(ChoosePlace(question, {}, {}, &all)->place, Place::kSharedMemory);
+  CallOptions call;
+  call.place = Place::kSharedMemory;
+  question.read_bytes = 0;
+  EXPECT_EQ(ChoosePlace(question, call, {}, &all)->place, Place::kSharedMemory);
+}
+
 TEST(ChoosePlace, DoesAsItIsTold) {
   const ServerInfo all = Info({"inline", "stream", "shared_memory"});
   const ServerInfo plain = Info({"inline"});

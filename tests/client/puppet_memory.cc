@@ -117,6 +117,9 @@ grpc::Status PuppetMemory::RegisterSharedMemory(grpc::ServerContext*, const v1::
 
 grpc::Status PuppetMemory::OpenLease(grpc::ServerContext* context, const v1::OpenLeaseRequest*,
                                      grpc::ServerWriter<v1::OpenLeaseResponse>* writer) {
+  ++asked_leases;
+  while (holds_leases && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+  const int ended = ended_;
   v1::OpenLeaseResponse response;
   {
     absl::MutexLock lock(&mutex_);
@@ -124,7 +127,7 @@ grpc::Status PuppetMemory::OpenLease(grpc::ServerContext* context, const v1::Ope
   }
   ++open_leases;
   writer->Write(response);
-  while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+  while (!context->IsCancelled() && ended_ == ended) absl::SleepFor(absl::Milliseconds(1));
   absl::MutexLock lock(&mutex_);
   for (auto region = regions_.begin(); region != regions_.end();) {
     const auto next = std::next(region);

@@ -25,6 +25,8 @@ class PuppetMemory final : public v1::MemoryService::Service {
   std::atomic<int64_t> fetch_shift{0};
   std::atomic<int> registered{0};  // so far
   std::atomic<int> open_leases{0};
+  std::atomic<int> asked_leases{0};       // so far
+  std::atomic<bool> holds_leases{false};  // until then OpenLease does not answer
 
   size_t region_count();
   /// The bytes of an array in a region or of a kept array, put inline; NOT_FOUND for an unknown name.
@@ -33,6 +35,8 @@ class PuppetMemory final : public v1::MemoryService::Service {
   grpc::Status Place(const v1::Destination& destination, v1::Array* result);
   /// Forgets all regions, as a server that was started anew.
   void DropRegions();
+  /// Ends the leases that are open, and with them their regions.
+  void EndLeases() { ++ended_; }
 
   grpc::Status RegisterSharedMemory(grpc::ServerContext*, const v1::RegisterSharedMemoryRequest* request,
                                     v1::RegisterSharedMemoryResponse* response) override;
@@ -60,6 +64,7 @@ class PuppetMemory final : public v1::MemoryService::Service {
 
   void Unmap(std::map<std::string, Mapped>::iterator region) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  std::atomic<int> ended_{0};
   absl::Mutex mutex_;
   std::map<std::string, Mapped> regions_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, v1::Array> arrays_ ABSL_GUARDED_BY(mutex_);       // inline

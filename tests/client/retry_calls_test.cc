@@ -271,6 +271,17 @@ TEST_F(RetryTest, ClientsOfAServerThatRefusesEverythingSoonAskOnce) {
   EXPECT_EQ(client.Sort(Keys())->stats.attempts, 3);
 }
 
+TEST_F(RetryTest, ToWaitForAServerSpendsNoRetries) {
+  FailingServer server({lost_});
+  const Client client = client::Connect(server.address(), clock_);
+  CallOptions call;
+  call.deadline = absl::Seconds(1);
+  EXPECT_TRUE(absl::IsUnavailable(client.AwaitHealth("ready", call).status()));
+  EXPECT_GT(server.calls("/grpc.health.v1.Health/Watch"), 2);
+  EXPECT_TRUE(absl::IsUnavailable(client.Sort(Keys()).status()));
+  EXPECT_EQ(server.calls("/corank.v1.CorankService/Sort"), 6);
+}
+
 TEST_F(RetryTest, CancellationEndsTheWait) {
   FailSorts(100, full_);
   Cancellation cancellation;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 from typing import Any
@@ -21,10 +22,11 @@ class Shell:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs a command; the caller looks at its exit code."""
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("CORANK_")}
         return subprocess.run(
             [str(self.cli), *arguments],
             cwd=self.folder,
-            env={"CORANK_SERVER": self.server.address},
+            env={**clean, "CORANK_SERVER": self.server.address},
             capture_output=True,
             text=True,
             timeout=60,

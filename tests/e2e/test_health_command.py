@@ -86,14 +86,14 @@ def test_no_server_is_exit_code_4(health: Health, wait: Sequence[str]) -> None:
     assert one_line(done.stderr)
 
 
-def test_a_server_that_hangs_is_exit_code_1_within_the_deadline(corankd: pathlib.Path, health: Health) -> None:
+def test_a_server_that_hangs_is_exit_code_4_within_the_deadline(corankd: pathlib.Path, health: Health) -> None:
     with LocalServer(corankd) as server:
         server.process.send_signal(signal.SIGSTOP)
         try:
             done = health(server.address, "--deadline", "300ms")
         finally:
             server.process.send_signal(signal.SIGCONT)
-        assert (done.returncode, done.stdout) == (1, "")
+        assert (done.returncode, done.stdout) == (4, "")
         assert "the deadline passed" in done.stderr
         assert one_line(done.stderr)
 
