@@ -113,10 +113,11 @@ __global__ void __launch_bounds__(Tuning::kThreads)
 
 /// One thread. `all`: the code is simply the first 64 bits.
 __global__ void ChooseCodeKernel(int64_t stream_bytes, bool all, CodeState* d_state) {
-  RowSurvey survey = d_state->survey;
-  if (all) {
-    survey.common_bytes = 0;
+  RowSurvey survey;
+  if (all) {  // without a survey
     survey.differing[0] = ~uint64_t{0};
+  } else {
+    survey = d_state->survey;
   }
   d_state->code = RowCode(survey, stream_bytes);
 }
