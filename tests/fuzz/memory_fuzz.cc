@@ -192,7 +192,7 @@ class Run {
     grpc::CallbackServerContext context;
     Unary unary;
     unary.Bind((service_.*method)(&context, &request, &response));
-    FUZZ_CHECK(!response.Valid() || Response().ParseFromString(Flat(response)), message);
+    FUZZ_CHECK(!response.Valid() || Response().ParseFromString(Flat(response)), std::string(message));
   }
 
   MemoryEnvironment Environment() {
