@@ -125,8 +125,8 @@ class EngineStream {
   /// what was enqueued before, to look at the keys) or done (CPU).
   virtual absl::Status Sort(const SortArgs& args, OperatorReport* report) = 0;
   /// Sorts several arrays, each for itself: CUDA in one launch for many. Of each, keys alone are sorted, all of them, 1
-  /// to kSortEachKeys, with AUTO; key type and order are the first one's for all. `reports` has one for each; `sorts` is
-  /// not needed after the return.
+  /// to kSortEachKeys, with AUTO; key type and order are the first one's for all. `reports` has one for each; `sorts`
+  /// is not needed after the return.
   virtual absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) = 0;
   virtual absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Merge(const MergeArgs& args, OperatorReport* report) = 0;

@@ -17,9 +17,9 @@ bool IsSmallSort(const CoreSort& sort);
 /// waits. small_sort.cuh.
 cudaError_t SmallSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);
 
-/// EngineStream::SortEach: a block for each array, kSmallArrays of them in a launch. Arrays may lie in pinned host memory
-/// too: each is read once, for float keys twice, and written once. Sets `h_reports` before the return; never waits.
-/// small_each.cuh.
+/// EngineStream::SortEach: a block for each array, kSmallArrays of them in a launch. Arrays may lie in pinned host
+/// memory too: each is read once, for float keys twice, and written once. Sets `h_reports` before the return; never
+/// waits. small_each.cuh.
 cudaError_t SortEach(const SortArgs* sorts, int count, OperatorReport* h_reports, cudaStream_t stream);
 
 }  // namespace corank::cuda
