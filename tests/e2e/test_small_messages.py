@@ -37,7 +37,9 @@ INVALID = grpc.StatusCode.INVALID_ARGUMENT
 UINT32 = arrays.ELEMENT_TYPE_UINT32
 
 
-def raw(channel: grpc.Channel, method: str, message: bytes, metadata: tuple[tuple[str, str], ...] | None = None) -> bytes:
+def raw(
+    channel: grpc.Channel, method: str, message: bytes, metadata: tuple[tuple[str, str], ...] | None = None
+) -> bytes:
     """The bytes of the first answer."""
     if method in STREAMING:
         stream = channel.unary_stream(f"/{method}", request_serializer=bytes, response_deserializer=bytes)
