@@ -50,7 +50,7 @@ def slow_keys(server: LocalServer) -> NDArray[np.uint32]:
     """Keys that take a second or more to sort with the odd-even mergesort, or 32 MiB of them."""
     rng = np.random.default_rng(17)
     with server.connect() as client:
-        for count in (2**20, 2**21, 2**22):
+        for count in (2**16, 2**18, 2**20, 2**21, 2**22):
             keys = rng.integers(0, 2**32, count, dtype=np.uint32)
             stats: list[corank.Stats] = []
             client.sort(keys, algorithm="odd-even-mergesort", on_stats=stats.append)

@@ -26,11 +26,9 @@ from corank.testing import LocalServer
 from corank.v1 import array_pb2 as a
 from corank.v1 import corank_service_pb2 as c
 from corank.v1 import operators_pb2 as o
-from e2e_support import samples, wait_until, wait_until_idle
+from e2e_support import MEMORY_SCALE, samples, wait_until, wait_until_idle
 
 MEBIBYTE = 1 << 20
-# Sanitized servers keep freed memory for a while and record each allocation: there, bounds of memory say nothing.
-MEMORY_SCALE = 64 if os.environ.get("CORANKD_SANITIZED") else 1
 SMALL_SORT = o.SortRequest(
     keys=a.Array(type=a.ELEMENT_TYPE_INT32, inline_data=struct.pack("<3i", 3, 1, 2))
 ).SerializeToString()

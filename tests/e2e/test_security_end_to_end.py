@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import pathlib
 import socket
 import struct
@@ -21,11 +20,9 @@ import pytest
 from corank.testing import LocalServer
 from cryptography import x509
 from e2e_certificates import Authority, Pair
-from e2e_support import SERVING, code_of, health, samples, wait_until
+from e2e_support import MEMORY_SCALE, SERVING, code_of, health, samples, wait_until
 
 X = np.array([3, 1, 2], dtype=np.int32)
-# Sanitized servers keep freed memory for a while: there, bounds of memory say nothing.
-MEMORY_SCALE = 64 if os.environ.get("CORANKD_SANITIZED") else 1
 
 Serve = Callable[[Sequence[str]], LocalServer]
 
