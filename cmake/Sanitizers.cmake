@@ -4,7 +4,8 @@
 #   CORANK_SANITIZE=thread    ThreadSanitizer
 #   CORANK_FUZZ=ON            the targets of tests/fuzz as libFuzzer programs; needs Clang, and takes `address` with it
 #
-# Only this project's code is instrumented: gRPC, Protobuf, Abseil and oneTBB are Debian's binaries.
+# gRPC, Protobuf, Abseil and oneTBB are Debian's binaries, not instrumented; but a thread build links a gRPC and an Abseil
+# that are, from scripts/tsan_grpc.sh.
 set(CORANK_SANITIZE "" CACHE STRING "Build for a sanitizer: address or thread")
 set_property(CACHE CORANK_SANITIZE PROPERTY STRINGS "" address thread)
 option(CORANK_FUZZ "Build the libFuzzer programs of tests/fuzz (needs Clang)" OFF)
@@ -33,12 +34,11 @@ if(CORANK_SANITIZE STREQUAL address)
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
 elseif(CORANK_SANITIZE STREQUAL thread)
   set(sanitizers -fsanitize=thread)
-  # tests/sanitize/abseil_for_tsan.cc: what is put around Abseil's functions, in Debian's archives too.
-  file(STRINGS ${PROJECT_SOURCE_DIR}/tests/sanitize/abseil_for_tsan.cc wraps REGEX "^CORANK_WRAP")
-  foreach(wrap IN LISTS wraps)
-    string(REGEX REPLACE "^CORANK_WRAP\\([a-z]+, ([A-Za-z0-9_]+),.*" "-Wl,--wrap=\\1" wrap "${wrap}")
-    add_link_options(${wrap})
-  endforeach()
+  set(instrumented ${PROJECT_SOURCE_DIR}/.deps/tsan-grpc/lib)
+  if(NOT EXISTS ${instrumented}/libgrpc++.a)
+    message(FATAL_ERROR "scripts/tsan_grpc.sh makes the gRPC that a thread build links")
+  endif()
+  list(PREPEND CMAKE_LIBRARY_PATH ${instrumented})
 elseif(CORANK_SANITIZE)
   message(FATAL_ERROR "CORANK_SANITIZE is 'address' or 'thread', not '${CORANK_SANITIZE}'")
 endif()

@@ -381,9 +381,11 @@ TEST(StreamIdle, ACallerThatStandsStillLosesItsLane) {
   EXPECT_EQ(sent.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_THAT(sent.error_message(), HasSubstr("has sent nothing"));
   constexpr int64_t kCount = 8'000'000;  // more than sockets and gRPC itself hold
-  const auto send = [](OpenCall& call) {
+  // Made before a call, which would stand still meanwhile.
+  const auto chunks = Chunks({{0, 4, Elements(kCount)}}, 1024);
+  const auto send = [&chunks](OpenCall& call) {
     call.Send(SortPlan(kUint32, kCount));
-    for (const v1::ExecuteRequest& chunk : Chunks({{0, 4, Elements(kCount)}}, 1024)) call.Send(chunk);
+    for (const v1::ExecuteRequest& chunk : chunks) call.Send(chunk);
     call.HalfClose();
   };
   OpenCall reads_late(running.stub());
@@ -415,8 +417,9 @@ TEST(StreamIdle, AnAnswerThatNobodyReadsIsGivenUp) {
   RunningServer running(options);
   OpenCall call(running.stub(), std::chrono::minutes(10));
   constexpr int64_t kCount = 3'000'000;
+  const auto chunks = Chunks({{0, 4, Elements(kCount)}}, 1 << 18);
   call.Send(SortPlan(kUint32, kCount));
-  for (const v1::ExecuteRequest& chunk : Chunks({{0, 4, Elements(kCount)}}, 1 << 18)) call.Send(chunk);
+  for (const v1::ExecuteRequest& chunk : chunks) call.Send(chunk);
   call.HalfClose();
   EXPECT_TRUE(Eventually([&] { return running.server().active_calls() == 1; }));
   const auto has_ended = [&] {
