@@ -14,6 +14,7 @@
 #include "server/respond/owned_slice.h"
 #include "server/rpc/idle_watch.h"
 #include "server/rpc/memory_service.h"
+#include "server/rpc/small_message.h"
 #include "server/validate/arrays.h"
 
 namespace corank {
@@ -148,8 +149,7 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     *response.mutable_array() = environment_.places.arrays->Describe((*caller_)->tenant, name_, *array_);
     array_.reset();  // a caller who has the answer may delete it
     staging_.reset();
-    const grpc::Slice slice(response.SerializeAsString());
-    *response_ = grpc::ByteBuffer(&slice, 1);
+    *response_ = SmallBytes(response);
     return absl::OkStatus();
   }
 

@@ -11,6 +11,7 @@ namespace corank {
 
 absl::Status ParseSmall(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
   constexpr size_t kMostBytes = 64 << 10;
+  if (!bytes.Valid()) return absl::CancelledError("the message did not come whole: its caller or the connection went");
   if (bytes.Length() > kMostBytes) {
     return InvalidField("request", absl::StrCat("at most ", kMostBytes, " bytes, not ", bytes.Length()));
   }

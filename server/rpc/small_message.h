@@ -9,7 +9,7 @@
 
 namespace corank {
 
-/// INVALID_ARGUMENT where the bytes are no such message, or more than 64 KiB.
+/// INVALID_ARGUMENT where the bytes are no such message, or more than 64 KiB; CANCELLED where they did not come whole.
 absl::Status ParseSmall(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
 grpc::ByteBuffer SmallBytes(const google::protobuf::Message& message);

@@ -2,9 +2,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "tests/client/cli_fixture.h"
+#include "tests/client/local_socket.h"
 
 namespace corank::testing {
 namespace {
@@ -284,25 +283,16 @@ TEST_F(CliFailure, NoServerIsExitCode4) {
 }
 
 TEST_F(CliFailure, AServerThatNeverSpeaksIsExitCode4) {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), length), 0);
-  ASSERT_EQ(listen(listener, 4), 0);
-  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
-  const std::string server = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  const LocalSocket silent(/*listens=*/true);
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"info", "--deadline", "300ms"}, {"health", "--wait", "300ms"}}) {
     std::vector<std::string> all = words;
-    all.insert(all.end(), {"--server", server});
+    all.insert(all.end(), {"--server", silent.address()});
     const Finished done = Corank(all);
     EXPECT_EQ(done.exit_code, 4) << done.err;
-    EXPECT_THAT(done.err, HasSubstr("the deadline passed before there was a connection to " + server));
+    EXPECT_THAT(done.err, HasSubstr("the deadline passed before there was a connection to " + silent.address()));
     ExpectOneLine(done.err);
   }
-  close(listener);
 }
 
 // Sanitizers set aside more addresses than such a limit allows, and end a process whose memory is short themselves.

@@ -3,9 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -16,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/errors.h"
+#include "tests/client/local_socket.h"
 #include "tests/client/puppet_service.h"
 #include "tests/client/puppet_sort.h"
 
@@ -310,19 +308,11 @@ TEST(ClientCreate, NobodyAtTheAddressIsUnavailableAndSaysSo) {
 }
 
 TEST(ClientCreate, AServerThatNeverSpeaksIsTheDeadlineAndSaysSo) {
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), length), 0);
-  ASSERT_EQ(listen(listener, 4), 0);
-  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  const testing::LocalSocket silent(/*listens=*/true);
   ClientOptions options;
-  options.address = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  options.address = silent.address();
   options.deadline = absl::Milliseconds(200);
   const auto info = Client::Create(options)->GetServerInfo();
-  close(listener);
   EXPECT_TRUE(absl::IsDeadlineExceeded(info.status())) << info.status();
   EXPECT_THAT(std::string(info.status().message()), HasSubstr("before there was a connection to " + options.address));
 }
