@@ -37,9 +37,8 @@ scripts/build.sh "$build" -DCORANK_SANITIZE="$kind" -DCORANK_WERROR=OFF -DCORANK
 # What tests may measure is not theirs to measure here: bounds of memory and of time are other tests'.
 export CORANKD_SANITIZED=$kind
 status=0
-# ThreadSanitizer and two busy cores take longer for the engine's conformance than ctest's limit, 25 minutes.
 "${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -LE '^(large|gpu)$' -j "${JOBS:-$(nproc)}" \
-  --timeout 3600 "$@" || status=1
+  "$@" || status=1
 if [ $# -eq 0 ]; then
   export CORANKD=$PWD/$build/bin/corankd CORANK=$PWD/$build/bin/corank
   # Most of these tests do not ask how their server ended: what a sanitizer says of it goes into files. It may warn there

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pathlib
+import queue
 from collections.abc import Callable, Iterator
 
 import e2e_paths  # noqa: F401
@@ -167,10 +168,19 @@ def test_parts_with_other_inline_arrays_are_of_another_plan(channel: grpc.Channe
     execute = channel.stream_stream(
         "/corank.v1.CorankService/Execute", request_serializer=bytes, response_deserializer=bytes
     )
-    first = execute(iter([plan(0, [10, 20, 30])]), timeout=20, metadata=TOKEN)
-    code, text = refused(lambda: next(execute(iter([plan(1, [10, 20, 31])]), timeout=20, metadata=TOKEN)))
-    first.cancel()
-    assert (code, "another plan" in text) == (INVALID, True), text
+    # Whichever comes second is of another plan than the first, which goes on waiting for its other part.
+    ended: queue.Queue[grpc.Call] = queue.Queue()
+    parts = [
+        execute(iter([plan(part, needles)]), timeout=20, metadata=TOKEN)
+        for part, needles in enumerate(([10, 20, 30], [10, 20, 31]))
+    ]
+    for part in parts:
+        part.add_callback(lambda part=part: ended.put(part))
+    refused_part = ended.get(timeout=30)
+    for part in parts:
+        part.cancel()
+    text = refused_part.details()
+    assert (refused_part.code(), "another plan" in text) == (INVALID, True), text
 
 
 def test_an_expiry_that_is_too_long_is_refused_with_the_header(channel: grpc.Channel) -> None:
