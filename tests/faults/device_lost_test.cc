@@ -164,16 +164,11 @@ TEST_P(DeviceFaultTest, EndsEveryCallAndTheProcess) {
 
   const absl::Time broken = absl::Now();
   const grpc::Status status = Sort(GetParam());
-  const absl::Time told = absl::Now();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
   EXPECT_GT(RetryDelay(status), absl::ZeroDuration());
   EXPECT_EQ(status.error_message(), "the server lost its device");
   for (const auto& watch : watches) EXPECT_EQ(watch->Read(), kNotServing);
-  // The driver tells of a trap late: measured on an H200 with a kernel and nothing else, after 0.3 to 0.6 s with 8
-  // queues to the device and after 3.1 to 3.2 s with 32, which a server has. Streams go on until then.
-  const absl::Duration to_tell = GetParam() == kAssertion ? absl::Seconds(9) : absl::ZeroDuration();
-  EXPECT_LT(absl::Now() - broken, absl::Seconds(1) + to_tell) << "until every watch has heard of it";
-  EXPECT_LT(absl::Now() - told, absl::Seconds(1)) << "from the first answer that says so";
+  EXPECT_LT(absl::Now() - broken, absl::Seconds(1)) << "until every watch has heard of it";
   std::printf("health says it %d ms after the fault\n",
               static_cast<int>((absl::Now() - broken) / absl::Milliseconds(1)));
   in_flight.ExpectUnavailable();

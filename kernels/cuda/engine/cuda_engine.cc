@@ -112,9 +112,6 @@ void SetUpRuntime() {
   // Loads all kernels at start; by default each is loaded by the first request that needs it, which then waits 0.6 ms.
   // The operator's own setting wins.
   setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
-  // Streams share the queues to the device, of which there are 8 by default: with more lanes and their streams, work
-  // that has nothing to do with each other would wait for each other.
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
 }
 
 // Copies between the memory of two devices go over their link where they have one, and through the host elsewhere;
