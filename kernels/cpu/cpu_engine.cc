@@ -7,7 +7,9 @@
 #include <chrono>
 #include <fstream>
 #include <new>
+#include <numeric>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -58,6 +60,17 @@ class CpuStream final : public EngineStream {
 
   absl::Status Zero(void* d_bytes, int64_t bytes) override {
     return Run(0, [&](void*) { parallel_.Zero(d_bytes, bytes); });
+  }
+  absl::Status Iota(void* d_out, int element_bytes, int64_t first, int64_t count) override {
+    constexpr int64_t kGrain = 1 << 16;
+    const auto fill = [&](auto* out) {
+      parallel_.ForRange(count, kGrain, [&](int64_t begin, int64_t end) {
+        std::iota(out + begin, out + end, static_cast<std::remove_pointer_t<decltype(out)>>(first + begin));
+      });
+    };
+    return Run(0, [&](void*) {
+      element_bytes == 4 ? fill(static_cast<uint32_t*>(d_out)) : fill(static_cast<uint64_t*>(d_out));
+    });
   }
   absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
     return Run(0, [&](void*) { parallel_.Copy(d_to, d_from, bytes); });

@@ -107,6 +107,9 @@ class EngineStream {
   virtual absl::StatusOr<ResultBuffer> AllocateResultAt(void* h_place, int64_t bytes) = 0;
   /// Enqueues a fill of device memory with zero bytes.
   virtual absl::Status Zero(void* d_bytes, int64_t bytes) = 0;
+  /// Enqueues a fill of device memory with first, first + 1, ...: `count` unsigned integers of element_bytes bytes, 4
+  /// or 8, which hold all of them.
+  virtual absl::Status Iota(void* d_out, int element_bytes, int64_t first, int64_t count) = 0;
   /// Enqueues a copy between two places of device memory; either may be another device's.
   virtual absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) = 0;
   /// Enqueue copies between host memory, at full speed where it is pinned, and device memory. Both stay as they are

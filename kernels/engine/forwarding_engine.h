@@ -27,6 +27,9 @@ class ForwardingStream : public EngineStream {
     return stream_->AllocateResultAt(h_place, bytes);
   }
   absl::Status Zero(void* d_bytes, int64_t bytes) override { return stream_->Zero(d_bytes, bytes); }
+  absl::Status Iota(void* d_out, int element_bytes, int64_t first, int64_t count) override {
+    return stream_->Iota(d_out, element_bytes, first, count);
+  }
   absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
     return stream_->Copy(d_to, d_from, bytes);
   }

@@ -107,7 +107,9 @@ class TileMaker {
     if (inputs_.size() == 1 && check_sorted_) inputs_.emplace_back();  // a merge with nothing checks, too
     if (inputs_.size() == 1) {
       CORANK_RETURN_IF_ERROR(stream_.EndKernels());
-      CORANK_RETURN_IF_ERROR(CopyOut(tile.keys, inputs_[0].keys, count * shape_.key_bytes, tile));
+      if (tile.keys != nullptr) {
+        CORANK_RETURN_IF_ERROR(CopyOut(tile.keys, inputs_[0].keys, count * shape_.key_bytes, tile));
+      }
       return CopyOut(tile.values, inputs_[0].values, count * shape_.value_bytes, tile);
     }
     CORANK_ASSIGN_OR_RETURN(const ResultBuffer keys, Result(tile.keys, count * shape_.key_bytes, tile));
@@ -125,7 +127,7 @@ class TileMaker {
     CORANK_RETURN_IF_ERROR(stream_.Merge(args, report));
     CORANK_RETURN_IF_ERROR(stream_.EndKernels());
     if (tile.on_device) return absl::OkStatus();
-    CORANK_RETURN_IF_ERROR(stream_.Download(keys, count * shape_.key_bytes));
+    if (keys.host != nullptr) CORANK_RETURN_IF_ERROR(stream_.Download(keys, count * shape_.key_bytes));
     return values.host == nullptr ? absl::OkStatus() : stream_.Download(values, count * shape_.value_bytes);
   }
 
@@ -145,6 +147,10 @@ class TileMaker {
   }
   absl::StatusOr<ResultBuffer> Result(char* place, int64_t bytes, const TileSink::Tile& tile) {
     if (bytes == 0) return ResultBuffer();
+    if (place == nullptr) {  // the merge makes them all the same
+      CORANK_ASSIGN_OR_RETURN(void* const unwanted, stream_.AllocateDevice(bytes));
+      return ResultBuffer{unwanted, nullptr};
+    }
     if (tile.on_device) return ResultBuffer{place, nullptr};
     return stream_.AllocateResultAt(place, bytes);
   }
@@ -214,7 +220,7 @@ absl::StatusOr<std::vector<int64_t>> MakeTiles(Lane& lane, const RowShape& shape
     const int64_t count = std::min(tile_rows, total - first);
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
     CORANK_ASSIGN_OR_RETURN(TileSink::Tile tile, sink.Take(first, count, /*wait=*/false));
-    if (tile.keys == nullptr) {
+    if (tile.keys == nullptr && tile.values == nullptr) {
       // What was made must leave before there is room for more.
       CORANK_RETURN_IF_ERROR(turns.FinishAll());
       CORANK_ASSIGN_OR_RETURN(tile, sink.Take(first, count, /*wait=*/true));

@@ -38,14 +38,14 @@ struct SortedRun {
 class TileSink {
  public:
   struct Tile {
-    char* keys = nullptr;
+    char* keys = nullptr;  // null: not wanted
     char* values = nullptr;
     bool on_device = false;  // otherwise in pinned host memory
     std::shared_ptr<void> memory;
   };
   virtual ~TileSink() = default;
-  /// Memory for rows [first, first + count); tiles come in order. With `wait`, waits for it; without, `keys` may be
-  /// null.
+  /// Memory for rows [first, first + count), at least one of keys and values; tiles come in order. With `wait`, waits
+  /// for it; without, there may be none.
   virtual absl::StatusOr<Tile> Take(int64_t first, int64_t count, bool wait) = 0;
   /// The tile is filled. Called in order.
   virtual void Done(int64_t first, int64_t count, Tile tile) = 0;

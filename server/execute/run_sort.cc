@@ -57,6 +57,7 @@ int64_t RunSorter::DeviceBytes(const StreamedSort& sort, int64_t count, int64_t 
   args.order = sort.shape.order;
   args.algorithm = sort.algorithm;
   args.count = piece_rows;
+  args.limit = sort.limit;
   args.keys_out = &any;
   if (sort.shape.value_bytes > 0) args.values_in = args.values_out = &any;
   args.value_bytes = sort.shape.value_bytes;
@@ -71,6 +72,14 @@ int64_t RunSorter::HostBytes(const StreamedSort& sort, int64_t count, int64_t pi
   if (count < 0) return memory.max_host_bytes();
   if (count <= MostInCore(sort, memory)) return 0;
   const int64_t piece_rows = PieceRows(sort, count, 0, piece_bytes, memory);
+  if (sort.limit >= 0) {
+    // Rows that can not be among the first are given up with their piece, of which a part may have two in work, beside
+    // those on their way. Values may come behind all keys.
+    const int64_t pieces = (count + piece_rows - 1) / piece_rows;
+    const int64_t open = sort.parts == 0 ? 0 : sort.values_input ? pieces : std::min(pieces, 2 * sort.parts + kStreams);
+    const int64_t kept = pieces * sort.ResultCount(piece_rows);
+    return (open * piece_rows + 2 * kept) * sort.shape.row_bytes();
+  }
   // ReduceRuns: a group of runs is there twice while it is merged to one, and groups grow from round to round.
   int64_t again = 0;
   for (int64_t rows = piece_rows; (count + rows - 1) / rows > kMaxSplitInputs; rows = again) {
@@ -132,7 +141,7 @@ absl::Status RunSorter::CopyIn(EngineStream& stream, const InputChunk& chunk, st
     from += count * element_bytes;
     element += count;
     piece->filled[static_cast<size_t>(column)] += count;
-    if (piece->filled[0] == piece->count && (Columns() == 1 || piece->filled[1] == piece->count)) {
+    if (piece->filled[0] == piece->count && (InputColumns() == 1 || piece->filled[1] == piece->count)) {
       complete.push_back(piece);
     }
   }
@@ -194,12 +203,10 @@ absl::Status RunSorter::AddAll(const std::array<const char*, 2>& rows) {
     CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
     CORANK_ASSIGN_OR_RETURN(Piece* const piece, PieceAt(first));
     std::array<const char*, 2> begin = {};
-    for (int column = 0; column < Columns(); ++column) {
+    for (int column = 0; column < InputColumns(); ++column) {
       const auto i = static_cast<size_t>(column);
       begin[i] = rows[i] + first * ElementBytes(column);
       piece->filled[i] = piece->count;
-      if (in_core_) continue;
-      CORANK_ASSIGN_OR_RETURN(piece->data[i], memory_->AllocateHost(piece->count * ElementBytes(column), sort_.field));
     }
     first += piece->count;
     CORANK_ASSIGN_OR_RETURN(const Upload next, StartUpload(*piece, begin));
@@ -209,19 +216,23 @@ absl::Status RunSorter::AddAll(const std::array<const char*, 2>& rows) {
   return uploading.piece == nullptr ? absl::OkStatus() : SortUploaded(uploading);
 }
 
-absl::Status RunSorter::SortRows(EngineStream& stream, int64_t count, const std::array<const void*, 2>& from,
+absl::Status RunSorter::SortRows(EngineStream& stream, const Piece& piece, const std::array<void*, 2>& from,
                                  const std::array<void*, 2>& to, OperatorReport* report) {
   SortArgs args;
   args.key_type = sort_.shape.key_type;
   args.order = sort_.shape.order;
   args.algorithm = sort_.algorithm;
-  args.count = count;
+  args.count = piece.count;
+  args.limit = sort_.limit;
   args.keys_in = from[0];
   args.keys_out = to[0];
   args.values_in = from[1];
   args.values_out = to[1];
   args.value_bytes = sort_.shape.value_bytes;
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  if (sort_.with_indices) {
+    CORANK_RETURN_IF_ERROR(stream.Iota(from[1], sort_.shape.value_bytes, piece.first, piece.count));
+  }
   CORANK_RETURN_IF_ERROR(stream.Sort(args, report));
   return stream.EndKernels();
 }
@@ -229,55 +240,59 @@ absl::Status RunSorter::SortRows(EngineStream& stream, int64_t count, const std:
 absl::Status RunSorter::SortOnDevice(Piece& piece) {
   CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns_.Next());
   const auto report = std::make_shared<OperatorReport>();
-  std::array<const void*, 2> from = {};
-  std::array<void*, 2> to = {};
-  const std::array<std::shared_ptr<StreamBlock>, 2> unsorted = piece.data;
+  std::array<void*, 2> from = {}, to = {};
+  std::array<std::shared_ptr<StreamBlock>, 2> unsorted = piece.data;
   for (int column = 0; column < Columns(); ++column) {
     const auto i = static_cast<size_t>(column);
-    CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeDevice(piece.count * ElementBytes(column)));
+    if (column >= InputColumns()) {
+      CORANK_ASSIGN_OR_RETURN(unsorted[i], TakeDevice(piece.count * ElementBytes(column)));
+    }
+    CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeDevice(SortedBytes(piece, column)));
     from[i] = unsorted[i]->data();
     to[i] = piece.data[i]->data();
   }
   WhenSorted(unsorted, report);
-  return SortRows(*stream, piece.count, from, to, report.get());
+  return SortRows(*stream, piece, from, to, report.get());
 }
 
 void RunSorter::WhenSorted(const std::array<std::shared_ptr<StreamBlock>, 2>& unsorted,
                            const std::shared_ptr<OperatorReport>& report) {
   turns_.WhenDone([this, unsorted, report] {
     for (const std::shared_ptr<StreamBlock>& block : unsorted) {
-      if (block != nullptr) spare_.push_back(block);
+      if (block != nullptr && in_core_) spare_.push_back(block);
     }
     NoteAlgorithm(*report);
   });
 }
 
-// In core the piece's memory is taken here, on the device; out of core it is there, on the host.
+// In core the piece's memory is taken here, on the device. Out of core it may be there, on the host, where rows came in
+// chunks and all of them are kept.
 absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std::array<const char*, 2>& rows) {
   Upload upload;
   upload.piece = &piece;
   upload.report = std::make_shared<OperatorReport>();
   CORANK_ASSIGN_OR_RETURN(upload.stream, turns_.Next());
   std::array<std::shared_ptr<StreamBlock>, 2> unsorted;
-  std::array<void*, 2> from = {};
   for (int column = 0; column < Columns(); ++column) {
     const auto i = static_cast<size_t>(column);
     const int64_t bytes = piece.count * ElementBytes(column);
     if (in_core_) {
       CORANK_ASSIGN_OR_RETURN(unsorted[i], TakeDevice(bytes));
-      CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeDevice(bytes));
-      from[i] = unsorted[i]->data();
+      CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeDevice(SortedBytes(piece, column)));
+      upload.from[i] = unsorted[i]->data();
       upload.to[i] = piece.data[i]->data();
     } else {
-      CORANK_ASSIGN_OR_RETURN(from[i], upload.stream->AllocateDevice(bytes));
-      CORANK_ASSIGN_OR_RETURN(upload.to[i], upload.stream->AllocateDevice(bytes));
+      CORANK_ASSIGN_OR_RETURN(upload.from[i], upload.stream->AllocateDevice(bytes));
+      CORANK_ASSIGN_OR_RETURN(upload.to[i], upload.stream->AllocateDevice(SortedBytes(piece, column)));
+      if (piece.data[i] != nullptr && sort_.limit < 0) continue;
+      unsorted[i] = std::move(piece.data[i]);
+      CORANK_ASSIGN_OR_RETURN(piece.data[i], memory_->AllocateHost(SortedBytes(piece, column), sort_.field));
     }
   }
   WhenSorted(unsorted, upload.report);
-  for (int column = 0; column < Columns(); ++column) {
+  for (int column = 0; column < InputColumns(); ++column) {
     const auto i = static_cast<size_t>(column);
-    CORANK_RETURN_IF_ERROR(upload.stream->CopyToDevice(from[i], rows[i], piece.count * ElementBytes(column)));
-    upload.from[i] = from[i];
+    CORANK_RETURN_IF_ERROR(upload.stream->CopyToDevice(upload.from[i], rows[i], piece.count * ElementBytes(column)));
   }
   return upload;
 }
@@ -285,11 +300,11 @@ absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std
 absl::Status RunSorter::SortUploaded(const Upload& upload) {
   const Piece& piece = *upload.piece;
   EngineStream& stream = *upload.stream;
-  CORANK_RETURN_IF_ERROR(SortRows(stream, piece.count, upload.from, upload.to, upload.report.get()));
+  CORANK_RETURN_IF_ERROR(SortRows(stream, piece, upload.from, upload.to, upload.report.get()));
   if (in_core_) return absl::OkStatus();
   for (int column = 0; column < Columns(); ++column) {
     const auto i = static_cast<size_t>(column);
-    CORANK_RETURN_IF_ERROR(stream.CopyToHost(piece.data[i]->data(), upload.to[i], piece.count * ElementBytes(column)));
+    CORANK_RETURN_IF_ERROR(stream.CopyToHost(piece.data[i]->data(), upload.to[i], SortedBytes(piece, column)));
   }
   return absl::OkStatus();
 }
@@ -324,7 +339,7 @@ absl::Status RunSorter::Spill() {
 
 absl::StatusOr<std::vector<SortedRun>> RunSorter::Finish() {
   for (auto& [first, piece] : pieces_) {
-    if (Columns() == 2 && piece.filled[0] != piece.filled[1]) return CountsDiffer(first);
+    if (InputColumns() == 2 && piece.filled[0] != piece.filled[1]) return CountsDiffer(first);
     if (piece.filled[0] == piece.count) continue;  // sorted, or being sorted
     piece.count = piece.filled[0];
     CORANK_RETURN_IF_ERROR(Sort(piece));
@@ -334,7 +349,7 @@ absl::StatusOr<std::vector<SortedRun>> RunSorter::Finish() {
   std::vector<SortedRun> runs;
   for (auto& [first, piece] : pieces_) {
     SortedRun run;
-    run.count = piece.count;
+    run.count = sort_.ResultCount(piece.count);
     run.on_device = in_core_;
     run.keys = piece.data[0]->data();
     if (Columns() == 2) run.values = piece.data[1]->data();

@@ -18,15 +18,20 @@
 
 namespace corank {
 
-/// A sort of whole streamed arrays: keys, alone or with values.
+/// A sort of whole streamed arrays: keys, alone, with values, or with the numbers that the rows had.
 struct StreamedSort {
-  RowShape shape;
+  RowShape shape;  // its values are the request's, or the rows' numbers: unsigned, 4 or 8 bytes, of all rows the same
   SortAlgorithm algorithm = SortAlgorithm::kAuto;
-  std::string field = "keys";          // what errors about too little memory name
-  size_t keys_input = 0;               // indices of StreamExchange::inputs
-  std::optional<size_t> values_input;  // set where shape.value_bytes > 0
-  uint32_t keys_output = 0;            // stream_ids
-  uint32_t values_output = 0;
+  bool with_indices = false;                // made here, so that the array's length must be known
+  int64_t limit = -1;                       // of the rows in order; -1: all. Not 0
+  std::string field = "keys";               // what errors about too little memory name
+  size_t keys_input = 0;                    // indices of StreamExchange::inputs
+  std::optional<size_t> values_input;       // set where rows have values and these are not indices
+  std::optional<uint32_t> keys_output = 0;  // stream_ids; none where keys are not wanted
+  uint32_t values_output = 0;               // of the values or of the indices
+  int64_t parts = 1;                        // that chunks come from at the same time; 0: not in chunks
+
+  int64_t ResultCount(int64_t count) const { return limit >= 0 && limit < count ? limit : count; }
 };
 
 /// Takes chunks in the order in which they come and sorts each piece of the array once it is complete. Pieces lie in
@@ -71,11 +76,11 @@ class RunSorter {
     Piece* piece = nullptr;
     EngineStream* stream = nullptr;
     std::shared_ptr<OperatorReport> report;
-    std::array<const void*, 2> from = {};
-    std::array<void*, 2> to = {};
+    std::array<void*, 2> from = {}, to = {};
   };
 
-  int Columns() const { return sort_.values_input ? 2 : 1; }
+  int Columns() const { return sort_.shape.value_bytes > 0 ? 2 : 1; }
+  int InputColumns() const { return sort_.values_input ? 2 : 1; }
   int64_t ElementBytes(int column) const { return column == 0 ? sort_.shape.key_bytes : sort_.shape.value_bytes; }
   absl::Status CopyIn(EngineStream& stream, const InputChunk& chunk, std::vector<Piece*>& complete);
   absl::Status CountsDiffer(int64_t element) const;
@@ -86,10 +91,14 @@ class RunSorter {
   absl::Status SortOnDevice(Piece& piece);
   absl::StatusOr<Upload> StartUpload(Piece& piece, const std::array<const char*, 2>& rows);
   absl::Status SortUploaded(const Upload& upload);
-  absl::Status SortRows(EngineStream& stream, int64_t count, const std::array<const void*, 2>& from,
+  absl::Status SortRows(EngineStream& stream, const Piece& piece, const std::array<void*, 2>& from,
                         const std::array<void*, 2>& to, OperatorReport* report);
   void WhenSorted(const std::array<std::shared_ptr<StreamBlock>, 2>& unsorted,
                   const std::shared_ptr<OperatorReport>& report);
+  // Of a column of the piece's rows that may be among the first.
+  int64_t SortedBytes(const Piece& piece, int column) const {
+    return sort_.ResultCount(piece.count) * ElementBytes(column);
+  }
   void NoteAlgorithm(const OperatorReport& report);
   absl::Status Spill();
 

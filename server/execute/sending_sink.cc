@@ -27,16 +27,17 @@ int64_t SendingSink::free_tiles() const {
 }
 
 absl::StatusOr<TileSink::Tile> SendingSink::Take(int64_t, int64_t count, bool wait) {
-  const int64_t keys_bytes = AlignUp(count * shape_.key_bytes);
+  const int64_t keys_bytes = keys_stream_ ? AlignUp(count * shape_.key_bytes) : 0;
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> memory,
                           exchange_->TakeBuffer(*lane_, keys_bytes + count * shape_.value_bytes, wait));
   if (memory == nullptr) return Tile();
-  auto* const keys = static_cast<char*>(memory.get());
-  return Tile{keys, shape_.value_bytes == 0 ? nullptr : keys + keys_bytes, false, std::move(memory)};
+  auto* const bytes = static_cast<char*>(memory.get());
+  return Tile{keys_stream_ ? bytes : nullptr, shape_.value_bytes == 0 ? nullptr : bytes + keys_bytes, false,
+              std::move(memory)};
 }
 
 void SendingSink::Done(int64_t first, int64_t count, Tile tile) {
-  Send(keys_stream_, base_ + first, count, shape_.key_bytes, tile.keys, tile.memory);
+  if (keys_stream_) Send(*keys_stream_, base_ + first, count, shape_.key_bytes, tile.keys, tile.memory);
   if (tile.values != nullptr) {
     Send(values_stream_, base_ + first, count, shape_.value_bytes, tile.values, tile.memory);
   }

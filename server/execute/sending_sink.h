@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "server/execute/run_merge.h"
@@ -14,8 +15,9 @@ namespace corank {
 /// Takes its memory from the answer's window. The pointees outlive the sink.
 class SendingSink final : public TileSink {
  public:
-  /// `values_stream` is only looked at where rows have values.
-  SendingSink(const RowShape& shape, uint32_t keys_stream, uint32_t values_stream, StreamExchange* exchange, Lane* lane)
+  /// Without a `keys_stream` keys are not wanted; `values_stream` is only looked at where rows have values.
+  SendingSink(const RowShape& shape, std::optional<uint32_t> keys_stream, uint32_t values_stream,
+              StreamExchange* exchange, Lane* lane)
       : shape_(shape), keys_stream_(keys_stream), values_stream_(values_stream), exchange_(exchange), lane_(lane) {}
 
   /// Rows of a tile, so that several fit into the window.
@@ -33,7 +35,8 @@ class SendingSink final : public TileSink {
             const std::shared_ptr<void>& memory);
 
   const RowShape shape_;
-  const uint32_t keys_stream_, values_stream_;
+  const std::optional<uint32_t> keys_stream_;
+  const uint32_t values_stream_;
   StreamExchange* const exchange_;
   Lane* const lane_;
   int64_t base_ = 0;

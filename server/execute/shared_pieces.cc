@@ -26,12 +26,13 @@ class PlaceSink final : public TileSink {
  public:
   PlaceSink(const RowShape& shape, char* keys, char* values) : shape_(shape), keys_(keys), values_(values) {}
   absl::StatusOr<Tile> Take(int64_t first, int64_t, bool) override {
-    return Tile{keys_ + first * shape_.key_bytes, values_ == nullptr ? nullptr : values_ + first * shape_.value_bytes,
-                false, nullptr};
+    return Tile{At(keys_, first * shape_.key_bytes), At(values_, first * shape_.value_bytes), false, nullptr};
   }
   void Done(int64_t, int64_t, Tile) override {}
 
  private:
+  static char* At(char* begin, int64_t bytes) { return begin == nullptr ? nullptr : begin + bytes; }
+
   const RowShape shape_;
   char* const keys_;
   char* const values_;
@@ -74,14 +75,14 @@ class SharedSort final : public Operation {
       : spec_(std::move(spec)), memory_(std::move(memory)), piece_bytes_(piece_bytes) {}
 
   static bool Takes(const SortOperation::Spec& spec) {
-    return spec.want_keys && !spec.want_indices && !spec.segment_offsets && spec.limit < 0 && spec.keys.count > 0 &&
-           IsShared(spec.keys, spec.keys_target) && (!spec.values || IsShared(*spec.values, spec.values_target));
+    return !spec.segment_offsets && spec.limit != 0 && spec.keys.count > 0 && spec.keys.is_shared &&
+           (!spec.want_keys || IsShared(spec.keys, spec.keys_target)) &&
+           (!spec.want_indices || IsShared(spec.keys, spec.indices_target)) &&
+           (!spec.values || IsShared(*spec.values, spec.values_target));
   }
 
   Operator op() const override { return Operator::kSort; }
-  int64_t work_bytes() const override {
-    return 2 * (spec_.keys.size_bytes() + (spec_.values ? spec_.values->size_bytes() : 0));
-  }
+  int64_t work_bytes() const override { return 2 * spec_.keys.count * Streamed(spec_).shape.row_bytes(); }
   int64_t device_bytes(const Engine& engine) const override {
     return RunSorter::DeviceBytes(Streamed(spec_), spec_.keys.count, piece_bytes_, kTileBytes, *memory_, engine);
   }
@@ -106,14 +107,23 @@ class SharedSort final : public Operation {
     outcome.stats.set_out_of_core(sorter.out_of_core());
     outcome.sort_algorithm = ToWire(sorter.algorithm());
     CORANK_RETURN_IF_ERROR(ReduceRuns(lane, sort.shape, *memory_, sort.field, runs, &outcome.stats));
-    CORANK_RETURN_IF_ERROR(CheckPlaces({&spec_.keys_target, &spec_.values_target}));
-    PlaceSink sink(sort.shape, spec_.keys_target->HostPlace(),
-                   values == nullptr ? nullptr : spec_.values_target->HostPlace());
+    CORANK_RETURN_IF_ERROR(CheckPlaces({&spec_.keys_target, &spec_.values_target, &spec_.indices_target}));
+    const auto place_of = [](const std::shared_ptr<ResultTarget>& target) {
+      return target == nullptr ? nullptr : target->HostPlace();
+    };
+    const int64_t count = sort.ResultCount(spec_.keys.count);
+    PlaceSink sink(sort.shape, spec_.want_keys ? place_of(spec_.keys_target) : nullptr,
+                   place_of(spec_.want_indices ? spec_.indices_target : spec_.values_target));
     CORANK_RETURN_IF_ERROR(
-        MergeInTiles(lane, sort.shape, runs, TileRows(sort.shape, *memory_, kTileBytes), sink, &outcome.stats));
-    outcome.results.push_back(Placed(ResultRole::kKeys, spec_.keys, spec_.keys.count, spec_.keys_target));
+        MergeFirstRows(lane, sort.shape, runs, count, TileRows(sort.shape, *memory_, kTileBytes), sink, &outcome.stats)
+            .status());
+    if (spec_.want_keys) outcome.results.push_back(Placed(ResultRole::kKeys, spec_.keys, count, spec_.keys_target));
     if (values != nullptr) {
-      outcome.results.push_back(Placed(ResultRole::kValues, *values, values->count, spec_.values_target));
+      outcome.results.push_back(Placed(ResultRole::kValues, *values, count, spec_.values_target));
+    }
+    if (spec_.want_indices) {
+      const int32_t bytes = sort.shape.value_bytes;
+      outcome.results.push_back({ResultRole::kIndices, IndexType(bytes), bytes, count, nullptr, spec_.indices_target});
     }
     return absl::OkStatus();
   }
@@ -123,7 +133,11 @@ class SharedSort final : public Operation {
     StreamedSort sort;
     sort.shape = ShapeOf(spec.keys, spec.values ? &*spec.values : nullptr, spec.order);
     sort.algorithm = spec.algorithm;
+    sort.limit = spec.limit;
     if (spec.values) sort.values_input = 1;
+    sort.with_indices = spec.want_indices;
+    if (spec.want_indices) sort.shape.value_bytes = IndexBytes(spec.keys.count - 1);
+    sort.parts = 0;  // no piece lies on the host before it is sorted
     return sort;
   }
   static StreamInput Input(const char* field, const Operand& array) {

@@ -41,16 +41,28 @@ absl::Status StreamOperation::ExecuteSort(Lane& lane, Outcome& outcome) {
   const SortAlgorithm taken = sorter.algorithm() == SortAlgorithm::kAuto ? sort.algorithm : sorter.algorithm();
   outcome.sort_algorithm = ToWire(taken == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : taken);
   CORANK_RETURN_IF_ERROR(ReduceRuns(lane, sort.shape, *spec_.memory, sort.field, runs, &outcome.stats));
+  const int64_t count = sort.ResultCount(exchange.received(sort.keys_input));
   if (!runs.empty()) {
     SendingSink sink(sort.shape, sort.keys_output, sort.values_output, &exchange, &lane);
-    CORANK_RETURN_IF_ERROR(MergeInTiles(lane, sort.shape, runs, sink.tile_rows(), sink, &outcome.stats));
+    CORANK_RETURN_IF_ERROR(
+        MergeFirstRows(lane, sort.shape, runs, count, sink.tile_rows(), sink, &outcome.stats).status());
   }
-  const auto add_result = [&](ResultRole role, size_t input, uint32_t stream_id) {
-    outcome.results.push_back({role, inputs[input].type, inputs[input].element_bytes, exchange.received(input), nullptr,
+  const auto add_result = [&](ResultRole role, v1::ElementType type, int32_t element_bytes, uint32_t stream_id,
+                              size_t input) {
+    outcome.results.push_back({role, type, element_bytes, count, nullptr,
                                std::make_shared<StreamTarget>(stream_id, inputs[input].field, nullptr)});
   };
-  add_result(ResultRole::kKeys, sort.keys_input, sort.keys_output);
-  if (sort.values_input) add_result(ResultRole::kValues, *sort.values_input, sort.values_output);
+  const StreamInput& keys = inputs[sort.keys_input];
+  if (sort.keys_output) {
+    add_result(ResultRole::kKeys, keys.type, keys.element_bytes, *sort.keys_output, sort.keys_input);
+  }
+  const int32_t value_bytes = sort.shape.value_bytes;
+  if (sort.values_input) {
+    add_result(ResultRole::kValues, inputs[*sort.values_input].type, value_bytes, sort.values_output,
+               *sort.values_input);
+  } else if (sort.with_indices) {
+    add_result(ResultRole::kIndices, IndexType(value_bytes), value_bytes, sort.values_output, sort.keys_input);
+  }
   return absl::OkStatus();
 }
 

@@ -250,17 +250,28 @@ void ExecutePlan::Release() {
 absl::StatusOr<std::optional<StreamedSort>> ExecutePlan::AsStreamedSort() const {
   if (size() > 1 || !message().operations(0).has_sort()) return std::nullopt;
   const v1::SortRequest& request = message().operations(0).sort();
-  const bool keys_only = request.output() == v1::SORT_OUTPUT_UNSPECIFIED || request.output() == v1::SORT_OUTPUT_KEYS;
-  if (!request.keys().has_stream() || !request.keys_destination().has_stream() || !keys_only || request.has_limit() ||
-      request.has_segment_offsets() || request.key_columns_size() > 0) {
+  if (!request.keys().has_stream() || request.has_segment_offsets() || request.key_columns_size() > 0) {
     return std::nullopt;
   }
+  const bool wants_indices =
+      request.output() == v1::SORT_OUTPUT_INDICES || request.output() == v1::SORT_OUTPUT_KEYS_AND_INDICES;
+  const bool wants_keys = request.output() != v1::SORT_OUTPUT_INDICES;
+  if (wants_keys && !request.keys_destination().has_stream()) return std::nullopt;
   if (request.has_values() && !(request.values().has_stream() && request.values_destination().has_stream())) {
     return std::nullopt;
   }
   StreamedSort sort;
   sort.keys_input = IndexOf(request.keys());
-  sort.keys_output = request.keys_destination().stream().stream_id();
+  // How wide indices are follows from how many there are.
+  const int64_t count = inputs_[sort.keys_input].count;
+  if (wants_indices && (count < 0 || !request.indices_destination().has_stream() || request.has_values())) {
+    return std::nullopt;
+  }
+  if (request.has_limit() && request.limit() <= 0) return std::nullopt;
+  if (request.has_limit()) sort.limit = request.limit();
+  sort.parts = std::max<int64_t>(1, message().parts());
+  sort.keys_output = std::nullopt;
+  if (wants_keys) sort.keys_output = request.keys_destination().stream().stream_id();
   sort.shape.key_type = static_cast<KeyType>(request.keys().type());  // keys have the contract's numbers
   sort.shape.key_bytes = inputs_[sort.keys_input].element_bytes;
   CORANK_ASSIGN_OR_RETURN(sort.shape.order, CheckOrder(request.order()));
@@ -269,6 +280,11 @@ absl::StatusOr<std::optional<StreamedSort>> ExecutePlan::AsStreamedSort() const 
     sort.values_input = IndexOf(request.values());
     sort.values_output = request.values_destination().stream().stream_id();
     sort.shape.value_bytes = inputs_[*sort.values_input].element_bytes;
+  }
+  if (wants_indices) {
+    sort.with_indices = true;
+    sort.values_output = request.indices_destination().stream().stream_id();
+    sort.shape.value_bytes = IndexBytes(count - 1);
   }
   return sort;
 }
@@ -311,10 +327,12 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
   for (const StreamInput& input : inputs_) {
     double& bytes = input.is_control ? host_bytes : device_bytes;
     bytes += static_cast<double>(std::max<int64_t>(0, input.count)) * input.element_bytes;
-    // A sort or merge may keep its runs in host memory.
-    const int64_t limit = input.is_control  ? streams.max_host_bytes
-                          : sort_ || merge_ ? std::max(streams.max_device_bytes / 2, streams.max_host_bytes)
-                                            : streams.max_device_bytes;
+    // A sort or merge may keep its runs in host memory, and one that returns the first rows keeps few of the others.
+    constexpr int64_t kNobodyHas = int64_t{1} << 56;
+    const int64_t limit = input.is_control             ? streams.max_host_bytes
+                          : sort_ && sort_->limit >= 0 ? kNobodyHas
+                          : sort_ || merge_            ? std::max(streams.max_device_bytes / 2, streams.max_host_bytes)
+                                                       : streams.max_device_bytes;
     if (bytes <= static_cast<double>(limit)) continue;
     return InvalidField(input.field + ".count", absl::StrCat("the streamed arrays up to here have more than the ",
                                                              limit, " bytes that the server keeps for one request"));

@@ -316,6 +316,7 @@ WorkloadRun Copies() {
       CORANK_ASSIGN_OR_RETURN(void* const d_other, stream.AllocateDevice(size));
       CORANK_RETURN_IF_ERROR(stream.CopyToDevice(d_one, bytes.data(), size));
       CORANK_RETURN_IF_ERROR(stream.Copy(d_other, d_one, size));
+      CORANK_RETURN_IF_ERROR(stream.Iota(d_other, /*element_bytes=*/8, /*first=*/5, /*count=*/100));
       return stream.CopyToHost(back.data(), d_other, size);
     }();
     const absl::Status finished = stream.Finish().status();

@@ -36,6 +36,7 @@ class PuppetStream final : public EngineStream {
     std::memset(d_bytes, 0, static_cast<size_t>(bytes));
     return absl::OkStatus();
   }
+  absl::Status Iota(void*, int, int64_t, int64_t) override { return engine_->Enter("Iota"); }
   absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
     std::memcpy(d_to, d_from, static_cast<size_t>(bytes));
     return absl::OkStatus();

@@ -113,6 +113,41 @@ TEST_P(SharedPiecesTest, SortWithValuesIsStable) {
   EXPECT_EQ(response.stats().out_of_core(), GetParam() < 1600000);
 }
 
+TEST_P(SharedPiecesTest, IndicesAndFirstRowsAreThoseOfTheWholeArray) {
+  constexpr size_t kCount = 100003;
+  uint32_t* const keys = object_.As<uint32_t>();
+  std::generate_n(keys, kCount, [this] { return random_() % 1000; });
+  const std::vector<uint32_t> before(keys, keys + kCount);
+  std::vector<uint32_t> order(kCount);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&before](uint32_t a, uint32_t b) { return before[a] < before[b]; });
+  for (const v1::SortOutput output : {v1::SORT_OUTPUT_INDICES, v1::SORT_OUTPUT_KEYS_AND_INDICES}) {
+    for (const int64_t limit : {int64_t{-1}, int64_t{17}, int64_t{90000}}) {
+      SCOPED_TRACE(::testing::Message() << "output=" << output << " limit=" << limit);
+      std::memset(object_.As<char>(kHalf), 0xEE, kHalf);
+      v1::SortRequest request;
+      *request.mutable_keys() = At(v1::ELEMENT_TYPE_UINT32, kCount, 0);
+      request.set_output(output);
+      if (limit >= 0) request.set_limit(limit);
+      const size_t count = limit >= 0 ? static_cast<size_t>(limit) : kCount;
+      *request.mutable_indices_destination() = To(kHalf);
+      constexpr int64_t kKeysOut = kHalf + (int64_t{1} << 20);
+      if (output == v1::SORT_OUTPUT_KEYS_AND_INDICES) *request.mutable_keys_destination() = To(kKeysOut);
+      const v1::SortResponse response = Run(request);
+      EXPECT_EQ(Read<uint32_t>(kHalf, count), std::vector<uint32_t>(order.begin(), order.begin() + count));
+      EXPECT_EQ(object_.As<uint32_t>(kHalf)[count], 0xEEEEEEEE) << "behind the last one";
+      EXPECT_EQ(response.indices().count(), static_cast<int64_t>(count));
+      EXPECT_EQ(response.has_keys(), output == v1::SORT_OUTPUT_KEYS_AND_INDICES);
+      for (size_t i = 0; i < count && response.has_keys(); ++i) {
+        ASSERT_EQ(object_.As<uint32_t>(kKeysOut)[i], before[order[i]]) << i;
+      }
+      EXPECT_GT(response.stats().runs(), 1);
+      EXPECT_EQ(response.stats().out_of_core(), GetParam() < 1600000);
+      EXPECT_TRUE(std::equal(before.begin(), before.end(), keys)) << "inputs stay as they are";
+    }
+  }
+}
+
 TEST_P(SharedPiecesTest, EveryBitOfAFloatComesBack) {
   constexpr size_t kCount = 50021;
   std::vector<double> keys(kCount);

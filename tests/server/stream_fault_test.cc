@@ -270,7 +270,9 @@ TEST_F(StreamFaultTest, MemoryStaysWithinTheWindows) {
 
 TEST_F(StreamFaultTest, ArraysBeyondABudgetNameIt) {
   v1::Plan whole = SortPlan(kUint32, -1);
-  whole.mutable_operations(0)->mutable_sort()->set_limit(10);  // needs its keys in one piece
+  v1::SortRequest& sort = *whole.mutable_operations(0)->mutable_sort();  // needs its keys in one piece: how wide are
+  sort.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);                     // indices of so many?
+  *sort.mutable_indices_destination() = ToStream(1);
   ExpectRefused(Execute(stub(), whole, Chunks({{0, 4, Elements(400000), 0, true}}, 1024)).status, "keys.count",
                 "max_device_bytes");
   const v1::Plan long_sort = SortPlan(kUint32, -1);

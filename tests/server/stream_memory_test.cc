@@ -61,7 +61,12 @@ class StreamNeedTest : public ::testing::Test {
  protected:
   // Sorts `count` rows whose chunks come from the front, in no more memory than the sort says that it needs.
   absl::Status Sort(int64_t count, bool has_values, bool all_at_once) {
-    const StreamedSort sort = SortOf(has_values);
+    StreamedSort sort = SortOf(has_values);
+    sort.parts = all_at_once ? 0 : 1;
+    return Sort(sort, count, all_at_once);
+  }
+  absl::Status Sort(const StreamedSort& sort, int64_t count, bool all_at_once) {
+    const bool has_values = sort.values_input.has_value();
     const std::vector<StreamInput> inputs = Inputs(count, has_values);
     const StreamMemory limits(kMaxDevice, kMaxHost, nullptr);
     const int64_t need = RunSorter::DeviceBytes(sort, count, kPiece, kTile, limits, *engine_) +
@@ -104,6 +109,38 @@ TEST_F(StreamNeedTest, SortsOfAllLengthsStayWithinIt) {
       }
     }
   }
+}
+
+TEST_F(StreamNeedTest, SortsWithIndicesAndOfFirstRowsStayWithinIt) {
+  for (const bool all_at_once : {false, true}) {
+    for (const bool has_values : {false, true}) {
+      StreamedSort sort = SortOf(has_values);
+      sort.parts = all_at_once ? 0 : 1;
+      sort.with_indices = !has_values;
+      if (sort.with_indices) sort.shape.value_bytes = 4;
+      const int64_t most_in_core = kMaxDevice / 2 / sort.shape.row_bytes();
+      for (const int64_t limit : {int64_t{-1}, int64_t{1}, int64_t{5000}, 3 * most_in_core}) {
+        sort.limit = limit;
+        for (const int64_t count : {int64_t{1}, int64_t{4097}, most_in_core, most_in_core + 1, 2 * most_in_core}) {
+          const absl::Status sorted = Sort(sort, count, all_at_once);
+          EXPECT_TRUE(sorted.ok()) << count << " rows, values " << has_values << ", limit " << limit << ": " << sorted;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(StreamNeedTest, FirstRowsNeedLittleOfTheHost) {
+  const StreamMemory limits(kMaxDevice, kMaxHost, nullptr);
+  StreamedSort sort = SortOf(false);
+  const int64_t count = 100 * kMaxDevice;
+  sort.limit = 10;
+  const int64_t of_one = RunSorter::HostBytes(sort, count, kPiece, limits);
+  EXPECT_LT(of_one, count * 4 / 50);
+  sort.parts = 8;
+  EXPECT_GT(RunSorter::HostBytes(sort, count, kPiece, limits), of_one);
+  sort.parts = 0;
+  EXPECT_LT(RunSorter::HostBytes(sort, count, kPiece, limits), of_one);
 }
 
 TEST_F(StreamNeedTest, RunsThatAreMergedInRoundsStayWithinIt) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct SortCase {
   Distribution distribution = Distribution::kUniform;
   int64_t count = 0;
   int value_bytes = 0;
+  v1::SortOutput output = v1::SORT_OUTPUT_KEYS;
+  int64_t limit = -1;
   bool announced = true;
   int64_t chunk_elements = 1000;
 };
@@ -46,13 +49,20 @@ class StreamSortTest : public ::testing::Test {
  protected:
   static v1::SortResponse Check(RunningServer& running, const SortCase& test) {
     SCOPED_TRACE(::testing::Message() << KeyTypeName(test.type) << " n=" << test.count << " values=" << test.value_bytes
+                                      << " output=" << test.output << " limit=" << test.limit
                                       << (test.announced ? "" : " not announced") << " "
                                       << DistributionName(test.distribution) << " chunks of " << test.chunk_elements);
     const int key_bytes = KeyBytes(test.type);
     const Bytes keys = MakeKeys(test.type, test.distribution, test.count, 7);
-    const std::vector<int64_t> order = StableOrder(test.type, test.order, keys);
+    std::vector<int64_t> order = StableOrder(test.type, test.order, keys);
+    if (test.limit >= 0 && test.limit < test.count) order.resize(static_cast<size_t>(test.limit));
+    const bool wants_keys = test.output != v1::SORT_OUTPUT_INDICES, wants_indices = test.output != v1::SORT_OUTPUT_KEYS;
     v1::Plan plan = SortPlan(static_cast<v1::ElementType>(test.type), test.announced ? test.count : -1);
     v1::SortRequest& sort = *plan.mutable_operations(0)->mutable_sort();
+    sort.set_output(test.output);
+    if (test.limit >= 0) sort.set_limit(test.limit);
+    if (!wants_keys) sort.clear_keys_destination();
+    if (wants_indices) *sort.mutable_indices_destination() = ToStream(3);
     sort.set_order(test.order == Order::kAscending ? v1::SORT_ORDER_ASCENDING : v1::SORT_ORDER_DESCENDING);
     std::vector<StreamedInput> inputs = {{0, key_bytes, Text(keys), 0, !test.announced}};
     const Bytes values = MakeBytes(test.count * test.value_bytes, 8);
@@ -64,7 +74,14 @@ class StreamSortTest : public ::testing::Test {
     }
     const StreamedAnswer answer = Execute(running.stub(), plan, Chunks(inputs, test.chunk_elements));
     EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
-    EXPECT_TRUE(answer.Output(0, key_bytes) == Text(Gather(keys, key_bytes, order))) << "keys";
+    if (wants_keys) {
+      EXPECT_TRUE(answer.Output(0, key_bytes) == Text(Gather(keys, key_bytes, order))) << "keys";
+    }
+    if (wants_indices) {
+      const std::vector<uint32_t> indices(order.begin(), order.end());
+      const std::string_view expected(reinterpret_cast<const char*>(indices.data()), 4 * indices.size());
+      EXPECT_TRUE(answer.Output(3, 4) == expected) << "indices";
+    }
     if (test.value_bytes > 0) {
       EXPECT_TRUE(answer.Output(9, test.value_bytes) == Text(Gather(values, test.value_bytes, order))) << "values";
     }
@@ -73,9 +90,17 @@ class StreamSortTest : public ::testing::Test {
       return {};
     }
     const v1::SortResponse& response = answer.results[0].sort();
-    EXPECT_EQ(response.keys().count(), test.count);
+    const auto count = static_cast<int64_t>(order.size());
+    EXPECT_EQ(response.has_keys(), wants_keys);
+    EXPECT_EQ(response.keys().count(), wants_keys ? count : 0);
     EXPECT_EQ(response.keys().stream().stream_id(), 0U);
     EXPECT_EQ(response.has_values(), test.value_bytes > 0);
+    EXPECT_EQ(response.has_indices(), wants_indices);
+    if (wants_indices) {
+      EXPECT_EQ(response.indices().count(), count);
+      EXPECT_EQ(response.indices().type(), v1::ELEMENT_TYPE_UINT32);
+      EXPECT_EQ(response.indices().stream().stream_id(), 3U);
+    }
     return response;
   }
 
@@ -135,6 +160,60 @@ TEST_F(StreamSortTest, WorksOutOfCoreAndSaysSo) {
       EXPECT_GT(response.stats().runs(), 32) << "more than one merge can take";
     }
   }
+  ExpectAllFreed(running);
+}
+
+TEST_F(StreamSortTest, ReturnsIndicesOfTheWholeArrayAndFirstRowsFromPieces) {
+  for (const bool in_core : {true, false}) {
+    RunningServer running(in_core ? SmallPieces() : OutOfCore());
+    for (const v1::SortOutput output :
+         {v1::SORT_OUTPUT_KEYS, v1::SORT_OUTPUT_INDICES, v1::SORT_OUTPUT_KEYS_AND_INDICES}) {
+      for (const int64_t limit : {-1, 1, 700, 39999, 40000, 50000}) {
+        SortCase test;
+        test.type = output == v1::SORT_OUTPUT_KEYS ? KeyType::kFloat64 : KeyType::kInt16;
+        test.order = limit == 700 ? Order::kDescending : Order::kAscending;
+        test.count = 40000;
+        test.distribution = Distribution::kSpecialFloats;
+        test.output = output;
+        test.limit = limit;
+        const v1::SortResponse response = Check(running, test);
+        EXPECT_EQ(response.stats().out_of_core(), !in_core);
+        EXPECT_GT(response.stats().runs(), 1);
+      }
+    }
+    ExpectAllFreed(running);
+  }
+}
+
+TEST_F(StreamSortTest, FirstRowsKeepTheirValuesWhateverIsAnnounced) {
+  for (const bool in_core : {true, false}) {
+    RunningServer running(in_core ? SmallPieces() : OutOfCore());
+    for (const bool announced : {true, false}) {
+      for (const int64_t limit : {0, 3, 9999, 100000}) {
+        SortCase test;
+        test.count = 20000;
+        test.distribution = Distribution::kSixteenDistinct;
+        test.value_bytes = 5;
+        test.limit = limit;
+        test.announced = announced;
+        // No rows: nothing is made in pieces, and the whole has to fit.
+        if (limit > 0 || in_core) Check(running, test);
+      }
+    }
+    ExpectAllFreed(running);
+  }
+}
+
+// What is kept of an array of 4 MB are its pieces in work and their first rows.
+TEST_F(StreamSortTest, FirstRowsOfALongArrayTakeLittleOfTheHost) {
+  Server::Options options = OutOfCore();
+  options.streams.max_host_bytes = 200 << 10;
+  RunningServer running(options);
+  SortCase test;
+  test.count = 1'000'000;
+  test.limit = 5;
+  test.output = v1::SORT_OUTPUT_KEYS_AND_INDICES;
+  EXPECT_TRUE(Check(running, test).stats().out_of_core());
   ExpectAllFreed(running);
 }
 

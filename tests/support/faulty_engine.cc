@@ -113,6 +113,10 @@ class FaultyStream final : public ForwardingStream {
     FAIL_IF_PLANNED("Zero");
     return ForwardingStream::Zero(d_bytes, bytes);
   }
+  absl::Status Iota(void* d_out, int element_bytes, int64_t first, int64_t count) override {
+    FAIL_IF_PLANNED("Iota");
+    return ForwardingStream::Iota(d_out, element_bytes, first, count);
+  }
   absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
     FAIL_IF_PLANNED("Copy");
     return ForwardingStream::Copy(d_to, d_from, bytes);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "kernels/cuda/columns/column_sort.h"
+#include "kernels/cuda/common/iota.h"
 #include "kernels/cuda/engine/cuda_status.h"
 #include "kernels/cuda/intervals/intervals.h"
 #include "kernels/cuda/merge/merge.h"
@@ -135,6 +136,14 @@ absl::Status CudaStream::Zero(void* d_bytes, int64_t bytes) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   has_unfinished_work_ = true;
   CORANK_RETURN_IF_CUDA_FAILED(cudaMemsetAsync(d_bytes, 0, static_cast<size_t>(bytes), stream_), "zero");
+  return absl::OkStatus();
+}
+
+absl::Status CudaStream::Iota(void* d_out, int element_bytes, int64_t first, int64_t count) {
+  if (count == 0) return absl::OkStatus();
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  has_unfinished_work_ = true;
+  CORANK_RETURN_IF_CUDA_FAILED(cuda::Iota(d_out, element_bytes, first, count, stream_), "count up");
   return absl::OkStatus();
 }
 

@@ -34,6 +34,7 @@ class CudaStream final : public EngineStream {
   absl::StatusOr<ResultBuffer> AllocateResult(int64_t bytes) override;
   absl::StatusOr<ResultBuffer> AllocateResultAt(void* h_place, int64_t bytes) override;
   absl::Status Zero(void* d_bytes, int64_t bytes) override;
+  absl::Status Iota(void* d_out, int element_bytes, int64_t first, int64_t count) override;
   absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override;
   absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) override;
   absl::Status CopyToHost(void* h_to, const void* d_from, int64_t bytes) override;
