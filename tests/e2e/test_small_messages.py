@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import pathlib
 import queue
@@ -176,7 +175,7 @@ def test_parts_with_other_inline_arrays_are_of_another_plan(channel: grpc.Channe
         for part, needles in enumerate(([10, 20, 30], [10, 20, 31]))
     ]
     for part in parts:
-        part.add_callback(functools.partial(ended.put, part))
+        part.add_done_callback(ended.put)
     refused_part = ended.get(timeout=30)
     for part in parts:
         part.cancel()
