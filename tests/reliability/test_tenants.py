@@ -47,7 +47,7 @@ def fixture_serve(corankd: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Ser
     with contextlib.ExitStack() as stack:
 
         def start(*flags: str) -> LocalServer:
-            options = ["--lanes=1", "--cpu-threads=1", "--slow-request=1ns", f"--tokens-file={tokens}"]
+            options = ["--engine=cpu", "--lanes=1", "--cpu-threads=1", "--slow-request=1ns", f"--tokens-file={tokens}"]
             server = LocalServer(corankd, [*options, *flags])
             server.start()
             stack.callback(lambda: check(server))
