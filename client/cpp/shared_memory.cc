@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/leftovers.h"
 
 namespace corank::client {
 namespace {
@@ -26,12 +26,14 @@ absl::Status Failed(absl::string_view doing, int64_t bytes, int errnum) {
 absl::StatusOr<SharedMemory> SharedMemory::Create(int64_t bytes, absl::string_view prefix) {
   if (bytes < 1) return absl::InvalidArgumentError("bytes: must be 1 or more");
   if (prefix.empty() || prefix[0] != '/') return absl::InvalidArgumentError("prefix: begins with a slash");
-  absl::BitGen random;
+  static const bool has_tidied = (RemoveLeftovers(prefix), true);  // once a process
+  static_cast<void>(has_tidied);
   SharedMemory memory;
-  memory.key_ = absl::StrCat(prefix, getpid(), "-", absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
+  memory.key_ = ObjectName(prefix);
   const int fd = shm_open(memory.key_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return Failed("make", bytes, errno);
   memory.is_linked_ = true;
+  HoldObject(fd);
   // Sets the memory aside; ftruncate alone would let a later access end the process.
   int error = posix_fallocate(fd, 0, bytes);
   if (error == 0) {

@@ -16,7 +16,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from corank import cuda, errors, forks
+from corank import cuda, errors, forks, leftovers
 from corank.copying import bytes_of
 from corank.lease import Lease, Server
 from corank.retry import Limit, Repeat
@@ -82,6 +82,7 @@ class Regions:
         self._gpu: dict[int, _Region] = {}  # by address of the allocation
         self._dropped: deque[str] = deque()  # regions to unregister
         self._idle: NDArray[np.uint8] | None = None
+        self._has_tidied = False
 
     def forked(self) -> None:
         """In a child: regions and lease are the parent's, which still works in them."""
@@ -107,6 +108,9 @@ class Regions:
         size = -(-max(nbytes, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
         if size > sys.maxsize:
             raise errors.ResourceExhausted(f"shared memory: {size:,} bytes do not fit into {_FOLDER}; ask for less")
+        if not self._has_tidied:
+            self._has_tidied = True
+            leftovers.remove(_FOLDER, info.shared_memory_prefixes[0])
         key = f"{info.shared_memory_prefixes[0]}{os.getpid()}-{secrets.token_hex(8)}"
         mapped = _map(_FOLDER + key, size)
         try:
@@ -331,6 +335,7 @@ def _map(path: str, size: int) -> _Mapping:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
+            leftovers.hold(handle)
             # Takes the pages now: later, a full /dev/shm would end this process and the server with SIGBUS.
             os.posix_fallocate(handle, 0, size)
             return _Mapping(handle, size)
