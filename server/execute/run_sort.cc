@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -70,15 +71,20 @@ int64_t RunSorter::DeviceBytes(const StreamedSort& sort, int64_t count, int64_t 
 
 int64_t RunSorter::HostBytes(const StreamedSort& sort, int64_t count, int64_t piece_bytes, const StreamMemory& memory) {
   if (count < 0) return memory.max_host_bytes();
+  // Sums of what callers only claim need not fit 63 bits.
+  constexpr int64_t kNobodyHas = int64_t{1} << 50;
+  if (count > kNobodyHas) return std::numeric_limits<int64_t>::max();
   if (count <= MostInCore(sort, memory)) return 0;
   const int64_t piece_rows = PieceRows(sort, count, 0, piece_bytes, memory);
-  if (sort.limit >= 0) {
-    // Rows that can not be among the first are given up with their piece, of which a part may have two in work, beside
-    // those on their way. Values may come behind all keys.
+  if (sort.limit >= 0 && sort.limit < piece_rows) {
+    // Rows that cannot be among the first are given up with their piece. Beside the pieces on their way a part may have
+    // three: its first one, which waits for the part before, the one that is full, and the next. Values may come behind
+    // all keys.
     const int64_t pieces = (count + piece_rows - 1) / piece_rows;
-    const int64_t open = sort.parts == 0 ? 0 : sort.values_input ? pieces : std::min(pieces, 2 * sort.parts + kStreams);
-    const int64_t kept = pieces * sort.ResultCount(piece_rows);
-    return (open * piece_rows + 2 * kept) * sort.shape.row_bytes();
+    int64_t open = sort.parts == 0 ? 0 : std::min(pieces, 3 * sort.parts + kStreams);
+    if (sort.values_input) open = sort.parts == 0 ? 0 : pieces;
+    const int64_t times = pieces > kMaxSplitInputs ? 2 : 1;  // ReduceRuns
+    return (open * piece_rows + times * pieces * sort.limit) * sort.shape.row_bytes();
   }
   // ReduceRuns: a group of runs is there twice while it is merged to one, and groups grow from round to round.
   int64_t again = 0;
@@ -106,7 +112,10 @@ absl::Status RunSorter::Add(std::vector<InputChunk> chunks) {
   std::vector<Piece*> complete;
   CORANK_RETURN_IF_ERROR(stream.Begin());
   absl::Status copied;
-  for (size_t i = 0; i < chunks.size() && copied.ok(); ++i) copied = CopyIn(stream, chunks[i], complete);
+  for (size_t i = 0; i < chunks.size() && copied.ok(); ++i) {
+    copied = CopyIn(stream, chunks[i], complete);
+    if (!in_core_ && copied.ok()) copied = SortAll(complete);  // which makes room for the next one
+  }
   copied.Update(stream.EndCopyIn());
   copied.Update(stream.EndKernels());
   const absl::StatusOr<PhaseTimes> times = stream.Finish();
@@ -114,7 +123,12 @@ absl::Status RunSorter::Add(std::vector<InputChunk> chunks) {
   CORANK_RETURN_IF_ERROR(times.status());
   AddTimes(*times, stream.workspace_bytes(), stats_);
   chunks.clear();  // the callers may go on
-  for (Piece* piece : complete) CORANK_RETURN_IF_ERROR(Sort(*piece));
+  return SortAll(complete);
+}
+
+absl::Status RunSorter::SortAll(std::vector<Piece*>& complete) {
+  for (Piece* const piece : complete) CORANK_RETURN_IF_ERROR(Sort(*piece));
+  complete.clear();
   return absl::OkStatus();
 }
 
@@ -129,7 +143,7 @@ absl::Status RunSorter::CopyIn(EngineStream& stream, const InputChunk& chunk, st
     std::shared_ptr<StreamBlock>& data = piece->data[static_cast<size_t>(column)];
     if (data == nullptr) {
       const int64_t bytes = piece->count * element_bytes;
-      CORANK_ASSIGN_OR_RETURN(data, in_core_ ? TakeDevice(bytes) : memory_->AllocateHost(bytes, sort_.field));
+      CORANK_ASSIGN_OR_RETURN(data, TakeBlock(bytes));
     }
     const int64_t count = std::min(end, piece->first + piece->count) - element;
     char* const to = data->data() + (element - piece->first) * element_bytes;
@@ -173,14 +187,14 @@ absl::StatusOr<RunSorter::Piece*> RunSorter::PieceAt(int64_t element) {
 
 int64_t RunSorter::PieceCount(int64_t first) const { return PieceRows(sort_, count_, first, piece_bytes_, *memory_); }
 
-absl::StatusOr<std::shared_ptr<StreamBlock>> RunSorter::TakeDevice(int64_t bytes) {
+absl::StatusOr<std::shared_ptr<StreamBlock>> RunSorter::TakeBlock(int64_t bytes) {
   const auto fits = [bytes](const std::shared_ptr<StreamBlock>& block) {
     return block->size_bytes() >= bytes && block->size_bytes() / 2 <= bytes;
   };
   const auto found = std::find_if(spare_.begin(), spare_.end(), fits);
   if (found == spare_.end()) {
     if (spare_.size() > 2 * kStreams) spare_.clear();  // of sizes that are not asked for any more
-    return memory_->AllocateDevice(bytes, sort_.field);
+    return in_core_ ? memory_->AllocateDevice(bytes, sort_.field) : memory_->AllocateHost(bytes, sort_.field);
   }
   std::shared_ptr<StreamBlock> block = std::move(*found);
   spare_.erase(found);
@@ -245,9 +259,9 @@ absl::Status RunSorter::SortOnDevice(Piece& piece) {
   for (int column = 0; column < Columns(); ++column) {
     const auto i = static_cast<size_t>(column);
     if (column >= InputColumns()) {
-      CORANK_ASSIGN_OR_RETURN(unsorted[i], TakeDevice(piece.count * ElementBytes(column)));
+      CORANK_ASSIGN_OR_RETURN(unsorted[i], TakeBlock(piece.count * ElementBytes(column)));
     }
-    CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeDevice(SortedBytes(piece, column)));
+    CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeBlock(SortedBytes(piece, column)));
     from[i] = unsorted[i]->data();
     to[i] = piece.data[i]->data();
   }
@@ -259,7 +273,7 @@ void RunSorter::WhenSorted(const std::array<std::shared_ptr<StreamBlock>, 2>& un
                            const std::shared_ptr<OperatorReport>& report) {
   turns_.WhenDone([this, unsorted, report] {
     for (const std::shared_ptr<StreamBlock>& block : unsorted) {
-      if (block != nullptr && in_core_) spare_.push_back(block);
+      if (block != nullptr) spare_.push_back(block);
     }
     NoteAlgorithm(*report);
   });
@@ -277,16 +291,16 @@ absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std
     const auto i = static_cast<size_t>(column);
     const int64_t bytes = piece.count * ElementBytes(column);
     if (in_core_) {
-      CORANK_ASSIGN_OR_RETURN(unsorted[i], TakeDevice(bytes));
-      CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeDevice(SortedBytes(piece, column)));
+      CORANK_ASSIGN_OR_RETURN(unsorted[i], TakeBlock(bytes));
+      CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeBlock(SortedBytes(piece, column)));
       upload.from[i] = unsorted[i]->data();
       upload.to[i] = piece.data[i]->data();
     } else {
       CORANK_ASSIGN_OR_RETURN(upload.from[i], upload.stream->AllocateDevice(bytes));
       CORANK_ASSIGN_OR_RETURN(upload.to[i], upload.stream->AllocateDevice(SortedBytes(piece, column)));
-      if (piece.data[i] != nullptr && sort_.limit < 0) continue;
+      if (piece.data[i] != nullptr && SortedBytes(piece, column) == bytes) continue;
       unsorted[i] = std::move(piece.data[i]);
-      CORANK_ASSIGN_OR_RETURN(piece.data[i], memory_->AllocateHost(SortedBytes(piece, column), sort_.field));
+      CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeBlock(SortedBytes(piece, column)));
     }
   }
   WhenSorted(unsorted, upload.report);

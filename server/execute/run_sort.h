@@ -86,7 +86,9 @@ class RunSorter {
   absl::Status CountsDiffer(int64_t element) const;
   absl::StatusOr<Piece*> PieceAt(int64_t element);
   int64_t PieceCount(int64_t first) const;
-  absl::StatusOr<std::shared_ptr<StreamBlock>> TakeDevice(int64_t bytes);
+  // Where pieces lie.
+  absl::StatusOr<std::shared_ptr<StreamBlock>> TakeBlock(int64_t bytes);
+  absl::Status SortAll(std::vector<Piece*>& complete);
   absl::Status Sort(Piece& piece);
   absl::Status SortOnDevice(Piece& piece);
   absl::StatusOr<Upload> StartUpload(Piece& piece, const std::array<const char*, 2>& rows);
@@ -112,7 +114,7 @@ class RunSorter {
   bool in_core_ = true;
   SortAlgorithm algorithm_ = SortAlgorithm::kAuto;
   std::map<int64_t, Piece> pieces_;                  // by first
-  std::vector<std::shared_ptr<StreamBlock>> spare_;  // device memory of pieces that were sorted
+  std::vector<std::shared_ptr<StreamBlock>> spare_;  // memory of pieces that were sorted, where pieces lie
   StreamTurns turns_;                                // the last member: finishes before what it uses goes
 };
 

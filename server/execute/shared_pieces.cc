@@ -82,7 +82,12 @@ class SharedSort final : public Operation {
   }
 
   Operator op() const override { return Operator::kSort; }
-  int64_t work_bytes() const override { return 2 * spec_.keys.count * Streamed(spec_).shape.row_bytes(); }
+  int64_t work_bytes() const override {
+    const StreamedSort sort = Streamed(spec_);
+    const int64_t result_bytes = (spec_.want_keys ? sort.shape.key_bytes : 0) + sort.shape.value_bytes;
+    return spec_.keys.size_bytes() + (spec_.values ? spec_.values->size_bytes() : 0) +
+           sort.ResultCount(spec_.keys.count) * result_bytes;
+  }
   int64_t device_bytes(const Engine& engine) const override {
     return RunSorter::DeviceBytes(Streamed(spec_), spec_.keys.count, piece_bytes_, kTileBytes, *memory_, engine);
   }

@@ -96,6 +96,7 @@ absl::StatusOr<std::unique_ptr<ExecutePlan>> ExecutePlan::Read(const grpc::ByteB
   std::unique_ptr<ExecutePlan> plan(new ExecutePlan(limits, places, std::move(caller)));
   CORANK_RETURN_IF_ERROR(plan->payloads_.Parse(message, places.host_pool, &plan->request_));
   CORANK_RETURN_IF_ERROR(plan->Check());
+  plan->JudgeAsWhole(streams);
   CORANK_RETURN_IF_ERROR(plan->CheckBudgets(streams));
   if (plan->message().parts() <= 1) CORANK_RETURN_IF_ERROR(plan->ReservePinned());
   return plan;
@@ -321,6 +322,16 @@ size_t ExecutePlan::IndexOf(const v1::Array& streamed) const {
   return i;
 }
 
+// What takes too much of the host in pieces may still fit onto the device as a whole; a sort of all rows alone needs no
+// less there.
+void ExecutePlan::JudgeAsWhole(const StreamOptions& streams) {
+  if (!sort_ || (sort_->limit < 0 && !sort_->with_indices)) return;
+  const int64_t count = RunSorter::Count(*sort_, inputs_);
+  const StreamMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr);
+  if (count < 0 || RunSorter::HostBytes(*sort_, count, streams.piece_bytes, memory) <= streams.max_host_bytes) return;
+  sort_.reset();
+}
+
 // Refuses what could only fail once it is there.
 absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
   double device_bytes = 0, host_bytes = 0;
@@ -328,7 +339,7 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
     double& bytes = input.is_control ? host_bytes : device_bytes;
     bytes += static_cast<double>(std::max<int64_t>(0, input.count)) * input.element_bytes;
     // A sort or merge may keep its runs in host memory, and one that returns the first rows keeps few of the others.
-    constexpr int64_t kNobodyHas = int64_t{1} << 56;
+    constexpr int64_t kNobodyHas = int64_t{1} << 50;
     const int64_t limit = input.is_control             ? streams.max_host_bytes
                           : sort_ && sort_->limit >= 0 ? kNobodyHas
                           : sort_ || merge_            ? std::max(streams.max_device_bytes / 2, streams.max_host_bytes)

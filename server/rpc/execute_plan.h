@@ -90,6 +90,7 @@ class ExecutePlan final : public StreamedRequest {
   absl::StatusOr<std::optional<StreamedSort>> AsStreamedSort() const;
   absl::StatusOr<std::optional<StreamedMerge>> AsStreamedMerge() const;
   size_t IndexOf(const v1::Array& streamed) const;
+  void JudgeAsWhole(const StreamOptions& streams);
   absl::Status CheckBudgets(const StreamOptions& streams) const;
 
   const Limits limits_;

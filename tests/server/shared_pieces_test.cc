@@ -148,6 +148,22 @@ TEST_P(SharedPiecesTest, IndicesAndFirstRowsAreThoseOfTheWholeArray) {
   }
 }
 
+TEST_P(SharedPiecesTest, IndicesMayTakeThePlaceOfTheKeys) {
+  constexpr size_t kCount = 100003;
+  uint32_t* const keys = object_.As<uint32_t>();
+  std::generate_n(keys, kCount, [this] { return random_() % 1000; });
+  const std::vector<uint32_t> before(keys, keys + kCount);
+  std::vector<uint32_t> order(kCount);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&before](uint32_t a, uint32_t b) { return before[a] < before[b]; });
+  v1::SortRequest request;
+  *request.mutable_keys() = At(v1::ELEMENT_TYPE_UINT32, kCount, 0);
+  request.set_output(v1::SORT_OUTPUT_INDICES);
+  *request.mutable_indices_destination() = To(0);
+  Run(request);
+  EXPECT_EQ(Read<uint32_t>(0, kCount), order);
+}
+
 TEST_P(SharedPiecesTest, EveryBitOfAFloatComesBack) {
   constexpr size_t kCount = 50021;
   std::vector<double> keys(kCount);

@@ -280,6 +280,18 @@ TEST_F(StreamFaultTest, ArraysBeyondABudgetNameIt) {
                 "max_stream_host_bytes");
 }
 
+// A limit keeps few rows, but claims are claims: 2^55 keys and values of unknown number.
+TEST_F(StreamFaultTest, FirstRowsOfMoreThanAnybodyHasAreRefused) {
+  v1::Plan plan = SortPlan(v1::ELEMENT_TYPE_UINT8, int64_t{1} << 55);
+  v1::SortRequest& sort = *plan.mutable_operations(0)->mutable_sort();
+  *sort.mutable_values() = Streamed(v1::ELEMENT_TYPE_RECORD, -1, 5, 256);
+  *sort.mutable_values_destination() = ToStream(9);
+  sort.set_limit(1);
+  const grpc::Status status = Execute(stub(), plan, {}).status;
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+  EXPECT_EQ(BadField(status), "keys.count");
+}
+
 TEST_F(StreamFaultTest, PartsThatNeverComeFailTheJob) {
   v1::Plan plan = SortPlan(kUint32, 1000);
   plan.set_job_id("alone");

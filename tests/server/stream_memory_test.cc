@@ -69,9 +69,9 @@ class StreamNeedTest : public ::testing::Test {
     const bool has_values = sort.values_input.has_value();
     const std::vector<StreamInput> inputs = Inputs(count, has_values);
     const StreamMemory limits(kMaxDevice, kMaxHost, nullptr);
-    const int64_t need = RunSorter::DeviceBytes(sort, count, kPiece, kTile, limits, *engine_) +
-                         RunSorter::HostBytes(sort, count, kPiece, limits);
-    StreamMemory memory(kMaxDevice, kMaxHost, Budget::Create(need));
+    const int64_t host = RunSorter::HostBytes(sort, count, kPiece, limits);
+    const int64_t need = RunSorter::DeviceBytes(sort, count, kPiece, kTile, limits, *engine_) + host;
+    StreamMemory memory(kMaxDevice, host, Budget::Create(need));
     memory.SetEngine(engine_);
     std::vector<uint32_t> keys(static_cast<size_t>(count));
     for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint32_t>(i) * 2654435761U;
@@ -82,11 +82,16 @@ class StreamNeedTest : public ::testing::Test {
       const absl::Status added = sorter.AddAll({reinterpret_cast<const char*>(keys.data()), values.data()});
       return added.ok() ? sorter.Finish().status() : added;
     }
-    constexpr int64_t kChunk = 1000;
-    for (int64_t first = 0; first < count; first += kChunk) {
-      const int64_t rows = std::min(kChunk, count - first);
-      std::vector<InputChunk> chunks = {{0, first, rows, {std::shared_ptr<void>(), keys.data() + first}}};
-      if (has_values) chunks.push_back({1, first, rows, {std::shared_ptr<void>(), values.data() + first * 12}});
+    // A window of them at once, which is many pieces.
+    constexpr int64_t kChunk = 1000, kChunksAtOnce = 64;
+    for (int64_t first = 0; first < count;) {
+      std::vector<InputChunk> chunks;
+      for (int64_t i = 0; i < kChunksAtOnce && first < count; ++i) {
+        const int64_t rows = std::min(kChunk, count - first);
+        chunks.push_back({0, first, rows, {std::shared_ptr<void>(), keys.data() + first}});
+        if (has_values) chunks.push_back({1, first, rows, {std::shared_ptr<void>(), values.data() + first * 12}});
+        first += rows;
+      }
       const absl::Status added = sorter.Add(std::move(chunks));
       if (!added.ok()) return added;
     }

@@ -204,6 +204,21 @@ TEST_F(StreamSortTest, FirstRowsKeepTheirValuesWhateverIsAnnounced) {
   }
 }
 
+// 600 KB in pieces take more of the host than 20 KB; on the device there is room for them.
+TEST_F(StreamSortTest, WhatTheHostIsTooSmallForMayFitOntoTheDevice) {
+  Server::Options options = SmallPieces();
+  options.streams.max_device_bytes = 2 << 20;
+  options.streams.max_host_bytes = 20 << 10;
+  RunningServer running(options);
+  SortCase test;
+  test.count = 300'000;  // more than half of the device memory
+  test.limit = 70'000;
+  const v1::SortResponse response = Check(running, test);
+  EXPECT_FALSE(response.stats().out_of_core());
+  EXPECT_EQ(response.stats().runs(), 0);
+  ExpectAllFreed(running);
+}
+
 // What is kept of an array of 4 MB are its pieces in work and their first rows.
 TEST_F(StreamSortTest, FirstRowsOfALongArrayTakeLittleOfTheHost) {
   Server::Options options = OutOfCore();
@@ -237,45 +252,65 @@ TEST_F(StreamSortTest, TakesKeysFirstAndValuesAfterwards) {
   }
 }
 
+// Keys or indices, of 4 bytes both.
+void JoinParts(RunningServer& running, v1::SortOutput output, int64_t limit) {
+  SCOPED_TRACE(::testing::Message() << "output=" << output << " limit=" << limit);
+  const int64_t count = 50000;
+  const Bytes keys = MakeKeys(KeyType::kFloat32, Distribution::kSpecialFloats, count, 5);
+  const std::string text = Text(keys);
+  const int64_t cuts[] = {0, 20001, 20001, count};  // one part is empty
+  std::vector<StreamedAnswer> answers(3);
+  std::vector<std::thread> parts;
+  for (size_t part = 0; part < 3; ++part) {
+    parts.emplace_back([&, part] {
+      v1::Plan plan = SortPlan(v1::ELEMENT_TYPE_FLOAT32, count);
+      v1::SortRequest& sort = *plan.mutable_operations(0)->mutable_sort();
+      sort.set_output(output);
+      if (limit >= 0) sort.set_limit(limit);
+      if (output == v1::SORT_OUTPUT_INDICES) sort.mutable_indices_destination()->Swap(sort.mutable_keys_destination());
+      if (output == v1::SORT_OUTPUT_INDICES) sort.clear_keys_destination();
+      plan.set_job_id("job");
+      plan.set_parts(3);
+      plan.set_part(static_cast<uint32_t>(part));
+      StreamedInput input{
+          0, 4,
+          text.substr(static_cast<size_t>(cuts[part] * 4), static_cast<size_t>((cuts[part + 1] - cuts[part]) * 4))};
+      input.first_element = cuts[part];
+      const auto stub = v1::CorankService::NewStub(Connect(running.server().address()));
+      answers[part] = Execute(*stub, plan, Chunks({input}, 1234));
+    });
+  }
+  for (std::thread& part : parts) part.join();
+  std::vector<int64_t> order = StableOrder(KeyType::kFloat32, Order::kAscending, keys);
+  if (limit >= 0) order.resize(static_cast<size_t>(limit));
+  const std::vector<uint32_t> indices(order.begin(), order.end());
+  const std::string expected = output == v1::SORT_OUTPUT_INDICES
+                                   ? std::string(reinterpret_cast<const char*>(indices.data()), 4 * indices.size())
+                                   : Text(Gather(keys, 4, order));
+  std::string joined(expected.size(), '\0');
+  size_t bytes = 0;
+  for (const StreamedAnswer& answer : answers) {
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    EXPECT_EQ(answer.results.size(), 1U);
+    int64_t last = -1;
+    for (const v1::ArrayChunk& chunk : answer.chunks) {
+      EXPECT_GT(chunk.first_element(), last);
+      last = chunk.first_element();
+      joined.replace(static_cast<size_t>(chunk.first_element()) * 4, chunk.data().size(), chunk.data());
+      bytes += chunk.data().size();
+    }
+  }
+  EXPECT_EQ(bytes, expected.size());
+  EXPECT_TRUE(joined == expected);
+}
+
 TEST_F(StreamSortTest, JoinsPartsOfSeveralCalls) {
   for (const Server::Options& options : {SmallPieces(), OutOfCore()}) {
     RunningServer running(options);
-    const int64_t count = 50000;
-    const Bytes keys = MakeKeys(KeyType::kFloat32, Distribution::kSpecialFloats, count, 5);
-    const std::string text = Text(keys);
-    const int64_t cuts[] = {0, 20001, 20001, count};  // one part is empty
-    std::vector<StreamedAnswer> answers(3);
-    std::vector<std::thread> parts;
-    for (size_t part = 0; part < 3; ++part) {
-      parts.emplace_back([&, part] {
-        v1::Plan plan = SortPlan(v1::ELEMENT_TYPE_FLOAT32, count);
-        plan.set_job_id("job");
-        plan.set_parts(3);
-        plan.set_part(static_cast<uint32_t>(part));
-        StreamedInput input{
-            0, 4,
-            text.substr(static_cast<size_t>(cuts[part] * 4), static_cast<size_t>((cuts[part + 1] - cuts[part]) * 4))};
-        input.first_element = cuts[part];
-        const auto stub = v1::CorankService::NewStub(Connect(running.server().address()));
-        answers[part] = Execute(*stub, plan, Chunks({input}, 1234));
-      });
-    }
-    for (std::thread& part : parts) part.join();
-    std::string joined(text.size(), '\0');
-    size_t bytes = 0;
-    for (const StreamedAnswer& answer : answers) {
-      ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
-      EXPECT_EQ(answer.results.size(), 1U);
-      int64_t last = -1;
-      for (const v1::ArrayChunk& chunk : answer.chunks) {
-        EXPECT_GT(chunk.first_element(), last);
-        last = chunk.first_element();
-        joined.replace(static_cast<size_t>(chunk.first_element()) * 4, chunk.data().size(), chunk.data());
-        bytes += chunk.data().size();
-      }
-    }
-    EXPECT_EQ(bytes, text.size());
-    EXPECT_TRUE(joined == Text(Gather(keys, 4, StableOrder(KeyType::kFloat32, Order::kAscending, keys))));
+    JoinParts(running, v1::SORT_OUTPUT_KEYS, -1);
+    JoinParts(running, v1::SORT_OUTPUT_INDICES, -1);
+    JoinParts(running, v1::SORT_OUTPUT_INDICES, 10);
+    JoinParts(running, v1::SORT_OUTPUT_KEYS, 30000);
     ExpectAllFreed(running);
   }
 }
