@@ -8,6 +8,7 @@ import pathlib
 import time
 
 import pytest
+
 from corank import leftovers, regions
 
 PREFIX = "/corank-"
