@@ -71,6 +71,17 @@ class SharedPiecesTest : public ::testing::TestWithParam<int64_t> {
   std::vector<T> Read(int64_t offset_bytes, size_t count) {
     return std::vector<T>(object_.As<T>(offset_bytes), object_.As<T>(offset_bytes) + count);
   }
+  // Keys at the start of the region, of which many are equal.
+  std::vector<uint32_t> MakeTies(size_t count) {
+    std::generate_n(object_.As<uint32_t>(), count, [this] { return random_() % 1000; });
+    return Read<uint32_t>(0, count);
+  }
+  static std::vector<uint32_t> StableOrderOf(const std::vector<uint32_t>& keys) {
+    std::vector<uint32_t> order(keys.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&keys](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
+    return order;
+  }
   template <typename Request>
   typename Unary<Request>::Response Run(const Request& request) {
     grpc::ClientContext context;
@@ -115,12 +126,7 @@ TEST_P(SharedPiecesTest, SortWithValuesIsStable) {
 
 TEST_P(SharedPiecesTest, IndicesAndFirstRowsAreThoseOfTheWholeArray) {
   constexpr size_t kCount = 100003;
-  uint32_t* const keys = object_.As<uint32_t>();
-  std::generate_n(keys, kCount, [this] { return random_() % 1000; });
-  const std::vector<uint32_t> before(keys, keys + kCount);
-  std::vector<uint32_t> order(kCount);
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&before](uint32_t a, uint32_t b) { return before[a] < before[b]; });
+  const std::vector<uint32_t> before = MakeTies(kCount), order = StableOrderOf(before);
   for (const v1::SortOutput output : {v1::SORT_OUTPUT_INDICES, v1::SORT_OUTPUT_KEYS_AND_INDICES}) {
     for (const int64_t limit : {int64_t{-1}, int64_t{17}, int64_t{90000}}) {
       SCOPED_TRACE(::testing::Message() << "output=" << output << " limit=" << limit);
@@ -143,19 +149,14 @@ TEST_P(SharedPiecesTest, IndicesAndFirstRowsAreThoseOfTheWholeArray) {
       }
       EXPECT_GT(response.stats().runs(), 1);
       EXPECT_EQ(response.stats().out_of_core(), GetParam() < 1600000);
-      EXPECT_TRUE(std::equal(before.begin(), before.end(), keys)) << "inputs stay as they are";
+      EXPECT_EQ(Read<uint32_t>(0, kCount), before) << "inputs stay as they are";
     }
   }
 }
 
 TEST_P(SharedPiecesTest, IndicesMayTakeThePlaceOfTheKeys) {
   constexpr size_t kCount = 100003;
-  uint32_t* const keys = object_.As<uint32_t>();
-  std::generate_n(keys, kCount, [this] { return random_() % 1000; });
-  const std::vector<uint32_t> before(keys, keys + kCount);
-  std::vector<uint32_t> order(kCount);
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&before](uint32_t a, uint32_t b) { return before[a] < before[b]; });
+  const std::vector<uint32_t> order = StableOrderOf(MakeTies(kCount));
   v1::SortRequest request;
   *request.mutable_keys() = At(v1::ELEMENT_TYPE_UINT32, kCount, 0);
   request.set_output(v1::SORT_OUTPUT_INDICES);
