@@ -162,24 +162,6 @@ class TileMaker {
   std::vector<MergeInput> inputs_;
 };
 
-// Tiles one behind the other in memory of the job.
-class BlockSink final : public TileSink {
- public:
-  BlockSink(const RowShape& shape, char* keys, char* values, bool on_device)
-      : shape_(shape), keys_(keys), values_(values), on_device_(on_device) {}
-  absl::StatusOr<Tile> Take(int64_t first, int64_t, bool) override {
-    return Tile{keys_ + first * shape_.key_bytes, values_ == nullptr ? nullptr : values_ + first * shape_.value_bytes,
-                on_device_, nullptr};
-  }
-  void Done(int64_t, int64_t, Tile) override {}
-
- private:
-  const RowShape& shape_;
-  char* const keys_;
-  char* const values_;
-  const bool on_device_;
-};
-
 absl::StatusOr<SortedRun> MergeGroup(Lane& lane, const RowShape& shape, StreamMemory& memory, absl::string_view field,
                                      const std::vector<SortedRun>& group, v1::RequestStats* stats) {
   SortedRun merged;
@@ -196,7 +178,7 @@ absl::StatusOr<SortedRun> MergeGroup(Lane& lane, const RowShape& shape, StreamMe
   }
   merged.keys = data[0];
   merged.values = data[1];
-  BlockSink sink(shape, data[0], data[1], merged.on_device);
+  PlaceSink sink(shape, data[0], data[1], merged.on_device);
   const int64_t tile_rows = std::max<int64_t>(1, memory.max_device_bytes() / kTileShare / shape.row_bytes());
   CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, group, tile_rows, sink, stats));
   return merged;

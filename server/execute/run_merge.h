@@ -51,6 +51,25 @@ class TileSink {
   virtual void Done(int64_t first, int64_t count, Tile tile) = 0;
 };
 
+/// Tiles one behind the other in memory that is there. Keys or values may be null: not wanted, or none.
+class PlaceSink final : public TileSink {
+ public:
+  PlaceSink(const RowShape& shape, char* keys, char* values, bool on_device)
+      : shape_(shape), keys_(keys), values_(values), on_device_(on_device) {}
+  absl::StatusOr<Tile> Take(int64_t first, int64_t, bool) override {
+    return Tile{At(keys_, first * shape_.key_bytes), At(values_, first * shape_.value_bytes), on_device_, nullptr};
+  }
+  void Done(int64_t, int64_t, Tile) override {}
+
+ private:
+  static char* At(char* begin, int64_t bytes) { return begin == nullptr ? nullptr : begin + bytes; }
+
+  const RowShape shape_;
+  char* const keys_;
+  char* const values_;
+  const bool on_device_;
+};
+
 /// Merges 1 to kMaxSplitInputs runs in tiles of `tile_rows` rows on some streams in turn. Stable: equal keys of the
 /// earlier run first. One run is copied, whatever its rows are. Nothing is in progress when this returns.
 /// `in_order`: where not null, is set to whether all runs were in order, as far as tiles were made; tiles are not to be

@@ -12,13 +12,20 @@
 
 namespace corank {
 
+/// Where a column of rows goes: to a stream, or to memory of the host; nowhere where it is not wanted.
+struct ColumnOutput {
+  std::optional<uint32_t> stream_id;
+  char* place = nullptr;
+
+  bool is_wanted() const { return stream_id || place != nullptr; }
+};
+
 /// Takes its memory from the answer's window. The pointees outlive the sink.
 class SendingSink final : public TileSink {
  public:
-  /// Without a `keys_stream` keys are not wanted; `values_stream` is only looked at where rows have values.
-  SendingSink(const RowShape& shape, std::optional<uint32_t> keys_stream, uint32_t values_stream,
-              StreamExchange* exchange, Lane* lane)
-      : shape_(shape), keys_stream_(keys_stream), values_stream_(values_stream), exchange_(exchange), lane_(lane) {}
+  /// `values` is only looked at where rows have values.
+  SendingSink(const RowShape& shape, ColumnOutput keys, ColumnOutput values, StreamExchange* exchange, Lane* lane)
+      : shape_(shape), keys_(keys), values_(values), exchange_(exchange), lane_(lane) {}
 
   /// Rows of a tile, so that several fit into the window.
   int64_t tile_rows() const;
@@ -31,12 +38,11 @@ class SendingSink final : public TileSink {
   void Done(int64_t first, int64_t count, Tile tile) override;
 
  private:
-  void Send(uint32_t stream_id, int64_t first, int64_t count, int64_t element_bytes, char* bytes,
+  void Send(const ColumnOutput& output, int64_t first, int64_t count, int64_t element_bytes, char* bytes,
             const std::shared_ptr<void>& memory);
 
   const RowShape shape_;
-  const std::optional<uint32_t> keys_stream_;
-  const uint32_t values_stream_;
+  const ColumnOutput keys_, values_;
   StreamExchange* const exchange_;
   Lane* const lane_;
   int64_t base_ = 0;

@@ -21,23 +21,6 @@ namespace {
 constexpr int64_t kTileBytes = int64_t{32} << 20;
 constexpr int64_t kTileBytesFromHost = int64_t{16} << 20;
 
-// Tiles that are downloaded to where the caller wants them.
-class PlaceSink final : public TileSink {
- public:
-  PlaceSink(const RowShape& shape, char* keys, char* values) : shape_(shape), keys_(keys), values_(values) {}
-  absl::StatusOr<Tile> Take(int64_t first, int64_t, bool) override {
-    return Tile{At(keys_, first * shape_.key_bytes), At(values_, first * shape_.value_bytes), false, nullptr};
-  }
-  void Done(int64_t, int64_t, Tile) override {}
-
- private:
-  static char* At(char* begin, int64_t bytes) { return begin == nullptr ? nullptr : begin + bytes; }
-
-  const RowShape shape_;
-  char* const keys_;
-  char* const values_;
-};
-
 int64_t TileRows(const RowShape& shape, const StreamMemory& memory, int64_t tile_bytes) {
   constexpr int64_t kTileShare = 32;  // some tiles, their inputs and the workspace leave room for the runs
   return std::max<int64_t>(1, std::min(tile_bytes, memory.max_device_bytes() / kTileShare) / shape.row_bytes());
@@ -55,6 +38,21 @@ RowShape ShapeOf(const Operand& keys, const Operand* values, Order order) {
 ResultArray Placed(ResultRole role, const Operand& like, int64_t count, const std::shared_ptr<ResultTarget>& target) {
   return {role, like.type, like.element_bytes, count, nullptr, target};
 }
+
+// Whether a result of few bytes goes into the response, which borrows them, or one to where the host can write it.
+bool GoesToHost(const std::shared_ptr<ResultTarget>& target) {
+  return target == nullptr || target->HostPlace() != nullptr;
+}
+
+// A result of a sort in pieces on its way.
+struct HostResult {
+  HostResult(const std::shared_ptr<ResultTarget>& target, int64_t bytes)
+      : owned(target == nullptr ? std::make_shared<std::vector<char>>(static_cast<size_t>(bytes)) : nullptr),
+        place(owned == nullptr ? target->HostPlace() : owned->data()) {}
+
+  const std::shared_ptr<std::vector<char>> owned;  // null where the target has memory
+  char* const place;
+};
 
 // Whether both lie in shared memory, which the results then go to.
 bool IsShared(const Operand& array, const std::shared_ptr<ResultTarget>& target) {
@@ -76,9 +74,9 @@ class SharedSort final : public Operation {
 
   static bool Takes(const SortOperation::Spec& spec) {
     return !spec.segment_offsets && spec.limit != 0 && spec.keys.count > 0 && spec.keys.is_shared &&
-           (!spec.want_keys || IsShared(spec.keys, spec.keys_target)) &&
-           (!spec.want_indices || IsShared(spec.keys, spec.indices_target)) &&
-           (!spec.values || IsShared(*spec.values, spec.values_target));
+           (!spec.want_keys || GoesToHost(spec.keys_target)) &&
+           (!spec.want_indices || GoesToHost(spec.indices_target)) &&
+           (!spec.values || (spec.values->is_shared && GoesToHost(spec.values_target)));
   }
 
   Operator op() const override { return Operator::kSort; }
@@ -113,22 +111,29 @@ class SharedSort final : public Operation {
     outcome.sort_algorithm = ToWire(sorter.algorithm());
     CORANK_RETURN_IF_ERROR(ReduceRuns(lane, sort.shape, *memory_, sort.field, runs, &outcome.stats));
     CORANK_RETURN_IF_ERROR(CheckPlaces({&spec_.keys_target, &spec_.values_target, &spec_.indices_target}));
-    const auto place_of = [](const std::shared_ptr<ResultTarget>& target) {
-      return target == nullptr ? nullptr : target->HostPlace();
-    };
     const int64_t count = sort.ResultCount(spec_.keys.count);
-    PlaceSink sink(sort.shape, spec_.want_keys ? place_of(spec_.keys_target) : nullptr,
-                   place_of(spec_.want_indices ? spec_.indices_target : spec_.values_target));
+    std::optional<HostResult> keys_out, values_out;
+    const std::shared_ptr<ResultTarget>& values_target =
+        spec_.want_indices ? spec_.indices_target : spec_.values_target;
+    if (spec_.want_keys) keys_out.emplace(spec_.keys_target, count * sort.shape.key_bytes);
+    if (sort.shape.value_bytes > 0) values_out.emplace(values_target, count * sort.shape.value_bytes);
+    PlaceSink sink(sort.shape, keys_out ? keys_out->place : nullptr, values_out ? values_out->place : nullptr,
+                   /*on_device=*/false);
     CORANK_RETURN_IF_ERROR(
         MergeFirstRows(lane, sort.shape, runs, count, TileRows(sort.shape, *memory_, kTileBytes), sink, &outcome.stats)
             .status());
-    if (spec_.want_keys) outcome.results.push_back(Placed(ResultRole::kKeys, spec_.keys, count, spec_.keys_target));
-    if (values != nullptr) {
-      outcome.results.push_back(Placed(ResultRole::kValues, *values, count, spec_.values_target));
+    const auto add_result = [&](ResultRole role, v1::ElementType type, int32_t element_bytes, const HostResult& result,
+                                const std::shared_ptr<ResultTarget>& target) {
+      outcome.results.push_back({role, type, element_bytes, count, result.place, target, nullptr, result.owned});
+    };
+    if (keys_out) {
+      add_result(ResultRole::kKeys, spec_.keys.type, spec_.keys.element_bytes, *keys_out, spec_.keys_target);
     }
-    if (spec_.want_indices) {
+    if (values != nullptr) {
+      add_result(ResultRole::kValues, values->type, values->element_bytes, *values_out, values_target);
+    } else if (spec_.want_indices) {
       const int32_t bytes = sort.shape.value_bytes;
-      outcome.results.push_back({ResultRole::kIndices, IndexType(bytes), bytes, count, nullptr, spec_.indices_target});
+      add_result(ResultRole::kIndices, IndexType(bytes), bytes, *values_out, values_target);
     }
     return absl::OkStatus();
   }
@@ -205,7 +210,7 @@ class SharedMerge final : public Operation {
     }
     CORANK_RETURN_IF_ERROR(CheckPlaces({&spec.keys_target, &spec.values_target}));
     PlaceSink sink(shape, spec.keys_target->HostPlace(),
-                   spec.values.empty() ? nullptr : spec.values_target->HostPlace());
+                   spec.values.empty() ? nullptr : spec.values_target->HostPlace(), /*on_device=*/false);
     bool in_order = true;
     CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, runs, TileRows(shape, *memory_, kTileBytesFromHost), sink,
                                         &outcome.stats, &in_order));

@@ -71,7 +71,7 @@ StreamMerger::StreamMerger(const StreamedMerge& merge, StreamExchange* exchange,
       memory_(memory),
       lane_(lane),
       stats_(stats),
-      sink_(merge.shape, merge.keys_output, merge.values_output, exchange, lane),
+      sink_(merge.shape, {merge.keys_output}, {merge.values_output}, exchange, lane),
       inputs_(merge.keys_inputs.size()),
       of_stream_(exchange->inputs().size()) {
   for (size_t i = 0; i < inputs_.size(); ++i) {

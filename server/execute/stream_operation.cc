@@ -42,26 +42,38 @@ absl::Status StreamOperation::ExecuteSort(Lane& lane, Outcome& outcome) {
   outcome.sort_algorithm = ToWire(taken == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : taken);
   CORANK_RETURN_IF_ERROR(ReduceRuns(lane, sort.shape, *spec_.memory, sort.field, runs, &outcome.stats));
   const int64_t count = sort.ResultCount(exchange.received(sort.keys_input));
-  if (!runs.empty()) {
-    SendingSink sink(sort.shape, sort.keys_output, sort.values_output, &exchange, &lane);
+  const int32_t key_bytes = sort.shape.key_bytes, value_bytes = sort.shape.value_bytes;
+  const auto memory_for = [count](bool goes_into_answer, int32_t element_bytes) {
+    const int64_t bytes = goes_into_answer ? count * element_bytes : 0;
+    return bytes == 0 ? nullptr : std::make_shared<std::vector<char>>(static_cast<size_t>(bytes));
+  };
+  const auto keys_owned = memory_for(sort.want_keys && !sort.keys_output, key_bytes);
+  const auto values_owned = memory_for(!sort.values_output, value_bytes);
+  const auto place_of = [](const auto& owned) { return owned == nullptr ? nullptr : owned->data(); };
+  if (count > 0 && (sort.keys_output || sort.values_output)) {
+    SendingSink sink(sort.shape, {sort.keys_output, place_of(keys_owned)}, {sort.values_output, place_of(values_owned)},
+                     &exchange, &lane);
     CORANK_RETURN_IF_ERROR(
         MergeFirstRows(lane, sort.shape, runs, count, sink.tile_rows(), sink, &outcome.stats).status());
+  } else if (count > 0) {
+    PlaceSink sink(sort.shape, place_of(keys_owned), place_of(values_owned), /*on_device=*/false);
+    CORANK_RETURN_IF_ERROR(MergeFirstRows(lane, sort.shape, runs, count, count, sink, &outcome.stats).status());
   }
-  const auto add_result = [&](ResultRole role, v1::ElementType type, int32_t element_bytes, uint32_t stream_id,
-                              size_t input) {
-    outcome.results.push_back({role, type, element_bytes, count, nullptr,
-                               std::make_shared<StreamTarget>(stream_id, inputs[input].field, nullptr)});
+  const auto add_result = [&](ResultRole role, v1::ElementType type, int32_t element_bytes,
+                              std::optional<uint32_t> stream_id, const auto& owned, const StreamInput& like) {
+    std::shared_ptr<ResultTarget> target;
+    if (stream_id) target = std::make_shared<StreamTarget>(*stream_id, like.field, nullptr);
+    outcome.results.push_back({role, type, element_bytes, count, place_of(owned), target, nullptr, owned});
   };
   const StreamInput& keys = inputs[sort.keys_input];
-  if (sort.keys_output) {
-    add_result(ResultRole::kKeys, keys.type, keys.element_bytes, *sort.keys_output, sort.keys_input);
+  if (sort.want_keys) {
+    add_result(ResultRole::kKeys, keys.type, keys.element_bytes, sort.keys_output, keys_owned, keys);
   }
-  const int32_t value_bytes = sort.shape.value_bytes;
   if (sort.values_input) {
-    add_result(ResultRole::kValues, inputs[*sort.values_input].type, value_bytes, sort.values_output,
-               *sort.values_input);
+    const StreamInput& values = inputs[*sort.values_input];
+    add_result(ResultRole::kValues, values.type, value_bytes, sort.values_output, values_owned, values);
   } else if (sort.with_indices) {
-    add_result(ResultRole::kIndices, IndexType(value_bytes), value_bytes, sort.values_output, sort.keys_input);
+    add_result(ResultRole::kIndices, IndexType(value_bytes), value_bytes, sort.values_output, values_owned, keys);
   }
   return absl::OkStatus();
 }
@@ -179,7 +191,7 @@ absl::Status StreamOperation::ExecuteOne(int index, const std::vector<Operand>& 
     if (target == prepared.targets.end() || result.count == 0) continue;
     RowShape shape;
     shape.key_bytes = result.element_bytes;
-    SendingSink sink(shape, (*target)->stream_id(), 0, spec_.exchange.get(), &lane);
+    SendingSink sink(shape, {(*target)->stream_id()}, {}, spec_.exchange.get(), &lane);
     const SortedRun whole{(*target)->block()->data(), nullptr, result.count, true, {(*target)->block()}};
     CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, {whole}, sink.tile_rows(), sink, &outcome.stats));
   }

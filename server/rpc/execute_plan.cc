@@ -87,6 +87,20 @@ absl::Status CheckStreamId(uint32_t id, const std::string& path, bool is_taken) 
   return InvalidField(path, absl::StrCat("the stream_id ", id, " is used for another array of the plan"));
 }
 
+// Whether rows that are made in pieces can go there: to a stream, or, few as they are, into the answer.
+bool FindOutput(const v1::Destination& destination, int64_t element_bytes, int64_t limit,
+                std::optional<uint32_t>* stream_id) {
+  constexpr int64_t kMostInAnswer = 64 << 10;
+  if (destination.has_stream()) {
+    *stream_id = destination.stream().stream_id();
+    return true;
+  }
+  *stream_id = std::nullopt;
+  const bool goes_into_answer =
+      destination.has_inline_response() || destination.place_case() == v1::Destination::PLACE_NOT_SET;
+  return goes_into_answer && limit > 0 && limit <= kMostInAnswer / element_bytes;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ExecutePlan>> ExecutePlan::Read(const grpc::ByteBuffer& message, const Limits& limits,
@@ -254,39 +268,40 @@ absl::StatusOr<std::optional<StreamedSort>> ExecutePlan::AsStreamedSort() const 
   if (!request.keys().has_stream() || request.has_segment_offsets() || request.key_columns_size() > 0) {
     return std::nullopt;
   }
+  if (request.has_limit() && request.limit() <= 0) return std::nullopt;
   const bool wants_indices =
       request.output() == v1::SORT_OUTPUT_INDICES || request.output() == v1::SORT_OUTPUT_KEYS_AND_INDICES;
-  const bool wants_keys = request.output() != v1::SORT_OUTPUT_INDICES;
-  if (wants_keys && !request.keys_destination().has_stream()) return std::nullopt;
-  if (request.has_values() && !(request.values().has_stream() && request.values_destination().has_stream())) {
-    return std::nullopt;
-  }
   StreamedSort sort;
   sort.keys_input = IndexOf(request.keys());
   // How wide indices are follows from how many there are.
   const int64_t count = inputs_[sort.keys_input].count;
-  if (wants_indices && (count < 0 || !request.indices_destination().has_stream() || request.has_values())) {
-    return std::nullopt;
-  }
-  if (request.has_limit() && request.limit() <= 0) return std::nullopt;
+  if (wants_indices && (count < 0 || request.has_values())) return std::nullopt;
+  if (request.has_values() && !request.values().has_stream()) return std::nullopt;
   if (request.has_limit()) sort.limit = request.limit();
   sort.parts = std::max<int64_t>(1, message().parts());
-  sort.keys_output = std::nullopt;
-  if (wants_keys) sort.keys_output = request.keys_destination().stream().stream_id();
   sort.shape.key_type = static_cast<KeyType>(request.keys().type());  // keys have the contract's numbers
   sort.shape.key_bytes = inputs_[sort.keys_input].element_bytes;
   CORANK_ASSIGN_OR_RETURN(sort.shape.order, CheckOrder(request.order()));
   CORANK_ASSIGN_OR_RETURN(sort.algorithm, CheckSortAlgorithm(request.algorithm()));
   if (request.has_values()) {
     sort.values_input = IndexOf(request.values());
-    sort.values_output = request.values_destination().stream().stream_id();
     sort.shape.value_bytes = inputs_[*sort.values_input].element_bytes;
   }
   if (wants_indices) {
     sort.with_indices = true;
-    sort.values_output = request.indices_destination().stream().stream_id();
     sort.shape.value_bytes = IndexBytes(count - 1);
   }
+  sort.want_keys = request.output() != v1::SORT_OUTPUT_INDICES;
+  const auto& values_destination = wants_indices ? request.indices_destination() : request.values_destination();
+  if (sort.want_keys && !FindOutput(request.keys_destination(), sort.shape.key_bytes, sort.limit, &sort.keys_output)) {
+    return std::nullopt;
+  }
+  if (sort.shape.value_bytes > 0 &&
+      !FindOutput(values_destination, sort.shape.value_bytes, sort.limit, &sort.values_output)) {
+    return std::nullopt;
+  }
+  if (!sort.want_keys) sort.keys_output = std::nullopt;
+  if (sort.shape.value_bytes == 0) sort.values_output = std::nullopt;
   return sort;
 }
 

@@ -37,6 +37,7 @@ class ResponseTarget final : public ResultTarget {
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
     return stream.AllocateResultAt(buffer_.get(), bytes);
   }
+  char* HostPlace() const override { return static_cast<char*>(buffer_.get()); }
   absl::Status Commit(v1::Array*) override { return absl::OkStatus(); }
 
  private:

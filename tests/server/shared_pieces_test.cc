@@ -154,6 +154,30 @@ TEST_P(SharedPiecesTest, IndicesAndFirstRowsAreThoseOfTheWholeArray) {
   }
 }
 
+// Those of at most 16 KiB are copied into the response, others leave from pinned memory.
+TEST_P(SharedPiecesTest, ResultsMayGoIntoTheResponse) {
+  constexpr size_t kCount = 100003;
+  const std::vector<uint32_t> before = MakeTies(kCount), order = StableOrderOf(before);
+  for (const int64_t limit : {int64_t{10}, int64_t{4096}, int64_t{4097}, int64_t{-1}}) {
+    SCOPED_TRACE(limit);
+    v1::SortRequest request;
+    *request.mutable_keys() = At(v1::ELEMENT_TYPE_UINT32, kCount, 0);
+    request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
+    if (limit >= 0) request.set_limit(limit);
+    const v1::SortResponse response = Run(request);
+    const size_t count = limit >= 0 ? static_cast<size_t>(limit) : kCount;
+    ASSERT_EQ(response.keys().inline_data().size(), 4 * count);
+    ASSERT_EQ(response.indices().inline_data().size(), 4 * count);
+    std::vector<uint32_t> keys(count), indices(count);
+    std::memcpy(keys.data(), response.keys().inline_data().data(), 4 * count);
+    std::memcpy(indices.data(), response.indices().inline_data().data(), 4 * count);
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(keys[i], before[order[i]]) << i;
+    EXPECT_EQ(indices, std::vector<uint32_t>(order.begin(), order.begin() + static_cast<ptrdiff_t>(count)));
+    EXPECT_GT(response.stats().runs(), 1);
+    EXPECT_EQ(response.stats().out_of_core(), GetParam() < 1600000);
+  }
+}
+
 TEST_P(SharedPiecesTest, IndicesMayTakeThePlaceOfTheKeys) {
   constexpr size_t kCount = 100003;
   const std::vector<uint32_t> order = StableOrderOf(MakeTies(kCount));

@@ -204,6 +204,38 @@ TEST_F(StreamSortTest, FirstRowsKeepTheirValuesWhateverIsAnnounced) {
   }
 }
 
+// Few rows go into the answer where the caller wants them there, all of them or some columns.
+TEST_F(StreamSortTest, FirstRowsMayGoIntoTheAnswer) {
+  constexpr int64_t kCount = 40000, kLimit = 1000;
+  const Bytes keys = MakeKeys(KeyType::kUint64, Distribution::kSixteenDistinct, kCount, 3);
+  std::vector<int64_t> order = StableOrder(KeyType::kUint64, Order::kAscending, keys);
+  order.resize(kLimit);
+  const std::vector<uint32_t> indices(order.begin(), order.end());
+  const std::string wanted_keys = Text(Gather(keys, 8, order));
+  const std::string wanted_indices(reinterpret_cast<const char*>(indices.data()), 4 * indices.size());
+  for (const bool in_core : {true, false}) {
+    RunningServer running(in_core ? SmallPieces() : OutOfCore());
+    for (const bool streams_keys : {true, false}) {
+      v1::Plan plan = SortPlan(v1::ELEMENT_TYPE_UINT64, kCount);
+      v1::SortRequest& sort = *plan.mutable_operations(0)->mutable_sort();
+      sort.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
+      sort.set_limit(kLimit);
+      if (!streams_keys) sort.clear_keys_destination();
+      const StreamedAnswer answer = Execute(running.stub(), plan, Chunks({{0, 8, Text(keys)}}, 999));
+      ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+      ASSERT_EQ(answer.results.size(), 1U);
+      const v1::SortResponse& response = answer.results[0].sort();
+      EXPECT_TRUE((streams_keys ? answer.Output(0, 8) : response.keys().inline_data()) == wanted_keys);
+      EXPECT_EQ(response.keys().count(), kLimit);
+      EXPECT_TRUE(response.indices().inline_data() == wanted_indices);
+      EXPECT_EQ(response.indices().type(), v1::ELEMENT_TYPE_UINT32);
+      EXPECT_EQ(response.stats().out_of_core(), !in_core);
+      EXPECT_GT(response.stats().runs(), 1);
+    }
+    ExpectAllFreed(running);
+  }
+}
+
 // 600 KB in pieces take more of the host than 20 KB; on the device there is room for them.
 TEST_F(StreamSortTest, WhatTheHostIsTooSmallForMayFitOntoTheDevice) {
   Server::Options options = SmallPieces();
