@@ -40,7 +40,7 @@ class TileSink {
   struct Tile {
     char* keys = nullptr;  // null: not wanted
     char* values = nullptr;
-    bool on_device = false;  // otherwise in pinned host memory
+    bool on_device = false;  // otherwise in host memory, pinned unless the rows are few
     std::shared_ptr<void> memory;
   };
   virtual ~TileSink() = default;

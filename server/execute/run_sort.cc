@@ -244,7 +244,7 @@ absl::Status RunSorter::SortRows(EngineStream& stream, const Piece& piece, const
   args.values_out = to[1];
   args.value_bytes = sort_.shape.value_bytes;
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
-  if (sort_.with_indices) {
+  if (sort_.with_indices()) {
     CORANK_RETURN_IF_ERROR(stream.Iota(from[1], sort_.shape.value_bytes, piece.first, piece.count));
   }
   CORANK_RETURN_IF_ERROR(stream.Sort(args, report));

@@ -22,7 +22,6 @@ namespace corank {
 struct StreamedSort {
   RowShape shape;  // its values are the request's, or the rows' numbers: unsigned, 4 or 8 bytes, of all rows the same
   SortAlgorithm algorithm = SortAlgorithm::kAuto;
-  bool with_indices = false;           // made here, so that the array's length must be known
   int64_t limit = -1;                  // of the rows in order; -1: all. Not 0
   std::string field = "keys";          // what errors about too little memory name
   size_t keys_input = 0;               // indices of StreamExchange::inputs
@@ -32,6 +31,8 @@ struct StreamedSort {
   std::optional<uint32_t> values_output = 0;  // of the values or of the indices
   int64_t parts = 1;                          // that chunks come from at the same time; 0: not in chunks
 
+  /// Whether the values are the rows' numbers, which are made here: the array's length must be known.
+  bool with_indices() const { return shape.value_bytes > 0 && !values_input; }
   int64_t ResultCount(int64_t count) const { return limit >= 0 && limit < count ? limit : count; }
 };
 

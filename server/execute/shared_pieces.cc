@@ -145,7 +145,6 @@ class SharedSort final : public Operation {
     sort.algorithm = spec.algorithm;
     sort.limit = spec.limit;
     if (spec.values) sort.values_input = 1;
-    sort.with_indices = spec.want_indices;
     if (spec.want_indices) sort.shape.value_bytes = IndexBytes(spec.keys.count - 1);
     sort.parts = 0;  // no piece lies on the host before it is sorted
     return sort;

@@ -72,7 +72,7 @@ absl::Status StreamOperation::ExecuteSort(Lane& lane, Outcome& outcome) {
   if (sort.values_input) {
     const StreamInput& values = inputs[*sort.values_input];
     add_result(ResultRole::kValues, values.type, value_bytes, sort.values_output, values_owned, values);
-  } else if (sort.with_indices) {
+  } else if (sort.with_indices()) {
     add_result(ResultRole::kIndices, IndexType(value_bytes), value_bytes, sort.values_output, values_owned, keys);
   }
   return absl::OkStatus();

@@ -287,10 +287,7 @@ absl::StatusOr<std::optional<StreamedSort>> ExecutePlan::AsStreamedSort() const 
     sort.values_input = IndexOf(request.values());
     sort.shape.value_bytes = inputs_[*sort.values_input].element_bytes;
   }
-  if (wants_indices) {
-    sort.with_indices = true;
-    sort.shape.value_bytes = IndexBytes(count - 1);
-  }
+  if (wants_indices) sort.shape.value_bytes = IndexBytes(count - 1);
   sort.want_keys = request.output() != v1::SORT_OUTPUT_INDICES;
   const auto& values_destination = wants_indices ? request.indices_destination() : request.values_destination();
   if (sort.want_keys && !FindOutput(request.keys_destination(), sort.shape.key_bytes, sort.limit, &sort.keys_output)) {
@@ -340,7 +337,7 @@ size_t ExecutePlan::IndexOf(const v1::Array& streamed) const {
 // What takes too much of the host in pieces may still fit onto the device as a whole; a sort of all rows alone needs no
 // less there.
 void ExecutePlan::JudgeAsWhole(const StreamOptions& streams) {
-  if (!sort_ || (sort_->limit < 0 && !sort_->with_indices)) return;
+  if (!sort_ || (sort_->limit < 0 && !sort_->with_indices())) return;
   const int64_t count = RunSorter::Count(*sort_, inputs_);
   const StreamMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr);
   if (count < 0 || RunSorter::HostBytes(*sort_, count, streams.piece_bytes, memory) <= streams.max_host_bytes) return;

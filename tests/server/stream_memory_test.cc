@@ -121,8 +121,7 @@ TEST_F(StreamNeedTest, SortsWithIndicesAndOfFirstRowsStayWithinIt) {
     for (const bool has_values : {false, true}) {
       StreamedSort sort = SortOf(has_values);
       sort.parts = all_at_once ? 0 : 1;
-      sort.with_indices = !has_values;
-      if (sort.with_indices) sort.shape.value_bytes = 4;
+      if (!has_values) sort.shape.value_bytes = 4;  // indices
       const int64_t most_in_core = kMaxDevice / 2 / sort.shape.row_bytes();
       for (const int64_t limit : {int64_t{-1}, int64_t{1}, int64_t{5000}, 3 * most_in_core}) {
         sort.limit = limit;
