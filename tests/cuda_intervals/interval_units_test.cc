@@ -79,7 +79,7 @@ TEST(TileOfWindow, FindsTheTileOfEveryWindow) {
 }
 
 TEST(TileIntervals, AreFewerWhereIntervalsAreLong) {
-  using Tuning = cuda::ExpandTuning;
+  using Tuning = cuda::MoveTuning;
   const int64_t count = int64_t{1} << 33;
   EXPECT_EQ(cuda::TileIntervals<Tuning>(count, 0), Tuning::kTile);
   EXPECT_EQ(cuda::TileIntervals<Tuning>(count, count), Tuning::kTile);

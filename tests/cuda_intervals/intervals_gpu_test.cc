@@ -119,6 +119,10 @@ void ExpectMoved(const MoveProblem& problem) {
       << "elements of " << problem.element_bytes;
 }
 
+/// How Expand cuts elements of 4 bytes.
+using Short = cuda::ExpandTuning<cuda::ShortItems(4), 4>;
+using Long = cuda::ExpandTuning<2, 4>;
+
 /// Counts of many shapes: mean lengths from 0 to 5000, mostly empty, one giant, and sizes around tiles and windows.
 std::vector<Counts> ManyCounts() {
   std::vector<Counts> all = {{}, {0}, {1}, Counts(5000, 0), Counts(5000, 1)};
@@ -133,17 +137,17 @@ std::vector<Counts> ManyCounts() {
   all.push_back(sparse);
   sparse[9000] = 100000;
   all.push_back(sparse);
-  // Full tiles, of intervals...
-  for (int64_t tile : {cuda::ExpandTuning::kTile, cuda::LoadBalanceTuning::kTile, cuda::ManyObjectsTuning::kTile,
-                       cuda::MoveTuning::kTile}) {
+  // Full tiles and groups, of intervals...
+  for (int64_t tile : {Short::kGroup, Long::kGroup, cuda::MoveTuning::kTile}) {
     for (int64_t intervals = tile - 1; intervals <= tile + 1; ++intervals) {
       all.push_back(Counts(static_cast<size_t>(intervals), 1));
       all.push_back(Counts(static_cast<size_t>(intervals), 0));
       all.back().back() = 3;
     }
   }
-  // ...full windows, and as many units as a block does alone...
-  for (int64_t limit : {cuda::IntervalTuning::kWindow, cuda::ExpandTuning::kOwnUnits, cuda::MoveTuning::kOwnUnits}) {
+  // ...full windows and tasks, and as many units as a block does alone...
+  for (int64_t limit : {cuda::IntervalTuning::kWindow, cuda::WalkTuning::kWindow, Long::kTask - Long::kGroup,
+                        Short::kTask, cuda::MoveTuning::kOwnUnits}) {
     for (int64_t units = limit - 1; units <= limit + 1; ++units) {
       all.push_back({units});
       all.push_back({0, 0, units - 40, 0, 40});
@@ -151,7 +155,7 @@ std::vector<Counts> ManyCounts() {
     }
   }
   // ...and several tiles that are left to the second launch, with others between them.
-  Counts giants(3 * cuda::LoadBalanceTuning::kTile, 1);
+  Counts giants(12 * cuda::MoveTuning::kTile, 1);
   for (size_t i : {size_t{5}, giants.size() / 2, giants.size() - 1}) giants[i] = 70000 + static_cast<int64_t>(i);
   all.push_back(giants);
   return all;
@@ -191,17 +195,16 @@ TEST(Expand, RepeatsElementsOfEveryWidth) {
   }
 }
 
-TEST(Expand, SharesATileThatIsTooLargeOnlyByItsPlaceInALine) {
+TEST(Expand, WritesPartsOfVectorsAtEveryPlaceInALine) {
   CORANK_SKIP_WITHOUT_GPU();
-  for (int element_bytes : {1, 2, 4, 8, 16}) {
-    const int64_t vector = 16 / element_bytes;
-    for (int64_t missing :
-         {int64_t{0}, int64_t{1}, vector, 128 / int64_t{element_bytes} - 1, int64_t{128} / element_bytes}) {
-      const Counts counts = {cuda::ExpandTuning::kOwnUnits - missing};
-      const Bytes values = MakeBytes(element_bytes, 15);
-      EXPECT_TRUE(RunExpand(values, element_bytes, counts, 128 - element_bytes) ==
-                  Gather(values, element_bytes, LoadBalance(counts).first))
-          << "elements of " << element_bytes << ", " << missing << " fewer than a block does alone";
+  for (int element_bytes : {1, 2, 4, 8, 16, 12}) {
+    for (int64_t shift = 0; shift < 128; shift += Shift(element_bytes)) {
+      for (const Counts& counts : {Counts{1}, Counts{3, 0, 2}, Counts{20, 1, 40}, Counts{cuda::WalkTuning::kWindow}}) {
+        const Bytes values = MakeBytes(static_cast<int64_t>(counts.size()) * element_bytes, 15);
+        EXPECT_TRUE(RunExpand(values, element_bytes, counts, shift) ==
+                    Gather(values, element_bytes, LoadBalance(counts).first))
+            << "elements of " << element_bytes << ", " << shift << " bytes behind a line, total " << Total(counts);
+      }
     }
   }
 }
@@ -304,20 +307,45 @@ TEST(Move, ReportsTheFirstOverlapInDestinationOrder) {
   }
 }
 
-/// More tiles than a warp looks back at together, most of them without a unit.
-Counts ManyTiles() {
-  const int64_t tiles = 3 * 32 * cuda::IntervalTuning::kLookBack + 5;
-  Counts counts(static_cast<size_t>(tiles * cuda::ExpandTuning::kTile), 0);
-  Random random(8);
-  for (int i = 0; i < 100000; ++i) counts[size_t(random.Below(int64_t(counts.size())))] = random.Below(4);
-  return counts;
+/// As many intervals as give every warp that sums counts several groups, and more blocks than are looked back at
+/// together.
+constexpr int64_t ManyIntervals(int group) {
+  constexpr int64_t kShares = cuda::WalkTuning::kSumBlocks * (cuda::WalkTuning::kThreads / 32);
+  static_assert(cuda::WalkTuning::kSumBlocks / 2 > 32 * cuda::IntervalTuning::kLookBack, "with 2 groups a share too");
+  return (kShares + 5) * group + 1;
 }
 
-TEST(Expand, AddsUpTheCountsOfManyTiles) {
+TEST(Expand, AddsUpManyCountsMostOfWhichAreZero) {
   CORANK_SKIP_WITHOUT_GPU();
-  const Counts counts = ManyTiles();
+  Counts counts(static_cast<size_t>(ManyIntervals(Short::kGroup)), 0);
+  Random random(8);
+  for (int i = 0; i < 100000; ++i) counts[size_t(random.Below(int64_t(counts.size())))] = random.Below(4);
   const Bytes values = MakeBytes(static_cast<int64_t>(counts.size()) * 4, 12);
   EXPECT_TRUE(RunExpand(values, 4, counts) == Gather(values, 4, LoadBalance(counts).first));
+}
+
+TEST(Expand, AddsUpManyCountsOfLongIntervals) {
+  CORANK_SKIP_WITHOUT_GPU();
+  Counts counts(static_cast<size_t>(ManyIntervals(Long::kGroup)));
+  Random random(9);
+  for (int64_t& count : counts) count = random.Below(2 * cuda::WalkTuning::kShortMean + 4);
+  ASSERT_GE(Total(counts), cuda::WalkTuning::kShortMean * static_cast<int64_t>(counts.size()));
+  const Bytes values = MakeBytes(static_cast<int64_t>(counts.size()), 12);
+  EXPECT_TRUE(RunExpand(values, 1, counts) == Gather(values, 1, LoadBalance(counts).first));
+}
+
+/// A warp sums in 32 bits where that is enough.
+TEST(Expand, TakesCountsAroundThoseWhoseSumsNeedMoreThan32Bits) {
+  CORANK_SKIP_WITHOUT_GPU();
+  constexpr int64_t kMost = cuda::WalkTuning::kMostNarrow;
+  for (int64_t count : {kMost / 2, kMost / 2 + 1, kMost + 1}) {
+    const Counts counts = {7, count, 0, 5};
+    const Bytes values = {'a', 'b', 'c', 'd'};
+    Bytes expected(7, 'a');
+    expected.insert(expected.end(), static_cast<size_t>(count), 'b');
+    expected.insert(expected.end(), 5, 'd');
+    EXPECT_TRUE(RunExpand(values, 1, counts) == expected) << count;
+  }
 }
 
 TEST(Move, MovesBytesFromAnyPhaseToAnyOther) {
@@ -347,14 +375,15 @@ TEST(Move, MovesBytesFromAnyPhaseToAnyOther) {
   ExpectMoved(problem);
 }
 
-/// Outputs are `shift` bytes behind a boundary of 256.
-void ExpectBalanced(const Counts& counts, int64_t shift) {
+/// Outputs are so many bytes behind a boundary of 256.
+void ExpectBalanced(const Counts& counts, int64_t objects_shift, int64_t ranks_shift) {
   const DeviceBuffer d_counts(ToBytes(counts));
   LoadBalanceArgs args;
   args.counts = static_cast<const int64_t*>(d_counts.data());
   args.object_count = static_cast<int64_t>(counts.size());
   args.total = Total(counts);
-  const DeviceBuffer objects(args.total * args.IndexWidth(), shift), ranks(args.total * args.IndexWidth(), shift);
+  const int width = args.IndexWidth();
+  const DeviceBuffer objects(args.total * width, objects_shift), ranks(args.total * width, ranks_shift);
   args.objects_out = objects.data();
   args.ranks_out = ranks.data();
   const int64_t bytes = cuda::LoadBalanceWorkspaceBytes(args);
@@ -362,14 +391,18 @@ void ExpectBalanced(const Counts& counts, int64_t shift) {
     return cuda::LoadBalance(args, d_workspace, bytes, d_report, stream);
   });
   const auto expected = LoadBalance(counts);
-  EXPECT_TRUE(objects.Download() == IndexArray(expected.first, args.IndexWidth())) << counts.size() << " objects";
-  EXPECT_TRUE(ranks.Download() == IndexArray(expected.second, args.IndexWidth())) << counts.size() << " objects";
+  EXPECT_TRUE(objects.Download() == IndexArray(expected.first, width)) << counts.size() << " objects";
+  EXPECT_TRUE(ranks.Download() == IndexArray(expected.second, width)) << counts.size() << " objects";
 }
 
-TEST(LoadBalance, SharesATileThatIsTooLargeOnlyByItsPlaceInALine) {
+TEST(LoadBalance, WritesPartsOfVectorsAtEveryPlaceInALine) {
   CORANK_SKIP_WITHOUT_GPU();
-  for (int64_t missing : {0, 1, 4, 30, 31, 32}) {
-    ExpectBalanced({cuda::LoadBalanceTuning::kOwnUnits - missing}, 128 - int64_t{sizeof(uint32_t)});
+  for (int64_t shift = 0; shift < 128; shift += 4) {
+    for (int64_t ranks_shift : {int64_t{0}, int64_t{4}, shift}) {
+      ExpectBalanced({1}, shift, ranks_shift);
+      ExpectBalanced({20, 0, 1, 40}, shift, ranks_shift);
+      ExpectBalanced({cuda::WalkTuning::kWindow}, shift, ranks_shift);
+    }
   }
 }
 
@@ -378,7 +411,7 @@ TEST(LoadBalance, MakesThePublishedExampleAndEveryShapeOfCounts) {
   std::vector<Counts> all = ManyCounts();
   all.push_back(VectorOf(published::LoadBalanceExample::kCounts));
   all.push_back(VectorOf(published::FortyObjectsExample::kCounts));
-  for (const Counts& counts : all) ExpectBalanced(counts, 0);
+  for (const Counts& counts : all) ExpectBalanced(counts, 0, 0);
   EXPECT_EQ(LoadBalance(all[all.size() - 2]).first, VectorOf(published::LoadBalanceExample::kObjects));
 }
 

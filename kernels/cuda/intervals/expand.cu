@@ -1,147 +1,164 @@
-// Expand: value i, counts[i] times. Algorithm, work and workspace: interval_tile.cuh.
+// Expand: value i, counts[i] times. Algorithm, work and workspace: interval_walk.cuh.
 //
-//             A unit is the widest power of two, up to 16 bytes, that divides an element; a thread makes 16 bytes of
-//             the result at a time.
-// Passes      one read of counts and values, one write of the result
+//             A unit is the widest power of two, up to 16 bytes, that divides an element; a lane makes 16 bytes of the
+//             result at a time.
+// Passes      two reads of counts, one of values, one write of the result
 #include "kernels/cuda/common/operator_report.cuh"
-#include "kernels/cuda/common/tile_io.cuh"
-#include "kernels/cuda/intervals/interval_tile.cuh"
+#include "kernels/cuda/intervals/interval_walk.cuh"
 #include "kernels/cuda/intervals/intervals.h"
 
 namespace corank::cuda {
 namespace {
 
-template <typename Unit>
-struct ExpandOp {
-  using Tuning = ExpandTuning;
-  static constexpr bool kFewBlocks = false;
+/// Elements of one unit.
+template <typename Unit, int kUnitItems>
+struct ExpandUnitsOp {
+  using Tuning = ExpandTuning<kUnitItems, static_cast<int>(sizeof(Unit))>;
   static constexpr int kVector = kPerVector<Unit>;
-  static constexpr int kBatch = kVector > 4 ? 1 : 4;  // vectors that a thread has in flight
-  struct Record {
-    int64_t start;   // position in the window
-    int64_t number;  // of the interval
-  };
-  struct Shared {
-    TileShared tile;
-    union {
-      Unit values[Tuning::kTile + 1];     // where an element is one unit
-      Record records[Tuning::kTile + 1];  // where it is more
+  static constexpr int kUnroll = kVector > 4 ? 1 : 2;
+  using Item = Unit;
+  using Slot = Unit;
+  const Unit* values;
+  Unit* out;
+
+  void SetArrays(const ExpandArgs& args) {
+    values = static_cast<const Unit*>(args.values);
+    out = static_cast<Unit*>(args.out);
+  }
+
+  __device__ __forceinline__ void Load(int64_t first, int64_t count, Unit (&items)[kUnitItems]) const {
+    constexpr int kBytes = static_cast<int>(sizeof(Unit)) * kUnitItems;
+    struct alignas(kBytes < 16 ? kBytes : 16) Piece {
+      Unit units[(kBytes < 16 ? kBytes : 16) / sizeof(Unit)];
     };
+    if (first + kUnitItems <= count && reinterpret_cast<uintptr_t>(values) % sizeof(Piece) == 0) {
+#pragma unroll
+      for (int i = 0; i < kBytes / static_cast<int>(sizeof(Piece)); ++i) {
+        reinterpret_cast<Piece*>(items)[i] = reinterpret_cast<const Piece*>(values + first)[i];
+      }
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < kUnitItems; ++i) {
+      if (first + i < count) items[i] = values[first + i];
+    }
+  }
+  __device__ __forceinline__ Slot SlotOf(const Unit& value, int64_t, int64_t) const { return value; }
+  __device__ __forceinline__ int Phase(int64_t unit) const { return LinePhaseOf(out + unit); }
+
+  struct Writer {
+    Unit* to;
+    __device__ __forceinline__ void One(int position, const Slot& slot) const { to[position] = slot; }
+    __device__ __forceinline__ void Vector(int position, const Slot* slot, uint32_t heads) const {
+      alignas(16) Unit result[kVector];
+      Unit value = *slot;
+#pragma unroll
+      for (int i = 0; i < kVector; ++i) {
+        if (i > 0 && (heads >> i & 1) != 0) value = *++slot;
+        result[i] = value;
+      }
+      *reinterpret_cast<uint4*>(to + position) = *reinterpret_cast<const uint4*>(result);
+    }
   };
-  struct Registers {
-    Unit value[Tuning::kItems];
+  __device__ __forceinline__ Writer WriterAt(int64_t unit) const { return {out + unit}; }
+};
+
+/// Elements of several units.
+template <typename Unit>
+struct ExpandRecordsOp {
+  using Tuning = ExpandTuning<2, static_cast<int>(sizeof(Unit))>;
+  static constexpr int kVector = kPerVector<Unit>;
+  static constexpr int kUnroll = 1;
+  struct Item {};
+  struct Slot {
+    int64_t start;  // unit of the result
+    const Unit* element;
   };
   const Unit* values;
   Unit* out;
   unsigned units_per_element;
 
-  __device__ __forceinline__ void Adjust(const IntervalPlan&) const {}
-
-  template <typename BaseOf, typename Count>
-  __device__ __forceinline__ Registers Load(const IntervalPlan& plan, int64_t first, int n, BaseOf base_of,
-                                            TileItems<Count, Tuning>& items, Shared& shared) const {
-    const int item = static_cast<int>(threadIdx.x) * Tuning::kItems;
-    Registers registers;
-    if (units_per_element == 1) {
-#pragma unroll
-      for (int i = 0; i < Tuning::kItems; ++i) {
-        if (item + i < n) registers.value[i] = values[first + item + i];
-      }
-    }
-    int64_t counts[Tuning::kItems];
-    LoadItems(plan.counts + first, n, counts);
-#pragma unroll
-    for (int i = 0; i < Tuning::kItems; ++i) items.Set(i, counts[i] * units_per_element);
-    items.Scan(shared.tile);
-    base_of(ExactTotal(items, shared.tile));
-    return registers;
+  void SetArrays(const ExpandArgs& args) {
+    values = static_cast<const Unit*>(args.values);
+    out = static_cast<Unit*>(args.out);
+    units_per_element = static_cast<unsigned>(args.element_bytes / static_cast<int>(sizeof(Unit)));
   }
 
-  __device__ __forceinline__ int Shift(int64_t base) const { return LinePhaseOf(out + base); }
-
-  __device__ __forceinline__ void Place(Shared& shared, const Registers& registers, int slot, int i, int64_t number,
-                                        int64_t position) const {
-    if (units_per_element == 1) {
-      shared.values[slot] = registers.value[i];
-    } else {
-      shared.records[slot] = {position, number};
-    }
+  __device__ __forceinline__ void Load(int64_t, int64_t, Item (&)[Tuning::kItems]) const {}
+  __device__ __forceinline__ Slot SlotOf(const Item&, int64_t number, int64_t start) const {
+    return {start, values + number * units_per_element};
   }
+  __device__ __forceinline__ int Phase(int64_t unit) const { return LinePhaseOf(out + unit); }
 
-  __device__ __forceinline__ void Process(const Shared& shared, int64_t base, int64_t begin, int count, int shift,
-                                          int64_t end) const {
-    Unit* const to = out + base - shift + begin;
-    const int low = begin == 0 ? shift : 0;
-    const int high = static_cast<int>(min(end - begin, int64_t{IntervalTuning::kWindow}));
-    constexpr int kStep = IntervalTuning::kThreads * kVector;
-    static_assert(IntervalTuning::kWindow % (kStep * kBatch) == 0, "no batch reaches beyond the window");
-    // All lookups of a batch before the first store, so that they overlap. Vectors of a thread are whole words of the
-    // bitmap apart.
-    const unsigned bit = threadIdx.x * kVector % 32;
-    const uint32_t up_to_bit = 0xFFFFFFFFu >> (31 - bit);
-    for (unsigned first = threadIdx.x * kVector; first < static_cast<unsigned>(count); first += kStep * kBatch) {
-      alignas(16) Unit result[kBatch][kVector];
+  struct Writer {
+    Unit* to;
+    int64_t first;
+    unsigned units_per_element;
+    __device__ __forceinline__ unsigned PartOf(int position, const Slot& slot) const {
+      const int64_t behind = first + position - slot.start;
+      // A 64-bit remainder costs more than the rest.
+      return behind <= UINT32_MAX ? static_cast<uint32_t>(behind) % units_per_element
+                                  : static_cast<unsigned>(behind % units_per_element);
+    }
+    __device__ __forceinline__ void One(int position, const Slot& slot) const {
+      to[position] = slot.element[PartOf(position, slot)];
+    }
+    __device__ __forceinline__ void Vector(int position, const Slot* slot, uint32_t heads) const {
+      alignas(16) Unit result[kVector];
+      unsigned part = PartOf(position, *slot);
 #pragma unroll
-      for (int j = 0; j < kBatch; ++j) {
-        const unsigned word = first / 32 + j * (kStep / 32);
-        const uint32_t heads = shared.tile.heads[word];
-        const int slot = shared.tile.heads_before[word] + __popc(heads & up_to_bit);
-        if (units_per_element == 1) {
-          RepeatValues(shared.values + slot, heads >> bit, result[j]);
-        } else {
-          RepeatRecords(shared.records + slot, heads >> bit, static_cast<int>(first) + j * kStep, result[j]);
+      for (int i = 0; i < kVector; ++i) {
+        if (i > 0 && (heads >> i & 1) != 0) {
+          ++slot;
+          part = 0;
         }
+        result[i] = slot->element[part];
+        part = part + 1 == units_per_element ? 0 : part + 1;
       }
-#pragma unroll
-      for (int j = 0; j < kBatch; ++j) {
-        const int at = static_cast<int>(first) + j * kStep;
-        if (at >= low && at + kVector <= high) {
-          *reinterpret_cast<uint4*>(to + at) = *reinterpret_cast<const uint4*>(result[j]);
-          continue;
-        }
-#pragma unroll
-        for (int i = 0; i < kVector; ++i) {
-          if (at + i >= low && at + i < high) to[at + i] = result[j][i];
-        }
-      }
+      *reinterpret_cast<uint4*>(to + position) = *reinterpret_cast<const uint4*>(result);
     }
-  }
-
-  static __device__ __forceinline__ void RepeatValues(const Unit* slot, uint32_t heads, Unit (&result)[kVector]) {
-    Unit value = *slot;
-#pragma unroll
-    for (int i = 0; i < kVector; ++i) {
-      if (i > 0 && (heads >> i & 1) != 0) value = *++slot;
-      result[i] = value;
-    }
-  }
-
-  __device__ __forceinline__ void RepeatRecords(const Record* slot, uint32_t heads, int position,
-                                                Unit (&result)[kVector]) const {
-    const int64_t unit = max(position - slot->start, int64_t{0});
-    // A 64-bit remainder costs more than the rest.
-    unsigned part = unit <= UINT32_MAX ? static_cast<uint32_t>(unit) % units_per_element
-                                       : static_cast<unsigned>(unit % units_per_element);
-    const Unit* value = values + slot->number * units_per_element;
-#pragma unroll
-    for (int i = 0; i < kVector; ++i) {
-      if (i > 0 && (heads >> i & 1) != 0) {
-        value = values + (++slot)->number * units_per_element;
-        part = 0;
-      }
-      result[i] = value[part];
-      part = part + 1 == units_per_element ? 0 : part + 1;
-    }
-  }
+  };
+  __device__ __forceinline__ Writer WriterAt(int64_t unit) const { return {out + unit, unit, units_per_element}; }
 };
+
+/// Calls run(op) for the operator that takes the elements, without its arrays.
+template <typename Run>
+auto WithOp(const ExpandArgs& args, Run run) {
+  const int unit_bytes = UnitBytes(args.element_bytes);
+  // Short intervals: a group of many has as many units as one of few long ones.
+  const bool is_short = args.total < WalkTuning::kShortMean * args.interval_count;
+  const auto with_unit = [&](auto unit) {
+    using Unit = decltype(unit);
+    if (args.element_bytes > unit_bytes) return run(ExpandRecordsOp<Unit>());
+    return is_short ? run(ExpandUnitsOp<Unit, ShortItems(sizeof(Unit))>()) : run(ExpandUnitsOp<Unit, 2>());
+  };
+  switch (unit_bytes) {
+    case 1:
+      return with_unit(uint8_t{});
+    case 2:
+      return with_unit(uint16_t{});
+    case 4:
+      return with_unit(uint32_t{});
+    case 8:
+      return with_unit(uint64_t{});
+    default:
+      return with_unit(uint4{});
+  }
+}
+
+WalkPlan PlanOf(const ExpandArgs& args, Workspace& workspace) {
+  return WithOp(args, [&](auto op) {
+    return MakeWalkPlan<typename decltype(op)::Tuning>(args.counts, args.interval_count, args.total,
+                                                       args.element_bytes / UnitBytes(args.element_bytes), workspace);
+  });
+}
 
 }  // namespace
 
 int64_t ExpandWorkspaceBytes(const ExpandArgs& args) {
   if (args.interval_count <= 0 || args.total <= 0) return 0;
   Workspace workspace;
-  MakePlan<ExpandTuning>(args.counts, args.interval_count,
-                         args.total * (args.element_bytes / UnitBytes(args.element_bytes)), workspace);
+  PlanOf(args, workspace);
   return workspace.bytes();
 }
 
@@ -151,30 +168,13 @@ cudaError_t Expand(const ExpandArgs& args, void* d_workspace, int64_t workspace_
       (args.interval_count == 0 && args.total > 0) || workspace_bytes < ExpandWorkspaceBytes(args)) {
     return cudaErrorInvalidValue;
   }
-  CORANK_RETURN_IF_CUDA_ERROR(WriteReport(OperatorReport(), nullptr, d_report, stream));
-  if (args.total == 0) return cudaSuccess;
+  if (args.total == 0) return WriteReport(OperatorReport(), nullptr, d_report, stream);
   Workspace workspace(d_workspace);
-  const int units_per_element = args.element_bytes / UnitBytes(args.element_bytes);
-  const int64_t units = args.total * units_per_element;
-  const IntervalPlan plan = MakePlan<ExpandTuning>(args.counts, args.interval_count, units, workspace);
-  const auto run = [&](auto unit) {
-    using Unit = decltype(unit);
-    const ExpandOp<Unit> op{static_cast<const Unit*>(args.values), static_cast<Unit*>(args.out),
-                            static_cast<unsigned>(units_per_element)};
-    return RunIntervals(op, plan, true, units + 128 / static_cast<int64_t>(sizeof(Unit)), stream);
-  };
-  switch (UnitBytes(args.element_bytes)) {
-    case 1:
-      return run(uint8_t{});
-    case 2:
-      return run(uint16_t{});
-    case 4:
-      return run(uint32_t{});
-    case 8:
-      return run(uint64_t{});
-    default:
-      return run(uint4{});
-  }
+  const WalkPlan plan = PlanOf(args, workspace);
+  return WithOp(args, [&](auto op) {
+    op.SetArrays(args);
+    return Walk(op, plan, d_report, stream);
+  });
 }
 
 }  // namespace corank::cuda

@@ -1,19 +1,17 @@
-// One pass over counts, for every interval operator: a block scans a tile of intervals, learns what is before them, and
-// gives each unit of work its interval.
+// One pass over counts, for intervals that may go anywhere: a block scans a tile of intervals, learns what is before
+// them where it must know, and gives each unit of work its interval.
 //
-// Algorithm   (1) a block sums its tile's counts and publishes the sum; where the operator needs the sum of all counts
-//             before, one warp looks back over the tiles before, whose blocks have published sums or sums of sums
-//             (decoupled look-back); (2) each interval that is not empty sets one bit, at its first unit, in a bitmap
-//             of a window of units; the interval of a unit is then the number of bits up to it: a population count and
-//             a sum of those of the words before; (3) the operator takes the window's units, neighbours by neighbouring
-//             threads. A tile with more units than a block should do alone is left to a second launch, whose blocks
-//             share the windows of all such tiles equally, so that a giant interval costs no more than its bytes. Empty
-//             intervals set no bit.
+// Algorithm   (1) a block sums its tile's counts; where the operator needs the sum of all counts before, one warp looks
+//             back over the tiles before (look_back.cuh); (2) each interval that is not empty sets one bit, at its
+//             first unit, in a bitmap of a window of units; the interval of a unit is then the number of bits up to it:
+//             a population count and a sum of those of the words before; (3) the operator takes the window's units,
+//             neighbours by neighbouring threads. A tile with more units than a block should do alone is left to a
+//             second launch, whose blocks share the windows of all such tiles equally, so that a giant interval costs
+//             no more than its bytes. Empty intervals set no bit.
 // Work        O(n + units)
 // Passes      counts are read once, and again by every block that shares a tile that is left over
 // Workspace   8 bytes (look-back) and 32 bytes (left-over list) a tile
-// Source      D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016; S. Baxter,
-//             moderngpu, "Load-Balancing Search", 2013
+// Source      S. Baxter, moderngpu, "Load-Balancing Search", 2013; look_back.cuh
 #ifndef CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_TILE_CUH_
 #define CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_TILE_CUH_
 
@@ -26,14 +24,9 @@
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/intervals/interval_tuning.h"
 #include "kernels/cuda/intervals/interval_units.h"
+#include "kernels/cuda/intervals/look_back.cuh"
 
 namespace corank::cuda {
-
-/// What a tile has published for those behind it: a sum and how far it reaches, in one word so that no fence is needed.
-using TileSum = unsigned long long;
-inline constexpr TileSum kOwnSum = TileSum{1} << 62;    // of the tile
-inline constexpr TileSum kWholeSum = TileSum{2} << 62;  // of the tile and all before it
-inline constexpr TileSum kSumMask = kOwnSum - 1;
 
 /// How the intervals are cut. A kernel argument.
 struct IntervalPlan {
@@ -120,34 +113,9 @@ __device__ __forceinline__ int64_t ExactTotal(const TileItems<Count, Tuning>& it
 
 /// Publishes the tile's sum and answers that of all before. The whole block; ends with a barrier.
 __device__ __forceinline__ int64_t SumBefore(const IntervalPlan& plan, int64_t tile, int64_t sum, TileShared& shared) {
-  constexpr int kLook = IntervalTuning::kLookBack;
   if (threadIdx.x < 32) {  // one warp: the others would only add instructions
-    const int lane = static_cast<int>(threadIdx.x);
-    volatile TileSum* const sums = plan.d_sums;
-    if (lane == 0) sums[tile] = (tile == 0 ? kWholeSum : kOwnSum) | static_cast<TileSum>(sum);
-    TileSum before = 0;
-    bool found = tile == 0;
-    for (int64_t last = tile - 1; !found; last -= 32 * kLook) {
-      TileSum seen[kLook];
-#pragma unroll
-      for (int i = 0; i < kLook; ++i) {
-        seen[i] = kWholeSum;
-        if (last - i * 32 - lane >= 0) seen[i] = sums[last - i * 32 - lane];
-      }
-#pragma unroll
-      for (int i = 0; i < kLook; ++i) {
-        while (seen[i] == 0) seen[i] = sums[last - i * 32 - lane];
-        const unsigned whole = __ballot_sync(0xFFFFFFFFu, seen[i] >= kWholeSum);
-        const int nearest = whole == 0 ? 32 : __ffs(static_cast<int>(whole)) - 1;
-        if (!found && lane <= nearest) before += seen[i] & kSumMask;
-        found |= whole != 0;
-      }
-    }
-    for (int step = 16; step > 0; step /= 2) before += __shfl_xor_sync(0xFFFFFFFFu, before, step);
-    if (lane == 0) {
-      if (tile > 0) sums[tile] = kWholeSum | (before + static_cast<TileSum>(sum));
-      shared.base = static_cast<int64_t>(before);
-    }
+    const int64_t before = LookBack(plan.d_sums, tile, sum);
+    if (threadIdx.x == 0) shared.base = before;
   }
   __syncthreads();
   return shared.base;
@@ -158,17 +126,17 @@ __device__ __forceinline__ int SlotAt(const TileShared& shared, int position) {
   return shared.heads_before[position / 32] + HeadsUpTo(shared.heads[position / 32], position % 32);
 }
 
-/// Sets up the window of the positions from `begin` on, where a position is a unit + shift, and calls
-/// place(slot, item, position of its start in the window) for each interval of the thread that has units in it.
-/// The heads are zero before. The whole block; ends with a barrier.
+/// Sets up the window of the units from `begin` on, and calls place(slot, item, position of its start in the window)
+/// for each interval of the thread that has units in it. The heads are zero before. The whole block; ends with a
+/// barrier.
 template <typename Count, typename Tuning, typename Place>
-__device__ __forceinline__ void OpenWindow(const TileItems<Count, Tuning>& items, Count begin, int shift,
-                                           TileShared& shared, Place place) {
+__device__ __forceinline__ void OpenWindow(const TileItems<Count, Tuning>& items, Count begin, TileShared& shared,
+                                           Place place) {
   constexpr int kItems = Tuning::kItems;
   constexpr Count kWindow = IntervalTuning::kWindow;
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
-    const Count position = items.start[i] + shift - begin;
+    const Count position = items.start[i] - begin;
     if (items.units[i] > 0 && position >= 0 && position < kWindow) {
       atomicOr(shared.heads + static_cast<int>(position) / 32, 1u << (static_cast<int>(position) % 32));
     }
@@ -200,11 +168,11 @@ __device__ __forceinline__ void OpenWindow(const TileItems<Count, Tuning>& items
     reinterpret_cast<uint4*>(shared.heads_before)[threadIdx.x] = packed;
   }
   __syncthreads();
-  const int first = static_cast<int>(min(max(items.start[0] + shift - begin, Count{0}), kWindow - 1));
+  const int first = static_cast<int>(min(max(items.start[0] - begin, Count{0}), kWindow - 1));
   int slot = shared.heads_before[first / 32] + HeadsBefore(shared.heads[first / 32], first % 32);
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
-    const Count position = items.start[i] + shift - begin;
+    const Count position = items.start[i] - begin;
     const bool starts = items.units[i] > 0 && position >= 0 && position < kWindow;
     const bool reaches = position < 0 && position + items.units[i] > 0;
     slot += starts ? 1 : 0;
@@ -231,22 +199,14 @@ __device__ __forceinline__ void LoadItems(const int64_t* tile, int n, int64_t (&
   for (int i = 0; i < kItems; ++i) items[i] = first + i < n ? tile[first + i] : 0;
 }
 
-/// Elements between the last line of the cache and p. Positions are counted from a line, so that warps write whole
-/// sectors.
-template <typename T>
-__device__ __forceinline__ int LinePhaseOf(const T* p) {
-  return static_cast<int>(reinterpret_cast<uintptr_t>(p) & 127) / static_cast<int>(sizeof(T));
-}
-
 /// One tile a block, or, where Op::kFewBlocks, every tile that is a multiple of plan.blocks behind it, or, where kRest,
 /// an equal share of the windows that are left.
 ///
 /// Op has: Tuning; kFewBlocks; Adjust(plan), which may put fewer intervals in the place of all; Shared, with a member
 /// `tile` of TileShared; Registers, of a thread; Load(plan, first, n, base_of, items, shared), which sets the items'
 /// units, scans them, answers Registers and may ask base_of(sum of counts) for the sum of all counts before the tile;
-/// Shift(base), from units to positions; Place(shared, registers, slot, item, number of the interval, position);
-/// Process(shared, base, begin, count, shift, end), which takes `count` positions from `begin` on, of which those in
-/// [shift, end) are units of the tile.
+/// Place(shared, registers, slot, item, position); Process(shared, count), which takes the first `count` units of the
+/// window.
 template <typename Op, bool kRest>
 __global__ void __launch_bounds__(IntervalTuning::kThreads, Op::Tuning::kBlocks)
     IntervalKernel(Op op, IntervalPlan plan) {
@@ -296,29 +256,23 @@ __global__ void __launch_bounds__(IntervalTuning::kThreads, Op::Tuning::kBlocks)
       return base;
     };
     const typename Op::Registers registers = op.Load(plan, first, n, base_of, items, shared);
-    const int shift = op.Shift(base);
-    const Count positions = items.total + shift;
     if constexpr (!kRest) {
-      if (positions > Tuning::kOwnUnits) {
+      if (items.total > Tuning::kOwnUnits) {
         const int64_t units = ExactTotal(items, shared.tile);
         if (thread == 0) {
-          const int64_t windows = CeilDiv(units + shift, kWindow);
+          const int64_t windows = CeilDiv(units, kWindow);
           const LeftCount before = atomicAdd(plan.d_left, PackLeft(1, windows));
           plan.d_left_tiles[LeftTiles(before)] = {tile, base, LeftWindows(before), windows};
         }
         continue;
       }
-      end = positions;
+      end = items.total;
     }
-    end = min(end, positions);
-    // No interval reaches into the first window, but the positions before its first unit are looked up.
-    if (thread == 0 && begin == 0 && shift > 0) op.Place(shared, registers, 0, 0, first, 0);
+    end = min(end, items.total);
     while (begin < end) {
-      OpenWindow(items, begin, shift, shared.tile, [&](int slot, int i, Count position) {
-        op.Place(shared, registers, slot, i, first + thread * Tuning::kItems + i, position);
-      });
-      op.Process(shared, base, static_cast<int64_t>(begin), static_cast<int>(min(kWindow, positions - begin)), shift,
-                 static_cast<int64_t>(positions));
+      OpenWindow(items, begin, shared.tile,
+                 [&](int slot, int i, Count position) { op.Place(shared, registers, slot, i, position); });
+      op.Process(shared, static_cast<int>(min(kWindow, items.total - begin)));
       begin += kWindow;
       if (!kRest && begin >= end) break;
       __syncthreads();
@@ -342,8 +296,7 @@ IntervalPlan MakePlan(const int64_t* counts, int64_t count, int64_t units, Works
   return plan;
 }
 
-/// Enqueues both launches. `most_units`: no tile has more than this, the units before it in its line of 128 bytes
-/// included.
+/// Enqueues both launches. `most_units`: no tile has more than this.
 template <typename Op>
 cudaError_t RunIntervals(const Op& op, const IntervalPlan& plan, bool needs_sums, int64_t most_units,
                          cudaStream_t stream) {

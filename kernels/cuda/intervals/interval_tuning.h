@@ -18,26 +18,47 @@ struct IntervalTuning {
   static_assert(kWindow == 32 * kThreads && kThreads == 8 * 32, "a thread clears, a lane counts 8 words of the bitmap");
 };
 
-/// Of one operator. `items`: intervals that a thread scans. `tile_units`: a tile has as many intervals as have about
-/// this many units. `blocks`: for each multiprocessor.
-template <int items, int tile_units, int blocks>
-struct OperatorTuning {
-  static constexpr int kItems = items;
-  static constexpr int kTile = IntervalTuning::kThreads * items;  // most intervals
-  static constexpr int kTileUnits = tile_units;
-  /// A block that finds more than this leaves the tile to the second launch,
-  static constexpr int kOwnUnits = 4 * tile_units;
-  static constexpr int kBlocks = blocks;
-  /// which has as many blocks as fill an H200.
-  static constexpr int kRestBlocks = 132 * blocks;
+/// Of operators whose results lie one behind the other (interval_walk.cuh).
+struct WalkTuning {
+  static constexpr int kThreads = 256;
+  /// Units for which a warp sets bits at a time.
+  static constexpr int kWindow = 1024;
+  /// Most blocks that sum counts: as many as an H200 runs at a time.
+  static constexpr int kSumBlocks = 1024;
+  /// Intervals of fewer units on average are short: a lane holds more of them.
+  static constexpr int kShortMean = 16;
+  /// The sum of these over the lanes of a warp is less than 2^31.
+  static constexpr int64_t kMostNarrow = (1 << 26) - 1;
+  static_assert(kWindow == 32 * 32, "a lane counts a word of the bitmap");
 };
 
-using ExpandTuning = OperatorTuning<4, 16384, 5>;
-using LoadBalanceTuning = OperatorTuning<8, 16384, 4>;
-/// Where most objects have an item or none: on an H200, 138 against 116 items a nanosecond.
-using ManyObjectsTuning = OperatorTuning<16, 16384, 4>;
+/// `items`: intervals that a lane holds. `task`: units and intervals that a warp takes in all. `blocks`: for each
+/// multiprocessor.
+template <int items, int task, int blocks>
+struct WalkSizes {
+  static constexpr int kItems = items;
+  static constexpr int kGroup = 32 * items;
+  static constexpr int kTask = task;
+  static constexpr int kBlocks = blocks;
+};
 
-struct MoveTuning : OperatorTuning<2, 8192, 3> {
+/// Short intervals that a lane holds.
+constexpr int ShortItems(int unit_bytes) { return unit_bytes <= 4 ? 8 : 16 * 2 / unit_bytes; }
+
+template <int items, int unit_bytes>
+using ExpandTuning = WalkSizes<items, unit_bytes >= 8 ? 1024 : 8192 / unit_bytes, (items > 2 ? 4 : 5)>;
+template <int items, int index_bytes>
+using LoadBalanceTuning = WalkSizes<items, (items > 2 ? 8192 : 4096) / index_bytes, (items > 2 ? 4 : 5)>;
+
+struct MoveTuning {
+  static constexpr int kItems = 2;                                 // intervals that a thread scans
+  static constexpr int kTile = IntervalTuning::kThreads * kItems;  // most intervals
+  static constexpr int kTileUnits = 8192;                          // a tile has as many as have about this many units
+  /// A block that finds more than this leaves the tile to the second launch,
+  static constexpr int kOwnUnits = 4 * kTileUnits;
+  static constexpr int kBlocks = 3;  // for each multiprocessor
+  /// which has as many blocks as fill an H200.
+  static constexpr int kRestBlocks = 132 * kBlocks;
   static constexpr int kBatch = 4;  // units that a thread has in flight
   /// Blocks of the first launch behind bins.
   static constexpr int kLeftBlocks = 8 * 132 * kBlocks;

@@ -15,15 +15,15 @@ namespace corank::cuda {
 // that counts are not negative, that total is their sum and that every interval is within its arrays.
 // Errors: cudaErrorInvalidValue for counts, widths or a workspace that do not fit; else what a launch answers.
 
-/// 40 bytes for each tile of intervals (interval_tuning.h): no tile but the last has fewer than 32.
+/// 8 bytes for each group of 64 to 256 intervals (interval_tuning.h), and 73 KB at most.
 int64_t ExpandWorkspaceBytes(const ExpandArgs& args);
 /// Enqueues: value i goes counts[i] times to args.out.
 cudaError_t Expand(const ExpandArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* d_report,
                    cudaStream_t stream);
 
-/// As Expand; and for short intervals with both offsets and much to move, 10 to 12 bytes for every 4 of the elements
-/// (move_bins.cu; sizes in interval_tuning.h). With check_overlap and destination offsets, what the check asks for
-/// (overlap_check.cu), where that is more.
+/// 40 bytes for each tile of intervals: no tile but the last has fewer than 32; and for short intervals with both
+/// offsets and much to move, 10 to 12 bytes for every 4 of the elements (move_bins.cu; sizes in interval_tuning.h).
+/// With check_overlap and destination offsets, what the check asks for (overlap_check.cu), where that is more.
 int64_t MoveWorkspaceBytes(const MoveArgs& args);
 /// Enqueues: elements of every interval go from source to destination. kOverlapping names, of the first pair of
 /// neighbours by destination (stable, empty intervals left out) that overlap, the later one in `index` and the earlier

@@ -115,15 +115,13 @@ struct MoveWordsOp : MoveIntervals {
     return registers;
   }
 
-  __device__ __forceinline__ int Shift(int64_t) const { return 0; }
-
-  __device__ __forceinline__ void Place(Shared& shared, const Registers& registers, int slot, int i, int64_t,
+  __device__ __forceinline__ void Place(Shared& shared, const Registers& registers, int slot, int i,
                                         int64_t position) const {
     const int64_t back = position * int{sizeof(Word)};
     shared.slots[slot] = {registers.from[i] - back, registers.to[i] - back};
   }
 
-  __device__ __forceinline__ void Process(const Shared& shared, int64_t, int64_t, int count, int, int64_t) const {
+  __device__ __forceinline__ void Process(const Shared& shared, int count) const {
     constexpr int kThreads = IntervalTuning::kThreads;
     for (int at = static_cast<int>(threadIdx.x); at < count; at += kThreads * kBatch) {
       Word words[kBatch];
@@ -171,16 +169,14 @@ struct MoveBlocksOp : MoveIntervals {
     return registers;
   }
 
-  __device__ __forceinline__ int Shift(int64_t) const { return 0; }
-
-  __device__ __forceinline__ void Place(Shared& shared, const Registers& registers, int slot, int i, int64_t,
+  __device__ __forceinline__ void Place(Shared& shared, const Registers& registers, int slot, int i,
                                         int64_t position) const {
     const int64_t to = registers.to[i];
     shared.slots[slot] = {(FirstBlock(to, log_group) - position) * 16, to, to + registers.bytes[i],
                           registers.from[i] - to};
   }
 
-  __device__ __forceinline__ void Process(const Shared& shared, int64_t, int64_t, int count, int, int64_t) const {
+  __device__ __forceinline__ void Process(const Shared& shared, int count) const {
     constexpr int kThreads = IntervalTuning::kThreads;
     for (int at = static_cast<int>(threadIdx.x); at < count; at += kThreads * kBatch) {
       // Whole blocks of the source, all asked for before the first is used. Units at the ends of an interval, which are

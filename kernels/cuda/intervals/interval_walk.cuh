@@ -1,0 +1,335 @@
+// Every unit of a result in its order, with the interval that it belongs to, for operators whose results lie one behind
+// the other.
+//
+// Algorithm   (1) Each warp sums its share of the counts, group by group, and notes what is before each group; the
+//             blocks learn the sums of all before them (look_back.cuh). (2) Tasks are equal pieces of a line on which
+//             each group takes as many places as it has intervals, and behind them as many as they have units, so that
+//             neither a giant nor millions of empty intervals make a task longer than others (the diagonals of a merge
+//             path, group by group). A warp takes a task, alone. It finds the group where its piece starts; of each
+//             group, a lane holds the counts of a few intervals; a scan tells where they start; each that is not empty
+//             sets a bit in a bitmap of 1024 units and leaves what the operator needs of it in a slot. The slot of a
+//             unit is then the number of bits up to it: a population count and a sum of those of the words before.
+//             Nothing waits for another warp.
+// Work        O(n + units)
+// Passes      counts are read twice, by (1) and (2), and again by tasks that share a group; results are written once
+// Workspace   8 bytes for each group, of 64 to 256 intervals, and 72 KB at most
+// Source      S. Baxter, moderngpu, "Load-Balancing Search", 2013; O. Green, R. McColl, D. Bader, "GPU Merge Path",
+// 2012
+#ifndef CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_WALK_CUH_
+#define CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_WALK_CUH_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/common/operators.h"
+#include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/tile_io.cuh"
+#include "kernels/cuda/common/workspace.h"
+#include "kernels/cuda/intervals/interval_tuning.h"
+#include "kernels/cuda/intervals/look_back.cuh"
+
+namespace corank::cuda {
+
+/// How the work is cut. A kernel argument.
+struct WalkPlan {
+  const int64_t* counts;  // of elements
+  int64_t count;
+  int64_t groups;
+  int64_t share;   // groups whose counts a warp sums
+  int64_t shares;  // all that have a group
+  int64_t blocks;  // that sum
+  int64_t tasks;
+  unsigned units_per_element;
+  TileSum* d_sums;           // zero before, a block each
+  int64_t* d_bases;          // units before each share
+  int64_t* d_groups;         // and before each group, from its share's first
+  OperatorReport* d_report;  // or null
+};
+
+inline constexpr unsigned kAllLanes = 0xFFFFFFFFu;
+__device__ __forceinline__ int64_t SumOverLanes(int64_t own) {
+  if (__all_sync(kAllLanes, own <= WalkTuning::kMostNarrow))
+    return __reduce_add_sync(kAllLanes, static_cast<unsigned>(own));
+  for (int step = 16; step > 0; step /= 2) own += __shfl_xor_sync(kAllLanes, own, step);
+  return own;
+}
+
+/// Inclusive.
+template <typename Count>
+__device__ __forceinline__ Count ScanOverLanes(Count own) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    const Count other = __shfl_up_sync(kAllLanes, own, step);
+    if (lane >= step) own += other;
+  }
+  return own;
+}
+
+/// A lane's kItems of `numbers` from `first` on, 0 behind `count`.
+template <int kItems>
+__device__ __forceinline__ void LoadCounts(const int64_t* numbers, int64_t first, int64_t count,
+                                           int64_t (&items)[kItems]) {
+  if (kItems > 1 && first + kItems <= count && (reinterpret_cast<uintptr_t>(numbers) & 15) == 0) {
+#pragma unroll
+    for (int i = 0; i + 1 < kItems; i += 2) {
+      const longlong2 two = __ldg(reinterpret_cast<const longlong2*>(numbers + first + i));
+      items[i] = two.x;
+      items[i + 1] = two.y;
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) items[i] = first + i < count ? numbers[first + i] : 0;
+}
+
+/// (1) of the algorithm; a warp a share.
+template <typename Tuning>
+__global__ void __launch_bounds__(WalkTuning::kThreads, 2048 / WalkTuning::kThreads) WalkSumsKernel(WalkPlan plan) {
+  constexpr int kWarps = WalkTuning::kThreads / 32;
+  constexpr int kPairs = Tuning::kGroup / 64;          // of counts that a lane has of a group
+  constexpr int kBatch = kPairs < 4 ? 4 / kPairs : 1;  // groups that a warp has in flight
+  __shared__ int64_t totals[kWarps];
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  const int64_t share = int64_t{blockIdx.x} * kWarps + warp;
+  const int64_t last = min((share + 1) * plan.share, plan.groups);
+  int64_t before = 0;
+  for (int64_t group = share * plan.share; group < last; group += kBatch) {
+    int64_t own[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      own[i] = 0;
+#pragma unroll
+      for (int j = 0; j < kPairs; ++j) {
+        int64_t two[2] = {};
+        if (group + i < last) {
+          LoadCounts(plan.counts, (group + i) * Tuning::kGroup + j * 64 + 2 * lane, plan.count, two);
+        }
+        own[i] += two[0] + two[1];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      if (lane == 0 && group + i < last) plan.d_groups[group + i] = before;
+      before += SumOverLanes(own[i]) * plan.units_per_element;
+    }
+  }
+  if (lane == 0) totals[warp] = before;
+  if (plan.d_report != nullptr && blockIdx.x == 0 && threadIdx.x == 0) {
+    *plan.d_report = OperatorReport();  // a launch of its own would take 2 us
+  }
+  __syncthreads();
+  if (warp > 0) return;
+  const int64_t own = lane < kWarps ? totals[lane] : 0;
+  const int64_t through = ScanOverLanes(own);
+  const int64_t total = __shfl_sync(kAllLanes, through, 31);
+  const int64_t base = plan.blocks == 1 ? 0 : LookBack(plan.d_sums, blockIdx.x, total);
+  if (lane < kWarps && share + lane < plan.shares) plan.d_bases[share + lane] = base + through - own;
+}
+
+/// The last of [low, high) for which is_before holds; it holds for `low`, and for none behind one for which it does
+/// not.
+template <typename IsBefore>
+__device__ __forceinline__ int64_t LastBefore(int64_t low, int64_t high, IsBefore is_before) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  while (high - low > 1) {
+    const int64_t step = CeilDiv(high - low, 32);
+    const int64_t probe = low + lane * step;
+    const int holds = __popc(__ballot_sync(kAllLanes, lane == 0 || (probe < high && is_before(probe))));
+    high = min(high, low + holds * step);
+    low += (holds - 1) * step;
+  }
+  return low;
+}
+
+/// What a lane holds of a group.
+template <typename Op>
+struct WalkGroup {
+  static constexpr int kItems = Op::Tuning::kItems;
+  int64_t units[kItems];
+  typename Op::Item items[kItems];
+
+  __device__ __forceinline__ void Load(const Op& op, const WalkPlan& plan, int64_t group) {
+    const int64_t first = group * Op::Tuning::kGroup + static_cast<int>(threadIdx.x) % 32 * kItems;
+    LoadCounts(plan.counts, first, plan.count, units);
+    op.Load(first, plan.count, items);
+    if (plan.units_per_element > 1) {
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) units[i] *= plan.units_per_element;
+    }
+  }
+  __device__ __forceinline__ int64_t Sum() const {
+    int64_t sum = 0;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) sum += units[i];
+    return sum;
+  }
+};
+
+/// Of a warp.
+template <typename Op>
+struct WalkShared {
+  uint32_t heads[WalkTuning::kWindow / 32];  // a bit where an interval starts
+  uint2 words[WalkTuning::kWindow / 32];     // the same, and the slot before the word's first bit
+  typename Op::Slot slots[Op::Tuning::kGroup + 1];
+};
+
+/// The units of one group that lie in places [begin, end) of the line, whose place 0 is the group's first unit; answers
+/// how many units the group has. `before`: units of all groups before. Count is int where that holds all sums.
+template <typename Count, typename Op>
+__device__ __forceinline__ int64_t WalkThrough(const Op& op, const WalkGroup<Op>& group, int64_t first, int64_t before,
+                                               int64_t begin, int64_t end, WalkShared<Op>& shared) {
+  constexpr int kItems = Op::Tuning::kItems;
+  constexpr int kVector = Op::kVector;
+  constexpr Count kWindow = WalkTuning::kWindow;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const auto own = static_cast<Count>(group.Sum());
+  const Count through = ScanOverLanes(own);
+  const Count total = __shfl_sync(kAllLanes, through, 31);
+  const auto from = static_cast<Count>(min(max(begin, int64_t{0}), static_cast<int64_t>(total)));
+  const auto to = static_cast<Count>(min(end, static_cast<int64_t>(total)));
+  if (from >= to) return total;
+
+  // Positions count from the last line of the cache, so that warps write whole sectors.
+  const Count origin = from - op.Phase(before + from);
+  const Count start = through - own;
+  int slot = 1, started = 0;
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    slot += __popc(__ballot_sync(kAllLanes, group.units[i] > 0) & ((1u << lane) - 1));
+  }
+  Count at = start;
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    if (group.units[i] > 0) {
+      shared.slots[slot++] = op.SlotOf(group.items[i], first + lane * kItems + i, before + at);
+      if (at < origin) ++started;
+    }
+    at += static_cast<Count>(group.units[i]);
+  }
+  started = static_cast<int>(__reduce_add_sync(kAllLanes, static_cast<unsigned>(started)));
+
+  const auto slot_at = [&](int position) {
+    const uint2 word = shared.words[position / 32];
+    return shared.slots + word.y + __popc(word.x & (kAllLanes >> (31 - position % 32)));
+  };
+  for (Count window = origin; window < to; window += kWindow) {
+    shared.heads[lane] = 0;
+    __syncwarp();
+    Count place = start - window;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      if (group.units[i] > 0 && place >= 0 && place < kWindow) {
+        atomicOr(shared.heads + static_cast<int>(place) / 32, 1u << (static_cast<int>(place) % 32));
+      }
+      place += static_cast<Count>(group.units[i]);
+    }
+    __syncwarp();
+    const uint32_t heads = shared.heads[lane];
+    const int heads_through = ScanOverLanes(__popc(heads));
+    shared.words[lane] = {heads, static_cast<unsigned>(started + heads_through - __popc(heads))};
+    started += __shfl_sync(kAllLanes, heads_through, 31);
+    __syncwarp();
+
+    const int low = static_cast<int>(max(from - window, Count{0}));
+    const int high = static_cast<int>(min(to - window, kWindow));
+    const int whole = (low + kVector - 1) / kVector * kVector;  // the first whole vector
+    const auto writer = op.WriterAt(before + window);
+#pragma unroll Op::kUnroll
+    for (int position = lane * kVector + (lane * kVector < low ? 32 * kVector : 0); position + kVector <= high;
+         position += 32 * kVector) {
+      writer.Vector(position, slot_at(position), shared.words[position / 32].x >> (position % 32));
+    }
+    if (kVector > 1) {
+      const int head = low + lane, tail = max(whole, high / kVector * kVector) + lane - kVector;
+      const int position = lane < kVector ? head : tail;
+      if (lane < 2 * kVector && position < (lane < kVector ? min(whole, high) : high)) {
+        writer.One(position, *slot_at(position));
+      }
+    }
+    __syncwarp();
+  }
+  return total;
+}
+
+/// (2) of the algorithm; a warp a task.
+///
+/// Op has: Tuning; kVector, units that a lane writes at a time; kUnroll, how often; Item, what is read of an interval,
+/// and Load(first, count, items); Slot, what is kept of it, and SlotOf(item, number of the interval, its first unit);
+/// Phase(unit), units from the last line of the result's memory; WriterAt(unit), which answers what has
+/// One(position, slot), which writes the unit at a position from there, and Vector(position, slot, heads), which writes
+/// the kVector units from a position on that is a multiple of kVector: the first is in the interval of *slot, and each
+/// bit of heads behind the first goes on to the next slot.
+template <typename Op>
+__global__ void __launch_bounds__(WalkTuning::kThreads, Op::Tuning::kBlocks) WalkKernel(Op op, WalkPlan plan) {
+  using Tuning = typename Op::Tuning;
+  constexpr int kWarps = WalkTuning::kThreads / 32;
+  __shared__ WalkShared<Op> shared_of[kWarps];
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int64_t task = int64_t{blockIdx.x} * kWarps + warp;
+  if (task >= plan.tasks) return;
+  const int64_t place = task * Tuning::kTask;
+  const int64_t share = LastBefore(0, plan.shares, [&](int64_t share) {
+    return plan.d_bases[share] + share * plan.share * Tuning::kGroup <= place;
+  });
+  const int64_t base = plan.d_bases[share];
+  int64_t group = LastBefore(share * plan.share, min((share + 1) * plan.share, plan.groups), [&](int64_t group) {
+    return base + plan.d_groups[group] + group * Tuning::kGroup <= place;
+  });
+  int64_t before = base + plan.d_groups[group];
+  for (; group < plan.groups; ++group) {
+    const int64_t begin = place - (before + (group + 1) * Tuning::kGroup), end = begin + Tuning::kTask;
+    if (end <= -Tuning::kGroup) return;
+    WalkGroup<Op> now;
+    now.Load(op, plan, group);
+    const int64_t first = group * Tuning::kGroup;
+    before += __all_sync(kAllLanes, now.Sum() <= WalkTuning::kMostNarrow / 2)
+                  ? WalkThrough<int>(op, now, first, before, begin, end, shared_of[warp])
+                  : WalkThrough<int64_t>(op, now, first, before, begin, end, shared_of[warp]);
+  }
+}
+
+/// Elements between the last line of the cache and p.
+template <typename T>
+__device__ __forceinline__ int LinePhaseOf(const T* p) {
+  return static_cast<int>(reinterpret_cast<uintptr_t>(p) & 127) / static_cast<int>(sizeof(T));
+}
+
+/// Carves the plan from a workspace, for `count` > 0 intervals of `elements` elements in all.
+template <typename Tuning>
+WalkPlan MakeWalkPlan(const int64_t* counts, int64_t count, int64_t elements, int units_per_element,
+                      Workspace& workspace) {
+  WalkPlan plan{};
+  plan.counts = counts;
+  plan.count = count;
+  plan.groups = CeilDiv(count, Tuning::kGroup);
+  plan.tasks = CeilDiv(elements * units_per_element + plan.groups * Tuning::kGroup, Tuning::kTask);
+  plan.units_per_element = static_cast<unsigned>(units_per_element);
+  constexpr int64_t kWarps = WalkTuning::kThreads / 32;
+  plan.share = CeilDiv(plan.groups, kWarps * WalkTuning::kSumBlocks);
+  plan.shares = CeilDiv(plan.groups, plan.share);
+  plan.blocks = CeilDiv(plan.shares, kWarps);
+  plan.d_sums = plan.blocks > 1 ? workspace.Carve<TileSum>(plan.blocks) : nullptr;
+  plan.d_bases = workspace.Carve<int64_t>(plan.shares);
+  plan.d_groups = workspace.Carve<int64_t>(plan.groups);
+  return plan;
+}
+
+/// Enqueues all, and a report without faults.
+template <typename Op>
+cudaError_t Walk(const Op& op, WalkPlan plan, OperatorReport* d_report, cudaStream_t stream) {
+  plan.d_report = d_report;
+  if (plan.blocks > 1) {
+    CORANK_RETURN_IF_CUDA_ERROR(
+        cudaMemsetAsync(plan.d_sums, 0, sizeof(TileSum) * static_cast<size_t>(plan.blocks), stream));
+  }
+  WalkSumsKernel<typename Op::Tuning><<<static_cast<unsigned>(plan.blocks), WalkTuning::kThreads, 0, stream>>>(plan);
+  CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+  const int64_t blocks = CeilDiv(plan.tasks, WalkTuning::kThreads / 32);
+  WalkKernel<Op><<<static_cast<unsigned>(blocks), WalkTuning::kThreads, 0, stream>>>(op, plan);
+  return cudaGetLastError();
+}
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_WALK_CUH_
