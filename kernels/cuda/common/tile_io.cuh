@@ -9,12 +9,23 @@
 #include <cuda_pipeline_primitives.h>
 
 #include <cstdint>
+#include <cstring>
 
 namespace corank::cuda {
 
 /// Elements of T in a 16-byte vector.
 template <typename T>
 inline constexpr int kPerVector = 16 / static_cast<int>(sizeof(T));
+
+/// Writes a vector to device memory at a 16-byte boundary, by one store: the compiler takes an assignment apart where
+/// it has its elements in registers. Nothing of what is written is read in the same kernel.
+template <typename T>
+__device__ __forceinline__ void StoreWhole(const T (&elements)[kPerVector<T>], T* to) {
+  uint32_t words[4];
+  memcpy(words, elements, sizeof(words));
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(words[0]),
+               "r"(words[1]), "r"(words[2]), "r"(words[3]));
+}
 
 /// Elements between the last 16-byte boundary and p: where the range that starts at p goes in an aligned tile.
 template <typename T>

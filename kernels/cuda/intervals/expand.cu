@@ -50,14 +50,14 @@ struct ExpandUnitsOp {
     Unit* to;
     __device__ __forceinline__ void One(int position, const Slot& slot) const { to[position] = slot; }
     __device__ __forceinline__ void Vector(int position, const Slot* slot, uint32_t heads) const {
-      alignas(16) Unit result[kVector];
+      Unit result[kVector];
       Unit value = *slot;
 #pragma unroll
       for (int i = 0; i < kVector; ++i) {
         if (i > 0 && (heads >> i & 1) != 0) value = *++slot;
         result[i] = value;
       }
-      *reinterpret_cast<uint4*>(to + position) = *reinterpret_cast<const uint4*>(result);
+      StoreWhole(result, to + position);
     }
   };
   __device__ __forceinline__ Writer WriterAt(int64_t unit) const { return {out + unit}; }
@@ -104,7 +104,7 @@ struct ExpandRecordsOp {
       to[position] = slot.element[PartOf(position, slot)];
     }
     __device__ __forceinline__ void Vector(int position, const Slot* slot, uint32_t heads) const {
-      alignas(16) Unit result[kVector];
+      Unit result[kVector];
       unsigned part = PartOf(position, *slot);
 #pragma unroll
       for (int i = 0; i < kVector; ++i) {
@@ -115,7 +115,7 @@ struct ExpandRecordsOp {
         result[i] = slot->element[part];
         part = part + 1 == units_per_element ? 0 : part + 1;
       }
-      *reinterpret_cast<uint4*>(to + position) = *reinterpret_cast<const uint4*>(result);
+      StoreWhole(result, to + position);
     }
   };
   __device__ __forceinline__ Writer WriterAt(int64_t unit) const { return {out + unit, unit, units_per_element}; }

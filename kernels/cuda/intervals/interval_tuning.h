@@ -21,6 +21,7 @@ struct IntervalTuning {
 /// Of operators whose results lie one behind the other (interval_walk.cuh).
 struct WalkTuning {
   static constexpr int kThreads = 256;
+  static constexpr int kBlocks = 4;  // for each multiprocessor
   /// Units for which a warp sets bits at a time.
   static constexpr int kWindow = 1024;
   /// Most blocks that sum counts: as many as an H200 runs at a time.
@@ -32,23 +33,21 @@ struct WalkTuning {
   static_assert(kWindow == 32 * 32, "a lane counts a word of the bitmap");
 };
 
-/// `items`: intervals that a lane holds. `task`: units and intervals that a warp takes in all. `blocks`: for each
-/// multiprocessor.
-template <int items, int task, int blocks>
+/// `items`: intervals that a lane holds. `task`: units and intervals that a warp takes in all.
+template <int items, int task>
 struct WalkSizes {
   static constexpr int kItems = items;
   static constexpr int kGroup = 32 * items;
   static constexpr int kTask = task;
-  static constexpr int kBlocks = blocks;
 };
 
 /// Short intervals that a lane holds.
 constexpr int ShortItems(int unit_bytes) { return unit_bytes <= 4 ? 8 : 16 * 2 / unit_bytes; }
 
 template <int items, int unit_bytes>
-using ExpandTuning = WalkSizes<items, unit_bytes >= 8 ? 1024 : 8192 / unit_bytes, (items > 2 ? 4 : 5)>;
+using ExpandTuning = WalkSizes<items, unit_bytes >= 8 ? 1024 : 8192 / unit_bytes>;
 template <int items, int index_bytes>
-using LoadBalanceTuning = WalkSizes<items, (items > 2 ? 8192 : 4096) / index_bytes, (items > 2 ? 4 : 5)>;
+using LoadBalanceTuning = WalkSizes<items, (items > 2 ? 8192 : 4096) / index_bytes>;
 
 struct MoveTuning {
   static constexpr int kItems = 2;                                 // intervals that a thread scans

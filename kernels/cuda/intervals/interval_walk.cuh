@@ -174,55 +174,76 @@ struct WalkShared {
   typename Op::Slot slots[Op::Tuning::kGroup + 1];
 };
 
-/// The units of one group that lie in places [begin, end) of the line, whose place 0 is the group's first unit; answers
-/// how many units the group has. `before`: units of all groups before. Count is int where that holds all sums.
+/// What a task takes of a group. Positions are units from the last line of the cache before the first, so that warps
+/// write whole sectors.
+template <typename Op>
+struct WalkPart {
+  int64_t group_units;             // of the whole group
+  int64_t origin;                  // unit of the result at position 0
+  int low, high;                   // positions to be written
+  int started;                     // intervals that start before position 0
+  int places[Op::Tuning::kItems];  // where the lane's intervals start; less than 0 before, kNowhere for empty ones
+};
+inline constexpr int kNowhere = 1 << 30;
+
+/// Finds the units of a group that lie in places [begin, end) of the line, whose place 0 is the group's first unit, and
+/// fills the slots. `before`: units of all groups before. Count is int where that holds all sums.
 template <typename Count, typename Op>
-__device__ __forceinline__ int64_t WalkThrough(const Op& op, const WalkGroup<Op>& group, int64_t first, int64_t before,
-                                               int64_t begin, int64_t end, WalkShared<Op>& shared) {
+__device__ __forceinline__ WalkPart<Op> TakePart(const Op& op, const WalkGroup<Op>& group, int64_t first,
+                                                 int64_t before, int64_t begin, int64_t end, WalkShared<Op>& shared) {
   constexpr int kItems = Op::Tuning::kItems;
-  constexpr int kVector = Op::kVector;
-  constexpr Count kWindow = WalkTuning::kWindow;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const auto own = static_cast<Count>(group.Sum());
   const Count through = ScanOverLanes(own);
   const Count total = __shfl_sync(kAllLanes, through, 31);
   const auto from = static_cast<Count>(min(max(begin, int64_t{0}), static_cast<int64_t>(total)));
   const auto to = static_cast<Count>(min(end, static_cast<int64_t>(total)));
-  if (from >= to) return total;
+  WalkPart<Op> part{};
+  part.group_units = total;
+  if (from >= to) return part;
+  part.low = op.Phase(before + from);
+  part.high = static_cast<int>(to - from) + part.low;
+  const Count origin = from - part.low;
+  part.origin = before + origin;
 
-  // Positions count from the last line of the cache, so that warps write whole sectors.
-  const Count origin = from - op.Phase(before + from);
-  const Count start = through - own;
-  int slot = 1, started = 0;
+  int slot = 1;
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
     slot += __popc(__ballot_sync(kAllLanes, group.units[i] > 0) & ((1u << lane) - 1));
   }
-  Count at = start;
+  Count at = through - own - origin;
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
+    part.places[i] = kNowhere;
     if (group.units[i] > 0) {
-      shared.slots[slot++] = op.SlotOf(group.items[i], first + lane * kItems + i, before + at);
-      if (at < origin) ++started;
+      shared.slots[slot++] = op.SlotOf(group.items[i], first + lane * kItems + i, part.origin + at);
+      part.places[i] = static_cast<int>(min(max(at, Count{-1}), Count{kNowhere}));
+      if (at < 0) ++part.started;
     }
     at += static_cast<Count>(group.units[i]);
   }
-  started = static_cast<int>(__reduce_add_sync(kAllLanes, static_cast<unsigned>(started)));
+  part.started = static_cast<int>(__reduce_add_sync(kAllLanes, static_cast<unsigned>(part.started)));
+  return part;
+}
 
+/// Writes the units of a part.
+template <typename Op>
+__device__ __forceinline__ void WritePart(const Op& op, const WalkPart<Op>& part, WalkShared<Op>& shared) {
+  constexpr int kVector = Op::kVector;
+  constexpr int kWindow = WalkTuning::kWindow;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
   const auto slot_at = [&](int position) {
     const uint2 word = shared.words[position / 32];
     return shared.slots + word.y + __popc(word.x & (kAllLanes >> (31 - position % 32)));
   };
-  for (Count window = origin; window < to; window += kWindow) {
+  int started = part.started;
+  for (int window = 0; window < part.high; window += kWindow) {
     shared.heads[lane] = 0;
     __syncwarp();
-    Count place = start - window;
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      if (group.units[i] > 0 && place >= 0 && place < kWindow) {
-        atomicOr(shared.heads + static_cast<int>(place) / 32, 1u << (static_cast<int>(place) % 32));
-      }
-      place += static_cast<Count>(group.units[i]);
+    for (int i = 0; i < Op::Tuning::kItems; ++i) {
+      const auto place = static_cast<unsigned>(part.places[i] - window);
+      if (place < kWindow) atomicOr(shared.heads + place / 32, 1u << (place % 32));
     }
     __syncwarp();
     const uint32_t heads = shared.heads[lane];
@@ -231,10 +252,10 @@ __device__ __forceinline__ int64_t WalkThrough(const Op& op, const WalkGroup<Op>
     started += __shfl_sync(kAllLanes, heads_through, 31);
     __syncwarp();
 
-    const int low = static_cast<int>(max(from - window, Count{0}));
-    const int high = static_cast<int>(min(to - window, kWindow));
+    const int low = max(part.low - window, 0);
+    const int high = min(part.high - window, kWindow);
     const int whole = (low + kVector - 1) / kVector * kVector;  // the first whole vector
-    const auto writer = op.WriterAt(before + window);
+    const auto writer = op.WriterAt(part.origin + window);
 #pragma unroll Op::kUnroll
     for (int position = lane * kVector + (lane * kVector < low ? 32 * kVector : 0); position + kVector <= high;
          position += 32 * kVector) {
@@ -249,7 +270,6 @@ __device__ __forceinline__ int64_t WalkThrough(const Op& op, const WalkGroup<Op>
     }
     __syncwarp();
   }
-  return total;
 }
 
 /// (2) of the algorithm; a warp a task.
@@ -261,7 +281,7 @@ __device__ __forceinline__ int64_t WalkThrough(const Op& op, const WalkGroup<Op>
 /// the kVector units from a position on that is a multiple of kVector: the first is in the interval of *slot, and each
 /// bit of heads behind the first goes on to the next slot.
 template <typename Op>
-__global__ void __launch_bounds__(WalkTuning::kThreads, Op::Tuning::kBlocks) WalkKernel(Op op, WalkPlan plan) {
+__global__ void __launch_bounds__(WalkTuning::kThreads, WalkTuning::kBlocks) WalkKernel(Op op, WalkPlan plan) {
   using Tuning = typename Op::Tuning;
   constexpr int kWarps = WalkTuning::kThreads / 32;
   __shared__ WalkShared<Op> shared_of[kWarps];
@@ -283,9 +303,11 @@ __global__ void __launch_bounds__(WalkTuning::kThreads, Op::Tuning::kBlocks) Wal
     WalkGroup<Op> now;
     now.Load(op, plan, group);
     const int64_t first = group * Tuning::kGroup;
-    before += __all_sync(kAllLanes, now.Sum() <= WalkTuning::kMostNarrow / 2)
-                  ? WalkThrough<int>(op, now, first, before, begin, end, shared_of[warp])
-                  : WalkThrough<int64_t>(op, now, first, before, begin, end, shared_of[warp]);
+    const bool is_narrow = __all_sync(kAllLanes, now.Sum() <= WalkTuning::kMostNarrow / 2);
+    const WalkPart<Op> part = is_narrow ? TakePart<int>(op, now, first, before, begin, end, shared_of[warp])
+                                        : TakePart<int64_t>(op, now, first, before, begin, end, shared_of[warp]);
+    WritePart(op, part, shared_of[warp]);
+    before += part.group_units;
   }
 }
 

@@ -36,8 +36,8 @@ struct LoadBalanceOp {
       ranks[position] = first + static_cast<Index>(position) - slot.start;
     }
     __device__ __forceinline__ void Vector(int position, const Slot* slot, uint32_t heads) const {
-      alignas(16) Index object[kVector];
-      alignas(16) Index rank[kVector];
+      Index object[kVector];
+      Index rank[kVector];
       Slot found = *slot;
 #pragma unroll
       for (int i = 0; i < kVector; ++i) {
@@ -45,9 +45,9 @@ struct LoadBalanceOp {
         object[i] = found.object;
         rank[i] = first + static_cast<Index>(position + i) - found.start;
       }
-      *reinterpret_cast<uint4*>(objects + position) = *reinterpret_cast<const uint4*>(object);
+      StoreWhole(object, objects + position);
       if (PhaseOf(ranks) == 0) {
-        *reinterpret_cast<uint4*>(ranks + position) = *reinterpret_cast<const uint4*>(rank);
+        StoreWhole(rank, ranks + position);
       } else {
 #pragma unroll
         for (int i = 0; i < kVector; ++i) ranks[position + i] = rank[i];
