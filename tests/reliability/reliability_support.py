@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 from collections.abc import Callable
 
 from corank.testing import LocalServer
@@ -19,6 +20,12 @@ _BUDGETS = ("host_pool", "device_work", "kept_arrays")
 def held_bytes(now: dict[str, float], *budgets: str) -> float:
     """Bytes of memory budgets, by default of all, that are in use."""
     return sum(now[f'corank_memory_used_bytes{{budget="{name}"}}'] for name in budgets or _BUDGETS)
+
+
+def own_memory(server: LocalServer) -> float:
+    """Anonymous resident memory of the server, in bytes."""
+    text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+    return 1024.0 * int(text.split("RssAnon:")[1].split()[0])
 
 
 def cancelled_before(now: dict[str, float], stage: str) -> float:

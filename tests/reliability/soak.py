@@ -25,7 +25,7 @@ from typing import Any
 import conftest  # noqa: F401
 from corank.testing import LocalServer
 from e2e_support import samples
-from reliability_support import PREFIX, wait_until_empty
+from reliability_support import PREFIX, own_memory, wait_until_empty
 
 PROCESSES = 2
 FLAGS = (f"--shared-memory={PREFIX}", "--kept-bytes=64MiB", "--host-pool-bytes=512MiB", "--stream-window-bytes=4MiB",
@@ -109,12 +109,6 @@ class Soak:
             with self.lock:
                 row["answers"] = self.counts["OK"]
             self.rows.append({"seconds": time.monotonic() - began, **row})
-
-
-def own_memory(server: LocalServer) -> float:
-    """Anonymous resident memory of the server, in bytes."""
-    text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
-    return 1024.0 * int(text.split("RssAnon:")[1].split()[0])
 
 
 def capacity(server: LocalServer) -> float:
