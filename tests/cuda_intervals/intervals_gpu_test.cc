@@ -47,8 +47,10 @@ OperatorReport RunOnDevice(int64_t workspace_bytes, Fn fn) {
 /// Element-aligned, no more: one element behind a boundary.
 int64_t Shift(int element_bytes) { return cuda::UnitBytes(element_bytes); }
 
-Bytes RunExpand(const Bytes& values, int element_bytes, const Counts& counts, int64_t out_shift) {
-  const DeviceBuffer d_values(values, Shift(element_bytes)), d_counts(ToBytes(counts));
+/// Arrays are so many bytes behind a boundary of 256.
+Bytes RunExpand(const Bytes& values, int element_bytes, const Counts& counts, int64_t out_shift, int64_t values_shift,
+                int64_t counts_shift = 0) {
+  const DeviceBuffer d_values(values, values_shift), d_counts(ToBytes(counts), counts_shift);
   const DeviceBuffer out(Total(counts) * element_bytes, out_shift);
   ExpandArgs args;
   args.values = d_values.data();
@@ -67,7 +69,7 @@ Bytes RunExpand(const Bytes& values, int element_bytes, const Counts& counts, in
 }
 
 Bytes RunExpand(const Bytes& values, int element_bytes, const Counts& counts) {
-  return RunExpand(values, element_bytes, counts, Shift(element_bytes));
+  return RunExpand(values, element_bytes, counts, Shift(element_bytes), Shift(element_bytes));
 }
 
 struct MoveProblem {
@@ -195,13 +197,33 @@ TEST(Expand, RepeatsElementsOfEveryWidth) {
   }
 }
 
+TEST(Expand, ReadsValuesAndCountsByVectorsWhereTheyAreAligned) {
+  CORANK_SKIP_WITHOUT_GPU();
+  for (int element_bytes : {1, 2, 4, 8, 16}) {
+    for (int64_t mean : {2, 40}) {
+      Counts counts(3000);
+      Random random(mean);
+      for (int64_t& count : counts) count = random.Below(2 * mean + 1);
+      const Bytes values = MakeBytes(static_cast<int64_t>(counts.size()) * element_bytes, 16);
+      const Bytes expected = Gather(values, element_bytes, LoadBalance(counts).first);
+      for (int64_t values_shift : {int64_t{0}, int64_t{element_bytes}}) {
+        for (int64_t counts_shift : {0, 8}) {
+          EXPECT_TRUE(RunExpand(values, element_bytes, counts, 0, values_shift, counts_shift) == expected)
+              << "elements of " << element_bytes << ", mean " << mean << ", values " << values_shift << " and counts "
+              << counts_shift << " bytes behind a boundary";
+        }
+      }
+    }
+  }
+}
+
 TEST(Expand, WritesPartsOfVectorsAtEveryPlaceInALine) {
   CORANK_SKIP_WITHOUT_GPU();
   for (int element_bytes : {1, 2, 4, 8, 16, 12}) {
     for (int64_t shift = 0; shift < 128; shift += Shift(element_bytes)) {
       for (const Counts& counts : {Counts{1}, Counts{3, 0, 2}, Counts{20, 1, 40}, Counts{cuda::WalkTuning::kWindow}}) {
         const Bytes values = MakeBytes(static_cast<int64_t>(counts.size()) * element_bytes, 15);
-        EXPECT_TRUE(RunExpand(values, element_bytes, counts, shift) ==
+        EXPECT_TRUE(RunExpand(values, element_bytes, counts, shift, shift) ==
                     Gather(values, element_bytes, LoadBalance(counts).first))
             << "elements of " << element_bytes << ", " << shift << " bytes behind a line, total " << Total(counts);
       }
@@ -337,8 +359,9 @@ TEST(Expand, AddsUpManyCountsOfLongIntervals) {
 /// A warp sums in 32 bits where that is enough.
 TEST(Expand, TakesCountsAroundThoseWhoseSumsNeedMoreThan32Bits) {
   CORANK_SKIP_WITHOUT_GPU();
-  constexpr int64_t kMost = cuda::WalkTuning::kMostNarrow;
-  for (int64_t count : {kMost / 2, kMost / 2 + 1, kMost + 1}) {
+  // A lane holds the first two.
+  constexpr int64_t kMost = cuda::WalkTuning::kMostNarrow, kPlaced = cuda::WalkTuning::kMostPlaced;
+  for (int64_t count : {kPlaced - 7, kPlaced - 6, kMost - 7, kMost - 6}) {
     const Counts counts = {7, count, 0, 5};
     const Bytes values = {'a', 'b', 'c', 'd'};
     Bytes expected(7, 'a');
@@ -377,7 +400,7 @@ TEST(Move, MovesBytesFromAnyPhaseToAnyOther) {
 
 /// Outputs are so many bytes behind a boundary of 256.
 void ExpectBalanced(const Counts& counts, int64_t objects_shift, int64_t ranks_shift) {
-  const DeviceBuffer d_counts(ToBytes(counts));
+  const DeviceBuffer d_counts(ToBytes(counts), 8);
   LoadBalanceArgs args;
   args.counts = static_cast<const int64_t*>(d_counts.data());
   args.object_count = static_cast<int64_t>(counts.size());
@@ -387,9 +410,11 @@ void ExpectBalanced(const Counts& counts, int64_t objects_shift, int64_t ranks_s
   args.objects_out = objects.data();
   args.ranks_out = ranks.data();
   const int64_t bytes = cuda::LoadBalanceWorkspaceBytes(args);
-  RunOnDevice(bytes, [&](void* d_workspace, OperatorReport* d_report, cudaStream_t stream) {
-    return cuda::LoadBalance(args, d_workspace, bytes, d_report, stream);
-  });
+  const OperatorReport report =
+      RunOnDevice(bytes, [&](void* d_workspace, OperatorReport* d_report, cudaStream_t stream) {
+        return cuda::LoadBalance(args, d_workspace, bytes, d_report, stream);
+      });
+  EXPECT_EQ(report.fault, OperatorReport::Fault::kNone);
   const auto expected = LoadBalance(counts);
   EXPECT_TRUE(objects.Download() == IndexArray(expected.first, width)) << counts.size() << " objects";
   EXPECT_TRUE(ranks.Download() == IndexArray(expected.second, width)) << counts.size() << " objects";

@@ -2,7 +2,8 @@
 //
 // A range of elements rarely starts at a 16-byte boundary. The tile in shared memory is therefore placed with the same
 // phase (address modulo 16) as its range in global memory: the middle of the range moves as 16-byte vectors on both
-// sides, the few elements before and after it one by one. Nothing outside the range is read or written.
+// sides, the few elements before and after it one by one. Nothing outside the range is read or written. And StoreWhole,
+// which writes what registers hold.
 #ifndef CORANK_KERNELS_CUDA_COMMON_TILE_IO_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_TILE_IO_CUH_
 

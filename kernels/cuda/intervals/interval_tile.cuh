@@ -100,10 +100,9 @@ struct TileItems {
   }
 };
 
-/// The sum of the tile's units, also where items.total is cut. The whole block, after items.Scan.
-template <typename Count, typename Tuning>
-__device__ __forceinline__ int64_t ExactTotal(const TileItems<Count, Tuning>& items, TileShared& shared) {
-  if (sizeof(Count) == sizeof(int64_t) || items.total <= Tuning::kOwnUnits) return items.total;
+/// The sum of the tile's units where items.total is cut. The whole block, after items.Scan.
+template <typename Tuning>
+__device__ __forceinline__ int64_t ExactTotal(const TileItems<int, Tuning>& items, TileShared& shared) {
   __syncthreads();
   const int64_t sum = TileShared::Sum(shared.sum).Sum(items.exact);
   if (threadIdx.x == 0) shared.exact = sum;

@@ -22,14 +22,25 @@ struct IntervalTuning {
 struct WalkTuning {
   static constexpr int kThreads = 256;
   static constexpr int kBlocks = 4;  // for each multiprocessor
+  /// And those that sum counts, with few registers: as many as have all of a multiprocessor's threads.
+#if defined(__CUDA_ARCH__) && \
+    (__CUDA_ARCH__ / 10 == 86 || __CUDA_ARCH__ / 10 == 87 || __CUDA_ARCH__ / 10 == 89 || __CUDA_ARCH__ >= 1200)
+  static constexpr int kSumBlocksResident = 1536 / kThreads;
+#else
+  static constexpr int kSumBlocksResident = 2048 / kThreads;
+#endif
   /// Units for which a warp sets bits at a time.
   static constexpr int kWindow = 1024;
   /// Most blocks that sum counts: as many as an H200 runs at a time.
   static constexpr int kSumBlocks = 1024;
   /// Intervals of fewer units on average are short: a lane holds more of them.
   static constexpr int kShortMean = 16;
-  /// The sum of these over the lanes of a warp is less than 2^31.
+  /// The sum of these over the lanes of a warp is less than 2^31,
   static constexpr int64_t kMostNarrow = (1 << 26) - 1;
+  /// and of these less than kNowhere, so that positions stay below it.
+  static constexpr int64_t kMostPlaced = kMostNarrow / 2;
+  static constexpr int kNowhere = 1 << 30;
+  static_assert(32 * kMostPlaced < kNowhere, "with a line of the cache before them");
   static_assert(kWindow == 32 * 32, "a lane counts a word of the bitmap");
 };
 

@@ -12,20 +12,21 @@
 //             Nothing waits for another warp.
 // Work        O(n + units)
 // Passes      counts are read twice, by (1) and (2), and again by tasks that share a group; results are written once
-// Workspace   8 bytes for each group, of 64 to 256 intervals, and 72 KB at most
-// Source      S. Baxter, moderngpu, "Load-Balancing Search", 2013; O. Green, R. McColl, D. Bader, "GPU Merge Path",
-// 2012
+// Workspace   8 bytes for each group of 64 to 256 intervals, and at most 73 KB more
+// Source      S. Baxter, moderngpu, "Load-Balancing Search", 2013; O. Green, R. McColl, D. Bader, "GPU Merge Path - A
+//             GPU Merging Algorithm", 2012
 #ifndef CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_WALK_CUH_
 #define CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_WALK_CUH_
 
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/common/operators.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/tile_io.cuh"
+#include "kernels/cuda/common/warp.h"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/intervals/interval_tuning.h"
+#include "kernels/cuda/intervals/interval_units.h"
 #include "kernels/cuda/intervals/look_back.cuh"
 
 namespace corank::cuda {
@@ -46,7 +47,6 @@ struct WalkPlan {
   OperatorReport* d_report;  // or null
 };
 
-inline constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 __device__ __forceinline__ int64_t SumOverLanes(int64_t own) {
   if (__all_sync(kAllLanes, own <= WalkTuning::kMostNarrow))
     return __reduce_add_sync(kAllLanes, static_cast<unsigned>(own));
@@ -70,9 +70,10 @@ __device__ __forceinline__ Count ScanOverLanes(Count own) {
 template <int kItems>
 __device__ __forceinline__ void LoadCounts(const int64_t* numbers, int64_t first, int64_t count,
                                            int64_t (&items)[kItems]) {
-  if (kItems > 1 && first + kItems <= count && (reinterpret_cast<uintptr_t>(numbers) & 15) == 0) {
+  static_assert(kItems % 2 == 0, "a lane reads pairs");
+  if (first + kItems <= count && (reinterpret_cast<uintptr_t>(numbers) & 15) == 0) {
 #pragma unroll
-    for (int i = 0; i + 1 < kItems; i += 2) {
+    for (int i = 0; i < kItems; i += 2) {
       const longlong2 two = __ldg(reinterpret_cast<const longlong2*>(numbers + first + i));
       items[i] = two.x;
       items[i + 1] = two.y;
@@ -85,7 +86,7 @@ __device__ __forceinline__ void LoadCounts(const int64_t* numbers, int64_t first
 
 /// (1) of the algorithm; a warp a share.
 template <typename Tuning>
-__global__ void __launch_bounds__(WalkTuning::kThreads, 2048 / WalkTuning::kThreads) WalkSumsKernel(WalkPlan plan) {
+__global__ void __launch_bounds__(WalkTuning::kThreads, WalkTuning::kSumBlocksResident) WalkSumsKernel(WalkPlan plan) {
   constexpr int kWarps = WalkTuning::kThreads / 32;
   constexpr int kPairs = Tuning::kGroup / 64;          // of counts that a lane has of a group
   constexpr int kBatch = kPairs < 4 ? 4 / kPairs : 1;  // groups that a warp has in flight
@@ -147,7 +148,7 @@ template <typename Op>
 struct WalkGroup {
   static constexpr int kItems = Op::Tuning::kItems;
   int64_t units[kItems];
-  typename Op::Item items[kItems];
+  alignas(16) typename Op::Item items[kItems];  // read by vectors
 
   __device__ __forceinline__ void Load(const Op& op, const WalkPlan& plan, int64_t group) {
     const int64_t first = group * Op::Tuning::kGroup + static_cast<int>(threadIdx.x) % 32 * kItems;
@@ -169,9 +170,9 @@ struct WalkGroup {
 /// Of a warp.
 template <typename Op>
 struct WalkShared {
-  uint32_t heads[WalkTuning::kWindow / 32];  // a bit where an interval starts
-  uint2 words[WalkTuning::kWindow / 32];     // the same, and the slot before the word's first bit
-  typename Op::Slot slots[Op::Tuning::kGroup + 1];
+  uint32_t heads[WalkTuning::kWindow / 32];         // a bit where an interval starts
+  uint2 words[WalkTuning::kWindow / 32];            // the same, and the slot before the word's first bit
+  typename Op::Slot slots[Op::Tuning::kGroup + 1];  // from 1 on: 0 is that of positions before the group
 };
 
 /// What a task takes of a group. Positions are units from the last line of the cache before the first, so that warps
@@ -184,7 +185,6 @@ struct WalkPart {
   int started;                     // intervals that start before position 0
   int places[Op::Tuning::kItems];  // where the lane's intervals start; less than 0 before, kNowhere for empty ones
 };
-inline constexpr int kNowhere = 1 << 30;
 
 /// Finds the units of a group that lie in places [begin, end) of the line, whose place 0 is the group's first unit, and
 /// fills the slots. `before`: units of all groups before. Count is int where that holds all sums.
@@ -214,10 +214,10 @@ __device__ __forceinline__ WalkPart<Op> TakePart(const Op& op, const WalkGroup<O
   Count at = through - own - origin;
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
-    part.places[i] = kNowhere;
+    part.places[i] = WalkTuning::kNowhere;
     if (group.units[i] > 0) {
       shared.slots[slot++] = op.SlotOf(group.items[i], first + lane * kItems + i, part.origin + at);
-      part.places[i] = static_cast<int>(min(max(at, Count{-1}), Count{kNowhere}));
+      part.places[i] = static_cast<int>(min(max(at, Count{-1}), Count{WalkTuning::kNowhere}));
       if (at < 0) ++part.started;
     }
     at += static_cast<Count>(group.units[i]);
@@ -234,7 +234,7 @@ __device__ __forceinline__ void WritePart(const Op& op, const WalkPart<Op>& part
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const auto slot_at = [&](int position) {
     const uint2 word = shared.words[position / 32];
-    return shared.slots + word.y + __popc(word.x & (kAllLanes >> (31 - position % 32)));
+    return shared.slots + word.y + HeadsUpTo(word.x, position % 32);
   };
   int started = part.started;
   for (int window = 0; window < part.high; window += kWindow) {
@@ -303,7 +303,7 @@ __global__ void __launch_bounds__(WalkTuning::kThreads, WalkTuning::kBlocks) Wal
     WalkGroup<Op> now;
     now.Load(op, plan, group);
     const int64_t first = group * Tuning::kGroup;
-    const bool is_narrow = __all_sync(kAllLanes, now.Sum() <= WalkTuning::kMostNarrow / 2);
+    const bool is_narrow = __all_sync(kAllLanes, now.Sum() <= WalkTuning::kMostPlaced);
     const WalkPart<Op> part = is_narrow ? TakePart<int>(op, now, first, before, begin, end, shared_of[warp])
                                         : TakePart<int64_t>(op, now, first, before, begin, end, shared_of[warp]);
     WritePart(op, part, shared_of[warp]);

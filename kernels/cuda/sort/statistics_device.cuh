@@ -6,11 +6,10 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/common/warp.h"
 #include "kernels/cuda/sort/statistics.h"
 
 namespace corank::cuda {
-
-inline constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
 /// 16 bytes of keys in registers.
 template <typename Bits>
