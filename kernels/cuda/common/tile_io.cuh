@@ -2,8 +2,8 @@
 //
 // A range of elements rarely starts at a 16-byte boundary. The tile in shared memory is therefore placed with the same
 // phase (address modulo 16) as its range in global memory: the middle of the range moves as 16-byte vectors on both
-// sides, the few elements before and after it one by one. Nothing outside the range is read or written. And StoreWhole,
-// which writes what registers hold.
+// sides, the few elements before and after it one by one. Nothing outside the range is read or written. LoadPairs
+// and StoreWhole do the same between global memory and registers.
 #ifndef CORANK_KERNELS_CUDA_COMMON_TILE_IO_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_TILE_IO_CUH_
 
@@ -17,6 +17,25 @@ namespace corank::cuda {
 /// Elements of T in a 16-byte vector.
 template <typename T>
 inline constexpr int kPerVector = 16 / static_cast<int>(sizeof(T));
+
+/// numbers[first, first + kItems), 0 behind `count`, two at a time where `numbers` is at a 16-byte boundary (`first` is
+/// even). No shared memory: what two vectors of a thread leave of a sector is in the cache for the other.
+template <int kItems>
+__device__ __forceinline__ void LoadPairs(const int64_t* numbers, int64_t first, int64_t count,
+                                          int64_t (&items)[kItems]) {
+  static_assert(kItems % 2 == 0, "pairs");
+  if (first + kItems <= count && (reinterpret_cast<uintptr_t>(numbers) & 15) == 0) {
+#pragma unroll
+    for (int i = 0; i < kItems; i += 2) {
+      const longlong2 two = __ldg(reinterpret_cast<const longlong2*>(numbers + first + i));
+      items[i] = two.x;
+      items[i + 1] = two.y;
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) items[i] = first + i < count ? numbers[first + i] : 0;
+}
 
 /// Writes a vector to device memory at a 16-byte boundary, by one store: the compiler takes an assignment apart where
 /// it has its elements in registers. Nothing of what is written is read in the same kernel.

@@ -21,6 +21,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/tile_io.cuh"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/intervals/interval_tuning.h"
 #include "kernels/cuda/intervals/interval_units.h"
@@ -180,22 +181,10 @@ __device__ __forceinline__ void OpenWindow(const TileItems<Count, Tuning>& items
   __syncthreads();
 }
 
-/// A thread's part of the n numbers of a tile, 0 behind them. No shared memory: what two vectors of a thread leave of a
-/// sector is in the cache for the other.
+/// A thread's part of the n numbers of a tile, 0 behind them.
 template <int kItems>
 __device__ __forceinline__ void LoadItems(const int64_t* tile, int n, int64_t (&items)[kItems]) {
-  const int first = static_cast<int>(threadIdx.x) * kItems;
-  if (first + kItems <= n && (reinterpret_cast<uintptr_t>(tile) & 15) == 0) {
-#pragma unroll
-    for (int i = 0; i < kItems; i += 2) {
-      const longlong2 two = __ldg(reinterpret_cast<const longlong2*>(tile + first + i));
-      items[i] = two.x;
-      items[i + 1] = two.y;
-    }
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) items[i] = first + i < n ? tile[first + i] : 0;
+  LoadPairs(tile, static_cast<int>(threadIdx.x) * kItems, n, items);
 }
 
 /// One tile a block, or, where Op::kFewBlocks, every tile that is a multiple of plan.blocks behind it, or, where kRest,

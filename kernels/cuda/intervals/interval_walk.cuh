@@ -66,24 +66,6 @@ __device__ __forceinline__ Count ScanOverLanes(Count own) {
   return own;
 }
 
-/// A lane's kItems of `numbers` from `first` on, 0 behind `count`.
-template <int kItems>
-__device__ __forceinline__ void LoadCounts(const int64_t* numbers, int64_t first, int64_t count,
-                                           int64_t (&items)[kItems]) {
-  static_assert(kItems % 2 == 0, "a lane reads pairs");
-  if (first + kItems <= count && (reinterpret_cast<uintptr_t>(numbers) & 15) == 0) {
-#pragma unroll
-    for (int i = 0; i < kItems; i += 2) {
-      const longlong2 two = __ldg(reinterpret_cast<const longlong2*>(numbers + first + i));
-      items[i] = two.x;
-      items[i + 1] = two.y;
-    }
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) items[i] = first + i < count ? numbers[first + i] : 0;
-}
-
 /// (1) of the algorithm; a warp a share.
 template <typename Tuning>
 __global__ void __launch_bounds__(WalkTuning::kThreads, WalkTuning::kSumBlocksResident) WalkSumsKernel(WalkPlan plan) {
@@ -104,7 +86,7 @@ __global__ void __launch_bounds__(WalkTuning::kThreads, WalkTuning::kSumBlocksRe
       for (int j = 0; j < kPairs; ++j) {
         int64_t two[2] = {};
         if (group + i < last) {
-          LoadCounts(plan.counts, (group + i) * Tuning::kGroup + j * 64 + 2 * lane, plan.count, two);
+          LoadPairs(plan.counts, (group + i) * Tuning::kGroup + j * 64 + 2 * lane, plan.count, two);
         }
         own[i] += two[0] + two[1];
       }
@@ -152,7 +134,7 @@ struct WalkGroup {
 
   __device__ __forceinline__ void Load(const Op& op, const WalkPlan& plan, int64_t group) {
     const int64_t first = group * Op::Tuning::kGroup + static_cast<int>(threadIdx.x) % 32 * kItems;
-    LoadCounts(plan.counts, first, plan.count, units);
+    LoadPairs(plan.counts, first, plan.count, units);
     op.Load(first, plan.count, items);
     if (plan.units_per_element > 1) {
 #pragma unroll
