@@ -13,7 +13,8 @@
 //
 // Places. Small arrays travel in one message each way; larger ones (ClientOptions::stream_bytes of them in a call, or
 // more than the server takes in a message) as a stream of chunks, over several connections from 256 MiB on; to a server
-// on the same host that takes shared memory, through a region that the client makes and keeps for the next call.
+// on the same host that takes shared memory, all but small ones (512 KiB) through regions that the client makes and
+// keeps for later calls.
 // CallOptions::place says otherwise. Arrays that lie in a region of the caller's own (Register) are not copied, but for
 // counts and offsets, nor are those that the server keeps (Store).
 //

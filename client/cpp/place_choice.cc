@@ -57,11 +57,13 @@ absl::StatusOr<PlaceChoice> ChoosePlace(const PlaceQuestion& question, const Cal
     return absl::UnimplementedError(
         "this server takes no shared memory: start it with --shared-memory, or leave the place to the client");
   }
-  if (!IsLarge(question, options, info)) return PlaceChoice{Place::kInline, 1};
-  // A copy into shared memory and one out of it run at the speed of memory; a stream copies at least twice as often,
-  // and through the kernel's sockets. What a region costs to make is less than one such stream, and it is kept.
+  const bool is_large = IsLarge(question, options, info);
+  // A copy into shared memory and one out of it run at the speed of memory; messages and streams copy at least twice as
+  // often, and through the kernel's sockets. What a region costs to make is less than that, and it is kept.
+  const bool is_worth_it = is_large || std::max(question.input_bytes, question.result_bytes) > kSharedMemoryBytes;
   const bool is_likely = question.claimed_bytes / kMostGrowth <= question.read_bytes;
-  if (takes_memory && question.may_share && is_likely) return PlaceChoice{Place::kSharedMemory, 1};
+  if (takes_memory && question.may_share && is_worth_it && is_likely) return PlaceChoice{Place::kSharedMemory, 1};
+  if (!is_large) return PlaceChoice{Place::kInline, 1};
   if (Takes(info, "stream")) return Stream(question, call, options, info);
   return PlaceChoice{Place::kInline, 1};
 }

@@ -16,6 +16,10 @@ inline constexpr int64_t kSeveralConnectionsBytes = int64_t{256} << 20;
 inline constexpr int kSeveralConnections = 4;
 /// Below this, a call goes in one message without a look at what the server is.
 inline constexpr int64_t kAskServerBytes = int64_t{64} << 10;
+/// To a server on this host, calls that send or receive more than this go through shared memory: two copies at the
+/// speed of memory. Measured beside an H200, where a message of 1 MiB takes twice as long, and the first call, which
+/// makes the region, is no slower either.
+inline constexpr int64_t kSharedMemoryBytes = int64_t{512} << 10;
 
 /// Results that are larger than this many times the inputs, because the request says so, are not set aside as a region
 /// before the server has seen the request. A stream takes memory for them when they come.

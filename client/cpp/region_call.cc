@@ -17,7 +17,7 @@ namespace {
 
 /// One thread does not fill the memory's bus; more than a few do not fill it better.
 constexpr int kCopyThreads = 4;
-constexpr int64_t kCopyPiece = int64_t{16} << 20;
+constexpr int64_t kCopyPiece = int64_t{4} << 20;
 /// Counts and offsets up to this stay in the message: the server reads them before it looks at regions.
 constexpr int64_t kControlBytes = int64_t{1} << 20;
 

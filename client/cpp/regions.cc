@@ -3,6 +3,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/random/random.h"
@@ -21,6 +22,18 @@ constexpr char kList[] = "/corank.v1.MemoryService/ListRegions";
 std::string NewName() {
   absl::BitGen random;
   return absl::StrCat("cpp-", absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
+}
+
+/// As many calls at a time find a region that is there already.
+constexpr size_t kMostIdle = 8;
+
+/// What is registered for a call that needs `bytes`: steps of a quarter at most, so that calls of about one size can
+/// use each other's.
+int64_t RegionBytes(int64_t bytes) {
+  constexpr int64_t kLeast = int64_t{1} << 20, kMost = int64_t{16} << 20;
+  int64_t step = kLeast;
+  while (step < kMost && 8 * step <= bytes) step *= 2;
+  return bytes > std::numeric_limits<int64_t>::max() - step ? bytes : (bytes + step - 1) / step * step;
 }
 
 /// A quarter of what the host has for shared memory.
@@ -141,9 +154,12 @@ absl::StatusOr<std::unique_ptr<OwnRegion>> Regions::Borrow(int64_t bytes, const 
                                                            absl::Time deadline, const CallOptions& call) {
   {
     absl::MutexLock lock(&mutex_);
-    if (idle_ != nullptr && idle_->memory.size() >= bytes) return std::move(idle_);
+    if (const auto found = idle_.lower_bound(bytes); found != idle_.end()) {
+      idle_bytes_ -= found->first;
+      return std::move(idle_.extract(found).mapped());
+    }
   }
-  absl::StatusOr<SharedMemory> memory = SharedMemory::Create(bytes, prefix);
+  absl::StatusOr<SharedMemory> memory = SharedMemory::Create(RegionBytes(bytes), prefix);
   if (!memory.ok()) return memory.status();
   auto registered = RegisterNamed(*memory, deadline, call);
   memory->Unlink();
@@ -160,11 +176,21 @@ absl::StatusOr<std::unique_ptr<OwnRegion>> Regions::Borrow(int64_t bytes, const 
 }
 
 void Regions::Return(std::unique_ptr<OwnRegion> region) {
-  if (region->memory.size() <= MostIdleBytes()) {
+  const int64_t most_bytes = MostIdleBytes();
+  std::vector<std::unique_ptr<OwnRegion>> given_up;
+  {
     absl::MutexLock lock(&mutex_);
-    if (idle_ == nullptr || idle_->memory.size() < region->memory.size()) std::swap(idle_, region);
+    const int64_t bytes = region->memory.size();
+    idle_.emplace(bytes, std::move(region));
+    idle_bytes_ += bytes;
+    while (idle_.size() > kMostIdle || idle_bytes_ > most_bytes) {
+      // A single one may be too large; of several, the smallest are the cheapest to make again.
+      const auto smallest = idle_.begin();
+      idle_bytes_ -= smallest->first;
+      given_up.push_back(std::move(idle_.extract(smallest).mapped()));
+    }
   }
-  if (region != nullptr) Discard(std::move(region));
+  for (std::unique_ptr<OwnRegion>& each : given_up) Discard(std::move(each));
 }
 
 void Regions::Discard(std::unique_ptr<OwnRegion> region) {

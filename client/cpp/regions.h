@@ -46,10 +46,11 @@ class Regions {
 
   /// Whether the server may be able to map this process's memory.
   bool may_share() const { return connection_->is_same_host() && !is_refused_; }
-  /// A region of at least `bytes` bytes for one call: the one that an earlier call gave back if it is large enough.
+  /// A region of at least `bytes` bytes for one call: the smallest that is large enough of those that earlier calls
+  /// gave back, or else a new one.
   absl::StatusOr<std::unique_ptr<OwnRegion>> Borrow(int64_t bytes, const std::string& prefix, absl::Time deadline,
                                                     const CallOptions& call);
-  /// Takes a region back. One, the largest, is kept for the next call, unless it takes too much of the host's memory.
+  /// Takes a region back. The largest few are kept for later calls, unless they take too much of the host's memory.
   void Return(std::unique_ptr<OwnRegion> region);
   /// Gives up a region that the server does not know any more, or may still write to.
   void Discard(std::unique_ptr<OwnRegion> region);
@@ -72,8 +73,9 @@ class Regions {
   Connection* const connection_;
   std::atomic<bool> is_refused_{false};
   mutable absl::Mutex mutex_;
-  std::map<const char*, Range> ranges_ ABSL_GUARDED_BY(mutex_);  // by their first byte
-  std::unique_ptr<OwnRegion> idle_ ABSL_GUARDED_BY(mutex_);
+  std::map<const char*, Range> ranges_ ABSL_GUARDED_BY(mutex_);                      // by their first byte
+  std::multimap<int64_t, std::unique_ptr<OwnRegion>> idle_ ABSL_GUARDED_BY(mutex_);  // by their size
+  int64_t idle_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Mutex lease_mutex_;
   bool is_opening_ ABSL_GUARDED_BY(lease_mutex_) = false;
   std::shared_ptr<const Lease> lease_ ABSL_GUARDED_BY(lease_mutex_);

@@ -8,8 +8,23 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "client/cpp/element.h"
+#include "client/cpp/populate.h"
 
 namespace corank::client {
+namespace internal {
+
+/// container->resize(count) where what is in it does not matter: faster if that takes new memory.
+template <typename Container>
+void ResizeFast(Container* container, size_t count) {
+  if (count > container->capacity()) {
+    container->clear();
+    container->reserve(count);
+    Populate(container->data(), count * sizeof(typename Container::value_type));
+  }
+  container->resize(count);
+}
+
+}  // namespace internal
 
 /// Takes one result. The library calls Allocate at most once an attempt, then Finish; not thread-safe.
 class ResultBuffer {
@@ -29,7 +44,7 @@ class ArrayBuffer final : public ResultBuffer {
   explicit ArrayBuffer(Array* array) : array_(array) {}
 
   absl::Span<char> Allocate(int64_t bytes) override {
-    array_->bytes.resize(static_cast<size_t>(bytes));
+    internal::ResizeFast(&array_->bytes, static_cast<size_t>(bytes));
     return absl::MakeSpan(array_->bytes.data(), array_->bytes.size());
   }
   absl::Status Finish(ElementType type, int64_t bytes) override {
@@ -53,7 +68,7 @@ class VectorBuffer final : public ResultBuffer {
   explicit VectorBuffer(std::vector<T>* elements) : elements_(elements) {}
 
   absl::Span<char> Allocate(int64_t bytes) override {
-    elements_->resize((static_cast<size_t>(bytes) + sizeof(T) - 1) / sizeof(T));
+    internal::ResizeFast(elements_, (static_cast<size_t>(bytes) + sizeof(T) - 1) / sizeof(T));
     return absl::MakeSpan(reinterpret_cast<char*>(elements_->data()), elements_->size() * sizeof(T));
   }
   absl::Status Finish(ElementType type, int64_t bytes) override {

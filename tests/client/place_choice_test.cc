@@ -43,7 +43,13 @@ TEST(ChoosePlace, GoesBySizeHostAndServer) {
     int connections;
   } cases[] = {
       {1, 1, true, nullptr, Place::kInline, 1},
-      {64 * kMiB, 64 * kMiB, true, &all, Place::kInline, 1},
+      {kSharedMemoryBytes, kSharedMemoryBytes, true, &all, Place::kInline, 1},
+      {kSharedMemoryBytes + 1, 1, true, &all, Place::kSharedMemory, 1},
+      {1, kSharedMemoryBytes + 1, true, &all, Place::kSharedMemory, 1},
+      {kSharedMemoryBytes + 1, 1, false, &all, Place::kInline, 1},
+      {kSharedMemoryBytes + 1, 1, true, &no_prefix, Place::kInline, 1},
+      {64 * kMiB, 64 * kMiB, false, &all, Place::kInline, 1},
+      {64 * kMiB, 64 * kMiB, true, &streams, Place::kInline, 1},
       {64 * kMiB + 1, 1, true, &all, Place::kSharedMemory, 1},
       {64 * kMiB + 1, 1, false, &all, Place::kStream, 1},
       {64 * kMiB + 1, 1, true, &streams, Place::kStream, 1},

@@ -24,7 +24,8 @@ from corank.v1 import memory_service_pb2 as memory
 
 _FOLDER = "/dev/shm"
 _SWEEP_SECONDS = 1.0
-_SCRATCH_STEP = 16 << 20
+_SCRATCH_STEPS = (1 << 20, 16 << 20)  # the least and the most
+_MOST_IDLE = 8
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EFBIG)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -81,7 +82,7 @@ class Regions:
         self._shared: dict[int, _Region] = {}  # by address
         self._gpu: dict[int, _Region] = {}  # by address of the allocation
         self._dropped: deque[str] = deque()  # regions to unregister
-        self._idle: NDArray[np.uint8] | None = None
+        self._idle: list[NDArray[np.uint8]] = []
         self._has_tidied = False
 
     def forked(self) -> None:
@@ -191,29 +192,44 @@ class Regions:
 
     @contextlib.contextmanager
     def scratch(self, nbytes: int, limit: Limit) -> Iterator[Scratch]:
-        """Shared memory for one call. One block is kept for the next call: registering costs more than copying.
+        """Shared memory for one call.
+
+        The largest few blocks are kept for later ones: registering costs more than copying.
 
         Raises:
             CorankError: as `allocate`.
         """
         self.sweep(limit)
-        with self._lock:
-            block, self._idle = self._idle, None
-        if block is not None and (block.nbytes < nbytes or self.find(bytes_of(block), 1) is None):
-            block = None
-        scratch = Scratch(block)
-        del block
+        scratch = Scratch(self._take_idle(nbytes))
         if scratch.block is None:
-            scratch.block = self.allocate(-(-nbytes // _SCRATCH_STEP) * _SCRATCH_STEP, limit)
+            scratch.block = self.allocate(_scratch_bytes(nbytes), limit)
         try:
             yield scratch
-            with self._lock:
-                if scratch.block is not None and (self._idle is None or self._idle.nbytes < scratch.block.nbytes):
-                    self._idle = scratch.block
+            self._keep_idle(scratch)
         finally:
             # After a failure it is not kept: the server may still write into it.
             scratch.block = None
             self.sweep(limit)
+
+    def _take_idle(self, nbytes: int) -> NDArray[np.uint8] | None:
+        """The smallest block that is kept and large enough."""
+        with self._lock:
+            self._idle = [block for block in self._idle if self.find(bytes_of(block), 1) is not None]
+            fitting = [block.nbytes for block in self._idle if block.nbytes >= nbytes]
+            if not fitting:
+                return None
+            return self._idle.pop([block.nbytes for block in self._idle].index(min(fitting)))
+
+    def _keep_idle(self, scratch: Scratch) -> None:
+        """Keeps the block of a call that is done, if it was not given away; the smallest ones go for it."""
+        if scratch.block is None:
+            return
+        shared = os.statvfs(_FOLDER)
+        most_bytes = shared.f_blocks * shared.f_frsize // 4
+        with self._lock:
+            self._idle = sorted([*self._idle, scratch.block], key=lambda block: block.nbytes)
+            while len(self._idle) > _MOST_IDLE or sum(block.nbytes for block in self._idle) > most_bytes:
+                del self._idle[0]
 
     def gpu(self, array: cuda.GpuArray, limit: Limit) -> Place:
         """Where an array on the GPU is; its allocation is registered, until `limit`, if it is not yet.
@@ -320,7 +336,7 @@ class Regions:
             self._shared.clear()
             self._gpu.clear()
             self._dropped.clear()
-            self._idle = None
+            self._idle.clear()
         if lease is not None:
             lease.end()
 
@@ -352,6 +368,14 @@ def _map(path: str, size: int) -> _Mapping:
             ) from error
         what = "do not fit into" if error.errno in _FULL else "cannot be had in"
         raise errors.ResourceExhausted(f"shared memory: {size:,} bytes {what} {_FOLDER} ({error.strerror})") from error
+
+
+def _scratch_bytes(nbytes: int) -> int:
+    """What is registered for a call that needs so many: calls of about one size can use each other's."""
+    step, most = _SCRATCH_STEPS
+    while step < most and 8 * step <= nbytes:
+        step *= 2
+    return -(-nbytes // step) * step
 
 
 class Scratch:
