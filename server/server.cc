@@ -14,6 +14,8 @@ namespace corank {
 namespace {
 
 constexpr absl::Duration kRestartRetry = absl::Seconds(5);
+// Seldom enough that a load which comes and goes keeps its buffers: to pin memory again takes longer than to fill it.
+constexpr absl::Duration kHousekeeping = absl::Minutes(1);
 // For what is said last: how health watches end, and that the server takes no more calls.
 constexpr std::chrono::milliseconds kFlushTime(20);
 
@@ -107,10 +109,13 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, st
   CORANK_RETURN_IF_ERROR(server->StartRpc());
   server->metrics_.OnScrape([server = server.get()] { server->ObserveCalls(); });
   server->devices_.StartCanaries();
+  server->housekeeper_ =
+      std::make_unique<Housekeeper>(server->host_pool_.get(), &server->regions_, &server->arrays_, kHousekeeping);
   return server;
 }
 
 Server::~Server() {
+  housekeeper_.reset();
   devices_.StopCanaries();
   Stop();
   metrics_endpoint_.reset();  // scrapes look at what goes next

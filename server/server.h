@@ -19,6 +19,7 @@
 #include "server/execute/lane_pool.h"
 #include "server/memory/array_store.h"
 #include "server/memory/host_pool.h"
+#include "server/memory/housekeeper.h"
 #include "server/memory/region_registry.h"
 #include "server/memory_plan.h"
 #include "server/observe/clock.h"
@@ -171,6 +172,7 @@ class Server {
   std::unique_ptr<Security> security_;
   std::unique_ptr<RpcEndpoint> rpc_, health_rpc_;
   std::string metrics_address_;
+  std::unique_ptr<Housekeeper> housekeeper_;
 };
 
 }  // namespace corank

@@ -101,6 +101,9 @@ class ArrayStore {
   /// their memory stays what it is until the store ends, because a call to a driver that hangs does not return.
   void ForgetDevice(int device);
 
+  /// Drops the arrays whose time is over.
+  void GiveBackExpired() ABSL_LOCKS_EXCLUDED(mutex_);
+
   int64_t used_bytes() const;
   int64_t used_bytes(int device) const { return budgets_[static_cast<size_t>(device)]->used(); }
 
@@ -114,7 +117,6 @@ class ArrayStore {
 
   // What is in use does not expire: its time begins anew. The memory is to be given back outside of the lock.
   std::vector<std::shared_ptr<const KeptArray>> TakeExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void GiveBackExpired() ABSL_LOCKS_EXCLUDED(mutex_);
   // The entry's time begins now.
   void Use(Arrays::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Arrays::iterator Erase(Arrays::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -75,11 +75,8 @@ absl::StatusOr<std::shared_ptr<void>> HostPool::Take(int64_t bytes, std::shared_
   {
     absl::MutexLock lock(&mutex_);
     if (!Promise(size, of)) return Full();
-    auto& same = kept_[size];
-    if (!same.empty()) {
-      memory = std::move(same.back());
-      same.pop_back();
-      kept_bytes_ -= size;
+    if (Shelf& same = kept_[size]; !same.memories.empty()) {
+      memory = TakeFrom(size, same);
     } else {
       given_up = MakeRoom(size);
       ++allocations_;
@@ -108,14 +105,30 @@ absl::StatusOr<std::shared_ptr<void>> HostPool::Take(int64_t bytes, std::shared_
 
 std::vector<HostPool::Memory> HostPool::MakeRoom(int64_t bytes) {
   std::vector<Memory> given_up;
-  for (auto& [size, memories] : kept_) {
-    while (!memories.empty() && bytes_in_use_ + kept_bytes_ + bytes > options_.max_bytes) {
-      given_up.push_back(std::move(memories.back()));
-      memories.pop_back();
-      kept_bytes_ -= size;
+  for (auto& [size, shelf] : kept_) {
+    while (!shelf.memories.empty() && bytes_in_use_ + kept_bytes_ + bytes > options_.max_bytes) {
+      given_up.push_back(TakeFrom(size, shelf));
     }
   }
   return given_up;
+}
+
+HostPool::Memory HostPool::TakeFrom(int64_t size, Shelf& shelf) {
+  Memory memory = std::move(shelf.memories.back());
+  shelf.memories.pop_back();
+  shelf.least = std::min(shelf.least, shelf.memories.size());
+  kept_bytes_ -= size;
+  return memory;
+}
+
+void HostPool::Trim() {
+  std::vector<Memory> given_up;  // freed outside of the lock
+  absl::MutexLock lock(&mutex_);
+  for (auto& [size, shelf] : kept_) {
+    const size_t wanted = shelf.memories.size() - (shelf.least + 1) / 2;
+    while (shelf.memories.size() > wanted) given_up.push_back(TakeFrom(size, shelf));
+    shelf.least = wanted;
+  }
 }
 
 void HostPool::GiveBack(EngineMemory* raw, const std::shared_ptr<Reservation>& of) {
@@ -126,7 +139,7 @@ void HostPool::GiveBack(EngineMemory* raw, const std::shared_ptr<Reservation>& o
   --buffers_in_use_;
   if (kept_bytes_ + raw->size_bytes() > options_.max_kept_bytes) return;
   kept_bytes_ += raw->size_bytes();
-  kept_[raw->size_bytes()].push_back(std::move(memory));
+  kept_[raw->size_bytes()].memories.push_back(std::move(memory));
 }
 
 int64_t HostPool::bytes_in_use() const {

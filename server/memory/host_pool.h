@@ -16,8 +16,8 @@
 
 namespace corank {
 
-/// Buffers come in sizes of four steps a doubling, from 4 KiB up, and are kept for the next taker of their size.
-/// Thread-safe.
+/// Buffers come in sizes of four steps a doubling, from 4 KiB up, and are kept for the next taker of their size for as
+/// long as takers come (Trim). Thread-safe.
 class HostPool : public std::enable_shared_from_this<HostPool> {
  public:
   struct Options {
@@ -56,6 +56,10 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
   /// much was added.
   int64_t Grow(Reservation& reservation, int64_t bytes);
 
+  /// Frees half, rounded up, of the buffers of each size that were kept all the time since the last call: what a burst
+  /// of requests left behind goes within a few calls, and what comes and goes stays.
+  void Trim();
+
   /// What a buffer of `bytes` bytes takes of the pool, where that has room for it.
   static int64_t BufferBytes(int64_t bytes);
 
@@ -71,6 +75,11 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
 
  private:
   using Memory = std::unique_ptr<EngineMemory>;
+  /// Kept buffers of one size, the last one that was given back behind.
+  struct Shelf {
+    std::vector<Memory> memories;
+    size_t least = 0;  // as few there were since the last Trim
+  };
 
   HostPool(const DeviceSet* devices, const Options& options) : devices_(devices), options_(options) {}
   void GiveBack(EngineMemory* memory, const std::shared_ptr<Reservation>& of);
@@ -79,11 +88,13 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
   void Unpromise(int64_t bytes, const std::shared_ptr<Reservation>& of) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes kept buffers out until `bytes` more fit under max_bytes, or none is left.
   std::vector<Memory> MakeRoom(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The last buffer of a shelf, which is not empty.
+  Memory TakeFrom(int64_t size, Shelf& shelf) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const DeviceSet* const devices_;
   const Options options_;
   mutable absl::Mutex mutex_;
-  std::map<int64_t, std::vector<Memory>> kept_ ABSL_GUARDED_BY(mutex_);  // by size
+  std::map<int64_t, Shelf> kept_ ABSL_GUARDED_BY(mutex_);  // by size
   int64_t kept_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_in_use_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t promised_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // never more than max_bytes

@@ -425,6 +425,12 @@ std::vector<std::shared_ptr<MemoryRegion>> RegionRegistry::TakeExpired() {
   return expired;
 }
 
+void RegionRegistry::GiveBackExpired() {
+  std::vector<std::shared_ptr<MemoryRegion>> expired;  // goes after the lock
+  absl::MutexLock lock(&mutex_);
+  expired = TakeExpired();
+}
+
 int64_t RegionRegistry::region_count() const {
   absl::MutexLock lock(&mutex_);
   return static_cast<int64_t>(regions_.size());

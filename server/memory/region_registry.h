@@ -96,6 +96,9 @@ class RegionRegistry {
   int64_t region_count() const;
   int64_t lease_count() const;
 
+  /// Drops the regions that have no lease and whose time without use is over.
+  void GiveBackExpired() ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   struct Entry {
     std::shared_ptr<MemoryRegion> region;  // null while it is being made

@@ -44,7 +44,7 @@ TEST_F(CliPlaces, SortsAFileTheSameWhicheverWayItTravels) {
                {{"--place", "stream"}, "\"place\": \"stream\", \"connections\": 1"},
                {{"--place", "stream", "--connections", "3"}, "\"place\": \"stream\", \"connections\": 3"},
                {{"--place", "shared-memory"}, "\"place\": \"shared-memory\""},
-               {{}, "\"place\": \"inline\""}};
+               {{}, "\"place\": \"shared-memory\""}};
   for (const auto& c : cases) {
     std::vector<std::string> words = {"sort",           Path("keys.npy"), "-o",  Path("out.npy"),   "--values",
                                       Path("rows.bin"), "--values-type",  "u64", "--values-output", Path("rows.npy"),

@@ -1,0 +1,40 @@
+// Gives memory back that nobody uses any more, also where no request comes.
+#ifndef CORANK_SERVER_MEMORY_HOUSEKEEPER_H_
+#define CORANK_SERVER_MEMORY_HOUSEKEEPER_H_
+
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/memory/array_store.h"
+#include "server/memory/host_pool.h"
+#include "server/memory/region_registry.h"
+
+namespace corank {
+
+/// Every `interval`, on a thread of its own: trims the pool and drops regions and kept arrays whose time is over. All
+/// pointees must outlive it.
+class Housekeeper {
+ public:
+  Housekeeper(HostPool* pool, RegionRegistry* regions, ArrayStore* arrays, absl::Duration interval);
+  /// Waits for the thread, and with it for a driver that hangs.
+  ~Housekeeper();
+  Housekeeper(const Housekeeper&) = delete;
+  Housekeeper& operator=(const Housekeeper&) = delete;
+
+ private:
+  void Keep();
+
+  HostPool* const pool_;
+  RegionRegistry* const regions_;
+  ArrayStore* const arrays_;
+  const absl::Duration interval_;
+  absl::Mutex mutex_;
+  bool ends_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_MEMORY_HOUSEKEEPER_H_
