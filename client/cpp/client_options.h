@@ -42,6 +42,7 @@ struct ClientOptions {
   /// How arrays travel where CallOptions::place is kAuto.
   Place place = Place::kAuto;
   /// With kAuto here too, arrays of one call that have more bytes together than this do not travel in one message.
+  /// Where there is shared memory, those of more than 512 KiB do not either.
   int64_t stream_bytes = int64_t{64} << 20;
   /// Connections for streamed arrays, 1 to 64. 0: 4 from 256 MiB on, else 1. Never more than the server takes.
   int connections = 0;

@@ -229,10 +229,12 @@ Attempt Connection::Once(const char* method, const grpc::ByteBuffer& request, ab
   return {patience.error(), {}};
 }
 
-void Connection::Tell(const char* method, const google::protobuf::Message& request) {
+absl::Status Connection::Tell(const char* method, const google::protobuf::Message& request) {
   const absl::Time now = absl::Now();
   std::unique_ptr<Exchange> exchange = Begin(method, Encode(request), now + kTellDeadline, CallOptions());
-  if (!exchange->HasEnded(now + kTellPatience)) Exchange::LetGo(std::move(exchange));
+  if (exchange->HasEnded(now + kTellPatience)) return ToAbslStatus(exchange->status);
+  Exchange::LetGo(std::move(exchange));
+  return absl::DeadlineExceededError("no answer yet");
 }
 
 Attempt Connection::Once(const char* method, const google::protobuf::Message& request, absl::Time deadline,

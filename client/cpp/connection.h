@@ -79,8 +79,9 @@ class Connection {
   /// The same with small messages. INTERNAL if the answer is none of this type.
   Attempt Once(const char* method, const google::protobuf::Message& request, absl::Time deadline,
                const CallOptions& call, google::protobuf::Message* response);
-  /// One call whose answer nobody needs: it is waited for only as long as an idle server takes for it.
-  void Tell(const char* method, const google::protobuf::Message& request);
+  /// One call that is waited for only as long as an idle server takes for it: its status, DEADLINE_EXCEEDED where it
+  /// has not ended by then.
+  absl::Status Tell(const char* method, const google::protobuf::Message& request);
   /// As Once, as often as it takes.
   absl::StatusOr<CallCost> Unary(const char* method, const google::protobuf::Message& request, absl::Time deadline,
                                  const CallOptions& call, Repeat repeat, google::protobuf::Message* response);

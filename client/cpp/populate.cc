@@ -4,9 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
-#include <thread>
-#include <vector>
+
+#include "client/cpp/parallel.h"
 
 namespace corank::client {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 
 /// From here on glibc's allocator asks the system each time.
 constexpr size_t kLeast = size_t{32} << 20;
-constexpr size_t kThreads = 4;
+constexpr int kThreads = 4;
 constexpr uintptr_t kLargePage = uintptr_t{2} << 20;
 
 }  // namespace
@@ -29,14 +30,12 @@ void Populate(void* data, size_t bytes) {
   const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + bytes) / page * page;
   madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
   const uintptr_t share = ((end - begin) / kThreads + kLargePage) / kLargePage * kLargePage;
-  const auto work = [=](uintptr_t from) {
-    const uintptr_t to = std::min(end, from + share);
-    if (from < to) madvise(reinterpret_cast<void*>(from), to - from, MADV_POPULATE_WRITE);
-  };
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < kThreads; ++i) threads.emplace_back(work, begin + i * share);
-  work(begin);
-  for (std::thread& thread : threads) thread.join();
+  std::atomic<uintptr_t> next{begin};
+  InParallel(kThreads, [&] {
+    for (uintptr_t from; (from = next.fetch_add(share)) < end;) {
+      madvise(reinterpret_cast<void*>(from), std::min(share, end - from), MADV_POPULATE_WRITE);
+    }
+  });
 }
 
 }  // namespace corank::client

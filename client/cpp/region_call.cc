@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/errors.h"
 #include "client/cpp/message_call.h"
+#include "client/cpp/parallel.h"
+#include "client/cpp/place_choice.h"
 
 namespace corank::client {
 namespace {
@@ -30,12 +32,8 @@ void Copy(char* to, const char* from, int64_t bytes, std::atomic<int64_t>* copie
       if (copied != nullptr) *copied += size;
     }
   };
-  std::vector<std::thread> threads;
   const int64_t pieces = (bytes + kCopyPiece - 1) / kCopyPiece;
-  const int64_t wanted = std::min<int64_t>({kCopyThreads, pieces, std::thread::hardware_concurrency()});
-  for (int64_t i = 1; i < wanted; ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+  InParallel(static_cast<int>(std::min<int64_t>({kCopyThreads, pieces, std::thread::hardware_concurrency()})), work);
 }
 
 /// Where the arrays of one call lie in its region: each at a multiple of its element's size and of a cache line.
@@ -123,8 +121,10 @@ absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions
     call.progress->bytes_sent = 0;
     call.progress->bytes_received = 0;
   }
+  // Where any place will do, another one is better than to wait for this.
+  const bool waits = AskedPlace(call, connection->options()) == Place::kSharedMemory;
   absl::StatusOr<std::unique_ptr<OwnRegion>> region =
-      regions->Borrow(std::max<int64_t>(layout.size(), 1), info.shared_memory_prefixes.front(), deadline, call);
+      regions->Borrow(std::max<int64_t>(layout.size(), 1), info.shared_memory_prefixes.front(), deadline, call, waits);
   if (!region.ok()) {
     const bool is_final = absl::IsDeadlineExceeded(region.status()) || absl::IsCancelled(region.status());
     if (!is_final) *trouble = RegionTrouble::kRefused;
@@ -175,12 +175,15 @@ absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions
   // client: a wrong name of a kept array comes back as NOT_FOUND on the other way too.)
   if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status)) *trouble = RegionTrouble::kRefused;
   if (absl::IsUnavailable(status) && !RetryDelay(status).has_value()) *trouble = RegionTrouble::kLost;
-  if (status.ok()) {
+  // With RetryInfo the server says that it is through with the region.
+  if (status.ok() || RetryDelay(status).has_value()) {
     regions->Return(*std::move(region));
   } else {
     // Where the call was cut off, the server may still write to it; and what was asked for may have been absurd.
     regions->Discard(*std::move(region));
   }
+  // Nor will it know the others.
+  if (absl::IsNotFound(status) || *trouble == RegionTrouble::kLost) regions->DiscardIdle();
   if (!status.ok()) return status;
   cost->round_trip_ns = absl::ToInt64Nanoseconds(absl::Now() - start);
   return cost;

@@ -3,6 +3,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -26,15 +27,20 @@ std::string NewName() {
 
 /// As many calls at a time find a region that is there already.
 constexpr size_t kMostIdle = 8;
+/// So many times as large as it need be.
+constexpr int64_t kMostSlack = 8;
+constexpr int64_t kLeastStep = int64_t{1} << 20, kMostStep = int64_t{16} << 20;
 
 /// What is registered for a call that needs `bytes`: steps of a quarter at most, so that calls of about one size can
 /// use each other's.
 int64_t RegionBytes(int64_t bytes) {
-  constexpr int64_t kLeast = int64_t{1} << 20, kMost = int64_t{16} << 20;
-  int64_t step = kLeast;
-  while (step < kMost && 8 * step <= bytes) step *= 2;
+  int64_t step = kLeastStep;
+  while (step < kMostStep && 8 * step <= bytes) step *= 2;
   return bytes > std::numeric_limits<int64_t>::max() - step ? bytes : (bytes + step - 1) / step * step;
 }
+
+/// How long a server without room for regions that does not say how long is not asked again.
+constexpr absl::Duration kFullPause = absl::Seconds(1);
 
 /// A quarter of what the host has for shared memory.
 int64_t MostIdleBytes() {
@@ -72,25 +78,28 @@ Attempt Regions::OpenLease(absl::Time deadline, const CallOptions& call, std::sh
 
 absl::StatusOr<std::pair<std::string, std::shared_ptr<const Lease>>> Regions::RegisterNamed(const SharedMemory& memory,
                                                                                             absl::Time deadline,
-                                                                                            const CallOptions& call) {
+                                                                                            const CallOptions& call,
+                                                                                            bool repeats) {
   std::shared_ptr<const Lease> lease;
   v1::RegisterSharedMemoryRequest request;
   request.set_key(memory.key());
   request.set_size_bytes(memory.size());
   // What a try that was lost may have registered ends with the lease, which was lost with it; the name is new.
-  const auto cost = connection_->Try(deadline, call, Repeat::kAlways, [&] {
+  const auto attempt = [&] {
     if (Attempt opened = OpenLease(deadline, call, &lease); !opened.status.ok()) return opened;
     request.set_lease_id(lease->id());
     request.set_name(NewName());
     v1::RegisterSharedMemoryResponse response;
     return connection_->Once(kRegister, request, deadline, call, &response);
-  });
+  };
+  const auto cost = repeats ? connection_->Try(deadline, call, Repeat::kAlways, attempt)
+                            : connection_->TryNow(deadline, call, attempt);
   if (!cost.ok()) return cost.status();
   return std::make_pair(request.name(), std::move(lease));
 }
 
 absl::StatusOr<std::string> Regions::Register(const SharedMemory& memory, const CallOptions& call) {
-  auto registered = RegisterNamed(memory, connection_->Deadline(call), call);
+  auto registered = RegisterNamed(memory, connection_->Deadline(call), call, /*repeats=*/true);
   if (!registered.ok()) return registered.status();
   absl::MutexLock lock(&mutex_);
   ranges_[memory.data()] = {absl::string_view(memory.data(), static_cast<size_t>(memory.size())), registered->first,
@@ -151,17 +160,31 @@ std::optional<v1::SharedMemoryPlace> Regions::Find(absl::string_view bytes, int 
 }
 
 absl::StatusOr<std::unique_ptr<OwnRegion>> Regions::Borrow(int64_t bytes, const std::string& prefix,
-                                                           absl::Time deadline, const CallOptions& call) {
+                                                           absl::Time deadline, const CallOptions& call, bool waits) {
+  std::vector<std::string> discarded;
   {
     absl::MutexLock lock(&mutex_);
-    if (const auto found = idle_.lower_bound(bytes); found != idle_.end()) {
+    discarded.swap(discarded_);
+  }
+  Unregister(discarded);
+  {
+    absl::MutexLock lock(&mutex_);
+    for (auto each = idle_.begin(); each != idle_.end();) {
+      const auto next = std::next(each);
+      if (!each->second->lease->is_open()) idle_bytes_ -= idle_.extract(each).key();
+      each = next;
+    }
+    // A much larger one is left to the calls that need it.
+    if (const auto found = idle_.lower_bound(bytes);
+        found != idle_.end() && found->first / kMostSlack <= std::max(bytes, kLeastStep)) {
       idle_bytes_ -= found->first;
       return std::move(idle_.extract(found).mapped());
     }
+    if (!waits && absl::Now() < full_until_) return absl::ResourceExhaustedError("the server has no room for regions");
   }
   absl::StatusOr<SharedMemory> memory = SharedMemory::Create(RegionBytes(bytes), prefix);
   if (!memory.ok()) return memory.status();
-  auto registered = RegisterNamed(*memory, deadline, call);
+  auto registered = RegisterNamed(*memory, deadline, call, /*repeats=*/waits);
   memory->Unlink();
   if (!registered.ok()) {
     const absl::Status& error = registered.status();
@@ -170,33 +193,60 @@ absl::StatusOr<std::unique_ptr<OwnRegion>> Regions::Borrow(int64_t bytes, const 
         !absl::IsCancelled(error)) {
       is_refused_ = true;
     }
+    if (absl::IsResourceExhausted(error)) {
+      absl::MutexLock lock(&mutex_);
+      full_until_ = absl::Now() + RetryDelay(error).value_or(kFullPause);
+    }
     return error;
   }
-  return std::make_unique<OwnRegion>(OwnRegion{*std::move(memory), std::move(registered->first)});
+  return std::make_unique<OwnRegion>(
+      OwnRegion{*std::move(memory), std::move(registered->first), std::move(registered->second)});
 }
 
 void Regions::Return(std::unique_ptr<OwnRegion> region) {
-  const int64_t most_bytes = MostIdleBytes();
-  std::vector<std::unique_ptr<OwnRegion>> given_up;
+  const int64_t bytes = region->memory.size(), most_bytes = MostIdleBytes();
+  if (bytes > most_bytes) {
+    Discard(std::move(region));
+    return;
+  }
+  std::vector<std::string> names;
   {
     absl::MutexLock lock(&mutex_);
-    const int64_t bytes = region->memory.size();
     idle_.emplace(bytes, std::move(region));
     idle_bytes_ += bytes;
+    // The smallest are the cheapest to make again.
     while (idle_.size() > kMostIdle || idle_bytes_ > most_bytes) {
-      // A single one may be too large; of several, the smallest are the cheapest to make again.
-      const auto smallest = idle_.begin();
-      idle_bytes_ -= smallest->first;
-      given_up.push_back(std::move(idle_.extract(smallest).mapped()));
+      idle_bytes_ -= idle_.begin()->first;
+      names.push_back(idle_.extract(idle_.begin()).mapped()->name);
     }
   }
-  for (std::unique_ptr<OwnRegion>& each : given_up) Discard(std::move(each));
+  Unregister(names);
 }
 
-void Regions::Discard(std::unique_ptr<OwnRegion> region) {
-  v1::UnregisterRegionRequest request;
-  request.set_name(region->name);
-  connection_->Tell(kUnregister, request);  // where this fails, the region ends with the lease
+void Regions::Discard(std::unique_ptr<OwnRegion> region) { Unregister({region->name}); }
+
+void Regions::DiscardIdle() {
+  std::vector<std::string> names;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [bytes, region] : idle_) {
+      if (region->lease->is_open()) names.push_back(region->name);
+    }
+    idle_.clear();
+    idle_bytes_ = 0;
+  }
+  Unregister(names);
+}
+
+void Regions::Unregister(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    v1::UnregisterRegionRequest request;
+    request.set_name(name);
+    // Where it fails for another reason, the region ends with the lease.
+    if (!absl::IsFailedPrecondition(connection_->Tell(kUnregister, request))) continue;
+    absl::MutexLock lock(&mutex_);
+    discarded_.push_back(name);
+  }
 }
 
 }  // namespace corank::client

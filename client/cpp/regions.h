@@ -23,10 +23,11 @@
 
 namespace corank::client {
 
-/// Shared memory that the server has mapped.
+/// Shared memory that the server has mapped, for as long as the lease is open.
 struct OwnRegion {
   SharedMemory memory;
   std::string name;
+  std::shared_ptr<const Lease> lease;
 };
 
 /// Thread-safe.
@@ -47,13 +48,16 @@ class Regions {
   /// Whether the server may be able to map this process's memory.
   bool may_share() const { return connection_->is_same_host() && !is_refused_; }
   /// A region of at least `bytes` bytes for one call: the smallest that is large enough of those that earlier calls
-  /// gave back, or else a new one.
+  /// gave back, or else a new one. `waits`: whether to try again where the server has no room for one; without, it is
+  /// not even asked before the time that it named the last time.
   absl::StatusOr<std::unique_ptr<OwnRegion>> Borrow(int64_t bytes, const std::string& prefix, absl::Time deadline,
-                                                    const CallOptions& call);
+                                                    const CallOptions& call, bool waits);
   /// Takes a region back. The largest few are kept for later calls, unless they take too much of the host's memory.
   void Return(std::unique_ptr<OwnRegion> region);
-  /// Gives up a region that the server does not know any more, or may still write to.
+  /// Gives up a region that the server may still write to: then it is unregistered with a later call.
   void Discard(std::unique_ptr<OwnRegion> region);
+  /// Gives up those that are kept for later calls: the server has lost one of them.
+  void DiscardIdle();
 
  private:
   struct Range {
@@ -63,19 +67,25 @@ class Regions {
     std::shared_ptr<const Lease> lease;
   };
 
-  /// Its name, and the lease that it ends with.
+  /// Its name, and the lease that it ends with. `repeats`: whether it is tried again where that may help.
   absl::StatusOr<std::pair<std::string, std::shared_ptr<const Lease>>> RegisterNamed(const SharedMemory& memory,
                                                                                      absl::Time deadline,
-                                                                                     const CallOptions& call);
+                                                                                     const CallOptions& call,
+                                                                                     bool repeats);
   /// The lease that is open, or else a new one. One call opens it; the others wait, each by its own deadline.
   Attempt OpenLease(absl::Time deadline, const CallOptions& call, std::shared_ptr<const Lease>* lease);
 
   Connection* const connection_;
   std::atomic<bool> is_refused_{false};
   mutable absl::Mutex mutex_;
-  std::map<const char*, Range> ranges_ ABSL_GUARDED_BY(mutex_);                      // by their first byte
+  std::map<const char*, Range> ranges_ ABSL_GUARDED_BY(mutex_);  // by their first byte
+  /// Has the server unregister these, and keeps the names of those that it still works in.
+  void Unregister(const std::vector<std::string>& names);
+
   std::multimap<int64_t, std::unique_ptr<OwnRegion>> idle_ ABSL_GUARDED_BY(mutex_);  // by their size
   int64_t idle_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> discarded_ ABSL_GUARDED_BY(mutex_);            // names that are still registered
+  absl::Time full_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // as the server said
   absl::Mutex lease_mutex_;
   bool is_opening_ ABSL_GUARDED_BY(lease_mutex_) = false;
   std::shared_ptr<const Lease> lease_ ABSL_GUARDED_BY(lease_mutex_);

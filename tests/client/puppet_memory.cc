@@ -155,6 +155,10 @@ grpc::Status PuppetMemory::UnregisterRegion(grpc::ServerContext*, const v1::Unre
   absl::MutexLock lock(&mutex_);
   const auto found = regions_.find(request->name());
   if (found == regions_.end()) return NotFound(request->name());
+  if (refused_unregisters > 0) {
+    --refused_unregisters;
+    return {grpc::StatusCode::FAILED_PRECONDITION, "a request uses the region"};
+  }
   Unmap(found);
   return grpc::Status::OK;
 }

@@ -21,6 +21,8 @@ class PuppetMemory final : public v1::MemoryService::Service {
 
   /// What RegisterSharedMemory answers instead, if set before the server serves.
   std::function<grpc::Status()> on_register;
+  /// So many times UnregisterRegion says that a request uses the region.
+  std::atomic<int> refused_unregisters{0};
   /// Added to the first element of every chunk of FetchArray but the first.
   std::atomic<int64_t> fetch_shift{0};
   std::atomic<int> registered{0};  // so far

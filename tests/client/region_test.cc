@@ -150,25 +150,6 @@ TEST_F(RegionTest, CallsAtTheSameTimeHaveRegionsOfTheirOwn) {
   EXPECT_LE(memory_.registered, 4) << "those that come later find regions that are there";
 }
 
-TEST_F(RegionTest, TheLargestFewRegionsAreKept) {
-  const Client client = Connect();
-  CallOptions call;
-  call.place = Place::kSharedMemory;
-  const auto sort_in_region_of = [&](size_t mib) {
-    const auto sorted = client.Sort(Keys(mib << 17), {}, call);  // the keys take one half, the result the other
-    ASSERT_TRUE(sorted.ok()) << sorted.status();
-  };
-  const std::array<size_t, 10> sizes = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12};
-  for (const size_t mib : sizes) sort_in_region_of(mib);
-  EXPECT_EQ(memory_.registered, 10) << "none of the earlier ones was large enough";
-  for (int i = 0; i < 10'000 && memory_.region_count() > 8; ++i) absl::SleepFor(absl::Milliseconds(1));
-  EXPECT_EQ(memory_.region_count(), 8u);
-  for (size_t i = 2; i < sizes.size(); ++i) sort_in_region_of(sizes[i]);
-  EXPECT_EQ(memory_.registered, 10);
-  sort_in_region_of(1);  // in a larger one
-  EXPECT_EQ(memory_.registered, 10);
-}
-
 TEST_F(RegionTest, WhereTheServerCannotMapTheMemoryAStreamTakesItsPlace) {
   memory_.on_register = [] { return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "not yours"); };
   ClientOptions options;

@@ -315,7 +315,7 @@ class FakeServer:
                 try:
                     return function(request)
                 except Failure as failure:
-                    _abort(context, "", failure.code, str(failure), [])
+                    _abort(context, "", failure.code, str(failure), _retry_info(failure.retry_after))
 
             return handle
 
@@ -327,7 +327,7 @@ class FakeServer:
             try:
                 yield from places.fetch_array(request)
             except Failure as failure:
-                _abort(context, "", failure.code, str(failure), [])
+                _abort(context, "", failure.code, str(failure), _retry_info(failure.retry_after))
 
         handlers: dict[str, Any] = {
             name: grpc.unary_unary_rpc_method_handler(checked(name, function), kind.FromString, self._serialise)
@@ -391,7 +391,7 @@ class FakeServer:
             except _Refused as refused:
                 _abort_refused(context, request_id, refused)
             except Failure as failed:
-                _abort(context, request_id, failed.code, str(failed), [])
+                _abort(context, request_id, failed.code, str(failed), _retry_info(failed.retry_after))
             context.set_trailing_metadata((("x-request-id", request_id),))
             return answer
 

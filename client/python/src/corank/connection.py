@@ -44,6 +44,8 @@ INLINE_BYTES = 64 << 20
 SHARED_BYTES = 512 << 10
 """On the server's host: arrays of a call that take more travel in shared memory. Measured beside an H200, where a
 message of 1 MiB takes twice as long."""
+VIEWED_BYTES = 8 << 20
+"""The same where results are views, each of which holds a registered region."""
 MANY_BYTES = 128 << 20
 """Streamed arrays that take more travel over several connections."""
 CONNECTIONS = 4
@@ -52,7 +54,9 @@ PROGRESS_BYTES = 1 << 20
 _MESSAGE_SLACK = 64 << 10  # what a message has beside arrays
 _DEADLINE_BYTES_PER_SECOND = 16 << 20
 _OPERATIONS = service.Plan.DESCRIPTOR.fields_by_name["operations"].number
-_NO_ANSWER = (errors.DeadlineExceeded, errors.Unavailable, errors.Cancelled)
+_NO_ANSWER = (errors.DeadlineExceeded, errors.Cancelled)
+_NO_ROOM = (errors.ResourceExhausted, errors.Unavailable)
+"""Why a server may give no region now, but will later."""
 
 
 class Connection(Channels):
@@ -167,12 +171,13 @@ class Connection(Channels):
                 self.server(limit)
             if mode == "shared_memory" and demand.scratch > 0:
                 try:
-                    placing.use_scratch(stack.enter_context(self.regions.scratch(demand.scratch, limit)))
+                    waits = settings.place == "shared_memory"
+                    placing.use_scratch(stack.enter_context(self.regions.scratch(demand.scratch, limit, waits)))
                 except errors.CorankError as error:
                     if settings.place == "shared_memory" or isinstance(error, _NO_ANSWER):
                         raise
-                    # The address only looks local (a tunnel), or /dev/shm is full: the answer's stats say so.
-                    self._no_shared_memory = not isinstance(error, errors.ResourceExhausted)
+                    # The address only looks local (a tunnel), or there is no room now: the answer's stats say so.
+                    self._no_shared_memory = not isinstance(error, _NO_ROOM)
                     mode = self._mode(settings, demand, execute, limit, shared_memory=False)
             if mode == "stream":
                 placing.use_streams()
@@ -215,7 +220,8 @@ class Connection(Channels):
             return "inline"
         info = self.server(limit)
         local = self.is_local and "shared_memory" in info.places and not self._no_shared_memory
-        if shared_memory and local and size > SHARED_BYTES and demand.receive_known:
+        least = SHARED_BYTES if settings.copy else VIEWED_BYTES
+        if shared_memory and local and size > least and demand.receive_known:
             return "shared_memory"
         limits = info.limits
         most_in = min(limits.max_request_bytes or INLINE_BYTES, self._max_message_bytes) - _MESSAGE_SLACK

@@ -37,7 +37,12 @@ class Server(Protocol):
         """Calls a unary method of MemoryService."""
 
     def memory_tries(
-        self, name: str, prepare: Callable[[], tuple[Any, type[Any]]], repeat: Repeat, limit: Limit
+        self,
+        name: str,
+        prepare: Callable[[], tuple[Any, type[Any]]],
+        repeat: Repeat,
+        limit: Limit,
+        retries: int | None = None,
     ) -> Any:
         """The same with another request for each try."""
 

@@ -9,6 +9,7 @@ import os
 import secrets
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Callable, NamedTuple
@@ -26,6 +27,7 @@ _FOLDER = "/dev/shm"
 _SWEEP_SECONDS = 1.0
 _SCRATCH_STEPS = (1 << 20, 16 << 20)  # the least and the most
 _MOST_IDLE = 8
+_MOST_SLACK = 8
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EFBIG)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -84,14 +86,20 @@ class Regions:
         self._dropped: deque[str] = deque()  # regions to unregister
         self._idle: list[NDArray[np.uint8]] = []
         self._has_tidied = False
+        self._full_until = 0.0  # as the server said
 
     def forked(self) -> None:
         """In a child: regions and lease are the parent's, which still works in them."""
         forks.forever((self._lease, self._shared, self._gpu))
         self._begin()
 
-    def allocate(self, nbytes: int, limit: Limit | None = None) -> NDArray[np.uint8]:
+    def allocate(self, nbytes: int, limit: Limit | None = None, retries: int | None = None) -> NDArray[np.uint8]:
         """`nbytes` bytes of shared memory, registered with the server until `limit` (None: the client's); zeros.
+
+        Args:
+            nbytes: how many.
+            limit: of the call that this is a part of.
+            retries: how often a busy server is asked again; None: as the client's calls.
 
         Raises:
             Unimplemented: the server has shared memory switched off, or this system has no /dev/shm.
@@ -117,7 +125,7 @@ class Regions:
         try:
             request = memory.RegisterSharedMemoryRequest(key=key, size_bytes=size)
             answer = memory.RegisterSharedMemoryResponse
-            region = self._register("RegisterSharedMemory", "shm", request, answer, size, limit)
+            region = self._register("RegisterSharedMemory", "shm", request, answer, size, limit, retries)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(_FOLDER + key)
@@ -129,7 +137,14 @@ class Regions:
         return out[:nbytes]
 
     def _register(
-        self, method: str, kind: str, request: Any, response: type[Any], extent: int, limit: Limit
+        self,
+        method: str,
+        kind: str,
+        request: Any,
+        response: type[Any],
+        extent: int,
+        limit: Limit,
+        retries: int | None = None,
     ) -> _Region:
         """Has the server register what `request` says, under a name of this kind."""
         lease = None
@@ -143,11 +158,12 @@ class Regions:
             return request, response
 
         try:
-            self._server.memory_tries(method, prepare, Repeat.ALWAYS, limit)
+            self._server.memory_tries(method, prepare, Repeat.ALWAYS, limit, retries)
         except errors.NotFound:
             if lease is None or lease.holds():
                 raise
-            self._server.memory_tries(method, prepare, Repeat.ALWAYS, limit)  # another thread gave the lease up
+            # Another thread gave the lease up.
+            self._server.memory_tries(method, prepare, Repeat.ALWAYS, limit, retries)
         except errors.DeadlineExceeded:
             if request.name:
                 self._dropped.append(request.name)  # the server may do it yet
@@ -191,10 +207,16 @@ class Regions:
         return None
 
     @contextlib.contextmanager
-    def scratch(self, nbytes: int, limit: Limit) -> Iterator[Scratch]:
+    def scratch(self, nbytes: int, limit: Limit, waits: bool) -> Iterator[Scratch]:
         """Shared memory for one call.
 
         The largest few blocks are kept for later ones: registering costs more than copying.
+
+        Args:
+            nbytes: how much.
+            limit: of the call.
+            waits: whether to try again where the server has no room for it. Without, it is not even asked before the
+                time that it named the last time.
 
         Raises:
             CorankError: as `allocate`.
@@ -202,10 +224,20 @@ class Regions:
         self.sweep(limit)
         scratch = Scratch(self._take_idle(nbytes))
         if scratch.block is None:
-            scratch.block = self.allocate(_scratch_bytes(nbytes), limit)
+            if not waits and time.monotonic() < self._full_until:
+                raise errors.ResourceExhausted("shared memory: the server has no room for regions")
+            try:
+                scratch.block = self.allocate(_scratch_bytes(nbytes), limit, None if waits else 0)
+            except errors.ResourceExhausted as error:
+                self._full_until = time.monotonic() + (error.retry_after or 0)
+                raise
         try:
             yield scratch
             self._keep_idle(scratch)
+        except errors.Retryable as error:
+            if error.retry_after is not None:  # the server says that it is through with the block
+                self._keep_idle(scratch)
+            raise
         finally:
             # After a failure it is not kept: the server may still write into it.
             scratch.block = None
@@ -216,7 +248,8 @@ class Regions:
         with self._lock:
             self._idle = [block for block in self._idle if self.find(bytes_of(block), 1) is not None]
             fitting = [block.nbytes for block in self._idle if block.nbytes >= nbytes]
-            if not fitting:
+            # A much larger one is left to the calls that need it.
+            if not fitting or min(fitting) > _MOST_SLACK * max(nbytes, _SCRATCH_STEPS[0]):
                 return None
             return self._idle.pop([block.nbytes for block in self._idle].index(min(fitting)))
 
@@ -226,6 +259,8 @@ class Regions:
             return
         shared = os.statvfs(_FOLDER)
         most_bytes = shared.f_blocks * shared.f_frsize // 4
+        if scratch.block.nbytes > most_bytes:
+            return
         with self._lock:
             self._idle = sorted([*self._idle, scratch.block], key=lambda block: block.nbytes)
             while len(self._idle) > _MOST_IDLE or sum(block.nbytes for block in self._idle) > most_bytes:

@@ -1,0 +1,145 @@
+// The regions that the client keeps for later calls, and what it does where the server has no room for them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/statvfs.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "tests/client/memory_fixture.h"
+
+namespace corank::client {
+namespace {
+
+class RegionPoolTest : public MemoryTest {
+ protected:
+  RegionPoolTest() { shared_.place = Place::kSharedMemory; }
+  /// As many calls at the same time as leave so many regions behind.
+  void FillPool(const Client& client, int regions) {
+    std::atomic<int> inside{0};
+    service_.on_sort = [&](grpc::ServerContext* context, const v1::SortRequest& request, v1::SortResponse* response) {
+      ++inside;
+      while (inside < regions) absl::SleepFor(absl::Milliseconds(1));
+      return StandInSort(context, request, response);
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < regions; ++i) {
+      threads.emplace_back([&] { EXPECT_TRUE(client.Sort(Keys(1000), {}, shared_).ok()); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    service_.on_sort = StandInSort;
+    EXPECT_EQ(memory_.region_count(), static_cast<size_t>(regions));
+  }
+  void AwaitRegions(size_t count) {
+    for (int i = 0; i < 10'000 && memory_.region_count() != count; ++i) absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_EQ(memory_.region_count(), count);
+  }
+
+  CallOptions shared_;
+};
+
+TEST_F(RegionPoolTest, TheLargestFewAreKept) {
+  struct statvfs info = {};
+  ASSERT_EQ(statvfs("/dev/shm", &info), 0);
+  if (info.f_blocks * info.f_frsize < size_t{256} << 20) GTEST_SKIP() << "/dev/shm is too small";
+  const Client client = Connect();
+  const auto sort_in_region_of = [&](size_t mib) {
+    const auto sorted = client.Sort(Keys(mib << 17), {}, shared_);  // the keys take one half, the result the other
+    ASSERT_TRUE(sorted.ok()) << sorted.status();
+  };
+  const std::array<size_t, 10> sizes = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12};
+  for (const size_t mib : sizes) sort_in_region_of(mib);
+  EXPECT_EQ(memory_.registered, 10) << "none of the earlier ones was large enough";
+  AwaitRegions(8);
+  for (size_t i = 2; i < sizes.size(); ++i) sort_in_region_of(sizes[i]);
+  EXPECT_EQ(memory_.registered, 10);
+  sort_in_region_of(1);  // in a larger one
+  EXPECT_EQ(memory_.registered, 10);
+}
+
+TEST_F(RegionPoolTest, MuchLargerOnesAreLeftToThoseWhoNeedThem) {
+  const Client client = Connect();
+  ASSERT_TRUE(client.Sort(Keys(size_t{20} << 17), {}, shared_).ok());
+  ASSERT_TRUE(client.Sort(Keys(10), {}, shared_).ok());
+  EXPECT_EQ(memory_.registered, 2);
+}
+
+TEST_F(RegionPoolTest, AServerThatLostThemIsGivenNewOnes) {
+  const Client client = Connect();
+  FillPool(client, 3);
+  memory_.DropRegions();
+  const auto sorted = client.Sort(Keys(1000), {}, shared_);
+  ASSERT_TRUE(sorted.ok()) << sorted.status();
+  EXPECT_EQ(sorted->keys, Sorted(Keys(1000)));
+  EXPECT_EQ(memory_.registered, 4);
+}
+
+TEST_F(RegionPoolTest, ThoseOfAnEndedLeaseAreNotUsed) {
+  const Client client = Connect();
+  FillPool(client, 2);
+  memory_.EndLeases();
+  AwaitRegions(0);
+  while (memory_.open_leases > 0) absl::SleepFor(absl::Milliseconds(1));
+  absl::SleepFor(absl::Milliseconds(50));  // until this side has heard of it
+  EXPECT_TRUE(client.Sort(Keys(1000), {}, shared_).ok());
+  EXPECT_EQ(memory_.registered, 3);
+}
+
+TEST_F(RegionPoolTest, WhatTheServerStillUsesIsUnregisteredWithALaterCall) {
+  std::atomic<bool> fails{true};
+  service_.on_sort = [&](grpc::ServerContext* context, const v1::SortRequest& request, v1::SortResponse* response) {
+    return fails ? grpc::Status(grpc::StatusCode::INTERNAL, "broken") : StandInSort(context, request, response);
+  };
+  memory_.refused_unregisters = 2;
+  const Client client = Connect();
+  EXPECT_TRUE(absl::IsInternal(client.Sort(Keys(10), {}, shared_).status()));
+  EXPECT_EQ(memory_.region_count(), 1u);
+  fails = false;
+  ASSERT_TRUE(client.Sort(Keys(10), {}, shared_).ok());
+  EXPECT_EQ(memory_.region_count(), 2u) << "still in use";
+  ASSERT_TRUE(client.Sort(Keys(10), {}, shared_).ok());
+  EXPECT_EQ(memory_.region_count(), 1u);
+  EXPECT_EQ(memory_.registered, 2);
+}
+
+TEST_F(RegionPoolTest, ARefusedCallGivesItsRegionBack) {
+  std::atomic<bool> is_full{true};
+  service_.on_sort = [&](grpc::ServerContext* context, const v1::SortRequest& request, v1::SortResponse* response) {
+    return is_full ? RetryLater(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", absl::Milliseconds(1))
+                   : StandInSort(context, request, response);
+  };
+  ClientOptions options;
+  options.retry.enabled = false;
+  const Client client = Connect(options);
+  EXPECT_TRUE(absl::IsResourceExhausted(client.Sort(Keys(10), {}, shared_).status()));
+  is_full = false;
+  ASSERT_TRUE(client.Sort(Keys(10), {}, shared_).ok());
+  EXPECT_EQ(memory_.registered, 1);
+}
+
+TEST_F(RegionPoolTest, AServerWithoutRoomForThemIsAskedOnceInItsTime) {
+  std::atomic<int> asked{0};
+  memory_.on_register = [&asked] {
+    ++asked;
+    return RetryLater(grpc::StatusCode::RESOURCE_EXHAUSTED, "its most regions", absl::Seconds(30));
+  };
+  const Client client = Connect();
+  const std::vector<uint32_t> keys = Keys(200'000);
+  const absl::Time start = absl::Now();
+  for (int i = 0; i < 3; ++i) {
+    const auto sorted = client.Sort(keys);
+    ASSERT_TRUE(sorted.ok()) << sorted.status();
+    EXPECT_EQ(sorted->stats.place, Place::kInline);
+  }
+  EXPECT_LT(absl::Now() - start, absl::Seconds(25)) << "waited";
+  EXPECT_EQ(asked, 1);
+  shared_.deadline = absl::Milliseconds(300);
+  EXPECT_FALSE(client.Sort(keys, {}, shared_).ok());
+  EXPECT_EQ(asked, 2) << "a call that wants one asks";
+}
+
+}  // namespace
+}  // namespace corank::client
