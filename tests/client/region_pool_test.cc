@@ -84,7 +84,9 @@ TEST_F(RegionPoolTest, ThoseOfAnEndedLeaseAreNotUsed) {
   AwaitRegions(0);
   while (memory_.open_leases > 0) absl::SleepFor(absl::Milliseconds(1));
   absl::SleepFor(absl::Milliseconds(50));  // until this side has heard of it
+  service_.unary_calls = 0;
   EXPECT_TRUE(client.Sort(Keys(1000), {}, shared_).ok());
+  EXPECT_EQ(service_.unary_calls, 1) << "tried with one that is gone";
   EXPECT_EQ(memory_.registered, 3);
 }
 
