@@ -167,11 +167,15 @@ absl::StatusOr<std::unique_ptr<OwnRegion>> Regions::Borrow(int64_t bytes, const 
     discarded.swap(discarded_);
   }
   Unregister(discarded);
+  std::vector<std::unique_ptr<OwnRegion>> ended;  // they go, and maybe their lease, outside of the lock
   {
     absl::MutexLock lock(&mutex_);
     for (auto each = idle_.begin(); each != idle_.end();) {
       const auto next = std::next(each);
-      if (!each->second->lease->is_open()) idle_bytes_ -= idle_.extract(each).key();
+      if (!each->second->lease->is_open()) {
+        idle_bytes_ -= each->first;
+        ended.push_back(std::move(idle_.extract(each).mapped()));
+      }
       each = next;
     }
     // A much larger one is left to the calls that need it.
@@ -209,7 +213,7 @@ void Regions::Return(std::unique_ptr<OwnRegion> region) {
     Discard(std::move(region));
     return;
   }
-  std::vector<std::string> names;
+  std::vector<std::unique_ptr<OwnRegion>> given_up;
   {
     absl::MutexLock lock(&mutex_);
     idle_.emplace(bytes, std::move(region));
@@ -217,25 +221,24 @@ void Regions::Return(std::unique_ptr<OwnRegion> region) {
     // The smallest are the cheapest to make again.
     while (idle_.size() > kMostIdle || idle_bytes_ > most_bytes) {
       idle_bytes_ -= idle_.begin()->first;
-      names.push_back(idle_.extract(idle_.begin()).mapped()->name);
+      given_up.push_back(std::move(idle_.extract(idle_.begin()).mapped()));
     }
   }
-  Unregister(names);
+  for (std::unique_ptr<OwnRegion>& each : given_up) Discard(std::move(each));
 }
 
 void Regions::Discard(std::unique_ptr<OwnRegion> region) { Unregister({region->name}); }
 
 void Regions::DiscardIdle() {
-  std::vector<std::string> names;
+  std::multimap<int64_t, std::unique_ptr<OwnRegion>> idle;
   {
     absl::MutexLock lock(&mutex_);
-    for (const auto& [bytes, region] : idle_) {
-      if (region->lease->is_open()) names.push_back(region->name);
-    }
-    idle_.clear();
+    idle.swap(idle_);
     idle_bytes_ = 0;
   }
-  Unregister(names);
+  for (auto& [bytes, region] : idle) {
+    if (region->lease->is_open()) Discard(std::move(region));
+  }
 }
 
 void Regions::Unregister(const std::vector<std::string>& names) {
