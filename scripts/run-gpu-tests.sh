@@ -1,60 +1,87 @@
 #!/usr/bin/env bash
-# Runs the GPU tests of this archive one after the other and prints a summary.
+# Runs the GPU tests of this archive, one binary after the other, and prints a summary.
 #
-#   ./run-gpu-tests.sh [--sanitize] [--large] [--filter PATTERN]
+#   ./run-gpu-tests.sh [--sanitize[=TOOL]] [--every N] [--jobs N] [--large] [--filter PATTERN]
 #
-#   --sanitize  under compute-sanitizer's memcheck (on the PATH, or named by COMPUTE_SANITIZER)
+#   --sanitize  under compute-sanitizer (on the PATH, or named by COMPUTE_SANITIZER): memcheck, or TOOL,
+#               racecheck, initcheck or synccheck
+#   --every     only about one in N cases of the tests that have many: with racecheck 16 takes minutes, 1 hours
+#   --jobs      each binary's tests are shared out to N processes at a time (1)
 #   --large     the tests of more than 2^31 elements too; they need tens of GB of GPU memory
 #   --filter    GoogleTest's --gtest_filter, for every binary
 #
-# A log of each binary is left in gpu-test-logs/. Exits with 1 if a test failed or nothing but skips was seen.
+# A log of each process is left in gpu-test-logs/. Exits with 1 if a test failed or nothing but skips was seen.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 
-sanitize=no
-filter='*'
+tool='' filter='*' jobs=1
 lists=(gpu-tests.txt)
+usage() {
+  sed -n '2,14s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+}
+number() { [[ ${1:-} =~ ^[1-9][0-9]*$ ]] || usage; }
 while [ $# -gt 0 ]; do
   case $1 in
-    --sanitize) sanitize=yes ;;
+    --sanitize) tool=memcheck ;;
+    --sanitize=memcheck | --sanitize=racecheck | --sanitize=initcheck | --sanitize=synccheck) tool=${1#*=} ;;
+    --every)
+      number "${2:-}"
+      export CORANK_TEST_EVERY=$2
+      shift
+      ;;
+    --jobs)
+      number "${2:-}"
+      jobs=$2
+      shift
+      ;;
     --large) lists+=(large-tests.txt) ;;
     --filter)
       filter=${2:?--filter needs a pattern}
       shift
       ;;
-    *)
-      sed -n '2,11s/^# \{0,1\}//p' "$0"
-      exit 2
-      ;;
+    *) usage ;;
   esac
   shift
 done
 
 command=()
-if [ "$sanitize" = yes ]; then
+if [ -n "$tool" ]; then
   sanitizer=${COMPUTE_SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
   [ -x "$sanitizer" ] || { echo "compute-sanitizer not found; name it with COMPUTE_SANITIZER" >&2; exit 2; }
   # GoogleTest's exit code is kept; errors found by the tool give 99.
-  command=("$sanitizer" --tool memcheck --error-exitcode 99)
+  command=("$sanitizer" --tool "$tool" --error-exitcode 99)
 fi
 
-# Sums the numbers that follow a GoogleTest tag, "[  PASSED  ] 12 tests.".
-count() { sed -n "s/^\[ *$1 *\] \([0-9][0-9]*\) tests\{0,1\}[,.].*/\1/p" "$2" | awk '{ n += $1 } END { print n + 0 }'; }
+# Sums the numbers that follow a GoogleTest tag, "[  PASSED  ] 12 tests.", in all logs of a binary.
+count() {
+  local tag=$1
+  shift
+  cat "$@" | sed -n "s/^\[ *$tag *\] \([0-9][0-9]*\) tests\{0,1\}[,.].*/\1/p" | awk '{ n += $1 } END { print n + 0 }'
+}
 
-mkdir -p gpu-test-logs
+rm -rf gpu-test-logs
+mkdir gpu-test-logs
 passed=0 failed=0 skipped=0 bad_binaries=()
 mapfile -t tests < <(sort -u "${lists[@]}")
 for test in "${tests[@]}"; do
-  log=gpu-test-logs/$test.log
   SECONDS=0
-  "${command[@]}" "bin/$test" --gtest_filter="$filter" >"$log" 2>&1
-  code=$?
-  ok=$(count PASSED "$log") no=$(count FAILED "$log") skip=$(count SKIPPED "$log")
+  logs=() processes=() bad_logs=() code=0
+  for ((shard = 0; shard < jobs; ++shard)); do
+    logs+=("gpu-test-logs/$test.$shard.log")
+    GTEST_TOTAL_SHARDS=$jobs GTEST_SHARD_INDEX=$shard \
+      "${command[@]}" "bin/$test" --gtest_filter="$filter" >"${logs[shard]}" 2>&1 &
+    processes+=($!)
+  done
+  for ((shard = 0; shard < jobs; ++shard)); do
+    wait "${processes[shard]}" || { code=$? bad_logs+=("${logs[shard]}"); }
+  done
+  ok=$(count PASSED "${logs[@]}") no=$(count FAILED "${logs[@]}") skip=$(count SKIPPED "${logs[@]}")
   passed=$((passed + ok)) failed=$((failed + no)) skipped=$((skipped + skip))
   printf '%-40s %4d passed %4d failed %4d skipped %5d s' "$test" "$ok" "$no" "$skip" "$SECONDS"
   if [ $code -ne 0 ]; then
-    printf '   exit code %d, see %s\n' $code "$log"
-    grep -E -m 5 '^\[  FAILED  \]|Failure$|^========= [^ ]' "$log"
+    printf '   exit code %d, see %s\n' $code "${bad_logs[*]}"
+    grep -h -E -m 5 '^\[  FAILED  \]|Failure$|^========= [^ ]' "${bad_logs[@]}"
     bad_binaries+=("$test")
   else
     printf '\n'

@@ -14,6 +14,7 @@
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
 #include "tests/support/published_examples.h"
+#include "tests/support/sampling.h"
 
 namespace corank::testing {
 namespace {
@@ -112,6 +113,7 @@ MoveAnswer RunMove(const MoveProblem& problem) {
 }
 
 void ExpectMoved(const MoveProblem& problem) {
+  if (!RunsNextCase()) return;
   const MoveAnswer answer = RunMove(problem);
   EXPECT_EQ(answer.report.fault, OperatorReport::Fault::kNone);
   const Counts dense = PrefixSums(problem.counts);
@@ -400,6 +402,7 @@ TEST(Move, MovesBytesFromAnyPhaseToAnyOther) {
 
 /// Outputs are so many bytes behind a boundary of 256.
 void ExpectBalanced(const Counts& counts, int64_t objects_shift, int64_t ranks_shift) {
+  if (!RunsNextCase()) return;
   const DeviceBuffer d_counts(ToBytes(counts), 8);
   LoadBalanceArgs args;
   args.counts = static_cast<const int64_t*>(d_counts.data());

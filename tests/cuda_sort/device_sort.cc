@@ -9,6 +9,7 @@
 #include "kernels/cuda/sort/sort.h"
 #include "tests/support/guard_zone.h"
 #include "tests/support/oracles.h"
+#include "tests/support/sampling.h"
 
 namespace corank::testing {
 namespace {
@@ -157,6 +158,7 @@ SortInput::SortInput(KeyType key_type, Order key_order, Bytes given_keys)
       expected(StableOrder(key_type, key_order, keys)) {}
 
 AssertionResult SortsRight(const SortInput& input, const SortRequest& request, SortAlgorithm* taken) {
+  if (taken == nullptr && !RunsNextCase()) return AssertionSuccess();
   AssertionResult result = RunCase(input, request, taken);
   if (!result) {
     result << " [" << SortAlgorithmName(request.algorithm) << ", " << KeyTypeName(input.type)

@@ -108,3 +108,32 @@ def test_runner_leaves_large_tests_out_unless_asked(archive: Path) -> None:
     add_test(archive, "big", PASSES, 0, kind="large")
     assert run_tests(archive) == (0, "3 passed, 0 failed, 0 skipped")
     assert run_tests(archive, "--large") == (0, "6 passed, 0 failed, 0 skipped")
+
+
+def test_runner_shares_tests_out_and_thins_them(archive: Path) -> None:
+    words = "[  PASSED  ] $((GTEST_SHARD_INDEX + 1)) tests."
+    add_test(archive, "one", PASSES, 0)
+    told = 'echo "$GTEST_SHARD_INDEX of $GTEST_TOTAL_SHARDS, one in ${CORANK_TEST_EVERY:-1}"'
+    (archive / "bin" / "one").write_text(f'#!/bin/sh\n{told}\necho "{words}"\n', encoding="utf-8")
+    assert run_tests(archive, "--jobs", "3", "--every", "16") == (0, "6 passed, 0 failed, 0 skipped")
+    logs = sorted((archive / "gpu-test-logs").iterdir())
+    assert [log.read_text("utf-8").splitlines()[0] for log in logs] == [f"{i} of 3, one in 16" for i in range(3)]
+
+
+def test_runner_takes_each_tool_of_the_sanitizer(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_test(archive, "one", PASSES, 0)
+    sanitizer = archive / "sanitizer"
+    sanitizer.write_text('#!/bin/sh\necho "$@" >>"$0.calls"\n[ "$2" != racecheck ] || exit 99\n', encoding="utf-8")
+    sanitizer.chmod(0o755)
+    monkeypatch.setenv("COMPUTE_SANITIZER", str(sanitizer))
+    assert run_tests(archive, "--sanitize=racecheck") == (1, "0 passed, 1 failed, 0 skipped")
+    run_tests(archive, "--sanitize")
+    calls = (archive / "sanitizer.calls").read_text("utf-8").splitlines()
+    assert [call.split()[1] for call in calls] == ["racecheck", "memcheck"]
+
+
+@pytest.mark.parametrize("options", [["--jobs", "0"], ["--jobs"], ["--every", "many"], ["--sanitize=valgrind"], ["-x"]])
+def test_runner_explains_itself_where_it_is_asked_wrongly(archive: Path, options: list[str]) -> None:
+    result = subprocess.run([str(archive / "run-gpu-tests.sh"), *options], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert "--sanitize[=TOOL]" in result.stderr

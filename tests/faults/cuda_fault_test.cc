@@ -11,6 +11,7 @@
 #include "kernels/cuda/cuda_engine.h"
 #include "tests/faults/cuda_runtime_shim.h"
 #include "tests/faults/engine_workloads.h"
+#include "tests/support/sampling.h"
 
 namespace corank::testing {
 namespace {
@@ -54,6 +55,7 @@ class CudaFaultTest : public ::testing::Test {
     int64_t n = 1;
     for (bool reached = true; reached; ++n) {
       ASSERT_LT(n, kMostCalls) << "the request never gets through";
+      if (!RunsNextCase()) continue;
       // A new stream for each: its arenas are empty, so that allocations are among the calls.
       FailCudaCall(n, errors.of_memory, errors.of_others);
       absl::StatusOr<std::unique_ptr<EngineStream>> stream = engine_->CreateStream();
