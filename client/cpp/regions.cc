@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cpp/errors.h"
 #include "client/cpp/patience.h"
 #include "corank/v1/memory_service.pb.h"
@@ -50,6 +52,16 @@ int64_t MostIdleBytes() {
 }
 
 }  // namespace
+
+Regions::~Regions() {
+  std::thread watch;
+  {
+    absl::MutexLock lock(&mutex_);
+    is_ending_ = true;
+    watch.swap(watch_);
+  }
+  if (watch.joinable()) watch.join();
+}
 
 Attempt Regions::OpenLease(absl::Time deadline, const CallOptions& call, std::shared_ptr<const Lease>* lease) {
   const auto is_decided = [this] {
@@ -172,17 +184,13 @@ absl::StatusOr<std::unique_ptr<OwnRegion>> Regions::Borrow(int64_t bytes, const 
     absl::MutexLock lock(&mutex_);
     for (auto each = idle_.begin(); each != idle_.end();) {
       const auto next = std::next(each);
-      if (!each->second->lease->is_open()) {
-        idle_bytes_ -= each->first;
-        ended.push_back(std::move(idle_.extract(each).mapped()));
-      }
+      if (!each->second.region->lease->is_open()) ended.push_back(TakeIdle(each));
       each = next;
     }
     // A much larger one is left to the calls that need it.
     if (const auto found = idle_.lower_bound(bytes);
         found != idle_.end() && found->first / kMostSlack <= std::max(bytes, kLeastStep)) {
-      idle_bytes_ -= found->first;
-      return std::move(idle_.extract(found).mapped());
+      return TakeIdle(found);
     }
     if (!waits && absl::Now() < full_until_) return absl::ResourceExhaustedError("the server has no room for regions");
   }
@@ -216,12 +224,14 @@ void Regions::Return(std::unique_ptr<OwnRegion> region) {
   std::vector<std::unique_ptr<OwnRegion>> given_up;
   {
     absl::MutexLock lock(&mutex_);
-    idle_.emplace(bytes, std::move(region));
+    idle_.emplace(bytes, Idle{std::move(region), absl::Now()});
     idle_bytes_ += bytes;
     // The smallest are the cheapest to make again.
-    while (idle_.size() > kMostIdle || idle_bytes_ > most_bytes) {
-      idle_bytes_ -= idle_.begin()->first;
-      given_up.push_back(std::move(idle_.extract(idle_.begin()).mapped()));
+    while (idle_.size() > kMostIdle || idle_bytes_ > most_bytes) given_up.push_back(TakeIdle(idle_.begin()));
+    try {
+      if (!watch_.joinable()) watch_ = std::thread([this] { WatchIdle(); });
+    } catch (const std::system_error&) {
+      // No thread is left to this process: a later call tries again.
     }
   }
   for (std::unique_ptr<OwnRegion>& each : given_up) Discard(std::move(each));
@@ -230,14 +240,47 @@ void Regions::Return(std::unique_ptr<OwnRegion> region) {
 void Regions::Discard(std::unique_ptr<OwnRegion> region) { Unregister({region->name}); }
 
 void Regions::DiscardIdle() {
-  std::multimap<int64_t, std::unique_ptr<OwnRegion>> idle;
+  IdleRegions idle;
   {
     absl::MutexLock lock(&mutex_);
     idle.swap(idle_);
     idle_bytes_ = 0;
   }
-  for (auto& [bytes, region] : idle) {
-    if (region->lease->is_open()) Discard(std::move(region));
+  for (auto& [bytes, each] : idle) {
+    if (each.region->lease->is_open()) Discard(std::move(each.region));
+  }
+}
+
+std::unique_ptr<OwnRegion> Regions::TakeIdle(IdleRegions::iterator idle) {
+  idle_bytes_ -= idle->first;
+  return std::move(idle_.extract(idle).mapped().region);
+}
+
+absl::Time Regions::NextToGo() const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const auto& [bytes, idle] : idle_) next = std::min(next, idle.since + most_idle_);
+  return next;
+}
+
+void Regions::WatchIdle() {
+  const auto has_work = [this] {
+    mutex_.AssertReaderHeld();
+    return is_ending_ || !idle_.empty();
+  };
+  while (true) {
+    std::vector<std::unique_ptr<OwnRegion>> old;
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(&has_work));
+      if (mutex_.AwaitWithDeadline(absl::Condition(&is_ending_), NextToGo())) return;
+      const absl::Time begin = absl::Now() - most_idle_;
+      for (auto each = idle_.begin(); each != idle_.end();) {
+        const auto next = std::next(each);
+        if (each->second.since <= begin) old.push_back(TakeIdle(each));
+        each = next;
+      }
+    }
+    for (std::unique_ptr<OwnRegion>& each : old) Discard(std::move(each));
   }
 }
 

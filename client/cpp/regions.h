@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "client/cpp/connection.h"
 #include "client/cpp/lease.h"
 #include "client/cpp/memory.h"
@@ -33,7 +35,12 @@ struct OwnRegion {
 /// Thread-safe.
 class Regions {
  public:
-  explicit Regions(Connection* connection) : connection_(connection) {}
+  /// `most_idle`: how long a region is kept for later calls that none of them takes.
+  explicit Regions(Connection* connection, absl::Duration most_idle = absl::Minutes(1))
+      : connection_(connection), most_idle_(most_idle) {}
+  ~Regions();
+  Regions(const Regions&) = delete;
+  Regions& operator=(const Regions&) = delete;
 
   /// Registers the memory under a new name, and returns that. The memory stays mapped, also without its SharedMemory,
   /// until Unregister: what else came to lie at its addresses would be taken for a part of the region.
@@ -52,7 +59,8 @@ class Regions {
   /// not even asked before the time that it named the last time.
   absl::StatusOr<std::unique_ptr<OwnRegion>> Borrow(int64_t bytes, const std::string& prefix, absl::Time deadline,
                                                     const CallOptions& call, bool waits);
-  /// Takes a region back. The largest few are kept for later calls, unless they take too much of the host's memory.
+  /// Takes a region back. The largest few are kept for later calls for a while, unless they take too much of the
+  /// host's memory.
   void Return(std::unique_ptr<OwnRegion> region);
   /// Gives up a region that the server may still write to: then it is unregistered with a later call.
   void Discard(std::unique_ptr<OwnRegion> region);
@@ -66,6 +74,11 @@ class Regions {
     std::shared_ptr<const void> mapping;
     std::shared_ptr<const Lease> lease;
   };
+  struct Idle {
+    std::unique_ptr<OwnRegion> region;
+    absl::Time since;
+  };
+  using IdleRegions = std::multimap<int64_t, Idle>;  // by their size
 
   /// Its name, and the lease that it ends with. `repeats`: whether it is tried again where that may help.
   absl::StatusOr<std::pair<std::string, std::shared_ptr<const Lease>>> RegisterNamed(const SharedMemory& memory,
@@ -75,17 +88,24 @@ class Regions {
   /// The lease that is open, or else a new one. One call opens it; the others wait, each by its own deadline.
   Attempt OpenLease(absl::Time deadline, const CallOptions& call, std::shared_ptr<const Lease>* lease);
 
+  /// Has the server unregister these, and keeps the names of those that it still works in.
+  void Unregister(const std::vector<std::string>& names);
+  std::unique_ptr<OwnRegion> TakeIdle(IdleRegions::iterator idle) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  /// Gives up what nobody takes, until the end.
+  void WatchIdle();
+  absl::Time NextToGo() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+
   Connection* const connection_;
+  const absl::Duration most_idle_;
   std::atomic<bool> is_refused_{false};
   mutable absl::Mutex mutex_;
   std::map<const char*, Range> ranges_ ABSL_GUARDED_BY(mutex_);  // by their first byte
-  /// Has the server unregister these, and keeps the names of those that it still works in.
-  void Unregister(const std::vector<std::string>& names);
-
-  std::multimap<int64_t, std::unique_ptr<OwnRegion>> idle_ ABSL_GUARDED_BY(mutex_);  // by their size
+  IdleRegions idle_ ABSL_GUARDED_BY(mutex_);
   int64_t idle_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> discarded_ ABSL_GUARDED_BY(mutex_);            // names that are still registered
   absl::Time full_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // as the server said
+  bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread watch_ ABSL_GUARDED_BY(mutex_);  // from the first idle region on
   absl::Mutex lease_mutex_;
   bool is_opening_ ABSL_GUARDED_BY(lease_mutex_) = false;
   std::shared_ptr<const Lease> lease_ ABSL_GUARDED_BY(lease_mutex_);

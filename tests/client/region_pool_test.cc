@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "client/cpp/connection.h"
+#include "client/cpp/credentials.h"
+#include "client/cpp/regions.h"
 #include "tests/client/memory_fixture.h"
 
 namespace corank::client {
@@ -64,6 +67,24 @@ TEST_F(RegionPoolTest, MuchLargerOnesAreLeftToThoseWhoNeedThem) {
   const Client client = Connect();
   ASSERT_TRUE(client.Sort(Keys(size_t{20} << 17), {}, shared_).ok());
   ASSERT_TRUE(client.Sort(Keys(10), {}, shared_).ok());
+  EXPECT_EQ(memory_.registered, 2);
+}
+
+TEST_F(RegionPoolTest, ThoseThatNobodyTakesGoAfterAWhile) {
+  ClientOptions options;
+  options.address = server_.address();
+  Connection connection(options, *Credentials::Create(options));
+  Regions regions(&connection, absl::Milliseconds(300));
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  auto taken = regions.Borrow(1000, "/corank-", deadline, {}, true);
+  auto returned = regions.Borrow(1000, "/corank-", deadline, {}, true);
+  ASSERT_TRUE(taken.ok() && returned.ok()) << taken.status() << returned.status();
+  const absl::Time before = absl::Now();
+  regions.Return(*std::move(returned));
+  AwaitRegions(1);
+  EXPECT_GE(absl::Now() - before, absl::Milliseconds(300));
+  regions.Return(*std::move(taken));
+  AwaitRegions(0);
   EXPECT_EQ(memory_.registered, 2);
 }
 

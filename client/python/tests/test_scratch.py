@@ -15,7 +15,7 @@ from fake_memory import Failure
 from fake_server import FakeServer
 
 import corank
-from corank import connection
+from corank import connection, idle
 
 KEYS = np.random.default_rng(7).integers(0, 1 << 32, 100_000, dtype=np.uint32)
 
@@ -50,6 +50,20 @@ def test_the_largest_few_scratch_regions_are_kept(fake: FakeServer, fake_client:
     for mib in (*sizes[2:], 1):
         sort_in_scratch_of(mib)
     assert set(fake.places.regions) == kept
+
+
+def test_scratch_that_nobody_takes_goes_after_a_while(
+    fake: FakeServer, fake_client: corank.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idle, "_SECONDS", 0.3)
+    for _ in range(2):  # also those of later calls
+        before = time.monotonic()
+        fake_client.sort(KEYS, place="shared_memory")
+        assert len(fake.places.regions) == 1
+        while fake.places.regions and time.monotonic() < before + 30:
+            time.sleep(0.01)
+        assert not fake.places.regions
+        assert time.monotonic() - before >= 0.3
 
 
 def test_calls_at_the_same_time_use_what_others_gave_back(fake: FakeServer, fake_client: corank.Client) -> None:

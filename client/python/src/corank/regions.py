@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from corank import cuda, errors, forks, leftovers
 from corank.copying import bytes_of
+from corank.idle import IdleBlocks
 from corank.lease import Lease, Server
 from corank.retry import Limit, Repeat
 from corank.v1 import memory_service_pb2 as memory
@@ -26,8 +27,6 @@ from corank.v1 import memory_service_pb2 as memory
 _FOLDER = "/dev/shm"
 _SWEEP_SECONDS = 1.0
 _SCRATCH_STEPS = (1 << 20, 16 << 20)  # the least and the most
-_MOST_IDLE = 8
-_MOST_SLACK = 8
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EFBIG)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -84,7 +83,7 @@ class Regions:
         self._shared: dict[int, _Region] = {}  # by address
         self._gpu: dict[int, _Region] = {}  # by address of the allocation
         self._dropped: deque[str] = deque()  # regions to unregister
-        self._idle: list[NDArray[np.uint8]] = []
+        self._idle = IdleBlocks(self.sweep)
         self._has_tidied = False
         self._full_until = 0.0  # as the server said
 
@@ -210,7 +209,7 @@ class Regions:
     def scratch(self, nbytes: int, limit: Limit, waits: bool) -> Iterator[Scratch]:
         """Shared memory for one call.
 
-        The largest few blocks are kept for later ones: registering costs more than copying.
+        The largest few blocks are kept for later ones for a minute: registering costs more than copying.
 
         Args:
             nbytes: how much.
@@ -222,7 +221,7 @@ class Regions:
             CorankError: as `allocate`.
         """
         self.sweep(limit)
-        scratch = Scratch(self._take_idle(nbytes))
+        scratch = Scratch(self._idle.take(nbytes, lambda block: self.find(bytes_of(block), 1) is not None))
         if scratch.block is None:
             if not waits and time.monotonic() < self._full_until:
                 raise errors.ResourceExhausted("shared memory: the server has no room for regions")
@@ -243,28 +242,11 @@ class Regions:
             scratch.block = None
             self.sweep(limit)
 
-    def _take_idle(self, nbytes: int) -> NDArray[np.uint8] | None:
-        """The smallest block that is kept and large enough."""
-        with self._lock:
-            self._idle = [block for block in self._idle if self.find(bytes_of(block), 1) is not None]
-            fitting = [block.nbytes for block in self._idle if block.nbytes >= nbytes]
-            # A much larger one is left to the calls that need it.
-            if not fitting or min(fitting) > _MOST_SLACK * max(nbytes, _SCRATCH_STEPS[0]):
-                return None
-            return self._idle.pop([block.nbytes for block in self._idle].index(min(fitting)))
-
     def _keep_idle(self, scratch: Scratch) -> None:
-        """Keeps the block of a call that is done, if it was not given away; the smallest ones go for it."""
-        if scratch.block is None:
-            return
-        shared = os.statvfs(_FOLDER)
-        most_bytes = shared.f_blocks * shared.f_frsize // 4
-        if scratch.block.nbytes > most_bytes:
-            return
-        with self._lock:
-            self._idle = sorted([*self._idle, scratch.block], key=lambda block: block.nbytes)
-            while len(self._idle) > _MOST_IDLE or sum(block.nbytes for block in self._idle) > most_bytes:
-                del self._idle[0]
+        """Keeps the block of a call that is done, if it was not given away."""
+        if scratch.block is not None:
+            shared = os.statvfs(_FOLDER)
+            self._idle.keep(scratch.block, shared.f_blocks * shared.f_frsize // 4)
 
     def gpu(self, array: cuda.GpuArray, limit: Limit) -> Place:
         """Where an array on the GPU is; its allocation is registered, until `limit`, if it is not yet.
@@ -371,7 +353,7 @@ class Regions:
             self._shared.clear()
             self._gpu.clear()
             self._dropped.clear()
-            self._idle.clear()
+        self._idle.clear()
         if lease is not None:
             lease.end()
 
