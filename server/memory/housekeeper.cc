@@ -1,6 +1,23 @@
 #include "server/memory/housekeeper.h"
 
+#include <cstdlib>
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 namespace corank {
+namespace {
+
+// Blocks that stay, here and there, keep the freed ones between them in the heaps: after an hour of calls of all sizes,
+// two bytes of them for each one in use.
+void GiveBackFreedPages() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
+}  // namespace
 
 Housekeeper::Housekeeper(HostPool* pool, RegionRegistry* regions, ArrayStore* arrays, absl::Duration interval)
     : pool_(pool), regions_(regions), arrays_(arrays), interval_(interval), thread_([this] { Keep(); }) {}
@@ -22,6 +39,7 @@ void Housekeeper::Keep() {
     pool_->Trim();
     regions_->GiveBackExpired();
     arrays_->GiveBackExpired();
+    GiveBackFreedPages();
   }
 }
 

@@ -13,8 +13,8 @@
 
 namespace corank {
 
-/// Every `interval`, on a thread of its own: trims the pool and drops regions and kept arrays whose time is over. All
-/// pointees must outlive it.
+/// Every `interval`, on a thread of its own: trims the pool, drops regions and kept arrays whose time is over, and has
+/// the allocator give freed pages back. All pointees must outlive it.
 class Housekeeper {
  public:
   Housekeeper(HostPool* pool, RegionRegistry* regions, ArrayStore* arrays, absl::Duration interval);

@@ -1,7 +1,9 @@
 // Memory that nobody uses any more goes, also where no request comes.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -58,6 +60,38 @@ TEST(HostPoolTest, TrimLeavesBuffersInUseAndOtherSizes) {
   EXPECT_TRUE(pool->Take(kPage).ok());
   EXPECT_EQ(pool->allocations(), 3);
 }
+
+// Sanitizers have allocators of their own.
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+int64_t ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t size = 0, resident = 0;
+  file >> size >> resident;
+  return resident * kPage;
+}
+
+TEST(HousekeeperTest, GivesBackFreedPagesBetweenBlocksThatStay) {
+  constexpr int kBlocks = 1000;
+  constexpr size_t kBlockBytes = 64 << 10;
+  std::vector<std::string> freed, stay;
+  for (int i = 0; i < kBlocks; ++i) {
+    freed.emplace_back(kBlockBytes, 'x');
+    stay.emplace_back(100, 'y');
+  }
+  const int64_t all = ResidentBytes();
+  freed.clear();
+  PuppetEngine engine;
+  const DeviceSet devices({&engine});
+  FakeClock clock;
+  const auto pool = HostPool::Create(&devices, {});
+  RegionRegistry regions({}, &devices, &clock);
+  ArrayStore arrays({}, &devices, &clock);
+  const Housekeeper housekeeper(pool.get(), &regions, &arrays, absl::Milliseconds(1));
+  const int64_t wanted = all - kBlocks * int64_t{kBlockBytes} / 2;
+  for (int i = 0; i < 20'000 && ResidentBytes() > wanted; ++i) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_LE(ResidentBytes(), wanted);
+}
+#endif
 
 TEST(HousekeeperTest, GivesBackBuffersRegionsAndArraysWhoseTimeIsOver) {
   PuppetEngine engine;
