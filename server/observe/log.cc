@@ -9,18 +9,42 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/observe/line_writer.h"
 #include "server/observe/utf8.h"
 
 namespace corank {
 namespace {
 
-void WriteToStderr(absl::string_view line) {
-  while (!line.empty()) {
-    const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nowhere left to say it
-    line.remove_prefix(static_cast<size_t>(written));
+std::string FormatLine(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) {
+  std::string line =
+      absl::StrCat("{\"time\":\"", absl::FormatTime("%Y-%m-%d%ET%H:%M:%E6SZ", absl::Now(), absl::UTCTimeZone()),
+                   "\",\"level\":\"", LogLevelName(level), "\",\"event\":");
+  AppendJsonString(line, event);
+  for (const LogField& field : fields) {
+    line += ',';
+    AppendJsonString(line, field.name);
+    line += ':';
+    if (const auto* text = std::get_if<absl::string_view>(&field.value)) {
+      AppendJsonString(line, *text);
+    } else if (const auto* number = std::get_if<int64_t>(&field.value)) {
+      absl::StrAppend(&line, *number);
+    } else {
+      const double real = std::get<double>(field.value);
+      absl::StrAppend(&line, std::isfinite(real) ? absl::StrCat(real) : "null");
+    }
   }
+  line += "}\n";
+  return line;
+}
+
+// Leaked: other threads may log while the process ends.
+LineWriter& Stderr() {
+  // Long enough for a reader that is only busy.
+  constexpr absl::Duration kPatience = absl::Milliseconds(100);
+  static LineWriter& writer = *new LineWriter(STDERR_FILENO, kPatience, [](int64_t lost) {
+    return FormatLine(LogLevel::kWarning, "log_lines_lost", {{"lines", lost}});
+  });
+  return writer;
 }
 
 }  // namespace
@@ -54,30 +78,14 @@ void AppendJsonString(std::string& out, absl::string_view text) {
   out += '"';
 }
 
-Logger::Logger(LogLevel least) : Logger(least, WriteToStderr) {}
+Logger::Logger(LogLevel least) : Logger(least, [](absl::string_view line) { Stderr().Write(line); }) {}
 Logger::Logger(LogLevel least, Sink sink) : least_(least), sink_(std::move(sink)) {}
 
 void Logger::Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) const {
   if (!Enabled(level)) return;
-  std::string line =
-      absl::StrCat("{\"time\":\"", absl::FormatTime("%Y-%m-%d%ET%H:%M:%E6SZ", absl::Now(), absl::UTCTimeZone()),
-                   "\",\"level\":\"", LogLevelName(level), "\",\"event\":");
-  AppendJsonString(line, event);
-  for (const LogField& field : fields) {
-    line += ',';
-    AppendJsonString(line, field.name);
-    line += ':';
-    if (const auto* text = std::get_if<absl::string_view>(&field.value)) {
-      AppendJsonString(line, *text);
-    } else if (const auto* number = std::get_if<int64_t>(&field.value)) {
-      absl::StrAppend(&line, *number);
-    } else {
-      const double real = std::get<double>(field.value);
-      absl::StrAppend(&line, std::isfinite(real) ? absl::StrCat(real) : "null");
-    }
-  }
-  line += "}\n";
-  sink_(line);
+  sink_(FormatLine(level, event, fields));
 }
+
+int64_t LostLogLines() { return Stderr().lost(); }
 
 }  // namespace corank

@@ -44,7 +44,7 @@ class Logger {
   /// Takes a whole line, its newline included; called by any thread.
   using Sink = std::function<void(absl::string_view line)>;
 
-  /// Writes to stderr.
+  /// Writes to stderr. Where nobody reads that any more, lines are lost (LostLogLines) rather than work held up.
   explicit Logger(LogLevel least);
   Logger(LogLevel least, Sink sink);
 
@@ -55,6 +55,9 @@ class Logger {
   const LogLevel least_;
   const Sink sink_;
 };
+
+/// Lines for stderr that nobody took, of the whole process.
+int64_t LostLogLines();
 
 }  // namespace corank
 

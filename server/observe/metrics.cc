@@ -6,8 +6,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "prometheus/client_metric.h"
 #include "prometheus/collectable.h"
 #include "prometheus/exposer.h"
+#include "prometheus/metric_type.h"
+#include "server/observe/log.h"
 #include "server/observe/process_metrics.h"
 
 namespace corank {
@@ -222,6 +225,12 @@ std::vector<prometheus::MetricFamily> Metrics::Collect() const {
   const absl::MutexLock lock(&scrape_mutex_);
   for (const std::function<void()>& collect : collectors_) collect();
   std::vector<prometheus::MetricFamily> families = registry_->Collect();
+  prometheus::ClientMetric lost;
+  lost.counter.value = static_cast<double>(LostLogLines());
+  families.push_back({"corank_log_lines_lost_total",
+                      "Log lines that were lost because nobody read stderr.",
+                      prometheus::MetricType::Counter,
+                      {std::move(lost)}});
   std::vector<prometheus::MetricFamily> of_process = ProcessMetrics();
   std::move(of_process.begin(), of_process.end(), std::back_inserter(families));
   return families;

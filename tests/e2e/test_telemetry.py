@@ -349,3 +349,26 @@ def test_info_tells_each_setting_and_where_it_is_from(
     assert told["slow-request"]["value"] == "8s"
     for secret in (str(tokens), "analytics"):
         assert secret not in table + text
+
+
+def test_a_log_that_nobody_reads_holds_no_call_up(corankd: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    program = tmp_path / "corankd"
+    program.write_text(f'#!/bin/sh\nexec "{corankd}" "$@" 2>"{pipe}"\n')
+    program.chmod(0o755)
+    try:
+        with LocalServer(program, ["--slow-request=1us"]) as server, server.connect() as client:  # each call is logged
+            for _ in range(3000):
+                np.testing.assert_array_equal(client.sort(X), np.sort(X))
+                if (lost := samples(server)["corank_log_lines_lost_total"]) > 0:
+                    break
+            assert lost > 0
+            assert os.read(reader, 1 << 20).endswith(b"\n")
+            client.sort(X)
+            said = json.loads(os.read(reader, 1 << 20).split(b"\n")[0])
+            assert said["event"] == "log_lines_lost"
+            assert said["lines"] >= lost
+    finally:
+        os.close(reader)

@@ -1,0 +1,50 @@
+// Writes lines to a pipe whose reader may stop reading.
+#ifndef CORANK_SERVER_OBSERVE_LINE_WRITER_H_
+#define CORANK_SERVER_OBSERVE_LINE_WRITER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace corank {
+
+/// Thread-safe. A line for which there is no room waits for it `patience` long and is then lost; after one that was,
+/// those that find no room are lost at once. So a reader that stands still costs its writers that time once, not their
+/// work.
+class LineWriter {
+ public:
+  /// Makes the line, newline included, that says so before the next one that is written.
+  using Notice = std::function<std::string(int64_t lost_lines)>;
+
+  /// The descriptor must stay open for as long as this lives.
+  LineWriter(int descriptor, absl::Duration patience, Notice notice);
+
+  /// A whole line, its newline included.
+  void Write(absl::string_view line);
+
+  /// Lines that were not written as a whole so far.
+  int64_t lost() const { return lost_; }
+
+ private:
+  bool HasRoom(absl::Duration patience) const;
+  bool Put(absl::string_view line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int descriptor_;
+  const absl::Duration patience_;
+  const Notice notice_;
+  std::atomic<int64_t> lost_{0};
+  absl::Mutex mutex_;
+  int64_t told_ ABSL_GUARDED_BY(mutex_) = 0;       // of the lost ones, those that a notice has counted
+  bool is_stuck_ ABSL_GUARDED_BY(mutex_) = false;  // the last line was lost
+  bool is_cut_ ABSL_GUARDED_BY(mutex_) = false;    // what was written last has no newline
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_OBSERVE_LINE_WRITER_H_
