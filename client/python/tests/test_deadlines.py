@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import socket
 import struct
@@ -263,10 +264,11 @@ class StandingServer:
             for kind, flags, data in frames:
                 taken.sendall(struct.pack(">I", len(data))[1:] + bytes([kind, flags]) + bytes(4) + data)
             got = 0
-            while not self.full.is_set():
-                got += len(taken.recv(1 << 16))
-                if got >= 1 << 20:
-                    self.full.set()
+            with contextlib.suppress(OSError):  # stopped
+                while not self.full.is_set():
+                    got += len(taken.recv(1 << 16))
+                    if got >= 1 << 20:
+                        self.full.set()
 
     def stop(self) -> None:
         """Breaks the connections."""
