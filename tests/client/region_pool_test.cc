@@ -5,7 +5,9 @@
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -36,6 +38,17 @@ class RegionPoolTest : public MemoryTest {
     service_.on_sort = StandInSort;
     EXPECT_EQ(memory_.region_count(), static_cast<size_t>(regions));
   }
+  /// For regions without a client in front of them.
+  std::unique_ptr<Connection> NewConnection() const {
+    ClientOptions options;
+    options.address = server_.address();
+    return std::make_unique<Connection>(options, *Credentials::Create(options));
+  }
+  static std::unique_ptr<OwnRegion> Borrow(Regions& regions, int64_t bytes) {
+    auto region = regions.Borrow(bytes, "/corank-", absl::Now() + absl::Minutes(5), {}, /*waits=*/true);
+    EXPECT_TRUE(region.ok()) << region.status();
+    return *std::move(region);
+  }
   void AwaitRegions(size_t count) {
     for (int i = 0; i < 10'000 && memory_.region_count() != count; ++i) absl::SleepFor(absl::Milliseconds(1));
     EXPECT_EQ(memory_.region_count(), count);
@@ -48,18 +61,16 @@ TEST_F(RegionPoolTest, TheLargestFewAreKept) {
   struct statvfs info = {};
   ASSERT_EQ(statvfs("/dev/shm", &info), 0);
   if (info.f_blocks * info.f_frsize < size_t{256} << 20) GTEST_SKIP() << "/dev/shm is too small";
-  const Client client = Connect();
-  const auto sort_in_region_of = [&](size_t mib) {
-    const auto sorted = client.Sort(Keys(mib << 17), {}, shared_);  // the keys take one half, the result the other
-    ASSERT_TRUE(sorted.ok()) << sorted.status();
-  };
-  const std::array<size_t, 10> sizes = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12};
-  for (const size_t mib : sizes) sort_in_region_of(mib);
+  const std::unique_ptr<Connection> connection = NewConnection();
+  Regions regions(connection.get(), absl::InfiniteDuration());
+  const auto use_region_of = [&](int64_t mib) { regions.Return(Borrow(regions, mib << 20)); };
+  const std::array<int64_t, 10> sizes = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12};
+  for (const int64_t mib : sizes) use_region_of(mib);
   EXPECT_EQ(memory_.registered, 10) << "none of the earlier ones was large enough";
   AwaitRegions(8);
-  for (size_t i = 2; i < sizes.size(); ++i) sort_in_region_of(sizes[i]);
+  for (size_t i = 2; i < sizes.size(); ++i) use_region_of(sizes[i]);
   EXPECT_EQ(memory_.registered, 10);
-  sort_in_region_of(1);  // in a larger one
+  use_region_of(1);  // in a larger one
   EXPECT_EQ(memory_.registered, 10);
 }
 
@@ -71,19 +82,15 @@ TEST_F(RegionPoolTest, MuchLargerOnesAreLeftToThoseWhoNeedThem) {
 }
 
 TEST_F(RegionPoolTest, ThoseThatNobodyTakesGoAfterAWhile) {
-  ClientOptions options;
-  options.address = server_.address();
-  Connection connection(options, *Credentials::Create(options));
-  Regions regions(&connection, absl::Milliseconds(300));
-  const absl::Time deadline = absl::Now() + absl::Minutes(1);
-  auto taken = regions.Borrow(1000, "/corank-", deadline, {}, true);
-  auto returned = regions.Borrow(1000, "/corank-", deadline, {}, true);
-  ASSERT_TRUE(taken.ok() && returned.ok()) << taken.status() << returned.status();
+  const std::unique_ptr<Connection> connection = NewConnection();
+  constexpr absl::Duration kMostIdle = absl::Milliseconds(300);
+  Regions regions(connection.get(), kMostIdle);
+  auto taken = Borrow(regions, 1000), returned = Borrow(regions, 1000);
   const absl::Time before = absl::Now();
-  regions.Return(*std::move(returned));
+  regions.Return(std::move(returned));
   AwaitRegions(1);
-  EXPECT_GE(absl::Now() - before, absl::Milliseconds(300));
-  regions.Return(*std::move(taken));
+  EXPECT_GE(absl::Now() - before, kMostIdle);
+  regions.Return(std::move(taken));
   AwaitRegions(0);
   EXPECT_EQ(memory_.registered, 2);
 }

@@ -20,6 +20,12 @@ from corank import connection, idle
 KEYS = np.random.default_rng(7).integers(0, 1 << 32, 100_000, dtype=np.uint32)
 
 
+@pytest.fixture(autouse=True)
+def _no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept stays, however slow the machine is."""
+    monkeypatch.setattr(idle, "_SECONDS", 3600.0)
+
+
 def test_scratch_is_used_again(fake: FakeServer, fake_client: corank.Client) -> None:
     for size in (100_000, 50_000, 100_000):
         np.testing.assert_array_equal(fake_client.sort(KEYS[:size], place="shared_memory"), np.sort(KEYS[:size]))
