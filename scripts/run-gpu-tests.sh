@@ -5,7 +5,7 @@
 #
 #   --sanitize  under compute-sanitizer (on the PATH, or named by COMPUTE_SANITIZER): memcheck, or TOOL,
 #               racecheck, initcheck or synccheck
-#   --every     only about one in N cases of the tests that have many: with racecheck 16 takes minutes, 1 hours
+#   --every     only about one in N cases of the tests that have many; under racecheck some take hundreds of times as long
 #   --jobs      each binary's tests are shared out to N processes at a time (1)
 #   --large     the tests of more than 2^31 elements too; they need tens of GB of GPU memory
 #   --filter    GoogleTest's --gtest_filter, for every binary

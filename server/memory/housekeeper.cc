@@ -9,8 +9,8 @@
 namespace corank {
 namespace {
 
-// Blocks that stay, here and there, keep the freed ones between them in the heaps: after an hour of calls of all sizes,
-// two bytes of them for each one in use.
+// Blocks that stay, here and there, keep the freed ones between them in the heaps: under calls of all sizes, two bytes
+// of them for each one in use.
 void GiveBackFreedPages() {
 #if defined(__GLIBC__)
   malloc_trim(0);
