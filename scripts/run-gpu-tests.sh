@@ -94,5 +94,6 @@ elif [ $passed -eq 0 ]; then
 fi
 # A binary that crashed printed no count of failures.
 [ $failed -gt 0 ] || failed=${#bad_binaries[@]}
+[ "${CORANK_TEST_EVERY:-1}" = 1 ] || echo "of tests with many cases, about one in $CORANK_TEST_EVERY ran"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ ${#bad_binaries[@]} -eq 0 ] && [ $passed -gt 0 ]
