@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
+#include <fstream>
 #include <limits>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -54,6 +57,36 @@ TEST(CpuEngine, ReusesMemoryOfTheRequestBefore) {
   void* first = *(*stream)->AllocateHost(5 << 20);
   ASSERT_TRUE((*stream)->Begin().ok());
   EXPECT_EQ(*(*stream)->AllocateHost(5 << 20), first);
+}
+
+// The VmFlags of the mapping that an address lies in, from /proc/self/smaps; empty where the system tells none.
+std::string MappingFlags(const void* address) {
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  std::ifstream smaps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(smaps, line);) {
+    const size_t dash = line.find('-'), blank = line.find(' ');
+    if (dash < blank && line.find(':') > blank) {
+      const uintptr_t begin = std::stoull(line, nullptr, 16), end = std::stoull(line.substr(dash + 1), nullptr, 16);
+      inside = begin <= wanted && wanted < end;
+    } else if (inside && line.rfind("VmFlags:", 0) == 0) {
+      return line + " ";
+    }
+  }
+  return "";
+}
+
+TEST(CpuEngine, LargeMemoryLiesOnHugePages) {
+  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) GTEST_SKIP() << "a system without huge pages";
+  const auto engine = CreateCpuEngine({/*threads=*/2});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  // Not whole pages: what follows in the same mapping is not asked for.
+  const auto memory = (*engine)->AllocateDevice((16 << 20) + 12345);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  const char* const bytes = static_cast<const char*>((*memory)->data());
+  EXPECT_NE(MappingFlags(bytes).find(" hg "), std::string::npos) << MappingFlags(bytes);
+  EXPECT_NE(MappingFlags(bytes + (16 << 20) - 1).find(" hg "), std::string::npos);
+  EXPECT_EQ(MappingFlags(bytes + (16 << 20)).find(" hg "), std::string::npos);
 }
 
 TEST(CpuEngine, AnswersDoNotDependOnTheNumberOfThreads) {
