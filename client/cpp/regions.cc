@@ -200,9 +200,10 @@ absl::StatusOr<std::unique_ptr<OwnRegion>> Regions::Borrow(int64_t bytes, const 
   memory->Unlink();
   if (!registered.ok()) {
     const absl::Status& error = registered.status();
-    // Not because it is busy now: it does not see this process's memory, or may not.
+    // Not because it is busy now, nor because of a token that the next call may have a newer one of: it does not see
+    // this process's memory, or may not.
     if (!absl::IsResourceExhausted(error) && !absl::IsUnavailable(error) && !absl::IsDeadlineExceeded(error) &&
-        !absl::IsCancelled(error)) {
+        !absl::IsCancelled(error) && !absl::IsUnauthenticated(error)) {
       is_refused_ = true;
     }
     if (absl::IsResourceExhausted(error)) {

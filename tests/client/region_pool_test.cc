@@ -150,6 +150,21 @@ TEST_F(RegionPoolTest, ARefusedCallGivesItsRegionBack) {
   EXPECT_EQ(memory_.registered, 1);
 }
 
+TEST_F(RegionPoolTest, ARefusedTokenIsNotTheEndOfSharing) {
+  std::atomic<grpc::StatusCode> code{grpc::StatusCode::UNAUTHENTICATED};
+  memory_.on_register = [&code] { return grpc::Status(code, "no"); };
+  const std::unique_ptr<Connection> connection = NewConnection();
+  Regions regions(connection.get(), absl::InfiniteDuration());
+  const auto borrow = [&] {
+    return regions.Borrow(1 << 20, "/corank-", absl::Now() + absl::Minutes(5), {}, /*waits=*/false).status();
+  };
+  EXPECT_TRUE(absl::IsUnauthenticated(borrow()));
+  EXPECT_TRUE(regions.may_share()) << "a token that was changed is read again by the next call";
+  code = grpc::StatusCode::PERMISSION_DENIED;
+  EXPECT_TRUE(absl::IsPermissionDenied(borrow()));
+  EXPECT_FALSE(regions.may_share());
+}
+
 TEST_F(RegionPoolTest, AServerWithoutRoomForThemIsAskedOnceInItsTime) {
   std::atomic<int> asked{0};
   memory_.on_register = [&asked] {
