@@ -169,6 +169,29 @@ def test_region_that_was_made_smaller_is_refused_and_the_server_goes_on(
     np.testing.assert_array_equal(placed.sort(KEYS), np.sort(KEYS))
 
 
+def test_region_that_was_replaced_is_the_object_that_was_registered(
+    placed_server: LocalServer, placed: corank.Client, needs: Needs
+) -> None:
+    needs("shared_memory")
+    with Object(placed, KEYS.nbytes) as region:
+        region.mapped[:] = KEYS.tobytes()
+        region.register()
+        path = f"/dev/shm{region.key}"
+        os.unlink(path)
+        with open(path, "xb") as other:
+            other.write(KEYS[::-1].tobytes())
+        sort_region(placed_server.address, region.name, 0, COUNT)
+        assert bytes(region.mapped) == np.sort(KEYS).tobytes()
+        with open(path, "rb") as other:
+            assert other.read() == KEYS[::-1].tobytes(), "another object was written to"
+        region.unregister()
+        region.register()
+        sort_region(placed_server.address, region.name, 0, COUNT)
+        with open(path, "rb") as other:
+            assert other.read() == np.sort(KEYS).tobytes(), "the name means the new object from now on"
+        region.unregister()
+
+
 def test_region_that_shrinks_under_a_request_does_not_kill_the_server(
     placed_server: LocalServer, placed: corank.Client, needs: Needs
 ) -> None:
