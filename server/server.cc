@@ -231,6 +231,7 @@ absl::Status Server::StartLanes() {
     const auto start = [&](LaneKind kind, int lanes, WorkSource* source) {
       options.kind = kind;
       options.lanes = lanes;
+      options.spares = kind == LaneKind::kLong ? options_.spare_lanes : 0;
       return LanePool::Create(options, &devices_.engine(i), source, clock_, &metrics_, logger_);
     };
     CORANK_ASSIGN_OR_RETURN(std::unique_ptr<LanePool> lanes, start(LaneKind::kShort, options_.lanes, &batcher_));

@@ -54,6 +54,8 @@ class Server {
     int small_lanes = 4;
     /// Lanes for streams and for large arrays outside of messages.
     int long_lanes = 8;
+    /// Most of them more, while as many stand still because of their callers.
+    int spare_lanes = 24;
     /// What makes arrays outside of a message large: more bytes than this. A GPU copies as much in about a millisecond.
     int64_t long_bytes = int64_t{32} << 20;
     /// Whether large arrays in shared memory are worked on in pieces; unset: on a GPU, whose copies then overlap with

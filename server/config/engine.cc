@@ -17,6 +17,9 @@ ABSL_FLAG(int32_t, lanes, 4, "Requests that run at the same time on each device,
 ABSL_FLAG(int32_t, long_lanes, 8,
           "Streams, and requests on large arrays outside of messages, that run at the same time on each device, 1 to "
           "256.");
+ABSL_FLAG(int32_t, spare_lanes, 24,
+          "On each device: most streams more that run while as many stand still because their callers neither send nor "
+          "read, 0 to 1024.");
 ABSL_FLAG(int32_t, small_lanes, 4,
           "On each GPU: lanes that may have small requests at the same time; what arrives meanwhile becomes a batch. "
           "0: all.");
@@ -82,6 +85,8 @@ absl::Status ReadEngine(Configuration& configuration) {
   CORANK_RETURN_IF_ERROR(CheckRange("lanes", server.lanes, 1, 256));
   server.long_lanes = absl::GetFlag(FLAGS_long_lanes);
   CORANK_RETURN_IF_ERROR(CheckRange("long-lanes", server.long_lanes, 1, 256));
+  server.spare_lanes = absl::GetFlag(FLAGS_spare_lanes);
+  CORANK_RETURN_IF_ERROR(CheckRange("spare-lanes", server.spare_lanes, 0, 1024));
   server.small_lanes = absl::GetFlag(FLAGS_small_lanes);
   CORANK_RETURN_IF_ERROR(CheckRange("small-lanes", server.small_lanes, 0, 256));
   server.canary.interval = absl::GetFlag(FLAGS_canary_interval);
@@ -95,12 +100,13 @@ absl::Status ReadEngine(Configuration& configuration) {
 }  // namespace
 
 const Group& EngineGroup() {
-  static const auto* const group = new Group{
-      "engine",
-      "What the work is done by",
-      {Shown(FLAGS_engine), Shown(FLAGS_devices), Shown(FLAGS_lanes), Shown(FLAGS_long_lanes), Shown(FLAGS_small_lanes),
-       Shown(FLAGS_cpu_threads), Shown(FLAGS_canary_interval), Shown(FLAGS_canary_timeout), Shown(FLAGS_hang_timeout)},
-      ReadEngine};
+  static const auto* const group =
+      new Group{"engine",
+                "What the work is done by",
+                {Shown(FLAGS_engine), Shown(FLAGS_devices), Shown(FLAGS_lanes), Shown(FLAGS_long_lanes),
+                 Shown(FLAGS_spare_lanes), Shown(FLAGS_small_lanes), Shown(FLAGS_cpu_threads),
+                 Shown(FLAGS_canary_interval), Shown(FLAGS_canary_timeout), Shown(FLAGS_hang_timeout)},
+                ReadEngine};
   return *group;
 }
 

@@ -32,7 +32,8 @@ ABSL_FLAG(int32_t, max_connections, 1024,
 ABSL_FLAG(int32_t, max_streams, 256,
           "Calls of one connection at the same time, 1 to 1000000; a client waits with more, or opens another "
           "connection.");
-ABSL_FLAG(corank::ByteCount, max_header_bytes, 16 << 10, "Metadata of a call, in bytes, 1024 to 1048576.");
+ABSL_FLAG(corank::ByteCount, max_header_bytes, 16 << 10,
+          "Metadata of a call, in bytes, 1024 to 1048576; of each frame where a call sends several.");
 ABSL_FLAG(corank::ByteCount, max_buffered_bytes, 0,
           "Memory for messages that have not come in whole, of all connections together, in bytes, four times "
           "--max-request-bytes or more; calls beyond it are ended. 0: eight times --max-request-bytes, and 256 MiB at "

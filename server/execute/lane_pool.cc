@@ -1,6 +1,10 @@
 #include "server/execute/lane_pool.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "server/execute/fused_phases.h"
@@ -27,7 +31,7 @@ bool IsShortOfMemory(const absl::Status& status) {
 // The streams of one lane, lent to one task after the other.
 class LanePool::LaneStreams final : public Lane {
  public:
-  LaneStreams(const LanePool* pool, std::unique_ptr<EngineStream> stream) : pool_(pool), stream_(std::move(stream)) {}
+  LaneStreams(LanePool* pool, std::unique_ptr<EngineStream> stream) : pool_(pool), stream_(std::move(stream)) {}
 
   void set_task(const Task* task) { task_ = task; }
 
@@ -46,9 +50,10 @@ class LanePool::LaneStreams final : public Lane {
     if (pool_->device_lost_) return absl::UnavailableError("the device is lost");
     return task_->CheckWanted(pool_->clock_->Now());
   }
+  void SetStalled(bool stalled) override { pool_->SetStalled(stalled); }
 
  private:
-  const LanePool* const pool_;
+  LanePool* const pool_;
   const std::unique_ptr<EngineStream> stream_;
   std::vector<std::unique_ptr<EngineStream>> extra_;
   const Task* task_ = nullptr;
@@ -82,16 +87,72 @@ LanePool::LanePool(Options options, Engine* engine, WorkSource* source, const Cl
 
 LanePool::~LanePool() {
   for (std::thread& thread : threads_) thread.join();
+  for (;;) {
+    std::vector<std::thread> spares;
+    {
+      absl::MutexLock lock(&mutex_);
+      spares.swap(spare_threads_);
+    }
+    if (spares.empty()) return;
+    for (std::thread& spare : spares) spare.join();  // each may have started one more
+  }
+}
+
+bool LanePool::RunNext(LaneStreams& lane) {
+  auto batch = source_->Next(options_.device);  // ends with each turn, before the next is asked for
+  if (batch.empty()) return false;
+  metrics_->AddBusyLanes(options_.kind, 1);
+  RunBatch(lane, batch);
+  metrics_->AddBusyLanes(options_.kind, -1);
+  return true;
 }
 
 void LanePool::RunLane(LaneStreams& lane) {
-  for (;;) {
-    auto batch = source_->Next(options_.device);  // ends with each turn, before the next is asked for
-    if (batch.empty()) return;
-    metrics_->AddBusyLanes(options_.kind, 1);
-    RunBatch(lane, batch);
-    metrics_->AddBusyLanes(options_.kind, -1);
+  while (RunNext(lane)) {
   }
+}
+
+void LanePool::RunSpare() {
+  absl::StatusOr<std::unique_ptr<EngineStream>> stream = engine_->CreateStream();
+  if (!stream.ok()) {
+    logger_->Log(LogLevel::kWarning, "no_spare_lane", {{"message", std::string(stream.status().message())}});
+  }
+  bool goes_on = stream.ok();
+  std::optional<LaneStreams> lane;
+  if (stream.ok()) lane.emplace(this, *std::move(stream));
+  while (goes_on) {
+    goes_on = RunNext(*lane);
+    absl::MutexLock lock(&mutex_);
+    goes_on = goes_on && stalled_ >= spares_;
+  }
+  lane.reset();
+  absl::MutexLock lock(&mutex_);
+  --spares_;
+  ended_spares_.push_back(std::this_thread::get_id());
+}
+
+void LanePool::SetStalled(bool stalled) {
+  std::vector<std::thread> ended;
+  {
+    absl::MutexLock lock(&mutex_);
+    stalled_ += stalled ? 1 : -1;
+    if (!stalled || spares_ >= std::min(stalled_, options_.spares)) return;
+    const auto has_ended = [this](const std::thread& spare) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return std::find(ended_spares_.begin(), ended_spares_.end(), spare.get_id()) != ended_spares_.end();
+    };
+    const auto first = std::partition(spare_threads_.begin(), spare_threads_.end(),
+                                      [&](const std::thread& spare) { return !has_ended(spare); });
+    ended.assign(std::make_move_iterator(first), std::make_move_iterator(spare_threads_.end()));
+    spare_threads_.erase(first, spare_threads_.end());
+    ended_spares_.clear();
+    try {
+      spare_threads_.emplace_back([this] { RunSpare(); });
+      ++spares_;
+    } catch (const std::system_error&) {
+      // No thread is left to this process: those who wait go on waiting.
+    }
+  }
+  for (std::thread& spare : ended) spare.join();
 }
 
 void LanePool::RunDirectly(std::unique_ptr<Task> task) {

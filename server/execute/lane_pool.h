@@ -28,6 +28,8 @@ class LanePool final : public DirectRunner {
   struct Options {
     /// Batches that run at the same time, 1 or more.
     int lanes = 4;
+    /// Most lanes more, which are there only while others stand still because of their callers.
+    int spares = 0;
     LaneKind kind = LaneKind::kShort;
     /// Whose work they take, and as which callers know it.
     int device = 0;
@@ -44,7 +46,7 @@ class LanePool final : public DirectRunner {
   /// All pointees must outlive the pool. Starts the threads.
   static absl::StatusOr<std::unique_ptr<LanePool>> Create(Options options, Engine* engine, WorkSource* source,
                                                           const Clock* clock, Metrics* metrics, const Logger* logger);
-  /// Waits until every lane found no more work: close the work source before.
+  /// Waits until every lane found no more work: close the work source before. Nothing else may use the pool meanwhile.
   ~LanePool() override;
 
   /// On a lane of its own that has no thread. One call at a time.
@@ -57,9 +59,14 @@ class LanePool final : public DirectRunner {
   class LaneStreams;
 
   void RunLane(LaneStreams& lane);
+  // As long as more lanes stand still than there are spares.
+  void RunSpare();
+  void SetStalled(bool stalled);
+  // Takes one batch and runs it. False: there is no more work.
+  bool RunNext(LaneStreams& lane);
   void RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& batch);
   void RunTask(LaneStreams& lane, Task& task, int batch_size);
-  // Runs the first `count` tasks, which fuse, as one.
+  // Runs tasks that fuse as one.
   void RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size);
   void RunTogether(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size);
   // Whether the caller still wants it; ends it where not.
@@ -81,6 +88,10 @@ class LanePool final : public DirectRunner {
   absl::Mutex mutex_;
   int running_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t ends_ ABSL_GUARDED_BY(mutex_) = 0;  // of tasks
+  int stalled_ ABSL_GUARDED_BY(mutex_) = 0;   // lanes
+  int spares_ ABSL_GUARDED_BY(mutex_) = 0;    // that run
+  std::vector<std::thread> spare_threads_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread::id> ended_spares_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<LaneStreams>> lanes_;
   std::unique_ptr<LaneStreams> direct_lane_;
   std::vector<std::thread> threads_;

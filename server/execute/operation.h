@@ -26,6 +26,8 @@ class Lane {
   /// OK, or why nobody wants the answer any more: DEADLINE_EXCEEDED, CANCELLED, or UNAVAILABLE where the device is
   /// lost.
   virtual absl::Status CheckWanted() = 0;
+  /// The work stands still because of its caller, from now on or no more: meanwhile another lane may work in its place.
+  virtual void SetStalled(bool stalled) { static_cast<void>(stalled); }
 
   /// The stage that the work would come to next, where it is dropped.
   Stage next_stage() const { return next_stage_; }

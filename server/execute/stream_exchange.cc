@@ -15,6 +15,8 @@ namespace {
 
 // How often a lane that waits looks whether it is still wanted; cancellations wake it at once.
 constexpr absl::Duration kLookUp = absl::Milliseconds(500);
+// From then on a job stands still, and its lane's place is another one's.
+constexpr absl::Duration kPatience = absl::Milliseconds(50);
 // How long an answer waits for pinned memory, and how often it asks.
 constexpr absl::Duration kPoolPatience = absl::Seconds(10);
 constexpr absl::Duration kPoolRetry = absl::Milliseconds(5);
@@ -34,6 +36,27 @@ int64_t AllBytes(const std::vector<StreamInput>& inputs) {
   }
   return bytes;
 }
+
+// What a lane's wait for its caller becomes once that takes longer.
+class Standstill {
+ public:
+  explicit Standstill(Lane& lane) : lane_(lane) {}
+  ~Standstill() {
+    if (begun_) lane_.SetStalled(false);
+  }
+  Standstill(const Standstill&) = delete;
+  Standstill& operator=(const Standstill&) = delete;
+  void Begin() {
+    if (!begun_) lane_.SetStalled(true);
+    begun_ = true;
+  }
+  /// How long to wait until something is to be done again.
+  absl::Duration pause() const { return begun_ ? kLookUp : kPatience; }
+
+ private:
+  Lane& lane_;
+  bool begun_ = false;
+};
 
 }  // namespace
 
@@ -285,11 +308,11 @@ absl::StatusOr<std::vector<InputChunk>> StreamExchange::Receive(Lane& lane) {
     return !status_.ok() || !received_.empty() || (AllComplete() && AllEnded());
   };
   const Instant since = clock_->Now();
-  for (;;) {
+  for (Standstill standstill(lane);; standstill.Begin()) {
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
     CORANK_RETURN_IF_ERROR(CheckIdle(since, "sent"));
     absl::MutexLock lock(&mutex_);
-    if (!mutex_.AwaitWithTimeout(absl::Condition(&ready), kLookUp)) continue;
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&ready), standstill.pause())) continue;
     CORANK_RETURN_IF_ERROR(status_);
     return std::exchange(received_, {});
   }
@@ -306,11 +329,11 @@ absl::StatusOr<std::shared_ptr<void>> StreamExchange::TakeBuffer(Lane& lane, int
     return !status_.ok() || output_used_ == 0 || taken <= output_window_ - output_used_;
   };
   const Instant since = clock_->Now();
-  for (;;) {
+  for (Standstill standstill(lane);; standstill.Begin()) {
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
     CORANK_RETURN_IF_ERROR(CheckIdle(since, "taken"));
     absl::MutexLock lock(&mutex_);
-    if (!mutex_.AwaitWithTimeout(absl::Condition(&ready), wait ? kLookUp : absl::ZeroDuration())) {
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&ready), wait ? standstill.pause() : absl::ZeroDuration())) {
       if (wait) continue;
       return nullptr;
     }

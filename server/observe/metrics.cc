@@ -120,7 +120,7 @@ Metrics::Metrics()
   queue_requests_ = gauge("corank_queue_requests", "Requests that wait.");
   queue_bytes_ = gauge("corank_queue_bytes", "Bytes of the requests that wait.");
   for (int i = 0; i < kLaneKinds; ++i) {
-    lanes_busy_[i] = &Gauges(*registry_, "corank_lanes_busy", "Lanes that work on a request.")
+    lanes_busy_[i] = &Gauges(*registry_, "corank_lanes_busy", "Lanes that have a request, spare ones too.")
                           .Add({{"lane", LaneName(static_cast<LaneKind>(i))}});
   }
   failed_handshakes_ =

@@ -24,7 +24,7 @@ from tcp_proxy import TcpProxy
 
 PLACES = ("unary", "stream", "shared_memory")
 PHASES = ("queued", "copying", "running", "answering")
-SERVER_FLAGS = ("--lanes=1", "--long-lanes=1", "--cpu-threads=1", "--stream-window-bytes=4MiB")
+SERVER_FLAGS = ("--lanes=1", "--long-lanes=1", "--spare-lanes=0", "--cpu-threads=1", "--stream-window-bytes=4MiB")
 """One lane of each kind, so that one call keeps the next one waiting."""
 STAGE_AFTER = {"copying": "kernel", "running": "copy_out", "answering": "respond"}
 """Before which stage the server drops work that is cancelled in this phase on a lane."""

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "kernels/engine/forwarding_engine.h"
 #include "server/execute/interval_operations.h"
 #include "server/execute/lane_pool.h"
@@ -54,6 +55,7 @@ class LanePoolTest : public ::testing::Test {
   void RunAll(Engine& engine) {
     LanePool::Options options;
     options.lanes = 1;
+    options.spares = spares_;
     options.together = together_;
     options.on_device_lost = [this] { ++device_losses_; };
     ASSERT_TRUE(LanePool::Create(options, &engine, &work_, &clock_, &metrics_, &logger_).ok());
@@ -70,6 +72,7 @@ class LanePoolTest : public ::testing::Test {
   const Logger logger_{LogLevel::kDebug, [this](absl::string_view line) { log_ += std::string(line); }};
   GivenWork work_;
   int device_losses_ = 0;
+  int spares_ = 0;
   std::optional<bool> together_;
   RecordedRequest request_, second_;
   alignas(16) const uint64_t keys_[4] = {3, 1, 2, 4};
@@ -350,6 +353,55 @@ TEST_F(LanePoolTest, ALostDeviceEndsEveryRequestWithUnavailable) {
   EXPECT_EQ(device_losses_, 1);
   EXPECT_THAT(engine.phases(), ElementsAre("Begin", "EndCopyIn", "Run", "EndKernels", "Finish"))
       << "the device is left alone";
+}
+
+// Stands still until it is told to go on, or for a while.
+class StandingStill final : public Operation {
+ public:
+  StandingStill(absl::Notification* goes_on, absl::Duration most, bool* told)
+      : goes_on_(goes_on), most_(most), told_(told) {}
+  Operator op() const override { return Operator::kSort; }
+  absl::Status Execute(Lane& lane, Outcome&) override {
+    lane.SetStalled(true);
+    *told_ = goes_on_->WaitForNotificationWithTimeout(most_);
+    lane.SetStalled(false);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Notification* const goes_on_;
+  const absl::Duration most_;
+  bool* const told_;
+};
+
+class Telling final : public Operation {
+ public:
+  explicit Telling(absl::Notification* goes_on) : goes_on_(goes_on) {}
+  Operator op() const override { return Operator::kSort; }
+  absl::Status Execute(Lane&, Outcome&) override {
+    goes_on_->Notify();
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Notification* const goes_on_;
+};
+
+TEST_F(LanePoolTest, ASpareWorksWhileALaneStandsStill) {
+  for (const int spares : {0, 1}) {
+    SCOPED_TRACE(spares);
+    spares_ = spares;
+    RecordedRequest stands_still, tells;
+    absl::Notification goes_on;
+    bool told = false;
+    const absl::Duration most = spares > 0 ? absl::Seconds(60) : absl::Milliseconds(200);
+    work_.Add(stands_still.MakeTask(std::make_unique<StandingStill>(&goes_on, most, &told)));
+    work_.Add(tells.MakeTask(std::make_unique<Telling>(&goes_on)));
+    PuppetEngine engine;
+    RunAll(engine);
+    EXPECT_EQ(told, spares > 0);
+    EXPECT_TRUE(stands_still.status.ok() && tells.status.ok());
+  }
 }
 
 TEST_F(LanePoolTest, OtherErrorsOfTheEngineAreInternal) {

@@ -65,6 +65,14 @@ class OpenCall {
   std::unique_ptr<grpc::ClientReaderWriter<v1::ExecuteRequest, v1::ExecuteResponse>> call_;
 };
 
+// All of a sort, in chunks of so many elements, which are made first: a job that has begun must not stand still.
+void SendSort(OpenCall& call, int64_t count, int64_t chunk_elements) {
+  const std::vector<v1::ExecuteRequest> chunks = Chunks({{0, 4, Elements(count)}}, chunk_elements);
+  call.Send(SortPlan(kUint32, count));
+  for (const v1::ExecuteRequest& chunk : chunks) call.Send(chunk);
+  call.HalfClose();
+}
+
 class StreamFaultTest : public ::testing::Test {
  protected:
   void TearDown() override {
@@ -218,7 +226,7 @@ TEST_F(StreamFaultTest, DeadlinesEndJobsThatWait) {
 }
 
 TEST_F(StreamFaultTest, SlowCallersHoldUpThemselvesOnly) {
-  // More callers than lanes, none of which reads or sends on.
+  // More callers than lanes, none of which reads or sends on; others work in their place.
   std::vector<std::unique_ptr<OpenCall>> slow;
   const std::vector<v1::ExecuteRequest> chunks = Chunks({{0, 4, Elements(100000)}}, 1000);
   for (int i = 0; i < 6; ++i) {
@@ -226,7 +234,11 @@ TEST_F(StreamFaultTest, SlowCallersHoldUpThemselvesOnly) {
     slow.back()->Send(SortPlan(kUint32, 100000));
     for (size_t c = 0; c < 5; ++c) slow.back()->Send(chunks[c]);
   }
-  EXPECT_TRUE(Eventually([&] { return server().waiting_requests() == 4; }));
+  EXPECT_TRUE(Eventually([&] { return server().waiting_requests() == 0; }))
+      << "a slow caller keeps another one waiting";
+  OpenCall other(stub());
+  SendSort(other, 100000, 1000);
+  EXPECT_TRUE(other.Finish().ok());
   grpc::ClientContext context;
   v1::SortRequest request;
   request.mutable_keys()->set_type(kUint32);
@@ -395,21 +407,14 @@ TEST(StreamIdle, ACallerThatStandsStillLosesItsLane) {
   EXPECT_EQ(sent.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_THAT(sent.error_message(), HasSubstr("has sent nothing"));
   constexpr int64_t kCount = 8'000'000;  // more than sockets and gRPC itself hold
-  // Made before a call, which would stand still meanwhile.
-  const auto chunks = Chunks({{0, 4, Elements(kCount)}}, 1024);
-  const auto send = [&chunks](OpenCall& call) {
-    call.Send(SortPlan(kUint32, kCount));
-    for (const v1::ExecuteRequest& chunk : chunks) call.Send(chunk);
-    call.HalfClose();
-  };
   OpenCall reads_late(running.stub());
-  send(reads_late);
+  SendSort(reads_late, kCount, 1024);
   EXPECT_TRUE(Eventually([&] { return running.server().jobs().memory_in_use() == 0; }));
   const grpc::Status taken = reads_late.Finish();
   EXPECT_EQ(taken.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_THAT(taken.error_message(), HasSubstr("nothing for 1s"));  // not "sent", but on a machine that stood still
   OpenCall reads_nothing(running.stub(), std::chrono::minutes(10));
-  send(reads_nothing);
+  SendSort(reads_nothing, kCount, 1024);
   EXPECT_TRUE(Eventually([&] { return running.server().active_calls() == 1; }));
   const auto has_ended = [&] {
     grpc::ClientContext context;  // a connection that lives: nothing but the call's own end can end it
@@ -422,6 +427,25 @@ TEST(StreamIdle, ACallerThatStandsStillLosesItsLane) {
   EXPECT_FALSE(reads_nothing.Finish().ok());
 }
 
+TEST(StreamSpares, ACallerThatDoesNotReadKeepsNobodyWaiting) {
+  Server::Options options = SmallWindow();
+  options.long_lanes = 1;
+  options.spare_lanes = 1;
+  options.streams.max_device_bytes = int64_t{64} << 20;
+  RunningServer running(options);
+  constexpr int64_t kCount = 8'000'000;  // more than sockets and gRPC itself hold
+  OpenCall reads_nothing(running.stub(), std::chrono::minutes(10));
+  SendSort(reads_nothing, kCount, 1024);
+  for (int i = 0; i < 3; ++i) {
+    OpenCall other(running.stub());
+    SendSort(other, 100'000, 1024);
+    EXPECT_TRUE(other.Finish().ok());
+  }
+  EXPECT_EQ(running.server().active_calls(), 1) << "it has ended, and kept nobody waiting";
+  reads_nothing.Cancel();
+  EXPECT_FALSE(reads_nothing.Finish().ok());
+}
+
 TEST(StreamIdle, AnAnswerThatNobodyReadsIsGivenUp) {
   Server::Options options = SmallWindow();
   options.limits.max_chunk_bytes = 1 << 20;
@@ -431,10 +455,7 @@ TEST(StreamIdle, AnAnswerThatNobodyReadsIsGivenUp) {
   RunningServer running(options);
   OpenCall call(running.stub(), std::chrono::minutes(10));
   constexpr int64_t kCount = 3'000'000;
-  const auto chunks = Chunks({{0, 4, Elements(kCount)}}, 1 << 18);
-  call.Send(SortPlan(kUint32, kCount));
-  for (const v1::ExecuteRequest& chunk : chunks) call.Send(chunk);
-  call.HalfClose();
+  SendSort(call, kCount, 1 << 18);
   EXPECT_TRUE(Eventually([&] { return running.server().active_calls() == 1; }));
   const auto has_ended = [&] {
     grpc::ClientContext context;  // the connection lives
@@ -452,6 +473,7 @@ TEST(StreamPool, AFullPoolRefusesWithRetryInfo) {
   options.host_pool.max_bytes = 16 << 10;  // a chunk and a tile for each of two
   options.host_pool.max_kept_bytes = 0;
   options.long_lanes = 1;
+  options.spare_lanes = 0;
   RunningServer running(options);
   OpenCall first(running.stub());
   first.Send(SortPlan(kUint32, 100000));
