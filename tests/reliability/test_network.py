@@ -1,7 +1,7 @@
 """A network between client and server that delays, throttles, cuts and swallows: right answers or retryable statuses,
 within the deadline, and nothing left on the server.
 
-The network is a proxy of the tests' own, which runs everywhere; `test_link.py` has packets that are lost.
+The network is a proxy of the tests' own, which runs everywhere; `test_lossy_link.py` has packets that are lost.
 """
 
 from __future__ import annotations

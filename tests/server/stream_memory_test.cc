@@ -9,6 +9,7 @@
 #include "server/execute/run_sort.h"
 #include "server/execute/stream_merge.h"
 #include "server/execute/stream_options.h"
+#include "server/respond/errors.h"
 #include "tests/server/running_server.h"
 
 namespace corank::testing {
@@ -202,6 +203,28 @@ TEST_F(StreamNeedTest, OfAMergeFollowsItsInputs) {
   EXPECT_EQ(StreamMerger::DeviceBytes(merge_of(3), inputs_of(3, 100'000), kTile, limits, *engine_), kMaxDevice);
   EXPECT_EQ(StreamMerger::HostBytes(merge_of(3), inputs_of(3, 100'000), limits), 1'200'000);
   EXPECT_EQ(StreamMerger::HostBytes(merge_of(40), inputs_of(40, 10'000), limits), 3'200'000) << "in two rounds";
+}
+
+TEST_F(StreamNeedTest, SaysWhoseLimitIsReachedAndTakesNothingThen) {
+  const std::shared_ptr<Budget> all = Budget::Create(1'000'000);
+  StreamMemory one(800'000, 800'000, all), other(800'000, 800'000, all);
+  one.SetEngine(engine_);
+  other.SetEngine(engine_);
+  auto taken = one.AllocateDevice(700'000, "keys");
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  const auto of_all = other.AllocateHost(400'000, "keys").status();
+  EXPECT_TRUE(absl::IsResourceExhausted(of_all)) << of_all;
+  EXPECT_TRUE(HasRetryDelay(of_all)) << "it goes when others end";
+  EXPECT_EQ(NamedField(of_all), "");
+  const auto of_job = one.AllocateDevice(200'000, "keys").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(of_job)) << of_job;
+  EXPECT_FALSE(HasRetryDelay(of_job)) << "it never goes";
+  EXPECT_EQ(NamedField(of_job), "keys");
+  EXPECT_EQ(all->used(), 700'000);
+  EXPECT_EQ(other.free_host_bytes(), 800'000);
+  taken->reset();
+  EXPECT_TRUE(other.AllocateHost(400'000, "keys").ok());
+  EXPECT_EQ(all->used(), 0);
 }
 
 TEST(StreamOptionsTest, AllJobsTogetherHaveWhatAFewLanesMayTake) {
