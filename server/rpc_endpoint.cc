@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "grpc/impl/codegen/grpc_types.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/impl/server_builder_option.h"
@@ -18,6 +19,8 @@ namespace {
 
 // Of descriptors, for all that is not a connection: files, the metrics endpoint, GPUs, shared memory.
 constexpr int64_t kOtherDescriptors = 256;
+// For answers that their callers have not taken when the last call has ended. Less than a process has to end in.
+constexpr absl::Duration kSendPatience = absl::Milliseconds(500);
 
 // Once it is linked, reflection is in every server of the process that does not take it out.
 class WithoutReflection final : public grpc::ServerBuilderOption {
@@ -124,6 +127,8 @@ void RpcEndpoint::Stop(std::chrono::milliseconds flush) {
   // gRPC's own end would tell calls whose message is still on its way that they were CANCELLED, which no caller
   // repeats: it comes when nobody can hear it any more.
   std::this_thread::sleep_for(flush);
+  // What the system has not sent of an answer by then is lost where a connection ends that has brought more.
+  listener_->AwaitSent(kSendPatience);
   listener_->EndConnections();
   server_->Shutdown(std::chrono::system_clock::now());
   server_->Wait();

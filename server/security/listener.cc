@@ -2,11 +2,13 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -262,6 +264,18 @@ bool Listener::EndOldest() {
   Connection& oldest = connections_[ending];
   oldest.is_ending = End(oldest);
   return oldest.is_ending;
+}
+
+void Listener::AwaitSent(absl::Duration most) {
+  constexpr absl::Duration kLook = absl::Milliseconds(5);
+  const auto has_sent = [](const Connection& connection) {
+    int unsent = 0;
+    return !IsOpen(connection, connection.fd) || ioctl(connection.fd, SIOCOUTQ, &unsent) != 0 || unsent == 0;
+  };
+  for (const absl::Time end = absl::Now() + most; absl::Now() < end; absl::SleepFor(kLook)) {
+    absl::MutexLock lock(&mutex_);
+    if (std::all_of(connections_.begin(), connections_.end(), has_sent)) return;
+  }
 }
 
 void Listener::EndConnections() {

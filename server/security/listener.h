@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "server/observe/log.h"
 
 namespace corank {
@@ -57,7 +58,10 @@ class Listener {
   void Start(Taker taker);
   /// Takes no more connections when it returns. Those that were taken live on.
   void Stop();
-  /// After Stop: ends those that are open, as a peer that hangs up does. What was written to them still goes out.
+  /// Waits, at most so long, until the system has sent all that was written to them.
+  void AwaitSent(absl::Duration most) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// After Stop: ends those that are open, as a peer that hangs up does. What was written to them still goes out,
+  /// unless more has come from the peer than was read.
   void EndConnections() ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// With the port that was taken.

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -367,6 +368,7 @@ def test_a_log_that_nobody_reads_holds_no_call_up(corankd: pathlib.Path, tmp_pat
             assert lost > 0
             assert os.read(reader, 1 << 20).endswith(b"\n")
             client.sort(X)
+            assert select.select([reader], [], [], 30)[0], "the line comes behind the answer"
             said = json.loads(os.read(reader, 1 << 20).split(b"\n")[0])
             assert said["event"] == "log_lines_lost"
             assert said["lines"] >= lost

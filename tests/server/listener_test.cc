@@ -4,16 +4,22 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "tests/server/running_server.h"
 #include "tests/server/test_certificates.h"
 
@@ -86,6 +92,38 @@ TEST_F(ListenerTest, KnowsHowManyConnectionsAreOpen) {
   close(taken[1]);
   close(taken[2]);
   EXPECT_EQ(listener->open_connections(), 0);
+}
+
+TEST_F(ListenerTest, WaitsForWhatPeersHaveNotTaken) {
+  std::atomic<int> taken{-1};
+  const auto listener = Listen("127.0.0.1:0");
+  listener->Start([&](int, int fd) { taken = fd; });
+  const int client = Connect(listener->address());
+  ASSERT_TRUE(Eventually([&] { return taken >= 0; }));
+  listener->Stop();
+  const std::string bytes(1 << 16, 'x');
+  ssize_t written = 0;
+  // Until neither system has room for more.
+  for (ssize_t more; (more = send(taken, bytes.data(), bytes.size(), MSG_DONTWAIT)) > 0;) written += more;
+  ASSERT_EQ(errno, EAGAIN);
+  const absl::Time began = absl::Now();
+  listener->AwaitSent(absl::Milliseconds(50));
+  EXPECT_GE(absl::Now() - began, absl::Milliseconds(50)) << "nobody reads it";
+  std::thread reader([&] {
+    std::string into(1 << 16, 0);
+    for (ssize_t left = written, got = 0; left > 0; left -= got) {
+      got = recv(client, into.data(), into.size(), 0);
+      ASSERT_GT(got, 0) << left << " bytes are missing";
+    }
+  });
+  listener->AwaitSent(absl::Minutes(1));
+  int unsent = -1;
+  EXPECT_EQ(ioctl(taken, SIOCOUTQ, &unsent), 0);
+  EXPECT_EQ(unsent, 0);
+  EXPECT_LT(absl::Now() - began, absl::Seconds(30)) << "it has not waited longer than that takes";
+  reader.join();
+  close(client);
+  close(taken);
 }
 
 TEST_F(ListenerTest, TheOldestGivesWayWhereItIsToldSo) {
