@@ -19,8 +19,9 @@ namespace {
 
 // Of descriptors, for all that is not a connection: files, the metrics endpoint, GPUs, shared memory.
 constexpr int64_t kOtherDescriptors = 256;
-// For answers that their callers have not taken when the last call has ended. Less than a process has to end in.
-constexpr absl::Duration kSendPatience = absl::Milliseconds(500);
+// For answers that their callers have not taken when the last call has ended. Both ports together: less
+// than a process has to end in.
+constexpr absl::Duration kSendPatience = absl::Milliseconds(400);
 
 // Once it is linked, reflection is in every server of the process that does not take it out.
 class WithoutReflection final : public grpc::ServerBuilderOption {

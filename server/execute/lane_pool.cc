@@ -117,17 +117,16 @@ void LanePool::RunSpare() {
   if (!stream.ok()) {
     logger_->Log(LogLevel::kWarning, "no_spare_lane", {{"message", std::string(stream.status().message())}});
   }
-  bool goes_on = stream.ok();
   std::optional<LaneStreams> lane;
   if (stream.ok()) lane.emplace(this, *std::move(stream));
-  while (goes_on) {
-    goes_on = RunNext(*lane);
+  for (bool ends = false; !ends;) {
+    const bool worked = lane && RunNext(*lane);
     absl::MutexLock lock(&mutex_);
-    goes_on = goes_on && stalled_ >= spares_;
+    ends = !worked || stalled_ < spares_;
+    if (ends) --spares_;  // at once, so that no two of them end for the same lane
   }
   lane.reset();
   absl::MutexLock lock(&mutex_);
-  --spares_;
   ended_spares_.push_back(std::this_thread::get_id());
 }
 
