@@ -99,7 +99,8 @@ struct MoveArgs {
   const int64_t* counts = nullptr;
   int64_t interval_count = 0;
   int64_t total = 0;
-  bool check_overlap = true;  // report overlapping destinations; ignored where destination_offsets is null
+  bool check_overlap = true;      // report overlapping destinations; ignored where destination_offsets is null
+  int64_t destination_count = 0;  // elements of destination; needed for the check only
 };
 
 /// For each of the `total` work items: the index of its object and its rank in it. total is the sum of the counts.

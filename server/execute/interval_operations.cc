@@ -50,6 +50,7 @@ MoveOperation::MoveOperation(Spec spec) : spec_(std::move(spec)) {
   args_.interval_count = spec_.counts.count;
   args_.total = spec_.total;
   args_.check_overlap = spec_.check_overlap;
+  args_.destination_count = spec_.result_count;
   result_ = PendingResult{ResultRole::kResult, spec_.source.type, spec_.source.element_bytes, spec_.result_count,
                           spec_.target};
 }

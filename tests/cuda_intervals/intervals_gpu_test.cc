@@ -10,6 +10,7 @@
 
 #include "kernels/cuda/intervals/interval_tuning.h"
 #include "kernels/cuda/intervals/intervals.h"
+#include "tests/cuda_intervals/placement.h"
 #include "tests/support/device_buffer.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
@@ -20,8 +21,6 @@ namespace corank::testing {
 namespace {
 
 constexpr int kElementBytes[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 256};
-
-using Counts = std::vector<int64_t>;
 
 int64_t Total(const Counts& counts) { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
 
@@ -102,6 +101,7 @@ MoveAnswer RunMove(const MoveProblem& problem) {
   args.interval_count = static_cast<int64_t>(problem.counts.size());
   args.total = Total(problem.counts);
   args.check_overlap = problem.check_overlap;
+  args.destination_count = static_cast<int64_t>(problem.destination.size()) / problem.element_bytes;
   const int64_t bytes = cuda::MoveWorkspaceBytes(args);
   MoveAnswer answer;
   answer.report = RunOnDevice(bytes, [&](void* d_workspace, OperatorReport* d_report, cudaStream_t stream) {
@@ -168,16 +168,7 @@ std::vector<Counts> ManyCounts() {
 /// Offsets of disjoint intervals in a shuffled order with gaps; returns the elements needed.
 int64_t ScatteredOffsets(const Counts& counts, uint64_t seed, Counts& offsets) {
   Random random(seed);
-  std::vector<size_t> order(counts.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[size_t(random.Below(int64_t(i)))]);
-  offsets.assign(counts.size(), 0);
-  int64_t next = 3;
-  for (size_t i : order) {
-    offsets[i] = next;
-    next += counts[i] + (random.OneIn(4) ? random.Below(5) : 0);
-  }
-  return next;
+  return Place(counts, Shuffled(counts.size(), random), 3, 4, random, offsets);
 }
 
 TEST(Expand, MakesThePublishedExample) {
@@ -251,6 +242,10 @@ TEST(Arguments, UnitsWithoutIntervalsAndAWorkspaceThatIsTooSmallAreErrors) {
   EXPECT_EQ(cuda::Expand(expand, nullptr, cuda::ExpandWorkspaceBytes(expand) - 1, nullptr, nullptr),
             cudaErrorInvalidValue);
   EXPECT_EQ(cuda::Move(move, nullptr, cuda::MoveWorkspaceBytes(move) - 1, nullptr, nullptr), cudaErrorInvalidValue);
+  // A check for overlap needs to know how large the destination is.
+  const int64_t any = 0;
+  move.destination_offsets = &any;
+  EXPECT_EQ(cuda::Move(move, nullptr, cuda::MoveWorkspaceBytes(move), nullptr, nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(cuda::LoadBalance(balance, nullptr, cuda::LoadBalanceWorkspaceBytes(balance) - 1, nullptr, nullptr),
             cudaErrorInvalidValue);
   expand.total = move.total = balance.total = 0;

@@ -98,7 +98,7 @@ TEST(IntervalsLarge, MoveTurnsTheOrderOfIntervalsRound) {
   args.destination_offsets = static_cast<const int64_t*>(d_to.get());
   args.counts = static_cast<const int64_t*>(d_counts.get());
   args.interval_count = static_cast<int64_t>(counts.size());
-  args.total = total;
+  args.total = args.destination_count = total;
   const OperatorReport report =
       RunOnDevice(cuda::MoveWorkspaceBytes(args), [&](void* d_workspace, int64_t bytes, OperatorReport* d_report) {
         return cuda::Move(args, d_workspace, bytes, d_report, nullptr);

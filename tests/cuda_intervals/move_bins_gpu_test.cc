@@ -11,6 +11,7 @@
 
 #include "kernels/cuda/intervals/interval_tuning.h"
 #include "kernels/cuda/intervals/intervals.h"
+#include "tests/cuda_intervals/placement.h"
 #include "tests/support/device_buffer.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
@@ -18,38 +19,12 @@
 namespace corank::testing {
 namespace {
 
-using Counts = std::vector<int64_t>;
 using Tuning = cuda::BinTuning;
 
 struct Intervals {
   Counts counts, sources, destinations;
   int64_t source_elements = 0, destination_elements = 0;
 };
-
-/// Offsets one behind the other in the order of `order`, from `next` on, with a gap before one in `gaps` (0: none).
-/// Returns the elements needed.
-int64_t Place(const Counts& counts, const std::vector<size_t>& order, int64_t next, int64_t gaps, Random& random,
-              Counts& offsets) {
-  offsets.resize(counts.size());
-  for (size_t i : order) {
-    if (gaps > 0 && random.OneIn(gaps)) next += 1 + random.Below(5);
-    offsets[i] = next;
-    next += counts[i];
-  }
-  return next;
-}
-
-std::vector<size_t> InOrder(size_t count) {
-  std::vector<size_t> order(count);
-  std::iota(order.begin(), order.end(), size_t{0});
-  return order;
-}
-
-std::vector<size_t> Shuffled(size_t count, Random& random) {
-  std::vector<size_t> order = InOrder(count);
-  for (size_t i = count; i > 1; --i) std::swap(order[i - 1], order[size_t(random.Below(int64_t(i)))]);
-  return order;
-}
 
 /// Scattered without overlap.
 Intervals Scatter(Counts counts, uint64_t seed, int64_t gaps, int64_t first = 0) {
@@ -88,6 +63,7 @@ struct Arrays {
     args.interval_count = static_cast<int64_t>(intervals.counts.size());
     args.total = std::accumulate(intervals.counts.begin(), intervals.counts.end(), int64_t{0});
     args.check_overlap = check;
+    args.destination_count = static_cast<int64_t>(to.size()) / element_bytes;
   }
 
   OperatorReport Run() const {

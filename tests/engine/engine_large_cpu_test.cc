@@ -111,7 +111,7 @@ TEST_F(LargeOnCpu, ExpandsAndMovesBeyondTwoToTheThirtyOne) {
   move.destination_offsets = destination_offsets.data();
   move.counts = counts.data();
   move.interval_count = 4;
-  move.total = kCount;
+  move.total = move.destination_count = kCount;
   ASSERT_TRUE(stream().Move(move, &report).ok());
   EXPECT_EQ(report.fault, OperatorReport::Fault::kNone);
   for (int64_t i = 0; i < kCount; ++i) ASSERT_EQ(moved[i], i < 10 ? 4 : i < kCount - 5 ? 2 : 1) << i;

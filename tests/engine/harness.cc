@@ -233,6 +233,7 @@ Outcome Harness::Move(const MoveCase& test) {
   args.interval_count = static_cast<int64_t>(test.counts.size());
   args.total = Sum(test.counts);
   args.check_overlap = test.check_overlap;
+  args.destination_count = static_cast<int64_t>(test.destination.size()) / test.element_bytes;
   return request.Run(&EngineStream::Move, args);
 }
 

@@ -266,7 +266,7 @@ WorkloadRun Move(int64_t interval_count, int64_t interval_length) {
   return Whole([=](Request& request) -> absl::Status {
     MoveArgs args;
     args.interval_count = interval_count;
-    args.total = total;
+    args.total = args.destination_count = total;
     CORANK_ASSIGN_OR_RETURN(args.source, request.Input(source));
     CORANK_ASSIGN_OR_RETURN(args.counts, request.Numbers(counts));
     CORANK_ASSIGN_OR_RETURN(args.destination_offsets, request.Numbers(to));

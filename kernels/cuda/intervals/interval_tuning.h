@@ -103,6 +103,21 @@ struct BinTuning {
   static constexpr int64_t kLongMean = 8;
 };
 
+/// Of the check for overlap by bits (overlap_bits.cu).
+struct OverlapTuning {
+  static constexpr int kThreads = 256;
+  static constexpr int kItems = 2;  // intervals that a thread has at a time
+  /// Whole 64-bit words of an interval that one thread takes; a warp takes up to kWindow, and all blocks share more.
+  static constexpr int kOwnWords = 4;
+  static constexpr int kWindow = 256;
+  /// Most blocks of a launch that may find nothing to do.
+  static constexpr int kBlocks = 8 * 132;
+  /// Bits are less work than a sort from this many intervals on, and up to this many elements of the destination for
+  /// each.
+  static constexpr int64_t kLeastIntervals = 8192;
+  static constexpr int64_t kMostElements = 256;
+};
+
 /// The widest power of two, up to 16, that divides an element.
 constexpr int UnitBytes(int element_bytes) {
   const int lowest_bit = element_bytes & -element_bytes;

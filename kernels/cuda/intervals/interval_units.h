@@ -76,8 +76,9 @@ CORANK_HOST_DEVICE int64_t LeftWindows(LeftCount count) {
   return static_cast<int64_t>(count & ((LeftCount{1} << kLeftWindowBits) - 1));
 }
 
-/// The tile that holds `window`, which is one of the windows of tiles[0, count).
-CORANK_HOST_DEVICE int64_t TileOfWindow(const LeftTile* tiles, int64_t count, int64_t window) {
+/// The tile that holds `window`, which is one of the windows of tiles[0, count). Left has first_window.
+template <typename Left>
+CORANK_HOST_DEVICE int64_t TileOfWindow(const Left* tiles, int64_t count, int64_t window) {
   int64_t low = 0;
   for (int64_t high = count; high - low > 1;) {
     const int64_t middle = low + (high - low) / 2;

@@ -23,7 +23,8 @@ cudaError_t Expand(const ExpandArgs& args, void* d_workspace, int64_t workspace_
 
 /// 40 bytes for each tile of intervals: no tile but the last has fewer than 32; and for short intervals with both
 /// offsets and much to move, 10 to 12 bytes for every 4 of the elements (move_bins.cu; sizes in interval_tuning.h).
-/// With check_overlap and destination offsets, what the check asks for (overlap_check.cu), where that is more.
+/// With check_overlap and destination offsets, what the check asks for (overlap_bits.cu, overlap_check.cu), where that
+/// is more.
 int64_t MoveWorkspaceBytes(const MoveArgs& args);
 /// Enqueues: elements of every interval go from source to destination. kOverlapping names, of the first pair of
 /// neighbours by destination (stable, empty intervals left out) that overlap, the later one in `index` and the earlier

@@ -324,7 +324,8 @@ int64_t MoveWorkspaceBytes(const MoveArgs& args) {
 cudaError_t Move(const MoveArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* d_report,
                  cudaStream_t stream) {
   if (args.interval_count < 0 || args.total < 0 || args.element_bytes < 1 || args.element_bytes > kMaxRecordBytes ||
-      (args.interval_count == 0 && args.total > 0) || workspace_bytes < MoveWorkspaceBytes(args)) {
+      (args.interval_count == 0 && args.total > 0) || (ChecksOverlap(args) && args.destination_count <= 0) ||
+      workspace_bytes < MoveWorkspaceBytes(args)) {
     return cudaErrorInvalidValue;
   }
   CORANK_RETURN_IF_CUDA_ERROR(ChecksOverlap(args) ? CheckOverlap(args, d_workspace, workspace_bytes, d_report, stream)

@@ -5,10 +5,12 @@
 // Work        O(n log n), or that of a radix sort
 // Passes      those of Sort on n 8-byte keys with indices, and three more over n
 // Workspace   16 bytes and an index an interval, and what Sort asks for
+//             Many intervals go another way where they are not far apart: overlap_bits.cu
 // Stability   of equal offsets, the interval with the lower number counts as the earlier one
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/operator_report.cuh"
 #include "kernels/cuda/common/workspace.h"
+#include "kernels/cuda/intervals/overlap_bits.h"
 #include "kernels/cuda/intervals/overlap_check.h"
 #include "kernels/cuda/sort/sort.h"
 
@@ -88,6 +90,7 @@ cudaError_t CheckNeighbours(const MoveArgs& args, const Arrays& arrays, Operator
 }  // namespace
 
 int64_t OverlapCheckWorkspaceBytes(const MoveArgs& args) {
+  if (TakesOverlapBits(args)) return OverlapBitsWorkspaceBytes(args);
   Workspace workspace;
   Carve(args, workspace);
   return workspace.bytes();
@@ -96,6 +99,7 @@ int64_t OverlapCheckWorkspaceBytes(const MoveArgs& args) {
 cudaError_t CheckOverlap(const MoveArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* d_report,
                          cudaStream_t stream) {
   if (workspace_bytes < OverlapCheckWorkspaceBytes(args)) return cudaErrorInvalidValue;
+  if (TakesOverlapBits(args)) return CheckOverlapBits(args, d_workspace, d_report, stream);
   Workspace workspace(d_workspace);
   const Arrays arrays = Carve(args, workspace);
   CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(arrays.d_cell, 0, sizeof(FaultCell), stream));

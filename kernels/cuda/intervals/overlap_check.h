@@ -10,7 +10,7 @@
 
 namespace corank::cuda {
 
-/// Needs args.interval_count only.
+/// Needs args.interval_count, args.destination_count and args.total only.
 int64_t OverlapCheckWorkspaceBytes(const MoveArgs& args);
 
 /// Enqueues the check of args.destination_offsets and args.counts and writes *d_report, as Move (intervals.h) does.
