@@ -96,25 +96,27 @@ CORANK_HOST_DEVICE Bits AscendingKey(uint64_t i, uint64_t count, uint64_t seed) 
 CORANK_HOST_DEVICE int64_t AdversaryRank(int64_t i, int64_t count, const AdversaryShape& shape) {
   constexpr int64_t kBanks = 32;
   int64_t threads = 1;
-  while (threads * shape.keys_per_thread < kBanks) threads *= 2;
+  while (threads * shape.keys_per_thread <= kBanks) threads *= 2;
   const int64_t period = threads * shape.keys_per_thread;  // kBanks keys from one run, the rest from the other
   const int64_t rest = period - kBanks;
   for (int64_t run = shape.tile; run < count; run *= 2) {
     const int64_t pair = i / (2 * run) * (2 * run);
-    if (rest == 0 || run % period != 0 || pair + 2 * run > count) continue;
+    if (pair + 2 * run > count) continue;
     const bool second = i - pair >= run;
     const int64_t j = i - pair - (second ? run : 0);
     // The first half of the pair's outputs takes kBanks keys of each period from the first run, the other half from
-    // the second run, so that both runs are used up.
-    const int64_t periods = run / period;
+    // the second run, so that both runs are used up, but for what is left of them behind whole periods.
+    const int64_t periods = run / period, half = periods * period;
     const int64_t here = second ? rest : kBanks;
     const int64_t there = period - here;
     int64_t output = 0;
-    if (j < here * periods) {
+    if (j >= half) {
+      output = (second ? run : half) + j;
+    } else if (j < here * periods) {
       output = j / here * period + (second ? kBanks : 0) + j % here;
     } else {
       const int64_t k = j - here * periods;
-      output = run + k / there * period + (second ? 0 : kBanks) + k % there;
+      output = half + k / there * period + (second ? 0 : kBanks) + k % there;
     }
     i = pair + output;
   }

@@ -16,89 +16,130 @@
 namespace corank::bench {
 namespace {
 
-constexpr int kMaxInputs = 8;
+constexpr int kMostInputs = 32;
 
-/// `inputs` sorted arrays of one length in one piece of memory, and room for two merges of all of them.
-struct MergeData {
-  Memory inputs, ours, reference, spare, workspace;
-  size_t workspace_bytes = 0;
-  int64_t count = 0;  // of one input
-  int input_count = 0;
+/// Keys and, where there are any, values.
+struct Arrays {
+  Memory keys, values;
 
-  template <typename Key>
-  const Key* input(int i) const {
-    return inputs.as<Key>() + i * count;
+  absl::Status Create(int64_t key_bytes, int64_t value_bytes) {
+    for (const auto& [memory, bytes] : {std::pair(&keys, key_bytes), std::pair(&values, value_bytes)}) {
+      if (bytes == 0) continue;
+      absl::StatusOr<Memory> created = Memory::Create(bytes);
+      if (!created.ok()) return created.status();
+      *memory = *std::move(created);
+    }
+    return absl::OkStatus();
   }
 };
 
+/// `inputs` sorted arrays of one length one behind the other, and room for merges of all of them.
+struct MergeData {
+  Arrays inputs, ours, reference, spare;
+  Memory workspace;
+  size_t workspace_bytes = 0;
+  int64_t count = 0;  // of one input
+  int input_count = 0;
+  int64_t key_bytes = 0, value_bytes = 0;  // of all; 0: no values
+};
+
 template <typename Key>
-absl::StatusOr<std::shared_ptr<MergeData>> MakeData(int64_t total, int input_count, Gpu* gpu) {
-  auto data = std::make_shared<MergeData>();
-  data->count = total / input_count;
-  data->input_count = input_count;
-  const int64_t bytes = total * static_cast<int64_t>(sizeof(Key));
-  for (Memory* memory : {&data->inputs, &data->ours, &data->reference, &data->spare}) {
-    absl::StatusOr<Memory> created = Memory::Create(bytes);
-    if (!created.ok()) return created.status();
-    *memory = *std::move(created);
-  }
-  SortReference<Key> sort;
-  sort.count = data->count;
-  size_t sort_bytes = 0, merge_bytes = 0;
-  absl::Status status = ToStatus(CubRadixSortKeys<Key>(sort, nullptr, &sort_bytes, gpu->stream()), "sizing");
-  status.Update(ToStatus(CubMerge<Key>(data->input<Key>(0), total / 2, data->input<Key>(0), total / 2,
-                                       data->reference.as<Key>(), nullptr, &merge_bytes, gpu->stream()),
-                         "sizing"));
-  if (!status.ok()) return status;
-  data->workspace_bytes = std::max(sort_bytes, merge_bytes);
-  absl::StatusOr<Memory> workspace = Memory::Create(static_cast<int64_t>(data->workspace_bytes));
-  if (!workspace.ok()) return workspace.status();
-  data->workspace = *std::move(workspace);
-  status = gpu->Run([&](cudaStream_t stream) {
+MergeRange<Key> RangeOf(const Arrays& arrays, int64_t start, int64_t count) {
+  const auto* const values = arrays.values.as<uint32_t>();
+  return {arrays.keys.as<Key>() + start, values == nullptr ? nullptr : values + start, count};
+}
+
+template <typename Key>
+absl::Status FillSorted(MergeData* data, Gpu* gpu) {
+  return gpu->Run([&](cudaStream_t stream) {
+    SortReference<Key> sort;
+    sort.count = data->count;
     InputSpec spec;
     spec.count = data->count;
-    cudaError_t error = cudaSuccess;
-    for (int i = 0; i < input_count && error == cudaSuccess; ++i) {
+    cudaError_t error = data->value_bytes == 0 ? cudaSuccess
+                                               : FillPositions(data->inputs.values.as<uint32_t>(),
+                                                               data->count * data->input_count, stream);
+    for (int i = 0; i < data->input_count && error == cudaSuccess; ++i) {
       spec.seed = static_cast<uint64_t>(i) + 1;
-      error = FillKeys(spec, data->spare.as<Key>(), stream);
+      error = FillKeys(spec, data->spare.keys.as<Key>(), stream);
       if (error != cudaSuccess) break;
-      sort.keys_in = data->spare.as<Key>();
-      sort.keys_out = data->inputs.as<Key>() + i * data->count;
+      sort.keys_in = data->spare.keys.as<Key>();
+      sort.keys_out = data->inputs.keys.as<Key>() + i * data->count;
       size_t size = data->workspace_bytes;
       error = CubRadixSortKeys<Key>(sort, data->workspace.get(), &size, stream);
     }
     return error;
   });
+}
+
+template <typename Key>
+absl::StatusOr<std::shared_ptr<MergeData>> MakeData(int64_t total, int input_count, bool pairs, Gpu* gpu) {
+  auto data = std::make_shared<MergeData>();
+  data->count = total / input_count;
+  data->input_count = input_count;
+  data->key_bytes = total * static_cast<int64_t>(sizeof(Key));
+  data->value_bytes = pairs ? total * static_cast<int64_t>(sizeof(uint32_t)) : 0;
+  absl::Status status;
+  for (Arrays* arrays : {&data->inputs, &data->ours, &data->reference, &data->spare}) {
+    status.Update(arrays->Create(data->key_bytes, data->value_bytes));
+  }
+  if (!status.ok()) return status;
+  SortReference<Key> sort;
+  sort.count = data->count;
+  size_t sort_bytes = 0, merge_bytes = 0;
+  const MergeRange<Key> half = RangeOf<Key>(data->inputs, 0, total / 2);
+  status.Update(ToStatus(CubRadixSortKeys<Key>(sort, nullptr, &sort_bytes, gpu->stream()), "sizing"));
+  status.Update(ToStatus(CubMerge<Key>(half, half, data->reference.keys.as<Key>(),
+                                       data->reference.values.as<uint32_t>(), nullptr, &merge_bytes, gpu->stream()),
+                         "sizing"));
+  data->workspace_bytes = std::max(sort_bytes, merge_bytes);
+  absl::StatusOr<Memory> workspace = Memory::Create(static_cast<int64_t>(data->workspace_bytes));
+  status.Update(workspace.status());
+  if (!status.ok()) return status;
+  data->workspace = *std::move(workspace);
+  status = FillSorted<Key>(data.get(), gpu);
   if (!status.ok()) return status;
   return data;
 }
 
 template <typename Key>
 absl::StatusOr<double> RunOurs(const MergeData& data, MergeAlgorithm algorithm, bool check_sorted, Gpu* gpu) {
-  std::array<MergeInput, kMaxInputs> inputs;
-  for (int i = 0; i < data.input_count; ++i) inputs[static_cast<size_t>(i)] = {data.input<Key>(i), nullptr, data.count};
+  std::array<MergeInput, kMostInputs> inputs;
+  for (int i = 0; i < data.input_count; ++i) {
+    const MergeRange<Key> range = RangeOf<Key>(data.inputs, i * data.count, data.count);
+    inputs[static_cast<size_t>(i)] = {range.keys, range.values, range.count};
+  }
   MergeArgs args;
   args.key_type = sizeof(Key) == 4 ? KeyType::kUint32 : KeyType::kUint64;
   args.algorithm = algorithm;
   args.inputs = inputs.data();
   args.input_count = data.input_count;
-  args.keys_out = data.ours.get();
+  args.keys_out = data.ours.keys.get();
+  args.values_out = data.ours.values.get();
+  args.value_bytes = data.value_bytes == 0 ? 0 : static_cast<int32_t>(sizeof(uint32_t));
   args.check_sorted = check_sorted;
   return gpu->Time(args);
+}
+
+int PassesOf(int input_count) {
+  int passes = 0;
+  while (1 << passes < input_count) ++passes;
+  return passes;
 }
 
 /// Merges neighbours until one array is left in data.reference.
 template <typename Key>
 cudaError_t MergeByPasses(const MergeData& data, cudaStream_t stream) {
-  const Key* from = data.inputs.as<Key>();
-  int passes = 0;
-  for (int64_t run = data.count; run < data.count * data.input_count; run *= 2) ++passes;
+  const Arrays* from = &data.inputs;
+  int passes = PassesOf(data.input_count);
   for (int64_t run = data.count; run < data.count * data.input_count; run *= 2) {
-    Key* const to = --passes % 2 == 0 ? data.reference.as<Key>() : data.spare.as<Key>();
+    const Arrays* const to = --passes % 2 == 0 ? &data.reference : &data.spare;
     for (int64_t start = 0; start < data.count * data.input_count; start += 2 * run) {
       size_t size = data.workspace_bytes;
-      const cudaError_t error =
-          CubMerge<Key>(from + start, run, from + start + run, run, to + start, data.workspace.get(), &size, stream);
+      auto* const values = to->values.as<uint32_t>();
+      const cudaError_t error = CubMerge<Key>(RangeOf<Key>(*from, start, run), RangeOf<Key>(*from, start + run, run),
+                                              to->keys.as<Key>() + start, values == nullptr ? nullptr : values + start,
+                                              data.workspace.get(), &size, stream);
       if (error != cudaSuccess) return error;
     }
     from = to;
@@ -115,9 +156,10 @@ struct Variant {
 
 /// The given variants of ours beside CUB's merge, in as many passes as it needs.
 template <typename Key>
-absl::StatusOr<Contest> PrepareMerge(const Row& identity, int input_count, const std::vector<Variant>& variants,
+absl::StatusOr<Contest> PrepareMerge(const Row& identity, int input_count, bool pairs,
+                                     const std::vector<Variant>& variants,
                                      const std::function<void(const Variant&, Row*)>& set_goal, Gpu* gpu) {
-  const auto made = MakeData<Key>(identity.n, input_count, gpu);
+  const auto made = MakeData<Key>(identity.n, input_count, pairs, gpu);
   if (!made.ok()) return made.status();
   const std::shared_ptr<MergeData> data = *made;
   Contest contest;
@@ -128,27 +170,33 @@ absl::StatusOr<Contest> PrepareMerge(const Row& identity, int input_count, const
   contest.contestants.push_back(
       {"cub::DeviceMerge",
        [data, gpu] { return gpu->Time([&](cudaStream_t stream) { return MergeByPasses<Key>(*data, stream); }); }});
-  contest.check = [data, variants, identity, gpu] {
-    const int64_t bytes = identity.n * static_cast<int64_t>(sizeof(Key));
+  contest.check = [data, variants, gpu] {
     for (const Variant& variant : variants) {
       const absl::Status cleared = gpu->Run([&](cudaStream_t stream) {
-        return cudaMemsetAsync(data->ours.get(), 0, static_cast<size_t>(bytes), stream);
+        const cudaError_t error =
+            cudaMemsetAsync(data->ours.keys.get(), 0, static_cast<size_t>(data->key_bytes), stream);
+        if (error != cudaSuccess || data->value_bytes == 0) return error;
+        return cudaMemsetAsync(data->ours.values.get(), 0, static_cast<size_t>(data->value_bytes), stream);
       });
       if (!cleared.ok()) return cleared;
       const absl::StatusOr<double> seconds = RunOurs<Key>(*data, variant.algorithm, variant.check_sorted, gpu);
       if (!seconds.ok()) return seconds.status();
-      const absl::Status equal = gpu->CompareBits(data->ours.get(), data->reference.get(), bytes);
+      absl::Status equal = gpu->CompareBits(data->ours.keys.get(), data->reference.keys.get(), data->key_bytes);
+      if (data->value_bytes > 0) {
+        equal.Update(gpu->CompareBits(data->ours.values.get(), data->reference.values.get(), data->value_bytes));
+      }
       if (!equal.ok()) return absl::InternalError(absl::StrCat(variant.row, ": ", equal.message()));
     }
     return absl::OkStatus();
   };
-  contest.rows = [identity, variants, set_goal, input_count](const std::vector<Summary>& seconds) {
-    const double bytes = 2.0 * sizeof(Key) * static_cast<double>(identity.n);
+  contest.rows = [identity, variants, set_goal, input_count, data](const std::vector<Summary>& seconds) {
+    const auto bytes = 2.0 * static_cast<double>(data->key_bytes + data->value_bytes);
     std::vector<Row> rows;
     for (size_t i = 0; i < variants.size(); ++i) {
       Row row = identity;
       row.row = variants[i].row;
-      row.reference_name = input_count == 2 ? "cub::DeviceMerge" : "cub::DeviceMerge, 3 passes";
+      row.reference_name =
+          input_count == 2 ? "cub::DeviceMerge" : absl::StrCat("cub::DeviceMerge, ", PassesOf(input_count), " passes");
       row.ours = GigaPerSecond(seconds[i], bytes);
       row.reference = GigaPerSecond(seconds.back(), bytes);
       if (!variants[i].check_sorted) row.note = "inputs assumed to be sorted";
@@ -161,28 +209,57 @@ absl::StatusOr<Contest> PrepareMerge(const Row& identity, int input_count, const
 }
 
 template <typename Key>
-void AddMerge(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases) {
+void AddMerge(const KernelBenchOptions& options, bool pairs, Gpu* gpu, const Ceilings* ceilings,
+              std::vector<Case>* cases) {
   Case entry;
   Row& identity = entry.failure_row;
   identity.row = "merge";
-  identity.type = absl::StrCat("u", 8 * sizeof(Key));
+  identity.type = absl::StrCat("u", 8 * sizeof(Key), pairs ? "+u32" : "");
   identity.n = options.Count(28);
   identity.distribution = "uniform halves";
   identity.unit = "GB/s";
   entry.name = absl::StrCat("merge/", identity.type);
   entry.repetitions = options.Repetitions(identity.n);
-  const auto set_goal = [ceilings](const Variant& variant, Row* row) {
+  const auto set_goal = [ceilings, pairs](const Variant& variant, Row* row) {
     const double part = row->ours.median * 1e9 / ceilings->copy_bytes_per_second;
     row->ceiling = part;
-    if (variant.algorithm == MergeAlgorithm::kAuto) row->RequireCeiling(part, 0.92, "device copy");
+    if (variant.algorithm != MergeAlgorithm::kAuto) return;
+    if (pairs) {
+      row->RequireRatio(1.0);
+    } else {
+      row->RequireCeiling(part, 0.92, "device copy");
+    }
   };
-  entry.prepare = [identity, set_goal, gpu] {
-    const std::vector<Variant> variants = {{"merge AUTO", MergeAlgorithm::kAuto, true},
-                                           {"merge AUTO, assume sorted", MergeAlgorithm::kAuto, false},
-                                           {"merge BASIC", MergeAlgorithm::kBasic, true},
-                                           {"merge TILED", MergeAlgorithm::kTiled, true},
-                                           {"merge CIRCULAR_BUFFER", MergeAlgorithm::kCircularBuffer, true}};
-    return PrepareMerge<Key>(identity, 2, variants, set_goal, gpu);
+  std::vector<Variant> variants = {{"merge AUTO", MergeAlgorithm::kAuto, true},
+                                   {"merge AUTO, assume sorted", MergeAlgorithm::kAuto, false}};
+  if (!pairs) {
+    variants.insert(variants.end(), {{"merge BASIC", MergeAlgorithm::kBasic, true},
+                                     {"merge TILED", MergeAlgorithm::kTiled, true},
+                                     {"merge CIRCULAR_BUFFER", MergeAlgorithm::kCircularBuffer, true}});
+  }
+  entry.prepare = [identity, pairs, variants, set_goal, gpu] {
+    return PrepareMerge<Key>(identity, 2, pairs, variants, set_goal, gpu);
+  };
+  cases->push_back(std::move(entry));
+}
+
+/// `goal`: times the passes of cub::DeviceMerge.
+template <typename Key>
+void AddMultiwayMerge(const KernelBenchOptions& options, int input_count, bool pairs, double goal, Gpu* gpu,
+                      std::vector<Case>* cases) {
+  Case entry;
+  Row& identity = entry.failure_row;
+  identity.row = "merge k-way";
+  identity.type = absl::StrCat("u", 8 * sizeof(Key), pairs ? "+u32" : "");
+  identity.n = options.Count(28);
+  identity.distribution = absl::StrCat("k = ", input_count);
+  identity.unit = "GB/s";
+  entry.name = absl::StrCat("merge/", identity.type, "/k", input_count);
+  entry.repetitions = options.Repetitions(identity.n);
+  entry.prepare = [=] {
+    return PrepareMerge<Key>(
+        identity, input_count, pairs, {{"merge k-way", MergeAlgorithm::kAuto, true}},
+        [goal](const Variant&, Row* row) { row->RequireRatio(goal); }, gpu);
   };
   cases->push_back(std::move(entry));
 }
@@ -190,24 +267,16 @@ void AddMerge(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceili
 }  // namespace
 
 void AddMergeCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases) {
-  AddMerge<uint32_t>(options, gpu, ceilings, cases);
-  AddMerge<uint64_t>(options, gpu, ceilings, cases);
-
-  Case entry;
-  Row& identity = entry.failure_row;
-  identity.row = "merge k-way";
-  identity.type = "u32";
-  identity.n = options.Count(28);
-  identity.distribution = "k = 8";
-  identity.unit = "GB/s";
-  entry.name = "merge/u32/k8";
-  entry.repetitions = options.Repetitions(identity.n);
-  entry.prepare = [identity, gpu] {
-    return PrepareMerge<uint32_t>(
-        identity, kMaxInputs, {{"merge k-way", MergeAlgorithm::kAuto, true}},
-        [](const Variant&, Row* row) { row->RequireRatio(2.0); }, gpu);
-  };
-  cases->push_back(std::move(entry));
+  for (const bool pairs : {false, true}) {
+    AddMerge<uint32_t>(options, pairs, gpu, ceilings, cases);
+    AddMerge<uint64_t>(options, pairs, gpu, ceilings, cases);
+  }
+  AddMultiwayMerge<uint32_t>(options, 8, false, 2.0, gpu, cases);
+  for (const int input_count : {4, 8, kMostInputs}) {
+    if (input_count != 8) AddMultiwayMerge<uint32_t>(options, input_count, false, 1.0, gpu, cases);
+    AddMultiwayMerge<uint64_t>(options, input_count, false, 1.0, gpu, cases);
+    AddMultiwayMerge<uint32_t>(options, input_count, true, 1.0, gpu, cases);
+  }
 }
 
 }  // namespace corank::bench

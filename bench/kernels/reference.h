@@ -39,10 +39,18 @@ template <typename Key>
 cudaError_t CubMergeSortPairs(const SortReference<Key>& args, void* d_workspace, size_t* workspace_bytes,
                               cudaStream_t stream);
 
-/// cub::DeviceMerge::MergeKeys. Key: uint32_t, uint64_t.
+/// Sorted keys and, where values is not null, a value for each.
 template <typename Key>
-cudaError_t CubMerge(const Key* d_a, int64_t a_count, const Key* d_b, int64_t b_count, Key* d_out, void* d_workspace,
-                     size_t* workspace_bytes, cudaStream_t stream);
+struct MergeRange {
+  const Key* keys = nullptr;
+  const uint32_t* values = nullptr;
+  int64_t count = 0;
+};
+
+/// cub::DeviceMerge::MergeKeys or, with values in both ranges, MergePairs. Key: uint32_t, uint64_t.
+template <typename Key>
+cudaError_t CubMerge(const MergeRange<Key>& a, const MergeRange<Key>& b, Key* d_keys_out, uint32_t* d_values_out,
+                     void* d_workspace, size_t* workspace_bytes, cudaStream_t stream);
 
 /// cub::DeviceSegmentedSort::StableSortKeys.
 cudaError_t CubSegmentedSort(const uint32_t* d_in, uint32_t* d_out, int64_t count, const int64_t* d_offsets,

@@ -23,7 +23,7 @@ void AddSort(const KernelBenchOptions& options, Distribution distribution, int64
     // Made for our own mergesort, and of a size at which its tiles pair up in every pass.
     const cuda::MergesortTuning tuning =
         cuda::MergesortTuningFor(sizeof(Key), pairs ? cuda::MergesortForm::kPayload : cuda::MergesortForm::kKeys);
-    work.input.adversary = {tuning.SortTile(), tuning.sort.items};
+    work.input.adversary = {tuning.SortTile(), tuning.merge.items};
     work.input.count = tuning.SortTile();
     while (work.input.count * 2 <= count) work.input.count *= 2;
   }
@@ -40,6 +40,24 @@ void AddSort(const KernelBenchOptions& options, Distribution distribution, int64
   cases->push_back(std::move(entry));
 }
 
+template <typename Key>
+void AddLook(const KernelBenchOptions& options, int64_t count, bool pairs, Gpu* gpu, std::vector<Case>* cases) {
+  SortWork work;
+  work.pairs = pairs;
+  work.input.count = count;
+  Case entry;
+  Row& row = entry.failure_row;
+  row.row = "sort AUTO beside RADIX";
+  row.type = absl::StrCat("u", 8 * sizeof(Key), pairs ? "+u32" : "");
+  row.n = count;
+  row.distribution = DistributionName(work.input.distribution);
+  row.unit = pairs ? "Gpairs/s" : "Gkeys/s";
+  entry.name = absl::StrCat("look/", row.type, "/", count);
+  entry.repetitions = options.Repetitions(count);
+  entry.prepare = [work, row, gpu] { return PrepareLook<Key>(work, row, gpu); };
+  cases->push_back(std::move(entry));
+}
+
 }  // namespace
 
 void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases) {
@@ -47,7 +65,7 @@ void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>
   for (const int log2 : {10, 12, 14, 16, 17, 18, 20, 22, 24, 26, 28, 30}) {
     if (log2 <= options.max_log2) counts.push_back(int64_t{1} << log2);
   }
-  for (const int64_t odd : {int64_t{1000003}, int64_t{50000017}}) {
+  for (const int64_t odd : {1000, 3000, 5000, 12345, 40000, 100000, 200000, 400000, 1000003, 50000017}) {
     if (odd <= options.Count(63)) counts.push_back(odd);
   }
   for (const int64_t count : counts) {
@@ -56,11 +74,19 @@ void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>
     AddSort<uint32_t>(options, Distribution::kUniform, count, true, gpu, cases);
     AddSort<uint64_t>(options, Distribution::kUniform, count, true, gpu, cases);
   }
-  for (const Distribution distribution : kAllDistributions) {
-    if (distribution == Distribution::kUniform) continue;
-    AddSort<uint32_t>(options, distribution, options.Count(28), false, gpu, cases);
-    AddSort<uint64_t>(options, distribution, options.Count(28), false, gpu, cases);
-    AddSort<uint32_t>(options, distribution, options.Count(28), true, gpu, cases);
+  for (const int log2 : {20, 28}) {  // fewer keys than AUTO looks at, and more
+    for (const Distribution distribution : kAllDistributions) {
+      if (distribution == Distribution::kUniform || (log2 == 20 && options.max_log2 <= 20)) continue;
+      AddSort<uint32_t>(options, distribution, options.Count(log2), false, gpu, cases);
+      AddSort<uint64_t>(options, distribution, options.Count(log2), false, gpu, cases);
+      AddSort<uint32_t>(options, distribution, options.Count(log2), true, gpu, cases);
+    }
+  }
+  for (const int log2 : {22, 24, 28}) {
+    if (log2 > options.max_log2) continue;
+    AddLook<uint32_t>(options, options.Count(log2), false, gpu, cases);
+    AddLook<uint64_t>(options, options.Count(log2), false, gpu, cases);
+    AddLook<uint32_t>(options, options.Count(log2), true, gpu, cases);
   }
 
   const int64_t all = options.Count(28), limit = std::min<int64_t>(1000, all);

@@ -21,6 +21,11 @@ struct SortWork {
 template <typename Key>
 absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu);
 
+/// What AUTO's look at the data costs: AUTO of keys that give it nothing to find beside RADIX, which it then takes. One
+/// row, `identity` with figures. Key: uint32_t, uint64_t.
+template <typename Key>
+absl::StatusOr<Contest> PrepareLook(const SortWork& work, const Row& identity, Gpu* gpu);
+
 /// Batcher's network on int32, beside MERGESORT, AUTO and cub::DeviceRadixSort: three rows.
 absl::StatusOr<Contest> PrepareOddEvenSort(int64_t count, Gpu* gpu);
 

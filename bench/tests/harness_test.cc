@@ -161,33 +161,39 @@ TEST(Inputs, DistributionsHaveTheShapesTheyAreNamedFor) {
 }
 
 /// The adversary is undone by merging its runs pass by pass: each pass must leave sorted runs of twice the length, and
-/// a thread's first keys must, for a good part of all threads, lie in one bank.
+/// a thread's first keys must, for a good part of all threads, lie in one bank. Tiles of whole periods and others.
 TEST(Inputs, AdversaryIsSortedByMergePassesThatMeetInOneBank) {
-  constexpr int64_t kItems = 17, kTile = 512 * kItems;
-  InputSpec spec = Spec(Distribution::kMergeAdversary, kTile * 16);
-  spec.adversary = {kTile, kItems};
-  std::vector<uint32_t> keys = Keys<uint32_t>(spec);
-  EXPECT_EQ(DistinctKeys(keys), keys.size());
-  for (int64_t run = kTile; run < spec.count; run *= 2) {
-    std::vector<uint32_t> merged(keys.size());
-    int64_t in_one_bank = 0;
-    for (int64_t start = 0; start < spec.count; start += 2 * run) {
-      const auto begin = keys.begin() + start;
-      ASSERT_TRUE(std::is_sorted(begin, begin + run));
-      ASSERT_TRUE(std::is_sorted(begin + run, begin + 2 * run));
-      int64_t from_first = 0;
-      for (int64_t output = 0; output < 2 * run; ++output) {
-        const bool first =
-            from_first < run && (output - from_first == run || begin[from_first] < begin[run + output - from_first]);
-        if (output % kItems == 0 && output < run && from_first % 32 == 0) ++in_one_bank;
-        merged[static_cast<size_t>(start + output)] = first ? begin[from_first] : begin[run + output - from_first];
-        from_first += first ? 1 : 0;
+  const struct {
+    int64_t tile, items, period;
+  } kShapes[] = {{512 * 17, 17, 34}, {256 * 32, 39, 39}, {256 * 32, 32, 64}, {256 * 17, 19, 38}};
+  for (const auto& shape : kShapes) {
+    SCOPED_TRACE(shape.items);
+    InputSpec spec = Spec(Distribution::kMergeAdversary, shape.tile * 16);
+    spec.adversary = {shape.tile, shape.items};
+    std::vector<uint32_t> keys = Keys<uint32_t>(spec);
+    EXPECT_EQ(DistinctKeys(keys), keys.size());
+    for (int64_t run = shape.tile; run < spec.count; run *= 2) {
+      std::vector<uint32_t> merged(keys.size());
+      int64_t in_one_bank = 0;
+      for (int64_t start = 0; start < spec.count; start += 2 * run) {
+        const auto begin = keys.begin() + start;
+        ASSERT_TRUE(std::is_sorted(begin, begin + run));
+        ASSERT_TRUE(std::is_sorted(begin + run, begin + 2 * run));
+        int64_t from_first = 0;
+        for (int64_t output = 0; output < 2 * run; ++output) {
+          const bool first =
+              from_first < run && (output - from_first == run || begin[from_first] < begin[run + output - from_first]);
+          const bool is_in_half = output < run / shape.period * shape.period;
+          if (is_in_half && output % shape.period == 0 && from_first % 32 == 0) ++in_one_bank;
+          merged[static_cast<size_t>(start + output)] = first ? begin[from_first] : begin[run + output - from_first];
+          from_first += first ? 1 : 0;
+        }
       }
+      EXPECT_EQ(in_one_bank, spec.count / (2 * run) * (run / shape.period)) << "run " << run;
+      keys = merged;
     }
-    EXPECT_EQ(in_one_bank, spec.count / 2 / kItems / 2) << "run " << run;
-    keys = merged;
+    EXPECT_EQ(Runs(keys), 1);
   }
-  EXPECT_EQ(Runs(keys), 1);
 }
 
 TEST(Intervals, ShuffledIntervalsCoverSourceAndDestinationOnce) {
