@@ -73,6 +73,7 @@ struct InputSpec {
   int64_t count = 0;
   uint64_t seed = 1;
   AdversaryShape adversary;
+  int shift = 0;  // of uniform keys, to the right: 2 makes them the bits of floats in [0, 2), in the same order
 };
 
 /// A bijection of 64 bits that looks random (the finaliser of SplitMix64).
@@ -130,7 +131,7 @@ CORANK_HOST_DEVICE Bits InputKey(const InputSpec& spec, int64_t position) {
   const uint64_t random = Scramble(i + (spec.seed << 40));
   switch (spec.distribution) {
     case Distribution::kUniform:
-      return static_cast<Bits>(random);
+      return static_cast<Bits>(static_cast<Bits>(random) >> spec.shift);
     case Distribution::kSorted:
       return AscendingKey<Bits>(i, count, spec.seed);
     case Distribution::kReversed:

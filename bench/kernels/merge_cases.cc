@@ -41,6 +41,16 @@ struct MergeData {
   int64_t count = 0;  // of one input
   int input_count = 0;
   int64_t key_bytes = 0, value_bytes = 0;  // of all; 0: no values
+  KeyType type = KeyType::kUint32;
+};
+
+/// What is merged: `input_count` arrays of keys of a type, alone or with u32 values.
+struct MergeWork {
+  KeyType type;
+  bool pairs;
+  int input_count;
+
+  std::string Name() const { return absl::StrCat(IsFloat(type) ? "f" : "u", 8 * KeyBytes(type), pairs ? "+u32" : ""); }
 };
 
 template <typename Key>
@@ -50,12 +60,13 @@ MergeRange<Key> RangeOf(const Arrays& arrays, int64_t start, int64_t count) {
 }
 
 template <typename Key>
-absl::Status FillSorted(MergeData* data, Gpu* gpu) {
+absl::Status FillSorted(MergeData* data, bool is_float, Gpu* gpu) {
   return gpu->Run([&](cudaStream_t stream) {
     SortReference<Key> sort;
     sort.count = data->count;
     InputSpec spec;
     spec.count = data->count;
+    spec.shift = is_float ? 2 : 0;
     cudaError_t error = data->value_bytes == 0 ? cudaSuccess
                                                : FillPositions(data->inputs.values.as<uint32_t>(),
                                                                data->count * data->input_count, stream);
@@ -73,12 +84,13 @@ absl::Status FillSorted(MergeData* data, Gpu* gpu) {
 }
 
 template <typename Key>
-absl::StatusOr<std::shared_ptr<MergeData>> MakeData(int64_t total, int input_count, bool pairs, Gpu* gpu) {
+absl::StatusOr<std::shared_ptr<MergeData>> MakeData(int64_t total, const MergeWork& work, Gpu* gpu) {
   auto data = std::make_shared<MergeData>();
-  data->count = total / input_count;
-  data->input_count = input_count;
+  data->type = work.type;
+  data->count = total / work.input_count;
+  data->input_count = work.input_count;
   data->key_bytes = total * static_cast<int64_t>(sizeof(Key));
-  data->value_bytes = pairs ? total * static_cast<int64_t>(sizeof(uint32_t)) : 0;
+  data->value_bytes = work.pairs ? total * static_cast<int64_t>(sizeof(uint32_t)) : 0;
   absl::Status status;
   for (Arrays* arrays : {&data->inputs, &data->ours, &data->reference, &data->spare}) {
     status.Update(arrays->Create(data->key_bytes, data->value_bytes));
@@ -97,7 +109,7 @@ absl::StatusOr<std::shared_ptr<MergeData>> MakeData(int64_t total, int input_cou
   status.Update(workspace.status());
   if (!status.ok()) return status;
   data->workspace = *std::move(workspace);
-  status = FillSorted<Key>(data.get(), gpu);
+  status = FillSorted<Key>(data.get(), IsFloat(work.type), gpu);
   if (!status.ok()) return status;
   return data;
 }
@@ -110,7 +122,7 @@ absl::StatusOr<double> RunOurs(const MergeData& data, MergeAlgorithm algorithm, 
     inputs[static_cast<size_t>(i)] = {range.keys, range.values, range.count};
   }
   MergeArgs args;
-  args.key_type = sizeof(Key) == 4 ? KeyType::kUint32 : KeyType::kUint64;
+  args.key_type = data.type;
   args.algorithm = algorithm;
   args.inputs = inputs.data();
   args.input_count = data.input_count;
@@ -156,10 +168,9 @@ struct Variant {
 
 /// The given variants of ours beside CUB's merge, in as many passes as it needs.
 template <typename Key>
-absl::StatusOr<Contest> PrepareMerge(const Row& identity, int input_count, bool pairs,
-                                     const std::vector<Variant>& variants,
+absl::StatusOr<Contest> PrepareMerge(const Row& identity, const MergeWork& work, const std::vector<Variant>& variants,
                                      const std::function<void(const Variant&, Row*)>& set_goal, Gpu* gpu) {
-  const auto made = MakeData<Key>(identity.n, input_count, pairs, gpu);
+  const auto made = MakeData<Key>(identity.n, work, gpu);
   if (!made.ok()) return made.status();
   const std::shared_ptr<MergeData> data = *made;
   Contest contest;
@@ -189,14 +200,16 @@ absl::StatusOr<Contest> PrepareMerge(const Row& identity, int input_count, bool 
     }
     return absl::OkStatus();
   };
-  contest.rows = [identity, variants, set_goal, input_count, data](const std::vector<Summary>& seconds) {
+  contest.rows = [identity, variants, set_goal, work, data](const std::vector<Summary>& seconds) {
     const auto bytes = 2.0 * static_cast<double>(data->key_bytes + data->value_bytes);
     std::vector<Row> rows;
     for (size_t i = 0; i < variants.size(); ++i) {
       Row row = identity;
       row.row = variants[i].row;
       row.reference_name =
-          input_count == 2 ? "cub::DeviceMerge" : absl::StrCat("cub::DeviceMerge, ", PassesOf(input_count), " passes");
+
+          absl::StrCat("cub::DeviceMerge", IsFloat(work.type) ? " of the bits as unsigned" : "",
+                       work.input_count == 2 ? "" : absl::StrCat(", ", PassesOf(work.input_count), " passes"));
       row.ours = GigaPerSecond(seconds[i], bytes);
       row.reference = GigaPerSecond(seconds.back(), bytes);
       if (!variants[i].check_sorted) row.note = "inputs assumed to be sorted";
@@ -208,74 +221,79 @@ absl::StatusOr<Contest> PrepareMerge(const Row& identity, int input_count, bool 
   return contest;
 }
 
-template <typename Key>
-void AddMerge(const KernelBenchOptions& options, bool pairs, Gpu* gpu, const Ceilings* ceilings,
-              std::vector<Case>* cases) {
+void AddContest(const KernelBenchOptions& options, const Row& identity, const std::string& name, const MergeWork& work,
+                const std::vector<Variant>& variants, const std::function<void(const Variant&, Row*)>& set_goal,
+                Gpu* gpu, std::vector<Case>* cases) {
   Case entry;
-  Row& identity = entry.failure_row;
-  identity.row = "merge";
-  identity.type = absl::StrCat("u", 8 * sizeof(Key), pairs ? "+u32" : "");
-  identity.n = options.Count(28);
-  identity.distribution = "uniform halves";
-  identity.unit = "GB/s";
-  entry.name = absl::StrCat("merge/", identity.type);
+  entry.name = name;
+  entry.failure_row = identity;
   entry.repetitions = options.Repetitions(identity.n);
-  const auto set_goal = [ceilings, pairs](const Variant& variant, Row* row) {
-    const double part = row->ours.median * 1e9 / ceilings->copy_bytes_per_second;
-    row->ceiling = part;
-    if (variant.algorithm != MergeAlgorithm::kAuto) return;
-    if (pairs) {
-      row->RequireRatio(1.0);
-    } else {
-      row->RequireCeiling(part, 0.92, "device copy");
-    }
-  };
-  std::vector<Variant> variants = {{"merge AUTO", MergeAlgorithm::kAuto, true},
-                                   {"merge AUTO, assume sorted", MergeAlgorithm::kAuto, false}};
-  if (!pairs) {
-    variants.insert(variants.end(), {{"merge BASIC", MergeAlgorithm::kBasic, true},
-                                     {"merge TILED", MergeAlgorithm::kTiled, true},
-                                     {"merge CIRCULAR_BUFFER", MergeAlgorithm::kCircularBuffer, true}});
-  }
-  entry.prepare = [identity, pairs, variants, set_goal, gpu] {
-    return PrepareMerge<Key>(identity, 2, pairs, variants, set_goal, gpu);
+  entry.prepare = [=] {
+    return KeyBytes(work.type) == 4 ? PrepareMerge<uint32_t>(identity, work, variants, set_goal, gpu)
+                                    : PrepareMerge<uint64_t>(identity, work, variants, set_goal, gpu);
   };
   cases->push_back(std::move(entry));
 }
 
-/// `goal`: times the passes of cub::DeviceMerge.
-template <typename Key>
-void AddMultiwayMerge(const KernelBenchOptions& options, int input_count, bool pairs, double goal, Gpu* gpu,
-                      std::vector<Case>* cases) {
-  Case entry;
-  Row& identity = entry.failure_row;
-  identity.row = "merge k-way";
-  identity.type = absl::StrCat("u", 8 * sizeof(Key), pairs ? "+u32" : "");
+Row Identity(const std::string& row, const MergeWork& work, const std::string& distribution,
+             const KernelBenchOptions& options) {
+  Row identity;
+  identity.row = row;
+  identity.type = work.Name();
   identity.n = options.Count(28);
-  identity.distribution = absl::StrCat("k = ", input_count);
+  identity.distribution = distribution;
   identity.unit = "GB/s";
-  entry.name = absl::StrCat("merge/", identity.type, "/k", input_count);
-  entry.repetitions = options.Repetitions(identity.n);
-  entry.prepare = [=] {
-    return PrepareMerge<Key>(
-        identity, input_count, pairs, {{"merge k-way", MergeAlgorithm::kAuto, true}},
-        [goal](const Variant&, Row* row) { row->RequireRatio(goal); }, gpu);
+  return identity;
+}
+
+void AddMerge(const KernelBenchOptions& options, KeyType type, bool pairs, Gpu* gpu, const Ceilings* ceilings,
+              std::vector<Case>* cases) {
+  const MergeWork work{type, pairs, 2};
+  const bool has_goal = !pairs && !IsFloat(type);  // one of copy
+  const auto set_goal = [ceilings, has_goal](const Variant& variant, Row* row) {
+    const double part = row->ours.median * 1e9 / ceilings->copy_bytes_per_second;
+    row->ceiling = part;
+    if (variant.algorithm != MergeAlgorithm::kAuto) return;
+    if (has_goal) {
+      row->RequireCeiling(part, 0.92, "device copy");
+    } else {
+      row->RequireRatio(1.0);
+    }
   };
-  cases->push_back(std::move(entry));
+  std::vector<Variant> variants = {{"merge AUTO", MergeAlgorithm::kAuto, true},
+                                   {"merge AUTO, assume sorted", MergeAlgorithm::kAuto, false}};
+  if (has_goal) {
+    variants.insert(variants.end(), {{"merge BASIC", MergeAlgorithm::kBasic, true},
+                                     {"merge TILED", MergeAlgorithm::kTiled, true},
+                                     {"merge CIRCULAR_BUFFER", MergeAlgorithm::kCircularBuffer, true}});
+  }
+  AddContest(options, Identity("merge", work, "uniform halves", options), absl::StrCat("merge/", work.Name()), work,
+             variants, set_goal, gpu, cases);
+}
+
+/// `goal`: times the passes of cub::DeviceMerge.
+void AddMultiwayMerge(const KernelBenchOptions& options, const MergeWork& work, double goal, Gpu* gpu,
+                      std::vector<Case>* cases) {
+  const std::string k = absl::StrCat(work.input_count);
+  AddContest(
+      options, Identity("merge k-way", work, absl::StrCat("k = ", k), options),
+      absl::StrCat("merge/", work.Name(), "/k", k), work, {{"merge k-way", MergeAlgorithm::kAuto, true}},
+      [goal](const Variant&, Row* row) { row->RequireRatio(goal); }, gpu, cases);
 }
 
 }  // namespace
 
 void AddMergeCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases) {
   for (const bool pairs : {false, true}) {
-    AddMerge<uint32_t>(options, pairs, gpu, ceilings, cases);
-    AddMerge<uint64_t>(options, pairs, gpu, ceilings, cases);
+    for (const KeyType type : {KeyType::kUint32, KeyType::kUint64, KeyType::kFloat32, KeyType::kFloat64}) {
+      AddMerge(options, type, pairs, gpu, ceilings, cases);
+    }
   }
-  AddMultiwayMerge<uint32_t>(options, 8, false, 2.0, gpu, cases);
-  for (const int input_count : {4, 8, kMostInputs}) {
-    if (input_count != 8) AddMultiwayMerge<uint32_t>(options, input_count, false, 1.0, gpu, cases);
-    AddMultiwayMerge<uint64_t>(options, input_count, false, 1.0, gpu, cases);
-    AddMultiwayMerge<uint32_t>(options, input_count, true, 1.0, gpu, cases);
+  AddMultiwayMerge(options, {KeyType::kUint32, false, 8}, 2.0, gpu, cases);
+  for (const MergeWork& work : {MergeWork{KeyType::kUint32, false, 4}, MergeWork{KeyType::kUint32, false, kMostInputs},
+                                MergeWork{KeyType::kUint64, false, 8}, MergeWork{KeyType::kFloat32, false, 8},
+                                MergeWork{KeyType::kUint32, true, 8}, MergeWork{KeyType::kUint64, true, 8}}) {
+    AddMultiwayMerge(options, work, 1.0, gpu, cases);
   }
 }
 

@@ -13,31 +13,47 @@ namespace corank::bench {
 namespace {
 
 template <typename Key>
+void AddSort(const KernelBenchOptions& options, SortWork work, Gpu* gpu, std::vector<Case>* cases) {
+  if (work.input.distribution == Distribution::kMergeAdversary) {
+    // Made for our own mergesort, and of a size at which its tiles pair up in every pass.
+    const cuda::MergesortTuning tuning =
+        cuda::MergesortTuningFor(sizeof(Key), work.pairs ? cuda::MergesortForm::kPayload : cuda::MergesortForm::kKeys);
+    work.input.adversary = {tuning.SortTile(), tuning.merge.items};
+    const int64_t most = work.input.count;
+    work.input.count = tuning.SortTile();
+    while (work.input.count * 2 <= most) work.input.count *= 2;
+  }
+  Case entry;
+  Row& row = entry.failure_row;
+  row.row = "sort AUTO, MERGESORT";
+  row.type = work.TypeName(sizeof(Key));
+  row.n = work.input.count;
+  row.distribution = DistributionName(work.input.distribution);
+  row.unit = work.pairs ? "Gpairs/s" : "Gkeys/s";
+  entry.name = absl::StrCat("sort/", row.type, "/", row.distribution, "/", work.input.count);
+  entry.repetitions = options.Repetitions(work.input.count);
+  entry.prepare = [work, gpu] { return PrepareSort<Key>(work, gpu); };
+  cases->push_back(std::move(entry));
+}
+
+template <typename Key>
 void AddSort(const KernelBenchOptions& options, Distribution distribution, int64_t count, bool pairs, Gpu* gpu,
              std::vector<Case>* cases) {
   SortWork work;
   work.pairs = pairs;
   work.input.distribution = distribution;
   work.input.count = count;
-  if (distribution == Distribution::kMergeAdversary) {
-    // Made for our own mergesort, and of a size at which its tiles pair up in every pass.
-    const cuda::MergesortTuning tuning =
-        cuda::MergesortTuningFor(sizeof(Key), pairs ? cuda::MergesortForm::kPayload : cuda::MergesortForm::kKeys);
-    work.input.adversary = {tuning.SortTile(), tuning.merge.items};
-    work.input.count = tuning.SortTile();
-    while (work.input.count * 2 <= count) work.input.count *= 2;
-  }
-  Case entry;
-  Row& row = entry.failure_row;
-  row.row = "sort AUTO, MERGESORT";
-  row.type = absl::StrCat("u", 8 * sizeof(Key), pairs ? "+u32" : "");
-  row.n = work.input.count;
-  row.distribution = DistributionName(distribution);
-  row.unit = pairs ? "Gpairs/s" : "Gkeys/s";
-  entry.name = absl::StrCat("sort/", row.type, "/", row.distribution, "/", work.input.count);
-  entry.repetitions = options.Repetitions(count);
-  entry.prepare = [work, gpu] { return PrepareSort<Key>(work, gpu); };
-  cases->push_back(std::move(entry));
+  AddSort<Key>(options, work, gpu, cases);
+}
+
+template <typename Key>
+void AddFloatSort(const KernelBenchOptions& options, int64_t count, bool pairs, Gpu* gpu, std::vector<Case>* cases) {
+  SortWork work;
+  work.pairs = pairs;
+  work.is_float = true;
+  work.input.count = count;
+  work.input.shift = 2;
+  AddSort<Key>(options, work, gpu, cases);
 }
 
 template <typename Key>
@@ -48,7 +64,7 @@ void AddLook(const KernelBenchOptions& options, int64_t count, bool pairs, Gpu* 
   Case entry;
   Row& row = entry.failure_row;
   row.row = "sort AUTO beside RADIX";
-  row.type = absl::StrCat("u", 8 * sizeof(Key), pairs ? "+u32" : "");
+  row.type = work.TypeName(sizeof(Key));
   row.n = count;
   row.distribution = DistributionName(work.input.distribution);
   row.unit = pairs ? "Gpairs/s" : "Gkeys/s";
@@ -80,6 +96,13 @@ void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>
       AddSort<uint32_t>(options, distribution, options.Count(log2), false, gpu, cases);
       AddSort<uint64_t>(options, distribution, options.Count(log2), false, gpu, cases);
       AddSort<uint32_t>(options, distribution, options.Count(log2), true, gpu, cases);
+    }
+  }
+  for (const int log2 : {12, 16, 20, 24, 28}) {
+    if (log2 > options.max_log2) continue;
+    for (const bool pairs : {false, true}) {
+      AddFloatSort<uint32_t>(options, options.Count(log2), pairs, gpu, cases);
+      AddFloatSort<uint64_t>(options, options.Count(log2), pairs, gpu, cases);
     }
   }
   for (const int log2 : {22, 24, 28}) {

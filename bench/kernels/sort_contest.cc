@@ -142,6 +142,10 @@ absl::Status FillInput(const SortData& data, const InputSpec& input, Gpu* gpu) {
 
 }  // namespace
 
+std::string SortWork::TypeName(int key_bytes) const {
+  return absl::StrCat(is_float ? "f" : "u", 8 * key_bytes, pairs ? "+u32" : "");
+}
+
 template <typename Key>
 absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu) {
   const int64_t count = work.input.count;
@@ -163,7 +167,9 @@ absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu) {
   if (!status.ok()) return status;
   data->workspace = *std::move(workspace);
 
-  const KeyType type = sizeof(Key) == 4 ? KeyType::kUint32 : KeyType::kUint64;
+  const KeyType type = sizeof(Key) == 4 ? work.is_float ? KeyType::kFloat32 : KeyType::kUint32
+                       : work.is_float  ? KeyType::kFloat64
+                                        : KeyType::kUint64;
   Contest contest;
   contest.contestants.push_back(Ours(data, 0, type, count, SortAlgorithm::kAuto, gpu));
   contest.contestants.push_back(Ours(data, 1, type, count, SortAlgorithm::kMergesort, gpu));
@@ -177,18 +183,20 @@ absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu) {
       const size_t best = ours == 0 && seconds[2].median <= seconds[3].median ? 2 : 3;
       Row row;
       row.row = ours == 0 ? "sort AUTO" : "sort MERGESORT";
-      row.type = absl::StrCat("u", 8 * sizeof(Key), work.pairs ? "+u32" : "");
+      row.type = work.TypeName(sizeof(Key));
       row.n = count;
       row.distribution = DistributionName(work.input.distribution);
       row.unit = work.pairs ? "Gpairs/s" : "Gkeys/s";
-      row.reference_name = best == 2 ? "cub::DeviceRadixSort" : "cub::DeviceMergeSort";
+      row.reference_name = absl::StrCat(best == 2 ? "cub::DeviceRadixSort" : "cub::DeviceMergeSort",
+                                        work.is_float ? " of the bits as unsigned" : "");
       row.ours = GigaPerSecond(seconds[ours], elements);
       row.reference = GigaPerSecond(seconds[best], elements);
       row.details["ours_us"] = seconds[ours].median * 1e6;
       row.details["cub_radix_us"] = seconds[2].median * 1e6;
       row.details["cub_merge_us"] = seconds[3].median * 1e6;
       if (ours == 0) row.note = absl::StrCat("took ", SortAlgorithmName(data->taken[0]));
-      SetSortGoal(ours == 0, work.input.distribution, work.pairs, sizeof(Key), &row);
+      if (!work.is_float) SetSortGoal(ours == 0, work.input.distribution, work.pairs, sizeof(Key), &row);
+      if (work.is_float && ours == 0) row.RequireRatio(1.0);
       rows.push_back(std::move(row));
     }
     return rows;

@@ -3,6 +3,7 @@
 #define CORANK_BENCH_KERNELS_SORT_CONTEST_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "bench/harness/contest.h"
@@ -13,7 +14,10 @@ namespace corank::bench {
 
 struct SortWork {
   InputSpec input;
-  bool pairs = false;  // u32 values beside the keys: their positions, so that stability is checked too
+  bool pairs = false;     // u32 values beside the keys: their positions, so that stability is checked too
+  bool is_float = false;  // ours takes the keys as floats (InputSpec::shift is 2); CUB as unsigned
+
+  std::string TypeName(int key_bytes) const;
 };
 
 /// The two rows: "sort AUTO" against the faster of CUB's sorts, "sort MERGESORT" against cub::DeviceMergeSort. All

@@ -78,6 +78,16 @@ class KeyOrder {
     }
   }
 
+  /// Where none of some keys does, their codes order them as their ranks do: -0.0 and NaNs do.
+  CORANK_HOST_DEVICE bool NeedsRank(Bits raw) const {
+    if constexpr (kFloat) {
+      constexpr Bits kMinusZero = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+      return raw == kMinusZero || static_cast<Bits>(Encode(raw) - number_low_) > number_span_;
+    } else {
+      return false;
+    }
+  }
+
  private:
   static CORANK_HOST_DEVICE bool IsHigh(Bits bits) { return (bits >> (8 * sizeof(Bits) - 1)) != 0; }
   static constexpr Bits InfinityBits(KeyType type) {

@@ -19,13 +19,47 @@
 namespace corank::cuda {
 namespace {
 
+/// Keys in shared memory are compared by these: integer keys as they came, float keys by their codes, and by the ranks
+/// of these only in tiles where a key needs it, since ranks take more instructions than the merge.
+template <typename Bits, bool kFloat>
+struct PlainRank {
+  KeyOrder<Bits, kFloat> order;
+  __device__ __forceinline__ Bits operator()(Bits key) const { return kFloat ? key : order.RankOfRaw(key); }
+};
+template <typename Bits>
+struct FloatRank {
+  KeyOrder<Bits, true> order;
+  __device__ __forceinline__ Bits operator()(Bits code) const { return order.Rank(code); }
+};
+
+/// Turns float keys into their codes; whether the block has a key that needs a rank.
+template <int kThreads, typename Bits>
+__device__ __forceinline__ bool EncodeKeys(Bits* s_keys, int count, const KeyOrder<Bits, true>& order) {
+  bool needs_rank = false;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) {
+    needs_rank |= order.NeedsRank(s_keys[i]);
+    s_keys[i] = order.Encode(s_keys[i]);
+  }
+  return needs_rank;
+}
+
 /// Reports the tile's keys of one input that come before the key in front of them.
-template <int kThreads, typename Bits, bool kFloat>
-__device__ __forceinline__ void CheckTile(const Bits* s_keys, int count, int64_t begin,
-                                          const KeyOrder<Bits, kFloat>& order, int32_t input, FaultCell* d_unsorted) {
+template <int kThreads, typename Bits, typename Rank>
+__device__ __forceinline__ void CheckTile(const Bits* s_keys, int count, int64_t begin, Rank rank, int32_t input,
+                                          FaultCell* d_unsorted) {
   if (input < 0) return;
   for (int i = 1 + static_cast<int>(threadIdx.x); i < count; i += kThreads) {
-    CheckNeighbours(s_keys[i - 1], s_keys[i], order, input, begin + i, d_unsorted);
+    if (rank(s_keys[i]) < rank(s_keys[i - 1])) atomicMax(d_unsorted, PackFault(input, begin + i));
+  }
+}
+
+/// Values are needed once the keys are merged: until then they come as far as the L2 cache. Null: there are none.
+template <int kThreads, typename Value>
+__device__ __forceinline__ void PrefetchValues(const Value* values, int count) {
+  if (values == nullptr) return;
+  constexpr int kLine = 128 / static_cast<int>(sizeof(Value));
+  for (int i = static_cast<int>(threadIdx.x) * kLine; i < count; i += kThreads * kLine) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(values + i));
   }
 }
 
@@ -91,42 +125,63 @@ __global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads)
   const Bits* const s_b = shared.keys + b_place;
   StartLoad<kThreads>(section.a_keys, shared.keys + a_place, a_loaded);
   StartLoad<kThreads>(section.b_keys, shared.keys + b_place, b_loaded);
+  if constexpr (kHasValues) {
+    PrefetchValues<kThreads>(section.a_values, section.a_count);
+    PrefetchValues<kThreads>(section.b_values, section.b_count);
+  }
   FinishLoads();
   __syncthreads();
 
   // Merge each thread's piece into registers. A position counts from shared.keys. The last look at the next key may be
   // one behind its input: within the staging, and never taken. Together the threads see every key next to the one that
   // follows it; what lies behind the end of an input may look like a fault too, so a fault seen here is only a hint.
-  const ThreadPiece piece = SplitTile<kThreads, kItems>(s_a, section.a_count, s_b, section.b_count, section.count(),
-                                                        KeyBefore<Bits, kFloat>{order}, s_splits);
   Bits keys[kItems];
   uint16_t positions[kHasValues ? kItems : 1];
-  int a = a_place + piece.a_begin, b = b_place + piece.b_begin;
-  const int a_end = a_place + piece.a_end, b_end = b_place + piece.b_end;
-  Bits a_key = shared.keys[a], b_key = shared.keys[b];
-  Bits a_rank = order.RankOfRaw(a_key), b_rank = order.RankOfRaw(b_key);
-  bool seems_unsorted = false;
+  ThreadPiece piece;
+  const auto merge = [&](auto rank) {
+    piece = SplitTile<kThreads, kItems>(
+        s_a, section.a_count, s_b, section.b_count, section.count(),
+        [&](Bits left, Bits right) { return rank(left) < rank(right); }, s_splits);
+    int a = a_place + piece.a_begin, b = b_place + piece.b_begin;
+    const int a_end = a_place + piece.a_end, b_end = b_place + piece.b_end;
+    Bits a_key = shared.keys[a], b_key = shared.keys[b];
+    Bits a_rank = rank(a_key), b_rank = rank(b_key);
+    bool seems_unsorted = false;
 #pragma unroll
-  for (int item = 0; item < kItems; ++item) {
-    if (item < piece.steps) {
-      const bool take_a = b >= b_end || (a < a_end && !(b_rank < a_rank));
-      keys[item] = take_a ? a_key : b_key;
-      if constexpr (kHasValues) {
-        positions[item] = static_cast<uint16_t>(take_a ? a - a_place : b - b_place + section.a_count);
+    for (int item = 0; item < kItems; ++item) {
+      if (item < piece.steps) {
+        const bool take_a = b >= b_end || (a < a_end && !(b_rank < a_rank));
+        keys[item] = take_a ? a_key : b_key;
+        if constexpr (kHasValues) {
+          positions[item] = static_cast<uint16_t>(take_a ? a - a_place : b - b_place + section.a_count);
+        }
+        const Bits next = shared.keys[take_a ? ++a : ++b];
+        const Bits next_rank = rank(next);
+        seems_unsorted |= next_rank < (take_a ? a_rank : b_rank);
+        a_key = take_a ? next : a_key;
+        a_rank = take_a ? next_rank : a_rank;
+        b_key = take_a ? b_key : next;
+        b_rank = take_a ? b_rank : next_rank;
       }
-      const Bits next = shared.keys[take_a ? ++a : ++b];
-      const Bits rank = order.RankOfRaw(next);
-      seems_unsorted |= rank < (take_a ? a_rank : b_rank);
-      a_key = take_a ? next : a_key;
-      a_rank = take_a ? rank : a_rank;
-      b_key = take_a ? b_key : next;
-      b_rank = take_a ? b_rank : rank;
     }
-  }
-  if (__syncthreads_or(checks && seems_unsorted)) {
-    CheckTile<kThreads>(s_a, a_loaded, section.a_begin, order, pair.a_input, d_unsorted);
-    CheckTile<kThreads>(s_b, b_loaded, section.b_begin, order, pair.b_input, d_unsorted);
-    __syncthreads();
+    if (__syncthreads_or(checks && seems_unsorted)) {
+      CheckTile<kThreads>(s_a, a_loaded, section.a_begin, rank, pair.a_input, d_unsorted);
+      CheckTile<kThreads>(s_b, b_loaded, section.b_begin, rank, pair.b_input, d_unsorted);
+      __syncthreads();
+    }
+  };
+  if constexpr (kFloat) {
+    const bool a_needs_rank = EncodeKeys<kThreads>(shared.keys + a_place, a_loaded, order);
+    const bool b_needs_rank = EncodeKeys<kThreads>(shared.keys + b_place, b_loaded, order);
+    if (__syncthreads_or(a_needs_rank || b_needs_rank)) {
+      merge(FloatRank<Bits>{order});
+    } else {
+      merge(PlainRank<Bits, true>{order});
+    }
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) keys[item] = order.Decode(keys[item]);
+  } else {
+    merge(PlainRank<Bits, false>{order});
   }
 
   // Store the keys.

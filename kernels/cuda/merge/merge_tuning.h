@@ -37,7 +37,7 @@ struct BulkMergeTuning {
 template <int kKeyBytes>
 struct PathMergeTuning {
   static constexpr int kThreads = 256;
-  static constexpr int kItems = kKeyBytes == 8 ? 11 : kKeyBytes == 4 ? 15 : kKeyBytes == 2 ? 23 : 31;
+  static constexpr int kItems = kKeyBytes == 8 ? 15 : kKeyBytes == 4 ? 19 : kKeyBytes == 2 ? 23 : 31;
   static constexpr int kTile = kThreads * kItems;
   static constexpr int kVectorBytes = 16;
   /// Both inputs, each at its own offset modulo the vector width and with one key more, that its last step looks at.
