@@ -1,5 +1,5 @@
-// echo_server: the reference of service_bench. The same gRPC, callback API and messages as corankd's Sort and Execute;
-// the payload goes straight back. What a sort costs above this is what the service adds to the transport.
+// echo_server: the reference of service_bench. The same gRPC, callback API and raw messages as corankd's Sort and
+// Execute; the payload goes straight back. What a sort costs above this is what the service adds to the transport.
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -13,7 +13,6 @@
 #include <deque>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -98,7 +97,7 @@ class EchoStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-using EchoBase = v1::CorankService::WithCallbackMethod_Sort<
+using EchoBase = v1::CorankService::WithRawCallbackMethod_Sort<
     v1::CorankService::WithRawCallbackMethod_Execute<v1::CorankService::Service>>;
 
 class EchoService final : public EchoBase {
@@ -106,11 +105,11 @@ class EchoService final : public EchoBase {
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Execute(grpc::CallbackServerContext*) override {
     return new EchoStream(absl::GetFlag(FLAGS_hold));
   }
-  grpc::ServerUnaryReactor* Sort(grpc::CallbackServerContext* context, const v1::SortRequest* request,
-                                 v1::SortResponse* response) override {
-    // The request belongs to this call alone and is not read again: its payload is moved, which no server that returns
-    // other bytes than it got could do.
-    *response->mutable_keys() = std::move(*const_cast<v1::SortRequest*>(request)->mutable_keys());
+  grpc::ServerUnaryReactor* Sort(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                 grpc::ByteBuffer* response) override {
+    // The keys are field 1 of both messages: the slices that came leave again, and nobody parses or copies them.
+    static_assert(static_cast<int>(v1::SortRequest::kKeysFieldNumber) == v1::SortResponse::kKeysFieldNumber);
+    *response = *request;
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     reactor->Finish(grpc::Status::OK);
     return reactor;
