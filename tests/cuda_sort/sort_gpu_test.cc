@@ -255,8 +255,8 @@ TEST_P(CudaSortOfType, SortsSmallSegmentedArrays) {
 }
 
 TEST_F(CudaSort, AutoTakesRadixFromItsCountOnAndReportsIt) {
-  for (const KeyType type : {KeyType::kInt8, KeyType::kInt32, KeyType::kFloat32}) {
-    const int64_t radix_count = cuda::AutoRadixCount(KeyBytes(type), /*has_payload=*/false);
+  for (const KeyType type : {KeyType::kInt8, KeyType::kInt32, KeyType::kFloat32, KeyType::kUint64}) {
+    const int64_t radix_count = cuda::AutoRadixCount(KeyBytes(type));
     for (const int64_t count : {radix_count - 1, radix_count}) {
       if (count < 0) continue;
       SortRequest request;

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "kernels/cpu/cpu_engine.h"
 #include "kernels/cuda/cuda_engine.h"
 #include "tests/engine/harness.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
+#include "tests/support/rows.h"
 #include "tests/support/sampling.h"
 
 namespace corank::testing {
@@ -112,6 +114,54 @@ TEST_F(BothEngines, SortGivesTheSameBytes) {
       test.limit = random.Below(count + 10);
     }
     return harness.Sort(test);
+  });
+}
+
+// Of few kinds of bytes, so that rows are equal in it and the next column counts.
+TestColumn AnyColumn(int64_t rows, Random& random) {
+  const Order order = OneOf(kOrders, random);
+  const int64_t kinds = random.OneIn(3) ? 256 : 1 + random.Below(3);
+  const auto fill = [&](uint8_t& byte) { byte = static_cast<uint8_t>(random.Below(kinds)); };
+  if (random.OneIn(2)) {
+    const KeyType type = OneOf(kAllKeyTypes, random);
+    return NumberColumn(type, order, MakeKeys(type, OneOf(kAllDistributions, random), rows, random.Next()));
+  }
+  if (random.OneIn(2)) {
+    const int width = OneOf(kWidths, random);
+    Bytes data(static_cast<size_t>(rows * width));
+    std::for_each(data.begin(), data.end(), fill);
+    return BytesColumn(width, order, std::move(data));
+  }
+  const int64_t longest = random.OneIn(3) ? 40 : 9;
+  TestColumn column = StringColumn(order, {});
+  for (int64_t row = 0; row < rows; ++row) column.offsets.push_back(column.offsets.back() + random.Below(longest + 1));
+  column.data.resize(static_cast<size_t>(column.offsets.back()));
+  std::for_each(column.data.begin(), column.data.end(), fill);
+  return column;
+}
+
+TEST_F(BothEngines, SortColumnsGivesTheSameBytes) {
+  Compare(700000, [](Harness& harness, Random& random) {
+    constexpr SortAlgorithm kAlgorithms[] = {SortAlgorithm::kAuto, SortAlgorithm::kMergesort, SortAlgorithm::kRadix,
+                                             SortAlgorithm::kOddEvenMergesort};
+    ColumnSortCase test;
+    test.algorithm = OneOf(kAlgorithms, random);
+    const int64_t rows = std::min(AnyCount(random), int64_t{100000});
+    bool has_strings = false;
+    for (int64_t columns = 1 + random.Below(4); columns > 0; --columns) {
+      test.columns.push_back(AnyColumn(rows, random));
+      has_strings |= test.columns.back().kind == ColumnKind::kStrings;
+    }
+    if (random.OneIn(2)) {
+      test.value_bytes = OneOf(kWidths, random);
+      test.values = MakeBytes(rows * test.value_bytes, random.Next());
+    } else {
+      test.want_indices = true;
+      test.want_columns = random.OneIn(2);
+    }
+    // What a limit leaves of an output of strings is not specified.
+    if (!has_strings && random.OneIn(3)) test.limit = random.Below(rows + 10);
+    return harness.SortColumns(test);
   });
 }
 

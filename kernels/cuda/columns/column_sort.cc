@@ -45,7 +45,7 @@ cudaError_t GatherOutputs(const ColumnSortArgs& args, const void* d_rows, int in
 bool SortsHalves(const ColumnSortArgs& args, const RowOrder& order, int index_bytes) {
   if (order.stream_bytes() > 8 || index_bytes != 4) return false;
   if (args.algorithm != SortAlgorithm::kAuto) return args.algorithm == SortAlgorithm::kRadix;
-  return args.count >= AutoRadixCount(sizeof(uint32_t), /*has_payload=*/true);
+  return args.count >= AutoRadixCount(sizeof(uint32_t));
 }
 
 /// d_rows = the row numbers in order: sorted by the lower halves of the codes, and then, stably, by the upper ones.

@@ -15,8 +15,7 @@ SortAlgorithm TakenAlgorithm(const SortArgs& args) {
   if (args.algorithm == SortAlgorithm::kRadix || args.algorithm == SortAlgorithm::kOddEvenMergesort) {
     return args.algorithm;
   }
-  const bool has_payload = args.value_bytes > 0 || args.indices_out != nullptr;
-  const int64_t radix_count = AutoRadixCount(KeyBytes(args.key_type), has_payload);
+  const int64_t radix_count = AutoRadixCount(KeyBytes(args.key_type));
   const bool takes_radix = args.algorithm == SortAlgorithm::kAuto && args.count >= radix_count;
   return takes_radix ? SortAlgorithm::kRadix : SortAlgorithm::kMergesort;
 }

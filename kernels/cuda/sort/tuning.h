@@ -70,13 +70,9 @@ constexpr OddEvenTuning OddEvenTuningFor(int key_bytes, int index_bytes) {
   return {bytes <= 4 ? 8192 : bytes <= 8 ? 4096 : 2048, 256};
 }
 
-/// AUTO takes RADIX from this count on, MERGESORT below it: each digit costs the radix sort a fixed time, and wide keys
-/// have many; a mergesort carries a payload in each of its passes. Measured on an H200.
-constexpr int64_t AutoRadixCount(int key_bytes, bool has_payload) {
-  if (key_bytes == 8) return has_payload ? (int64_t{1} << 19) + 1 : SmallSortLimit(SmallForm::kRank64) + 1;
-  // Below, the mergesort that is taken is the small sort (small_sort_tuning.h).
-  return (int64_t{1} << (key_bytes == 4 ? 19 : 17)) + 1;
-}
+/// AUTO takes RADIX from this count on, below it MERGESORT, which is then the small sort (small_sort_tuning.h): each
+/// digit costs the radix sort a fixed time, but nothing where all keys have the same one. Measured on an H200.
+constexpr int64_t AutoRadixCount(int key_bytes) { return (int64_t{1} << (key_bytes >= 4 ? 19 : 17)) + 1; }
 
 /// AUTO looks at the data from this count on: asking the device costs about 12 us.
 inline constexpr int64_t kAutoLookCount = int64_t{1} << 22;
