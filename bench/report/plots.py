@@ -95,18 +95,29 @@ def draw_lines(axes: Any, lines: dict[str, list[tuple[int, float]]], references:
     axes.grid(True, which="major", alpha=0.3)
 
 
+def grid(plt: Any, panels: int, most_columns: int, size: tuple[float, float]) -> tuple[Any, list[Any]]:
+    """A figure with so many panels of a size in inches, in lines of at most so many."""
+    columns = min(most_columns, panels)
+    height = math.ceil(panels / columns)
+    fig, lines = plt.subplots(height, columns, figsize=(size[0] * columns, size[1] * height), squeeze=False)
+    places = [axes for line in lines for axes in line]
+    for axes in places[panels:]:
+        axes.set_visible(False)
+    return fig, places[:panels]
+
+
 def plot_rates(plt: Any, rows: list[Row], path: Path) -> bool:
     """The rate of the sorts against the number of keys, one panel a type."""
     lines = rate_lines(rows)
     if not lines:
         return False
-    fig, panels = plt.subplots(1, len(lines), figsize=(4.2 * len(lines), 3.6), squeeze=False)
-    for axes, (kind, of_type) in zip(panels[0], lines.items(), strict=True):
+    fig, places = grid(plt, len(lines), 4, (4.2, 3.6))
+    for axes, (kind, of_type) in zip(places, lines.items(), strict=True):
         draw_lines(axes, of_type, {name for name in of_type if name.startswith("cub")})
         axes.set_title(kind)
         axes.set_xlabel("elements")
-    panels[0][0].set_ylabel("billions of elements per second")
-    panels[0][0].legend(fontsize=7)
+    places[0].set_ylabel("billions of elements per second")
+    places[0].legend(fontsize=7)
     save(plt, fig, path)
     return True
 
@@ -132,19 +143,14 @@ def plot_lengths(plt: Any, rows: list[Row], path: Path) -> bool:
     lines = length_lines(rows)
     if not lines:
         return False
-    columns = min(3, len(lines))
-    height = math.ceil(len(lines) / columns)
-    fig, panels = plt.subplots(height, columns, figsize=(4.6 * columns, 3.6 * height), squeeze=False)
-    places = [axes for line in panels for axes in line]
-    for axes, (kind, of_kind) in zip(places, lines.items(), strict=False):
+    fig, places = grid(plt, len(lines), 3, (4.6, 3.6))
+    for axes, (kind, of_kind) in zip(places, lines.items(), strict=True):
         draw_lines(axes, of_kind, {name for name in of_kind if not name.startswith("ours")})
         work, unit = kind.rsplit(", ", 1)
         axes.set_title(work, fontsize=9)
         axes.set_xlabel("mean length")
         axes.set_ylabel(unit)
         axes.legend(fontsize=6)
-    for axes in places[len(lines) :]:
-        axes.set_visible(False)
     save(plt, fig, path)
     return True
 
