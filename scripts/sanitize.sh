@@ -40,7 +40,7 @@ status=0
 "${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -LE '^(large|gpu)$' -j "${JOBS:-$(nproc)}" \
   "$@" || status=1
 if [ $# -eq 0 ]; then
-  export CORANKD=$PWD/$build/bin/corankd CORANK=$PWD/$build/bin/corank
+  export CORANKD=$PWD/$build/bin/corankd CORANK=$PWD/$build/bin/corank CORANKD_FAULTY=$PWD/$build/bin/corankd_faulty
   # Most of these tests do not ask how their server ended: what a sanitizer says of it goes into files. It may warn there
   # of memory that does not exist.
   reports=$PWD/$build/reports
@@ -49,7 +49,9 @@ if [ $# -eq 0 ]; then
   for options in ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS; do
     export "$options=${!options:-}:log_path=$reports/report"
   done
-  "${run[@]}" .deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/e2e || status=1
+  for tests in client/python/tests tests/e2e tests/reliability; do
+    "${run[@]}" .deps/venv/bin/python -m pytest -q -p no:cacheprovider "$tests" || status=1
+  done
   if grep -rE 'ERROR: |WARNING: ThreadSanitizer: |runtime error: ' "$reports"; then
     echo "sanitize: see $reports" >&2
     status=1
