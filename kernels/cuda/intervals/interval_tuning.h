@@ -115,7 +115,7 @@ struct OverlapTuning {
   /// Bits are less work than a sort from this many intervals on, and up to this many elements of the destination for
   /// each.
   static constexpr int64_t kLeastIntervals = 8192;
-  static constexpr int64_t kMostElements = 256;
+  static constexpr int64_t kMostElements = 384;
 };
 
 /// The widest power of two, up to 16, that divides an element.
