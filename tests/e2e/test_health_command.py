@@ -102,7 +102,7 @@ def test_a_server_that_drains_is_live_but_not_ready(
     corankd: pathlib.Path, health: Health, slow_keys: NDArray[np.uint32]
 ) -> None:
     # The port for probes is open until the end.
-    with LocalServer(corankd, [f"--health-listen={(probes := unused_address())}"]) as server:
+    with LocalServer(corankd, ["--engine=cpu", f"--health-listen={(probes := unused_address())}"]) as server:
         assert health(probes, "--plaintext").returncode == 0
         with server.connect() as client, ThreadPoolExecutor(1) as pool:
             sorting = pool.submit(client.sort, slow_keys, algorithm="odd-even-mergesort")

@@ -30,7 +30,7 @@ FLAGS = [
     "--keepalive-interval=500ms",
     "--keepalive-timeout=500ms",
 ]
-RETRYABLE = {"UNAVAILABLE", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "CANCELLED"}
+RETRYABLE = {"UNAVAILABLE", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED"}
 KEYS = random_keys(1 << 20)
 SORTED = np.sort(KEYS)
 REMOTE: tuple[Place, ...] = ("inline", "stream")

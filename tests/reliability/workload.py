@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 Rng = np.random.Generator
 PLACES: tuple[Place, ...] = ("inline", "stream", "shared_memory")
-RETRYABLE = {"UNAVAILABLE", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "CANCELLED"}
+RETRYABLE = {"UNAVAILABLE", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED"}
 THREADS = 4
 _MOST = 1 << 16
 
