@@ -108,12 +108,12 @@ class InFlight {
     v1::ExecuteResponse response;
     while (without_plan_->Read(&response)) {
     }
-    EXPECT_FALSE(without_plan_->Finish().ok());
+    EXPECT_EQ(without_plan_->Finish().error_code(), grpc::StatusCode::UNAVAILABLE) << "of a call without a plan";
     store_->WritesDone();
     EXPECT_EQ(store_->Finish().error_code(), grpc::StatusCode::UNAVAILABLE) << "of StoreArray";
     v1::OpenLeaseResponse lease;
     EXPECT_FALSE(lease_->Read(&lease));
-    EXPECT_FALSE(lease_->Finish().ok()) << "of OpenLease";
+    EXPECT_EQ(lease_->Finish().error_code(), grpc::StatusCode::UNAVAILABLE) << "of OpenLease";
   }
 
  private:
