@@ -12,7 +12,7 @@ import grpc
 import numpy as np
 import pytest
 from corank.testing import LocalServer
-from e2e_support import NOT_SERVING, SERVING, busy, wait_until, watch_health
+from e2e_support import NOT_SERVING, SERVING, busy, samples, wait_until, watch_health
 from numpy.typing import NDArray
 
 Keys = NDArray[np.uint32]
@@ -127,6 +127,24 @@ def test_tiny_deadline_is_exceeded_and_the_server_goes_on(corankd: pathlib.Path,
                 client.sort(slow_keys, algorithm="odd-even-mergesort", deadline=deadline)
         np.testing.assert_array_equal(client.sort(X), [1, 2, 3])
         wait_until(lambda: not busy(server), "the work of late calls has stopped")
+
+
+def test_deadline_in_the_middle_of_a_merge_leaves_nothing(corankd: pathlib.Path) -> None:
+    each = 1 << (16 if os.environ.get("CORANKD_SANITIZED") == "thread" else 20)
+    runs = [np.arange(i, 16 * each, 16, dtype=np.uint32) for i in range(16)]
+    with LocalServer(corankd, [SLOW_ENGINE, "--kept-bytes=512MiB"]) as server, server.connect() as client:
+        kept = [client.store(f"run-{i}", run) for i, run in enumerate(runs)]  # so that the call is the merge alone
+        held = {name: value for name, value in samples(server).items() if "reserved" in name or "kept" in name}
+        assert held
+        with pytest.raises(corank.DeadlineExceeded):
+            client.merge(kept, keep="merged", deadline=0.01)
+        wait_until(lambda: not busy(server), "the merge has stopped")
+        after = samples(server)
+        assert {name: after[name] for name in held} == held
+        assert sum(value for name, value in after.items() if name.startswith("corank_cancelled_total")) == 1
+        assert [array.name for array in client.arrays().arrays] == sorted(array.name for array in kept)
+        merged = client.merge(kept, keep="merged").fetch()
+    np.testing.assert_array_equal(merged, np.arange(16 * each, dtype=np.uint32))
 
 
 def test_request_over_the_limit_names_the_limit(corankd: pathlib.Path) -> None:
