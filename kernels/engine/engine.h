@@ -161,7 +161,8 @@ class Engine {
   /// to be done.
   virtual absl::StatusOr<std::unique_ptr<EngineMemory>> PinHost(void* h_bytes, int64_t bytes) = 0;
   /// Opens device memory of another process by its cudaIpcMemHandle_t: size_bytes from offset_bytes on.
-  /// INVALID_ARGUMENT if the handle cannot be opened or the allocation is smaller. CPU: UNIMPLEMENTED.
+  /// INVALID_ARGUMENT if the handle is none or the allocation is smaller, NOT_FOUND if the handle is of no memory that
+  /// can be opened here. CPU: UNIMPLEMENTED.
   virtual absl::StatusOr<std::unique_ptr<EngineMemory>> OpenIpc(absl::string_view handle, int64_t offset_bytes,
                                                                 int64_t size_bytes) = 0;
 

@@ -267,12 +267,12 @@ absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
   if (!serial.ok()) return serial.status();
   absl::StatusOr<std::unique_ptr<EngineMemory>> memory =
       devices_->engine(device).OpenIpc(request.handle(), request.offset_bytes(), request.size_bytes());
-  if (memory.ok())
+  if (memory.ok()) {
     return Publish(key, *serial, std::make_shared<IpcRegion>(request.name(), device, *std::move(memory)));
-  return Publish(key, *serial,
-                 memory.status().code() == absl::StatusCode::kInvalidArgument
-                     ? InvalidField("handle", memory.status().message())
-                     : PinError(memory.status()));
+  }
+  const absl::Status& failed = memory.status();
+  const bool is_callers = absl::IsInvalidArgument(failed) || absl::IsNotFound(failed);
+  return Publish(key, *serial, is_callers ? FieldError(failed.code(), "handle", failed.message()) : PinError(failed));
 }
 
 absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std::string& lease_id) {

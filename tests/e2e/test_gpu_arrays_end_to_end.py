@@ -15,6 +15,7 @@ import numpy as np
 import oracles
 import pytest
 from corank.testing import LocalServer
+from corank.v1 import memory_service_pb2 as memory
 from e2e_support import wait_until, wait_until_idle
 
 KEYS = np.random.default_rng(15).integers(0, 2**32, 3_000_000, dtype=np.uint32)
@@ -170,3 +171,11 @@ def test_client_that_dies_leaves_no_region(gpu_client: corank.Client, gpu_server
         check=False,
     )
     wait_until(lambda: regions() <= before, "the dead client's regions are gone")
+
+
+def test_handle_of_no_memory_is_not_found(gpu_client: corank.Client) -> None:
+    request = memory.RegisterCudaIpcRequest(
+        name="stale", handle=bytes(64), size_bytes=4096, device_uuid=gpu_client.info().device_uuid
+    )
+    with pytest.raises(corank.NotFound, match="handle"):
+        gpu_client.memory_call("RegisterCudaIpc", request, memory.RegisterCudaIpcResponse)

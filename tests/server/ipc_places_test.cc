@@ -18,8 +18,10 @@ constexpr int64_t kBytes = 4096;
 class IpcEngine final : public ForwardingEngine {
  public:
   IpcEngine() : ForwardingEngine(std::make_unique<PuppetEngine>()) {}
-  absl::StatusOr<std::unique_ptr<EngineMemory>> OpenIpc(absl::string_view, int64_t offset_bytes,
+  absl::StatusOr<std::unique_ptr<EngineMemory>> OpenIpc(absl::string_view handle, int64_t offset_bytes,
                                                         int64_t size_bytes) override {
+    if (handle == "stale") return absl::NotFoundError("no memory has this handle");
+    if (handle == "short") return absl::InvalidArgumentError("a handle has more bytes");
     return std::make_unique<EngineMemory>(memory_ + offset_bytes, size_bytes);
   }
 
@@ -35,15 +37,18 @@ Server::Options IpcOptions() {
 
 class IpcPlacesTest : public ::testing::Test {
  protected:
-  void Register(const std::string& name, int64_t offset) {
+  grpc::Status RegisterHandle(const std::string& name, const std::string& handle, int64_t offset) {
     grpc::ClientContext context;
     v1::RegisterCudaIpcRequest request;
     request.set_name(name);
-    request.set_handle("a handle");
+    request.set_handle(handle);
     request.set_offset_bytes(offset);
     request.set_size_bytes(kBytes - offset);
     v1::RegisterCudaIpcResponse response;
-    const grpc::Status status = memory_->RegisterCudaIpc(&context, request, &response);
+    return memory_->RegisterCudaIpc(&context, request, &response);
+  }
+  void Register(const std::string& name, int64_t offset) {
+    const grpc::Status status = RegisterHandle(name, "a handle", offset);
     ASSERT_TRUE(status.ok()) << status.error_message();
   }
   static v1::SortRequest SortOf(const std::string& region, int64_t offset) {
@@ -77,6 +82,21 @@ TEST_F(IpcPlacesTest, AddressesAreAlignedNotOffsets) {
   EXPECT_EQ(BadField(Sort(into)), "keys_destination.cuda_ipc.offset_bytes");
   into.mutable_keys_destination()->mutable_cuda_ipc()->set_offset_bytes(1002);
   EXPECT_TRUE(Sort(into).ok());
+}
+
+TEST_F(IpcPlacesTest, AHandleOfNoMemoryIsNotFoundAndLeavesNoRegion) {
+  for (const auto& [handle, code] :
+       {std::pair("stale", grpc::StatusCode::NOT_FOUND), std::pair("short", grpc::StatusCode::INVALID_ARGUMENT)}) {
+    const grpc::Status status = RegisterHandle("region", handle, 0);
+    EXPECT_EQ(status.error_code(), code) << handle;
+    EXPECT_EQ(BadField(status), "handle");
+  }
+  grpc::ClientContext context;
+  v1::ListRegionsResponse listed;
+  ASSERT_TRUE(memory_->ListRegions(&context, v1::ListRegionsRequest(), &listed).ok());
+  EXPECT_EQ(listed.regions_size(), 0);
+  Register("region", 0);  // the name is free
+  EXPECT_TRUE(Sort(SortOf("region", 0)).ok());
 }
 
 }  // namespace

@@ -108,8 +108,8 @@ absl::StatusOr<std::unique_ptr<EngineMemory>> OpenIpcMemory(int device, absl::st
   if (opened != cudaSuccess) {
     const absl::Status status = ToStatus(opened, "open a CUDA IPC handle");
     if (absl::IsUnavailable(status) || absl::IsResourceExhausted(status)) return status;
-    return absl::InvalidArgumentError(
-        absl::StrCat("the CUDA IPC handle cannot be opened here: ", cudaGetErrorString(opened)));
+    return absl::NotFoundError(
+        absl::StrCat("no memory of another process has this CUDA IPC handle here (", cudaGetErrorString(opened), ")"));
   }
   auto memory = std::make_unique<IpcBlock>(device, d_base, offset_bytes, size_bytes);
   const absl::StatusOr<int64_t> allocation = AllocationBytes(d_base);
