@@ -6,6 +6,7 @@ import os
 import pathlib
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import corank
 import grpc
@@ -143,8 +144,8 @@ def test_deadline_in_the_middle_of_a_merge_leaves_nothing(corankd: pathlib.Path)
         assert {name: after[name] for name in held} == held
         assert sum(value for name, value in after.items() if name.startswith("corank_cancelled_total")) == 1
         assert [array.name for array in client.arrays().arrays] == sorted(array.name for array in kept)
-        merged = client.merge(kept, keep="merged").fetch()
-    np.testing.assert_array_equal(merged, np.arange(16 * each, dtype=np.uint32))
+        merged: Any = client.merge(kept, keep="merged")
+        np.testing.assert_array_equal(merged.fetch(), np.arange(16 * each, dtype=np.uint32))
 
 
 def test_request_over_the_limit_names_the_limit(corankd: pathlib.Path) -> None:
