@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include "kernels/cuda/intervals/interval_tuning.h"
 #include "kernels/cuda/intervals/intervals.h"
 #include "tests/cuda_intervals/placement.h"
+#include "tests/cuda_intervals/run_on_device.h"
 #include "tests/support/device_buffer.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
@@ -27,21 +27,6 @@ int64_t Total(const Counts& counts) { return std::accumulate(counts.begin(), cou
 template <typename T, size_t n>
 std::vector<T> VectorOf(const T (&array)[n]) {
   return std::vector<T>(array, array + n);
-}
-
-/// Runs fn(d_workspace, d_report, stream) and returns the report.
-template <typename Fn>
-OperatorReport RunOnDevice(int64_t workspace_bytes, Fn fn) {
-  const DeviceBuffer workspace(workspace_bytes), report(int64_t{sizeof(OperatorReport)});
-  cudaStream_t stream = nullptr;
-  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  EXPECT_EQ(fn(workspace.data(), static_cast<OperatorReport*>(report.data()), stream), cudaSuccess);
-  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-  cudaStreamDestroy(stream);
-  workspace.Download();  // its guards
-  OperatorReport result;
-  std::memcpy(&result, report.Download().data(), sizeof(result));
-  return result;
 }
 
 /// Element-aligned, no more: one element behind a boundary.

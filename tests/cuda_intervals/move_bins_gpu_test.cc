@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -12,6 +11,7 @@
 #include "kernels/cuda/intervals/interval_tuning.h"
 #include "kernels/cuda/intervals/intervals.h"
 #include "tests/cuda_intervals/placement.h"
+#include "tests/cuda_intervals/run_on_device.h"
 #include "tests/support/device_buffer.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
@@ -68,17 +68,9 @@ struct Arrays {
 
   OperatorReport Run() const {
     const int64_t bytes = cuda::MoveWorkspaceBytes(args);
-    const DeviceBuffer workspace(bytes), d_report(int64_t{sizeof(OperatorReport)});
-    cudaStream_t stream = nullptr;
-    EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    EXPECT_EQ(cuda::Move(args, workspace.data(), bytes, static_cast<OperatorReport*>(d_report.data()), stream),
-              cudaSuccess);
-    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-    cudaStreamDestroy(stream);
-    workspace.Download();  // its guards
-    OperatorReport report;
-    std::memcpy(&report, d_report.Download().data(), sizeof(report));
-    return report;
+    return RunOnDevice(bytes, [&](void* d_workspace, OperatorReport* d_report, cudaStream_t stream) {
+      return cuda::Move(args, d_workspace, bytes, d_report, stream);
+    });
   }
 };
 

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "kernels/cuda/intervals/overlap_bits.h"
 #include "kernels/cuda/intervals/overlap_check.h"
 #include "tests/cuda_intervals/placement.h"
+#include "tests/cuda_intervals/run_on_device.h"
 #include "tests/support/device_buffer.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
@@ -46,17 +46,9 @@ OperatorReport Check(const Destinations& destinations, int64_t elements) {
   args.total = std::accumulate(destinations.counts.begin(), destinations.counts.end(), int64_t{0});
   args.destination_count = elements;
   const int64_t bytes = cuda::OverlapCheckWorkspaceBytes(args);
-  const DeviceBuffer workspace(bytes), d_report(int64_t{sizeof(OperatorReport)});
-  cudaStream_t stream = nullptr;
-  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  EXPECT_EQ(cuda::CheckOverlap(args, workspace.data(), bytes, static_cast<OperatorReport*>(d_report.data()), stream),
-            cudaSuccess);
-  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-  cudaStreamDestroy(stream);
-  workspace.Download();  // its guards
-  OperatorReport report;
-  std::memcpy(&report, d_report.Download().data(), sizeof(report));
-  return report;
+  return RunOnDevice(bytes, [&](void* d_workspace, OperatorReport* d_report, cudaStream_t stream) {
+    return cuda::CheckOverlap(args, d_workspace, bytes, d_report, stream);
+  });
 }
 
 bool TakesBits(const Destinations& destinations, int64_t elements) {
