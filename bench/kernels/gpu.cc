@@ -11,6 +11,17 @@
 
 namespace corank::bench {
 
+absl::Status KeyArrays::Create(int64_t key_bytes, int64_t value_bytes) {
+  absl::StatusOr<Memory> created_keys = Memory::Create(key_bytes);
+  if (!created_keys.ok()) return created_keys.status();
+  keys = *std::move(created_keys);
+  if (value_bytes == 0) return absl::OkStatus();
+  absl::StatusOr<Memory> created_values = Memory::Create(value_bytes);
+  if (!created_values.ok()) return created_values.status();
+  values = *std::move(created_values);
+  return absl::OkStatus();
+}
+
 absl::Status ToStatus(cudaError_t error, const std::string& what) {
   if (error == cudaSuccess) return absl::OkStatus();
   const std::string message = absl::StrCat(what, ": ", cudaGetErrorString(error));

@@ -36,6 +36,14 @@ class Memory {
   std::unique_ptr<void, void (*)(void*)> bytes_{nullptr, [](void*) {}};
 };
 
+/// Keys and, where there are any, values, of device memory.
+struct KeyArrays {
+  Memory keys, values;
+
+  /// 0 bytes of values: none.
+  absl::Status Create(int64_t key_bytes, int64_t value_bytes);
+};
+
 /// `error` as a status; `what` names the call.
 absl::Status ToStatus(cudaError_t error, const std::string& what);
 

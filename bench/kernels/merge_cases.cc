@@ -18,24 +18,9 @@ namespace {
 
 constexpr int kMostInputs = 32;
 
-/// Keys and, where there are any, values.
-struct Arrays {
-  Memory keys, values;
-
-  absl::Status Create(int64_t key_bytes, int64_t value_bytes) {
-    for (const auto& [memory, bytes] : {std::pair(&keys, key_bytes), std::pair(&values, value_bytes)}) {
-      if (bytes == 0) continue;
-      absl::StatusOr<Memory> created = Memory::Create(bytes);
-      if (!created.ok()) return created.status();
-      *memory = *std::move(created);
-    }
-    return absl::OkStatus();
-  }
-};
-
 /// `inputs` sorted arrays of one length one behind the other, and room for merges of all of them.
 struct MergeData {
-  Arrays inputs, ours, reference, spare;
+  KeyArrays inputs, ours, reference, spare;
   Memory workspace;
   size_t workspace_bytes = 0;
   int64_t count = 0;  // of one input
@@ -54,7 +39,7 @@ struct MergeWork {
 };
 
 template <typename Key>
-MergeRange<Key> RangeOf(const Arrays& arrays, int64_t start, int64_t count) {
+MergeRange<Key> RangeOf(const KeyArrays& arrays, int64_t start, int64_t count) {
   const auto* const values = arrays.values.as<uint32_t>();
   return {arrays.keys.as<Key>() + start, values == nullptr ? nullptr : values + start, count};
 }
@@ -92,7 +77,7 @@ absl::StatusOr<std::shared_ptr<MergeData>> MakeData(int64_t total, const MergeWo
   data->key_bytes = total * static_cast<int64_t>(sizeof(Key));
   data->value_bytes = work.pairs ? total * static_cast<int64_t>(sizeof(uint32_t)) : 0;
   absl::Status status;
-  for (Arrays* arrays : {&data->inputs, &data->ours, &data->reference, &data->spare}) {
+  for (KeyArrays* arrays : {&data->inputs, &data->ours, &data->reference, &data->spare}) {
     status.Update(arrays->Create(data->key_bytes, data->value_bytes));
   }
   if (!status.ok()) return status;
@@ -142,10 +127,10 @@ int PassesOf(int input_count) {
 /// Merges neighbours until one array is left in data.reference.
 template <typename Key>
 cudaError_t MergeByPasses(const MergeData& data, cudaStream_t stream) {
-  const Arrays* from = &data.inputs;
+  const KeyArrays* from = &data.inputs;
   int passes = PassesOf(data.input_count);
   for (int64_t run = data.count; run < data.count * data.input_count; run *= 2) {
-    const Arrays* const to = --passes % 2 == 0 ? &data.reference : &data.spare;
+    const KeyArrays* const to = --passes % 2 == 0 ? &data.reference : &data.spare;
     for (int64_t start = 0; start < data.count * data.input_count; start += 2 * run) {
       size_t size = data.workspace_bytes;
       auto* const values = to->values.as<uint32_t>();
@@ -207,7 +192,6 @@ absl::StatusOr<Contest> PrepareMerge(const Row& identity, const MergeWork& work,
       Row row = identity;
       row.row = variants[i].row;
       row.reference_name =
-
           absl::StrCat("cub::DeviceMerge", IsFloat(work.type) ? " of the bits as unsigned" : "",
                        work.input_count == 2 ? "" : absl::StrCat(", ", PassesOf(work.input_count), " passes"));
       row.ours = GigaPerSecond(seconds[i], bytes);

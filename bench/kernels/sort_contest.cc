@@ -16,26 +16,10 @@ namespace {
 
 constexpr double kPublishedOddEvenSeconds = 9.16;
 
-/// Keys and, for pairs, values.
-struct Arrays {
-  Memory keys, values;
-};
-
-absl::Status Allocate(int64_t key_bytes, int64_t value_bytes, Arrays* arrays) {
-  absl::StatusOr<Memory> keys = Memory::Create(key_bytes);
-  if (!keys.ok()) return keys.status();
-  arrays->keys = *std::move(keys);
-  if (value_bytes == 0) return absl::OkStatus();
-  absl::StatusOr<Memory> values = Memory::Create(value_bytes);
-  if (!values.ok()) return values.status();
-  arrays->values = *std::move(values);
-  return absl::OkStatus();
-}
-
 /// All memory of one contest; each of our algorithms has an output of its own, so that each is checked.
 struct SortData {
-  Arrays input, reference;
-  std::vector<Arrays> ours;
+  KeyArrays input, reference;
+  std::vector<KeyArrays> ours;
   std::vector<SortAlgorithm> taken;
   Memory workspace;
   int64_t key_bytes = 0, value_bytes = 0;
@@ -47,9 +31,9 @@ absl::StatusOr<std::shared_ptr<SortData>> Allocate(int64_t key_bytes, int64_t va
   data->value_bytes = value_bytes;
   data->ours.resize(algorithms);
   data->taken.resize(algorithms);
-  absl::Status status = Allocate(key_bytes, value_bytes, &data->input);
-  status.Update(Allocate(key_bytes, value_bytes, &data->reference));
-  for (Arrays& arrays : data->ours) status.Update(Allocate(key_bytes, value_bytes, &arrays));
+  absl::Status status = data->input.Create(key_bytes, value_bytes);
+  status.Update(data->reference.Create(key_bytes, value_bytes));
+  for (KeyArrays& arrays : data->ours) status.Update(arrays.Create(key_bytes, value_bytes));
   if (!status.ok()) return status;
   return data;
 }
@@ -98,7 +82,7 @@ absl::StatusOr<Contestant> Reference(const std::shared_ptr<SortData>& data, cons
 
 absl::Status CompareAll(const SortData& data, Gpu* gpu) {
   absl::Status status;
-  for (const Arrays& ours : data.ours) {
+  for (const KeyArrays& ours : data.ours) {
     status.Update(gpu->CompareBits(ours.keys.get(), data.reference.keys.get(), data.key_bytes));
     if (data.value_bytes > 0) {
       status.Update(gpu->CompareBits(ours.values.get(), data.reference.values.get(), data.value_bytes));
@@ -195,8 +179,11 @@ absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu) {
       row.details["cub_radix_us"] = seconds[2].median * 1e6;
       row.details["cub_merge_us"] = seconds[3].median * 1e6;
       if (ours == 0) row.note = absl::StrCat("took ", SortAlgorithmName(data->taken[0]));
-      if (!work.is_float) SetSortGoal(ours == 0, work.input.distribution, work.pairs, sizeof(Key), &row);
-      if (work.is_float && ours == 0) row.RequireRatio(1.0);
+      if (!work.is_float) {
+        SetSortGoal(ours == 0, work.input.distribution, work.pairs, sizeof(Key), &row);
+      } else if (ours == 0) {
+        row.RequireRatio(1.0);
+      }
       rows.push_back(std::move(row));
     }
     return rows;
@@ -222,7 +209,12 @@ absl::StatusOr<Contest> PrepareLook(const SortWork& work, const Row& identity, G
   contest.contestants.push_back(Ours(data, 1, type, count, SortAlgorithm::kRadix, gpu));
   contest.check = [data, gpu] {
     if (data->taken[0] != SortAlgorithm::kRadix) return absl::InternalError("AUTO did not take RADIX");
-    return gpu->CompareBits(data->ours[0].keys.get(), data->ours[1].keys.get(), data->key_bytes);
+    const KeyArrays &looked = data->ours[0], &plain = data->ours[1];
+    absl::Status equal = gpu->CompareBits(looked.keys.get(), plain.keys.get(), data->key_bytes);
+    if (data->value_bytes > 0) {
+      equal.Update(gpu->CompareBits(looked.values.get(), plain.values.get(), data->value_bytes));
+    }
+    return equal;
   };
   contest.rows = [identity, count](const std::vector<Summary>& seconds) {
     Row row = identity;

@@ -65,6 +65,8 @@ T OneOf(const T (&choices)[kCount], Random& random) {
 }
 
 constexpr Order kOrders[] = {Order::kAscending, Order::kDescending};
+constexpr SortAlgorithm kSortAlgorithms[] = {SortAlgorithm::kAuto, SortAlgorithm::kMergesort, SortAlgorithm::kRadix,
+                                             SortAlgorithm::kOddEvenMergesort};
 constexpr int kWidths[] = {1, 2, 3, 4, 5, 8, 12, 16, 24, 32, 100, 256};
 
 // Mostly small, now and then several tiles, rarely enough for what only large arrays get.
@@ -89,12 +91,10 @@ std::vector<int64_t> AnyCounts(Random& random) {
 
 TEST_F(BothEngines, SortGivesTheSameBytes) {
   Compare(100000, [](Harness& harness, Random& random) {
-    constexpr SortAlgorithm kAlgorithms[] = {SortAlgorithm::kAuto, SortAlgorithm::kMergesort, SortAlgorithm::kRadix,
-                                             SortAlgorithm::kOddEvenMergesort};
     SortCase test;
     test.type = OneOf(kAllKeyTypes, random);
     test.order = OneOf(kOrders, random);
-    test.algorithm = OneOf(kAlgorithms, random);
+    test.algorithm = OneOf(kSortAlgorithms, random);
     const int64_t count = AnyCount(random);
     test.keys = MakeKeys(test.type, OneOf(kAllDistributions, random), count, random.Next());
     if (random.OneIn(2)) {
@@ -142,10 +142,8 @@ TestColumn AnyColumn(int64_t rows, Random& random) {
 
 TEST_F(BothEngines, SortColumnsGivesTheSameBytes) {
   Compare(700000, [](Harness& harness, Random& random) {
-    constexpr SortAlgorithm kAlgorithms[] = {SortAlgorithm::kAuto, SortAlgorithm::kMergesort, SortAlgorithm::kRadix,
-                                             SortAlgorithm::kOddEvenMergesort};
     ColumnSortCase test;
-    test.algorithm = OneOf(kAlgorithms, random);
+    test.algorithm = OneOf(kSortAlgorithms, random);
     const int64_t rows = std::min(AnyCount(random), int64_t{100000});
     bool has_strings = false;
     for (int64_t columns = 1 + random.Below(4); columns > 0; --columns) {

@@ -32,7 +32,7 @@ struct FloatRank {
   __device__ __forceinline__ Bits operator()(Bits code) const { return order.Rank(code); }
 };
 
-/// Turns float keys into their codes; whether the block has a key that needs a rank.
+/// The whole block turns float keys into their codes; whether one of those that this thread turned needs a rank.
 template <int kThreads, typename Bits>
 __device__ __forceinline__ bool EncodeKeys(Bits* s_keys, int count, const KeyOrder<Bits, true>& order) {
   bool needs_rank = false;
