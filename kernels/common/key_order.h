@@ -47,10 +47,7 @@ class KeyOrder {
     }
   }
 
-  CORANK_HOST_DEVICE Bits Encode(Bits raw) const {
-    if constexpr (!kFloat) return static_cast<Bits>(raw ^ positive_);  // negative_ is the same
-    return static_cast<Bits>(raw ^ (IsHigh(raw) ? negative_ : positive_));
-  }
+  CORANK_HOST_DEVICE Bits Encode(Bits raw) const { return static_cast<Bits>(raw ^ SignMask(raw)); }
   CORANK_HOST_DEVICE Bits Decode(Bits code) const {
     if constexpr (!kFloat) return static_cast<Bits>(code ^ positive_);
     return static_cast<Bits>(code ^ (IsHigh(code) ? decode_high_ : decode_low_));
@@ -78,14 +75,18 @@ class KeyOrder {
     }
   }
 
-  /// Where none of some keys does, their codes order them as their ranks do: -0.0 and NaNs do.
-  CORANK_HOST_DEVICE bool NeedsRank(Bits raw) const {
-    if constexpr (kFloat) {
-      constexpr Bits kMinusZero = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
-      return raw == kMinusZero || static_cast<Bits>(Encode(raw) - number_low_) > number_span_;
-    } else {
-      return false;
-    }
+  /// What Encode XORs a raw key of this one's sign with: for integers the same for all keys. Raw keys that are numbers
+  /// of one sign come in the order of raw ^ SignMask, and equal ones are the same bits.
+  CORANK_HOST_DEVICE Bits SignMask(Bits raw) const {
+    if constexpr (!kFloat) return positive_;
+    return IsHigh(raw) ? negative_ : positive_;
+  }
+  /// Whether a raw key is a zero of a float type.
+  static CORANK_HOST_DEVICE bool IsFloatZero(Bits raw) { return kFloat && static_cast<Bits>(raw << 1) == 0; }
+  /// Whether a raw key is no NaN.
+  CORANK_HOST_DEVICE bool IsNumber(Bits raw) const {
+    if constexpr (!kFloat) return true;
+    return static_cast<Bits>(Encode(raw) - number_low_) <= number_span_;
   }
 
  private:

@@ -99,6 +99,31 @@ TEST_P(KeyOrderOf, AmbiguousAreExactlyTheZerosAndNaNsOfFloats) {
   }
 }
 
+TEST_P(KeyOrderOf, NumbersOfOneSignComeInTheOrderOfTheirMaskedBits) {
+  const Bytes bytes = Patterns(GetParam());
+  for (Order order : kOrders) {
+    WithKeyOrder(GetParam(), order, [&](auto key_order) {
+      using Bits = decltype(key_order.Encode(0));
+      const std::vector<Bits> keys = Typed<Bits>(bytes);
+      for (Bits a : keys) {
+        const Bits mask = key_order.SignMask(a);
+        if (!IsFloat(GetParam())) {
+          ASSERT_TRUE(key_order.IsNumber(a)) << +a;
+        }
+        if (!key_order.IsNumber(a)) {
+          ASSERT_TRUE(key_order.IsAmbiguous(key_order.Encode(a))) << +a;
+          continue;
+        }
+        for (size_t i = 0; i < 200; ++i) {
+          const Bits b = keys[i * keys.size() / 200];
+          if (!key_order.IsNumber(b) || key_order.SignMask(b) != mask) continue;
+          ASSERT_EQ((a ^ mask) < (b ^ mask), key_order.Before(a, b)) << +a << " " << +b;
+        }
+      }
+    });
+  }
+}
+
 TEST_P(KeyOrderOf, RankOfAnUnambiguousKeyIsItsCode) {
   WithKeyOrder(GetParam(), Order::kDescending, [&](auto key_order) {
     for (auto raw : Typed<decltype(key_order.Encode(0))>(Patterns(GetParam()))) {

@@ -1,6 +1,6 @@
 // The operator Merge: which kernels merge what.
 //
-//   AUTO, MERGE_PATH, two inputs     merge_bulk.cu for integer keys of 4 and 8 bytes alone, merge_path.cu for others
+//   AUTO, MERGE_PATH, two inputs     merge_bulk.cu for keys of 4 and 8 bytes alone, merge_path.cu for others
 //   AUTO, MERGE_PATH, more inputs    merge_multiway.cu
 //   the textbook's kernels           a balanced tree of pairwise merges (merge_tree.h), up to 32 pairs of a level in a
 //   launch

@@ -1,15 +1,16 @@
-// Merge of two arrays by blocks that stream: what AUTO takes for integer keys of 4 and 8 bytes without values.
+// Merge of two arrays by blocks that stream: what AUTO takes for keys of 4 and 8 bytes without values.
 //
 // Algorithm   blocks take sections of the output, of some tiles each, one after the other. In a block, one warp takes
 //             the next section and searches where it begins and ends in the inputs; one searches where its tiles do,
 //             near where the tile before lets expect it, and loads their parts of both inputs into a ring of stages by
 //             bulk copies; the other warps merge: a thread finds its piece of the tile by merge path, merges it in
 //             registers and writes it back to the stage, which a bulk copy stores. Nothing is partitioned before, and
-//             what blocks work on at a time lies together in memory.
+//             what blocks work on at a time lies together in memory. Float keys are merged as integers but in the few
+//             tiles that have numbers of both signs or NaNs.
 // Work        O(n + n / kItems * log(tile))
 // Passes      one read and one write of the keys, the check that the inputs are sorted included
 // Workspace   a BulkMergeState
-// Stability   equal keys are the same bits
+// Stability   equal keys are the same bits, or merged by rank, from a first
 // Source      S. Odeh, O. Green et al., "Merge Path", 2012
 #include <algorithm>
 
@@ -25,27 +26,32 @@ namespace corank::cuda {
 namespace {
 
 /// A kernel argument.
-template <typename Bits>
+template <typename Bits, bool kFloat>
 struct BulkPass {
   const Bits* a;
   const Bits* b;
   Bits* out;
   int64_t a_count, b_count;
   BulkSections sections;
-  KeyOrder<Bits, false> order;
+  KeyOrder<Bits, kFloat> order;
   BulkMergeState* d_state;
 
   __device__ __forceinline__ int64_t count() const { return a_count + b_count; }
 
+  __device__ __forceinline__ auto rank() const {
+    return [this](Bits raw) { return order.RankOfRaw(raw); };
+  }
+
   /// Whether key i of a comes after the first `diagonal` outputs.
-  __device__ __forceinline__ bool IsPast(int64_t diagonal, int64_t i) const {
-    return order.Before(b[diagonal - 1 - i], a[i]);
+  template <typename Rank>
+  __device__ __forceinline__ bool IsPast(int64_t diagonal, int64_t i, Rank rank) const {
+    return rank(b[diagonal - 1 - i]) < rank(a[i]);
   }
 };
 
-template <typename Bits>
+template <typename Bits, bool kFloat>
 struct BulkMerger {
-  using Pass = BulkPass<Bits>;
+  using Pass = BulkPass<Bits, kFloat>;
   using Tuning = BulkMergeTuning<sizeof(Bits)>;
   static constexpr int kThreads = Tuning::kThreads, kItems = Tuning::kItems, kStages = Tuning::kStages;
   static constexpr int kTile = Tuning::kTile, kSlots = Tuning::kSlots;
@@ -58,12 +64,23 @@ struct BulkMerger {
   /// section that a block gets is empty.
   struct Section {
     int64_t begin, end, a_begin, a_end;
+    bool has_mask;  // all keys may be merged by MaskedRank
+    Bits mask;
     __device__ __forceinline__ int64_t b_end() const { return end - a_end; }
   };
-  /// What a stage holds: the first slot of each part, how many keys are to be merged, and where they go. None: the end.
+  /// What a stage holds of an input: the first slot, how many keys are to be merged, and how many there are with those
+  /// that threads may look at.
+  struct Part {
+    int slot, count, loaded;
+    __device__ __forceinline__ int end() const { return slot + count; }
+  };
+  /// What a stage holds, and where it goes. No keys: the end.
   struct Tile {
-    int a_slot, a_count, b_slot, count;
+    Part a, b;
     int64_t begin;
+    bool has_mask;
+    Bits mask;
+    __device__ __forceinline__ int count() const { return a.count + b.count; }
   };
   struct Shared {
     SharedBarrier loaded[kStages], stored[kStages];  // of a stage
@@ -92,12 +109,12 @@ struct BulkMerger {
 
   /// How many of the first `diagonal` outputs come from a, known to be from `low` to `high`: kLanes lanes probe at
   /// `stride` around `near` first, and then what that leaves.
-  template <int kLanes>
-  static __device__ __forceinline__ int64_t Split(const Pass& pass, int64_t diagonal, int64_t low, int64_t high,
-                                                  int64_t near, int stride) {
+  template <int kLanes, typename Rank>
+  static __device__ __forceinline__ int64_t Split(const Pass& pass, Rank rank, int64_t diagonal, int64_t low,
+                                                  int64_t high, int64_t near, int stride) {
     const int lane = static_cast<int>(threadIdx.x) % kLanes, first_lane = static_cast<int>(threadIdx.x) % 32 - lane;
     constexpr unsigned kAll = kLanes == 32 ? ~0u : (1u << kLanes) - 1;
-    const auto is_past = [&](int64_t i) { return pass.IsPast(diagonal, i); };
+    const auto is_past = [&](int64_t i) { return pass.IsPast(diagonal, i, rank); };
     const int64_t first = near - kLanes / 2 * stride, probe = first + lane * stride;
     const unsigned votes = __ballot_sync(kAll << first_lane, probe >= high || (probe >= low && is_past(probe)));
     const unsigned past = votes >> first_lane & kAll;
@@ -105,6 +122,26 @@ struct BulkMerger {
     if (before > 0) low = max(low, min(high, first + (before - 1) * stride + 1));
     if (before < kLanes) high = max(low, min(high, first + before * stride));
     return CoRankByLanes<kLanes>(low, high, is_past);
+  }
+
+  /// Whether the tiles of a section of sorted inputs may be merged by MaskedRank: not only are the keys in this order,
+  /// but none of those that threads may look at behind the section seems to come before them.
+  static __device__ __forceinline__ bool SectionHasMask(const Pass& pass, const Section& section, Bits mask) {
+    if constexpr (!kFloat) return true;
+    const int64_t a_begin = section.a_begin, a_end = section.a_end;
+    const int64_t b_begin = section.begin - a_begin, b_end = section.b_end();
+    const auto have_mask = [&](const Bits* keys, int64_t count) {
+      if (!HaveMask(pass.order, mask, keys, count)) return false;
+      return count == 0 || (!pass.order.IsFloatZero(keys[0]) && !pass.order.IsFloatZero(keys[count - 1]));
+    };
+    if (!have_mask(pass.a + a_begin, a_end - a_begin) || !have_mask(pass.b + b_begin, b_end - b_begin)) return false;
+    const Bits a_last = a_begin < a_end ? pass.a[a_end - 1] ^ mask : Bits{0};
+    const Bits b_last = b_begin < b_end ? pass.b[b_end - 1] ^ mask : Bits{0};
+    const auto follow = [&](const Bits* keys, int64_t end, int64_t keys_count) {
+      if (end == keys_count) return true;
+      return (keys[end] ^ mask) >= max(a_last, b_last) && pass.order.IsNumber(keys[min(end + kItems, keys_count) - 1]);
+    };
+    return follow(pass.a, a_end, pass.a_count) && follow(pass.b, b_end, pass.b_count);
   }
 
   /// One warp: takes sections and searches their beginnings and ends, half of the lanes each.
@@ -119,15 +156,21 @@ struct BulkMerger {
       const int64_t diagonal = lane < 16 ? begin : end;
       const int64_t low = max(int64_t{0}, diagonal - pass.b_count), high = min(diagonal, pass.a_count);
       const double a_share = static_cast<double>(pass.a_count) / static_cast<double>(pass.count());
-      const int64_t split = Split<16>(pass, diagonal, low, high,
+      const int64_t split = Split<16>(pass, pass.rank(), diagonal, low, high,
                                       static_cast<int64_t>(static_cast<double>(diagonal) * a_share), kSectionStride);
       __syncwarp();
       const int64_t a_begin = __shfl_sync(~0u, split, 0), a_end = __shfl_sync(~0u, split, 31);
+      Section section{begin, end, a_begin, a_end, /*has_mask=*/false, /*mask=*/0};
+      // Sections of inputs that are not sorted may not follow one another.
+      if (begin < end && a_begin <= a_end && begin - a_begin <= section.b_end()) {
+        section.mask = pass.order.SignMask(a_begin < a_end ? pass.a[a_begin] : pass.b[begin - a_begin]);
+        section.has_mask = SectionHasMask(pass, section, section.mask);
+      }
       const int place = number % kQueue;
       if (number >= kQueue) shared.taken[place].Wait(number / kQueue - 1);
       __syncwarp();  // no lane waits for a phase that two others have followed
       if (lane == 0) {
-        shared.sections[place] = {begin, end, a_begin, a_end};
+        shared.sections[place] = section;
         shared.found[place].Arrive();
       }
       if (begin == end) return;
@@ -136,10 +179,10 @@ struct BulkMerger {
 
   /// Loads keys[begin, begin + count) and up to kItems more, which a thread may look at past the end of its piece, to
   /// the slots from `line` on, at the place that the first has in a line of 128 bytes: bulk copies are slow between
-  /// unlike places. Behind the end of the array lies a key that comes after all others. Returns the first one's slot.
-  /// What a bulk copy must not move is loaded at once.
-  static __device__ __forceinline__ int LoadPart(const Pass& pass, const Bits* keys, int64_t keys_count, int64_t begin,
-                                                 int count, Bits* line, LoadRange& range) {
+  /// unlike places. Behind the end of the array lies a key that comes after all others. What a bulk copy must not move
+  /// is loaded at once.
+  static __device__ __forceinline__ Part LoadPart(const Pass& pass, const Bits* keys, int64_t keys_count, int64_t begin,
+                                                  int count, Bits* line, LoadRange& range) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int slot = static_cast<int>(reinterpret_cast<uintptr_t>(keys + begin) / sizeof(Bits) % kLine);
     const int phase = slot % kVector;
@@ -158,7 +201,7 @@ struct BulkMerger {
     }
     if (wanted < count + kItems && lane == 0) line[slot + wanted] = pass.order.Decode(kLastElement<Bits>);
     range = {line + from, keys + (zero + from), (to - from) * static_cast<int>(sizeof(Bits))};
-    return slot;
+    return {slot, count, wanted};
   }
 
   /// One warp: searches where the tiles of all sections begin, and fills the stages.
@@ -184,35 +227,39 @@ struct BulkMerger {
         const int64_t end = begin + count;
         const int64_t low = max(a_begin, end - section.b_end()), high = min(a_begin + count, section.a_end);
         // All four groups of lanes do the same: more probes would cost more memory traffic than they save time.
-        const int64_t a_end = Split<8>(pass, end, low, high, a_begin + expected, Tuning::kProbeStride);
+        const auto split = [&](auto rank) {
+          return Split<8>(pass, rank, end, low, high, a_begin + expected, Tuning::kProbeStride);
+        };
+        const int64_t a_end = section.has_mask ? split(MaskedRank<Bits>{section.mask}) : split(pass.rank());
         __syncwarp();
         expected = static_cast<int>(a_end - a_begin);
-        LoadTile(pass, begin, count, a_begin, a_end, number++, shared, stages);
+        LoadTile(pass, section, begin, count, a_begin, a_end, number++, shared, stages);
         begin = end;
         a_begin = a_end;
       }
     }
     const int stage = number % kStages;
     if (number >= kStages) shared.stored[stage].Wait(number / kStages - 1);
-    if (lane == 0) shared.tiles[stage].count = 0;
+    if (lane == 0) shared.tiles[stage] = {};
     const LoadRange nothing[1] = {};
     LoadRanges(nothing, shared.loaded[stage]);
   }
 
   /// Loads tile number `number` of the block: outputs [begin, begin + count), of which those from a are
   /// a[a_begin, a_end).
-  static __device__ __forceinline__ void LoadTile(const Pass& pass, int64_t begin, int count, int64_t a_begin,
-                                                  int64_t a_end, int number, Shared& shared, char* stages) {
+  static __device__ __forceinline__ void LoadTile(const Pass& pass, const Section& section, int64_t begin, int count,
+                                                  int64_t a_begin, int64_t a_end, int number, Shared& shared,
+                                                  char* stages) {
     const int stage = number % kStages;
     if (number >= kStages) shared.stored[stage].Wait(number / kStages - 1);
     Bits* const slots = reinterpret_cast<Bits*>(stages + stage * kStageBytes);
     const int a_count = static_cast<int>(a_end - a_begin);
     LoadRange ranges[2];
-    const int a_slot = LoadPart(pass, pass.a, pass.a_count, a_begin, a_count, slots, ranges[0]);
-    const int b_line = (a_slot + a_count + kItems + kLine) / kLine * kLine;
-    const int b_slot =
-        b_line + LoadPart(pass, pass.b, pass.b_count, begin - a_begin, count - a_count, slots + b_line, ranges[1]);
-    if (threadIdx.x % 32 == 0) shared.tiles[stage] = {a_slot, a_count, b_slot, count, begin};
+    const Part a = LoadPart(pass, pass.a, pass.a_count, a_begin, a_count, slots, ranges[0]);
+    const int b_line = (a.end() + kItems + kLine) / kLine * kLine;
+    Part b = LoadPart(pass, pass.b, pass.b_count, begin - a_begin, count - a_count, slots + b_line, ranges[1]);
+    b.slot += b_line;
+    if (threadIdx.x % 32 == 0) shared.tiles[stage] = {a, b, begin, section.has_mask, section.mask};
     LoadRanges(ranges, shared.loaded[stage]);
   }
 
@@ -221,49 +268,92 @@ struct BulkMerger {
     asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
   }
 
-  /// Whether one of the keys from `slot` on that this thread looks at comes after the next one.
-  static __device__ __forceinline__ bool IsUnsorted(const Pass& pass, const Bits* slots, int slot, int count) {
+  static __device__ __forceinline__ bool AllMergers(bool predicate) {
+    int all;
+    asm volatile("{ .reg .pred p, q; setp.ne.s32 p, %1, 0; bar.red.and.pred q, 1, %2, p; selp.s32 %0, 1, 0, q; }"
+                 : "=r"(all)
+                 : "r"(static_cast<int>(predicate)), "n"(kThreads)
+                 : "memory");
+    return all != 0;
+  }
+
+  /// Whether one of the keys of a part that this thread looks at comes after the next one.
+  template <typename Rank>
+  static __device__ __forceinline__ bool IsUnsorted(const Pass& pass, const Bits* slots, const Part& part, Rank rank) {
     bool unsorted = false;
-    for (int i = slot + static_cast<int>(threadIdx.x); i < slot + count; i += kThreads) {
-      unsorted |= pass.order.Before(slots[i + 1], slots[i]);
+    for (int i = part.slot + static_cast<int>(threadIdx.x); i + 1 < part.end(); i += kThreads) {
+      unsorted |= rank(slots[i + 1]) < rank(slots[i]);
     }
-    return unsorted;
+    // The next one of the last may be of the next tile, and of another sign.
+    const bool ends = threadIdx.x == 0 && part.count > 0 && part.count < part.loaded;
+    return unsorted || (ends && pass.order.Before(slots[part.end()], slots[part.end() - 1]));
+  }
+
+  /// As SectionHasMask, of a tile; all mergers look at all keys.
+  static __device__ __forceinline__ bool TileHasMask(const Pass& pass, const Bits* slots, const Tile& tile, Bits mask) {
+    const MaskedRank<Bits> rank{mask};
+    bool has_mask = true;
+    Bits last = 0;
+    for (const Part& part : {tile.a, tile.b}) {
+      has_mask &= HaveMask(pass.order, mask, slots + part.slot, part.count);
+      if (part.count > 0) last = max(last, rank(slots[part.end() - 1]));
+      for (int i = static_cast<int>(threadIdx.x); i + 1 < part.loaded; i += kThreads) {
+        has_mask &= rank(slots[part.slot + i]) <= rank(slots[part.slot + i + 1]);
+      }
+    }
+    has_mask &= rank(slots[tile.a.end()]) >= last && rank(slots[tile.b.end()]) >= last;
+    return AllMergers(has_mask);
   }
 
   /// The other warps: merge each stage in place and store it.
   static __device__ __forceinline__ void MergeTiles(const Pass& pass, Shared& shared, char* stages) {
     const int thread = static_cast<int>(threadIdx.x);
-    const auto code = [&](Bits key) { return pass.order.Encode(key); };
     bool unsorted = false;
     for (int number = 0;; ++number) {
       const int stage = number % kStages;
       shared.loaded[stage].Wait(number / kStages);
       const Tile tile = shared.tiles[stage];
-      if (tile.count == 0) break;
+      if (tile.count() == 0) break;
       Bits* const slots = reinterpret_cast<Bits*>(stages + stage * kStageBytes);
       const uint32_t address = SharedAddress(slots);
-      unsorted |= IsUnsorted(pass, slots, tile.a_slot, tile.a_count);
-      unsorted |= IsUnsorted(pass, slots, tile.b_slot, tile.count - tile.a_count);
 
       Bits* const out = pass.out + tile.begin;
       const int out_slot = PhaseOf(out);
       PairChunk chunk;
-      chunk.a_begin = tile.a_slot;
-      chunk.a_end = tile.a_slot + tile.a_count;
-      chunk.b_begin = tile.b_slot;
-      chunk.b_end = tile.b_slot + tile.count - tile.a_count;
-      chunk.first = min(thread * kItems, tile.count);
-      chunk.count = min(kItems, tile.count - chunk.first);
+      chunk.a_begin = tile.a.slot;
+      chunk.a_end = tile.a.end();
+      chunk.b_begin = tile.b.slot;
+      chunk.b_end = tile.b.end();
+      chunk.first = min(thread * kItems, tile.count());
+      chunk.count = min(kItems, tile.count() - chunk.first);
       chunk.out = out_slot + chunk.first;
       Bits keys[kItems];
-      MergeDistinct<kItems>(address, chunk, keys, /*has_last=*/true, code);
-      MergersBarrier();
+      bool has_mask = true;
+      Bits mask = pass.order.SignMask(0);
+      if constexpr (kFloat) {
+        has_mask = tile.has_mask;
+        mask = tile.mask;
+        if (!has_mask) {
+          mask = pass.order.SignMask(slots[tile.a.count > 0 ? tile.a.slot : tile.b.slot]);
+          has_mask = TileHasMask(pass, slots, tile, mask);
+        }
+      }
+      if (has_mask) {
+        const MaskedRank<Bits> rank{mask};
+        unsorted |= IsUnsorted(pass, slots, tile.a, rank) || IsUnsorted(pass, slots, tile.b, rank);
+        MergeDistinct<kItems>(address, chunk, keys, /*has_last=*/true, rank);
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) keys[i] = pass.order.Decode(keys[i]);
+        for (int i = 0; i < kItems; ++i) keys[i] = rank(keys[i]);
+      } else if constexpr (kFloat) {
+        const auto rank = pass.rank();
+        unsorted |= IsUnsorted(pass, slots, tile.a, rank) || IsUnsorted(pass, slots, tile.b, rank);
+        MergeStable<kItems>(address, chunk, rank, keys);
+      }
+      MergersBarrier();
       WriteChunk<kItems>(address, chunk, keys);
       PublishToStores();
       MergersBarrier();
-      StoreStage(slots + out_slot, out, tile.count);
+      StoreStage(slots + out_slot, out, tile.count());
       if (thread == 0 && number > 0) shared.stored[(number - 1) % kStages].Arrive();
     }
     if (unsorted) pass.d_state->suspect = 1;
@@ -288,10 +378,10 @@ struct BulkMerger {
   }
 };
 
-template <typename Bits>
+template <typename Bits, bool kFloat>
 __global__ void __launch_bounds__(BulkMergeTuning<sizeof(Bits)>::kLaunchThreads, BulkMergeTuning<sizeof(Bits)>::kBlocks)
-    BulkMergeKernel(const __grid_constant__ BulkPass<Bits> pass) {
-  using Merger = BulkMerger<Bits>;
+    BulkMergeKernel(const __grid_constant__ BulkPass<Bits, kFloat> pass) {
+  using Merger = BulkMerger<Bits, kFloat>;
   extern __shared__ __align__(128) char bulk_merge_memory[];
   typename Merger::Shared& shared = *reinterpret_cast<typename Merger::Shared*>(bulk_merge_memory);
   char* const stages = bulk_merge_memory + Merger::kStagesOffset;
@@ -307,28 +397,28 @@ __global__ void __launch_bounds__(BulkMergeTuning<sizeof(Bits)>::kLaunchThreads,
   }
 }
 
-template <typename Bits>
-cudaError_t Launch(const MergePair& pair, const KeyOrder<Bits, false>& order, BulkMergeState* d_state,
+template <typename Bits, bool kFloat>
+cudaError_t Launch(const MergePair& pair, const KeyOrder<Bits, kFloat>& order, BulkMergeState* d_state,
                    cudaStream_t stream) {
-  using Merger = BulkMerger<Bits>;
+  using Merger = BulkMerger<Bits, kFloat>;
   using Tuning = typename Merger::Tuning;
   DeviceTraits device;
   CORANK_RETURN_IF_CUDA_ERROR(GetDeviceTraits(&device));
-  const auto kernel = BulkMergeKernel<Bits>;
+  const auto kernel = BulkMergeKernel<Bits, kFloat>;
   CORANK_RETURN_IF_CUDA_ERROR(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Merger::kSharedBytes));
   const int64_t most_blocks = int64_t{device.multiprocessors} * Tuning::kBlocks;
   const BulkSections sections(CeilDiv(pair.count(), Tuning::kTile), most_blocks, Tuning::kLongTiles,
                               Tuning::kShortTiles);
   const int64_t blocks = std::min(sections.count(), most_blocks);
-  const BulkPass<Bits> pass{static_cast<const Bits*>(pair.a_keys),
-                            static_cast<const Bits*>(pair.b_keys),
-                            static_cast<Bits*>(pair.keys_out),
-                            pair.a_count,
-                            pair.b_count,
-                            sections,
-                            order,
-                            d_state};
+  const BulkPass<Bits, kFloat> pass{static_cast<const Bits*>(pair.a_keys),
+                                    static_cast<const Bits*>(pair.b_keys),
+                                    static_cast<Bits*>(pair.keys_out),
+                                    pair.a_count,
+                                    pair.b_count,
+                                    sections,
+                                    order,
+                                    d_state};
   kernel<<<static_cast<unsigned>(blocks), Tuning::kLaunchThreads, Merger::kSharedBytes, stream>>>(pass);
   return cudaGetLastError();
 }
@@ -336,10 +426,13 @@ cudaError_t Launch(const MergePair& pair, const KeyOrder<Bits, false>& order, Bu
 }  // namespace
 
 cudaError_t BulkMerge(const MergePair& pair, const MergeKind& kind, BulkMergeState* d_state, cudaStream_t stream) {
-  if (KeyBytes(kind.key_type) == 4) {
-    return Launch(pair, KeyOrder<uint32_t, false>(kind.key_type, kind.order), d_state, stream);
-  }
-  return Launch(pair, KeyOrder<uint64_t, false>(kind.key_type, kind.order), d_state, stream);
+  return WithKeyOrder(kind.key_type, kind.order, [&](auto order) {
+    if constexpr (sizeof(order.Encode(0)) < 4) {
+      return cudaErrorInvalidValue;
+    } else {
+      return Launch(pair, order, d_state, stream);
+    }
+  });
 }
 
 }  // namespace corank::cuda

@@ -37,6 +37,23 @@ struct KeyBefore {
   CORANK_HOST_DEVICE bool operator()(Bits a, Bits b) const { return order.Before(a, b); }
 };
 
+/// The order of keys by raw ^ mask: of all integers, and of floats that are numbers of one sign, which is that of mask.
+template <typename Bits>
+struct MaskedRank {
+  Bits mask;
+  __device__ __forceinline__ Bits operator()(Bits raw) const { return raw ^ mask; }
+};
+
+/// Whether keys[0, count) of a sorted array are in the order of MaskedRank, by the first and the last one. Where one of
+/// these is a zero, zeros of the other sign may be among them all the same.
+template <typename Bits, bool kFloat>
+__device__ __forceinline__ bool HaveMask(const KeyOrder<Bits, kFloat>& order, Bits mask, const Bits* keys,
+                                         int64_t count) {
+  if (!kFloat || count == 0) return true;
+  const auto has_mask = [&](Bits key) { return order.SignMask(key) == mask && order.IsNumber(key); };
+  return has_mask(keys[0]) && has_mask(keys[count - 1]);
+}
+
 /// As CoRank, by kLanes neighbouring lanes that all call it: the least i in [low, high) that `is_past`, or high.
 /// is_past is false and then true for sorted inputs; for others the answer is some i in [low, high].
 template <int kLanes, typename Index, typename IsPast>

@@ -51,9 +51,8 @@ struct MergeKind {
   Order order;
   int value_bytes;  // 0, 4 or 8
 
-  /// Whether AUTO streams two inputs (BulkMerge): equal keys cannot be told apart, and are not so short that the
-  /// instructions bind.
-  constexpr bool IsBulk() const { return value_bytes == 0 && !IsFloat(key_type) && KeyBytes(key_type) >= 4; }
+  /// Whether AUTO streams two inputs (BulkMerge): keys are not so short that the instructions bind.
+  constexpr bool IsBulk() const { return value_bytes == 0 && KeyBytes(key_type) >= 4; }
 };
 
 /// Enqueues the search of all splits of a group. splits.d_broken is 0 before.

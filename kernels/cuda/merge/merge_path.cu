@@ -1,5 +1,5 @@
-// Merge by tiles of the merge path: what AUTO takes for two inputs that are not BulkMerge's: float keys, keys with
-// values, keys of 1 and 2 bytes.
+// Merge by tiles of the merge path: what AUTO takes for two inputs that are not BulkMerge's: keys with values, keys of
+// 1 and 2 bytes.
 //
 // Algorithm   a block loads the keys of one tile (found by PartitionMerge) from both inputs with 16-byte copies, each
 //             thread co-ranks its piece in shared memory and merges it in registers, and the tile leaves through shared
@@ -19,38 +19,31 @@
 namespace corank::cuda {
 namespace {
 
-/// Keys in shared memory are compared by these: integer keys as they came, float keys by their codes, and by the ranks
-/// of these only in tiles where a key needs it, since ranks take more instructions than the merge.
-template <typename Bits, bool kFloat>
-struct PlainRank {
-  KeyOrder<Bits, kFloat> order;
-  __device__ __forceinline__ Bits operator()(Bits key) const { return kFloat ? key : order.RankOfRaw(key); }
-};
-template <typename Bits>
-struct FloatRank {
-  KeyOrder<Bits, true> order;
-  __device__ __forceinline__ Bits operator()(Bits code) const { return order.Rank(code); }
-};
-
-/// The whole block turns float keys into their codes; whether one of those that this thread turned needs a rank.
-template <int kThreads, typename Bits>
-__device__ __forceinline__ bool EncodeKeys(Bits* s_keys, int count, const KeyOrder<Bits, true>& order) {
-  bool needs_rank = false;
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) {
-    needs_rank |= order.NeedsRank(s_keys[i]);
-    s_keys[i] = order.Encode(s_keys[i]);
-  }
-  return needs_rank;
-}
-
 /// Reports the tile's keys of one input that come before the key in front of them.
-template <int kThreads, typename Bits, typename Rank>
-__device__ __forceinline__ void CheckTile(const Bits* s_keys, int count, int64_t begin, Rank rank, int32_t input,
-                                          FaultCell* d_unsorted) {
+template <int kThreads, typename Bits, bool kFloat>
+__device__ __forceinline__ void CheckTile(const Bits* s_keys, int count, int64_t begin,
+                                          const KeyOrder<Bits, kFloat>& order, int32_t input, FaultCell* d_unsorted) {
   if (input < 0) return;
   for (int i = 1 + static_cast<int>(threadIdx.x); i < count; i += kThreads) {
-    if (rank(s_keys[i]) < rank(s_keys[i - 1])) atomicMax(d_unsorted, PackFault(input, begin + i));
+    if (order.Before(s_keys[i], s_keys[i - 1])) atomicMax(d_unsorted, PackFault(input, begin + i));
   }
+}
+
+/// Whether one of the keys that this thread looks at comes after the next one.
+template <int kThreads, typename Bits>
+__device__ __forceinline__ bool IsUnsorted(const Bits* s_keys, int count, MaskedRank<Bits> rank) {
+  bool unsorted = false;
+  for (int i = 1 + static_cast<int>(threadIdx.x); i < count; i += kThreads) {
+    unsorted |= rank(s_keys[i]) < rank(s_keys[i - 1]);
+  }
+  return unsorted;
+}
+
+/// Whether the key behind keys[0, count), if it is loaded, comes before the last one of them.
+template <typename Bits, bool kFloat>
+__device__ __forceinline__ bool EndsUnsorted(const Bits* s_keys, int count, int loaded,
+                                             const KeyOrder<Bits, kFloat>& order) {
+  return count > 0 && count < loaded && order.Before(s_keys[count], s_keys[count - 1]);
 }
 
 /// Values are needed once the keys are merged: until then they come as far as the L2 cache. Null: there are none.
@@ -96,8 +89,21 @@ __device__ __forceinline__ void MoveValues(const MergeSection<Bits, Value>& sect
   }
 }
 
+/// Merges the tile straight from shared to global memory: for the few tiles that need ranks, so that those do not cost
+/// the others registers.
+template <int kThreads, int kItems, typename Bits, typename Value, bool kFloat>
+__device__ __forceinline__ void MergeByRank(const MergeSection<Bits, Value>& section, const Bits* s_a, const Bits* s_b,
+                                            const KeyOrder<Bits, kFloat>& order, int* s_splits) {
+  const KeyBefore<Bits, kFloat> before{order};
+  const ThreadPiece piece =
+      SplitTile<kThreads, kItems>(s_a, section.a_count, s_b, section.b_count, section.count(), before, s_splits);
+  SerialMerge(
+      s_a, piece.a_begin, piece.a_end, s_b, piece.b_begin, piece.b_end, piece.steps, before,
+      [&](int step, bool from_a, int i) { section.Emit(piece.diagonal + step, from_a, i, from_a ? s_a[i] : s_b[i]); });
+}
+
 template <typename Value, typename Bits, bool kFloat>
-__global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads)
+__global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads, PathMergeTuning<sizeof(Bits)>::kBlocks)
     PathMergeKernel(const __grid_constant__ MergeGroup group, KeyOrder<Bits, kFloat> order, MergeSplits splits,
                     FaultCell* d_unsorted) {
   using Tuning = PathMergeTuning<sizeof(Bits)>;
@@ -115,10 +121,9 @@ __global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads)
   const MergePair& pair = group.pairs[FindPair(group, tile)];
   const auto section = LoadSection<Bits, Value>(group, pair, tile, kTile, splits);
 
-  // Load both inputs' keys, each at its own phase; for the check, with the first key of the next tile.
-  const bool checks = d_unsorted != nullptr;
-  const int a_loaded = section.a_count + (checks && section.a_begin + section.a_count < pair.a_count ? 1 : 0);
-  const int b_loaded = section.b_count + (checks && section.b_begin + section.b_count < pair.b_count ? 1 : 0);
+  // Load both inputs' keys, each at its own phase, with the first key of the next tile.
+  const int a_loaded = section.a_count + (section.a_begin + section.a_count < pair.a_count ? 1 : 0);
+  const int b_loaded = section.b_count + (section.b_begin + section.b_count < pair.b_count ? 1 : 0);
   const int a_place = PlaceAfter(0, section.a_keys);
   const int b_place = PlaceAfter(a_place + a_loaded, section.b_keys);
   const Bits* const s_a = shared.keys + a_place;
@@ -134,54 +139,59 @@ __global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads)
 
   // Merge each thread's piece into registers. A position counts from shared.keys. The last look at the next key may be
   // one behind its input: within the staging, and never taken. Together the threads see every key next to the one that
-  // follows it; what lies behind the end of an input may look like a fault too, so a fault seen here is only a hint.
+  // follows it, but for the first of the next tile, which may be of another sign; what lies behind the end of an input
+  // may look like a fault too, so a fault seen here is only a hint.
+  const bool checks = d_unsorted != nullptr;
+  const Bits mask = order.SignMask(section.a_count > 0 ? s_a[0] : s_b[0]);
+  if (!HaveMask(order, mask, s_a, section.a_count) || !HaveMask(order, mask, s_b, section.b_count)) {
+    if (checks) {
+      CheckTile<kThreads>(s_a, a_loaded, section.a_begin, order, pair.a_input, d_unsorted);
+      CheckTile<kThreads>(s_b, b_loaded, section.b_begin, order, pair.b_input, d_unsorted);
+    }
+    MergeByRank<kThreads, kItems>(section, s_a, s_b, order, s_splits);
+    return;
+  }
+  const MaskedRank<Bits> rank{mask};
+  const ThreadPiece piece = SplitTile<kThreads, kItems>(
+      s_a, section.a_count, s_b, section.b_count, section.count(),
+      [&](Bits left, Bits right) { return rank(left) < rank(right); }, s_splits);
+  int a = a_place + piece.a_begin, b = b_place + piece.b_begin;
+  const int a_end = a_place + piece.a_end, b_end = b_place + piece.b_end;
   Bits keys[kItems];
   uint16_t positions[kHasValues ? kItems : 1];
-  ThreadPiece piece;
-  const auto merge = [&](auto rank) {
-    piece = SplitTile<kThreads, kItems>(
-        s_a, section.a_count, s_b, section.b_count, section.count(),
-        [&](Bits left, Bits right) { return rank(left) < rank(right); }, s_splits);
-    int a = a_place + piece.a_begin, b = b_place + piece.b_begin;
-    const int a_end = a_place + piece.a_end, b_end = b_place + piece.b_end;
-    Bits a_key = shared.keys[a], b_key = shared.keys[b];
-    Bits a_rank = rank(a_key), b_rank = rank(b_key);
-    bool seems_unsorted = false;
+  Bits a_key = shared.keys[a], b_key = shared.keys[b];
+  Bits a_rank = rank(a_key), b_rank = rank(b_key);
+  bool seems_unsorted =
+      kFloat && threadIdx.x == 0 &&
+      (EndsUnsorted(s_a, section.a_count, a_loaded, order) || EndsUnsorted(s_b, section.b_count, b_loaded, order));
 #pragma unroll
-    for (int item = 0; item < kItems; ++item) {
-      if (item < piece.steps) {
-        const bool take_a = b >= b_end || (a < a_end && !(b_rank < a_rank));
-        keys[item] = take_a ? a_key : b_key;
-        if constexpr (kHasValues) {
-          positions[item] = static_cast<uint16_t>(take_a ? a - a_place : b - b_place + section.a_count);
-        }
-        const Bits next = shared.keys[take_a ? ++a : ++b];
-        const Bits next_rank = rank(next);
-        seems_unsorted |= next_rank < (take_a ? a_rank : b_rank);
-        a_key = take_a ? next : a_key;
-        a_rank = take_a ? next_rank : a_rank;
-        b_key = take_a ? b_key : next;
-        b_rank = take_a ? b_rank : next_rank;
+  for (int item = 0; item < kItems; ++item) {
+    if (item < piece.steps) {
+      const bool take_a = b >= b_end || (a < a_end && !(b_rank < a_rank));
+      keys[item] = take_a ? a_key : b_key;
+      if constexpr (kHasValues) {
+        positions[item] = static_cast<uint16_t>(take_a ? a - a_place : b - b_place + section.a_count);
       }
+      const Bits next = shared.keys[take_a ? ++a : ++b];
+      const Bits next_rank = rank(next);
+      seems_unsorted |= next_rank < (take_a ? a_rank : b_rank);
+      a_key = take_a ? next : a_key;
+      a_rank = take_a ? next_rank : a_rank;
+      b_key = take_a ? b_key : next;
+      b_rank = take_a ? b_rank : next_rank;
     }
-    if (__syncthreads_or(checks && seems_unsorted)) {
-      CheckTile<kThreads>(s_a, a_loaded, section.a_begin, rank, pair.a_input, d_unsorted);
-      CheckTile<kThreads>(s_b, b_loaded, section.b_begin, rank, pair.b_input, d_unsorted);
-      __syncthreads();
+  }
+  if (__syncthreads_or(seems_unsorted && (checks || kFloat))) {
+    if (checks) {
+      CheckTile<kThreads>(s_a, a_loaded, section.a_begin, order, pair.a_input, d_unsorted);
+      CheckTile<kThreads>(s_b, b_loaded, section.b_begin, order, pair.b_input, d_unsorted);
     }
-  };
-  if constexpr (kFloat) {
-    const bool a_needs_rank = EncodeKeys<kThreads>(shared.keys + a_place, a_loaded, order);
-    const bool b_needs_rank = EncodeKeys<kThreads>(shared.keys + b_place, b_loaded, order);
-    if (__syncthreads_or(a_needs_rank || b_needs_rank)) {
-      merge(FloatRank<Bits>{order});
-    } else {
-      merge(PlainRank<Bits, true>{order});
+    // Zeros of both signs may be in order, though not in that of the mask.
+    if (__syncthreads_or(kFloat && (IsUnsorted<kThreads>(s_a, section.a_count, rank) ||
+                                    IsUnsorted<kThreads>(s_b, section.b_count, rank)))) {
+      MergeByRank<kThreads, kItems>(section, s_a, s_b, order, s_splits);
+      return;
     }
-#pragma unroll
-    for (int item = 0; item < kItems; ++item) keys[item] = order.Decode(keys[item]);
-  } else {
-    merge(PlainRank<Bits, false>{order});
   }
 
   // Store the keys.
@@ -210,13 +220,12 @@ __global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads)
 cudaError_t PathMerge(const MergeGroup& group, const MergeKind& kind, const MergeSplits& splits,
                       unsigned long long* d_unsorted, cudaStream_t stream) {
   return WithMergeTypes(kind, [&](auto order, auto value) {
-    constexpr bool kIsBulk =
-        std::is_same_v<decltype(value), NoValue> && (std::is_same_v<decltype(order), KeyOrder<uint32_t, false>> ||
-                                                     std::is_same_v<decltype(order), KeyOrder<uint64_t, false>>);
+    constexpr int kKeyBytes = sizeof(order.Encode(0));
+    constexpr bool kIsBulk = std::is_same_v<decltype(value), NoValue> && kKeyBytes >= 4;
     if constexpr (kIsBulk) {
       return cudaErrorInvalidValue;
     } else {
-      using Tuning = PathMergeTuning<sizeof(order.Encode(0))>;
+      using Tuning = PathMergeTuning<kKeyBytes>;
       PathMergeKernel<decltype(value)>
           <<<static_cast<unsigned>(group.sections), Tuning::kThreads, 0, stream>>>(group, order, splits, d_unsorted);
       return cudaGetLastError();

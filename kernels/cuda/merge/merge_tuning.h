@@ -39,6 +39,7 @@ template <int kKeyBytes>
 struct PathMergeTuning {
   static constexpr int kThreads = 256;
   static constexpr int kItems = kKeyBytes == 8 ? 15 : kKeyBytes == 4 ? 19 : kKeyBytes == 2 ? 23 : 31;
+  static constexpr int kBlocks = kKeyBytes >= 4 ? 3 : 0;  // of a multiprocessor, at least; 0: as it comes
   static constexpr int kTile = kThreads * kItems;
   static constexpr int kVectorBytes = 16;
   /// Both inputs, each at its own offset modulo the vector width and with one key more, that its last step looks at.

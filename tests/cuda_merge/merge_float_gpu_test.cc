@@ -1,0 +1,171 @@
+// Merges of float keys on the GPU: two inputs are merged as integers but in tiles with numbers of both signs or NaNs,
+// so the tests put ends of negative numbers, zeros of both signs, positive numbers and NaNs everywhere in a tile.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/merge/merge_tuning.h"
+#include "tests/cuda_merge/merge_runner.h"
+#include "tests/support/device_buffer.h"
+#include "tests/support/distributions.h"
+#include "tests/support/oracles.h"
+#include "tests/support/sampling.h"
+
+namespace corank::testing {
+namespace {
+
+enum class Kind { kNegative, kZero, kPositive, kNan };
+
+/// Signs of zeros and NaNs of an input.
+enum class Signs { kMinus, kPlus, kBoth };
+
+template <typename Bits>
+struct Format {
+  static constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
+  static constexpr Bits kInfinity = sizeof(Bits) == 4 ? Bits{0x7F800000u} : static_cast<Bits>(0x7FF0000000000000u);
+};
+
+/// A key of a kind. `few`: one of a few.
+template <typename Bits>
+Bits MakeKey(Kind kind, Signs signs, bool few, Random& random) {
+  using F = Format<Bits>;
+  const bool minus = signs == Signs::kMinus || (signs == Signs::kBoth && random.OneIn(2));
+  const Bits sign = minus ? F::kSign : Bits{0};
+  const auto any = static_cast<Bits>(random.Below(few ? 7 : int64_t{1} << 30));
+  switch (kind) {
+    case Kind::kZero:
+      return sign;
+    case Kind::kNan:
+      return random.OneIn(5) ? static_cast<Bits>(sign | ~F::kSign)
+                             : static_cast<Bits>(sign | (F::kInfinity + 1 + any % 1000));
+    case Kind::kNegative:
+      return F::kSign | (few && any == 0 ? F::kInfinity : Bits{1} + any);
+    default:
+      return few && any == 0 ? F::kInfinity : Bits{1} + any;
+  }
+}
+
+int64_t RandomCount(int64_t tile, Random& random) {
+  switch (random.Below(6)) {
+    case 0:
+      return 0;
+    case 1:
+      return 1 + random.Below(3);
+    case 2:
+      return random.Below(40);
+    case 3:
+      return random.Below(2 * tile);
+    default:
+      return tile * random.Below(4) + random.Below(80) - std::min(tile, int64_t{40});
+  }
+}
+
+template <typename Bits>
+MergeProblem RandomProblem(KeyType type, int64_t tile, uint64_t seed) {
+  Random random(seed);
+  MergeProblem problem;
+  problem.type = type;
+  problem.order = random.OneIn(2) ? Order::kAscending : Order::kDescending;
+  problem.shift = static_cast<int>(random.Below(9));
+  const bool few = random.OneIn(2);
+  for (int input = 0; input < 2; ++input) {
+    const auto signs = static_cast<Signs>(random.Below(3));
+    std::vector<Bits> keys;
+    for (Kind kind : {Kind::kNegative, Kind::kZero, Kind::kPositive, Kind::kNan}) {
+      if (random.OneIn(3)) continue;
+      for (int64_t i = std::max(int64_t{0}, RandomCount(tile, random)); i > 0; --i) {
+        keys.push_back(MakeKey<Bits>(kind, signs, few, random));
+      }
+    }
+    const Bytes bytes = ToBytes(keys);
+    problem.keys.push_back(Gather(bytes, sizeof(Bits), StableOrder(type, problem.order, bytes)));
+  }
+  if (random.OneIn(3)) {
+    problem.value_bytes = 4;
+    for (const Bytes& keys : problem.keys) {
+      problem.values.push_back(MakeBytes(static_cast<int64_t>(keys.size() / sizeof(Bits)) * 4, seed));
+    }
+  }
+  return problem;
+}
+
+/// Puts some key where there was another one, which the order may stand or not.
+template <typename Bits>
+void Damage(MergeProblem& problem, uint64_t seed) {
+  Random random(seed);
+  Bytes& bytes = problem.keys[static_cast<size_t>(random.Below(2))];
+  std::vector<Bits> keys = FromBytes<Bits>(bytes);
+  if (keys.empty()) return;
+  const auto kind = static_cast<Kind>(random.Below(4));
+  keys[static_cast<size_t>(random.Below(static_cast<int64_t>(keys.size())))] =
+      MakeKey<Bits>(kind, Signs::kBoth, random.OneIn(2), random);
+  bytes = ToBytes(keys);
+}
+
+std::string Describe(const MergeProblem& problem, uint64_t seed) {
+  return std::string(KeyTypeName(problem.type)) + (problem.order == Order::kAscending ? " ascending" : " descending") +
+         ", values of " + std::to_string(problem.value_bytes) + ", seed " + std::to_string(seed);
+}
+
+template <typename Bits>
+void ExpectStable(KeyType type, int64_t tile) {
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    if (!RunsNextCase()) continue;
+    const MergeProblem problem = RandomProblem<Bits>(type, tile, seed);
+    SCOPED_TRACE(Describe(problem, seed));
+    const auto concatenate = [](const std::vector<Bytes>& parts) {
+      Bytes whole = parts[0];
+      whole.insert(whole.end(), parts[1].begin(), parts[1].end());
+      return whole;
+    };
+    const std::vector<int64_t> positions = MergeOrder(type, problem.order, problem.keys);
+    const MergeAnswer answer = RunMerge(problem);
+    EXPECT_EQ(answer.report.fault, OperatorReport::Fault::kNone);
+    EXPECT_TRUE(answer.keys == Gather(concatenate(problem.keys), sizeof(Bits), positions)) << "keys differ";
+    if (problem.value_bytes != 0) {
+      EXPECT_TRUE(answer.values == Gather(concatenate(problem.values), problem.value_bytes, positions))
+          << "values differ";
+    }
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+template <typename Bits>
+void ExpectReported(KeyType type, int64_t tile) {
+  for (uint64_t seed = 1001; seed <= 1300; ++seed) {
+    if (!RunsNextCase()) continue;
+    MergeProblem problem = RandomProblem<Bits>(type, tile, seed);
+    Damage<Bits>(problem, seed);
+    SCOPED_TRACE(Describe(problem, seed));
+    OperatorReport expected;
+    for (int i = 0; i < 2 && expected.fault == OperatorReport::Fault::kNone; ++i) {
+      if (const auto index = FirstUnsorted(type, problem.order, problem.keys[static_cast<size_t>(i)])) {
+        expected.fault = OperatorReport::Fault::kUnsorted;
+        expected.input = i;
+        expected.index = *index;
+      }
+    }
+    const OperatorReport report = RunMerge(problem).report;
+    EXPECT_EQ(report.fault, expected.fault);
+    EXPECT_EQ(report.input, expected.input);
+    EXPECT_EQ(report.index, expected.index);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(MergeFloats, AreStableWhereSignsChangeAndNansBegin) {
+  CORANK_SKIP_WITHOUT_GPU();
+  ExpectStable<uint32_t>(KeyType::kFloat32, cuda::BulkMergeTuning<4>::kTile);
+  ExpectStable<uint64_t>(KeyType::kFloat64, cuda::BulkMergeTuning<8>::kTile);
+}
+
+TEST(MergeFloats, ReportTheFirstKeyOutOfOrderAmongSignsAndNans) {
+  CORANK_SKIP_WITHOUT_GPU();
+  ExpectReported<uint32_t>(KeyType::kFloat32, cuda::BulkMergeTuning<4>::kTile);
+  ExpectReported<uint64_t>(KeyType::kFloat64, cuda::BulkMergeTuning<8>::kTile);
+}
+
+}  // namespace
+}  // namespace corank::testing
