@@ -167,5 +167,43 @@ TEST(MergeFloats, ReportTheFirstKeyOutOfOrderAmongSignsAndNans) {
   ExpectReported<uint64_t>(KeyType::kFloat64, cuda::BulkMergeTuning<8>::kTile);
 }
 
+/// Descending numbers of one sign with a NaN of sign 1 at the beginning of each of some tiles, one at a time: by its
+/// bits it seems to come after them.
+template <typename Bits>
+void ExpectNanReported(KeyType type, int64_t tile) {
+  using F = Format<Bits>;
+  for (Bits sign : {Bits{0}, F::kSign}) {
+    for (int64_t index = tile; index <= 4 * tile; index += tile) {
+      MergeProblem problem;
+      problem.type = type;
+      problem.order = Order::kDescending;
+      std::vector<Bits> keys(static_cast<size_t>(5 * tile));
+      for (size_t i = 0; i < keys.size(); ++i) keys[i] = sign | static_cast<Bits>(sign == 0 ? keys.size() - i : i + 1);
+      keys[static_cast<size_t>(index)] = F::kSign | (F::kInfinity + 1);
+      problem.keys = {ToBytes(keys), Bytes()};
+      for (int value_bytes : {0, 4}) {
+        if (!RunsNextCase()) continue;
+        problem.value_bytes = value_bytes;
+        problem.values = {MakeBytes(5 * tile * value_bytes, 1), Bytes()};
+        SCOPED_TRACE(Describe(problem, 0) + ", index " + std::to_string(index));
+        const OperatorReport report = RunMerge(problem).report;
+        EXPECT_EQ(report.fault, OperatorReport::Fault::kUnsorted);
+        EXPECT_EQ(report.input, 0);
+        EXPECT_EQ(report.index, index);
+      }
+    }
+  }
+}
+
+TEST(MergeFloats, ReportANanAtTheBeginningOfATile) {
+  CORANK_SKIP_WITHOUT_GPU();
+  for (int64_t tile : {cuda::BulkMergeTuning<4>::kTile, cuda::PathMergeTuning<4>::kTile}) {
+    ExpectNanReported<uint32_t>(KeyType::kFloat32, tile);
+  }
+  for (int64_t tile : {cuda::BulkMergeTuning<8>::kTile, cuda::PathMergeTuning<8>::kTile}) {
+    ExpectNanReported<uint64_t>(KeyType::kFloat64, tile);
+  }
+}
+
 }  // namespace
 }  // namespace corank::testing
