@@ -27,6 +27,7 @@
 #include "server/observe/metrics.h"
 #include "server/observe/nvml.h"
 #include "server/rpc/active_calls.h"
+#include "server/rpc/copy_team.h"
 #include "server/rpc/corank_service.h"
 #include "server/rpc/gate.h"
 #include "server/rpc/health.h"
@@ -159,6 +160,7 @@ class Server {
   ActiveCalls active_calls_;
   Gate gate_;
   const MemoryPlan plan_;
+  CopyTeam copy_team_;
   const std::shared_ptr<HostPool> host_pool_;
   RegionRegistry regions_;
   ArrayStore arrays_;

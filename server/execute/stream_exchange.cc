@@ -127,9 +127,9 @@ void StreamExchange::Leave(int part) {
   call = std::move(parts_[static_cast<size_t>(part)].call);
 }
 
-bool StreamExchange::MayRead(int part) const {
+bool StreamExchange::MayRead(int part, int ahead) const {
   absl::MutexLock lock(&mutex_);
-  return LeastInput() <= input_window_ - parts_[static_cast<size_t>(part)].window_used;
+  return (1 + ahead) * LeastInput() <= input_window_ - parts_[static_cast<size_t>(part)].window_used;
 }
 
 absl::StatusOr<InputChunk> StreamExchange::Accept(int part, const v1::ArrayChunk& chunk, int64_t bytes) {

@@ -92,8 +92,9 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
 
   void Join(int part, std::shared_ptr<StreamPart> call);
   void Leave(int part);
-  /// Whether one more chunk fits into the part's window. Where it does not, Wake tells when it is worth asking again.
-  bool MayRead(int part) const;
+  /// Whether one more chunk fits into the part's window beside `ahead` others that were not accepted yet. Where it does
+  /// not, Wake tells when it is worth asking again.
+  bool MayRead(int part, int ahead) const;
   /// Checks a chunk (its data's length is `bytes`) and takes memory for it, which is null where there are no bytes. The
   /// caller fills that in and hands the chunk to Add. INVALID_ARGUMENT names the chunk's field; RESOURCE_EXHAUSTED with
   /// RetryInfo: the host has less pinned memory than the pool was promised.

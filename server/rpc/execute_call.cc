@@ -63,31 +63,47 @@ ExecuteCall::~ExecuteCall() {
 }
 
 void ExecuteCall::OnReadDone(bool ok) {
-  // Not under the lock: to copy a chunk takes long, and what is given up wakes calls.
-  const absl::Status status = ok ? Take() : EndInput();
-  incoming_.Clear();
-  if (!status.ok()) EndEarly(status);
   absl::MutexLock lock(&mutex_);
   reading_ = false;
   if (!ok) input_ended_ = true;
+  arrived_.emplace_back();
+  if (ok) arrived_.back().Swap(&incoming_);
+  if (!taking_) TakeArrived();
+}
+
+void ExecuteCall::TakeArrived() {
+  taking_ = true;
+  while (!arrived_.empty()) {
+    grpc::ByteBuffer message;
+    message.Swap(&arrived_.front());
+    arrived_.pop_front();
+    Pump();  // gRPC receives the next message while this one is copied
+    // Not under the lock: to copy a chunk takes long, and what is given up wakes calls.
+    mutex_.Unlock();
+    const absl::Status status = message.Valid() ? Take(message) : EndInput();
+    message.Clear();
+    if (!status.ok()) EndEarly(status);
+    mutex_.Lock();
+  }
+  taking_ = false;
   Pump();
 }
 
-absl::Status ExecuteCall::Take() {
-  received_bytes_ += static_cast<int64_t>(incoming_.Length());
-  return job_ == nullptr ? TakePlan() : TakeChunk();
+absl::Status ExecuteCall::Take(const grpc::ByteBuffer& message) {
+  received_bytes_ += static_cast<int64_t>(message.Length());
+  return job_ == nullptr ? TakePlan(message) : TakeChunk(message);
 }
 
-absl::Status ExecuteCall::TakePlan() {
-  const absl::Status status = JoinJob();
+absl::Status ExecuteCall::TakePlan(const grpc::ByteBuffer& message) {
+  const absl::Status status = JoinJob(message);
   CountIfShort(status, environment_.metrics);
   return status;
 }
 
-absl::Status ExecuteCall::JoinJob() {
+absl::Status ExecuteCall::JoinJob(const grpc::ByteBuffer& message) {
   CORANK_ASSIGN_OR_RETURN(
       std::unique_ptr<ExecutePlan> plan,
-      ExecutePlan::Read(incoming_, environment_.limits, environment_.streams, environment_.places, caller_));
+      ExecutePlan::Read(message, environment_.limits, environment_.streams, environment_.places, caller_));
   const auto part = static_cast<int>(plan->message().part());
   plan->SetId(TakeId(plan->options().request_id()));
   plan->SetPeer(context_->peer());
@@ -106,10 +122,10 @@ CallId ExecuteCall::TakeId(const std::string& requested) {
   return id_;
 }
 
-absl::Status ExecuteCall::TakeChunk() {
+absl::Status ExecuteCall::TakeChunk(const grpc::ByteBuffer& message) {
   v1::ExecuteRequest request;
   std::vector<PayloadRange> payloads;
-  if (!ParseHeads(incoming_, &request, &payloads)) {
+  if (!ParseHeads(message, &request, &payloads)) {
     return InvalidField("request", "the bytes are not a corank.v1.ExecuteRequest message");
   }
   if (!request.has_chunk()) return InvalidField("chunk", "all messages after the plan are chunks");
@@ -118,7 +134,7 @@ absl::Status ExecuteCall::TakeChunk() {
   CORANK_ASSIGN_OR_RETURN(InputChunk chunk, exchange.Accept(part_, request.chunk(), bytes));
   if (bytes > 0) {
     std::vector<grpc::Slice> slices;
-    if (!incoming_.Dump(&slices).ok()) return absl::InternalError("gRPC gives no bytes");
+    if (!message.Dump(&slices).ok()) return absl::InternalError("gRPC gives no bytes");
     CopyRange(slices, payloads.back().offset, bytes, chunk.bytes.get());
   }
   exchange.Add(std::move(chunk));
@@ -189,7 +205,9 @@ void ExecuteCall::Pump() {
   if (const absl::Status status = exchange.status(); !status.ok()) return End(status);
   if (!writing_) Write();
   if (writing_ && exchange.has_succeeded()) WatchWrite();
-  if (ended_ || reading_ || input_ended_ || !exchange.MayRead(part_)) return;
+  // Of what has come, the window does not know yet.
+  const int ahead = static_cast<int>(arrived_.size()) + (taking_ ? 1 : 0);
+  if (ended_ || reading_ || input_ended_ || !exchange.MayRead(part_, ahead)) return;
   reading_ = true;
   StartRead(&incoming_);
 }

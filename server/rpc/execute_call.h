@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_RPC_EXECUTE_CALL_H_
 #define CORANK_SERVER_RPC_EXECUTE_CALL_H_
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,11 +41,13 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
 
   void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What a message says; called by the one thread that has it.
-  absl::Status Take();
-  absl::Status TakePlan();
-  absl::Status JoinJob();
-  absl::Status TakeChunk();
+  // Takes what has arrived, in order, without the lock in between.
+  void TakeArrived() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What a message says; called by the one thread that takes messages.
+  absl::Status Take(const grpc::ByteBuffer& message);
+  absl::Status TakePlan(const grpc::ByteBuffer& message);
+  absl::Status JoinJob(const grpc::ByteBuffer& message);
+  absl::Status TakeChunk(const grpc::ByteBuffer& message);
   CallId TakeId(const std::string& requested) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status EndInput();
   // What a cancelled call gets.
@@ -71,10 +74,12 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
 
   absl::Mutex mutex_;
   CallId id_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<ExecuteJob> job_;  // changes once, under the lock, from null; read by the reading thread without it
+  std::shared_ptr<ExecuteJob> job_;  // changes once, under the lock, from null; read by the taking thread without it
   int part_ = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<grpc::ByteBuffer> arrived_ ABSL_GUARDED_BY(mutex_);  // messages not taken yet; not valid: the end
+  bool taking_ ABSL_GUARDED_BY(mutex_) = false;                   // a thread takes messages
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::Status last_status_ ABSL_GUARDED_BY(mutex_);           // once it has ended
