@@ -82,7 +82,7 @@ Server::Server(const Options& options, std::vector<ChosenEngine> engines, const 
       clock_(clock),
       logger_(logger),
       plan_(PlanMemory(options, devices_)),
-      copy_team_(CopyTeam::HelpersFor(static_cast<int>(std::thread::hardware_concurrency()))),
+      helpers_(options.helpers.value_or(Helpers::CountFor(static_cast<int>(std::thread::hardware_concurrency())))),
       host_pool_(HostPool::Create(&devices_.set(), options.host_pool)),
       regions_(options.regions, &devices_.set(), clock),
       arrays_(options.arrays, &devices_.set(), clock),
@@ -257,7 +257,7 @@ absl::Status Server::StartRpc() {
   environment.long_bytes = options_.long_bytes;
   environment.in_pieces = options_.in_pieces.value_or(engine_info().kind == EngineKind::kCuda);
   environment.streams = plan_.streams;
-  environment.places = {&regions_, &arrays_, host_pool_.get(), &devices_.set(), &copy_team_};
+  environment.places = {&regions_, &arrays_, host_pool_.get(), &devices_.set(), &helpers_};
   environment.active_calls = &active_calls_;
   environment.slow_request_ns = options_.slow_request.count();
   environment.authenticator = security_->authenticator();

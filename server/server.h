@@ -27,10 +27,10 @@
 #include "server/observe/metrics.h"
 #include "server/observe/nvml.h"
 #include "server/rpc/active_calls.h"
-#include "server/rpc/copy_team.h"
 #include "server/rpc/corank_service.h"
 #include "server/rpc/gate.h"
 #include "server/rpc/health.h"
+#include "server/rpc/helpers.h"
 #include "server/rpc/memory_service.h"
 #include "server/rpc_endpoint.h"
 #include "server/security/security.h"
@@ -62,6 +62,8 @@ class Server {
     /// Whether large arrays in shared memory are worked on in pieces; unset: on a GPU, whose copies then overlap with
     /// the work. A CPU has nothing to overlap.
     std::optional<bool> in_pieces;
+    /// Threads that copy large messages and begin writes; by default as the machine's cores suggest.
+    std::optional<int> helpers;
     Limits limits;
     AdmissionQueue::Options queue;
     AdmissionQueue::Options long_queue;
@@ -160,7 +162,7 @@ class Server {
   ActiveCalls active_calls_;
   Gate gate_;
   const MemoryPlan plan_;
-  CopyTeam copy_team_;
+  Helpers helpers_;
   const std::shared_ptr<HostPool> host_pool_;
   RegionRegistry regions_;
   ArrayStore arrays_;

@@ -53,7 +53,7 @@ absl::Status CallBase::Incomplete() const {
 
 absl::Status CallBase::Read(const grpc::ByteBuffer& bytes) {
   CORANK_RETURN_IF_ERROR(ValidateMessageBytes(record_.received_bytes, environment_.limits));
-  return payloads_.Parse(bytes, environment_.places.host_pool, environment_.places.copy_team, message());
+  return payloads_.Parse(bytes, environment_.places.host_pool, environment_.places.helpers, message());
 }
 
 std::unique_ptr<Operation> CallBase::InPieces(std::unique_ptr<Operation> operation) const {

@@ -195,8 +195,13 @@ void ExecuteCall::OnDone() {
 }
 
 void ExecuteCall::Wake() {
-  absl::MutexLock lock(&mutex_);
-  Pump();
+  // A write goes down to the socket in the thread that begins it, and whoever wakes calls has other work.
+  if (is_woken_.exchange(true)) return;
+  environment_.places.helpers->Run([self = shared_from_this()] {
+    self->is_woken_ = false;
+    absl::MutexLock lock(&self->mutex_);
+    self->Pump();
+  });
 }
 
 void ExecuteCall::Pump() {

@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_RPC_EXECUTE_CALL_H_
 #define CORANK_SERVER_RPC_EXECUTE_CALL_H_
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <string>
@@ -70,7 +71,8 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   std::shared_ptr<const Caller> caller_;
   grpc::ByteBuffer incoming_;  // of the read in progress
   int64_t received_bytes_ = 0;
-  bool is_active_ = false;  // counted among the calls that a server which drains finishes
+  std::atomic<bool> is_woken_{false};  // a helper will pump
+  bool is_active_ = false;             // counted among the calls that a server which drains finishes
 
   absl::Mutex mutex_;
   CallId id_ ABSL_GUARDED_BY(mutex_);

@@ -108,7 +108,7 @@ absl::StatusOr<std::unique_ptr<ExecutePlan>> ExecutePlan::Read(const grpc::ByteB
                                                                std::shared_ptr<const Caller> caller) {
   CORANK_RETURN_IF_ERROR(ValidateMessageBytes(static_cast<int64_t>(message.Length()), limits));
   std::unique_ptr<ExecutePlan> plan(new ExecutePlan(limits, places, std::move(caller)));
-  CORANK_RETURN_IF_ERROR(plan->payloads_.Parse(message, places.host_pool, places.copy_team, &plan->request_));
+  CORANK_RETURN_IF_ERROR(plan->payloads_.Parse(message, places.host_pool, places.helpers, &plan->request_));
   CORANK_RETURN_IF_ERROR(plan->Check());
   plan->JudgeAsWhole(streams);
   CORANK_RETURN_IF_ERROR(plan->CheckBudgets(streams));

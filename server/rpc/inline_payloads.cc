@@ -19,7 +19,7 @@ int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * 
 
 }  // namespace
 
-absl::Status InlinePayloads::Parse(const grpc::ByteBuffer& bytes, HostPool* pool, CopyTeam* team,
+absl::Status InlinePayloads::Parse(const grpc::ByteBuffer& bytes, HostPool* pool, Helpers* helpers,
                                    google::protobuf::Message* message) {
   std::vector<PayloadRange> ranges;
   if (!ParseHeads(bytes, message, &ranges)) {
@@ -39,7 +39,7 @@ absl::Status InlinePayloads::Parse(const grpc::ByteBuffer& bytes, HostPool* pool
   if (!bytes.Dump(&slices).ok()) return absl::InternalError("gRPC does not give the bytes of a message");
   char* to = static_cast<char*>(buffer_.get());
   for (const PayloadRange& range : ranges) {
-    team->CopyRange(slices, range.offset, range.bytes, to);
+    helpers->CopyRange(slices, range.offset, range.bytes, to);
     // The last of several payloads of one array counts, as in protobuf.
     payloads_[range.holder] = absl::string_view(to, static_cast<size_t>(range.bytes));
     to += RoundUp(range.bytes);

@@ -12,7 +12,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "proto/payloads.h"
 #include "server/memory/host_pool.h"
-#include "server/rpc/copy_team.h"
+#include "server/rpc/helpers.h"
 
 namespace corank {
 
@@ -22,7 +22,8 @@ class InlinePayloads {
  public:
   /// Fills `message` from `bytes`. INVALID_ARGUMENT where they are no such message, or more than the pool ever has;
   /// what HostPool::Take says.
-  absl::Status Parse(const grpc::ByteBuffer& bytes, HostPool* pool, CopyTeam* team, google::protobuf::Message* message);
+  absl::Status Parse(const grpc::ByteBuffer& bytes, HostPool* pool, Helpers* helpers,
+                     google::protobuf::Message* message);
 
   /// The inline bytes of an array of the message, aligned to 16 bytes.
   absl::string_view Find(const v1::Array& array) const;

@@ -28,7 +28,7 @@ struct SharedPlaces {
   ArrayStore* arrays = nullptr;
   HostPool* host_pool = nullptr;
   const DeviceSet* devices = nullptr;
-  CopyTeam* copy_team = nullptr;
+  Helpers* helpers = nullptr;
 };
 
 /// Room in the store for the results that a request keeps, by field.

@@ -58,7 +58,7 @@ void Run(absl::string_view bytes, uint8_t cuts) {
   if (!ValidateMessageBytes(static_cast<int64_t>(bytes.size()), world.limits).ok()) return;
   Request request;
   InlinePayloads payloads;
-  const absl::Status parsed = payloads.Parse(buffer, world.pool.get(), &world.copy_team, &request);
+  const absl::Status parsed = payloads.Parse(buffer, world.pool.get(), &world.helpers, &request);
   CheckStatus(parsed, bytes);
   FUZZ_CHECK(parsed.ok() == parses, Shown(bytes));
   if (!parsed.ok()) return;

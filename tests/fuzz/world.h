@@ -52,14 +52,14 @@ struct World {
   void Reset();
   /// "r" again, where a run has unregistered it.
   void RegisterRegion();
-  SharedPlaces places() { return {&regions, &arrays, pool.get(), &devices, &copy_team}; }
+  SharedPlaces places() { return {&regions, &arrays, pool.get(), &devices, &helpers}; }
 
   Limits limits;  // small, so that every bound is reached
   StoppedClock clock;
   const Logger logger;  // into nothing
   const std::unique_ptr<Engine> engine;
   DeviceSet devices;  // the engine
-  CopyTeam copy_team{0};
+  Helpers helpers{0};
   const std::shared_ptr<HostPool> pool;
   RegionRegistry regions;  // shared memory whose names begin with kRegionPrefix; one of them, "r", of 8192 bytes
   ArrayStore arrays;       // "a": 16 INT32, "s": 64 INT32 in order

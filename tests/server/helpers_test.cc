@@ -1,9 +1,10 @@
-// CopyTeam against what the slices hold, one byte after the other.
-#include "server/rpc/copy_team.h"
+// Helpers against what the slices hold, one byte after the other.
+#include "server/rpc/helpers.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -17,8 +18,8 @@ namespace {
 
 const grpc::internal::GrpcLibraryInitializer kGrpc;  // which nothing else here brings, and slices need
 
-constexpr int64_t kPiece = CopyTeam::kPieceBytes;
-constexpr int64_t kLeast = CopyTeam::kLeastBytes;
+constexpr int64_t kPiece = Helpers::kPieceBytes;
+constexpr int64_t kLeast = Helpers::kLeastBytes;
 
 /// Bytes that differ from those a piece, a slice or a page away.
 std::string Bytes(int64_t count) {
@@ -40,52 +41,63 @@ std::vector<grpc::Slice> Sliced(const std::string& bytes, size_t slice_bytes) {
 }
 
 /// Copies message[offset, offset + bytes) between two guards and looks at all of it.
-void ExpectCopied(CopyTeam& team, const std::string& message, const std::vector<grpc::Slice>& slices, int64_t offset,
+void ExpectCopied(Helpers& helpers, const std::string& message, const std::vector<grpc::Slice>& slices, int64_t offset,
                   int64_t bytes) {
   constexpr size_t kGuard = 64;
   std::string to(static_cast<size_t>(bytes) + 2 * kGuard, '#');
-  team.CopyRange(slices, offset, bytes, to.data() + kGuard);
+  helpers.CopyRange(slices, offset, bytes, to.data() + kGuard);
   const std::string guard(kGuard, '#');
   const std::string expected = guard + message.substr(static_cast<size_t>(offset), static_cast<size_t>(bytes)) + guard;
   EXPECT_TRUE(to == expected) << bytes << " bytes from " << offset;
 }
 
-TEST(CopyTeam, CopiesWhatTheSlicesHold) {
+TEST(Helpers, CopyWhatTheSlicesHold) {
   const std::string message = Bytes(4 * kLeast + 16384);
-  for (int helpers : {0, 1, 3}) {
-    CopyTeam team(helpers);
+  for (int count : {0, 1, 3}) {
+    Helpers helpers(count);
     for (size_t slice_bytes : {size_t{16384}, size_t{70001}, message.size()}) {
       const std::vector<grpc::Slice> slices = Sliced(message, slice_bytes);
       for (int64_t offset : {int64_t{0}, int64_t{7}, int64_t{16384}}) {
         for (int64_t bytes : {int64_t{0}, int64_t{1}, kPiece, kLeast - 1, kLeast, kLeast + 1, 3 * kPiece, 4 * kLeast}) {
-          ExpectCopied(team, message, slices, offset, bytes);
+          ExpectCopied(helpers, message, slices, offset, bytes);
         }
       }
     }
   }
 }
 
-TEST(CopyTeam, HelpsManyAtATime) {
+TEST(Helpers, HelpManyAtATime) {
   const std::string message = Bytes(3 * kLeast + 5);
   const std::vector<grpc::Slice> slices = Sliced(message, 16384);
-  CopyTeam team(2);
+  Helpers helpers(2);
   std::vector<std::thread> callers;
   for (int64_t caller = 0; caller < 6; ++caller) {
     callers.emplace_back([&, caller] {
       for (int64_t turn = 0; turn < 20; ++turn) {
-        ExpectCopied(team, message, slices, caller, 2 * kLeast + 1000 * turn + caller);
+        ExpectCopied(helpers, message, slices, caller, 2 * kLeast + 1000 * turn + caller);
       }
     });
   }
   for (std::thread& caller : callers) caller.join();
 }
 
-TEST(CopyTeam, LeavesSmallMachinesAlone) {
-  EXPECT_EQ(CopyTeam::HelpersFor(1), 0);
-  EXPECT_EQ(CopyTeam::HelpersFor(2), 0);
-  EXPECT_EQ(CopyTeam::HelpersFor(4), 2);
-  EXPECT_EQ(CopyTeam::HelpersFor(16), 8);
-  EXPECT_EQ(CopyTeam::HelpersFor(192), 8);
+TEST(Helpers, DoAllThatIsAskedOfThem) {
+  for (int count : {0, 1, 3}) {
+    std::atomic<int> done{0};
+    {
+      Helpers helpers(count);
+      for (int i = 0; i < 1000; ++i) helpers.Run([&done] { ++done; });
+    }
+    EXPECT_EQ(done, 1000);
+  }
+}
+
+TEST(Helpers, LeaveSmallMachinesAlone) {
+  EXPECT_EQ(Helpers::CountFor(1), 0);
+  EXPECT_EQ(Helpers::CountFor(2), 0);
+  EXPECT_EQ(Helpers::CountFor(4), 2);
+  EXPECT_EQ(Helpers::CountFor(16), 8);
+  EXPECT_EQ(Helpers::CountFor(192), 8);
 }
 
 }  // namespace
