@@ -13,6 +13,12 @@
 #include "server/security/permissions.h"
 
 namespace corank {
+namespace {
+
+constexpr int64_t kLongAnswer = int64_t{256} << 10;
+
+}  // namespace
+
 CallBase::CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, Operator op,
                    grpc::ByteBuffer* response)
     : environment_(*environment),
@@ -116,8 +122,11 @@ void CallBase::Reply(const absl::Status& reason, Outcome& outcome) {
     CountIfForbidden(status, environment_.metrics);
     LogFailure(status);
   }
-  outcome.results.clear();                       // what the caller may take back once it has the answer
-  Finish(ToGrpcStatus(status, id_.request_id));  // the call may be gone after this
+  outcome.results.clear();  // what the caller may take back once it has the answer
+  // The call may be gone after Finish, which takes the answer down to the socket: what is long there, a lane has no
+  // time for.
+  if (record_.sent_bytes < kLongAnswer) return Finish(ToGrpcStatus(status, id_.request_id));
+  environment_.places.helpers->Run([this, status] { Finish(ToGrpcStatus(status, id_.request_id)); });
 }
 
 void CallBase::LogFailure(const absl::Status& status) {
