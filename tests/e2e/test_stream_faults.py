@@ -167,11 +167,17 @@ def test_upload_that_stops_in_the_middle_frees_everything(
 def test_deadline_in_the_middle_of_the_work_stops_it(placed_server: LocalServer, needs: Needs) -> None:
     needs("stream")
     keys = np.tile(KEYS, 8)
+    late = 0
     with placed_server.connect() as client:
         client.info()
-        for deadline in (0.02, 0.1, 0.3):
-            with pytest.raises(corank.DeadlineExceeded):
-                client.sort(keys, algorithm="odd-even-mergesort", place="stream", deadline=deadline)
+        for deadline in (0.005, 0.02, 0.1, 0.3):  # a GPU meets the longer ones
+            try:
+                answer = client.sort(keys, algorithm="odd-even-mergesort", place="stream", deadline=deadline)
+            except corank.DeadlineExceeded:
+                late += 1
+            else:
+                np.testing.assert_array_equal(answer, np.sort(keys))
+    assert late > 0
     wait_until(lambda: not busy(placed_server), "the work of late calls has stopped")
 
 
