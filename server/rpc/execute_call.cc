@@ -67,21 +67,21 @@ void ExecuteCall::OnReadDone(bool ok) {
   reading_ = false;
   if (!ok) input_ended_ = true;
   arrived_.emplace_back();
-  if (ok) arrived_.back().Swap(&incoming_);
+  if (ok) arrived_.back().emplace().Swap(&incoming_);
   if (!taking_) TakeArrived();
 }
 
 void ExecuteCall::TakeArrived() {
   taking_ = true;
   while (!arrived_.empty()) {
-    grpc::ByteBuffer message;
-    message.Swap(&arrived_.front());
+    std::optional<grpc::ByteBuffer> message;
+    message.swap(arrived_.front());
     arrived_.pop_front();
     Pump();  // gRPC receives the next message while this one is copied
     // Not under the lock: to copy a chunk takes long, and what is given up wakes calls.
     mutex_.Unlock();
-    const absl::Status status = message.Valid() ? Take(message) : EndInput();
-    message.Clear();
+    const absl::Status status = message ? Take(*message) : EndInput();
+    message.reset();
     if (!status.ok()) EndEarly(status);
     mutex_.Lock();
   }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,8 +81,9 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   int part_ = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<grpc::ByteBuffer> arrived_ ABSL_GUARDED_BY(mutex_);  // messages not taken yet; not valid: the end
-  bool taking_ ABSL_GUARDED_BY(mutex_) = false;                   // a thread takes messages
+  std::deque<std::optional<grpc::ByteBuffer>> arrived_
+      ABSL_GUARDED_BY(mutex_);                   // messages not taken yet; none: the end
+  bool taking_ ABSL_GUARDED_BY(mutex_) = false;  // a thread takes messages
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::Status last_status_ ABSL_GUARDED_BY(mutex_);           // once it has ended

@@ -22,7 +22,7 @@
 
 namespace corank {
 
-/// What outlives requests and they may name. The pointees outlive all requests.
+/// What outlives requests, and they name or use. The pointees outlive all requests.
 struct SharedPlaces {
   RegionRegistry* regions = nullptr;
   ArrayStore* arrays = nullptr;
