@@ -3,7 +3,7 @@
 //   using Merge = MultiwayMerge<kPayload, kItems, kThreads, kBlocks, Runs, KeyOrder<Bits, kFloat>>;
 //   const auto cut = MultiwayTiles::Cut(count, longest_group, result_count, Merge::MaxTile(ways));
 //   typename Merge::Pass pass{runs, order, ..., cut, workspace.Carve<int64_t>(Merge::SplitCount(cut, ways)), ...};
-//   if (!workspace.IsSizing()) Merge::Run(pass, stream);     three launches: two of the partition, merge
+//   if (!workspace.IsSizing()) Merge::Run(pass, stream);     launches: one or two of the partition, merge
 //
 // Algorithm: multiway_partition.cuh finds for each tile where it starts in each run; a block loads the pieces of its
 //            tile into shared memory and merges them there, level by level (multiway_tile.cuh). What is merged are
@@ -354,7 +354,7 @@ struct MultiwayMerge {
     }
   }
 
-  /// Enqueues the pass: three launches.
+  /// Enqueues the pass: two launches, or three of many tiles.
   static cudaError_t Run(const Pass& pass, cudaStream_t stream);
 };
 

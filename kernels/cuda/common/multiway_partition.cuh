@@ -25,8 +25,10 @@
 namespace corank::cuda {
 
 inline constexpr int kMultiwayPartitionThreads = 128;
-/// Every so many tiles one is found in the whole runs, and the others between those: fewer and nearer probes.
+/// Of more tiles than kMultiwayShort, every so many one is found in the whole runs, and the others between those: fewer
+/// and nearer probes, but one launch more. Measured on an H200.
 inline constexpr int kMultiwayCoarse = 16;
+inline constexpr int64_t kMultiwayShort = 1024;
 
 /// The lanes of a warp that work on one tile: `lanes` of them, a power of two, this one being number `lane`.
 struct LaneGroup {
@@ -112,27 +114,29 @@ __device__ __forceinline__ int64_t SelectCoRank(const LaneGroup& group, const Ru
 }
 
 /// splits[tile * ways + way]: where the tile starts in that run of its group. `lanes`: the least power of two >= ways.
-/// Not kFine: of each group's tiles 0, kMultiwayCoarse and so on; kFine: of the others, which lie between those.
+/// Not kFine: of each group's tiles 0, `coarse_step` and so on; kFine: of the others, of which each lies between two
+/// of those, kMultiwayCoarse apart.
 template <bool kFine, typename Runs, typename RankOf>
 __global__ void __launch_bounds__(kMultiwayPartitionThreads)
-    MultiwayPartitionKernel(const __grid_constant__ Runs runs, MultiwayTiles cut, int lanes, RankOf rank,
-                            int64_t* splits) {
+    MultiwayPartitionKernel(const __grid_constant__ Runs runs, MultiwayTiles cut, int lanes, int coarse_step,
+                            RankOf rank, int64_t* splits) {
+  const int64_t step = kFine ? kMultiwayCoarse : coarse_step;
   const LaneGroup lane_group(lanes);
   const int64_t number = (int64_t{blockIdx.x} * kMultiwayPartitionThreads + threadIdx.x) / lanes;
-  const int64_t coarse_per_group = CeilDiv(cut.tiles_per_group, kMultiwayCoarse);
+  const int64_t coarse_per_group = CeilDiv(cut.tiles_per_group, step);
   const int64_t group = number / (kFine ? cut.tiles_per_group : coarse_per_group);
-  const int64_t in_group = kFine ? number % cut.tiles_per_group : number % coarse_per_group * kMultiwayCoarse;
+  const int64_t in_group = kFine ? number % cut.tiles_per_group : number % coarse_per_group * step;
   const int64_t tile = group * cut.tiles_per_group + in_group;
-  if (tile >= cut.tiles + 1 || (kFine && in_group % kMultiwayCoarse == 0)) return;
+  if (tile >= cut.tiles + 1 || (kFine && in_group % step == 0)) return;
   const int64_t target = in_group * cut.tile;
   auto run = runs.RunAt(0, 0);
   run.count = 0;
   if (lane_group.lane < runs.ways && runs.GroupCount(group) > 0) run = runs.RunAt(group, lane_group.lane);
   int64_t low = 0, high = min(run.count, target);
   if (kFine && lane_group.lane < runs.ways) {
-    const int64_t before = tile - in_group % kMultiwayCoarse, after = before + kMultiwayCoarse;
+    const int64_t before = tile - in_group % step, after = before + step;
     low = min(max(int64_t{0}, splits[before * runs.ways + lane_group.lane]), high);
-    if (in_group / kMultiwayCoarse < (cut.tiles_per_group - 1) / kMultiwayCoarse && after <= cut.tiles) {
+    if (in_group / step < (cut.tiles_per_group - 1) / step && after <= cut.tiles) {
       high = max(low, min(high, splits[after * runs.ways + lane_group.lane]));
     }
   }
@@ -140,18 +144,20 @@ __global__ void __launch_bounds__(kMultiwayPartitionThreads)
   if (lane_group.lane < runs.ways) splits[tile * runs.ways + lane_group.lane] = split;
 }
 
-/// Enqueues both kernels: a warp, or the least sufficient power of two of its lanes, for each tile.
+/// Enqueues one kernel or both: a warp, or the least sufficient power of two of its lanes, for each tile.
 template <typename Runs, typename RankOf>
 cudaError_t LaunchMultiwayPartition(const Runs& runs, const MultiwayTiles& cut, const RankOf& rank, int64_t* splits,
                                     cudaStream_t stream) {
   const int lanes = 1 << CeilLog2(runs.ways);
   const int64_t groups = CeilDiv(cut.tiles + 1, cut.tiles_per_group);
-  const int64_t coarse = groups * CeilDiv(cut.tiles_per_group, kMultiwayCoarse);
+  const int step = cut.tiles <= kMultiwayShort ? 1 : kMultiwayCoarse;
+  const int64_t coarse = groups * CeilDiv(cut.tiles_per_group, step);
   MultiwayPartitionKernel<false><<<static_cast<unsigned>(CeilDiv(coarse * lanes, kMultiwayPartitionThreads)),
-                                   kMultiwayPartitionThreads, 0, stream>>>(runs, cut, lanes, rank, splits);
+                                   kMultiwayPartitionThreads, 0, stream>>>(runs, cut, lanes, step, rank, splits);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+  if (step == 1) return cudaSuccess;
   const auto blocks = static_cast<unsigned>(CeilDiv((cut.tiles + 1) * lanes, kMultiwayPartitionThreads));
-  MultiwayPartitionKernel<true><<<blocks, kMultiwayPartitionThreads, 0, stream>>>(runs, cut, lanes, rank, splits);
+  MultiwayPartitionKernel<true><<<blocks, kMultiwayPartitionThreads, 0, stream>>>(runs, cut, lanes, step, rank, splits);
   return cudaGetLastError();
 }
 

@@ -36,7 +36,7 @@ struct RunMerge {
 };
 
 /// Stable: equal keys come from the earlier run first. Carves its workspace, which grows with run_count, and, unless
-/// that is only sizing, enqueues three launches.
+/// that is only sizing, enqueues two or three launches.
 cudaError_t MergeRuns(const RunMerge& merge, Workspace& workspace, cudaStream_t stream);
 
 }  // namespace corank::cuda
