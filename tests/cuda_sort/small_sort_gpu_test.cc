@@ -53,9 +53,11 @@ void ExpectSorts(const SortInput& input, int64_t limit = -1, int skew = 0) {
 std::vector<int64_t> BoundaryCounts() {
   std::vector<int64_t> counts;
   const auto around = [&](int64_t count) { counts.insert(counts.end(), {count - 1, count, count + 1}); };
-  constexpr int kRun = cuda::kSmallClusterThreads * cuda::kSmallClusterItems;
-  for (int64_t count = kRun; count <= cuda::kSmallClusterCount; count += kRun) around(count);
-  for (int64_t count = 1 << 13; count <= cuda::SmallSortLimit(cuda::SmallForm::kRank32); count *= 2) around(count);
+  for (const int items : cuda::kSmallClusterItems) {
+    const int run = cuda::kSmallClusterThreads * items;
+    for (int64_t count = run; count <= cuda::SmallClusterCount(items); count += run) around(count);
+  }
+  for (int64_t count = 1 << 14; count <= cuda::SmallSortLimit(cuda::SmallForm::kRank32); count *= 2) around(count);
   for (const auto form : {cuda::SmallForm::kRank32, cuda::SmallForm::kRankIndex32}) around(cuda::SmallSortLimit(form));
   for (const int64_t run : {256, 512, 1024, 2048}) around(run * 30 + run / cuda::kSmallSamples);
   return counts;

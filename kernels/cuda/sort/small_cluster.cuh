@@ -62,15 +62,14 @@ __device__ __forceinline__ void AddRanks(uint32_t all, int own, int runs, const 
 
 /// One cluster sorts all: each block one run, then, with every run copied to its shared memory, it finds the place of
 /// each of its elements by its rank in all other runs.
-template <SmallForm kForm>
+template <SmallForm kForm, int kItems>
 __global__ void __launch_bounds__(kSmallClusterThreads) SmallClusterKernel(const SmallPass<kForm> pass) {
 #if __CUDA_ARCH__ >= 900
-  constexpr int kItems = kSmallClusterItems;
   using Sorter = SmallSorter<kForm, kItems>;
   using Element = SmallElement<kForm>;
   using Key = typename Element::Key;
   constexpr int kRun = kSmallClusterThreads * kItems;
-  constexpr int kMostRuns = kSmallClusterCount / kRun;
+  constexpr int kMostRuns = kSmallClusterBlocks;
   extern __shared__ uint4 dynamic_shared[];
   __shared__ typename Sorter::Shared shared;
   auto* const keys = reinterpret_cast<Key*>(dynamic_shared);
@@ -100,7 +99,9 @@ __global__ void __launch_bounds__(kSmallClusterThreads) SmallClusterKernel(const
   for (int k = 0; k < kItems; ++k) places[k] = sorter.warp_first + k * 32;
   __pipeline_wait_prior(0);
   __syncthreads();
-  if (runs <= kMostRuns / 2) {
+  // Fewer runs of the longer cluster would be a shorter one.
+  constexpr bool kIsShorter = kItems == kSmallClusterItems[0];
+  if (kIsShorter && runs <= kMostRuns / 2) {
     AddRanks<kRun, kMostRuns / 2>(SharedAddress(keys), own, runs, items, places);
   } else {
     AddRanks<kRun, kMostRuns>(SharedAddress(keys), own, runs, items, places);

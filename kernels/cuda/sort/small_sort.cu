@@ -78,7 +78,7 @@ cudaError_t Launch(void (*kernel)(Parameters...), int most_shared_bytes, int blo
   return cudaLaunchKernelEx(&config, kernel, parameters...);
 }
 
-template <SmallForm kForm>
+template <SmallForm kForm, int kItems>
 cudaError_t RunCluster(const CoreSort& sort, const SmallPlan& plan, Workspace& workspace, cudaStream_t stream) {
   using Element = SmallElement<kForm>;
   SmallRuns<typename Element::Key> runs{};
@@ -94,7 +94,9 @@ cudaError_t RunCluster(const CoreSort& sort, const SmallPlan& plan, Workspace& w
   attribute.val.clusterDim.z = 1;
   // Two runs, the fewest there are, are more than a tile.
   const int bytes = blocks * plan.run * static_cast<int>(sizeof(typename Element::Key));
-  return Launch(SmallClusterKernel<kForm>, kUnaskedSharedBytes, blocks, kSmallClusterThreads, bytes, stream, &attribute,
+  constexpr int kMostBytes = SmallClusterCount(kItems) * static_cast<int>(sizeof(typename Element::Key));
+  static_assert(kMostBytes <= 94 * 1024);
+  return Launch(SmallClusterKernel<kForm, kItems>, kMostBytes, blocks, kSmallClusterThreads, bytes, stream, &attribute,
                 MakePass<kForm>(sort, runs));
 }
 
@@ -144,7 +146,9 @@ cudaError_t RunForm(const CoreSort& sort, Workspace& workspace, cudaStream_t str
   const bool is_hopper = RunsHopperCode(device.major, device.minor);
   const SmallPlan plan = SmallPlanFor(sort.count, kForm, is_hopper, device.block_bytes);
   if (plan.shape == SmallShape::kOneCluster) {
-    return RunCluster<kForm>(sort, plan, workspace, stream);
+    return plan.items == kSmallClusterItems[0]
+               ? RunCluster<kForm, kSmallClusterItems[0]>(sort, plan, workspace, stream)
+               : RunCluster<kForm, kSmallClusterItems[1]>(sort, plan, workspace, stream);
   }
   return plan.items == 4 ? RunBlocks<kForm, 4>(sort, plan, is_hopper, workspace, stream)
                          : RunBlocks<kForm, 8>(sort, plan, is_hopper, workspace, stream);

@@ -25,11 +25,12 @@ constexpr SmallForm SmallFormFor(int key_bytes, bool is_float, bool has_payload)
 inline constexpr int kSmallSamples = 32;
 /// A block of the second launch holds this many times a run: samples cut runs only roughly into equal parts.
 inline constexpr int kSmallSlack = 2;
-/// Elements of a thread of a cluster, threads of its blocks, and the most elements that one sorts.
-inline constexpr int kSmallClusterItems = 2;
+/// A cluster: its blocks, of which any GPU that has clusters takes 8, threads of a block, elements of a thread in the
+/// shorter and in the longer one, and the most elements that one sorts.
+inline constexpr int kSmallClusterBlocks = 8;
 inline constexpr int kSmallClusterThreads = 256;
-inline constexpr int kSmallClusterCount = 4096;
-static_assert(kSmallClusterCount <= 8 * kSmallClusterThreads * kSmallClusterItems, "any GPU has clusters of 8 blocks");
+inline constexpr int kSmallClusterItems[] = {2, 4};
+constexpr int SmallClusterCount(int items) { return kSmallClusterBlocks * kSmallClusterThreads * items; }
 
 /// Two launches: the longest run, and the most runs.
 inline constexpr int kSmallLongestRun = 4096;
@@ -66,8 +67,10 @@ constexpr SmallPlan SmallPlanFor(int64_t count, SmallForm form, bool has_cluster
   const bool narrow = form == SmallForm::kRank32;
   const int one_block = narrow ? 2048 : 1024;
   if (count <= one_block) return {SmallShape::kOneBlock, one_block, 4};
-  if (has_clusters && count <= kSmallClusterCount) {
-    return {SmallShape::kOneCluster, kSmallClusterThreads * kSmallClusterItems, kSmallClusterItems};
+  for (const int items : kSmallClusterItems) {
+    if (has_clusters && count <= SmallClusterCount(items)) {
+      return {SmallShape::kOneCluster, kSmallClusterThreads * items, items};
+    }
   }
   if (count <= 1 << 13 && !narrow) return {SmallShape::kTwoLaunches, 256, 4};
   if (count <= 1 << 15) return {SmallShape::kTwoLaunches, 512, 4};
