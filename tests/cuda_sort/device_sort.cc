@@ -139,6 +139,16 @@ AssertionResult RunCase(const SortInput& input, const SortRequest& request, Sort
 
 }  // namespace
 
+Bytes TwoPatterns(int key_bytes, uint64_t one, uint64_t other, int64_t count) {
+  Bytes keys(static_cast<size_t>(count * key_bytes));
+  Random random(50);
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t bits = random.OneIn(2) ? one : other;
+    std::memcpy(keys.data() + i * key_bytes, &bits, static_cast<size_t>(key_bytes));
+  }
+  return keys;
+}
+
 SortInput::SortInput(KeyType key_type, Order key_order, Distribution key_distribution, int64_t count, uint64_t key_seed,
                      std::vector<int64_t> offsets)
     : type(key_type),

@@ -30,6 +30,9 @@ struct SortInput {
   int64_t count() const { return static_cast<int64_t>(keys.size()) / KeyBytes(type); }
 };
 
+/// Keys of two given bit patterns in random order.
+Bytes TwoPatterns(int key_bytes, uint64_t one, uint64_t other, int64_t count);
+
 /// What is asked for.
 struct SortRequest {
   SortAlgorithm algorithm = SortAlgorithm::kMergesort;

@@ -88,17 +88,6 @@ TEST_P(CudaRadixOfType, KeepsTheOrderOfZerosAndNans) {
   for (const Order order : kOrders) ExpectSorts(SortInput(GetParam(), order, Distribution::kSpecialFloats, count, 40));
 }
 
-/// Keys of two given bit patterns in random order.
-Bytes TwoPatterns(int key_bytes, uint64_t one, uint64_t other, int64_t count) {
-  Bytes keys(static_cast<size_t>(count * key_bytes));
-  Random random(50);
-  for (int64_t i = 0; i < count; ++i) {
-    const uint64_t bits = random.OneIn(2) ? one : other;
-    std::memcpy(keys.data() + i * key_bytes, &bits, static_cast<size_t>(key_bytes));
-  }
-  return keys;
-}
-
 TEST_F(CudaRadix, KeepsTheOrderOfNothingButZerosOrNans) {
   constexpr int64_t kCount = 50'000;
   for (const Order order : kOrders) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,7 @@ class CudaSortOfType : public CudaSort, public ::testing::WithParamInterface<Key
 INSTANTIATE_TEST_SUITE_P(EveryType, CudaSortOfType, ::testing::ValuesIn(kAllKeyTypes),
                          [](const auto& info) { return std::string(KeyTypeName(info.param)); });
 
-constexpr cuda::MergesortForm kForms[] = {cuda::MergesortForm::kKeys, cuda::MergesortForm::kFloatKeys,
-                                          cuda::MergesortForm::kPayload};
+constexpr cuda::MergesortForm kForms[] = {cuda::MergesortForm::kKeys, cuda::MergesortForm::kPayload};
 
 /// The longest block sort tile of any form.
 int64_t SortTile(KeyType type) {
@@ -117,8 +117,8 @@ TEST_P(CudaSortOfType, MergesortMergesGroupsOfRuns) {
     const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(KeyBytes(GetParam()), form);
     const int64_t group = int64_t{tuning.SortTile()} << tuning.max_ways_log;
     // Shorter arrays of this form are sorted in other ways.
-    const auto small =
-        cuda::SmallFormFor(KeyBytes(GetParam()), IsFloat(GetParam()), form == cuda::MergesortForm::kPayload);
+    const auto small = cuda::SmallFormFor(KeyBytes(GetParam()), IsFloat(GetParam()),
+                                          form == cuda::MergesortForm::kPayload, std::numeric_limits<int64_t>::max());
     const int64_t groups = cuda::SmallSortLimit(small) / group * group + group;
     // Whole groups, a last group of one run, of a single key, of two runs.
     for (const int64_t count : {groups - tuning.SortTile(), groups, groups + 1, groups + tuning.SortTile() + 1}) {
@@ -135,8 +135,7 @@ TEST_P(CudaSortOfType, MergesortMergesGroupsOfRuns) {
 
 TEST_F(CudaSort, MergesortTakesThreePasses) {
   for (const KeyType type : {KeyType::kUint8, KeyType::kUint32, KeyType::kFloat32, KeyType::kUint64}) {
-    const cuda::MergesortTuning tuning =
-        cuda::MergesortTuningFor(KeyBytes(type), cuda::MergesortFormOf(IsFloat(type), /*has_payload=*/false));
+    const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(KeyBytes(type), cuda::MergesortForm::kKeys);
     const int64_t count = (int64_t{tuning.SortTile()} << (2 * tuning.max_ways_log)) + tuning.SortTile() + 7;
     ExpectMergesortSorts(SortInput(type, Order::kAscending, Distribution::kZipf, count, 320));
     ExpectMergesortSorts(SortInput(type, Order::kDescending, Distribution::kRuns, count, 321), count - 1);

@@ -1,7 +1,8 @@
 // Mergesort: a tile sort, then merge passes, each of which merges up to 32 runs into one, until one is left.
 //
-// Algorithm: see tile_sort.cuh, row_sort.cuh and multiway_merge.cuh. Codes travel between the passes; the first pass
-//            encodes, the last decodes. With `limit`, the last pass makes only the tiles that are wanted.
+// Algorithm: see tile_sort.cuh, row_sort.cuh and multiway_merge.cuh. Ranks travel between the passes; the first pass
+//            makes them of keys, the last one keys of them. With `limit`, the last pass makes only the tiles that are
+//            wanted. Zeros and NaNs of floats get their own bits at the end (float_bits.h).
 // Work: O(n log n). Memory: 1 + log32(n / tile), rounded up, reads and writes of keys and payload.
 // Workspace: one array of keys, one of payload; another of each where the result is shorter than the input or keys
 //            are not wanted; 8 bytes for each merge tile and each run that it is made of.
@@ -18,8 +19,10 @@
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/multiway_merge.cuh"
 #include "kernels/cuda/sort/core_sort.h"
+#include "kernels/cuda/sort/float_bits.h"
 #include "kernels/cuda/sort/merge_plan.h"
 #include "kernels/cuda/sort/pass_buffers.h"
+#include "kernels/cuda/sort/rank_order.h"
 #include "kernels/cuda/sort/row_sort.cuh"
 #include "kernels/cuda/sort/tile_sort.cuh"
 #include "kernels/cuda/sort/tuning.h"
@@ -29,10 +32,10 @@ namespace corank::cuda {
 template <bool kPayload, typename Order>
 cudaError_t RunMergesort(const Order& order, const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
   using Bits = typename KeyOrderTraits<Order>::Bits;
-  constexpr bool kFloat = KeyOrderTraits<Order>::kFloat;
-  constexpr MergesortTuning kTuning = MergesortTuningFor(sizeof(Bits), MergesortFormOf(kFloat, kPayload));
-  using Merge =
-      MultiwayMerge<kPayload, kTuning.merge.items, kTuning.merge.threads, kTuning.merge.blocks, EvenRuns<Bits>, Order>;
+  constexpr MergesortTuning kTuning =
+      MergesortTuningFor(sizeof(Bits), kPayload ? MergesortForm::kPayload : MergesortForm::kKeys);
+  using Merge = MultiwayMerge<kPayload, kTuning.merge.items, kTuning.merge.threads, kTuning.merge.blocks,
+                              EvenRuns<Bits>, RankOrder<Bits>>;
   using Sort =
       std::conditional_t<kTuning.sort.items == kRow, RowSort<kTuning.sort.threads, kTuning.sort.blocks, Order>,
                          TileSort<kPayload, kTuning.sort.items, kTuning.sort.threads, kTuning.sort.blocks, Order>>;
@@ -54,7 +57,8 @@ cudaError_t RunMergesort(const Order& order, const CoreSort& sort, Workspace& wo
     split_count = std::max(split_count, Merge::SplitCount(cut_of(merge), plan.WaysOf(merge)));
   }
   int64_t* const d_splits = workspace.Carve<int64_t>(split_count);
-  if (workspace.IsSizing()) return cudaSuccess;
+  const bool restores = KeyOrderTraits<Order>::kFloat && sort.d_keys_out != nullptr;
+  if (workspace.IsSizing()) return restores ? RestoreFloatBits(sort, workspace, stream) : cudaSuccess;
 
   typename Sort::Pass first{};
   first.order = order;
@@ -77,7 +81,7 @@ cudaError_t RunMergesort(const Order& order, const CoreSort& sort, Workspace& wo
     pass.runs.count = sort.count;
     pass.runs.width = plan.RunsBefore(merge) * Sort::kTile;
     pass.runs.ways = plan.WaysOf(merge);
-    pass.order = order;
+    pass.order = RankOrder<Bits>(order);
     pass.decode = last;
     pass.cut = cut_of(merge);
     pass.splits = d_splits;
@@ -87,7 +91,7 @@ cudaError_t RunMergesort(const Order& order, const CoreSort& sort, Workspace& wo
     pass.result_count = last ? sort.result_count : sort.count;
     CORANK_RETURN_IF_CUDA_ERROR(Merge::Run(pass, stream));
   }
-  return cudaSuccess;
+  return restores ? RestoreFloatBits(sort, workspace, stream) : cudaSuccess;
 }
 
 /// Mergesort for one kind of key: explicitly instantiated in the mergesort_u*.cu files, one for each key width.

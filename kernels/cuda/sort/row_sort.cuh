@@ -1,7 +1,7 @@
-// Row sort: the tile sort of integer keys of up to 4 bytes without a payload.
+// Row sort: the tile sort of keys of up to 4 bytes without a payload.
 //
-// Algorithm: every thread sorts 32 keys in registers by Batcher's network, whichever they are, for equal keys cannot be
-//            told apart; five rounds of bitonic merges double the runs within a warp, through shuffles; the others
+// Algorithm: every thread sorts 32 ranks in registers by Batcher's network, whichever they are, for equal ranks cannot
+//            be told apart; five rounds of bitonic merges double the runs within a warp, through shuffles; the others
 //            merge in shared memory without bank conflicts (tile_rows.cuh).
 // Work: O(n log tile). Memory: one read, one write of the keys.
 // Workspace: none.
@@ -35,7 +35,7 @@ struct RowSort {
 #pragma unroll
     for (int j = 0; j < kRow; ++j) {
       const int i = j * kThreads + thread;
-      keys[j] = i < count ? pass.order.Encode(tile_in[i]) : kLastElement<uint32_t>;
+      keys[j] = i < count ? pass.order.RankOfRaw(tile_in[i]) : kLastElement<uint32_t>;
     }
     uint32_t unused[kRow];
     NetworkSort<false>(keys, unused);
@@ -70,8 +70,8 @@ struct RowSort {
     Bits* const tile_out = pass.keys_out + tile_start;
 #pragma unroll 8
     for (int i = thread; i < stored; i += kThreads) {
-      const Bits code = static_cast<Bits>(slots[RowSlot(i)]);
-      tile_out[i] = pass.last ? pass.order.Decode(code) : code;
+      const Bits rank = static_cast<Bits>(slots[RowSlot(i)]);
+      tile_out[i] = pass.last ? pass.order.Decode(rank) : rank;
     }
   }
 };

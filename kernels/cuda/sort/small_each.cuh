@@ -40,8 +40,8 @@ __global__ void __launch_bounds__(1024) SmallEachKernel(const __grid_constant__ 
   if constexpr (!Element::kKnowsIndex) return sorter.StoreResult(0, array.count, items);
   // Float keys are fetched by index: from here, since in pinned memory each fetch would be a read over the bus.
   __syncthreads();
-  pass.order.template With<Element::kLeastBytes, Element::kMostBytes, Element::kKnowsIndex>([&](const auto& order) {
-    using Bits = typename RawOf<std::decay_t<decltype(order)>>::Type;
+  pass.order.template With<Element::kLeastBytes, Element::kMostBytes>([&](const auto& order) {
+    using Bits = typename KeyOrderTraits<std::decay_t<decltype(order)>>::Bits;
     auto* const raw = reinterpret_cast<Bits*>(dynamic_shared);
     for (int i = static_cast<int>(threadIdx.x); i < array.count; i += static_cast<int>(blockDim.x)) {
       raw[i] = static_cast<const Bits*>(array.keys_in)[i];

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "kernels/common/key_order.h"
+#include "kernels/cuda/common/key_order_traits.h"
 #include "kernels/cuda/sort/small_sort_tuning.h"
 
 namespace corank::cuda {
@@ -17,28 +18,22 @@ class AnyKeyOrder {
     WithKeyOrder(type, order, [this](const auto& with) { Set(with); });
   }
 
-  /// Calls fn with the KeyOrder, where kLeast <= key bytes <= kMost; floats only where kFloats.
-  template <int kLeast, int kMost, bool kFloats, typename Fn>
+  /// Calls fn with the KeyOrder, where kLeast <= key bytes <= kMost.
+  template <int kLeast, int kMost, typename Fn>
   __device__ __forceinline__ void With(Fn&& fn) const {
     if constexpr (kLeast <= 1) {
       if (bytes_ == 1) return fn(u8_);
     }
     if constexpr (kLeast <= 2 && kMost >= 2) {
-      if constexpr (kFloats) {
-        if (bytes_ == 2 && float_) return fn(f16_);
-      }
+      if (bytes_ == 2 && float_) return fn(f16_);
       if (bytes_ == 2) return fn(u16_);
     }
     if constexpr (kLeast <= 4 && kMost >= 4) {
-      if constexpr (kFloats) {
-        if (bytes_ == 4 && float_) return fn(f32_);
-      }
+      if (bytes_ == 4 && float_) return fn(f32_);
       if (bytes_ == 4) return fn(u32_);
     }
     if constexpr (kMost >= 8) {
-      if constexpr (kFloats) {
-        if (float_) return fn(f64_);
-      }
+      if (float_) return fn(f64_);
       return fn(u64_);
     }
   }
@@ -61,15 +56,6 @@ class AnyKeyOrder {
   KeyOrder<uint32_t, true> f32_;
   KeyOrder<uint64_t, false> u64_;
   KeyOrder<uint64_t, true> f64_;
-};
-
-/// The raw unsigned integer that a KeyOrder takes.
-template <typename KeyOrderType>
-struct RawOf;
-template <typename Bits, bool kFloat>
-struct RawOf<KeyOrder<Bits, kFloat>> {
-  using Type = Bits;
-  static constexpr bool kIsFloat = kFloat;
 };
 
 template <SmallForm kForm>

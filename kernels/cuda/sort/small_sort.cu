@@ -4,6 +4,7 @@
 #include "kernels/cuda/common/device.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/core_sort.h"
+#include "kernels/cuda/sort/float_bits.h"
 #include "kernels/cuda/sort/small_cluster.cuh"
 #include "kernels/cuda/sort/small_each.cuh"
 #include "kernels/cuda/sort/small_sort.cuh"
@@ -169,16 +170,10 @@ cudaError_t RunEach(const SortArgs* sorts, int count, cudaStream_t stream) {
 }
 
 SmallForm FormOf(const CoreSort& sort) {
-  return SmallFormFor(KeyBytes(sort.key_type), IsFloat(sort.key_type), sort.payload_bytes > 0);
+  return SmallFormFor(KeyBytes(sort.key_type), IsFloat(sort.key_type), sort.payload_bytes > 0, sort.count);
 }
 
-}  // namespace
-
-bool IsSmallSort(const CoreSort& sort) {
-  return sort.d_segment_offsets == nullptr && sort.count <= SmallSortLimit(FormOf(sort));
-}
-
-cudaError_t SmallSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
+cudaError_t RunAnyForm(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
   switch (FormOf(sort)) {
     case SmallForm::kRank32:
       return RunForm<SmallForm::kRank32>(sort, workspace, stream);
@@ -191,12 +186,25 @@ cudaError_t SmallSort(const CoreSort& sort, Workspace& workspace, cudaStream_t s
   }
 }
 
+}  // namespace
+
+bool IsSmallSort(const CoreSort& sort) {
+  return sort.d_segment_offsets == nullptr && sort.count <= SmallSortLimit(FormOf(sort));
+}
+
+cudaError_t SmallSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
+  CORANK_RETURN_IF_CUDA_ERROR(RunAnyForm(sort, workspace, stream));
+  const SmallForm form = FormOf(sort);
+  const bool has_index = form == SmallForm::kRankIndex32 || form == SmallForm::kRankIndex64;
+  return IsFloat(sort.key_type) && !has_index ? RestoreFloatBits(sort, workspace, stream) : cudaSuccess;
+}
+
 cudaError_t SortEach(const SortArgs* sorts, int count, OperatorReport* h_reports, cudaStream_t stream) {
   for (int begin = 0; begin < count; begin += kSmallArrays) {
     const SortArgs* const some = sorts + begin;
     const int size = std::min(kSmallArrays, count - begin);
     const auto run = [&]() {
-      switch (SmallFormFor(KeyBytes(some->key_type), IsFloat(some->key_type), false)) {
+      switch (SmallFormFor(KeyBytes(some->key_type), IsFloat(some->key_type), false, kSortEachKeys)) {
         case SmallForm::kRank32:
           return RunEach<SmallForm::kRank32>(some, size, stream);
         case SmallForm::kRank64:

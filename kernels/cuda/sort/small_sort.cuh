@@ -15,7 +15,7 @@
 // Work: O(n log n); the second launch also looks at all samples in each block, O(n^2 / run^2).
 // Memory: one read and one write of keys and payload, or of keys two of each; all of it stays in the L2 cache.
 // Workspace: none, or for a cluster one array of keys, for two launches one of elements and kSmallSamples keys a run.
-// Stability: by index; without one, equal keys are the same bits.
+// Stability: by index; without one, equal keys are the same bits, or get theirs afterwards (float_bits.h).
 // Source: K. E. Batcher, 1968; S. Odeh, O. Green et al., "Merge Path", 2012; H. Shi, J. Schaeffer, "Parallel Sorting by
 //         Regular Sampling", 1992.
 #ifndef CORANK_KERNELS_CUDA_SORT_SMALL_SORT_CUH_
@@ -63,8 +63,8 @@ struct SmallSorter {
   static __device__ __forceinline__ int Capacity() { return static_cast<int>(blockDim.x) * kItems; }
 
   __device__ __forceinline__ void LoadInput(int start, int count, Element (&items)[kItems]) const {
-    pass.order.template With<Element::kLeastBytes, Element::kMostBytes, Element::kKnowsIndex>([&](const auto& order) {
-      using Bits = typename RawOf<std::decay_t<decltype(order)>>::Type;
+    pass.order.template With<Element::kLeastBytes, Element::kMostBytes>([&](const auto& order) {
+      using Bits = typename KeyOrderTraits<std::decay_t<decltype(order)>>::Bits;
       const auto* in = static_cast<const Bits*>(pass.keys_in) + start;
       Bits raw[kItems];
 #pragma unroll
@@ -114,15 +114,15 @@ struct SmallSorter {
   /// Stores each item at its place in the result, unless that is past its end.
   __device__ __forceinline__ void StoreAt(const int (&places)[kItems], const Element (&items)[kItems]) const {
     if (pass.keys_out != nullptr) {
-      pass.order.template With<Element::kLeastBytes, Element::kMostBytes, Element::kKnowsIndex>([&](const auto& order) {
-        using Raw = RawOf<std::decay_t<decltype(order)>>;
-        using Bits = typename Raw::Type;
+      pass.order.template With<Element::kLeastBytes, Element::kMostBytes>([&](const auto& order) {
+        using Traits = KeyOrderTraits<std::decay_t<decltype(order)>>;
+        using Bits = typename Traits::Bits;
         Bits raw[kItems];
 #pragma unroll
         for (int k = 0; k < kItems; ++k) {
           if (places[k] >= pass.result_count) continue;
-          raw[k] = Raw::kIsFloat ? static_cast<const Bits*>(pass.keys_in)[items[k].Index()]
-                                 : order.Decode(items[k].template Rank<Bits>());
+          raw[k] = Traits::kFloat && Element::kKnowsIndex ? static_cast<const Bits*>(pass.keys_in)[items[k].Index()]
+                                                          : order.Decode(items[k].template Rank<Bits>());
         }
 #pragma unroll
         for (int k = 0; k < kItems; ++k) {

@@ -9,17 +9,11 @@ namespace corank::cuda {
 /// What is sorted. Elements are either all different or, where equal, cannot be told apart: no sort of them need be
 /// stable.
 enum class SmallForm {
-  kRank32,       // integer keys of up to 4 bytes alone: the rank
-  kRank64,       // integer keys of 8 bytes alone: the rank
+  kRank32,       // keys of up to 4 bytes alone: the rank
+  kRank64,       // keys of 8 bytes alone: the rank
   kRankIndex32,  // keys of up to 4 bytes: rank * 2^32 + index
   kRankIndex64   // keys of 8 bytes: the rank, and beside it the index
 };
-
-/// The form that a sort takes: float keys are fetched by index, since their ranks do not give them back.
-constexpr SmallForm SmallFormFor(int key_bytes, bool is_float, bool has_payload) {
-  if (is_float || has_payload) return key_bytes == 8 ? SmallForm::kRankIndex64 : SmallForm::kRankIndex32;
-  return key_bytes == 8 ? SmallForm::kRank64 : SmallForm::kRank32;
-}
 
 /// Samples of each run.
 inline constexpr int kSmallSamples = 32;
@@ -56,6 +50,14 @@ struct SmallPlan {
 constexpr int64_t SmallSortLimit(SmallForm form) {
   const bool is_rank = form == SmallForm::kRank32 || form == SmallForm::kRank64;
   return (is_rank ? kSmallMostRuns : kSmallMostRuns / 2) * int64_t{kSmallLongestRun};
+}
+
+/// The form that a sort of `count` keys takes. Ranks do not give back the bits of all float keys. These are fetched by
+/// index or, of more keys than that takes, restored in two launches more (float_bits.h).
+constexpr SmallForm SmallFormFor(int key_bytes, bool is_float, bool has_payload, int64_t count) {
+  const SmallForm with_index = key_bytes == 8 ? SmallForm::kRankIndex64 : SmallForm::kRankIndex32;
+  if (has_payload || (is_float && count <= SmallSortLimit(with_index))) return with_index;
+  return key_bytes == 8 ? SmallForm::kRank64 : SmallForm::kRank32;
 }
 
 /// One block while that is faster; then one cluster where the GPU has them (sm_90 and later): it costs about 1 us more

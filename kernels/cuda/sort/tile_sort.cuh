@@ -1,13 +1,13 @@
 // Tile sort: sorts every tile of the input, the first pass of the mergesort.
 //
 // Algorithm: a block loads one tile; every thread sorts its elements in registers by Batcher's network; log2(threads)
-//            rounds of merge path in shared memory double the runs. An element (tile_elements.cuh) is a key, or a rank
-//            and the key's position in the tile; payload, and keys whose rank does not give them back, are fetched by
-//            position at the end, through shared memory.
+//            rounds of merge path in shared memory double the runs. An element (tile_elements.cuh) is a rank, with a
+//            payload also the key's position in the tile, by which payload is fetched at the end, through shared
+//            memory.
 // Work: O(n log tile). Memory: one read, one write of keys and payload.
 // Workspace: none.
 // Stability: equal elements either cannot be told apart or have their positions in them; keys of 8 bytes with positions
-//            apart are merged by MergeStable.
+//            apart are merged by MergeStable. Of equal float keys only the rank is left: see float_bits.h.
 // Source: S. Baxter, moderngpu (mergesort), 2013.
 #ifndef CORANK_KERNELS_CUDA_SORT_TILE_SORT_CUH_
 #define CORANK_KERNELS_CUDA_SORT_TILE_SORT_CUH_
@@ -28,7 +28,7 @@ template <typename Order, typename Bits>
 struct TileSortPass {
   Order order;
   const Bits* keys_in;     // raw
-  Bits* keys_out;          // codes, or raw keys where `last`; null: not wanted
+  Bits* keys_out;          // ranks, or raw keys of these where `last`; null: not wanted
   const void* payload_in;  // null: the key's index
   void* payload_out;
   int payload_bytes;  // 0, 4 or 8; not 0 if and only if kPayload
@@ -42,10 +42,8 @@ struct TileSort {
   using Elements = TileElements<Order, kPayload>;
   using Bits = typename Elements::Bits;
   using Pass = TileSortPass<Order, Bits>;
-  static constexpr bool kFloat = Elements::kFloat;
-  /// Ranks of 8 bytes do not leave room for a position; floats need it to find their bits again.
-  static constexpr bool kPositionsApart = sizeof(Bits) == 8 && (kPayload || kFloat);
-  static constexpr bool kPositions = kPositionsApart || Elements::kPacked;
+  /// Ranks of 8 bytes do not leave room for a position.
+  static constexpr bool kPositionsApart = sizeof(Bits) == 8 && kPayload;
   using Element = typename Elements::Element;
   static constexpr int kLaunchThreads = kThreads, kLaunchBlocks = kBlocks;
   static constexpr int kTile = kItems * kThreads;
@@ -83,10 +81,8 @@ struct TileSort {
       own.positions[i] = static_cast<uint32_t>(position);
       if (position >= count) {
         own.elements[i] = kLastElement<Element>;
-      } else if constexpr (kPositionsApart) {
-        own.elements[i] = pass.order.RankOfRaw(raw[position]);
       } else {
-        own.elements[i] = Elements::Make(pass.order, pass.order.Encode(raw[position]), position);
+        own.elements[i] = Elements::Make(pass.order, raw[position], position);
       }
     }
   }
@@ -128,10 +124,10 @@ struct TileSort {
     }
   }
 
-  /// out[i] = change(in[sources[i's item]]) for the tile's elements in[0, count), staged in shared memory.
-  template <typename T, typename Change>
+  /// out[i] = in[sources[i's item]] for the tile's elements in[0, count), staged in shared memory.
+  template <typename T>
   static __device__ __forceinline__ void MoveStaged(const T* in, int count, const uint16_t (&sources)[kItems],
-                                                    char* area, T* out, int stored, Change change) {
+                                                    char* area, T* out, int stored) {
     T* const staged = reinterpret_cast<T*>(area) + PhaseOf(in);
     __syncthreads();
     StartLoad<kThreads>(in, staged, count);
@@ -140,7 +136,7 @@ struct TileSort {
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       const int i = k * kThreads + static_cast<int>(threadIdx.x);
-      if (i < stored) out[i] = change(staged[sources[k]]);
+      if (i < stored) out[i] = staged[sources[k]];
     }
   }
 
@@ -150,7 +146,7 @@ struct TileSort {
     const auto* const in = static_cast<const Payload*>(pass.payload_in);
     auto* const out = static_cast<Payload*>(pass.payload_out) + tile_start;
     if (in != nullptr) {
-      MoveStaged(in + tile_start, count, sources, area, out, stored, [](Payload value) { return value; });
+      MoveStaged(in + tile_start, count, sources, area, out, stored);
       return;
     }
 #pragma unroll
@@ -180,20 +176,18 @@ struct TileSort {
 #pragma unroll 1
     for (int width = 1; width < kThreads; width *= 2) MergeRound(width, SharedAddress(memory), positions, own);
 
-    if constexpr (!kFloat) {
-      if (tile_out != nullptr) {
-        Bits* const keys = reinterpret_cast<Bits*>(memory) + PhaseOf(tile_out);
-        __syncthreads();
+    if (tile_out != nullptr) {
+      Bits* const keys = reinterpret_cast<Bits*>(memory) + PhaseOf(tile_out);
+      __syncthreads();
 #pragma unroll
-        for (int i = 0; i < kItems; ++i) {
-          const Bits code = Elements::Code(own.elements[i]);
-          keys[thread * kItems + i] = pass.last ? pass.order.Decode(code) : code;
-        }
-        __syncthreads();
-        StoreTile<kThreads>(keys, tile_out, stored);
+      for (int i = 0; i < kItems; ++i) {
+        const Bits rank = Elements::Rank(own.elements[i]);
+        keys[thread * kItems + i] = pass.last ? pass.order.Decode(rank) : rank;
       }
+      __syncthreads();
+      StoreTile<kThreads>(keys, tile_out, stored);
     }
-    if constexpr (kPositions) {
+    if constexpr (kPayload) {
       auto* const all_sources = reinterpret_cast<uint16_t*>(memory);
       __syncthreads();
 #pragma unroll
@@ -202,18 +196,10 @@ struct TileSort {
       uint16_t sources[kItems];
 #pragma unroll
       for (int k = 0; k < kItems; ++k) sources[k] = all_sources[k * kThreads + thread];
-      if constexpr (kFloat) {
-        if (tile_out != nullptr) {
-          MoveStaged(tile_in, count, sources, memory, tile_out, stored,
-                     [&](Bits key) { return pass.last ? key : pass.order.Encode(key); });
-        }
-      }
-      if constexpr (kPayload) {
-        if (pass.payload_bytes == 4) {
-          MovePayload<uint32_t>(pass, tile_start, count, stored, sources, memory);
-        } else {
-          MovePayload<uint64_t>(pass, tile_start, count, stored, sources, memory);
-        }
+      if (pass.payload_bytes == 4) {
+        MovePayload<uint32_t>(pass, tile_start, count, stored, sources, memory);
+      } else {
+        MovePayload<uint64_t>(pass, tile_start, count, stored, sources, memory);
       }
     }
   }

@@ -13,13 +13,9 @@ inline constexpr int kMaxSharedBytes = 48 * 1024;
 
 /// What the mergesort carries, since it decides what fits.
 enum class MergesortForm {
-  kKeys,       // integer keys
-  kFloatKeys,  // float keys: the tile sort carries each key's 16-bit position in the tile
-  kPayload     // keys with a payload: both kernels carry positions
+  kKeys,    // keys alone
+  kPayload  // keys with a payload: both kernels carry positions
 };
-constexpr MergesortForm MergesortFormOf(bool is_float, bool has_payload) {
-  return has_payload ? MergesortForm::kPayload : is_float ? MergesortForm::kFloatKeys : MergesortForm::kKeys;
-}
 
 /// One kernel: `items` keys a thread; `blocks` that must fit a multiprocessor bound the registers.
 struct TileTuning {
@@ -49,9 +45,6 @@ constexpr MergesortTuning MergesortTuningFor(int key_bytes, MergesortForm form) 
     case MergesortForm::kKeys:
       if (key_bytes == 8) return {{17, 256, 4}, {19, 256, 4}, 5};
       return {{32, 256, 4}, {39, 256, 4}, key_bytes == 1 ? 3 : key_bytes == 2 ? 4 : 5};
-    case MergesortForm::kFloatKeys:
-      if (key_bytes == 8) return {{17, 256, 3}, {19, 256, 4}, 5};
-      return {{17, 256, 4}, {17, 512, 2}, key_bytes == 2 ? 4 : 5};
     default:
       if (key_bytes == 8) return {{17, 256, 3}, {13, 256, 4}, 5};
       return {{17, 256, 4}, {19, 256, 4}, key_bytes == 1 ? 4 : 5};
