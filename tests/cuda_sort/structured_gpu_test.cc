@@ -157,6 +157,25 @@ INSTANTIATE_TEST_SUITE_P(
              (info.param.second == Order::kAscending ? "Ascending" : "Descending");
     });
 
+/// More keys than MERGESORT takes: what AUTO begins to do while it waits must serve, or do no harm.
+TEST_P(CudaSortStructured, DigitsAreCountedWhileKeysAreLookedAt) {
+  const int64_t count = cuda::AutoRadixCount(KeyBytes(type())) + 77;
+  ASSERT_LE(count, cuda::kAutoEarlyHistogramCount);
+  for (const Distribution distribution : kAllDistributions) {
+    const SortInput input(type(), order(), distribution, count, 90);
+    for (const int value_bytes : {0, 4}) {
+      SortRequest request;
+      request.algorithm = SortAlgorithm::kAuto;
+      request.look_count = 1;
+      request.value_bytes = value_bytes;
+      EXPECT_TRUE(SortsRight(input, request));
+      request.limit = count - 1;
+      EXPECT_TRUE(SortsRight(input, request));
+    }
+    if (HasFailure()) return;
+  }
+}
+
 TEST_P(CudaSortStructured, SortedKeysAreCopied) { ExpectTaken(InOrder(type(), order()), SortAlgorithm::kCopy); }
 
 TEST_P(CudaSortStructured, EqualKeysAreCopied) {

@@ -12,6 +12,10 @@
 
 namespace corank::cuda {
 
+/// RADIX in two parts, with the same workspace and nothing between them that writes it: so AUTO counts digits while it
+/// waits for what it looks for.
+enum class RadixPart { kAll, kHistogram, kPasses };
+
 struct CoreSort {
   KeyType key_type = KeyType::kUint32;
   Order order = Order::kAscending;
@@ -27,6 +31,7 @@ struct CoreSort {
   /// RADIX of integers: the bits of the keys' codes (key_order.h) that may differ between keys; all others are known to
   /// be the same in every key. Digits are made of these only.
   uint64_t live_bits = ~uint64_t{0};
+  RadixPart radix_part = RadixPart::kAll;
 
   bool OutputsAreWhole() const { return result_count == count; }
 };

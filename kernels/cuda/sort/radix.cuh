@@ -107,10 +107,13 @@ cudaError_t RunRadixSort(const CoreSort& sort, Workspace& workspace, cudaStream_
   args.statuses.d_rows = reinterpret_cast<uint32_t*>(d_zeroed + sizeof(RadixState));
   args.statuses.d_tickets = args.statuses.d_rows + row_bytes / static_cast<int64_t>(sizeof(uint32_t));
   args.statuses.d_finished = args.statuses.d_tickets + most_launches;
-  CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_zeroed, 0, static_cast<size_t>(zeroed_bytes), stream));
   const KeyOrder<Bits, kFloat> order(sort.key_type, sort.order);
-  CORANK_RETURN_IF_CUDA_ERROR(
-      LaunchRadixHistogram(device, args.keys.in, sort.count, args.digits, order, args.state, stream));
+  if (sort.radix_part != RadixPart::kPasses) {
+    CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_zeroed, 0, static_cast<size_t>(zeroed_bytes), stream));
+    CORANK_RETURN_IF_CUDA_ERROR(
+        LaunchRadixHistogram(device, args.keys.in, sort.count, args.digits, order, args.state, stream));
+    if (sort.radix_part == RadixPart::kHistogram) return cudaSuccess;
+  }
 
   const auto kernel = RadixPassKernel<Bits, kFloat, Tile>;
   constexpr size_t kSharedBytes = sizeof(typename Tile::Shared);

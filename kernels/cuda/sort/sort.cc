@@ -9,6 +9,7 @@
 #include "kernels/cuda/sort/structure.h"
 #include "kernels/cuda/sort/structure_rules.h"
 #include "kernels/cuda/sort/structured_output.h"
+#include "kernels/cuda/sort/tuning.h"
 
 namespace corank::cuda {
 namespace {
@@ -73,6 +74,12 @@ cudaError_t CarveArrays(const SortArgs& args, bool looks, Workspace workspace, A
              [&](Workspace& sizing) { return SortSelected(args, nullptr, capacity, sizing, nullptr); });
 }
 
+/// Whether the device counts digits while the host learns what a sample of the keys looks like.
+bool CountsDigitsEarly(const SortArgs& args) {
+  return TakenAlgorithm(args) == SortAlgorithm::kRadix && args.count <= kAutoEarlyHistogramCount &&
+         SelectCapacity(args) == 0;
+}
+
 }  // namespace
 
 int64_t SortWorkspaceBytes(const SortArgs& asked, int64_t look_count) {
@@ -95,9 +102,17 @@ cudaError_t Sort(const SortArgs& asked, void* d_workspace, int64_t workspace_byt
   CORANK_RETURN_IF_CUDA_ERROR(CarveArrays(args, looks, Workspace(d_workspace), &arrays, &bytes));
   if (workspace_bytes < bytes) return cudaErrorInvalidValue;
   Structure structure;
+  RadixPart part = RadixPart::kAll;
   if (h_letter != nullptr && looks) {
+    const auto count_digits = [&] {
+      if (!CountsDigitsEarly(args)) return cudaSuccess;
+      Workspace left = arrays.left;
+      return RunSort(args, kAllBitsLive, left, stream, RadixPart::kHistogram);
+    };
     CORANK_RETURN_IF_CUDA_ERROR(FindStructure(args, arrays.d_scratch, arrays.found,
-                                              static_cast<StatisticsLetter*>(h_letter), stream, &structure));
+                                              static_cast<StatisticsLetter*>(h_letter), stream, count_digits,
+                                              &structure));
+    if (structure.is_sampled_only && CountsDigitsEarly(args)) part = RadixPart::kPasses;
   }
   switch (structure.kind) {
     case StructureKind::kSorted:
@@ -118,7 +133,7 @@ cudaError_t Sort(const SortArgs& asked, void* d_workspace, int64_t workspace_byt
       h_report->sort_algorithm = SortAlgorithm::kRadix;
       return SortSelected(args, arrays.found.d_selected, structure.selected, arrays.left_by_selected, stream);
     default:
-      return RunSort(args, structure.live_bits, arrays.left, stream);
+      return RunSort(args, structure.live_bits, arrays.left, stream, part);
   }
 }
 

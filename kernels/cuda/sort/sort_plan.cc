@@ -74,7 +74,8 @@ cudaError_t RunCore(SortAlgorithm algorithm, const CoreSort& sort, Workspace& wo
 
 }  // namespace
 
-cudaError_t RunSort(const SortArgs& args, uint64_t live_bits, Workspace& workspace, cudaStream_t stream) {
+cudaError_t RunSort(const SortArgs& args, uint64_t live_bits, Workspace& workspace, cudaStream_t stream,
+                    RadixPart part) {
   if (args.ResultCount() == 0) return cudaSuccess;
   const Plan plan = MakePlan(args);
   const int key_bytes = KeyBytes(args.key_type);
@@ -87,6 +88,7 @@ cudaError_t RunSort(const SortArgs& args, uint64_t live_bits, Workspace& workspa
   core.d_segment_offsets = args.segment_offsets;
   core.segment_count = args.segment_count;
   core.live_bits = live_bits;
+  core.radix_part = part;
   core.d_keys_in = args.keys_in;
   core.d_keys_out = plan.gathers_keys ? nullptr : args.keys_out;
   // The first pass of the algorithms that sort ranks may write where it reads, or keys_out is written after them all.
@@ -110,7 +112,7 @@ cudaError_t RunSort(const SortArgs& args, uint64_t live_bits, Workspace& workspa
     CORANK_RETURN_IF_CUDA_ERROR(KeysToRanks(args.key_type, args.order, args.keys_in, d_ranks, args.count, stream));
   }
   CORANK_RETURN_IF_CUDA_ERROR(RunCore(plan.algorithm, core, workspace, stream));
-  if (workspace.IsSizing()) return cudaSuccess;
+  if (workspace.IsSizing() || part == RadixPart::kHistogram) return cudaSuccess;
 
   if (args.keys_out != nullptr && plan.gathers_keys) {
     CORANK_RETURN_IF_CUDA_ERROR(GatherRows(args.keys_in, key_bytes, core.d_payload_out, plan.index_bytes, args.keys_out,

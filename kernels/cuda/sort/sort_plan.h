@@ -8,6 +8,7 @@
 
 #include "kernels/common/operators.h"
 #include "kernels/cuda/common/workspace.h"
+#include "kernels/cuda/sort/core_sort.h"
 
 namespace corank::cuda {
 
@@ -16,8 +17,10 @@ SortAlgorithm TakenAlgorithm(const SortArgs& args);
 
 inline constexpr uint64_t kAllBitsLive = ~uint64_t{0};
 
-/// Carves the workspace and, unless that is only sizing, enqueues the sort. live_bits: as CoreSort's. Never waits.
-cudaError_t RunSort(const SortArgs& args, uint64_t live_bits, Workspace& workspace, cudaStream_t stream);
+/// Carves the workspace and, unless that is only sizing, enqueues the sort, or where TakenAlgorithm is RADIX a part of
+/// it. live_bits: as CoreSort's. Never waits.
+cudaError_t RunSort(const SortArgs& args, uint64_t live_bits, Workspace& workspace, cudaStream_t stream,
+                    RadixPart part = RadixPart::kAll);
 
 }  // namespace corank::cuda
 

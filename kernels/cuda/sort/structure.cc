@@ -23,13 +23,16 @@ class Finder {
         stream_(stream),
         structure_(structure) {}
 
-  cudaError_t Find() {
+  cudaError_t Find(const std::function<cudaError_t()>& meanwhile) {
     h_letter_->arrived = 0;
     CORANK_RETURN_IF_CUDA_ERROR(SampleKeys(args_.key_type, args_.order, args_.keys_in, args_.count,
                                            ThresholdNumber(args_), d_scratch_, h_letter_, stream_));
+    CORANK_RETURN_IF_CUDA_ERROR(meanwhile());
     CORANK_RETURN_IF_CUDA_ERROR(WaitForLetter(h_letter_, stream_));
     const KeySample sample = h_letter_->sample;
     const Suspicion suspicion = Suspect(args_, sample);
+    structure_->is_sampled_only = !suspicion.Any() && SelectCapacity(args_) == 0;
+    if (structure_->is_sampled_only) return cudaSuccess;
     if (suspicion.sorted || suspicion.few_runs) {
       CORANK_RETURN_IF_CUDA_ERROR(Examine(/*copies=*/suspicion.sorted, /*descends=*/false, suspicion.few_bits));
       FindRuns();
@@ -130,8 +133,9 @@ class Finder {
 }  // namespace
 
 cudaError_t FindStructure(const SortArgs& args, StatisticsScratch* d_scratch, const StructureArrays& arrays,
-                          StatisticsLetter* h_letter, cudaStream_t stream, Structure* structure) {
-  return Finder(args, d_scratch, arrays, h_letter, stream, structure).Find();
+                          StatisticsLetter* h_letter, cudaStream_t stream,
+                          const std::function<cudaError_t()>& meanwhile, Structure* structure) {
+  return Finder(args, d_scratch, arrays, h_letter, stream, structure).Find(meanwhile);
 }
 
 }  // namespace corank::cuda

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <functional>
 
 #include "kernels/common/operators.h"
 #include "kernels/cuda/sort/statistics.h"
@@ -23,6 +24,7 @@ enum class StructureKind : uint8_t {
 /// What AUTO knows about the keys, of all of them.
 struct Structure {
   StructureKind kind = StructureKind::kNone;
+  bool is_sampled_only = false;       // the device has done nothing behind the sample but `meanwhile`
   bool keys_are_done = false;         // args.keys_out is written
   uint64_t live_bits = ~uint64_t{0};  // of the codes: all others are the same in all keys
   int run_count = 0;
@@ -37,9 +39,11 @@ struct StructureArrays {
 };
 
 /// Finds out, and waits for what the device has to say, one to four times, on `stream` only. The sample decides what is
-/// looked for, all keys decide what is found.
+/// looked for, all keys decide what is found. `meanwhile` enqueues what the device may do while the host learns what
+/// the sample says.
 cudaError_t FindStructure(const SortArgs& args, StatisticsScratch* d_scratch, const StructureArrays& arrays,
-                          StatisticsLetter* h_letter, cudaStream_t stream, Structure* structure);
+                          StatisticsLetter* h_letter, cudaStream_t stream,
+                          const std::function<cudaError_t()>& meanwhile, Structure* structure);
 
 }  // namespace corank::cuda
 

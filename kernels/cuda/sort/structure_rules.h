@@ -37,6 +37,8 @@ inline int LiveDigits(uint64_t live_bits) {
 /// What the sample gives reason to look for.
 struct Suspicion {
   bool sorted, reversed, few_runs, few_distinct, few_bits;
+
+  bool Any() const { return sorted || reversed || few_runs || few_distinct || few_bits; }
 };
 
 inline Suspicion Suspect(const SortArgs& args, const KeySample& sample) {
