@@ -151,6 +151,7 @@ def test_client_certificates_and_renewal(serve: Serve, tmp_path: pathlib.Path) -
 
 def test_health_port_beside_tls(serve: Serve, tmp_path: pathlib.Path) -> None:
     server = serve([*tls_flags(tmp_path, Authority().issue_server()), "--health-listen=127.0.0.1:0"])
+    wait_until(lambda: bool(log_of(server, "ready")), "the server says that it is ready")  # it may serve before
     ready = log_of(server, "ready")[-1]
     with grpc.insecure_channel(ready["health"]) as channel:
         assert health(channel, "") == SERVING
