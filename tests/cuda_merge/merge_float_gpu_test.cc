@@ -109,25 +109,30 @@ std::string Describe(const MergeProblem& problem, uint64_t seed) {
          ", values of " + std::to_string(problem.value_bytes) + ", seed " + std::to_string(seed);
 }
 
+Bytes Concatenate(const std::vector<Bytes>& parts) {
+  Bytes whole;
+  for (const Bytes& part : parts) whole.insert(whole.end(), part.begin(), part.end());
+  return whole;
+}
+
+void ExpectMerged(const MergeProblem& problem) {
+  const std::vector<int64_t> positions = MergeOrder(problem.type, problem.order, problem.keys);
+  const MergeAnswer answer = RunMerge(problem);
+  EXPECT_EQ(answer.report.fault, OperatorReport::Fault::kNone);
+  EXPECT_TRUE(answer.keys == Gather(Concatenate(problem.keys), KeyBytes(problem.type), positions)) << "keys differ";
+  if (problem.value_bytes != 0) {
+    EXPECT_TRUE(answer.values == Gather(Concatenate(problem.values), problem.value_bytes, positions))
+        << "values differ";
+  }
+}
+
 template <typename Bits>
 void ExpectStable(KeyType type, int64_t tile) {
   for (uint64_t seed = 1; seed <= 150; ++seed) {
     if (!RunsNextCase()) continue;
     const MergeProblem problem = RandomProblem<Bits>(type, tile, seed);
     SCOPED_TRACE(Describe(problem, seed));
-    const auto concatenate = [](const std::vector<Bytes>& parts) {
-      Bytes whole = parts[0];
-      whole.insert(whole.end(), parts[1].begin(), parts[1].end());
-      return whole;
-    };
-    const std::vector<int64_t> positions = MergeOrder(type, problem.order, problem.keys);
-    const MergeAnswer answer = RunMerge(problem);
-    EXPECT_EQ(answer.report.fault, OperatorReport::Fault::kNone);
-    EXPECT_TRUE(answer.keys == Gather(concatenate(problem.keys), sizeof(Bits), positions)) << "keys differ";
-    if (problem.value_bytes != 0) {
-      EXPECT_TRUE(answer.values == Gather(concatenate(problem.values), problem.value_bytes, positions))
-          << "values differ";
-    }
+    ExpectMerged(problem);
     if (::testing::Test::HasFailure()) return;
   }
 }
@@ -165,6 +170,57 @@ TEST(MergeFloats, ReportTheFirstKeyOutOfOrderAmongSignsAndNans) {
   CORANK_SKIP_WITHOUT_GPU();
   ExpectReported<uint32_t>(KeyType::kFloat32, cuda::BulkMergeTuning<4>::kTile);
   ExpectReported<uint64_t>(KeyType::kFloat64, cuda::BulkMergeTuning<8>::kTile);
+}
+
+/// Merges of more than two inputs see ranks, and zeros and NaNs get their bits afterwards: with many, with few, with
+/// none but these, and where an input has none.
+TEST(MergeFloats, OfManyInputsKeepTheirBits) {
+  CORANK_SKIP_WITHOUT_GPU();
+  for (KeyType type : {KeyType::kFloat16, KeyType::kBfloat16, KeyType::kFloat32, KeyType::kFloat64}) {
+    for (Order order : {Order::kAscending, Order::kDescending}) {
+      for (int inputs : {3, 4, 31, 32, 45}) {
+        for (int value_bytes : {0, 4, 8}) {
+          if (!RunsNextCase()) continue;
+          const uint64_t seed = static_cast<uint64_t>(100 * inputs + value_bytes);
+          Random random(seed);
+          MergeProblem problem;
+          problem.type = type;
+          problem.order = order;
+          problem.value_bytes = value_bytes;
+          const int64_t of_specials = random.OneIn(3) ? 1 : 3;
+          for (int i = 0; i < inputs; ++i) {
+            const int64_t count = random.OneIn(5) ? random.Below(3) : random.Below(9000);
+            const auto distribution = random.OneIn(of_specials) ? Distribution::kSpecialFloats : Distribution::kUniform;
+            const Bytes keys = MakeKeys(type, distribution, count, seed + static_cast<uint64_t>(i));
+            problem.keys.push_back(Gather(keys, KeyBytes(type), StableOrder(type, order, keys)));
+            problem.values.push_back(MakeBytes(count * value_bytes, seed + static_cast<uint64_t>(i)));
+          }
+          SCOPED_TRACE(Describe(problem, seed));
+          ExpectMerged(problem);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST(MergeFloats, OfNothingButZerosOrNans) {
+  CORANK_SKIP_WITHOUT_GPU();
+  using F = Format<uint32_t>;
+  for (Order order : {Order::kAscending, Order::kDescending}) {
+    for (uint32_t one : {uint32_t{0}, F::kInfinity + 1}) {
+      MergeProblem problem;
+      problem.type = KeyType::kFloat32;
+      problem.order = order;
+      for (int i = 0; i < 5; ++i) {
+        std::vector<uint32_t> keys(static_cast<size_t>(2000 * i));
+        for (size_t k = 0; k < keys.size(); ++k) keys[k] = one | (k % 3 == 0 ? F::kSign : 0);
+        problem.keys.push_back(ToBytes(keys));
+      }
+      SCOPED_TRACE(Describe(problem, one));
+      ExpectMerged(problem);
+    }
+  }
 }
 
 /// Descending numbers of one sign with a NaN of sign 1 at the beginning of each of some tiles, one at a time: by its

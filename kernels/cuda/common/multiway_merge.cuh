@@ -8,11 +8,12 @@
 // Algorithm: multiway_partition.cuh finds for each tile where it starts in each run; a block loads the pieces of its
 //            tile into shared memory and merges them there, level by level (multiway_tile.cuh). What is merged are
 //            elements of 4 or 8 bytes (multiway_elements.cuh). With a payload, each merge leaves its path, one bit an
-//            output; at the end, every output goes back along the paths to its place in the pieces. Payload, and keys
-//            whose rank does not give them back, are moved then, once and through shared memory.
+//            output; at the end, every output goes back along the paths to its place in the pieces. Payload is moved
+//            then, once and through shared memory.
 // Work: O(n log k). Memory: one read, one write of keys and payload.
 // Workspace: 8 bytes for each tile and run.
-// Stability: equal keys come from the earlier run first, and in their order within a run.
+// Stability: equal keys come from the earlier run first, and in their order within a run. Zeros, and NaNs, come out
+//            with the same bits each: see float_bits.h, run_float_bits.h.
 #ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_MERGE_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_MERGE_CUH_
 
@@ -31,14 +32,14 @@
 
 namespace corank::cuda {
 
-/// The order of keys that are raw or codes.
+/// The order of keys that are raw or ranks.
 template <typename Order>
 struct RunRank {
   Order order;
   bool raw;
   template <typename Bits>
   __device__ __forceinline__ Bits operator()(Bits key) const {
-    return raw ? order.RankOfRaw(key) : order.Rank(key);
+    return raw ? order.RankOfRaw(key) : key;
   }
 };
 
@@ -46,8 +47,8 @@ template <typename Runs, typename Order, typename Bits>
 struct MultiwayPass {
   Runs runs;
   Order order;
-  bool encode;  // runs are raw keys; otherwise codes
-  bool decode;  // the result is raw keys; otherwise codes
+  bool encode;  // runs are raw keys; otherwise ranks
+  bool decode;  // the result is raw keys; otherwise ranks
   MultiwayTiles cut;
   int64_t* splits;  // SplitCount of them, workspace
   Bits* keys_out;   // null: not wanted
@@ -153,17 +154,12 @@ struct MultiwayMerge {
   static __device__ __forceinline__ void CheckPieces(const Pass& pass, const Shared& shared, const Element* area) {
     const PieceTable& table = shared.table;
     const RunRank<Order> rank{pass.order, pass.encode};
-    const auto rank_of = [&](Element element) {
-      // A packed element's position breaks ties in the order of the run.
-      if constexpr (Elements::kPacked || Elements::kHasPath) return element;
-      return static_cast<Element>(pass.order.Rank(static_cast<Bits>(element)));
-    };
     bool unsorted = false;
     ForEachPiece<kThreads>(table.start, pass.runs.ways, [&](int piece, int begin, int end) {
       const Element* const slots = area + (table.load_slot[piece] - table.start[piece]);
       const int last = table.start[piece + 1] - 1;
 #pragma unroll 4
-      for (int i = begin; i < min(end, last); i += 32) unsorted |= rank_of(slots[i + 1]) < rank_of(slots[i]);
+      for (int i = begin; i < min(end, last); i += 32) unsorted |= slots[i + 1] < slots[i];
       const int64_t next = shared.begin[piece] + table.start[piece + 1] - table.start[piece];
       if (last >= begin && last < end && (last - begin) % 32 == 0 && next < shared.runs[piece].count) {
         const Bits* const keys = shared.runs[piece].keys;
@@ -223,10 +219,9 @@ struct MultiwayMerge {
     for (int j = 0; j < kBatch; ++j) to[j] = min(to[j], uint32_t{kCapacity - 1});
   }
 
-  /// Merges the pieces that were loaded to `area` into one at `tile`.
-  static __device__ __forceinline__ void MergeLevels(const Pass& pass, Shared& shared, Element* area, Element* tile,
-                                                     PathWord* path, bool special) {
-    const int ways = pass.runs.ways;
+  /// Merges the pieces that were loaded to `area` into one at `tile`. `has_last`: whether any holds kLastElement.
+  static __device__ __forceinline__ void MergeLevels(Shared& shared, int ways, Element* area, Element* tile,
+                                                     PathWord* path, bool has_last) {
     const uint32_t tile_address = SharedAddress(tile);
 #pragma unroll 1
     for (int level = 0; level == 0 || (1 << level) < ways; ++level) {
@@ -237,9 +232,9 @@ struct MultiwayMerge {
         if constexpr (Elements::kHasPath) {
           path[level * kThreads + static_cast<int>(threadIdx.x)] = MergePath<kItems>(
               from, chunk, PlaceOfPair<kItems>(shared.table, ways, level - 1, 2 * chunk.pair),
-              PlaceOfPair<kItems>(shared.table, ways, level - 1, 2 * chunk.pair + 1), special, elements);
+              PlaceOfPair<kItems>(shared.table, ways, level - 1, 2 * chunk.pair + 1), has_last, elements);
         } else {
-          Elements::template Merge<kItems>(pass.order, from, chunk, special, elements);
+          MergeDistinct<kItems>(from, chunk, elements, has_last);
         }
       }
       __syncthreads();
@@ -249,41 +244,30 @@ struct MultiwayMerge {
     }
   }
 
-  /// out[i] = change(the T at position sources of the tile's pieces), staged in the tile's memory: the thread has read
-  /// its positions before that memory is overwritten. `piece_at(piece, begin, end, staged)` stages what is at
-  /// [begin, end) of the tile and of that piece.
-  template <typename T, typename PieceAt, typename Change>
-  static __device__ __forceinline__ void MoveStaged(const PieceTable& table, int ways, int stored,
-                                                    const uint16_t (&sources)[kItems], T* staged, T* out,
-                                                    PieceAt piece_at, Change change) {
+  /// The payload at positions `sources` of the tile's pieces goes to the outputs, staged in the tile's memory: the
+  /// thread has read its positions before that memory is overwritten.
+  template <typename Payload>
+  static __device__ __forceinline__ void MovePayload(const Pass& pass, const Shared& shared, int stored,
+                                                     const uint16_t (&sources)[kItems], void* area) {
+    auto* const staged = static_cast<Payload*>(area);
     __syncthreads();
-    ForEachPiece<kThreads>(table.start, ways,
-                           [&](int piece, int begin, int end) { piece_at(piece, begin, end, staged); });
+    ForEachPiece<kThreads>(shared.table.start, pass.runs.ways, [&](int piece, int begin, int end) {
+      const int64_t offset = shared.begin[piece] - shared.table.start[piece];
+      const auto* const payload = static_cast<const Payload*>(shared.runs[piece].payload);
+      if (payload != nullptr) {
+        LoadStrided<8>(payload + offset, begin, end, [&](int i, Payload value) { staged[i] = value; });
+      } else {
+        const int64_t first = shared.runs[piece].first + offset;
+        for (int i = begin; i < end; i += 32) staged[i] = static_cast<Payload>(first + i);
+      }
+    });
     __syncthreads();
+    auto* const out = static_cast<Payload*>(pass.payload_out) + shared.out_start;
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       const int i = k * kThreads + static_cast<int>(threadIdx.x);
-      if (i < stored) out[i] = change(staged[sources[k]]);
+      if (i < stored) out[i] = staged[sources[k]];
     }
-  }
-
-  template <typename Payload>
-  static __device__ __forceinline__ void MovePayload(const Pass& pass, const Shared& shared, int stored,
-                                                     const uint16_t (&sources)[kItems], void* staged) {
-    MoveStaged(
-        shared.table, pass.runs.ways, stored, sources, static_cast<Payload*>(staged),
-        static_cast<Payload*>(pass.payload_out) + shared.out_start,
-        [&](int piece, int begin, int end, Payload* stage) {
-          const int64_t offset = shared.begin[piece] - shared.table.start[piece];
-          const auto* const payload = static_cast<const Payload*>(shared.runs[piece].payload);
-          if (payload != nullptr) {
-            LoadStrided<8>(payload + offset, begin, end, [&](int i, Payload value) { stage[i] = value; });
-          } else {
-            const int64_t first = shared.runs[piece].first + offset;
-            for (int i = begin; i < end; i += 32) stage[i] = static_cast<Payload>(first + i);
-          }
-        },
-        [](Payload value) { return value; });
   }
 
   static __device__ __forceinline__ void Tile(const Pass& pass, char* memory) {
@@ -302,15 +286,14 @@ struct MultiwayMerge {
     LoadElements(pass, shared, area);
     FinishLoads();
     __syncthreads();
-    const auto is_special = [&](Element first, Element last) { return Elements::IsSpecial(pass.order, first, last); };
-    const bool special = __syncthreads_or(ClosePieces(shared.table, ways, area, is_special));
+    const bool has_last = __syncthreads_or(ClosePieces(shared.table, ways, area));
     if (pass.d_suspect != nullptr) CheckPieces(pass, shared, area);
-    MergeLevels(pass, shared, area, tile, path, special);
+    MergeLevels(shared, ways, area, tile, path, has_last);
 
-    if (keys_out != nullptr && Elements::kGivesKeys) {
+    if (keys_out != nullptr) {
       Elements::template StoreKeys<kThreads>(pass.order, pass.decode, tile, keys_out, stored);
     }
-    if constexpr (Elements::kHasPositions) {
+    if constexpr (kPayload) {
       uint16_t sources[kItems];
       if constexpr (Elements::kHasPath) {
         constexpr int kBatch = 8;
@@ -332,24 +315,10 @@ struct MultiwayMerge {
           if (i < stored) sources[k] = static_cast<uint16_t>(tile[i]);
         }
       }
-      if (keys_out != nullptr && !Elements::kGivesKeys) {
-        MoveStaged(
-            shared.table, ways, stored, sources, reinterpret_cast<Bits*>(area), keys_out,
-            [&](int piece, int begin, int end, Bits* stage) {
-              const Bits* const source = shared.runs[piece].keys + (shared.begin[piece] - shared.table.start[piece]);
-              LoadStrided<8>(source, begin, end, [&](int i, Bits key) { stage[i] = key; });
-            },
-            [&](Bits key) {
-              const Bits code = pass.encode ? pass.order.Encode(key) : key;
-              return pass.decode ? pass.order.Decode(code) : code;
-            });
-      }
-      if constexpr (kPayload) {
-        if (pass.payload_bytes == 4) {
-          MovePayload<uint32_t>(pass, shared, stored, sources, area);
-        } else {
-          MovePayload<uint64_t>(pass, shared, stored, sources, area);
-        }
+      if (pass.payload_bytes == 4) {
+        MovePayload<uint32_t>(pass, shared, stored, sources, area);
+      } else {
+        MovePayload<uint64_t>(pass, shared, stored, sources, area);
       }
     }
   }

@@ -48,14 +48,14 @@ __device__ __forceinline__ void CloseRanges(const PieceTable& table, int ways, i
   }
 }
 
-/// As CloseRanges for level 0. Returns is_special(first, last) for this thread's piece, if it has one.
-template <typename Element, typename IsSpecial>
-__device__ __forceinline__ bool ClosePieces(const PieceTable& table, int ways, Element* tile, IsSpecial is_special) {
+/// As CloseRanges for level 0. Returns whether this thread's piece, if it has one, holds kLastElement.
+template <typename Element>
+__device__ __forceinline__ bool ClosePieces(const PieceTable& table, int ways, Element* tile) {
   CloseRanges(table, ways, 0, tile);
   const int piece = static_cast<int>(threadIdx.x);
   if (piece >= ways || table.start[piece + 1] == table.start[piece]) return false;
-  const Element* const slots = tile + table.load_slot[piece];
-  return is_special(slots[0], slots[table.start[piece + 1] - table.start[piece] - 1]);
+  const int last = table.load_slot[piece] + table.start[piece + 1] - table.start[piece] - 1;
+  return tile[last] == kLastElement<Element>;
 }
 
 /// Calls visit(piece, begin, end) for each piece and the part [begin, end) of its load units, by table.load_start, that

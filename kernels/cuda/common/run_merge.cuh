@@ -16,27 +16,22 @@ struct RunMergeTuning {
   int threads;
   int blocks;  // that must fit a multiprocessor: bounds the registers
 };
-constexpr RunMergeTuning RunMergeTuningFor(int key_bytes, bool is_float, bool has_payload) {
+constexpr RunMergeTuning RunMergeTuningFor(int key_bytes, bool has_payload) {
   if (key_bytes == 8) return {25, 256, 3};
-  return has_payload || is_float ? RunMergeTuning{31, 256, 4} : RunMergeTuning{39, 256, 4};
+  return has_payload ? RunMergeTuning{31, 256, 4} : RunMergeTuning{39, 256, 4};
 }
 
 template <bool kPayload, typename Bits, bool kFloat>
 cudaError_t RunMergeWithPayload(const KeyOrder<Bits, kFloat>& order, const RunMerge& merge, Workspace& workspace,
                                 cudaStream_t stream) {
-  constexpr RunMergeTuning kTuning = RunMergeTuningFor(sizeof(Bits), kFloat, kPayload);
+  constexpr RunMergeTuning kTuning = RunMergeTuningFor(sizeof(Bits), kPayload);
   using Merge =
       MultiwayMerge<kPayload, kTuning.items, kTuning.threads, kTuning.blocks, ListedRuns<Bits>, KeyOrder<Bits, kFloat>>;
   typename Merge::Pass pass{};
   pass.cut = MultiwayTiles::Cut(merge.count, merge.count, merge.result_count, Merge::MaxTile(merge.run_count));
   pass.splits = workspace.Carve<int64_t>(Merge::SplitCount(pass.cut, merge.run_count));
   if (workspace.IsSizing()) return cudaSuccess;
-  pass.runs.count = merge.count;
-  pass.runs.ways = merge.run_count;
-  for (int i = 0; i < merge.run_count; ++i) {
-    const MergeRun& run = merge.runs[i];
-    pass.runs.runs[i] = {static_cast<const Bits*>(run.d_keys), run.d_payload, run.count, run.first};
-  }
+  pass.runs = ListedRunsOf<Bits>(merge);
   pass.order = order;
   // Unsigned ascending keys are their own codes, and are loaded faster as such.
   const bool are_codes = !kFloat && !IsSigned(merge.key_type) && merge.order == Order::kAscending;

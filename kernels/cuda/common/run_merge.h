@@ -35,8 +35,21 @@ struct RunMerge {
   int32_t* d_suspect = nullptr;
 };
 
+/// The runs of a merge as kernels take them.
+template <typename Bits>
+ListedRuns<Bits> ListedRunsOf(const RunMerge& merge) {
+  ListedRuns<Bits> listed{};
+  listed.count = merge.count;
+  listed.ways = merge.run_count;
+  for (int i = 0; i < merge.run_count; ++i) {
+    const MergeRun& run = merge.runs[i];
+    listed.runs[i] = {static_cast<const Bits*>(run.d_keys), run.d_payload, run.count, run.first};
+  }
+  return listed;
+}
+
 /// Stable: equal keys come from the earlier run first. Carves its workspace, which grows with run_count, and, unless
-/// that is only sizing, enqueues two or three launches.
+/// that is only sizing, enqueues two or three launches, for float keys one more.
 cudaError_t MergeRuns(const RunMerge& merge, Workspace& workspace, cudaStream_t stream);
 
 }  // namespace corank::cuda

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/common/key_order.h"
+#include "kernels/cuda/common/float_bits.cuh"
 #include "kernels/cuda/common/integer_math.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/warp.h"
@@ -36,51 +37,7 @@ struct BitsPass {
   int64_t part;     // keys of a warp; below 2^32
   Counts* d_parts;  // of each warp
   int warps;
-
-  static constexpr Bits kZeroRank = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
 };
-
-/// Where the results have zeros and NaNs: from these on, if there are any.
-struct Begins {
-  int64_t zeros, nans;
-};
-
-template <typename Bits>
-__device__ __forceinline__ bool IsZero(const BitsPass<Bits>& pass, Bits raw) {
-  return pass.order.IsFloatZero(raw);
-}
-template <typename Bits>
-__device__ __forceinline__ bool IsNan(const BitsPass<Bits>& pass, Bits raw) {
-  return !pass.order.IsNumber(raw);
-}
-
-/// The first result whose rank is not below `rank`, or result_count; by all threads of the block.
-template <typename Bits>
-__device__ __forceinline__ int64_t FindRank(const BitsPass<Bits>& pass, Bits rank) {
-  int64_t low = 0, high = pass.result_count;
-  while (low < high) {
-    const int64_t step = CeilDiv(high - low, kThreads);
-    const int64_t probe = low + (static_cast<int64_t>(threadIdx.x) + 1) * step - 1;
-    const bool below = probe < high && pass.order.RankOfRaw(pass.keys_out[probe]) < rank;
-    const int64_t steps = __syncthreads_count(below);
-    low += steps * step;
-    high = min(high, low + step - 1);
-  }
-  return low;
-}
-
-/// Whether there are results to be restored, and where. The bits that zeros and NaNs have does not matter, so that
-/// blocks may write them while others search.
-template <typename Bits>
-__device__ __forceinline__ bool FindBegins(const BitsPass<Bits>& pass, Begins* begins) {
-  const auto result_at = [&](int64_t i) { return pass.keys_out[min(i, pass.result_count - 1)]; };
-  const int64_t last = pass.result_count - 1;
-  const bool nans_first = IsNan(pass, result_at(0)), nans_last = IsNan(pass, result_at(last));
-  begins->zeros = FindRank(pass, BitsPass<Bits>::kZeroRank);
-  begins->nans = nans_first ? 0 : pass.result_count;
-  if (!nans_first && nans_last) begins->nans = FindRank(pass, static_cast<Bits>(~Bits{0}));
-  return nans_first || nans_last || IsZero(pass, result_at(begins->zeros));
-}
 
 /// Calls visit(key) for the keys of this warp's part, 32 at a time and several on their way; all lanes together, with
 /// `is_key` false past the end.
@@ -102,14 +59,14 @@ __device__ __forceinline__ void ForEachOfPart(const BitsPass<Bits>& pass, int64_
 
 template <typename Bits>
 __global__ void __launch_bounds__(kThreads) CountBitsKernel(const __grid_constant__ BitsPass<Bits> pass) {
-  Begins begins;
-  if (!FindBegins(pass, &begins)) return;
+  FloatBegins begins;
+  if (!FindFloatBegins<kThreads>(pass.order, pass.keys_out, pass.result_count, &begins)) return;
   const int64_t warp = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
   if (warp >= pass.warps) return;
   Counts counts{};
   ForEachOfPart(pass, warp, [&](bool is_key, Bits raw) {
-    counts.zeros += is_key && IsZero(pass, raw) ? 1 : 0;
-    counts.nans += is_key && IsNan(pass, raw) ? 1 : 0;
+    counts.zeros += is_key && pass.order.IsFloatZero(raw) ? 1 : 0;
+    counts.nans += is_key && !pass.order.IsNumber(raw) ? 1 : 0;
   });
   counts.zeros = __reduce_add_sync(kAllLanes, counts.zeros);
   counts.nans = __reduce_add_sync(kAllLanes, counts.nans);
@@ -118,8 +75,8 @@ __global__ void __launch_bounds__(kThreads) CountBitsKernel(const __grid_constan
 
 template <typename Bits>
 __global__ void __launch_bounds__(kThreads) WriteBitsKernel(const __grid_constant__ BitsPass<Bits> pass) {
-  Begins begins;
-  if (!FindBegins(pass, &begins)) return;
+  FloatBegins begins;
+  if (!FindFloatBegins<kThreads>(pass.order, pass.keys_out, pass.result_count, &begins)) return;
   const int64_t warp = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
   if (warp >= pass.warps) return;
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -136,7 +93,7 @@ __global__ void __launch_bounds__(kThreads) WriteBitsKernel(const __grid_constan
   nans += begins.nans;
   const unsigned before = (1u << lane) - 1;
   ForEachOfPart(pass, warp, [&](bool is_key, Bits raw) {
-    const bool is_zero = is_key && IsZero(pass, raw), is_nan = is_key && IsNan(pass, raw);
+    const bool is_zero = is_key && pass.order.IsFloatZero(raw), is_nan = is_key && !pass.order.IsNumber(raw);
     const unsigned all_zeros = __ballot_sync(kAllLanes, is_zero), all_nans = __ballot_sync(kAllLanes, is_nan);
     const int64_t place = is_zero ? zeros + __popc(all_zeros & before) : nans + __popc(all_nans & before);
     if ((is_zero || is_nan) && place < pass.result_count) pass.keys_out[place] = raw;
