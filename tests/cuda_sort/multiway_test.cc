@@ -81,7 +81,10 @@ TEST(MultiwaySearch, GallopFindsTheBorderFromEverywhere) {
             return position < border;
           };
           const bool up = start <= border;
-          ASSERT_EQ(Gallop(0, high, start, up, step, before), border) << high << " from " << start << " by " << step;
+          ASSERT_EQ(Gallop<SearchWidth::kNarrow>(0, high, start, up, step, before), border)
+              << high << " from " << start << " by " << step;
+          ASSERT_EQ(Gallop<SearchWidth::kWide>(0, high, start, up, step, before), border)
+              << high << " from " << start << " by " << step;
         }
       }
     }

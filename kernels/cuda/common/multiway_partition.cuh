@@ -56,7 +56,7 @@ inline constexpr int kMaxSelectRounds = 128;
 
 /// How many of the first `target` outputs, or of up to `slack` fewer, come from this lane's run; known to be from `low`
 /// to `high`.
-template <typename Bits, typename RankOf>
+template <SearchWidth kWidth, typename Bits, typename RankOf>
 __device__ __forceinline__ int64_t SelectCoRankFrom(const LaneGroup& group, const Run<Bits>& run, int64_t low,
                                                     int64_t high, int64_t target, int64_t slack, RankOf rank) {
   using Rank = decltype(rank(Bits{}));
@@ -76,6 +76,7 @@ __device__ __forceinline__ int64_t SelectCoRankFrom(const LaneGroup& group, cons
     const int shift = max(0, 64 - 26 - __clzll(all_left));
     const uint32_t weight = left == 0 ? 0 : max(1u, static_cast<uint32_t>(left >> shift));
     uint32_t before = 0, all_weight = 0;
+#pragma unroll 4
     for (int other = 0; other < group.lanes; ++other) {
       const Rank its = group.Get(own, other);
       const uint32_t its_weight = group.Get(weight, other);
@@ -94,8 +95,8 @@ __device__ __forceinline__ int64_t SelectCoRankFrom(const LaneGroup& group, cons
       counted = offer + 1;
     } else if (left != 0) {
       const bool up = before_pivot(own);
-      counted = Gallop(low, high, up ? offer + 1 : offer, up, GallopStep(min(offer - low, high - offer)),
-                       [&](int64_t position) { return before_pivot(rank(run.keys[position])); });
+      counted = Gallop<kWidth>(low, high, up ? offer + 1 : offer, up, GallopStep(min(offer - low, high - offer)),
+                               [&](int64_t position) { return before_pivot(rank(run.keys[position])); });
     }
     if (group.Sum(counted - low) <= need) {
       low = counted;
@@ -110,7 +111,7 @@ __device__ __forceinline__ int64_t SelectCoRankFrom(const LaneGroup& group, cons
 template <typename Bits, typename RankOf>
 __device__ __forceinline__ int64_t SelectCoRank(const LaneGroup& group, const Run<Bits>& run, int64_t target,
                                                 int64_t slack, RankOf rank) {
-  return SelectCoRankFrom(group, run, int64_t{0}, min(run.count, target), target, slack, rank);
+  return SelectCoRankFrom<SearchWidth::kNarrow>(group, run, int64_t{0}, min(run.count, target), target, slack, rank);
 }
 
 /// splits[tile * ways + way]: where the tile starts in that run of its group. `lanes`: the least power of two >= ways.
@@ -140,7 +141,9 @@ __global__ void __launch_bounds__(kMultiwayPartitionThreads)
       high = max(low, min(high, splits[after * runs.ways + lane_group.lane]));
     }
   }
-  const int64_t split = target == 0 ? 0 : SelectCoRankFrom(lane_group, run, low, high, target, cut.slack, rank);
+  // The searches of whole runs are few, and most of their time is waiting.
+  constexpr SearchWidth kWidth = kFine ? SearchWidth::kNarrow : SearchWidth::kWide;
+  const int64_t split = target == 0 ? 0 : SelectCoRankFrom<kWidth>(lane_group, run, low, high, target, cut.slack, rank);
   if (lane_group.lane < runs.ways) splits[tile * runs.ways + lane_group.lane] = split;
 }
 

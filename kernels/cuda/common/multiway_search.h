@@ -1,50 +1,58 @@
-// Binary search from a guess: how a lane of the multiway partition counts its keys before a pivot.
+// Search from a guess: how a lane of the multiway partition counts its keys before a pivot.
 #ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_SEARCH_H_
 #define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_SEARCH_H_
 
 #include <cstdint>
 
 #include "kernels/common/types.h"
+#include "kernels/cuda/common/unroll.h"
 
 namespace corank::cuda {
 
+/// How a search looks for keys. kWide: several at a time, so that it waits for memory as few times as can be, for
+/// searches that have little beside them; kNarrow: one at a time, and so as few as can be, where many searches wait
+/// side by side.
+enum class SearchWidth { kNarrow, kWide };
+
 /// The first position in [low, high) where !before(position), or high; `before` is true up to a position and false from
-/// there on. Gallops from `start` in [low, high], known to be that position or after it (`up`), or that or before it.
-/// Where the first step does not meet it, the far end is tried at once, for runs that do not overlap.
-template <typename Before>
-CORANK_HOST_DEVICE int64_t Gallop(int64_t low, int64_t high, int64_t start, bool up, int64_t step, Before before) {
-  if (up) {
-    low = start;
-    for (bool first = true; high - low > step; first = false) {
-      if (!before(low + step)) {
-        high = low + step;
-        break;
-      }
-      low += step + 1;
-      step *= 4;
-      if (first && low < high && before(high - 1)) return high;
-    }
-  } else {
-    high = start;
-    for (bool first = true; high - low > step; first = false) {
-      if (before(high - 1 - step)) {
-        low = high - step;
-        break;
-      }
-      high -= step + 1;
-      step *= 4;
-      if (first && low < high && !before(low)) return low;
-    }
-  }
+/// there on.
+template <SearchWidth kWidth, typename Before>
+CORANK_HOST_DEVICE int64_t FindBorder(int64_t low, int64_t high, Before before) {
+  constexpr int kProbes = kWidth == SearchWidth::kWide ? 7 : 1;
   while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (before(middle)) {
-      low = middle + 1;
-    } else {
-      high = middle;
+    const int64_t step = (high - low + kProbes) / (kProbes + 1);
+    int count = 0;
+    CORANK_UNROLL
+    for (int i = 1; i <= kProbes; ++i) {
+      const int64_t position = low + i * step - 1;
+      const bool is_before = before(position < high ? position : high - 1);
+      count += is_before && position < high ? 1 : 0;
     }
+    low += count * step;
+    if (count < kProbes && low + step - 1 < high) high = low + step - 1;
   }
   return low;
+}
+
+/// As FindBorder, from `start` in [low, high], known to be that position or before it (`up`), or that or after it:
+/// looks at distances of step, 4 * step, 16 * step and, for runs that do not overlap, at the far end, and searches
+/// between the two that it must be between.
+template <SearchWidth kWidth, typename Before>
+CORANK_HOST_DEVICE int64_t Gallop(int64_t low, int64_t high, int64_t start, bool up, int64_t step, Before before) {
+  constexpr int kReach = 4;
+  const int64_t all = up ? high - start : start - low;
+  if (all == 0) return start;
+  const auto distance_of = [&](int i) { return i + 1 < kReach && step << (2 * i) < all ? step << (2 * i) : all; };
+  int count = 0;  // of the distances, those at which the border has not come
+  CORANK_UNROLL
+  for (int i = 0; i < kReach; ++i) {
+    if (kWidth == SearchWidth::kNarrow && count < i) break;
+    count += before(up ? start + distance_of(i) - 1 : start - distance_of(i)) == up ? 1 : 0;
+  }
+  if (count == kReach) return up ? high : low;
+  const int64_t near = count == 0 ? 0 : distance_of(count - 1), far = distance_of(count);
+  return up ? FindBorder<kWidth>(start + near, start + far - 1, before)
+            : FindBorder<kWidth>(start - far + 1, start - near, before);
 }
 
 /// About the square root of n, at least 1: how far n random keys may be from where they are expected.
