@@ -14,6 +14,7 @@ from typing import Any
 from rows import Row, count
 
 LENGTH = re.compile(r"(segments of|mean) (\d+)")
+BY_SIZE, BY_CALLS = "Sort inline by size", "Sort inline by calls in flight"  # rows of curves
 
 
 def label(row: Row) -> str:
@@ -32,7 +33,8 @@ def headline(rows: list[Row]) -> list[Row]:
     return [
         row
         for row in rows
-        if (row["goal"] or not LENGTH.fullmatch(row["distribution"]))
+        if row["row"] not in (BY_SIZE, BY_CALLS)
+        and (row["goal"] or not LENGTH.fullmatch(row["distribution"]))
         and (
             not row["row"].startswith("sort ")
             or (row["distribution"] == "uniform" and row["n"] == greatest[row["row"], row["type"]])
@@ -155,6 +157,44 @@ def plot_lengths(plt: Any, rows: list[Row], path: Path) -> bool:
     return True
 
 
+def plot_curve(plt: Any, path: Path, lines: dict[str, list[tuple[int, float]]], words: tuple[str, str]) -> bool:
+    """One panel of named lines, those of the echo dashed; `words` are those of the axes."""
+    if not any(len(points) > 1 for points in lines.values()):
+        return False
+    fig, axes = plt.subplots(figsize=(5.6, 4))
+    draw_lines(axes, lines, {name for name in lines if name.startswith("echo")})
+    axes.set_xlabel(words[0])
+    axes.set_ylabel(words[1])
+    axes.legend(fontsize=8)
+    save(plt, fig, path)
+    return True
+
+
+def plot_sizes(plt: Any, rows: list[Row], path: Path) -> bool:
+    """The throughput of calls against the bytes of each."""
+    lines: dict[str, list[tuple[int, float]]] = {}
+    for row in rows:
+        if row["row"] != BY_SIZE or not row["ours"]:
+            continue
+        lines.setdefault(f"sort, {row['distribution']}", []).append((4 * row["n"], row["ours"]))
+        lines.setdefault(f"echo, {row['distribution']}", []).append((4 * row["n"], row["reference"]))
+    return plot_curve(plt, path, lines, ("bytes of a call", "GB/s each way"))
+
+
+def plot_in_flight(plt: Any, rows: list[Row], path: Path) -> bool:
+    """The latency of calls against how many are in flight at a time."""
+    lines: dict[str, list[tuple[int, float]]] = {}
+    for row in rows:
+        if row["row"] != BY_CALLS or not row["ours"]:
+            continue
+        details = row["details"]
+        for name, detail in (("sort", ""), ("echo", "echo_")):
+            for quantile in ("p50", "p99"):
+                line = lines.setdefault(f"{name}, {quantile}", [])
+                line.append((int(details["in_flight"]), details[f"{detail}{quantile}_us"]))
+    return plot_curve(plt, path, lines, ("calls in flight", "latency, µs"))
+
+
 def save(plt: Any, fig: Any, path: Path) -> None:
     fig.tight_layout()
     temporary = path.with_suffix(".tmp")
@@ -176,5 +216,7 @@ def pyplot() -> Any | None:
 KINDS: dict[str, Callable[[Any, list[Row], Path], bool]] = {
     "rates": plot_rates,
     "lengths": plot_lengths,
+    "sizes": plot_sizes,
+    "in-flight": plot_in_flight,
     "ratios": plot_ratios,
 }

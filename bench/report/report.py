@@ -4,7 +4,7 @@
     bench/report/report.py bench/results/h200
 
 For every NAME.json that a benchmark program wrote, writes NAME.md and, where matplotlib is installed, the plots that
-its rows give (plots.py): NAME-rates.svg, NAME-lengths.svg, NAME-ratios.svg. All rows are shown; those that lose to
+its rows give (plots.py), as NAME-rates.svg. All rows are shown; those that lose to
 their reference or miss their goal are marked.
 """
 
@@ -100,10 +100,17 @@ def latency_table(rows: Iterable[Row]) -> list[str]:
         "kernels": "kernel_p50_us",
         "copy out": "copy_out_p50_us",
     }
-    lines = ["| n | " + " | ".join(f"{name}, µs" for name in columns) + " |", "| ---: |" + " ---: |" * len(columns)]
+    lines = [
+        "| n | in flight | " + " | ".join(f"{name}, µs" for name in columns) + " |",
+        "| ---: | ---: |" + " ---: |" * len(columns),
+    ]
     for row in rows:
         details = row.get("details", {})
-        cells = [count(row["n"]), *(figure(details.get(detail)) for detail in columns.values())]
+        cells = [
+            count(row["n"]),
+            figure(details.get("in_flight")),
+            *(figure(details.get(detail)) for detail in columns.values()),
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 

@@ -90,7 +90,7 @@ Row MakeRow(const SortLoad& load, const Side& ours, const Side& echo) {
   row.row = load.name;
   row.type = "u32";
   row.n = load.keys;
-  row.distribution = "uniform";
+  row.distribution = load.is_of_curve ? absl::StrCat(load.in_flight, " in flight") : "uniform";
   row.reference_name = "echo server";
   row.better = load.figure == Figure::kMedianLatency ? Better::kLower : Better::kHigher;
   row.unit = load.figure == Figure::kMedianLatency    ? "us p50"
@@ -128,12 +128,19 @@ Row MakeRow(const SortLoad& load, const Side& ours, const Side& echo) {
 }  // namespace
 
 std::vector<SortLoad> SortLoads() {
-  return {
+  std::vector<SortLoad> loads = {
       {"Sort inline, 64 in flight", 1024, 64, Figure::kCallsPerSecond, 0.9, 0},
       {"Sort inline, one at a time", 1024, 1, Figure::kMedianLatency, 0, 30},
       {"Sort inline, 8 in flight", 1 << 20, 8, Figure::kGigabytesPerSecond, 0.95, 0},
       {"Sort inline, 2 in flight", 1 << 24, 2, Figure::kGigabytesPerSecond, 0, 0},
   };
+  for (int64_t keys = 1 << 8; keys <= 1 << 24; keys *= 4) {
+    loads.push_back({"Sort inline by size", keys, 8, Figure::kGigabytesPerSecond, 0, 0, true});
+  }
+  for (int in_flight = 1; in_flight <= 128; in_flight *= 2) {
+    loads.push_back({"Sort inline by calls in flight", 1024, in_flight, Figure::kMedianLatency, 0, 0, true});
+  }
+  return loads;
 }
 
 absl::StatusOr<Row> MeasureSortLoad(const SortLoad& load, const LoadOptions& options) {

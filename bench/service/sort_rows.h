@@ -29,9 +29,10 @@ struct SortLoad {
   Figure figure = Figure::kCallsPerSecond;
   double goal_ratio = 0;     // 0: none
   double goal_extra_us = 0;  // of kMedianLatency: at most the echo's figure and this; 0: none
+  bool is_of_curve = false;  // one of several of this name, which a plot shows against keys or in_flight
 };
 
-/// The lines of the goals that this version of the service can do.
+/// The lines of the goals, and two curves: throughput against the size of a call, latency against calls in flight.
 std::vector<SortLoad> SortLoads();
 
 struct LoadOptions {
