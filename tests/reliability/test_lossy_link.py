@@ -95,7 +95,9 @@ def test_delay_and_loss(between: tuple[LossyLink, LocalServer], delay: float, lo
     link, _ = between
     link.delay, link.loss, link.lost = delay, loss, 0
     try:
-        assert outcomes(start_clients(between, SECONDS))["OK"] > 0
+        counts = outcomes(start_clients(between, SECONDS))
+        print(f"\nnetwork, delay {delay} s, loss {loss}: {dict(counts)}, {link.lost} packets lost")
+        assert counts["OK"] > 0
         assert loss == 0 or link.lost > 0
     finally:
         link.delay = link.loss = 0.0
@@ -112,7 +114,9 @@ def test_cuts_that_heal(between: tuple[LossyLink, LocalServer]) -> None:
         wait_until(lambda before=before: link.passed > before + 100, "traffic flows")  # type: ignore[misc]
         with cut(link):
             wait_until_left(between)
-    assert outcomes(clients)["OK"] > 0
+    counts = outcomes(clients)
+    print(f"\nnetwork, cuts: {dict(counts)}")
+    assert counts["OK"] > 0
     wait_until_left(between)
 
 

@@ -11,6 +11,7 @@ import random
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -185,12 +186,15 @@ def test_cuts_under_many_callers(server: LocalServer, proxy: TcpProxy) -> None:
     for thread in threads:
         thread.start()
     for _ in range(CUTS):
-        seen = len(outcomes)
-        wait_until(lambda seen=seen: len(outcomes) >= seen + 2, "callers are served between cuts")  # type: ignore[misc]
+        # More answers than there are callers: one of them came through a connection that was made after the last cut.
+        enough = outcomes.count("OK") + len(threads) + 1
+        wait_until(lambda enough=enough: outcomes.count("OK") >= enough, "callers are served between cuts")  # type: ignore[misc]
         proxy.cut()
     stop.set()
     for thread in threads:
         thread.join(60)
-    assert "OK" in outcomes
+    print(
+        f"\nnetwork, {CUTS} cuts under {len(threads)} callers: {dict(Counter(outcomes))}, {proxy.accepted} connections"
+    )
     assert set(outcomes) <= {"OK", *RETRYABLE}, set(outcomes)
-    assert proxy.accepted > CUTS
+    assert proxy.accepted >= CUTS, "each cut was of another connection, which the callers may share"
