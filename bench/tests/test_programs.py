@@ -94,7 +94,8 @@ def test_service_bench_measures_corankd_beside_the_echo_server(tmp_path: Path) -
     results = results_of("service_bench", tmp_path / "service.json", "--engine=cpu")
     assert results["machine"].startswith("cpu engine on ")
     rows = results["rows"]
-    assert len(rows) == 7
+    assert len(rows) == 7 + 2 * 2  # two points of each curve
+    assert sum(row["row"].startswith("Sort inline by ") for row in rows) == 4
     assert all(row["reference_name"] == "echo server" and row["checked"] for row in rows)
     for row in rows:
         assert row["ratio"] > 0

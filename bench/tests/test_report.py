@@ -101,6 +101,26 @@ def test_rates_are_drawn_against_the_length_of_segments(tmp_path: Path) -> None:
     assert "(kernels-lengths.svg)" not in make_report(tmp_path, rows[:2])
 
 
+def test_curves_of_calls_are_drawn_beside_the_echo(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    sizes = [make_row(row="Sort inline by size", n=n, distribution="8 in flight") for n in (256, 1024)]
+    latencies = {"p50_us": 100.0, "p99_us": 200.0, "echo_p50_us": 50.0, "echo_p99_us": 80.0}
+    calls = [
+        make_row(row="Sort inline by calls in flight", details={**latencies, "in_flight": float(calls)})
+        for calls in (1, 64)
+    ]
+    report = make_report(tmp_path, sizes + calls)
+    assert "| 2^20 | 64 | 100 | 200 | 50 | 80 |" in report
+    for plot, lines in (
+        ("kernels-sizes.svg", ("sort, 8 in flight", "echo, 8 in flight")),
+        ("kernels-in-flight.svg", ("sort, p99", "echo, p50")),
+    ):
+        assert f"({plot})" in report
+        drawn = (tmp_path / plot).read_text(encoding="utf-8")
+        assert all(f"<!-- {line} -->" in drawn for line in lines)
+    assert "(kernels-sizes.svg)" not in make_report(tmp_path, sizes[:1])
+
+
 def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
     script = BENCH / "report" / "report.py"
     done = subprocess.run([sys.executable, script, tmp_path], check=False, capture_output=True, text=True, timeout=60)

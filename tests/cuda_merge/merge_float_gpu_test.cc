@@ -181,7 +181,7 @@ TEST(MergeFloats, OfManyInputsKeepTheirBits) {
       for (int inputs : {3, 4, 31, 32, 45}) {
         for (int value_bytes : {0, 4, 8}) {
           if (!RunsNextCase()) continue;
-          const uint64_t seed = static_cast<uint64_t>(100 * inputs + value_bytes);
+          const uint64_t seed = 100 * static_cast<uint64_t>(inputs) + static_cast<uint64_t>(value_bytes);
           Random random(seed);
           MergeProblem problem;
           problem.type = type;

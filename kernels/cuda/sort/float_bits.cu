@@ -1,5 +1,6 @@
-// Algorithm: zeros and NaNs are found in the sorted keys by a search of one block; where there are any, each warp
-//            counts those of its part of the input, and then copies them to behind what the warps before it have.
+// Algorithm: each block finds zeros and NaNs in the sorted keys by a search; where there are any, each warp counts
+// those
+//            of its part of the input, and in the second launch copies them to behind what the warps before it have.
 // Work: O(n) and nothing but the search without zeros and NaNs. Memory: two reads of the keys, one write of the zeros
 //       and NaNs.
 // Workspace: 8 bytes a warp.
@@ -45,15 +46,15 @@ template <typename Bits, typename Visit>
 __device__ __forceinline__ void ForEachOfPart(const BitsPass<Bits>& pass, int64_t warp, Visit visit) {
   constexpr int kBatch = 8;
   const int64_t begin = warp * pass.part, end = min(begin + pass.part, pass.count);
-  for (int64_t first = begin + threadIdx.x % 32; first - static_cast<int64_t>(threadIdx.x % 32) < end;
-       first += 32 * kBatch) {
+  for (int64_t first = begin; first < end; first += 32 * kBatch) {
+    const int64_t own = first + threadIdx.x % 32;
     Bits keys[kBatch];
 #pragma unroll
     for (int k = 0; k < kBatch; ++k) {
-      if (first + 32 * k < end) keys[k] = pass.keys_in[first + 32 * k];
+      if (own + 32 * k < end) keys[k] = pass.keys_in[own + 32 * k];
     }
 #pragma unroll
-    for (int k = 0; k < kBatch; ++k) visit(first + 32 * k < end, keys[k]);
+    for (int k = 0; k < kBatch; ++k) visit(own + 32 * k < end, keys[k]);
   }
 }
 
