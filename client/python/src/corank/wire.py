@@ -8,6 +8,7 @@ written and read in the same way.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar, Union
@@ -120,11 +121,17 @@ def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int
     """Yields (number, wire type, start of the field, start and end of its value) for each field of data[at:end]."""
     while at < end:
         start = at
-        tag, at = _read_varint(data, at)
+        tag = data[at]  # most numbers take one byte
+        at += 1
+        if tag >= 0x80:
+            tag, at = _read_varint(data, start)
         wire_type = tag & 7
         value = at
         if wire_type == _LENGTH_DELIMITED:
-            length, value = _read_varint(data, at)
+            length = data[at]
+            value += 1
+            if length >= 0x80:
+                length, value = _read_varint(data, at)
             at = value + length
         elif wire_type in _FIXED_BYTES:
             at += _FIXED_BYTES[wire_type]
@@ -188,6 +195,7 @@ def _decode_array(data: bytes, at: int, end: int) -> IncomingArray:
     return IncomingArray(array_pb2.Array.FromString(bytes(rest)), start, stop)
 
 
+@functools.cache
 def _holds_arrays(descriptor: Any) -> bool:
     return descriptor is not None and any(field.message_type is _ARRAY for field in descriptor.fields)
 
