@@ -23,6 +23,7 @@ FLAGS = [
     f"--listen={ADDRESSES['server']}:0",
     "--insecure",
     "--kept-bytes=64MiB",
+    "--kept-expiry=10s",  # of clients that die
     "--stream-window-bytes=4MiB",
     "--keepalive-interval=500ms",
     "--keepalive-timeout=500ms",
