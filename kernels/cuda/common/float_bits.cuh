@@ -9,6 +9,7 @@
 
 namespace corank::cuda {
 
+/// The rank of zeros, in both directions.
 template <typename Bits>
 inline constexpr Bits kZeroRank = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
 

@@ -4,8 +4,8 @@
 //            the wanted fraction of what is left of its run; the weighted median of the offers becomes the pivot; each
 //            lane counts its keys before the pivot (galloping from its own offer), and either those or the others are
 //            settled. Keys are ordered by (rank, run, position), so a pivot never splits equal keys in an unstable way.
-//            A tile may start up to `slack` outputs early, which saves the last rounds. One tile of kMultiwayCoarse is
-//            found so, then the others between their neighbours of these.
+//            A tile may start up to `slack` outputs early, which saves the last rounds. Of many tiles, one of
+//            kMultiwayCoarse is found so, then the others between their neighbours of these.
 // Work: O(ways log width) a round; a quarter of what is left goes with each round in the worst case; two rounds for
 //       mixed runs.
 // Memory: some 20 to 40 keys a tile and run, mostly from the caches.

@@ -17,14 +17,12 @@ class RankOrder {
   explicit RankOrder(const KeyOrder<Bits, kFloat>& order)
       : high_(static_cast<Bits>(order.Decode(kTop) ^ kTop)), low_(order.Decode(Bits{0})) {}
 
-  CORANK_HOST_DEVICE Bits Rank(Bits code) const { return code; }
   CORANK_HOST_DEVICE Bits Decode(Bits code) const { return static_cast<Bits>(code ^ (IsHigh(code) ? high_ : low_)); }
   /// The inverse of Decode.
-  CORANK_HOST_DEVICE Bits Encode(Bits raw) const {
+  CORANK_HOST_DEVICE Bits RankOfRaw(Bits raw) const {
     const Bits code = static_cast<Bits>(raw ^ high_);
     return IsHigh(code) ? code : static_cast<Bits>(raw ^ low_);
   }
-  CORANK_HOST_DEVICE Bits RankOfRaw(Bits raw) const { return Encode(raw); }
 
  private:
   static constexpr Bits kTop = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
