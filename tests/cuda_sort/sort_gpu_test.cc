@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/cuda/common/multiway_runs.h"
 #include "kernels/cuda/sort/small_sort_tuning.h"
 #include "kernels/cuda/sort/sort.h"
 #include "kernels/cuda/sort/tuning.h"
@@ -139,6 +140,17 @@ TEST_F(CudaSort, MergesortTakesThreePasses) {
     const int64_t count = (int64_t{tuning.SortTile()} << (2 * tuning.max_ways_log)) + tuning.SortTile() + 7;
     ExpectMergesortSorts(SortInput(type, Order::kAscending, Distribution::kZipf, count, 320));
     ExpectMergesortSorts(SortInput(type, Order::kDescending, Distribution::kRuns, count, 321), count - 1);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(CudaSort, MergesortCutsLongPassesInTwoSteps) {
+  const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(8, cuda::MergesortForm::kPayload);
+  const int64_t most = cuda::kMultiwayShort * tuning.MergeTile();  // that is cut in one, with tiles as long as can be
+  for (const Distribution distribution : {Distribution::kUniform, Distribution::kRuns}) {
+    SortRequest request;
+    request.indices = true;
+    EXPECT_TRUE(SortsRight(SortInput(KeyType::kUint64, Order::kAscending, distribution, most + 1, 330), request));
     if (HasFailure()) return;
   }
 }

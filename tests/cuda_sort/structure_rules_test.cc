@@ -62,6 +62,46 @@ TEST(Suspect, NothingOfRandomKeys) {
                suspicion.few_bits);
 }
 
+TEST(LooksRandom, WhereNeighboursAreInNoOrderAndAllBytesVary) {
+  const SortArgs args = AutoArgs(1 << 20);
+  EXPECT_TRUE(LooksRandom(args, RandomSample()));
+  for (uint32_t KeySample::*const steps :
+       {&KeySample::near_descents, &KeySample::near_ascents, &KeySample::far_descents, &KeySample::far_ascents}) {
+    KeySample sample = RandomSample();
+    sample.*steps = StatisticsTuning::kSamples / 8 * 3 - 1;
+    EXPECT_FALSE(LooksRandom(args, sample));
+  }
+  for (int byte = 0; byte < 4; ++byte) {
+    KeySample sample = RandomSample();
+    sample.varying &= ~(uint64_t{0xFF} << (8 * byte));
+    EXPECT_FALSE(LooksRandom(args, sample)) << "byte " << byte << " does not vary";
+  }
+}
+
+TEST(MergesRandomKeys, OfEightBytesWithAsManyUpToWhatThreePassesMerge) {
+  const MergesortTuning tuning = MergesortTuningFor(8, MergesortForm::kPayload);
+  const int64_t most = int64_t{tuning.SortTile()} << (3 * tuning.max_ways_log);
+  SortArgs args = AutoArgs(most);
+  args.key_type = KeyType::kFloat64;
+  args.value_bytes = 8;
+  EXPECT_TRUE(MergesRandomKeys(args));
+  for (const int value_bytes : {0, 4, 12}) {
+    args.value_bytes = value_bytes;
+    EXPECT_FALSE(MergesRandomKeys(args));
+  }
+  args.value_bytes = 8;
+  args.count = most + 1;
+  EXPECT_FALSE(MergesRandomKeys(args));
+  args = AutoArgs(1 << 22);
+  args.value_bytes = 8;
+  EXPECT_FALSE(MergesRandomKeys(args)) << "keys of 4 bytes";
+  args.key_type = KeyType::kInt64;
+  uint32_t index = 0;
+  args.value_bytes = 0;
+  args.indices_out = &index;
+  EXPECT_FALSE(MergesRandomKeys(args)) << "indices of 4 bytes";
+}
+
 TEST(Suspect, OneDescentBetweenSamplesIsARun) {
   KeySample sample = RandomSample();
   sample.near_descents = sample.far_descents = 0;

@@ -331,6 +331,35 @@ TEST_P(CudaSortStructured, SmallArraysHaveStructureToo) {
   }
 }
 
+TEST_P(CudaSortStructured, RandomKeysOfEightBytesWithAsManyAreMerged) {
+  if (KeyBytes(type()) != 8) return;
+  const int64_t count = cuda::AutoRadixCount(8) + 77;
+  Random random(9);
+  Keys keys(type(), count), last_byte_alike(type(), count), nearly_sorted(type(), count);
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t bits = random.Next() % GreatestBits(type());
+    keys.Set(i, bits);
+    last_byte_alike.Set(i, bits & ~uint64_t{0xFF});
+    nearly_sorted.Set(i, i % 16 == 0 ? bits : static_cast<uint64_t>(i) << 43 | bits >> 24);
+  }
+  const auto taken = [](const Keys& input, int value_bytes, int64_t limit) {
+    SortRequest request;
+    request.algorithm = SortAlgorithm::kAuto;
+    request.look_count = 1;
+    request.value_bytes = value_bytes;
+    request.limit = limit;
+    SortAlgorithm algorithm = SortAlgorithm::kAuto;
+    EXPECT_TRUE(SortsRight(SortInput(type(), order(), input.bytes()), request, &algorithm));
+    return algorithm;
+  };
+  EXPECT_EQ(taken(keys, 8, -1), SortAlgorithm::kMergesort);
+  EXPECT_EQ(taken(keys, 8, count / 2), SortAlgorithm::kMergesort);
+  EXPECT_EQ(taken(keys, 4, -1), SortAlgorithm::kRadix);
+  EXPECT_EQ(taken(keys, 0, -1), SortAlgorithm::kRadix);
+  EXPECT_EQ(taken(last_byte_alike, 8, -1), SortAlgorithm::kRadix);
+  EXPECT_EQ(taken(nearly_sorted, 8, -1), SortAlgorithm::kRadix);
+}
+
 TEST_P(CudaSortStructured, FewResultsAreTheFirst) {
   for (const Distribution distribution :
        {Distribution::kUniform, Distribution::kNearlySorted, Distribution::kZipf, Distribution::kSpecialFloats}) {

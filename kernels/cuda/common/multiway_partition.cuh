@@ -25,10 +25,6 @@
 namespace corank::cuda {
 
 inline constexpr int kMultiwayPartitionThreads = 128;
-/// Of more tiles than kMultiwayShort, every so many one is found in the whole runs, and the others between those: fewer
-/// and nearer probes, but one launch more. Measured on an H200.
-inline constexpr int kMultiwayCoarse = 16;
-inline constexpr int64_t kMultiwayShort = 8192;
 
 /// The lanes of a warp that work on one tile: `lanes` of them, a power of two, this one being number `lane`.
 struct LaneGroup {

@@ -17,6 +17,11 @@ namespace corank::cuda {
 /// Most runs that one pass merges into one: a warp finds the co-ranks of a tile, a lane a run.
 inline constexpr int kMaxWays = 32;
 
+/// Of more tiles than kMultiwayShort, every so many one is found in the whole runs, and the others between those: fewer
+/// and nearer probes, but one launch more. Measured on an H200.
+inline constexpr int kMultiwayCoarse = 16;
+inline constexpr int64_t kMultiwayShort = 8192;
+
 /// One sorted run, which may be empty.
 template <typename Bits>
 struct Run {

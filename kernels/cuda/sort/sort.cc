@@ -35,6 +35,11 @@ SortArgs PayloadByRank(const SortArgs& args, const uint8_t* d_ranks) {
   return by_rank;
 }
 
+SortArgs ByMergesort(SortArgs args) {
+  args.algorithm = SortAlgorithm::kMergesort;
+  return args;
+}
+
 /// The arrays of a sort that looks at the data. What is left behind d_scratch is used in one of several ways.
 struct Arrays {
   StatisticsScratch* d_scratch = nullptr;
@@ -60,6 +65,10 @@ cudaError_t CarveArrays(const SortArgs& args, bool looks, Workspace workspace, A
 
   CORANK_RETURN_IF_CUDA_ERROR(
       add(arrays->left, [&](Workspace& sizing) { return WriteMerged(args, Structure(), sizing, nullptr); }));
+  if (MergesRandomKeys(args)) {
+    CORANK_RETURN_IF_CUDA_ERROR(add(
+        arrays->left, [&](Workspace& sizing) { return RunSort(ByMergesort(args), kAllBitsLive, sizing, nullptr); }));
+  }
   // Ranks take more room than keys of 2 bytes would.
   if (KeyBytes(args.key_type) >= 4 && HasPayload(args)) {
     arrays->found.d_ranks = arrays->left_by_rank.Carve<uint8_t>(args.count);
@@ -77,7 +86,7 @@ cudaError_t CarveArrays(const SortArgs& args, bool looks, Workspace workspace, A
 /// Whether the device counts digits while the host learns what a sample of the keys looks like.
 bool CountsDigitsEarly(const SortArgs& args) {
   return TakenAlgorithm(args) == SortAlgorithm::kRadix && args.count <= kAutoEarlyHistogramCount &&
-         SelectCapacity(args) == 0;
+         !MergesRandomKeys(args) && SelectCapacity(args) == 0;
 }
 
 }  // namespace
@@ -133,6 +142,10 @@ cudaError_t Sort(const SortArgs& asked, void* d_workspace, int64_t workspace_byt
       h_report->sort_algorithm = SortAlgorithm::kRadix;
       return SortSelected(args, arrays.found.d_selected, structure.selected, arrays.left_by_selected, stream);
     default:
+      if (structure.is_random && MergesRandomKeys(args)) {
+        h_report->sort_algorithm = SortAlgorithm::kMergesort;
+        return RunSort(ByMergesort(args), kAllBitsLive, arrays.left, stream);
+      }
       return RunSort(args, structure.live_bits, arrays.left, stream, part);
   }
 }

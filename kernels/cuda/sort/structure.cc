@@ -32,6 +32,7 @@ class Finder {
     const KeySample sample = h_letter_->sample;
     const Suspicion suspicion = Suspect(args_, sample);
     structure_->is_sampled_only = !suspicion.Any() && SelectCapacity(args_) == 0;
+    structure_->is_random = structure_->is_sampled_only && LooksRandom(args_, sample);
     if (structure_->is_sampled_only) return cudaSuccess;
     if (suspicion.sorted || suspicion.few_runs) {
       CORANK_RETURN_IF_CUDA_ERROR(Examine(/*copies=*/suspicion.sorted, /*descends=*/false, suspicion.few_bits));

@@ -25,6 +25,7 @@ enum class StructureKind : uint8_t {
 struct Structure {
   StructureKind kind = StructureKind::kNone;
   bool is_sampled_only = false;       // the device has done nothing behind the sample but `meanwhile`
+  bool is_random = false;             // the sample says so
   bool keys_are_done = false;         // args.keys_out is written
   uint64_t live_bits = ~uint64_t{0};  // of the codes: all others are the same in all keys
   int run_count = 0;

@@ -8,6 +8,7 @@
 
 #include "kernels/common/operators.h"
 #include "kernels/cuda/sort/key_statistics.h"
+#include "kernels/cuda/sort/tuning.h"
 
 namespace corank::cuda {
 
@@ -15,6 +16,12 @@ namespace corank::cuda {
 inline bool LooksAtData(const SortArgs& args, int64_t look_count) {
   return args.algorithm == SortAlgorithm::kAuto && args.segment_offsets == nullptr && args.ResultCount() > 0 &&
          args.count >= std::max<int64_t>(look_count, 3);
+}
+
+/// Whether AUTO takes MERGESORT for these arguments, if their keys look random.
+inline bool MergesRandomKeys(const SortArgs& args) {
+  const int payload_bytes = args.indices_out != nullptr ? IndexBytes(args.count - 1) : args.value_bytes;
+  return args.count <= AutoMergesortCount(KeyBytes(args.key_type), payload_bytes);
 }
 
 /// Passes of the radix sort over whole bytes, of which it skips those that are the same in all keys.
@@ -51,6 +58,14 @@ inline Suspicion Suspect(const SortArgs& args, const KeySample& sample) {
   suspicion.few_distinct = sample.distinct <= kMaxDistinctKeys && sample.singletons == 0 && KeyBytes(args.key_type) > 1;
   suspicion.few_bits = !IsFloat(args.key_type) && LiveDigits(sample.varying) < LiveBytes(sample.varying);
   return suspicion;
+}
+
+/// Whether keys of whose sample nothing is suspected are in no order, and vary in all bytes: MERGESORT takes longer
+/// where runs do not interleave, RADIX skips what does not vary.
+inline bool LooksRandom(const SortArgs& args, const KeySample& sample) {
+  constexpr uint32_t kLeast = StatisticsTuning::kSamples / 8 * 3;
+  return std::min({sample.near_descents, sample.near_ascents, sample.far_descents, sample.far_ascents}) >= kLeast &&
+         LiveBytes(sample.varying) == KeyBytes(args.key_type);
 }
 
 /// Most keys that are selected from: 0 where so many results are wanted that all keys are sorted.
