@@ -25,6 +25,8 @@ class Arena {
 
   struct Options {
     int64_t minimum_chunk_bytes = int64_t{1} << 20;
+    /// The same of the first one: who needs little does not wait for more.
+    int64_t first_chunk_bytes = int64_t{1} << 20;
     /// Kept from one request to the next; what is beyond goes back to the source.
     int64_t keep_bytes = int64_t{1} << 30;
   };
@@ -47,7 +49,8 @@ class Arena {
       chunk.used += rounded;
       return taken;
     }
-    const int64_t chunk_bytes = std::max(rounded, options_.minimum_chunk_bytes);
+    const int64_t chunk_bytes =
+        std::max(rounded, chunks_.empty() ? options_.first_chunk_bytes : options_.minimum_chunk_bytes);
     absl::StatusOr<void*> memory = source_.Allocate(chunk_bytes);
     if (!memory.ok()) return memory.status();
     chunks_.push_back({static_cast<char*>(*memory), chunk_bytes, rounded});

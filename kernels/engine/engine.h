@@ -120,6 +120,14 @@ class EngineStream {
   virtual absl::Status EndKernels() = 0;
   /// Enqueues the copy of the first `bytes` of result.device to result.host.
   virtual absl::Status Download(const ResultBuffer& result, int64_t bytes) = 0;
+  /// A point behind all that is enqueued so far, for After; valid until the next Begin. Null where all is done when it
+  /// is enqueued.
+  virtual absl::StatusOr<const void*> MarkPoint() { return nullptr; }
+  /// What is enqueued from here on begins after such a point of another stream of this engine; null: at any time.
+  virtual absl::Status After(const void* point) {
+    static_cast<void>(point);
+    return absl::OkStatus();
+  }
   /// Waits for all enqueued work and returns its first error or where the time went.
   virtual absl::StatusOr<PhaseTimes> Finish() = 0;
 

@@ -42,6 +42,8 @@ class ForwardingStream : public EngineStream {
   absl::Status EndCopyIn() override { return stream_->EndCopyIn(); }
   absl::Status EndKernels() override { return stream_->EndKernels(); }
   absl::Status Download(const ResultBuffer& result, int64_t bytes) override { return stream_->Download(result, bytes); }
+  absl::StatusOr<const void*> MarkPoint() override { return stream_->MarkPoint(); }
+  absl::Status After(const void* point) override { return stream_->After(point); }
   absl::StatusOr<PhaseTimes> Finish() override { return stream_->Finish(); }
   absl::Status Sort(const SortArgs& args, OperatorReport* report) override { return stream_->Sort(args, report); }
   absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) override {

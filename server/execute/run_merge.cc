@@ -83,11 +83,55 @@ bool InOrderAcross(const RowShape& shape, const std::vector<SortedRun>& runs, co
   });
 }
 
+// The copies of all tiles, each way on a stream of its own: of copies that several streams have waiting, a device takes
+// any, and the tile that is waited for came last, for up to five times as long as one takes.
+class TileCopies {
+ public:
+  // The lane's extra streams `first` and the next.
+  TileCopies(Lane& lane, int first, v1::RequestStats* stats)
+      : in_turn_(lane, 1, stats, first), out_turn_(lane, 1, stats, first + 1) {}
+
+  absl::Status Begin() {
+    CORANK_ASSIGN_OR_RETURN(in_, in_turn_.Next());
+    CORANK_ASSIGN_OR_RETURN(out_, out_turn_.Next());
+    CORANK_RETURN_IF_ERROR(out_->EndCopyIn());
+    return out_->EndKernels();
+  }
+  absl::Status In(void* d_to, const void* h_from, int64_t bytes) { return in_->CopyToDevice(d_to, h_from, bytes); }
+  // `stream` goes on when all that is to come in has.
+  absl::Status EndIn(EngineStream& stream) {
+    CORANK_ASSIGN_OR_RETURN(const void* const point, in_->MarkPoint());
+    return stream.After(point);
+  }
+  // Of what `stream` has enqueued so far.
+  absl::Status BeginOut(EngineStream& stream) {
+    CORANK_ASSIGN_OR_RETURN(const void* const point, stream.MarkPoint());
+    return out_->After(point);
+  }
+  absl::Status Out(const ResultBuffer& result, int64_t bytes) { return out_->Download(result, bytes); }
+  // `stream` goes on when all that is to go out has.
+  absl::Status EndOut(EngineStream& stream) {
+    CORANK_ASSIGN_OR_RETURN(const void* const point, out_->MarkPoint());
+    return stream.After(point);
+  }
+  absl::Status Finish() {
+    CORANK_RETURN_IF_ERROR(in_->EndCopyIn());
+    CORANK_RETURN_IF_ERROR(in_turn_.FinishAll());
+    return out_turn_.FinishAll();
+  }
+
+ private:
+  StreamTurns in_turn_, out_turn_;
+  EngineStream* in_ = nullptr;
+  EngineStream* out_ = nullptr;
+};
+
 // One tile on one stream.
 class TileMaker {
  public:
-  TileMaker(const RowShape& shape, const std::vector<SortedRun>& runs, bool check_sorted, EngineStream& stream)
-      : shape_(shape), runs_(runs), check_sorted_(check_sorted), stream_(stream) {}
+  TileMaker(const RowShape& shape, const std::vector<SortedRun>& runs, bool check_sorted, TileCopies& copies,
+            EngineStream& stream)
+      : shape_(shape), runs_(runs), check_sorted_(check_sorted), copies_(copies), stream_(stream) {}
 
   // Rows [begin[i], end[i]) of each run i go to the tile.
   absl::Status Enqueue(const int64_t* begin, const int64_t* end, const TileSink::Tile& tile, OperatorReport* report) {
@@ -103,6 +147,7 @@ class TileMaker {
       }
       inputs_.push_back(input);
     }
+    if (!runs_.front().on_device) CORANK_RETURN_IF_ERROR(copies_.EndIn(stream_));
     CORANK_RETURN_IF_ERROR(stream_.EndCopyIn());
     if (inputs_.size() == 1 && check_sorted_) inputs_.emplace_back();  // a merge with nothing checks, too
     if (inputs_.size() == 1) {
@@ -127,8 +172,10 @@ class TileMaker {
     CORANK_RETURN_IF_ERROR(stream_.Merge(args, report));
     CORANK_RETURN_IF_ERROR(stream_.EndKernels());
     if (tile.on_device) return absl::OkStatus();
-    if (keys.host != nullptr) CORANK_RETURN_IF_ERROR(stream_.Download(keys, count * shape_.key_bytes));
-    return values.host == nullptr ? absl::OkStatus() : stream_.Download(values, count * shape_.value_bytes);
+    CORANK_RETURN_IF_ERROR(copies_.BeginOut(stream_));
+    if (keys.host != nullptr) CORANK_RETURN_IF_ERROR(copies_.Out(keys, count * shape_.key_bytes));
+    if (values.host != nullptr) CORANK_RETURN_IF_ERROR(copies_.Out(values, count * shape_.value_bytes));
+    return copies_.EndOut(stream_);
   }
 
  private:
@@ -138,7 +185,7 @@ class TileMaker {
     const char* const from = rows + begin * bytes;
     if (run.on_device || (runs_.size() == 1 && !tile.on_device)) return from;
     CORANK_ASSIGN_OR_RETURN(void* copy, stream_.AllocateDevice((end - begin) * bytes));
-    CORANK_RETURN_IF_ERROR(stream_.CopyToDevice(copy, from, (end - begin) * bytes));
+    CORANK_RETURN_IF_ERROR(copies_.In(copy, from, (end - begin) * bytes));
     return copy;
   }
   absl::Status CopyOut(char* to, const void* from, int64_t bytes, const TileSink::Tile& tile) {
@@ -158,6 +205,7 @@ class TileMaker {
   const RowShape& shape_;
   const std::vector<SortedRun>& runs_;
   const bool check_sorted_;
+  TileCopies& copies_;
   EngineStream& stream_;
   std::vector<MergeInput> inputs_;
 };
@@ -196,7 +244,10 @@ absl::StatusOr<std::vector<int64_t>> MakeTiles(Lane& lane, const RowShape& shape
   } else if (!fits) {
     return absl::InternalError("sorted runs were cut wrongly");
   }
-  StreamTurns turns(lane, runs.front().on_device ? kStreams : kStreamsFromHost, stats);
+  const int streams = runs.front().on_device ? kStreams : kStreamsFromHost;
+  StreamTurns turns(lane, streams, stats, /*first=*/0, StreamTurns::Counted::kKernels);
+  TileCopies copies(lane, streams, stats);  // goes before the tiles' memory does
+  CORANK_RETURN_IF_ERROR(copies.Begin());
   const int64_t* begin = splits.data();
   for (int64_t first = 0; first < total; first += tile_rows, begin += runs.size()) {
     const int64_t count = std::min(tile_rows, total - first);
@@ -214,10 +265,11 @@ absl::StatusOr<std::vector<int64_t>> MakeTiles(Lane& lane, const RowShape& shape
       sink.Done(first, count, std::move(tile));
     });
     if (in_order != nullptr && !*in_order) break;
-    CORANK_RETURN_IF_ERROR(
-        TileMaker(shape, runs, in_order != nullptr, *stream).Enqueue(begin, begin + runs.size(), tile, report.get()));
+    CORANK_RETURN_IF_ERROR(TileMaker(shape, runs, in_order != nullptr, copies, *stream)
+                               .Enqueue(begin, begin + runs.size(), tile, report.get()));
   }
   CORANK_RETURN_IF_ERROR(turns.FinishAll());
+  CORANK_RETURN_IF_ERROR(copies.Finish());
   return std::vector<int64_t>(splits.end() - static_cast<ptrdiff_t>(runs.size()), splits.end());
 }
 

@@ -25,9 +25,12 @@ inline void AddTimes(const PhaseTimes& times, int64_t workspace_bytes, v1::Reque
 /// Used by one thread. Nothing is in progress on the streams once this is destroyed.
 class StreamTurns {
  public:
-  /// The lane's extra streams 0 to count - 1.
-  StreamTurns(Lane& lane, int count, v1::RequestStats* stats)
-      : lane_(lane), slots_(static_cast<size_t>(count)), stats_(stats) {}
+  /// Whose times go into the statistics. kKernels: copies are other streams'.
+  enum class Counted : uint8_t { kAll, kKernels };
+
+  /// The lane's extra streams from `first` on, `count` of them.
+  StreamTurns(Lane& lane, int count, v1::RequestStats* stats, int first = 0, Counted counted = Counted::kAll)
+      : lane_(lane), first_(first), slots_(static_cast<size_t>(count)), stats_(stats), counted_(counted) {}
   ~StreamTurns() {
     for (Slot& slot : slots_) {
       // An error here is one that was returned before, or the next use of the stream returns.
@@ -42,7 +45,7 @@ class StreamTurns {
     Slot& slot = slots_[static_cast<size_t>(turn_ % static_cast<int64_t>(slots_.size()))];
     CORANK_RETURN_IF_ERROR(Finish(slot));
     if (slot.stream == nullptr) {
-      CORANK_ASSIGN_OR_RETURN(slot.stream, lane_.ExtraStream(static_cast<int>(&slot - slots_.data())));
+      CORANK_ASSIGN_OR_RETURN(slot.stream, lane_.ExtraStream(first_ + static_cast<int>(&slot - slots_.data())));
     }
     CORANK_RETURN_IF_ERROR(slot.stream->Begin());
     slot.busy = true;
@@ -72,15 +75,18 @@ class StreamTurns {
     if (!slot.busy) return absl::OkStatus();
     slot.busy = false;
     const std::function<void()> done = std::exchange(slot.done, nullptr);
-    CORANK_ASSIGN_OR_RETURN(const PhaseTimes times, slot.stream->Finish());
+    CORANK_ASSIGN_OR_RETURN(PhaseTimes times, slot.stream->Finish());
+    if (counted_ == Counted::kKernels) times.copy_in_ns = times.copy_out_ns = 0;
     AddTimes(times, slot.stream->workspace_bytes(), stats_);
     if (done != nullptr) done();
     return absl::OkStatus();
   }
 
   Lane& lane_;
+  const int first_;
   std::vector<Slot> slots_;
   v1::RequestStats* const stats_;
+  const Counted counted_;
   int64_t turn_ = 0;
 };
 

@@ -71,6 +71,12 @@ class WatchedStream final : public EngineStream {
   absl::Status Download(const ResultBuffer& result, int64_t bytes) override {
     return Start<absl::Status>([&] { return stream_->Download(result, bytes); });
   }
+  absl::StatusOr<const void*> MarkPoint() override {
+    return Start<absl::StatusOr<const void*>>([&] { return stream_->MarkPoint(); });
+  }
+  absl::Status After(const void* point) override {
+    return Start<absl::Status>([&] { return stream_->After(point); });
+  }
   absl::StatusOr<PhaseTimes> Finish() override {
     // Also once the device is lost: copies in flight read and write the request's memory.
     return Judged<absl::StatusOr<PhaseTimes>>(line_.watch(), hanging_line_, [&] { return stream_->Finish(); });

@@ -1,4 +1,5 @@
-// Iota: numbers of both widths, around the width of 32 bits and the blocks of the engines.
+// Iota: numbers of both widths, around the width of 32 bits and the blocks of the engines. Points: the order of
+// streams.
 #include <numeric>
 
 #include "tests/engine/conformance_fixture.h"
@@ -37,6 +38,42 @@ TEST_F(IotaTest, CountsUpAndNoFurther) {
       ExpectCounted<uint64_t>(engine(), first, count);
     }
     ExpectCounted<uint64_t>(engine(), k32Bits - count / 2, count);
+  }
+}
+
+using StreamOrderTest = OnEngineUnderTest<::testing::Test>;
+
+TEST_F(StreamOrderTest, WorkBeginsAfterThePointsOfOtherStreams) {
+  constexpr int64_t kCount = int64_t{1} << 25, kBytes = kCount * 4;
+  constexpr int kStreams = 4;
+  std::vector<std::unique_ptr<EngineStream>> streams;
+  for (int i = 0; i < kStreams; ++i) streams.push_back(*engine().CreateStream());
+  for (const int64_t first : {11, 12}) {  // the second time with the points of the first
+    for (const auto& stream : streams) ASSERT_TRUE(stream->Begin().ok());
+    // Each copies what the one before made, much faster than it can be made.
+    void* d_numbers = *streams[0]->AllocateDevice(kBytes);
+    ASSERT_TRUE(streams[0]->Zero(d_numbers, kBytes).ok());
+    for (int again = 0; again < 20; ++again) {
+      ASSERT_TRUE(streams[0]->Iota(d_numbers, 4, first + again - 19, kCount).ok());
+    }
+    ResultBuffer last;
+    for (int i = 1; i < kStreams; ++i) {
+      EngineStream& stream = *streams[static_cast<size_t>(i)];
+      ASSERT_TRUE(stream.After(nullptr).ok());
+      const absl::StatusOr<const void*> point = streams[static_cast<size_t>(i) - 1]->MarkPoint();
+      ASSERT_TRUE(point.ok());
+      ASSERT_TRUE(stream.After(*point).ok());
+      last = *stream.AllocateResult(kBytes);
+      ASSERT_TRUE(stream.Copy(last.device, d_numbers, kBytes).ok());
+      d_numbers = last.device;
+    }
+    ASSERT_TRUE(streams.back()->EndCopyIn().ok() && streams.back()->EndKernels().ok());
+    ASSERT_TRUE(streams.back()->Download(last, kBytes).ok());
+    ASSERT_TRUE(streams.back()->Finish().ok());
+    for (const auto& stream : streams) ASSERT_TRUE(stream->Finish().ok());
+    std::vector<uint32_t> expected(static_cast<size_t>(kCount));
+    std::iota(expected.begin(), expected.end(), static_cast<uint32_t>(first));
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), static_cast<const uint32_t*>(last.host)));
   }
 }
 

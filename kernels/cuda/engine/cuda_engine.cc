@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -24,12 +25,18 @@ namespace {
 // Freed device memory that the driver's pool keeps for all streams before it goes back to the system.
 constexpr uint64_t kPoolKeepBytes = uint64_t{4} << 30;
 
+// What a stream keeps of it from one request to the next: a server has dozens of streams.
+constexpr int64_t kMostStreamKeepBytes = int64_t{2} << 30;
+constexpr int64_t kStreamShare = 64;
+
 class CudaEngine final : public Engine {
  public:
   CudaEngine(int device, EngineInfo info) : device_(device), info_(std::move(info)) {}
 
   const EngineInfo& info() const override { return info_; }
-  absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override { return cuda::CudaStream::Create(device_); }
+  absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override {
+    return cuda::CudaStream::Create(device_, std::min(kMostStreamKeepBytes, info_.memory_bytes / kStreamShare));
+  }
 
   absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) override {
     return cuda::AllocateHostMemory(device_, bytes);

@@ -21,10 +21,10 @@
 namespace corank::cuda {
 namespace {
 
-// Chunks large enough that a steady load of small requests asks the driver for memory once.
-constexpr int64_t kDeviceChunkBytes = int64_t{64} << 20;
-constexpr int64_t kPinnedChunkBytes = int64_t{16} << 20;
-constexpr int64_t kKeepDeviceBytes = int64_t{2} << 30;
+// Chunks large enough that a steady load of small requests asks the driver for memory once. The first ones are small:
+// streams that only copy need no more, and 16 MiB of pinned memory take 6 ms to get.
+constexpr int64_t kDeviceChunkBytes = int64_t{64} << 20, kPinnedChunkBytes = int64_t{16} << 20;
+constexpr int64_t kFirstChunkBytes = int64_t{1} << 20;
 constexpr int64_t kKeepPinnedBytes = int64_t{1} << 30;
 // A thread that sleeps until the GPU's interrupt wakes it comes back 20 to 500 us late. Work of microseconds is waited
 // for awake; for longer work the thread looks again after pauses, which grow with what has passed and cost a tenth of a
@@ -42,11 +42,11 @@ void Pause(std::chrono::nanoseconds time) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device) {
+absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, int64_t keep_bytes) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device), "set device");
   cudaStream_t raw_stream = nullptr;
   CORANK_RETURN_IF_CUDA_FAILED(cudaStreamCreateWithFlags(&raw_stream, cudaStreamNonBlocking), "create stream");
-  std::unique_ptr<CudaStream> stream(new CudaStream(device, raw_stream));
+  std::unique_ptr<CudaStream> stream(new CudaStream(device, keep_bytes, raw_stream));
   for (int mark = 0; mark < kMarkCount; ++mark) {
     // The GPU takes 1.7 us more for an event that notes its time.
     const unsigned flags = mark == kBriefEnd ? cudaEventDisableTiming : cudaEventDefault;
@@ -59,11 +59,11 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device) {
   return stream;
 }
 
-CudaStream::CudaStream(int device, cudaStream_t stream)
+CudaStream::CudaStream(int device, int64_t keep_bytes, cudaStream_t stream)
     : device_(device),
       stream_(stream),
-      device_arena_(DeviceMemory(stream), {kDeviceChunkBytes, kKeepDeviceBytes}),
-      pinned_arena_(PinnedMemory(), {kPinnedChunkBytes, kKeepPinnedBytes}) {}
+      device_arena_(DeviceMemory(stream), {kDeviceChunkBytes, kFirstChunkBytes, keep_bytes}),
+      pinned_arena_(PinnedMemory(), {kPinnedChunkBytes, kFirstChunkBytes, kKeepPinnedBytes}) {}
 
 CudaStream::~CudaStream() {
   // Work that still runs uses the arenas' memory. Errors are those of a ruined context: nothing is left to do about it.
@@ -72,6 +72,7 @@ CudaStream::~CudaStream() {
   for (cudaEvent_t event : events_) {
     if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
   }
+  for (cudaEvent_t point : points_) static_cast<void>(cudaEventDestroy(point));
   device_arena_.Clear();
   static_cast<void>(cudaStreamDestroy(stream_));
 }
@@ -86,6 +87,7 @@ absl::Status CudaStream::Begin(Pace pace) {
   reports_.clear();
   splits_.clear();
   is_recorded_.fill(false);
+  marked_points_ = 0;
   workspace_bytes_ = 0;
   pace_ = pace;
   if (pace == Pace::kBrief) started_ = std::chrono::steady_clock::now();
@@ -214,6 +216,27 @@ absl::Status CudaStream::Download(const ResultBuffer& result, int64_t bytes) {
   return result.is_far ? Copy(result.host, result.device, bytes) : CopyToHost(result.host, result.device, bytes);
 }
 
+absl::StatusOr<const void*> CudaStream::MarkPoint() {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (marked_points_ == points_.size()) {
+    cudaEvent_t point = nullptr;
+    CORANK_RETURN_IF_CUDA_FAILED(cudaEventCreateWithFlags(&point, cudaEventDisableTiming), "create event");
+    points_.push_back(point);
+  }
+  has_unfinished_work_ = true;
+  CORANK_RETURN_IF_CUDA_FAILED(cudaEventRecord(points_[marked_points_], stream_), "record event");
+  return points_[marked_points_++];
+}
+
+absl::Status CudaStream::After(const void* point) {
+  if (point == nullptr) return absl::OkStatus();
+  has_unfinished_work_ = true;
+  CORANK_RETURN_IF_CUDA_FAILED(
+      cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(const_cast<void*>(point)), cudaEventWaitDefault),
+      "wait for another stream");
+  return absl::OkStatus();
+}
+
 absl::Status CudaStream::WaitForMark(Mark mark) {
   const auto start = std::chrono::steady_clock::now();
   cudaError_t state = cudaEventQuery(events_[mark]);
@@ -302,13 +325,14 @@ absl::Status CudaStream::RunReporting(const Args& args, int64_t workspace_bytes,
                                       const char* name, OperatorReport* report) {
   const absl::StatusOr<void*> d_workspace = AllocateWorkspace(workspace_bytes);
   if (!d_workspace.ok()) return d_workspace.status();
-  const absl::StatusOr<ResultBuffer> result = AllocateResult(sizeof(OperatorReport));
-  if (!result.ok()) return result.status();
+  // Written by the last kernel where it is read: a copy would wait for the large ones that other streams have on their
+  // way out.
+  const absl::StatusOr<void*> h_report = AllocateHost(sizeof(OperatorReport));
+  if (!h_report.ok()) return h_report.status();
   has_unfinished_work_ = true;
   CORANK_RETURN_IF_CUDA_FAILED(
-      run(args, *d_workspace, workspace_bytes, static_cast<OperatorReport*>(result->device), stream_), name);
-  if (absl::Status status = Download(*result, sizeof(OperatorReport)); !status.ok()) return status;
-  reports_.emplace_back(static_cast<const OperatorReport*>(result->host), report);
+      run(args, *d_workspace, workspace_bytes, static_cast<OperatorReport*>(*h_report), stream_), name);
+  reports_.emplace_back(static_cast<const OperatorReport*>(*h_report), report);
   return absl::OkStatus();
 }
 

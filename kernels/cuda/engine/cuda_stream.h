@@ -22,7 +22,8 @@ namespace corank::cuda {
 /// EngineStream on a CUDA stream of its own. Device and pinned memory are kept between requests.
 class CudaStream final : public EngineStream {
  public:
-  static absl::StatusOr<std::unique_ptr<CudaStream>> Create(int device);
+  /// `keep_bytes`: the most device memory that it keeps.
+  static absl::StatusOr<std::unique_ptr<CudaStream>> Create(int device, int64_t keep_bytes);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
@@ -41,6 +42,8 @@ class CudaStream final : public EngineStream {
   absl::Status EndCopyIn() override;
   absl::Status EndKernels() override;
   absl::Status Download(const ResultBuffer& result, int64_t bytes) override;
+  absl::StatusOr<const void*> MarkPoint() override;
+  absl::Status After(const void* point) override;
   absl::StatusOr<PhaseTimes> Finish() override;
 
   absl::Status Sort(const SortArgs& args, OperatorReport* report) override;
@@ -59,7 +62,7 @@ class CudaStream final : public EngineStream {
   // The borders of a request's phases on the stream; kBriefEnd is the end of one whose phases are not told apart.
   enum Mark { kStart, kCopyInEnd, kKernelsEnd, kEnd, kBriefEnd, kMarkCount };
 
-  CudaStream(int device, cudaStream_t stream);
+  CudaStream(int device, int64_t keep_bytes, cudaStream_t stream);
 
   absl::Status CopyThroughHost(void* d_to, const void* d_from, int64_t bytes);
   absl::Status RecordMark(Mark mark);
@@ -67,7 +70,7 @@ class CudaStream final : public EngineStream {
   absl::StatusOr<void*> AllocateWorkspace(int64_t bytes);
   absl::Status WaitForMark(Mark mark);
   int64_t NanosecondsBetween(Mark from, Mark to) const;
-  // Runs an operator whose report is written on the device, and enqueues the report's way back.
+  // Runs an operator whose report the device writes.
   template <typename Args>
   absl::Status RunReporting(const Args& args, int64_t workspace_bytes,
                             cudaError_t (*run)(const Args&, void*, int64_t, OperatorReport*, cudaStream_t),
@@ -77,9 +80,11 @@ class CudaStream final : public EngineStream {
   const cudaStream_t stream_;
   std::array<cudaEvent_t, kMarkCount> events_{};
   std::array<bool, kMarkCount> is_recorded_{};
+  std::vector<cudaEvent_t> points_;  // the first marked_points_ are of this request
+  size_t marked_points_ = 0;
   Arena<DeviceMemory> device_arena_;
   Arena<PinnedMemory> pinned_arena_;
-  // Where each report of this request arrives in pinned memory, and where the caller wants it.
+  // Where the device writes each report of this request, in pinned memory, and where the caller wants it.
   std::vector<std::pair<const OperatorReport*, OperatorReport*>> reports_;
   // The same of splits: where they arrive, where they go, and how many.
   struct Arrival {
