@@ -48,6 +48,12 @@ AdmissionQueue::Options QueueOptions(const Server::Options& options, const Engin
   return queue;
 }
 
+AdmissionQueue::Options LongQueueOptions(const Server::Options& options) {
+  AdmissionQueue::Options queue = options.long_queue;
+  queue.leaves_a_taker = true;
+  return queue;
+}
+
 // A message over the limit is answered with the limit's name; one far over it is cut off before it is buffered.
 ConnectionLimits MainLimits(const Server::Options& options) {
   ConnectionLimits limits = options.connections;
@@ -88,7 +94,7 @@ Server::Server(const Options& options, std::vector<ChosenEngine> engines, const 
       arrays_(options.arrays, &devices_.set(), clock),
       device_memory_(plan_.budgets),
       queue_(QueueOptions(options, engine_info()), clock, &metrics_, &device_memory_, &devices_.set()),
-      long_queue_(options.long_queue, clock, &metrics_, &device_memory_, &devices_.set()),
+      long_queue_(LongQueueOptions(options), clock, &metrics_, &device_memory_, &devices_.set()),
       batcher_(options.batch, &queue_),
       long_batcher_(kOneByOne, &long_queue_) {}
 

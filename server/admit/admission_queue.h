@@ -5,11 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/admit/caution.h"
@@ -43,6 +46,9 @@ class AdmissionQueue final : public TaskSource {
     /// A tenant with a name may have this many times what is still free, so that others always find room (dynamic
     /// thresholds: Choudhury and Hahne 1998). Callers without a name are one party that may have it all.
     int64_t tenant_share_of_free = 7;
+    /// Whether a tenant with a name who has work in progress leaves the last taker that is idle to others: for work
+    /// whose callers decide how long it takes.
+    bool leaves_a_taker = false;
     /// Shares of tenants by name; 1 where none is given.
     FairLine::Weights weights;
     /// A request of at most this many bytes runs on the thread that brings it while nothing waits and no other does so:
@@ -134,6 +140,8 @@ class AdmissionQueue final : public TaskSource {
   // The device with least work in progress that runs the task on this thread; -1: none does.
   int DirectDevice(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int WaitingTakers(uint64_t devices) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether a tenant may have one more taker.
+  bool MayHave(absl::string_view tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // More batches of small tasks that takers of these devices may have.
   int FreeSmallTakers(uint64_t devices) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The task that the device takes next; none where none waits that it may take now.
@@ -173,6 +181,7 @@ class AdmissionQueue final : public TaskSource {
   PerDevice<int> small_batches_ ABSL_GUARDED_BY(mutex_){};  // that takers have
   PerDevice<int> batch_counts_ ABSL_GUARDED_BY(mutex_){};   // of all sizes
   std::vector<const Batch*> batches_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, int> held_ ABSL_GUARDED_BY(mutex_);  // batches of tenants, with leaves_a_taker
   DrainRate rate_ ABSL_GUARDED_BY(mutex_);
   Caution caution_ ABSL_GUARDED_BY(mutex_);
   WorkTimes times_ ABSL_GUARDED_BY(mutex_);

@@ -64,9 +64,10 @@ void FairLine::Push(std::unique_ptr<Task> task) {
   queue->tasks.push_back({std::move(task), next_number_++});
 }
 
-FairLine::Place FairLine::First(MayTake may_take, absl::FunctionRef<bool(const Task& task)> fits,
+FairLine::Place FairLine::First(MayTake may_take, MayHave may_have, absl::FunctionRef<bool(const Task& task)> fits,
                                 bool* heavy_waits) const {
   for (size_t i = 0; i < active_.size(); ++i) {
+    if (!may_have(active_[i]->name)) continue;
     const std::vector<Queue>& queues = active_[i]->queues;
     for (;;) {
       Place place;

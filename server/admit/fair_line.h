@@ -48,10 +48,14 @@ class FairLine {
   /// Whether a taker may have tasks that `devices` may run.
   using MayTake = absl::FunctionRef<bool(uint64_t devices)>;
 
-  /// The first task, in fair order, that the taker may have and that is light, or heavy where fits(task) holds. No
-  /// heavy one passes another of its line that does not fit: `*heavy_waits` is set, and where it is set before, none
-  /// fits.
-  Place First(MayTake may_take, absl::FunctionRef<bool(const Task& task)> fits, bool* heavy_waits) const;
+  /// Whether a tenant may have the taker.
+  using MayHave = absl::FunctionRef<bool(absl::string_view tenant)>;
+
+  /// The first task, in fair order, that the taker may have, of a tenant that may have the taker, and that is light, or
+  /// heavy where fits(task) holds. No heavy one passes another of its line that does not fit: `*heavy_waits` is set,
+  /// and where it is set before, none fits.
+  Place First(MayTake may_take, MayHave may_have, absl::FunctionRef<bool(const Task& task)> fits,
+              bool* heavy_waits) const;
   /// Takes it and charges its tenant.
   std::unique_ptr<Task> Take(const Place& place);
   /// Takes all tasks for which `wanted` does not hold, and charges nobody.

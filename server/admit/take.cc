@@ -1,5 +1,7 @@
 // How takers get work out of the queue.
 #include <algorithm>
+#include <numeric>
+#include <string>
 #include <utility>
 
 #include "server/admit/admission_queue.h"
@@ -20,6 +22,7 @@ class AdmissionQueue::Batch final : public Lease {
  public:
   const int device;
   Operator op = Operator::kSort;
+  std::string tenant;
   bool is_small = false;
   bool waits_for_caller = false;
   int tasks = 0;
@@ -44,9 +47,10 @@ FairLine::Place AdmissionQueue::Next(int device, FairLine** line) {
     return memory_->Fits(device, task.device_bytes, task.host_bytes);
   };
   const auto may_take = [this, device](uint64_t devices) { return ShouldRun(device, devices); };
+  const auto may_have = [this](absl::string_view tenant) ABSL_NO_THREAD_SAFETY_ANALYSIS { return MayHave(tenant); };
   bool heavy_waits = false;
   for (FairLine& candidate : lines_) {
-    const FairLine::Place place = candidate.First(may_take, fits, &heavy_waits);
+    const FairLine::Place place = candidate.First(may_take, may_have, fits, &heavy_waits);
     if (!place) continue;
     *line = &candidate;
     const bool may_have_it =
@@ -54,6 +58,11 @@ FairLine::Place AdmissionQueue::Next(int device, FairLine** line) {
     return may_have_it ? place : FairLine::Place();
   }
   return FairLine::Place();
+}
+
+bool AdmissionQueue::MayHave(absl::string_view tenant) const {
+  if (!options_.leaves_a_taker || tenant.empty() || !held_.contains(tenant)) return true;
+  return std::accumulate(waiting_takers_.begin(), waiting_takers_.end(), 0) > 1;
 }
 
 bool AdmissionQueue::IsOver(int device) const {
@@ -125,6 +134,8 @@ std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
   batch->op = place->operation->op();
   batch->is_small = IsSmall(*place);
   batch->waits_for_caller = place->operation->waits_for_caller();
+  batch->tenant = place->caller->tenant;
+  if (options_.leaves_a_taker) ++held_[batch->tenant];
   batch->device_bytes = place->device_bytes;
   batch->host_bytes = place->host_bytes;
   const int64_t most = MostForOne(*place, rule);
@@ -140,7 +151,7 @@ std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
     if (static_cast<int64_t>(taken.size()) >= most) break;
     bool no_heavy = true;  // each has a lease of its own
     place = line->First([this, device](uint64_t devices) { return ShouldRun(device, devices); },
-                        [](const Task&) { return false; }, &no_heavy);
+                        [](absl::string_view) { return true; }, [](const Task&) { return false; }, &no_heavy);
   } while (place && place->bytes <= rule.max_bytes - bytes && joins(*taken.front(), *place));
   batch->tasks = static_cast<int>(taken.size());
   batch->taken = clock_->Now();
@@ -180,6 +191,7 @@ void AdmissionQueue::EndBatch(Batch& batch) {
   batches_.erase(std::find(batches_.begin(), batches_.end(), &batch));
   --batch_counts_[static_cast<size_t>(batch.device)];
   if (batch.is_small) --small_batches_[static_cast<size_t>(batch.device)];
+  if (const auto held = held_.find(batch.tenant); held != held_.end() && --held->second == 0) held_.erase(held);
   if (batch.was_late()) caution_.Late(clock_->Now());
   // Work that was dropped or that failed says nothing of how long it takes, and a stream how fast its caller is.
   if (batch.served() == batch.tasks && !batch.waits_for_caller) {

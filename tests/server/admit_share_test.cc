@@ -127,6 +127,36 @@ TEST_F(ShareTest, ATenantsFloodLeavesRoomForOthers) {
   EXPECT_TRUE(queue.Admit(Of("quiet")).ok());
 }
 
+TEST_F(ShareTest, TheLastIdleTakerIsLeftToOthers) {
+  AdmissionQueue::Options options = Roomy();
+  options.leaves_a_taker = true;
+  AdmissionQueue queue(options, &clock_, &metrics_);
+  for (const char* tenant : {"a", "a", "a"}) ASSERT_TRUE(queue.Admit(Of(tenant)).ok());
+  std::unique_ptr<Task> first = TakeOne(queue);
+  ASSERT_EQ(first->caller->tenant, "a") << "who has none may have the last one";
+  const auto taker = [&queue](std::unique_ptr<Task>* task, absl::Notification* taken) {
+    return std::thread([&queue, task, taken] {
+      *task = TakeOne(queue);
+      taken->Notify();
+    });
+  };
+  absl::Notification second_taken, third_taken;
+  std::unique_ptr<Task> second, third;
+  std::thread one = taker(&second, &second_taken);
+  EXPECT_FALSE(second_taken.WaitForNotificationWithTimeout(absl::Milliseconds(50)));
+  ASSERT_TRUE(queue.Admit(Of("b")).ok());
+  one.join();
+  EXPECT_EQ(second->caller->tenant, "b");
+  std::thread two = taker(&third, &third_taken);
+  EXPECT_FALSE(third_taken.WaitForNotificationWithTimeout(absl::Milliseconds(50)));
+  first.reset();
+  two.join();
+  EXPECT_EQ(third->caller->tenant, "a");
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(queue.Admit(Of("")).ok());
+  const std::unique_ptr<Task> nobodys = TakeOne(queue), nobodys_too = TakeOne(queue);
+  EXPECT_TRUE(nobodys->caller->tenant.empty() && nobodys_too->caller->tenant.empty()) << "one party";
+}
+
 TEST_F(ShareTest, CapsOfATenantAreItsOwn) {
   AdmissionQueue::Options options;
   options.tenant_max_requests = 2;
@@ -144,7 +174,8 @@ TEST_F(ShareTest, IdleTenantsAreForgotten) {
   FairLine line(&weights);
   const auto take = [&line] {
     bool heavy_waits = false;
-    return line.Take(line.First([](uint64_t) { return true; }, [](const Task&) { return true; }, &heavy_waits));
+    return line.Take(line.First([](uint64_t) { return true; }, [](absl::string_view) { return true; },
+                                [](const Task&) { return true; }, &heavy_waits));
   };
   for (int i = 0; i < 1000; ++i) {
     line.Push(Of("tenant " + std::to_string(i)));
