@@ -20,9 +20,7 @@ cudaError_t AskForTraits(int device, DeviceTraits* traits) {
   return ask(&traits->block_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin);
 }
 
-}  // namespace
-
-cudaError_t GetDeviceTraits(DeviceTraits* traits) {
+cudaError_t FindTraits(DeviceTraits* traits) {
   static std::array<std::atomic<const DeviceTraits*>, kMostDevices> known{};
   int device = 0;
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
@@ -41,6 +39,15 @@ cudaError_t GetDeviceTraits(DeviceTraits* traits) {
   }
   *traits = *found;
   return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t GetDeviceTraits(DeviceTraits* traits) {
+  const cudaError_t error = FindTraits(traits);
+  // Who only sizes by it goes on without; the next launch would take the error for its own.
+  if (error != cudaSuccess) static_cast<void>(cudaGetLastError());
+  return error;
 }
 
 }  // namespace corank::cuda

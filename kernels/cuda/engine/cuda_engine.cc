@@ -68,7 +68,8 @@ class CudaEngine final : public Engine {
   // Some sizes depend on the GPU, and the caller may be any thread.
   template <typename Args>
   int64_t OnDevice(int64_t (*workspace_bytes)(const Args&), const Args& args) const {
-    static_cast<void>(cudaSetDevice(device_));
+    // The next launch of the thread would take an error for its own.
+    if (cudaSetDevice(device_) != cudaSuccess) static_cast<void>(cudaGetLastError());
     return workspace_bytes(args);
   }
 

@@ -126,10 +126,10 @@ cudaError_t Sort(const SortArgs& asked, void* d_workspace, int64_t workspace_byt
   switch (structure.kind) {
     case StructureKind::kSorted:
       h_report->sort_algorithm = SortAlgorithm::kCopy;
-      return WriteSorted(args, structure, stream);
+      return WriteSorted(args, stream);
     case StructureKind::kReversed:
       h_report->sort_algorithm = SortAlgorithm::kReverse;
-      return WriteReversed(args, structure, stream);
+      return WriteReversed(args, stream);
     case StructureKind::kFewDistinct:
       h_report->sort_algorithm = SortAlgorithm::kCount;
       CORANK_RETURN_IF_CUDA_ERROR(WriteCounted(args, arrays.d_scratch, stream));

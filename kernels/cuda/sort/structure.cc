@@ -71,7 +71,6 @@ class Finder {
     CORANK_RETURN_IF_CUDA_ERROR(WaitForLetter(h_letter_, stream_));
     is_examined_ = needs_all;
     if (needs_all) structure_->live_bits = statistics().ones & statistics().zeros & AllBits(args_.key_type);
-    structure_->keys_are_done = copies && statistics().breaks == 0;
     return cudaSuccess;
   }
 
@@ -90,11 +89,7 @@ class Finder {
   void FindReversal() {
     // Equal keys keep their order: a plain reversal turns it, which shows in the payload, or in the bits of the keys.
     const bool ties_show = HasPayload() ? statistics().ties != 0 : statistics().differing_ties != 0;
-    if (statistics().breaks == 0 && !ties_show) {
-      structure_->kind = StructureKind::kReversed;
-    } else {
-      structure_->keys_are_done = false;
-    }
+    if (statistics().breaks == 0 && !ties_show) structure_->kind = StructureKind::kReversed;
   }
 
   cudaError_t FindDistinct() {

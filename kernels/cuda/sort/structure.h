@@ -14,8 +14,8 @@ namespace corank::cuda {
 
 enum class StructureKind : uint8_t {
   kNone,         // nothing that helps
-  kSorted,       // keys are in order
-  kReversed,     // and each differs from its neighbours where that can be told from the outputs
+  kSorted,       // keys are in order: args.keys_out is written
+  kReversed,     // and each differs from its neighbours where that can be told from the outputs: likewise
   kFewRuns,      // run_starts
   kFewDistinct,  // keys are in the dictionary, and counted
   kSelected,     // nothing, but a part of the keys is known that holds all that are wanted
@@ -26,7 +26,6 @@ struct Structure {
   StructureKind kind = StructureKind::kNone;
   bool is_sampled_only = false;       // the device has done nothing behind the sample but `meanwhile`
   bool is_random = false;             // the sample says so
-  bool keys_are_done = false;         // args.keys_out is written
   uint64_t live_bits = ~uint64_t{0};  // of the codes: all others are the same in all keys
   int run_count = 0;
   int64_t run_starts[kMaxListedRuns + 1] = {};  // ascending, from 0 to count

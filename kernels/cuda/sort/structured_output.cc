@@ -7,32 +7,19 @@
 #include "kernels/cuda/sort/reverse.h"
 
 namespace corank::cuda {
-namespace {
-
-cudaError_t Copy(const void* d_from, void* d_to, int64_t bytes, cudaStream_t stream) {
-  return cudaMemcpyAsync(d_to, d_from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream);
-}
-
-}  // namespace
-
-cudaError_t WriteSorted(const SortArgs& args, const Structure& structure, cudaStream_t stream) {
+cudaError_t WriteSorted(const SortArgs& args, cudaStream_t stream) {
   const int64_t results = args.ResultCount();
-  if (args.keys_out != nullptr && !structure.keys_are_done) {
-    CORANK_RETURN_IF_CUDA_ERROR(Copy(args.keys_in, args.keys_out, results * KeyBytes(args.key_type), stream));
-  }
   if (args.value_bytes > 0) {
-    CORANK_RETURN_IF_CUDA_ERROR(Copy(args.values_in, args.values_out, results * args.value_bytes, stream));
+    CORANK_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(args.values_out, args.values_in,
+                                                static_cast<size_t>(results * args.value_bytes),
+                                                cudaMemcpyDeviceToDevice, stream));
   }
   if (args.indices_out == nullptr) return cudaSuccess;
   return FillSequence(args.indices_out, IndexBytes(args.count - 1), 0, 1, results, stream);
 }
 
-cudaError_t WriteReversed(const SortArgs& args, const Structure& structure, cudaStream_t stream) {
+cudaError_t WriteReversed(const SortArgs& args, cudaStream_t stream) {
   const int64_t results = args.ResultCount();
-  if (args.keys_out != nullptr && !structure.keys_are_done) {
-    CORANK_RETURN_IF_CUDA_ERROR(
-        ReverseRows(args.keys_in, KeyBytes(args.key_type), args.count, args.keys_out, results, stream));
-  }
   if (args.value_bytes > 0) {
     CORANK_RETURN_IF_CUDA_ERROR(
         ReverseRows(args.values_in, args.value_bytes, args.count, args.values_out, results, stream));

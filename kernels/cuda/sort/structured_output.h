@@ -13,10 +13,10 @@ namespace corank::cuda {
 
 /// Each enqueues the writes of the outputs that args want; no workspace, but for the last.
 
-/// kSorted.
-cudaError_t WriteSorted(const SortArgs& args, const Structure& structure, cudaStream_t stream);
-/// kReversed.
-cudaError_t WriteReversed(const SortArgs& args, const Structure& structure, cudaStream_t stream);
+/// kSorted: all but the keys.
+cudaError_t WriteSorted(const SortArgs& args, cudaStream_t stream);
+/// kReversed: likewise.
+cudaError_t WriteReversed(const SortArgs& args, cudaStream_t stream);
 /// kFewDistinct: the keys only.
 cudaError_t WriteCounted(const SortArgs& args, const StatisticsScratch* d_scratch, cudaStream_t stream);
 /// kFewRuns. Carves its workspace, for kMaxListedRuns runs where that is only sizing.
