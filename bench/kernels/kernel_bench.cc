@@ -17,7 +17,7 @@ ABSL_FLAG(std::string, filter, ".*", "regular expression, searched in the names 
 ABSL_FLAG(std::string, out, "", "where the JSON goes");
 ABSL_FLAG(std::string, commit, "", "the commit to name in the JSON; by default what git says");
 ABSL_FLAG(bool, quick, false, "small arrays and few repetitions: shows that it works, not how fast it is");
-ABSL_FLAG(int, max_log2, 28, "no sort of more than 2^this elements; 30 runs the largest row of the goals too");
+ABSL_FLAG(int, max_log2, 30, "no sort of more than 2^this elements");
 ABSL_FLAG(int, device, 0, "the GPU's ordinal");
 
 namespace {

@@ -13,12 +13,12 @@
 namespace corank::bench {
 
 /// All arrays hold `count` elements; inputs are kept.
-template <typename Key>
+template <typename Key, typename Value = uint32_t>
 struct SortReference {
   const Key* keys_in = nullptr;
   Key* keys_out = nullptr;
-  const uint32_t* values_in = nullptr;
-  uint32_t* values_out = nullptr;
+  const Value* values_in = nullptr;
+  Value* values_out = nullptr;
   int64_t count = 0;
 };
 
@@ -31,12 +31,13 @@ template <typename Key>
 cudaError_t CubMergeSortKeys(const SortReference<Key>& args, void* d_workspace, size_t* workspace_bytes,
                              cudaStream_t stream);
 
-/// cub::DeviceRadixSort::SortPairs and cub::DeviceMergeSort::SortPairsCopy. Key: uint32_t, uint64_t.
-template <typename Key>
-cudaError_t CubRadixSortPairs(const SortReference<Key>& args, void* d_workspace, size_t* workspace_bytes,
+/// cub::DeviceRadixSort::SortPairs and cub::DeviceMergeSort::SortPairsCopy. Key: uint32_t, uint64_t, and with values of
+/// uint64_t: uint64_t.
+template <typename Key, typename Value>
+cudaError_t CubRadixSortPairs(const SortReference<Key, Value>& args, void* d_workspace, size_t* workspace_bytes,
                               cudaStream_t stream);
-template <typename Key>
-cudaError_t CubMergeSortPairs(const SortReference<Key>& args, void* d_workspace, size_t* workspace_bytes,
+template <typename Key, typename Value>
+cudaError_t CubMergeSortPairs(const SortReference<Key, Value>& args, void* d_workspace, size_t* workspace_bytes,
                               cudaStream_t stream);
 
 /// Sorted keys and, where values is not null, a value for each.

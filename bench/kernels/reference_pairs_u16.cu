@@ -2,6 +2,6 @@
 
 namespace corank::bench {
 
-template cudaError_t CubRadixSortPairs<uint16_t>(const SortReference<uint16_t>&, void*, size_t*, cudaStream_t);
+template cudaError_t CubRadixSortPairs(const SortReference<uint16_t>&, void*, size_t*, cudaStream_t);
 
 }  // namespace corank::bench

@@ -27,16 +27,16 @@ cudaError_t CubMergeSortKeys(const SortReference<Key>& args, void* d_workspace, 
                                             static_cast<int>(args.count), ::cuda::std::less<Key>{}, stream);
 }
 
-template <typename Key>
-cudaError_t CubRadixSortPairs(const SortReference<Key>& args, void* d_workspace, size_t* workspace_bytes,
+template <typename Key, typename Value>
+cudaError_t CubRadixSortPairs(const SortReference<Key, Value>& args, void* d_workspace, size_t* workspace_bytes,
                               cudaStream_t stream) {
   return cub::DeviceRadixSort::SortPairs(d_workspace, *workspace_bytes, args.keys_in, args.keys_out, args.values_in,
                                          args.values_out, static_cast<int>(args.count), 0,
                                          static_cast<int>(8 * sizeof(Key)), stream);
 }
 
-template <typename Key>
-cudaError_t CubMergeSortPairs(const SortReference<Key>& args, void* d_workspace, size_t* workspace_bytes,
+template <typename Key, typename Value>
+cudaError_t CubMergeSortPairs(const SortReference<Key, Value>& args, void* d_workspace, size_t* workspace_bytes,
                               cudaStream_t stream) {
   return cub::DeviceMergeSort::SortPairsCopy(d_workspace, *workspace_bytes, args.keys_in, args.values_in, args.keys_out,
                                              args.values_out, static_cast<int>(args.count), ::cuda::std::less<Key>{},

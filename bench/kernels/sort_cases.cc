@@ -12,7 +12,7 @@
 namespace corank::bench {
 namespace {
 
-template <typename Key>
+template <typename Key, typename Value = uint32_t>
 void AddSort(const KernelBenchOptions& options, SortWork work, Gpu* gpu, std::vector<Case>* cases) {
   if (work.input.distribution == Distribution::kMergeAdversary) {
     // Made for our own mergesort, and of a size at which its tiles pair up in every pass.
@@ -26,24 +26,24 @@ void AddSort(const KernelBenchOptions& options, SortWork work, Gpu* gpu, std::ve
   Case entry;
   Row& row = entry.failure_row;
   row.row = "sort AUTO, MERGESORT";
-  row.type = work.TypeName(sizeof(Key));
+  row.type = work.TypeName(sizeof(Key), sizeof(Value));
   row.n = work.input.count;
   row.distribution = DistributionName(work.input.distribution);
   row.unit = work.pairs ? "Gpairs/s" : "Gkeys/s";
   entry.name = absl::StrCat("sort/", row.type, "/", row.distribution, "/", work.input.count);
   entry.repetitions = options.Repetitions(work.input.count);
-  entry.prepare = [work, gpu] { return PrepareSort<Key>(work, gpu); };
+  entry.prepare = [work, gpu] { return PrepareSort<Key, Value>(work, gpu); };
   cases->push_back(std::move(entry));
 }
 
-template <typename Key>
+template <typename Key, typename Value = uint32_t>
 void AddSort(const KernelBenchOptions& options, Distribution distribution, int64_t count, bool pairs, Gpu* gpu,
              std::vector<Case>* cases) {
   SortWork work;
   work.pairs = pairs;
   work.input.distribution = distribution;
   work.input.count = count;
-  AddSort<Key>(options, work, gpu, cases);
+  AddSort<Key, Value>(options, work, gpu, cases);
 }
 
 template <typename Key>
@@ -78,10 +78,11 @@ void AddLook(const KernelBenchOptions& options, int64_t count, bool pairs, Gpu* 
 
 void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases) {
   std::vector<int64_t> counts;
-  for (const int log2 : {10, 12, 14, 16, 17, 18, 20, 22, 24, 26, 28, 30}) {
+  for (const int log2 : {10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 30}) {
     if (log2 <= options.max_log2) counts.push_back(int64_t{1} << log2);
   }
-  for (const int64_t odd : {1000, 3000, 5000, 12345, 40000, 100000, 200000, 400000, 1000003, 50000017}) {
+  for (const int64_t odd :
+       {1000, 1025, 3000, 5000, 8193, 12345, 40000, 100000, 200000, 400000, 700001, 1000003, 1100009, 50000017}) {
     if (odd <= options.Count(63)) counts.push_back(odd);
   }
   for (const int64_t count : counts) {
@@ -90,12 +91,17 @@ void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>
     AddSort<uint32_t>(options, Distribution::kUniform, count, true, gpu, cases);
     AddSort<uint64_t>(options, Distribution::kUniform, count, true, gpu, cases);
   }
+  for (const int log2 : {16, 20, 22, 24, 26, 27, 28}) {
+    if (log2 > options.max_log2) continue;
+    AddSort<uint64_t, uint64_t>(options, Distribution::kUniform, options.Count(log2), true, gpu, cases);
+  }
   for (const int log2 : {20, 28}) {  // fewer keys than AUTO looks at, and more
     for (const Distribution distribution : kAllDistributions) {
       if (distribution == Distribution::kUniform || (log2 == 20 && options.max_log2 <= 20)) continue;
       AddSort<uint32_t>(options, distribution, options.Count(log2), false, gpu, cases);
       AddSort<uint64_t>(options, distribution, options.Count(log2), false, gpu, cases);
       AddSort<uint32_t>(options, distribution, options.Count(log2), true, gpu, cases);
+      AddSort<uint64_t>(options, distribution, options.Count(log2), true, gpu, cases);
     }
   }
   for (const int log2 : {12, 16, 20, 24, 28}) {

@@ -50,23 +50,23 @@ Contestant Ours(const std::shared_ptr<SortData>& data, size_t index, KeyType typ
             args.keys_out = data->ours[index].keys.get();
             args.values_in = data->input.values.get();
             args.values_out = data->ours[index].values.get();
-            args.value_bytes = data->value_bytes == 0 ? 0 : static_cast<int32_t>(sizeof(uint32_t));
+            args.value_bytes = static_cast<int32_t>(data->value_bytes / count);
             return gpu->Time(args, &data->taken[index]);
           }};
 }
 
-template <typename Key>
-using CubSort = cudaError_t (*)(const SortReference<Key>&, void*, size_t*, cudaStream_t);
+template <typename Key, typename Value>
+using CubSort = cudaError_t (*)(const SortReference<Key, Value>&, void*, size_t*, cudaStream_t);
 
 /// A contestant for one of CUB's sorts; grows the shared workspace to what it asks for.
-template <typename Key>
+template <typename Key, typename Value = uint32_t>
 absl::StatusOr<Contestant> Reference(const std::shared_ptr<SortData>& data, const std::string& name, int64_t count,
-                                     CubSort<Key> sort, size_t* workspace_bytes, Gpu* gpu) {
-  SortReference<Key> args;
+                                     CubSort<Key, Value> sort, size_t* workspace_bytes, Gpu* gpu) {
+  SortReference<Key, Value> args;
   args.keys_in = data->input.keys.as<Key>();
   args.keys_out = data->reference.keys.as<Key>();
-  args.values_in = data->input.values.as<uint32_t>();
-  args.values_out = data->reference.values.as<uint32_t>();
+  args.values_in = data->input.values.as<Value>();
+  args.values_out = data->reference.values.as<Value>();
   args.count = count;
   size_t bytes = 0;
   const absl::Status status = ToStatus(sort(args, nullptr, &bytes, gpu->stream()), name);
@@ -92,11 +92,12 @@ absl::Status CompareAll(const SortData& data, Gpu* gpu) {
 }
 
 /// The goals of the two sort rows.
-void SetSortGoal(bool is_auto, Distribution distribution, bool pairs, size_t key_bytes, Row* row) {
+void SetSortGoal(bool is_auto, Distribution distribution, bool pairs, size_t key_bytes, size_t value_bytes, Row* row) {
   constexpr int64_t kBig = int64_t{1} << 28;
   constexpr int64_t kSmall = int64_t{1} << 17;
   const bool is_uniform = distribution == Distribution::kUniform;
   if (!is_auto) {
+    if (value_bytes == 8) return;  // there is none
     if (is_uniform && row->n == kBig) row->RequireRatio(key_bytes == 8 && !pairs ? 1.8 : 2.0);
     return;
   }
@@ -120,30 +121,34 @@ absl::Status FillInput(const SortData& data, const InputSpec& input, Gpu* gpu) {
                                   ? FillKeys(input, data.input.keys.as<uint32_t>(), stream)
                                   : FillKeys(input, data.input.keys.as<uint64_t>(), stream);
     if (error != cudaSuccess || data.value_bytes == 0) return error;
-    return FillPositions(data.input.values.as<uint32_t>(), input.count, stream);
+    const int64_t words = data.value_bytes / static_cast<int64_t>(sizeof(uint32_t));
+    return FillPositions(data.input.values.as<uint32_t>(), words, stream);
   });
 }
 
 }  // namespace
 
-std::string SortWork::TypeName(int key_bytes) const {
-  return absl::StrCat(is_float ? "f" : "u", 8 * key_bytes, pairs ? "+u32" : "");
+std::string SortWork::TypeName(int key_bytes, int value_bytes) const {
+  const std::string keys = absl::StrCat(is_float ? "f" : "u", 8 * key_bytes);
+  return pairs ? absl::StrCat(keys, "+u", 8 * value_bytes) : keys;
 }
 
-template <typename Key>
+template <typename Key, typename Value>
 absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu) {
   const int64_t count = work.input.count;
-  const int64_t value_bytes = work.pairs ? count * static_cast<int64_t>(sizeof(uint32_t)) : 0;
+  const int64_t value_bytes = work.pairs ? count * static_cast<int64_t>(sizeof(Value)) : 0;
   const auto allocated = Allocate(count * static_cast<int64_t>(sizeof(Key)), value_bytes, 2);
   if (!allocated.ok()) return allocated.status();
   const std::shared_ptr<SortData> data = *allocated;
   absl::Status status = FillInput(*data, work.input, gpu);
 
   size_t workspace_bytes = 0;
-  const auto radix = Reference<Key>(data, "cub::DeviceRadixSort", count,
-                                    work.pairs ? CubRadixSortPairs<Key> : CubRadixSortKeys<Key>, &workspace_bytes, gpu);
-  const auto merge = Reference<Key>(data, "cub::DeviceMergeSort", count,
-                                    work.pairs ? CubMergeSortPairs<Key> : CubMergeSortKeys<Key>, &workspace_bytes, gpu);
+  CubSort<Key, Value> radix_sort = CubRadixSortPairs<Key, Value>, merge_sort = CubMergeSortPairs<Key, Value>;
+  if constexpr (sizeof(Value) == sizeof(uint32_t)) {
+    if (!work.pairs) radix_sort = CubRadixSortKeys<Key>, merge_sort = CubMergeSortKeys<Key>;
+  }
+  const auto radix = Reference<Key, Value>(data, "cub::DeviceRadixSort", count, radix_sort, &workspace_bytes, gpu);
+  const auto merge = Reference<Key, Value>(data, "cub::DeviceMergeSort", count, merge_sort, &workspace_bytes, gpu);
   absl::StatusOr<Memory> workspace = Memory::Create(static_cast<int64_t>(workspace_bytes));
   status.Update(radix.status());
   status.Update(merge.status());
@@ -167,7 +172,7 @@ absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu) {
       const size_t best = ours == 0 && seconds[2].median <= seconds[3].median ? 2 : 3;
       Row row;
       row.row = ours == 0 ? "sort AUTO" : "sort MERGESORT";
-      row.type = work.TypeName(sizeof(Key));
+      row.type = work.TypeName(sizeof(Key), sizeof(Value));
       row.n = count;
       row.distribution = DistributionName(work.input.distribution);
       row.unit = work.pairs ? "Gpairs/s" : "Gkeys/s";
@@ -180,7 +185,7 @@ absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu) {
       row.details["cub_merge_us"] = seconds[3].median * 1e6;
       if (ours == 0) row.note = absl::StrCat("took ", SortAlgorithmName(data->taken[0]));
       if (!work.is_float) {
-        SetSortGoal(ours == 0, work.input.distribution, work.pairs, sizeof(Key), &row);
+        SetSortGoal(ours == 0, work.input.distribution, work.pairs, sizeof(Key), sizeof(Value), &row);
       } else if (ours == 0) {
         row.RequireRatio(1.0);
       }
@@ -193,6 +198,7 @@ absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu) {
 
 template absl::StatusOr<Contest> PrepareSort<uint32_t>(const SortWork&, Gpu*);
 template absl::StatusOr<Contest> PrepareSort<uint64_t>(const SortWork&, Gpu*);
+template absl::StatusOr<Contest> PrepareSort<uint64_t, uint64_t>(const SortWork&, Gpu*);
 
 template <typename Key>
 absl::StatusOr<Contest> PrepareLook(const SortWork& work, const Row& identity, Gpu* gpu) {

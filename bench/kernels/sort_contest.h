@@ -14,15 +14,15 @@ namespace corank::bench {
 
 struct SortWork {
   InputSpec input;
-  bool pairs = false;     // u32 values beside the keys: their positions, so that stability is checked too
+  bool pairs = false;     // values beside the keys, all different, so that stability is checked too
   bool is_float = false;  // ours takes the keys as floats (InputSpec::shift is 2); CUB as unsigned
 
-  std::string TypeName(int key_bytes) const;
+  std::string TypeName(int key_bytes, int value_bytes = 4) const;
 };
 
 /// The two rows: "sort AUTO" against the faster of CUB's sorts, "sort MERGESORT" against cub::DeviceMergeSort. All
-/// answers are compared bit for bit. Key: uint32_t, uint64_t.
-template <typename Key>
+/// answers are compared bit for bit. Key, Value: uint32_t or uint64_t and uint32_t, or uint64_t both, always pairs.
+template <typename Key, typename Value = uint32_t>
 absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu);
 
 /// What AUTO's look at the data costs: AUTO of keys that give it nothing to find beside RADIX, which it then takes. One
