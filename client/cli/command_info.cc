@@ -103,7 +103,7 @@ std::string InfoTable(const client::ServerInfo& info) {
       {"places of arrays", absl::StrJoin(info.places, ", ")},
       {"streams", absl::StrCat("chunks of ", BytesText(static_cast<double>(info.max_chunk_bytes)), ", up to ",
                                info.max_parts, " connections")},
-      {"out of core from", BytesText(static_cast<double>(info.max_device_bytes))},
+      {"out of core over", BytesText(static_cast<double>(info.max_device_bytes) / 2)},
       {"up for", absl::FormatDuration(info.uptime)},
   };
   std::string table;

@@ -34,7 +34,8 @@ std::string WayText(const client::RequestStats& stats) {
     text = absl::StrCat(", streamed over ", stats.connections, stats.connections == 1 ? " connection" : " connections",
                         ": receive ", TimeText(stats.receive_ns), ", send ", TimeText(stats.send_ns));
   }
-  if (stats.out_of_core) absl::StrAppend(&text, ", out of core in ", stats.runs, " runs");
+  if (stats.out_of_core) absl::StrAppend(&text, ", out of core");
+  if (stats.out_of_core && stats.runs > 0) absl::StrAppend(&text, " in ", stats.runs, " runs");
   return text;
 }
 

@@ -262,7 +262,7 @@ void LanePool::RunTogether(LaneStreams& lane, absl::Span<const std::unique_ptr<T
   ExecuteTogether(lane.stream(), absl::MakeSpan(members));
   std::vector<Task*> alone;  // once nobody's results lie in the lane's memory any more
   for (size_t i = 0; i < members.size(); ++i) {
-    absl::Status status = members[i].status;
+    absl::Status status = wanted[i]->operation->Judged(members[i].status);
     if (status.ok()) status = wanted[i]->CheckWanted(clock_->Now());
     if (status.ok()) status = wanted[i]->operation->Commit(*members[i].outcome);
     if (!status.ok()) members[i].outcome->results.clear();
@@ -294,16 +294,17 @@ void LanePool::RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task
   }
   const absl::Status status = FromEngine(fused);
   for (size_t i = 0; i < members.size(); ++i) {
-    const absl::Status wanted = status.ok() ? members[i]->CheckWanted(clock_->Now()) : status;
-    if (!wanted.ok()) results[i]->results.clear();
-    End(*members[i], wanted, *results[i], Stage::kRespond);
+    absl::Status judged = members[i]->operation->Judged(status);
+    if (judged.ok()) judged = members[i]->CheckWanted(clock_->Now());
+    if (!judged.ok()) results[i]->results.clear();
+    End(*members[i], judged, *results[i], Stage::kRespond);
   }
 }
 
 absl::Status LanePool::Work(LaneStreams& lane, Task& task, Outcome& outcome) {
   lane.set_next_stage(Stage::kCopyIn);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-  CORANK_RETURN_IF_ERROR(task.operation->Execute(lane, outcome));
+  CORANK_RETURN_IF_ERROR(task.operation->Judged(task.operation->Execute(lane, outcome)));
   lane.set_next_stage(Stage::kRespond);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
   return task.operation->Commit(outcome);

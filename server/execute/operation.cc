@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/execute/status_macros.h"
+#include "server/memory/region_registry.h"
+#include "server/respond/errors.h"
 
 namespace corank {
 
@@ -50,6 +52,14 @@ absl::Status PendingResult::Download(EngineStream& stream) const {
 }
 
 absl::Status Operation::Commit(Outcome& outcome) { return CommitResults({&outcome}); }
+
+absl::Status Operation::Judged(const absl::Status& executed) const {
+  if (!executed.ok() && !absl::IsInvalidArgument(executed)) return executed;
+  for (const SharedSource& source : sources_) {
+    if (!source.region->intact()) return MadeSmaller(source.field);
+  }
+  return executed;
+}
 
 absl::Status CommitResults(absl::Span<Outcome* const> outcomes) {
   std::vector<ResultArray*> placed;

@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "kernels/engine/engine.h"
@@ -13,6 +16,8 @@
 #include "server/respond/result_target.h"
 
 namespace corank {
+
+class MemoryRegion;
 
 /// What a lane lends to the operation that it runs.
 class Lane {
@@ -35,6 +40,12 @@ class Lane {
 
  private:
   Stage next_stage_ = Stage::kCopyIn;
+};
+
+/// Shared memory that an operation reads, and the field that names it.
+struct SharedSource {
+  std::shared_ptr<const MemoryRegion> region;
+  std::string field;
 };
 
 /// One operator with its validated inputs.
@@ -61,6 +72,15 @@ class Operation {
   virtual absl::Status Execute(Lane& lane, Outcome& outcome) = 0;
   /// After Execute has succeeded: makes the results visible, of all its work or, with an error, of none.
   virtual absl::Status Commit(Outcome& outcome);
+
+  void ReadsFrom(std::vector<SharedSource> sources) { sources_ = std::move(sources); }
+  /// What the work came to, where Execute says `executed`, to be asked before its results are made visible.
+  /// FAILED_PRECONDITION: a part of a source went away meanwhile. Zeros were read there, so that neither the results
+  /// nor what was found wrong with the inputs count.
+  absl::Status Judged(const absl::Status& executed) const;
+
+ private:
+  std::vector<SharedSource> sources_;
 };
 
 /// An operator that is one request on one stream (kernels/engine/engine.h). The phases are called in the order in which

@@ -14,9 +14,7 @@ namespace {
 
 // One uploads, one sorts, and one, out of core, downloads.
 constexpr int kStreams = 3;
-// Of the device memory of a job: what the runs may take, the rest being for the piece in work, its workspace and the
-// tiles of the merge; and a piece, several of which are on the device at once where the runs are not.
-constexpr int64_t kRunsShare = 2;
+// A piece's share of the device memory of a job: several are on the device at once where the runs are not.
 constexpr int64_t kPieceShare = 16;
 // The number of runs of an array whose length is known; of one that is not, pieces grow with what has come.
 constexpr int64_t kRuns = 16;
@@ -24,7 +22,7 @@ constexpr int64_t kGrowth = 3;
 
 // Rows whose runs stay in device memory.
 int64_t MostInCore(const StreamedSort& sort, const StreamMemory& memory) {
-  return memory.max_device_bytes() / kRunsShare / sort.shape.row_bytes();
+  return memory.MostRowsInCore(sort.shape.row_bytes());
 }
 
 // Of the piece that begins with row `first`; `count`: of the array, -1 where that is not known.

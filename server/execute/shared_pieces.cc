@@ -106,6 +106,7 @@ class SharedSort final : public Operation {
     };
     CORANK_RETURN_IF_ERROR(sorter.AddAll({rows_of(&spec_.keys), rows_of(values)}));
     CORANK_ASSIGN_OR_RETURN(std::vector<SortedRun> runs, sorter.Finish());
+    lane.set_next_stage(Stage::kCopyOut);
     outcome.stats.set_runs(runs.size() > 1 ? static_cast<int32_t>(runs.size()) : 0);
     outcome.stats.set_out_of_core(sorter.out_of_core());
     outcome.sort_algorithm = ToWire(sorter.algorithm());
@@ -211,10 +212,12 @@ class SharedMerge final : public Operation {
     PlaceSink sink(shape, spec.keys_target->HostPlace(),
                    spec.values.empty() ? nullptr : spec.values_target->HostPlace(), /*on_device=*/false);
     bool in_order = true;
+    lane.set_next_stage(Stage::kCopyOut);
     CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, runs, TileRows(shape, *memory_, kTileBytesFromHost), sink,
                                         &outcome.stats, &in_order));
     // Which element is out of order, and what a merge of such inputs is, the operator on whole arrays says.
     if (!in_order) return whole_->Execute(lane, outcome);
+    outcome.stats.set_out_of_core(total > memory_->MostRowsInCore(shape.row_bytes()));
     outcome.merge_algorithm = ToWire(kTileMergeAlgorithm);
     outcome.results.push_back(Placed(ResultRole::kKeys, spec.keys.front(), total, spec.keys_target));
     if (!spec.values.empty()) {

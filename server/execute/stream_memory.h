@@ -38,6 +38,9 @@ class StreamMemory {
 
   int64_t max_device_bytes() const { return device_->limit(); }
   int64_t max_host_bytes() const { return host_->limit(); }
+  /// Rows of `row_bytes` bytes that a sort or merge has in device memory all at once: the other half is for pieces in
+  /// work, their workspace and tiles. More are worked on out of core.
+  int64_t MostRowsInCore(int64_t row_bytes) const { return max_device_bytes() / 2 / row_bytes; }
   /// What the request may still take.
   int64_t free_device_bytes() const { return device_->limit() - device_->used(); }
   int64_t free_host_bytes() const { return host_->limit() - host_->used(); }

@@ -13,8 +13,6 @@
 namespace corank {
 namespace {
 
-// Of the device memory of a job, what the inputs may take: the rest is for tiles.
-constexpr int64_t kInputsShare = 2;
 // What must have come before it is worth to look what can leave.
 constexpr int64_t kWaveTiles = 2;
 constexpr int kCheckStreams = 2;
@@ -35,7 +33,7 @@ int64_t RowCount(const StreamedMerge& merge, const std::vector<StreamInput>& inp
 
 // Whether the inputs stay in device memory.
 bool IsInCore(const StreamedMerge& merge, int64_t rows, const StreamMemory& memory) {
-  return rows <= memory.max_device_bytes() / kInputsShare / merge.shape.row_bytes();
+  return rows <= memory.MostRowsInCore(merge.shape.row_bytes());
 }
 
 }  // namespace

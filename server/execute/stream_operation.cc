@@ -35,6 +35,7 @@ absl::Status StreamOperation::ExecuteSort(Lane& lane, Outcome& outcome) {
     CORANK_RETURN_IF_ERROR(sorter.Add(std::move(chunks)));
   }
   CORANK_ASSIGN_OR_RETURN(std::vector<SortedRun> runs, sorter.Finish());
+  lane.set_next_stage(Stage::kCopyOut);
   outcome.stats.set_runs(runs.size() > 1 ? static_cast<int32_t>(runs.size()) : 0);
   outcome.stats.set_out_of_core(sorter.out_of_core());
   // Nothing was sorted where there were no keys: then as Sort says of an empty array.
@@ -87,6 +88,7 @@ absl::Status StreamOperation::ExecuteMerge(Lane& lane, Outcome& outcome) {
     if (chunks.empty()) break;
     CORANK_RETURN_IF_ERROR(merger.Add(std::move(chunks)));
   }
+  lane.set_next_stage(Stage::kCopyOut);
   outcome.stats.set_out_of_core(merger.out_of_core());
   outcome.merge_algorithm = ToWire(kTileMergeAlgorithm);
   if (merger.total() > 0) CORANK_RETURN_IF_ERROR(merger.Finish());
@@ -182,7 +184,8 @@ absl::Status StreamOperation::ExecuteOne(int index, const std::vector<Operand>& 
                                      " is what it could be given before its sizes were known; send it as a call of ",
                                      "its own, or less at a time"));
   }
-  CORANK_RETURN_IF_ERROR(spec_.request->Named(index, prepared.operation->Execute(lane, outcome)));
+  CORANK_RETURN_IF_ERROR(
+      spec_.request->Named(index, prepared.operation->Judged(prepared.operation->Execute(lane, outcome))));
   OwnSmallResults(outcome);
   spec_.request->Executed(outcome);
   for (const ResultArray& result : outcome.results) {

@@ -34,6 +34,11 @@ absl::Status UnimplementedField(absl::string_view field, absl::string_view descr
   return FieldError(absl::StatusCode::kUnimplemented, field, description);
 }
 
+absl::Status MadeSmaller(absl::string_view field) {
+  return FieldError(absl::StatusCode::kFailedPrecondition, field,
+                    "the shared memory was made smaller while the request ran");
+}
+
 absl::Status RetryLater(absl::StatusCode code, absl::string_view message, absl::Duration delay) {
   google::rpc::RetryInfo detail;
   const int64_t nanos = std::max<int64_t>(0, absl::ToInt64Nanoseconds(delay));

@@ -22,6 +22,9 @@ absl::Status UnimplementedField(absl::string_view field, absl::string_view descr
 /// PERMISSION_DENIED.
 absl::Status FieldError(absl::StatusCode code, absl::string_view field, absl::string_view description);
 
+/// FAILED_PRECONDITION: the field names shared memory of which a part went away while the request ran.
+absl::Status MadeSmaller(absl::string_view field);
+
 /// RESOURCE_EXHAUSTED, UNAVAILABLE or DEADLINE_EXCEEDED (refused at once) with a google.rpc.RetryInfo.
 absl::Status RetryLater(absl::StatusCode code, absl::string_view message, absl::Duration delay);
 

@@ -96,6 +96,7 @@ absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask() {
     queue = environment_.long_queue;
     if (environment_.in_pieces) task->operation = InPieces(std::move(task->operation));
   }
+  task->operation->ReadsFrom(places.TakeSources());
   queue_.store(queue);
   return task;
 }

@@ -346,6 +346,7 @@ void ExecutePlan::JudgeAsWhole(const StreamOptions& streams) {
 
 // Refuses what could only fail once it is there.
 absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
+  const StreamMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr);
   double device_bytes = 0, host_bytes = 0;
   for (const StreamInput& input : inputs_) {
     double& bytes = input.is_control ? host_bytes : device_bytes;
@@ -354,13 +355,12 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
     constexpr int64_t kNobodyHas = int64_t{1} << 50;
     const int64_t limit = input.is_control             ? streams.max_host_bytes
                           : sort_ && sort_->limit >= 0 ? kNobodyHas
-                          : sort_ || merge_            ? std::max(streams.max_device_bytes / 2, streams.max_host_bytes)
+                          : sort_ || merge_            ? std::max(memory.MostRowsInCore(1), streams.max_host_bytes)
                                                        : streams.max_device_bytes;
     if (bytes <= static_cast<double>(limit)) continue;
     return InvalidField(input.field + ".count", absl::StrCat("the streamed arrays up to here have more than the ",
                                                              limit, " bytes that the server keeps for one request"));
   }
-  const StreamMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr);
   int64_t need = 0;
   if (sort_ && RunSorter::Count(*sort_, inputs_) >= 0) {
     need = RunSorter::HostBytes(*sort_, RunSorter::Count(*sort_, inputs_), streams.piece_bytes, memory);
@@ -397,6 +397,7 @@ absl::StatusOr<PreparedOperation> ExecutePlan::Prepare(int operation, const std:
       WithRequest(message().operations(operation),
                   [&](const auto& request, const auto&) { return Validate(request, limits_, places); });
   if (!made.ok()) return Named(operation, made.status());
+  (*made)->ReadsFrom(places.TakeSources());
   return PreparedOperation{*std::move(made), places.targets()};
 }
 

@@ -63,8 +63,7 @@ class RegionTarget final : public ResultTarget {
 
   absl::Status Check() const override {
     if (region_->intact()) return absl::OkStatus();
-    return FieldError(absl::StatusCode::kFailedPrecondition, "shared_memory.region",
-                      "the shared memory was made smaller while the request ran");
+    return MadeSmaller("shared_memory.region");
   }
 
   absl::Status Commit(v1::Array* described) override {
@@ -179,8 +178,12 @@ absl::Status RequestPlaces::FindInRegion(const v1::Array& array, Field field, Ar
   operand->is_shared = is_host;
   operand->lease = span.region;
   placed_bytes_ += operand->size_bytes();
-  if (use == ArrayUse::kInt64) return Snapshot(operand, field);
+  if (use == ArrayUse::kInt64) {
+    CORANK_RETURN_IF_ERROR(Snapshot(operand, field));
+    return span.region->intact() ? absl::OkStatus() : MadeSmaller(field.Sub("shared_memory.region"));
+  }
   NoteInput(*operand);
+  if (is_host) sources_.push_back({span.region, field.Sub("shared_memory.region")});
   inputs_.push_back(std::move(span));
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "server/execute/operation.h"
 #include "server/memory/array_store.h"
 #include "server/memory/device_set.h"
 #include "server/memory/host_pool.h"
@@ -54,6 +55,8 @@ class RequestPlaces : public InlinePlaces {
   absl::Status ReserveKept(uint64_t allowed = ~uint64_t{0}) const;
   /// Hands over what ReserveKept took.
   KeptRooms TakeRooms() const;
+  /// The shared memory that was found so far.
+  std::vector<SharedSource> TakeSources() const { return std::exchange(sources_, {}); }
   /// What results for the response and copies of counts take of the host pool.
   int64_t pinned_bytes() const { return pinned_bytes_; }
 
@@ -121,6 +124,7 @@ class RequestPlaces : public InlinePlaces {
   const Promised promised_;
   mutable int64_t pinned_bytes_ = 0;
   mutable std::vector<Span> inputs_, results_;
+  mutable std::vector<SharedSource> sources_;
   mutable std::vector<KeptResult> kept_;
   mutable std::set<std::pair<bool, std::string>> stored_;  // names of results: whether temporary, name
   mutable int64_t placed_bytes_ = 0;

@@ -13,9 +13,12 @@
 namespace corank::testing {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 using CliPlaces = CliTest;
 
@@ -121,6 +124,40 @@ TEST_F(CliPlaces, InfoSaysWhatThePlacesAre) {
     EXPECT_THAT(json, HasSubstr(part));
   }
   EXPECT_THAT(Corank({"info"}).out, HasSubstr("connections"));
+}
+
+TEST(CliOutOfCore, InfoSaysFromWhereOnAndReportsSayWhatWas) {
+  const TemporaryFolder folder;
+  const Server server({"--max-device-bytes=1MiB"});
+  const auto corank = [&server](std::vector<std::string> words) {
+    words.insert(words.begin(), CORANK_BINARY);
+    return RunToEnd(words, "", {"CORANK_SERVER=" + server.address()});
+  };
+  EXPECT_THAT(corank({"info"}).out, HasSubstr("out of core over  512.0 KiB\n"));
+  for (const size_t count : {size_t{512} << 8, (size_t{512} << 8) + 1}) {
+    SCOPED_TRACE(count);
+    const bool is_out = count > size_t{512} << 8;
+    std::vector<uint32_t> keys = Keys(count);
+    std::sort(keys.begin(), keys.end());
+    const size_t middle = count / 2;
+    WriteFile(folder.Path("a.bin"), std::string(reinterpret_cast<const char*>(keys.data()), 4 * middle));
+    WriteFile(folder.Path("b.bin"), std::string(reinterpret_cast<const char*>(&keys[middle]), 4 * (count - middle)));
+    WriteFile(folder.Path("all.bin"), std::string(reinterpret_cast<const char*>(keys.data()), 4 * count));
+    const std::vector<std::string> how = {"-o",    folder.Path("out.bin"), "--force", "--type", "u32", "--place",
+                                          "stream"};
+    const auto report = [&](std::vector<std::string> words) {
+      words.insert(words.end(), how.begin(), how.end());
+      const Finished done = corank(words);
+      EXPECT_EQ(done.exit_code, 0) << done.err;
+      return done.out + done.err;
+    };
+    using Text = ::testing::Matcher<std::string>;
+    const Text none = Not(HasSubstr("out of core"));
+    EXPECT_THAT(report({"sort", folder.Path("all.bin")}),
+                is_out ? Text(ContainsRegex("out of core in [0-9]+ runs")) : none);
+    EXPECT_THAT(report({"merge", folder.Path("a.bin"), folder.Path("b.bin")}),
+                is_out ? Text(AllOf(HasSubstr(", out of core"), Not(HasSubstr(" runs")))) : none);
+  }
 }
 
 }  // namespace

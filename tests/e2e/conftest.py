@@ -12,7 +12,7 @@ import corank
 import numpy as np
 import pytest
 from corank.testing import LocalServer
-from e2e_support import binary, wait_until_idle
+from e2e_support import binary, wait_until_empty
 from numpy.typing import NDArray
 
 
@@ -74,10 +74,10 @@ def placed_server(corankd: pathlib.Path) -> Iterator[LocalServer]:
 
 @pytest.fixture
 def placed(placed_server: LocalServer) -> Iterator[corank.Client]:
-    """A client of the shared server with places. After each test that uses it the server must be idle again."""
+    """A client of the shared server with places. After each test that uses it nothing may be left on the server."""
     with placed_server.connect() as connected:
         yield connected
-    wait_until_idle(placed_server)
+    wait_until_empty(placed_server)
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ STATE_GAUGES = (
     "corank_region_leases",
 )
 """Metrics of a server that are 0 where nothing waits, runs or is open, but for memory and connections."""
+_BUDGETS = ("host_pool", "device_work", "kept_arrays")
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 MEMORY_SCALE = 64 if os.environ.get("CORANKD_SANITIZED") else 1
@@ -74,6 +75,45 @@ def wait_until_idle(server: LocalServer) -> None:
         return all(now[name] == 0 for name in gauges)
 
     wait_until(idle, "nothing waits or runs any more")
+
+
+def held_bytes(now: dict[str, float], *budgets: str) -> float:
+    """Bytes of memory budgets, by default of all, that are in use."""
+    return sum(now[f'corank_memory_used_bytes{{budget="{name}"}}'] for name in budgets or _BUDGETS)
+
+
+def cancelled_before(now: dict[str, float], stage: str) -> float:
+    """Requests that were dropped before this stage."""
+    return now[f'corank_cancelled_total{{stage="{stage}"}}']
+
+
+def is_empty(now: dict[str, float]) -> bool:
+    """Whether nothing waits, runs, is open or is held, but for connections."""
+    return all(now[name] == 0 for name in STATE_GAUGES) and held_bytes(now) == 0
+
+
+def wait_until_empty(server: LocalServer, seconds: float = 30) -> None:
+    """Returns once all state counters are zero; fails the test, with what is not, if some stay."""
+    wait_until_none_left(lambda: samples(server), seconds=seconds)
+
+
+def wait_until_none_left(look: Callable[[], dict[str, float]], *gauges: str, seconds: float = 30) -> None:
+    """Returns once `look` finds all state counters and these gauges at zero; fails the test with those that stay.
+
+    A connection ends before the calls on it have: they let go of their lanes and memory when they notice.
+    """
+    last: dict[str, float] = {}
+
+    def are_zero() -> bool:
+        last.update(look())
+        return is_empty(last) and all(last[name] == 0 for name in gauges)
+
+    try:
+        wait_until(are_zero, "all state counters are zero", seconds)
+    except AssertionError as error:
+        watched = {*STATE_GAUGES, *gauges}
+        left = {name: last[name] for name in last if last[name] and (name in watched or "_used_bytes" in name)}
+        raise AssertionError(f"{error}: {left}") from None
 
 
 def code_of(call: Callable[[], object]) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 import random_client
 from corank.testing import LocalServer
-from e2e_support import STATE_GAUGES, samples, wait_until
+from e2e_support import wait_until_empty
 from random_calls import Case
 from random_plans import WrongAnswerError
 from random_wire import PREFIX
@@ -29,10 +29,6 @@ ROUNDS = range(12)
 """Of `make test`."""
 _SECONDS = float(os.environ.get("RANDOM_CALLS_SECONDS", "0"))
 _SEED = os.environ.get("RANDOM_CALLS_SEED", "")
-_GAUGES = (
-    *STATE_GAUGES,
-    *(f'corank_memory_used_bytes{{budget="{name}"}}' for name in ("host_pool", "device_work", "kept_arrays")),
-)
 
 
 class Kind(NamedTuple):
@@ -127,18 +123,10 @@ def run_round(servers: Servers, seed: int, only: int | None = None) -> None:
     if wrong:
         pytest.fail("\n\n".join(wrong), pytrace=False)
 
-    left: dict[str, float] = {}
-
-    def is_empty() -> bool:
-        now = samples(server)
-        left.clear()
-        left.update({name: now[name] for name in _GAUGES if now[name]})
-        return not left
-
     try:
-        wait_until(is_empty, "all is given back")
+        wait_until_empty(server)
     except AssertionError as error:
-        pytest.fail(f"round {seed}: {error}: {left}; once more: RANDOM_CALLS_SEED={seed}", pytrace=False)
+        pytest.fail(f"round {seed}: {error}; once more: RANDOM_CALLS_SEED={seed}", pytrace=False)
     servers.counts["rounds"] += 1
 
 

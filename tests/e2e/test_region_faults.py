@@ -192,18 +192,19 @@ def test_region_that_was_replaced_is_the_object_that_was_registered(
         region.unregister()
 
 
+@pytest.mark.parametrize("times", [1, 5])  # so many that a GPU works in pieces
 def test_region_that_shrinks_under_a_request_does_not_kill_the_server(
-    placed_server: LocalServer, placed: corank.Client, needs: Needs
+    placed_server: LocalServer, placed: corank.Client, needs: Needs, times: int
 ) -> None:
     needs("shared_memory")
     for delay in (0.0, 0.002, 0.01):
-        with Object(placed, KEYS.nbytes) as region:
-            region.mapped[:] = KEYS.tobytes()
+        with Object(placed, times * KEYS.nbytes) as region:
+            region.mapped[:] = times * KEYS.tobytes()
             region.register()
             outcome: list[str] = []
 
             def work(name: str = region.name, into: list[str] = outcome) -> None:
-                into.append(code_of(lambda: sort_region(placed_server.address, name, 0, COUNT))[0])
+                into.append(code_of(lambda: sort_region(placed_server.address, name, 0, times * COUNT))[0])
 
             thread = threading.Thread(target=work)
             thread.start()

@@ -3,54 +3,41 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "kernels/cpu/cpu_engine.h"
-#include "kernels/cuda/cuda_engine.h"
-#include "tests/faults/cuda_runtime_shim.h"
+#include "kernels/cuda/common/device.h"
+#include "tests/faults/cuda_fault_fixture.h"
 #include "tests/faults/engine_workloads.h"
+#include "tests/faults/kernel_names.h"
 #include "tests/support/sampling.h"
 
 namespace corank::testing {
 namespace {
 
-// Before a request on a new stream has failed at each of its calls in turn, a run that is never reached has to end.
-constexpr int64_t kMostCalls = 2000;
+// The answer of the CPU engine.
+const std::vector<Bytes>& Wanted(const Workload& workload) {
+  static std::map<std::string, std::vector<Bytes>>& known = *new std::map<std::string, std::vector<Bytes>>;
+  const auto [entry, is_new] = known.try_emplace(workload.name);
+  if (is_new) {
+    WorkloadResult result;
+    const absl::Status status = workload.run(**(*CreateCpuEngine({}))->CreateStream(), &result);
+    EXPECT_TRUE(status.ok()) << status << " on the CPU, " << workload.name;
+    entry->second = result.outputs;
+  }
+  return entry->second;
+}
 
-struct ErrorSet {
-  const char* name;
-  cudaError_t of_memory, of_others;
-  absl::StatusCode memory_code, other_code;
-};
-constexpr ErrorSet kPassing = {"passing", cudaErrorMemoryAllocation, cudaErrorNotSupported,
-                               absl::StatusCode::kResourceExhausted, absl::StatusCode::kInternal};
-constexpr ErrorSet kRuinous = {"ruinous", cudaErrorIllegalAddress, cudaErrorIllegalAddress,
-                               absl::StatusCode::kUnavailable, absl::StatusCode::kUnavailable};
-
-class CudaFaultTest : public ::testing::Test {
+class CudaFaultTest : public CudaFixture {
  protected:
-  void SetUp() override {
-    static absl::StatusOr<std::unique_ptr<Engine>>& engine =
-        *new absl::StatusOr<std::unique_ptr<Engine>>(CreateCudaEngine({}));
-    if (absl::IsFailedPrecondition(engine.status())) {
-      GTEST_SKIP() << "no NVIDIA GPU or driver on this machine: " << engine.status().message();
-    }
-    ASSERT_TRUE(engine.ok()) << engine.status();
-    engine_ = engine->get();
-  }
-  void TearDown() override { FailCudaCall(0, cudaSuccess, cudaSuccess); }
-
-  static absl::StatusCode Expected(const ErrorSet& errors) {
-    return FailedCudaCallKind() == CudaCall::kAllocation ? errors.memory_code : errors.other_code;
-  }
-
   // What each call answers, on a stream that has run the same request before, or on a new one.
   void FailEachCall(const Workload& workload, const ErrorSet& errors) {
-    std::vector<Bytes> wanted;
-    const std::unique_ptr<EngineStream> cpu = *(*CreateCpuEngine({}))->CreateStream();
-    ASSERT_TRUE(workload.run(*cpu, &wanted).ok());
+    const std::vector<Bytes>& wanted = Wanted(workload);
     const int64_t objects = CudaObjects();
     int64_t n = 1;
     for (bool reached = true; reached; ++n) {
@@ -60,34 +47,73 @@ class CudaFaultTest : public ::testing::Test {
       FailCudaCall(n, errors.of_memory, errors.of_others);
       absl::StatusOr<std::unique_ptr<EngineStream>> stream = engine_->CreateStream();
       absl::Status status = stream.status();
-      std::vector<Bytes> outputs;
-      if (stream.ok()) status = workload.run(**stream, &outputs);
+      WorkloadResult result;
+      if (stream.ok()) status = workload.run(**stream, &result);
       reached = CudaHasFailed();
       const std::string where = " where call " + std::to_string(n) + ", " + FailedCudaCall() + ", fails";
       // Some calls are only asked for advice or for times; what they say then must not be the request's error.
       if (status.ok()) {
-        EXPECT_TRUE(outputs == wanted) << "a wrong answer" << where;
+        EXPECT_TRUE(result.outputs == wanted) << "a wrong answer" << where;
       } else {
-        EXPECT_EQ(status.code(), Expected(errors)) << status << where;
+        EXPECT_EQ(status.code(), errors.Expected()) << status << where;
       }
       EXPECT_TRUE(!reached || !status.ok() || FailedCudaCallKind() == CudaCall::kOther) << "nobody noticed" << where;
-      MendCuda();
-      // What the failed request left behind must not be found by the next one.
-      if (stream.ok()) {
-        const absl::Status next = workload.run(**stream, &outputs);
-        EXPECT_TRUE(next.ok()) << next << " after a request" << where;
-        EXPECT_TRUE(outputs == wanted) << "a wrong answer after a request" << where;
-        stream->reset();
-      }
+      ExpectMended(workload, stream.ok() ? stream->get() : nullptr, errors, where);
+      if (stream.ok()) stream->reset();
       EXPECT_EQ(CudaObjects(), objects) << "leaked" << where;
       if (HasFailure()) return;
     }
     RecordProperty(workload.name, std::to_string(n - 2) + " calls");
-    std::printf("%-28s %4d calls fail, %s\n", workload.name.c_str(), static_cast<int>(n - 2), errors.name);
+    std::printf("%-40s %4d calls fail, %s\n", workload.name.c_str(), static_cast<int>(n - 2), errors.name);
   }
 
-  Engine* engine_ = nullptr;
+  // What the failed request left behind must not be found by the next one.
+  static void ExpectMended(const Workload& workload, EngineStream* stream, const ErrorSet& errors,
+                           const std::string& where) {
+    MendCuda();
+    EXPECT_TRUE(TakeErrorLeftBehind() == cudaSuccess || errors.ruins)
+        << "an innocent call would meet the error" << where;
+    if (stream == nullptr) return;
+    WorkloadResult result;
+    const absl::Status next = workload.run(*stream, &result);
+    EXPECT_TRUE(next.ok()) << next << " after a request" << where;
+    EXPECT_TRUE(result.outputs == Wanted(workload)) << "a wrong answer after a request" << where;
+  }
 };
+
+// So that every launch of the engine is among the calls that fail below.
+TEST_F(CudaFaultTest, EveryKernelIsLaunchedByAWorkload) {
+  cuda::DeviceTraits device;
+  ASSERT_EQ(cuda::GetDeviceTraits(&device), cudaSuccess);
+  const bool has_all_paths = device.major == 9 && device.minor == 0;
+  std::set<std::string> families;
+  for (const Workload& workload : EngineWorkloads()) {
+    SCOPED_TRACE(workload.name);
+    const std::unique_ptr<EngineStream> stream = *engine_->CreateStream();
+    ForgetLaunches();
+    WorkloadResult result;
+    const absl::Status status = workload.run(*stream, &result);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(result.outputs == Wanted(workload)) << "a wrong answer";
+    EXPECT_EQ(result.report.sort_algorithm, workload.sort_algorithm)
+        << SortAlgorithmName(result.report.sort_algorithm) << " was taken";
+    std::string launched;
+    for (const std::string& kernel : LaunchedCudaKernels()) {
+      launched += Demangled(kernel) + "\n";
+      families.insert(KernelFamily(kernel));
+    }
+    for (const std::string& kernel : workload.kernels) {
+      EXPECT_TRUE(!has_all_paths || launched.find(kernel) != launched.npos) << kernel << " is not among\n" << launched;
+    }
+  }
+  if (!has_all_paths) GTEST_SKIP() << "which kernels are launched is known of GPUs of compute capability 9.0 only";
+  std::set<std::string> missing;
+  for (const std::string& kernel : CudaKernels()) missing.insert(KernelFamily(kernel));
+  missing.erase("");                // of others
+  missing.erase("probe_cu Probe");  // only loaded, to see whether it can be
+  for (const std::string& family : families) missing.erase(family);
+  for (const std::string& family : missing) ADD_FAILURE() << "no workload launches " << family;
+}
 
 TEST_F(CudaFaultTest, EveryCallOfEveryOperatorMayFail) {
   for (const Workload& workload : EngineWorkloads()) {
@@ -103,56 +129,49 @@ TEST_F(CudaFaultTest, ARuinedContextIsUnavailableFromThenOn) {
   }
 }
 
+// AUTO waits for a letter of the device, and asks now and then whether it can still come.
+TEST_F(CudaFaultTest, AStreamMayFailWhileItsLetterIsAwaited) {
+  const Workload& workload = EngineWorkload("look at uniform keys");
+  for (const ErrorSet& errors : {kPassing, kRuinous}) {
+    SCOPED_TRACE(errors.name);
+    const std::unique_ptr<EngineStream> stream = *engine_->CreateStream();
+    WorkloadResult result;
+    ASSERT_TRUE(workload.run(*stream, &result).ok());
+    FailStreamQuery(errors.of_others);
+    const absl::Status status = workload.run(*stream, &result);
+    if (!CudaHasFailed()) GTEST_SKIP() << "nothing was awaited: the device did each launch at once";
+    EXPECT_EQ(FailedCudaCall(), "cudaStreamQuery");
+    EXPECT_EQ(status.code(), errors.other_code) << status;
+    ExpectMended(workload, stream.get(), errors, " whose query fails");
+  }
+}
+
 // The driver's words for a copy between GPUs that have no link: the copy goes through the host instead.
 TEST_F(CudaFaultTest, ACopyThatTheDriverRefusesGoesThroughTheHost) {
-  const std::vector<Workload> all = EngineWorkloads();
-  const auto copies = std::find_if(all.begin(), all.end(), [](const Workload& one) { return one.name == "copies"; });
-  ASSERT_NE(copies, all.end());
-  const std::unique_ptr<EngineStream> cpu = *(*CreateCpuEngine({}))->CreateStream();
-  std::vector<Bytes> wanted;
-  ASSERT_TRUE(copies->run(*cpu, &wanted).ok());
+  const Workload& copies = EngineWorkload("copies");
   const std::unique_ptr<EngineStream> stream = *engine_->CreateStream();
   int mended = 0;
   int64_t n = 1;
   for (bool reached = true; reached; ++n) {
     ASSERT_LT(n, kMostCalls) << "the request never gets through";
     FailCudaCall(n, cudaErrorInvalidValue, cudaErrorInvalidValue);
-    std::vector<Bytes> outputs;
-    const absl::Status status = copies->run(*stream, &outputs);
+    WorkloadResult result;
+    const absl::Status status = copies.run(*stream, &result);
     reached = CudaHasFailed();
     if (reached && FailedCudaCallKind() == CudaCall::kCopy && status.ok()) ++mended;
     if (status.ok()) {
-      EXPECT_TRUE(outputs == wanted) << "a wrong answer where call " << n << ", " << FailedCudaCall() << ", fails";
+      EXPECT_TRUE(result.outputs == Wanted(copies))
+          << "a wrong answer where call " << n << ", " << FailedCudaCall() << ", fails";
     }
     MendCuda();
   }
   EXPECT_GT(mended, 0);
 }
 
-TEST_F(CudaFaultTest, MemoryOutsideOfRequestsMayFail) {
-  using Memory = absl::StatusOr<std::unique_ptr<EngineMemory>>;
-  alignas(4096) static char pages[8192];
-  const auto check = [](auto allocate) {
-    const int64_t objects = CudaObjects();
-    for (const ErrorSet& errors : {kPassing, kRuinous}) {
-      for (int64_t n = 1, reached = 1; reached != 0; ++n) {
-        FailCudaCall(n, errors.of_memory, errors.of_others);
-        {
-          const Memory memory = allocate();
-          reached = CudaHasFailed() ? 1 : 0;
-          if (reached != 0) {
-            EXPECT_EQ(memory.status().code(), Expected(errors)) << FailedCudaCall();
-          }
-        }
-        MendCuda();
-        EXPECT_EQ(CudaObjects(), objects) << "leaked where " << FailedCudaCall() << " fails";
-        EXPECT_TRUE(allocate().ok()) << "after " << FailedCudaCall();
-      }
-    }
-  };
-  check([this]() -> Memory { return engine_->AllocateHost(1000); });
-  check([this]() -> Memory { return engine_->AllocateDevice(1000); });
-  check([this]() -> Memory { return engine_->PinHost(pages, sizeof(pages)); });
+TEST_F(CudaFaultTest, EveryCallOfACopyThroughTheHostMayFail) {
+  RefuseDeviceCopies(true);
+  FailEachCall(EngineWorkload("copies"), kPassing);
+  FailEachCall(EngineWorkload("copies"), kRuinous);
 }
 
 TEST_F(CudaFaultTest, AFailedRequestWritesNothingLater) {
@@ -179,6 +198,36 @@ TEST_F(CudaFaultTest, AFailedRequestWritesNothingLater) {
   ASSERT_TRUE(stream->Begin().ok());
   EXPECT_TRUE(stream->Finish().ok());
   EXPECT_EQ((*splits)[0], -1);
+}
+
+// Without a GPU.
+
+TEST(EngineWorkloadsTest, EachHasANameAndAnAnswer) {
+  std::set<std::string> names;
+  for (const Workload& workload : EngineWorkloads()) {
+    EXPECT_TRUE(names.insert(workload.name).second) << workload.name;
+    Wanted(workload);
+  }
+}
+
+TEST(KernelNamesTest, AKernelIsKnownByItsFileWhereItIsTheFilesOwn) {
+  EXPECT_EQ(KernelFamily("_ZN6corank4cuda41_GLOBAL__N__1641da03_9_select_cu_2362d25312SelectKernelIjLb0EEEvT_"),
+            "select_cu SelectKernel");
+  EXPECT_EQ(KernelFamily("_ZN6corank4cuda10WalkKernelINS0_41_GLOBAL__N__17346603_9_expand_cu_4b1d27858ExpandOpEEEvT_"),
+            "WalkKernel");
+  EXPECT_EQ(KernelFamily("_ZN3cub11EmptyKernelIvEEvv"), "");
+}
+
+TEST(KernelNamesTest, TheBinaryHasTheKernelsOfTheEngine) {
+  std::set<std::string> families;
+  for (const std::string& kernel : CudaKernels()) {
+    families.insert(KernelFamily(kernel));
+    EXPECT_NE(Demangled(kernel), kernel);
+  }
+  // Kernels of one name, of two files and of none.
+  for (const char* family : {"statistics_cu SampleKernel", "column_codes_cu SampleKernel", "RadixPassKernel"}) {
+    EXPECT_EQ(families.count(family), 1u) << family;
+  }
 }
 
 }  // namespace

@@ -48,9 +48,9 @@ std::string WithoutStats(Response response) {
 /// A server on an engine that fails, and what lies beside it.
 class World {
  public:
-  explicit World(const Server::Options& options = FaultOptions())
+  explicit World(const Server::Options& options = FaultOptions(), const Clock* clock = &Clock::Steady())
       : plan_(std::make_shared<FaultPlan>()),
-        running_(options, {Faulty(*CreateCpuEngine({1}), plan_), "a test asks for it"}),
+        running_(options, {Faulty(*CreateCpuEngine({1}), plan_), "a test asks for it"}, clock),
         memory_(v1::MemoryService::NewStub(running_.channel())) {
     EXPECT_TRUE(Register("r").ok());
   }
@@ -61,21 +61,23 @@ class World {
   v1::CorankService::Stub& stub() { return running_.stub(); }
   SharedObject& object() { return object_; }
 
-  grpc::Status Register(const std::string& name) {
+  grpc::Status Register(const std::string& name) { return Register(name, object_); }
+  // The first kRegionBytes bytes of an object.
+  grpc::Status Register(const std::string& name, const SharedObject& object) {
     v1::RegisterSharedMemoryRequest request;
     request.set_name(name);
-    request.set_key(object_.key());
+    request.set_key(object.key());
     request.set_size_bytes(kRegionBytes);
     grpc::ClientContext context;
     v1::RegisterSharedMemoryResponse response;
     return memory_->RegisterSharedMemory(&context, request, &response);
   }
-  void Unregister(const std::string& name) {
+  grpc::Status Unregister(const std::string& name) {
     v1::UnregisterRegionRequest request;
     request.set_name(name);
     grpc::ClientContext context;
     v1::UnregisterRegionResponse response;
-    memory_->UnregisterRegion(&context, request, &response);
+    return memory_->UnregisterRegion(&context, request, &response);
   }
   grpc::Status Store(const std::string& name, const v1::Array& array) {
     grpc::ClientContext context;
@@ -136,15 +138,16 @@ class World {
     const auto is_free = [this] {
       return server().active_calls() == 0 && server().host_pool().buffers_in_use() == 0 &&
              server().host_pool().bytes_in_use() == 0 && server().jobs().memory_in_use() == 0 &&
-             server().jobs().joining_jobs() == 0 && server().waiting_requests() == 0 &&
-             server().regions().region_count() == 1 && server().arrays().used_bytes() == kept_bytes_ &&
+             server().jobs().joining_jobs() == 0 && server().waiting_requests() == 0 && device_work() == 0 &&
+             server().regions().region_count() == kept_regions_ && server().arrays().used_bytes() == kept_bytes_ &&
              plan().blocks() == kept_blocks_;
     };
     EXPECT_TRUE(Eventually(is_free)) << where << ": " << server().active_calls() << " calls, "
                                      << server().host_pool().buffers_in_use() << " buffers, "
                                      << server().jobs().memory_in_use() << " bytes of jobs, "
                                      << server().jobs().joining_jobs() << " joining, " << server().waiting_requests()
-                                     << " waiting, " << server().regions().region_count() << " regions, "
+                                     << " waiting, " << device_work() << " bytes of device work, "
+                                     << server().regions().region_count() << " regions, "
                                      << server().arrays().used_bytes() - kept_bytes_ << " bytes kept, "
                                      << plan().blocks() - kept_blocks_ << " blocks of memory";
   }
@@ -154,15 +157,19 @@ class World {
         Eventually([this] { return server().active_calls() == 0 && server().host_pool().buffers_in_use() == 0; }));
     kept_bytes_ = server().arrays().used_bytes();
     kept_blocks_ = plan().blocks();
+    kept_regions_ = server().regions().region_count();
   }
 
  private:
+  double device_work() const { return MetricOf(running_.server(), "corank_memory_used_bytes", "device_work"); }
+
   const std::shared_ptr<FaultPlan> plan_;
   SharedObject object_{kRegionBytes};
   RunningServer running_;
   const std::unique_ptr<v1::MemoryService::Stub> memory_;
   int64_t kept_bytes_ = 0;
   int64_t kept_blocks_ = 0;
+  int64_t kept_regions_ = 1;
 };
 
 }  // namespace corank::testing

@@ -38,6 +38,7 @@ class PuppetStream final : public EngineStream {
   }
   absl::Status Iota(void*, int, int64_t, int64_t) override { return engine_->Enter("Iota"); }
   absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
+    engine_->NoteCopy(bytes);
     std::memcpy(d_to, d_from, static_cast<size_t>(bytes));
     return absl::OkStatus();
   }
@@ -74,12 +75,15 @@ class PuppetStream final : public EngineStream {
   int64_t workspace_bytes() const override { return 4; }
 
  private:
-  static void Answer(const SortArgs& args, OperatorReport* report) {
+  void Answer(const SortArgs& args, OperatorReport* report) {
     report->sort_algorithm = SortAlgorithm::kCopy;
     if (args.keys_out == nullptr) return;
-    std::memcpy(args.keys_out, args.keys_in, static_cast<size_t>(args.ResultCount() * KeyBytes(args.key_type)));
+    const int64_t bytes = args.ResultCount() * KeyBytes(args.key_type);
+    engine_->NoteCopy(bytes);
+    std::memcpy(args.keys_out, args.keys_in, static_cast<size_t>(bytes));
   }
   void* Allocate(int64_t bytes) {
+    engine_->NoteAllocation(bytes);
     memory_.push_back(std::make_unique<uint64_t[]>(static_cast<size_t>(bytes / 8 + 1)));
     return memory_.back().get();
   }
@@ -102,6 +106,7 @@ absl::StatusOr<std::unique_ptr<EngineStream>> PuppetEngine::CreateStream() {
 
 absl::StatusOr<std::unique_ptr<EngineMemory>> PuppetEngine::AllocateHost(int64_t bytes) {
   if (absl::Status status = Enter("AllocateMemory"); !status.ok()) return status;
+  NoteAllocation(bytes);
   return std::make_unique<PuppetMemory>(bytes);
 }
 

@@ -63,16 +63,23 @@ class PuppetEngine final : public Engine {
   void AwaitHeld(int count);
 
   std::vector<std::string> phases() const;
+  /// What operators and copies have written, and memory for kernels that was given out: a device would do both.
+  int64_t copied_bytes() const { return copied_bytes_; }
+  int64_t allocated_bytes() const { return allocated_bytes_; }
   /// Whether every pointer that was uploaded was aligned to 8 bytes.
   bool uploads_were_aligned() const { return uploads_were_aligned_; }
 
   absl::Status Enter(const std::string& phase, OperatorReport* report = nullptr);
   void NoteUpload(const void* bytes);
+  void NoteCopy(int64_t bytes) { copied_bytes_ += bytes; }
+  void NoteAllocation(int64_t bytes) { allocated_bytes_ += bytes; }
 
  private:
   const EngineInfo info_{EngineKind::kCpu, "puppet", 1 << 20, 1, ""};
   const Script script_;
   std::atomic<bool> uploads_were_aligned_{true};
+  std::atomic<int64_t> copied_bytes_{0};
+  std::atomic<int64_t> allocated_bytes_{0};
   mutable absl::Mutex mutex_;
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;
   int held_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,8 +1,10 @@
-// What a request may cost once the server is warm: how often its payload is copied, and that no memory is asked for.
+// What a request may cost once the server is warm: how often its payload is copied, and how much memory is asked for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +15,9 @@
 #include "tests/server/counted_allocations.h"
 #include "tests/server/doubles.h"
 #include "tests/server/messages.h"
+#include "tests/server/raw_stream.h"
 #include "tests/server/running_server.h"
+#include "tests/server/streamed_call.h"
 
 namespace corank::testing {
 namespace {
@@ -24,10 +28,14 @@ constexpr int kCalls = 20;
 
 class HotPathTest : public ::testing::Test {
  protected:
-  HotPathTest() {
+  explicit HotPathTest(const Server::Options& options = TestOptions()) {
     auto [puppet, engine] = MakePuppet();
     puppet_ = puppet;
-    running_ = std::make_unique<RunningServer>(TestOptions(), std::move(engine));
+    running_ = std::make_unique<RunningServer>(options, std::move(engine));
+  }
+  // The memory of an answer comes back when gRPC is through with it.
+  void AwaitPoolAtRest() {
+    EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().buffers_in_use() == 0; }));
   }
   void Sort(size_t keys) {
     std::vector<int32_t> numbers(keys, 7);
@@ -42,12 +50,11 @@ class HotPathTest : public ::testing::Test {
   // What the engine was asked for by `kCalls` calls, after some that warm up.
   std::vector<std::string> PhasesOf(size_t keys) {
     for (int i = 0; i < 3; ++i) Sort(keys);
-    // The memory of an answer comes back when gRPC is through with it.
-    EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().buffers_in_use() == 0; }));
+    AwaitPoolAtRest();
     const size_t before = puppet_->phases().size();
     for (int i = 0; i < kCalls; ++i) {
       Sort(keys);
-      EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().buffers_in_use() == 0; }));
+      AwaitPoolAtRest();
     }
     const std::vector<std::string> phases = puppet_->phases();
     return {phases.begin() + static_cast<ptrdiff_t>(before), phases.end()};
@@ -75,6 +82,107 @@ TEST_F(HotPathTest, SmallRequestsAllocateNothingEither) {
   EXPECT_EQ(phases.size(), 8U * kCalls);
   EXPECT_EQ(std::count(phases.begin(), phases.end(), "AllocateMemory"), 0);
   EXPECT_EQ(std::count(phases.begin(), phases.end(), "AllocateHost"), 0);
+}
+
+// What moves for a call of a warm server, on average, beside what a device does.
+struct Moved {
+  int64_t payload_bytes = 0;    // copied from messages into pinned memory
+  int64_t copied_bytes = 0;     // in any other way
+  int64_t allocated_bytes = 0;  // by gRPC for what it reads, at both ends
+};
+
+class MovedBytesTest : public HotPathTest {
+ protected:
+  MovedBytesTest() : HotPathTest(Options()) {}
+  static Server::Options Options() {
+    Server::Options options = TestOptions();
+    options.streams.max_device_bytes = int64_t{64} << 20;  // a piece holds all
+    return options;
+  }
+  // A call, whose client copies nothing, and then until the server is through with it.
+  void Run(const std::function<grpc::Status(grpc::ClientContext*)>& call) {
+    grpc::ClientContext context;
+    const grpc::Status status = call(&context);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    AwaitPoolAtRest();
+  }
+  Moved Measure(const std::function<grpc::Status(grpc::ClientContext*)>& call) {
+    for (int i = 0; i < 5; ++i) Run(call);
+    const Traffic before = ProcessTraffic();
+    const int64_t copied_before = puppet_->copied_bytes(), allocated_before = puppet_->allocated_bytes();
+    for (int i = 0; i < kCalls; ++i) Run(call);
+    const Traffic after = ProcessTraffic();
+    const int64_t copied = puppet_->copied_bytes() - copied_before;
+    const int64_t allocated = puppet_->allocated_bytes() - allocated_before;
+    return {(after.payload_bytes - before.payload_bytes) / kCalls,
+            (after.copied_bytes - before.copied_bytes - copied) / kCalls,
+            (after.allocated_bytes - before.allocated_bytes - allocated) / kCalls};
+  }
+  static grpc::ByteBuffer Message(const google::protobuf::Message& message) {
+    const grpc::Slice slice(message.SerializeAsString());
+    return grpc::ByteBuffer(&slice, 1);
+  }
+  // That `bytes` of payload go in, and come out, with one copy. Each further one would be of an array or more.
+  void ExpectOneCopy(int64_t bytes, const Moved& moved) {
+    constexpr int64_t kHeads = 64 << 10, kHalfACopy = kArrayBytes / 2;
+    EXPECT_EQ(moved.payload_bytes, bytes);
+    EXPECT_LT(moved.copied_bytes, kHeads);
+    EXPECT_LT(moved.allocated_bytes, 2 * bytes + kHalfACopy);
+  }
+  void ExpectOneCopyOf(const std::string& method, int64_t bytes, const google::protobuf::Message& message) {
+    SCOPED_TRACE(method);
+    const grpc::ByteBuffer request = Message(message);
+    ExpectOneCopy(bytes, Measure([&](grpc::ClientContext* context) {
+                    grpc::ByteBuffer response;
+                    const grpc::Status status =
+                        CallRaw(running_->channel(), "/corank.v1.CorankService/" + method, context, request, &response);
+                    EXPECT_GT(response.Length(), bytes);
+                    return status;
+                  }));
+    const std::vector<std::string> phases = puppet_->phases();
+    const auto warm = phases.end() - static_cast<ptrdiff_t>(phases.size() / 2);
+    EXPECT_EQ(std::count(warm, phases.end(), "AllocateMemory"), 0);
+    EXPECT_EQ(std::count(warm, phases.end(), "AllocateHost"), 0);
+  }
+
+  static constexpr int64_t kArrayBytes = 1'200'000;  // so much that helpers take a part
+  const std::vector<int32_t> numbers_ = std::vector<int32_t>(kArrayBytes / 4, 7);
+};
+
+TEST_F(MovedBytesTest, PayloadsOfASortAreCopiedOnce) {
+  v1::SortRequest request;
+  *request.mutable_keys() = Int32s(numbers_);
+  ExpectOneCopyOf("Sort", kArrayBytes, request);
+}
+
+TEST_F(MovedBytesTest, PayloadsOfASortWithValuesAreCopiedOnce) {
+  v1::SortRequest request;
+  *request.mutable_keys() = *request.mutable_values() = Int32s(numbers_);
+  ExpectOneCopyOf("Sort", 2 * kArrayBytes, request);
+}
+
+TEST_F(MovedBytesTest, PayloadsOfAMergeAreCopiedOnce) {
+  v1::MergeRequest request;
+  for (int i = 0; i < 2; ++i) *request.add_keys() = Int32s(numbers_);
+  ExpectOneCopyOf("Merge", 2 * kArrayBytes, request);
+}
+
+TEST_F(MovedBytesTest, ChunksOfAStreamedSortAreCopiedOnce) {
+  std::vector<grpc::ByteBuffer> requests;
+  v1::ExecuteRequest plan;
+  *plan.mutable_plan() = SortPlan(v1::ELEMENT_TYPE_INT32, kArrayBytes / 4);
+  requests.push_back(Message(plan));
+  const std::string bytes(reinterpret_cast<const char*>(numbers_.data()), kArrayBytes);
+  for (const v1::ExecuteRequest& chunk : Chunks({{0, 4, bytes}}, 20'000)) requests.push_back(Message(chunk));
+  ExpectOneCopy(kArrayBytes, Measure([&](grpc::ClientContext* context) {
+                  std::vector<grpc::ByteBuffer> responses;
+                  const grpc::Status status =
+                      CallRaw(running_->channel(), "/corank.v1.CorankService/Execute", context, requests, &responses);
+                  size_t came = 0;
+                  for (const grpc::ByteBuffer& response : responses) came += response.Length();
+                  EXPECT_GT(came, kArrayBytes);
+                  return status;
+                }));
 }
 
 // A target that only keeps memory.

@@ -123,15 +123,7 @@ class MemoryBudgetTest : public ::testing::Test {
         << " bytes kept";
   }
   double RefusedForMemory() const { return Refused("memory"); }
-  double Refused(const std::string& reason) const {
-    for (const prometheus::MetricFamily& family : server().metrics().Collect()) {
-      if (family.name != "corank_refused_total") continue;
-      for (const prometheus::ClientMetric& metric : family.metric) {
-        if (metric.label.front().value == reason) return metric.counter.value;
-      }
-    }
-    return -1;
-  }
+  double Refused(const std::string& reason) const { return MetricOf(server(), "corank_refused_total", reason); }
   static void ExpectShort(const grpc::Status& status) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
     EXPECT_GT(RetryDelay(status), absl::ZeroDuration()) << status.error_message();

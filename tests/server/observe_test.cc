@@ -118,6 +118,7 @@ TEST(Nvml, WhatAGpuDoesNotSayIsNotShown) {
   for (const char* uuid : {"GPU-mute", "no-such-gpu"}) metrics.SetDevice(0, (*nvml)->Read(uuid));
   EXPECT_THAT(Scrape(metrics), Not(HasSubstr("corank_device_")));
   metrics.SetDevice(0, (*nvml)->Read("GPU-1"));
+  RecordProperty("scrape", Scrape(metrics));  // for promtool: tests/deploy/test_scrape.py
   EXPECT_THAT(Scrape(metrics), AllOf(HasSubstr("corank_device_utilisation_ratio{device=\"0\"} 0.37\n"),
                                      HasSubstr("corank_device_memory_used_bytes{device=\"0\"} 20000000000\n"),
                                      HasSubstr("corank_device_memory_total_bytes{device=\"0\"} 150000000000\n"),

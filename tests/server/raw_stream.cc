@@ -50,17 +50,49 @@ bool RawStream::Await() {
 
 grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                      grpc::ClientContext* context, const std::string& request) {
+  const grpc::Slice slice(request);
+  grpc::ByteBuffer response;
+  return CallRaw(channel, method, context, grpc::ByteBuffer(&slice, 1), &response);
+}
+
+grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                     grpc::ClientContext* context, const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
   grpc::GenericStub stub(channel);
   grpc::CompletionQueue queue;
-  const grpc::Slice slice(request);
-  const auto call = stub.PrepareUnaryCall(context, method, grpc::ByteBuffer(&slice, 1), &queue);
+  const auto call = stub.PrepareUnaryCall(context, method, request, &queue);
   call->StartCall();
-  grpc::ByteBuffer response;
   grpc::Status status;
-  call->Finish(&response, &status, nullptr);
+  call->Finish(response, &status, nullptr);
   void* tag = nullptr;
   bool ok = false;
   queue.Next(&tag, &ok);
+  return status;
+}
+
+grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                     grpc::ClientContext* context, const std::vector<grpc::ByteBuffer>& requests,
+                     std::vector<grpc::ByteBuffer>* responses) {
+  grpc::GenericStub stub(channel);
+  grpc::CompletionQueue queue;
+  const auto await = [&queue] {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue.Next(&tag, &ok) && ok;
+  };
+  const auto call = stub.PrepareCall(context, method, &queue);
+  call->StartCall(nullptr);
+  await();
+  for (const grpc::ByteBuffer& request : requests) {
+    call->Write(request, nullptr);
+    await();
+  }
+  call->WritesDone(nullptr);
+  await();
+  grpc::ByteBuffer response;
+  for (call->Read(&response, nullptr); await(); call->Read(&response, nullptr)) responses->push_back(response);
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  await();
   return status;
 }
 

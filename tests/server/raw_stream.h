@@ -6,11 +6,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/support/byte_buffer.h"
 
 namespace corank::testing {
 
@@ -41,6 +43,13 @@ class RawStream {
 /// Sends one message to a unary method and returns the call's status.
 grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                      grpc::ClientContext* context, const std::string& request);
+/// The same, of which this process copies neither the request nor the response.
+grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                     grpc::ClientContext* context, const grpc::ByteBuffer& request, grpc::ByteBuffer* response);
+/// The same for a stream that answers once it has all messages.
+grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                     grpc::ClientContext* context, const std::vector<grpc::ByteBuffer>& requests,
+                     std::vector<grpc::ByteBuffer>* responses);
 
 }  // namespace corank::testing
 

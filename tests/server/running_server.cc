@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -51,13 +52,13 @@ Server::Options TestOptions() {
 
 RunningServer::RunningServer(const Server::Options& options) : RunningServer(options, CpuEngine()) {}
 
-RunningServer::RunningServer(const Server::Options& options, ChosenEngine engine)
-    : RunningServer(options, Only(std::move(engine))) {}
+RunningServer::RunningServer(const Server::Options& options, ChosenEngine engine, const Clock* clock)
+    : RunningServer(options, Only(std::move(engine)), clock) {}
 
-RunningServer::RunningServer(const Server::Options& options, std::vector<ChosenEngine> engines)
+RunningServer::RunningServer(const Server::Options& options, std::vector<ChosenEngine> engines, const Clock* clock)
     : logger_(LogLevel::kError) {
   for (size_t i = 0; i < engines.size(); ++i) engines[i].ordinal = static_cast<int>(i);
-  auto started = Server::Start(options, std::move(engines), &Clock::Steady(), &logger_);
+  auto started = Server::Start(options, std::move(engines), clock, &logger_);
   EXPECT_TRUE(started.ok()) << started.status();
   server_ = *std::move(started);
   channel_ = Connect(server_->address());
@@ -81,6 +82,18 @@ absl::Duration RetryDelay(const grpc::Status& status) {
   google::rpc::RetryInfo detail;
   if (!Unpack(status, &detail)) return -absl::InfiniteDuration();
   return absl::Seconds(detail.retry_delay().seconds()) + absl::Nanoseconds(detail.retry_delay().nanos());
+}
+
+double MetricOf(const Server& server, absl::string_view name, absl::string_view label) {
+  for (const prometheus::MetricFamily& family : server.metrics().Collect()) {
+    if (family.name != name) continue;
+    for (const prometheus::ClientMetric& metric : family.metric) {
+      const auto is_wanted = [label](const auto& one) { return one.value == label; };
+      const bool found = label.empty() || std::any_of(metric.label.begin(), metric.label.end(), is_wanted);
+      if (found) return metric.counter.value + metric.gauge.value;
+    }
+  }
+  return -1;
 }
 
 bool Eventually(const std::function<bool()>& condition) {

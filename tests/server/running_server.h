@@ -25,9 +25,10 @@ class RunningServer {
  public:
   /// With the CPU engine.
   explicit RunningServer(const Server::Options& options = TestOptions());
-  RunningServer(const Server::Options& options, ChosenEngine engine);
+  RunningServer(const Server::Options& options, ChosenEngine engine, const Clock* clock = &Clock::Steady());
   /// With several devices, whose ordinals are 0, 1 and so on.
-  RunningServer(const Server::Options& options, std::vector<ChosenEngine> engines);
+  RunningServer(const Server::Options& options, std::vector<ChosenEngine> engines,
+                const Clock* clock = &Clock::Steady());
 
   Server& server() const { return *server_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
@@ -99,6 +100,10 @@ std::string BadField(const grpc::Status& status);
 
 /// The RetryInfo of a status; a negative duration where there is none.
 absl::Duration RetryDelay(const grpc::Status& status);
+
+/// A counter or a gauge of the server; `label`: the value of one of its labels, where it has any. -1 where there is
+/// none.
+double MetricOf(const Server& server, absl::string_view name, absl::string_view label = "");
 
 /// Waits until the condition holds; false after half a minute.
 bool Eventually(const std::function<bool()>& condition);

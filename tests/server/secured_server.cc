@@ -22,15 +22,7 @@ Server::Options SecuredOptions() {
 }
 
 double RefusedSoFar(const Server& server, absl::string_view reason) {
-  for (const prometheus::MetricFamily& family : server.metrics().Collect()) {
-    if (family.name != "corank_refused_total") continue;
-    for (const prometheus::ClientMetric& metric : family.metric) {
-      for (const auto& label : metric.label) {
-        if (label.value == reason) return metric.counter.value;
-      }
-    }
-  }
-  return 0;
+  return MetricOf(server, "corank_refused_total", reason);
 }
 
 TestCaller::TestCaller(const std::shared_ptr<grpc::Channel>& channel, std::string token)

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -18,9 +19,9 @@ class SharedObject {
  public:
   static constexpr char kPrefix[] = "/corank-test-";
 
-  explicit SharedObject(int64_t bytes) : bytes_(static_cast<size_t>(bytes)) {
-    static int made = 0;
-    key_ = absl::StrCat(kPrefix, getpid(), "-", made++);
+  explicit SharedObject(int64_t bytes) : SharedObject(NextKey(), bytes) {}
+  /// There is no object of that name.
+  SharedObject(std::string key, int64_t bytes) : bytes_(static_cast<size_t>(bytes)), key_(std::move(key)) {
     fd_ = shm_open(key_.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
     Resize(bytes);
     data_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
@@ -43,8 +44,13 @@ class SharedObject {
   }
 
  private:
+  static std::string NextKey() {
+    static int made = 0;
+    return absl::StrCat(kPrefix, getpid(), "-", made++);
+  }
+
   const size_t bytes_;
-  std::string key_;
+  const std::string key_;
   int fd_ = -1;
   void* data_ = nullptr;
 };

@@ -239,6 +239,38 @@ TEST_P(SharedPiecesTest, MergeIsStableAndTakesUnevenInputs) {
   }
   EXPECT_EQ(response.keys().count(), static_cast<int64_t>(expected.size()));
   EXPECT_EQ(response.algorithm(), v1::MERGE_ALGORITHM_MERGE_PATH);
+  EXPECT_EQ(response.stats().runs(), 0) << "nothing was sorted";
+  EXPECT_EQ(response.stats().out_of_core(), GetParam() < 1200000);
+}
+
+TEST_P(SharedPiecesTest, OutOfCoreIsWhatHasMoreBytesThanHalfOfTheDeviceMemory) {
+  const int64_t most = std::min(GetParam() / 2, kHalf) / 8;  // rows of a key and a value
+  for (const int64_t rows : {most, most + 1}) {
+    SCOPED_TRACE(rows);
+    if (8 * rows > kHalf) continue;  // the region has no place for more than the device has
+    const bool is_out = 8 * rows > GetParam() / 2;
+    std::fill_n(object_.As<uint32_t>(), 2 * rows, 7);
+    v1::SortRequest sort;
+    *sort.mutable_keys() = At(v1::ELEMENT_TYPE_UINT32, rows, 0);
+    *sort.mutable_values() = At(v1::ELEMENT_TYPE_UINT32, rows, 4 * rows);
+    *sort.mutable_keys_destination() = To(kHalf);
+    *sort.mutable_values_destination() = To(kHalf + 4 * rows);
+    EXPECT_EQ(Run(sort).stats().out_of_core(), is_out);
+    v1::SortRequest argsort;  // indices count as values do
+    *argsort.mutable_keys() = sort.keys();
+    argsort.set_output(v1::SORT_OUTPUT_INDICES);
+    *argsort.mutable_indices_destination() = To(kHalf);
+    EXPECT_EQ(Run(argsort).stats().out_of_core(), is_out);
+    v1::MergeRequest merge;
+    for (const int64_t first : {int64_t{0}, rows / 2}) {
+      const int64_t count = first == 0 ? rows / 2 : rows - first;
+      *merge.add_keys() = At(v1::ELEMENT_TYPE_UINT32, count, 4 * first);
+      *merge.add_values() = At(v1::ELEMENT_TYPE_UINT32, count, 4 * (rows + first));
+    }
+    *merge.mutable_keys_destination() = sort.keys_destination();
+    *merge.mutable_values_destination() = sort.values_destination();
+    EXPECT_EQ(Run(merge).stats().out_of_core(), is_out);
+  }
 }
 
 TEST_P(SharedPiecesTest, UnsortedInputsAreNamedWhereverTheyAre) {

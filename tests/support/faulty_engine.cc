@@ -34,8 +34,32 @@ void FaultPlan::AwaitHeld() {
   mutex_.Await(absl::Condition(&held));
 }
 
-absl::Status FaultPlan::Enter(const char* call) {
+void FaultPlan::AtCall(const std::string& call, int64_t n, std::function<void()> action) {
   absl::MutexLock lock(&mutex_);
+  action_call_ = call;
+  action_at_ = n;
+  action_calls_ = 0;
+  action_ = std::move(action);
+}
+
+int64_t FaultPlan::calls() const {
+  absl::MutexLock lock(&mutex_);
+  return action_calls_;
+}
+
+absl::Status FaultPlan::Enter(const std::string& call) {
+  std::function<void()> action;
+  absl::Status status;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (call == action_call_ && ++action_calls_ == action_at_) action = std::move(action_);
+    status = FailIfPlanned(call);
+  }
+  if (action) action();
+  return status;
+}
+
+absl::Status FaultPlan::FailIfPlanned(const std::string& call) {
   if (fails_) return status_;
   if (calls_left_ == 0 || --calls_left_ > 0) return absl::OkStatus();
   failed_ = call;

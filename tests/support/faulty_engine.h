@@ -3,6 +3,7 @@
 #define CORANK_TESTS_SUPPORT_FAULTY_ENGINE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,7 +14,7 @@
 
 namespace corank::testing {
 
-/// Which call fails, shared by an engine and all its streams. Thread-safe.
+/// Which call fails, or waits for what a test does, shared by an engine and all its streams. Thread-safe.
 class FaultPlan {
  public:
   /// The n-th call from now on, from 1, fails with `status` instead of doing anything; n of 0: none, from now on. Where
@@ -22,6 +23,12 @@ class FaultPlan {
   /// The call that failed, such as "Upload"; empty as long as none has.
   std::string failed() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  /// Before the n-th call of this name from now on, from 1, such as "Merge", `action` runs once, on the thread that
+  /// calls.
+  void AtCall(const std::string& call, int64_t n, std::function<void()> action) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// How many calls of that name came since AtCall.
+  int64_t calls() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   /// From now on, streams wait in Begin until Release.
   void Hold() ABSL_LOCKS_EXCLUDED(mutex_);
   void Release() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -29,7 +36,7 @@ class FaultPlan {
   void AwaitHeld() ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// What the engine asks before each call.
-  absl::Status Enter(const char* call) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Enter(const std::string& call) ABSL_LOCKS_EXCLUDED(mutex_);
   void Wait() ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Blocks of EngineMemory that were made and not yet destroyed.
@@ -37,12 +44,18 @@ class FaultPlan {
   int64_t blocks() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  absl::Status FailIfPlanned(const std::string& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   mutable absl::Mutex mutex_;
   int64_t calls_left_ ABSL_GUARDED_BY(mutex_) = 0;  // until one fails; 0: none will
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::string failed_ ABSL_GUARDED_BY(mutex_);
   bool stays_ ABSL_GUARDED_BY(mutex_) = false;
   bool fails_ ABSL_GUARDED_BY(mutex_) = false;  // every call
+  std::string action_call_ ABSL_GUARDED_BY(mutex_);
+  int64_t action_at_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t action_calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::function<void()> action_ ABSL_GUARDED_BY(mutex_);
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;
   int held_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t blocks_ ABSL_GUARDED_BY(mutex_) = 0;

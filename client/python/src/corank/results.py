@@ -58,7 +58,8 @@ class Stats:
     runs: int
     """Sorted runs that were merged at the end, where a sort worked in pieces; otherwise 0."""
     out_of_core: bool
-    """The arrays were larger than the device memory given to one request."""
+    """A sort or merge of more than half of ``ServerLimits.max_device_bytes`` worked in pieces: arrays waited in host
+    memory."""
     device_ordinal: int
     """Which of ``ServerInfo.devices`` did the work."""
     receive_ns: int
@@ -89,7 +90,7 @@ class ServerLimits:
     stream_window_bytes: int
     """Of the server's memory, in which the chunks of one call wait."""
     max_device_bytes: int
-    """Device memory of one request; larger streams and shared arrays work out of core."""
+    """Device memory of one request; sorts and merges of more than half of it work out of core."""
 
 
 @dataclass(frozen=True)

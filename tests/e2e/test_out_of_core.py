@@ -1,0 +1,152 @@
+"""Arrays larger than what a server may have on its device at once: right, and the answer says how they were worked on.
+
+The server has so little memory for one request that arrays of some MiB are beyond it, on any engine.
+"""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import corank
+import numpy as np
+import oracles
+import pytest
+from conftest import SHARED_PREFIX
+from corank.testing import LocalServer
+from e2e_support import wait_until_empty
+from numpy.typing import NDArray
+
+MAX_DEVICE_BYTES = 16 << 20
+IN_CORE_BYTES = MAX_DEVICE_BYTES // 2
+PIECE_BYTES = MAX_DEVICE_BYTES // 16
+"""The most that is sorted at once."""
+ROW_BYTES = 40 << 20
+"""Of all rows of a call: more pieces than are merged at once."""
+
+Keys = NDArray[Any]
+Call = Callable[..., Any]
+
+
+class Way(NamedTuple):
+    """How the arrays travel."""
+
+    place: str
+    connections: int = 1
+
+
+WAYS = (Way("stream"), Way("stream", 3), Way("shared_memory"))
+by_every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.place}-{way.connections}")
+
+
+@pytest.fixture(scope="module")
+def small_server(corankd: pathlib.Path) -> Iterator[LocalServer]:
+    """A server with little memory for each request. It must end well."""
+    local = LocalServer(corankd, [f"--max-device-bytes={MAX_DEVICE_BYTES}", f"--shared-memory={SHARED_PREFIX}"])
+    local.start()
+    yield local
+    assert local.process.poll() is None, f"the server ended with {local.process.poll()} during the tests"
+    assert local.stop() == 0
+
+
+@pytest.fixture
+def small(small_server: LocalServer) -> Iterator[corank.Client]:
+    """A client of it. After each test nothing may be left on the server."""
+    with small_server.connect() as connected:
+        yield connected
+    wait_until_empty(small_server)
+
+
+def run(way: Way, call: Call, *arrays: Any, **more: Any) -> tuple[Any, corank.Stats]:
+    """What a call returns, and what it cost."""
+    stats: list[corank.Stats] = []
+    found = call(*arrays, **more, place=way.place, connections=way.connections, on_stats=stats.append)
+    assert [each.place for each in stats] == [way.place]
+    return found, stats[0]
+
+
+def in_pieces(server: LocalServer, way: Way) -> bool:
+    """Whether large arrays are worked on in pieces: in shared memory a CPU would gain nothing by it."""
+    return way.place == "stream" or server.engine == "cuda"
+
+
+def check_sort(server: LocalServer, way: Way, row_bytes: int, stats: corank.Stats) -> None:
+    """That a sort of ROW_BYTES says how it was done."""
+    pieces = -(-(ROW_BYTES // row_bytes) // (PIECE_BYTES // row_bytes))
+    assert pieces > 32, "one merge takes them all"
+    assert (stats.out_of_core, stats.runs) == ((True, pieces) if in_pieces(server, way) else (False, 0))
+
+
+class Case(NamedTuple):
+    """Rows, and their order."""
+
+    keys: Keys
+    order: Keys
+
+    def numbers(self) -> Keys:
+        """Values that tell the rows apart."""
+        return np.frombuffer(np.arange(self.keys.size, dtype=np.uint64).tobytes(), "V8")
+
+
+@functools.lru_cache(maxsize=2)  # each is some 100 MiB
+def case(key_type: str, row_bytes: int, descending: bool = False) -> Case:
+    """Rows of ROW_BYTES together: keys with many ties, or floats of any bits."""
+    rng, rows = np.random.default_rng(41), ROW_BYTES // row_bytes
+    if key_type == "float32":
+        keys: Keys = rng.integers(0, 2**32, rows, dtype=np.uint32).view(np.float32)
+        keys[::1000], keys[1::1000] = 0.0, -0.0
+    else:
+        keys = rng.integers(0, 9999, rows, dtype=np.uint16).astype(key_type)
+    return Case(keys, oracles.argsort(keys, key_type, descending))
+
+
+@by_every_way
+@pytest.mark.parametrize("key_type", ["uint32", "float32"])
+def test_keys(small_server: LocalServer, small: corank.Client, key_type: str, way: Way) -> None:
+    rows = case(key_type, 4)
+    got, stats = run(way, small.sort, rows.keys)
+    np.testing.assert_array_equal(oracles.bits(got), oracles.bits(rows.keys[rows.order]))
+    check_sort(small_server, way, 4, stats)
+
+
+@by_every_way
+def test_keys_with_values(small_server: LocalServer, small: corank.Client, way: Way) -> None:
+    rows = case("int16", 10, descending=True)
+    (keys, values), stats = run(way, small.sort, rows.keys, values=rows.numbers(), descending=True)
+    np.testing.assert_array_equal(keys, rows.keys[rows.order])
+    assert values.tobytes() == rows.numbers()[rows.order].tobytes()
+    check_sort(small_server, way, 10, stats)
+
+
+@by_every_way
+def test_argsort(small_server: LocalServer, small: corank.Client, way: Way) -> None:
+    rows = case("uint8", 5)  # a byte, and four of its index
+    got, stats = run(way, small.argsort, rows.keys)
+    np.testing.assert_array_equal(got, rows.order)
+    check_sort(small_server, way, 5, stats)
+
+
+@by_every_way
+@pytest.mark.parametrize("row_bytes", [4, 12])
+def test_merge_of_uneven_inputs(small_server: LocalServer, small: corank.Client, row_bytes: int, way: Way) -> None:
+    rows = case("uint32", row_bytes)
+    ends = [rows.keys.size // 2, rows.keys.size // 2 + 30_001]
+    keys = [np.sort(part) for part in np.split(rows.keys, ends)]
+    if row_bytes == 4:
+        got, stats = run(way, small.merge, keys)
+    else:
+        order = np.argsort(np.concatenate(keys), kind="stable")
+        (got, values), stats = run(way, small.merge, keys, values=np.split(rows.numbers(), ends))
+        assert values.tobytes() == rows.numbers()[order].tobytes()
+    np.testing.assert_array_equal(got, rows.keys[rows.order])
+    assert (stats.out_of_core, stats.runs) == (in_pieces(small_server, way), 0)
+
+
+def test_what_has_more_bytes_than_half_of_the_device_memory_is_out_of_core(small: corank.Client) -> None:
+    assert small.info().limits.max_device_bytes == MAX_DEVICE_BYTES
+    for rows, is_out in ((IN_CORE_BYTES // 4, False), (IN_CORE_BYTES // 4 + 1, True)):
+        keys = np.arange(rows, dtype=np.uint32)
+        assert run(WAYS[0], small.sort, keys)[1].out_of_core is is_out
+        assert run(WAYS[0], small.merge, [keys[:30_001], keys[30_001:]])[1].out_of_core is is_out

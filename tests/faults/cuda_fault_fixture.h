@@ -1,0 +1,62 @@
+// What the tests of a failing CUDA runtime share.
+#ifndef CORANK_TESTS_FAULTS_CUDA_FAULT_FIXTURE_H_
+#define CORANK_TESTS_FAULTS_CUDA_FAULT_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "kernels/cuda/cuda_engine.h"
+#include "tests/faults/cuda_runtime_shim.h"
+
+namespace corank::testing {
+
+/// Before a request on a new stream has failed at each of its calls in turn, a run that is never reached has to end.
+inline constexpr int64_t kMostCalls = 2000;
+
+/// What calls answer, and which status comes of it.
+struct ErrorSet {
+  const char* name;
+  cudaError_t of_memory, of_others;
+  absl::StatusCode memory_code, other_code;
+  bool ruins;
+
+  /// Of the call that has failed.
+  absl::StatusCode Expected() const { return FailedCudaCallKind() == CudaCall::kAllocation ? memory_code : other_code; }
+};
+inline constexpr ErrorSet kPassing = {"passing",
+                                      cudaErrorMemoryAllocation,
+                                      cudaErrorNotSupported,
+                                      absl::StatusCode::kResourceExhausted,
+                                      absl::StatusCode::kInternal,
+                                      false};
+inline constexpr ErrorSet kRuinous = {"ruinous",
+                                      cudaErrorIllegalAddress,
+                                      cudaErrorIllegalAddress,
+                                      absl::StatusCode::kUnavailable,
+                                      absl::StatusCode::kUnavailable,
+                                      true};
+
+class CudaFixture : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    static absl::StatusOr<std::unique_ptr<Engine>>& engine =
+        *new absl::StatusOr<std::unique_ptr<Engine>>(CreateCudaEngine({}));
+    if (absl::IsFailedPrecondition(engine.status())) {
+      GTEST_SKIP() << "no NVIDIA GPU or driver on this machine: " << engine.status().message();
+    }
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    engine_ = engine->get();
+  }
+  void TearDown() override {
+    FailCudaCall(0, cudaSuccess, cudaSuccess);
+    RefuseDeviceCopies(false);
+    StandInForIpcMemory(nullptr);
+  }
+
+  Engine* engine_ = nullptr;
+};
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_FAULTS_CUDA_FAULT_FIXTURE_H_

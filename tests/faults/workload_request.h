@@ -1,0 +1,69 @@
+// What workloads are made of: requests and their arrays.
+#ifndef CORANK_TESTS_FAULTS_WORKLOAD_REQUEST_H_
+#define CORANK_TESTS_FAULTS_WORKLOAD_REQUEST_H_
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/engine/engine.h"
+#include "server/execute/status_macros.h"
+#include "tests/faults/engine_workloads.h"
+#include "tests/support/real_keys.h"
+
+namespace corank::testing {
+
+using WorkloadRun = std::function<absl::Status(EngineStream& stream, WorkloadResult* result)>;
+
+Bytes AsBytes(const std::vector<int64_t>& numbers);
+
+/// One request. Inputs are copied to pinned memory first, as payloads are.
+class Request {
+ public:
+  explicit Request(EngineStream* stream) : stream_(stream) {}
+
+  absl::StatusOr<const void*> Input(const Bytes& bytes);
+  absl::StatusOr<const int64_t*> Numbers(const std::vector<int64_t>& numbers);
+  /// `bytes` bytes on the device: the pattern, again and again. Large arrays travel in a small part so.
+  absl::StatusOr<const void*> Repeated(const Bytes& pattern, int64_t bytes);
+  /// 0, 1, 2, ..., made on the device, `runs` times; `count` numbers of element_bytes bytes (4 or 8) in all.
+  absl::StatusOr<const void*> Counted(int element_bytes, int64_t count, int runs = 1);
+
+  absl::StatusOr<void*> Output(int64_t bytes);
+  /// Bytes of device memory that are shown as an output is, for what is too large to be shown whole.
+  absl::Status Show(void* d_bytes, int64_t bytes);
+
+  template <typename Args>
+  absl::Status Run(absl::Status (EngineStream::*run)(const Args&, OperatorReport*), const Args& args) {
+    CORANK_RETURN_IF_ERROR(stream_->EndCopyIn());
+    CORANK_RETURN_IF_ERROR((stream_->*run)(args, &report_));
+    CORANK_RETURN_IF_ERROR(stream_->EndKernels());
+    for (const auto& [result, bytes] : outputs_) CORANK_RETURN_IF_ERROR(stream_->Download(result, bytes));
+    return absl::OkStatus();
+  }
+  void Collect(WorkloadResult* result) const;
+
+  OperatorReport& report() { return report_; }
+  EngineStream& stream() { return *stream_; }
+
+ private:
+  EngineStream* const stream_;
+  std::vector<std::pair<ResultBuffer, int64_t>> outputs_;
+  OperatorReport report_;
+};
+
+/// Where an array comes from.
+using Source = std::function<absl::StatusOr<const void*>(Request&)>;
+Source Uploaded(Bytes bytes);
+Source Repeated(Bytes pattern, int64_t bytes);
+Source Counted(int element_bytes, int64_t count, int runs = 1);
+
+/// `enqueue` does all between Begin and Finish.
+WorkloadRun Whole(std::function<absl::Status(Request&)> enqueue, Pace pace = Pace::kPhases);
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_FAULTS_WORKLOAD_REQUEST_H_
