@@ -103,6 +103,11 @@ void Row::RequireRatio(double least) {
   met = Ratio() >= least;
 }
 
+void Row::RequireExtra(double extra_us, const std::string& name) {
+  goal = absl::StrFormat("<= %s + %g us", name, extra_us);
+  met = ours.median <= reference.median + extra_us;
+}
+
 void Row::RequireCeiling(double part, double least, const std::string& name) {
   ceiling = part;
   goal = absl::StrFormat(">= %g of %s", least, name);

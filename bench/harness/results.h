@@ -39,6 +39,8 @@ struct Row {
   double Ratio() const;
   /// Sets goal and met to "ratio at least `least`".
   void RequireRatio(double least);
+  /// Sets goal and met to "at most the reference, `name`, and `extra_us`", where lower is better.
+  void RequireExtra(double extra_us, const std::string& name);
   /// Sets ceiling, and goal and met to "at least `least` of `name`".
   void RequireCeiling(double part, double least, const std::string& name);
   /// Clears goal and met.

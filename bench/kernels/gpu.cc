@@ -22,29 +22,6 @@ absl::Status KeyArrays::Create(int64_t key_bytes, int64_t value_bytes) {
   return absl::OkStatus();
 }
 
-absl::Status ToStatus(cudaError_t error, const std::string& what) {
-  if (error == cudaSuccess) return absl::OkStatus();
-  const std::string message = absl::StrCat(what, ": ", cudaGetErrorString(error));
-  return error == cudaErrorMemoryAllocation ? absl::ResourceExhaustedError(message) : absl::InternalError(message);
-}
-
-absl::StatusOr<Memory> Memory::Create(int64_t bytes, MemoryKind kind) {
-  void* pointer = nullptr;
-  const size_t size = static_cast<size_t>(bytes > 0 ? bytes : 1);
-  const cudaError_t error = kind == MemoryKind::kDevice ? cudaMalloc(&pointer, size) : cudaMallocHost(&pointer, size);
-  if (error != cudaSuccess) {
-    cudaGetLastError();  // an allocation that failed must not be reported again by the next launch
-    return ToStatus(error, absl::StrCat("allocating ", bytes, " bytes"));
-  }
-  Memory memory;
-  if (kind == MemoryKind::kDevice) {
-    memory.bytes_ = {pointer, [](void* p) { cudaFree(p); }};
-  } else {
-    memory.bytes_ = {pointer, [](void* p) { cudaFreeHost(p); }};
-  }
-  return memory;
-}
-
 absl::StatusOr<std::unique_ptr<Gpu>> Gpu::Create(int device) {
   std::unique_ptr<Gpu> gpu(new Gpu);
   int driver = 0;

@@ -1,5 +1,5 @@
-// The GPU as the benchmarks see it: memory that frees itself, and one way of timing for our operators and for the
-// references, CUDA events around one call on an idle stream.
+// The GPU as kernel_bench sees it: one way of timing for our operators and for the references, CUDA events around one
+// call on an idle stream.
 #ifndef CORANK_BENCH_KERNELS_GPU_H_
 #define CORANK_BENCH_KERNELS_GPU_H_
 
@@ -12,29 +12,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bench/kernels/device_memory.h"
 #include "kernels/common/column_sort.h"
 #include "kernels/common/operators.h"
 
 namespace corank::bench {
-
-/// Where the device memory of a benchmark comes from; pinned host memory is for the copies.
-enum class MemoryKind { kDevice, kPinnedHost };
-
-/// Owns memory. Movable, not copyable.
-class Memory {
- public:
-  static absl::StatusOr<Memory> Create(int64_t bytes, MemoryKind kind = MemoryKind::kDevice);
-  Memory() = default;
-
-  template <typename T>
-  T* as() const {
-    return static_cast<T*>(bytes_.get());
-  }
-  void* get() const { return bytes_.get(); }
-
- private:
-  std::unique_ptr<void, void (*)(void*)> bytes_{nullptr, [](void*) {}};
-};
 
 /// Keys and, where there are any, values, of device memory.
 struct KeyArrays {
@@ -43,9 +25,6 @@ struct KeyArrays {
   /// 0 bytes of values: none.
   absl::Status Create(int64_t key_bytes, int64_t value_bytes);
 };
-
-/// `error` as a status; `what` names the call.
-absl::Status ToStatus(cudaError_t error, const std::string& what);
 
 /// One GPU and one stream, on which our operators and the references run alike. Not thread-safe.
 class Gpu {

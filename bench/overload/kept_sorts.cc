@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bench/service/closed_loop.h"
 #include "corank/v1/corank_service.pb.h"
 #include "corank/v1/memory_service.grpc.pb.h"
 
@@ -48,9 +49,7 @@ absl::Status Keep(v1::MemoryService::Stub& stub, const std::string& name, const 
     open = writer->Write(message);
   }
   writer->WritesDone();
-  const grpc::Status status = writer->Finish();
-  if (status.ok()) return absl::OkStatus();
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  return FromGrpc(writer->Finish());
 }
 
 grpc::ByteBuffer AskFor(const std::string& name, int64_t count) {

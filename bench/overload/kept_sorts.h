@@ -14,8 +14,6 @@
 
 namespace corank::bench {
 
-inline constexpr char kSortMethod[] = "/corank.v1.CorankService/Sort";
-
 /// Has the server keep `arrays` different arrays of `keys` random u64 each, and returns for each the request to sort it
 /// (MERGESORT) and give back the 16 least keys, with the check of these against std::partial_sort.
 absl::StatusOr<std::vector<Request>> KeepAndAsk(const std::shared_ptr<grpc::Channel>& channel, int arrays,

@@ -28,8 +28,10 @@ enum class Ending : uint8_t {
 };
 inline constexpr int kEndings = 5;
 
-/// What a call's status says, `elapsed` after its start.
-Ending ReadEnding(const grpc::Status& status, absl::Duration elapsed, absl::Duration deadline);
+/// What a call's status says, `elapsed` after its start. `is_of_server`: it has come from the server, not from gRPC on
+/// this side. gRPC reckons deadlines on another clock, and on a busy host they come milliseconds early: one that the
+/// server says has passed in the second half of the time, without a RetryInfo, has.
+Ending ReadEnding(const grpc::Status& status, bool is_of_server, absl::Duration elapsed, absl::Duration deadline);
 
 /// Whether the status carries a google.rpc.RetryInfo.
 bool CarriesRetryInfo(const grpc::Status& status);
@@ -47,23 +49,28 @@ struct OpenLoop {
   absl::Duration duration;
   absl::Duration deadline;  // of each call
   uint64_t seed = 1;        // of the intervals between calls and of who is asked what
+  int senders = 1;          // threads that begin calls: Poisson processes of which the load is the sum
 };
 
 struct OpenLoopResult {
   std::array<int64_t, kEndings> calls{};
   int64_t refused_without_retry_info = 0;
-  double seconds = 0;                 // in which calls began
+  std::string without_retry_info;     // one of these, in words
+  double seconds = 0;                 // in which calls began: more than the loop's duration where the client was late
   std::vector<double> latency_us;     // of those in time
   std::vector<std::string> failures;  // the first few of kFailed, in words
 
   int64_t operator[](Ending ending) const { return calls[static_cast<size_t>(ending)]; }
   int64_t sent() const;
+  /// Adds what another loop at the same time gave.
+  void Add(const OpenLoopResult& other);
   /// Answers in time, per second.
   double Goodput() const { return seconds > 0 ? static_cast<double>((*this)[Ending::kInTime]) / seconds : 0; }
 };
 
 /// Sends one of the requests, chosen at random, at the times of a Poisson process, on the channels in turn, and returns
-/// when every call has ended.
+/// when every call has ended. Calls begin by the schedule, not by the clock: a sender that was late catches up, as the
+/// callers would.
 OpenLoopResult RunOpenLoop(const std::vector<std::shared_ptr<grpc::Channel>>& channels,
                            const std::vector<Request>& requests, const OpenLoop& loop);
 

@@ -70,6 +70,8 @@ class Case:
     """The most milliseconds that meet the goal, of the reference's."""
     reference_rounds: int | None = None
     details: dict[str, float] = field(default_factory=dict)
+    stats: list[corank.Stats] = field(default_factory=list)
+    """Of each call of `ours`, which adds them."""
 
 
 def milliseconds(work: Callable[[], Any]) -> float:
@@ -91,8 +93,22 @@ def warm_up(case: Case) -> None:
             break
 
 
+STAGES = ("queue", "copy_in", "kernel", "copy_out", "receive", "send")
+
+
+def stages(stats: list[corank.Stats]) -> dict[str, float]:
+    """The median of each stage, as the server states it. Those of streams only where a call has them."""
+    times = {name: [getattr(call, f"{name}_ns") * 1e-6 for call in stats] for name in STAGES}
+    return {
+        f"{name}_p50_ms": statistics.median(of_calls)
+        for name, of_calls in times.items()
+        if name not in ("receive", "send") or any(of_calls)
+    }
+
+
 def measure(case: Case, rounds: int) -> dict[str, Any]:
     warm_up(case)
+    warm_ups = len(case.stats)
     references = case.reference_rounds if case.reference_rounds is not None else rounds
     ours, reference = [], []
     for i in range(max(rounds, references)):
@@ -116,7 +132,7 @@ def measure(case: Case, rounds: int) -> dict[str, Any]:
         "goal": case.goal if reference else "",
         "met": None,
         "checked": True,
-        "details": {name: float(value) for name, value in case.details.items()},
+        "details": {**case.details, **stages(case.stats[warm_ups:])},
     }
     if reference:
         row["spread"]["reference"] = quantiles(reference)
@@ -188,22 +204,30 @@ def ways_without(x: np.ndarray) -> list[Instead]:
     return ways
 
 
+def shared_halves(client: corank.Client, x: np.ndarray) -> list[np.ndarray]:
+    """The two halves of the array, each in order."""
+    keys, middle = client.empty_shared(x.size, np.uint32), x.size // 2
+    keys[:middle] = np.sort(x[:middle])
+    keys[middle:] = np.sort(x[middle:])
+    return [keys[:middle], keys[middle:]]
+
+
 def shared_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray) -> list[Case]:
     n = x.size
     inputs, outputs = client.empty_shared(n, np.uint32), client.empty_shared(n, np.uint32)
     inputs[:] = x
+    sorts: list[corank.Stats] = []
+    merges: list[corank.Stats] = []
 
     def sort() -> float:
-        return milliseconds(lambda: client.sort(inputs, out=outputs))
+        return milliseconds(lambda: client.sort(inputs, out=outputs, on_stats=sorts.append))
 
     sort()
     require(bool(np.array_equal(outputs, sorted_x)), "sort in shared memory")
-    halves = client.empty_shared(n, np.uint32)
-    halves[: n // 2] = np.sort(x[: n // 2])
-    halves[n // 2 :] = np.sort(x[n // 2 :])
+    halves = shared_halves(client, x)
 
     def merge() -> float:
-        return milliseconds(lambda: client.merge([halves[: n // 2], halves[n // 2 :]], out=outputs))
+        return milliseconds(lambda: client.merge(halves, out=outputs, on_stats=merges.append))
 
     outputs[:] = 0
     merge()
@@ -212,7 +236,16 @@ def shared_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray) -> 
     floor = bus.in_then_out if bus else None
     together = bus.in_and_out_together if bus else None
     cases = [
-        Case("Sort in shared memory", n, sort, floor, "copies in and then out", "<= 1.2 x", lambda ms: 1.2 * ms),
+        Case(
+            "Sort in shared memory",
+            n,
+            sort,
+            floor,
+            "copies in and then out",
+            "<= 1.2 x",
+            lambda ms: 1.2 * ms,
+            stats=sorts,
+        ),
         Case(
             "Merge of two halves in shared memory",
             n,
@@ -221,6 +254,7 @@ def shared_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray) -> 
             "copies in and out together",
             "<= 1.3 x",
             lambda ms: 1.3 * ms,
+            stats=merges,
         ),
     ]
     times_faster = {"np.sort": 30, "CuPy with its copies": 5}
@@ -228,7 +262,7 @@ def shared_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray) -> 
         times = times_faster.get(way.name, 1)
         goal = f">= {times} x faster" if times > 1 else "ahead"
         most = partial(operator.mul, 1 / times)
-        cases.append(Case("Sort in shared memory", n, sort, way.work, way.name, goal, most, way.rounds))
+        cases.append(Case("Sort in shared memory", n, sort, way.work, way.name, goal, most, way.rounds, stats=sorts))
     return cases
 
 
@@ -236,18 +270,24 @@ def stream_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray) -> 
     n = x.size
     out = np.empty_like(x)
 
+    stats: dict[int, list[corank.Stats]] = {1: [], 4: [], 8: []}
+
     def sort(connections: int) -> Work:
-        return lambda: milliseconds(lambda: client.sort(x, out=out, place="stream", connections=connections))
+        def call() -> None:
+            client.sort(x, out=out, place="stream", connections=connections, on_stats=stats[connections].append)
+
+        return lambda: milliseconds(call)
 
     sort(4)()
     require(bool(np.array_equal(out, sorted_x)), "sort by streams")
+    name = "Sort by streams, {} connections"
     cases = [
-        Case("Sort by streams, 4 connections", n, sort(4), way.work, way.name, "ahead", lambda ms: ms, way.rounds)
+        Case(name.format(4), n, sort(4), way.work, way.name, "ahead", lambda ms: ms, way.rounds, stats=stats[4])
         for way in ways_without(x)
     ]
     for connections in (4, 8):
-        name = f"Sort by streams, {connections} connections"
-        cases.append(Case(name, n, sort(connections), sort(1), "the same by one"))
+        ours = sort(connections)
+        cases.append(Case(name.format(connections), n, ours, sort(1), "the same by one", stats=stats[connections]))
     return cases
 
 
@@ -283,26 +323,41 @@ def gpu_cases(client: corank.Client, server: LocalServer, x: np.ndarray) -> list
                 "call_with_256_keys_ms": statistics.median(few[5:]),
                 "empty_call_ms": statistics.median(empty[5:]),
             },
+            stats=stats,
         )
     ]
 
 
 def pieces_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray) -> list[Case]:
-    """On a server whose device memory takes a part of the array only: each byte crosses the bus twice each way."""
+    """On a server whose device memory takes a part of the array only: a sort takes each byte over the bus twice each
+    way, a merge once."""
     inputs, outputs = client.empty_shared(x.size, np.uint32), client.empty_shared(x.size, np.uint32)
     inputs[:] = x
-    stats: list[corank.Stats] = []
+    halves = shared_halves(client, x)
+    bus = Bus(4 * x.size) if cupy is not None else None
+    once = bus.in_and_out_together if bus else None
+    twice = (lambda: bus.in_and_out_together() + bus.in_and_out_together()) if bus else None
+    sorts: list[corank.Stats] = []
+    merges: list[corank.Stats] = []
 
     def sort() -> float:
-        return milliseconds(lambda: client.sort(inputs, out=outputs, on_stats=stats.append))
+        return milliseconds(lambda: client.sort(inputs, out=outputs, on_stats=sorts.append))
 
-    sort()
-    require(bool(np.array_equal(outputs, sorted_x)), "sort in pieces")
-    require(stats[-1].out_of_core, "sort in pieces: it was none")
-    bus = Bus(4 * x.size) if cupy is not None else None
-    twice = (lambda: bus.in_and_out_together() + bus.in_and_out_together()) if bus else None
-    name = "Sort in shared memory, in pieces of a quarter"
-    return [Case(name, x.size, sort, twice, "copies in and out together, twice")]
+    def merge() -> float:
+        return milliseconds(lambda: client.merge(halves, out=outputs, on_stats=merges.append))
+
+    name = "{} in shared memory, in pieces of a quarter"
+    together = "copies in and out together"
+    cases = [
+        Case(name.format("Sort"), x.size, sort, twice, f"{together}, twice", stats=sorts),
+        Case(name.format("Merge of two halves"), x.size, merge, once, together, stats=merges),
+    ]
+    for case in cases:
+        outputs[:] = 0
+        case.ours()
+        require(bool(np.array_equal(outputs, sorted_x)), case.row)
+        require(case.stats[-1].out_of_core, f"{case.row}: it was not")
+    return cases
 
 
 def machine_of(server_device: str) -> str:

@@ -88,31 +88,70 @@ def table(rows: Iterable[Row]) -> list[str]:
     return lines
 
 
-def latency_table(rows: Iterable[Row]) -> list[str]:
-    """The lines of a Markdown table of latencies and of the server's stages, in microseconds."""
-    columns = {
-        "p50": "p50_us",
-        "p99": "p99_us",
-        "echo p50": "echo_p50_us",
-        "echo p99": "echo_p99_us",
-        "queue": "queue_p50_us",
-        "copy in": "copy_in_p50_us",
-        "kernels": "kernel_p50_us",
-        "copy out": "copy_out_p50_us",
+TIMES = {
+    "p50": "p50",
+    "p99": "p99",
+    "echo p50": "echo_p50",
+    "echo p99": "echo_p99",
+    "call p50": "call_p50",
+    "echo call p50": "echo_call_p50",
+    "queue": "queue_p50",
+    "copy in": "copy_in_p50",
+    "kernels": "kernel_p50",
+    "copy out": "copy_out_p50",
+    "receiving": "receive_p50",
+    "sending": "send_p50",
+    "call with 256 keys": "call_with_256_keys",
+    "empty call": "empty_call",
+}
+UNITS = {"us": "µs", "ms": "ms"}
+LOADS = {
+    "offered /s": "offered_per_s",
+    "begun by the client /s": "begun_per_s",
+    "arrived at the server /s": "arrived_per_s",
+    "answered in time": "in_time",
+    "refused": "refused",
+    "late": "late",
+    "cores of the client": "client_cores",
+    "cores of the server": "server_cores",
+}
+SHAPES = {"in flight": "in_flight", "streams": "streams", "connections": "parts"}
+
+
+def details_table(rows: list[Row], columns: dict[str, str]) -> list[str]:
+    """The lines of a Markdown table of those details that a row has, after what tells the rows apart."""
+    shown = [row for row in rows if any(detail in row.get("details", {}) for detail in columns.values())]
+    if not shown:
+        return []
+    details = [row.get("details", {}) for row in shown]
+    present = {
+        name: detail for name, detail in {**SHAPES, **columns}.items() if any(detail in values for values in details)
     }
+    words = {"input": "distribution"}
+    if len({(row["n"], row["distribution"]) for row in shown}) < len(shown):
+        words["beside"] = "reference_name"
+    differing = {name: key for name, key in words.items() if len({row[key] for row in shown}) > 1}
+    if "in flight" in present:
+        differing.pop("input", None)  # the same, in words
     lines = [
-        "| n | in flight | " + " | ".join(f"{name}, µs" for name in columns) + " |",
-        "| ---: | ---: |" + " ---: |" * len(columns),
+        "| " + " | ".join(["n", *differing, *present]) + " |",
+        "| ---: |" + " --- |" * len(differing) + " ---: |" * len(present),
     ]
-    for row in rows:
-        details = row.get("details", {})
+    for row, values in zip(shown, details, strict=True):
         cells = [
             count(row["n"]),
-            figure(details.get("in_flight")),
-            *(figure(details.get(detail)) for detail in columns.values()),
+            *(cell(row[key]) for key in differing.values()),
+            *(figure(values.get(detail)) for detail in present.values()),
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
+
+
+def details_tables(rows: list[Row]) -> Iterable[list[str]]:
+    """What explains the figures of rows of one kind: latencies with the server's stages, and open loops."""
+    for unit, sign in UNITS.items():
+        yield details_table(rows, {f"{name}, {sign}": f"{stem}_{unit}" for name, stem in TIMES.items()})
+    yield details_table(rows, LOADS)
 
 
 def groups(rows: list[Row]) -> dict[str, list[Row]]:
@@ -154,8 +193,9 @@ def markdown(name: str, results: dict[str, Any], drawn: list[str]) -> str:
         lines += [f"![{plot}]({plot})", ""]
     for kind, rows in groups(results["rows"]).items():
         lines += [f"## {kind}", "", *table(rows), ""]
-        if any("p50_us" in row.get("details", {}) for row in rows):
-            lines += [*latency_table(rows), ""]
+        for details in details_tables(rows):
+            if details:
+                lines += [*details, ""]
     return "\n".join(lines)
 
 

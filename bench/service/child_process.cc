@@ -30,11 +30,11 @@ std::string ReadFile(const std::string& path) {
   return content.str();
 }
 
-/// The "grpc" entry of a ports file; empty while there is none.
-std::string AddressIn(const std::string& path) {
+/// An entry of a ports file; empty while there is none.
+std::string AddressIn(const std::string& path, const std::string& name) {
   google::protobuf::Struct ports;
   if (!google::protobuf::util::JsonStringToMessage(ReadFile(path), &ports).ok()) return "";
-  const auto entry = ports.fields().find("grpc");
+  const auto entry = ports.fields().find(name);
   return entry == ports.fields().end() ? "" : entry->second.string_value();
 }
 
@@ -64,7 +64,8 @@ absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(const std::s
   std::unique_ptr<ServerProcess> process(new ServerProcess(pid));
   const absl::Time deadline = absl::Now() + patience;
   while (absl::Now() < deadline) {
-    process->address_ = AddressIn(ports_file);
+    process->address_ = AddressIn(ports_file, "grpc");
+    process->metrics_address_ = AddressIn(ports_file, "metrics");
     if (!process->address_.empty()) return process;
     if (waitpid(pid, nullptr, WNOHANG) == pid) {
       process->pid_ = 0;

@@ -13,7 +13,7 @@
 
 namespace corank::bench {
 
-/// A running server process. Its address is read from the file that --ports-file names; its standard error goes to
+/// A running server process. Its addresses are read from the file that --ports-file names; its standard error goes to
 /// `name`.log in the folder given to Start. The destructor asks it to stop and waits until it has.
 class ServerProcess {
  public:
@@ -28,6 +28,8 @@ class ServerProcess {
 
   /// Where it serves gRPC: "127.0.0.1:50051".
   const std::string& address() const { return address_; }
+  /// Where it serves metrics; empty where it does not.
+  const std::string& metrics_address() const { return metrics_address_; }
   pid_t pid() const { return pid_; }
 
  private:
@@ -35,6 +37,7 @@ class ServerProcess {
 
   pid_t pid_;
   std::string address_;
+  std::string metrics_address_;
 };
 
 /// CPU time that a process and all its threads have taken so far, in steps of the kernel's clock (10 ms); 0 where there

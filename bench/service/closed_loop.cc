@@ -22,15 +22,9 @@ namespace {
 
 using google::protobuf::internal::WireFormatLite;
 
-absl::Status FromGrpc(const grpc::Status& status) {
-  if (status.ok()) return absl::OkStatus();
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-}
-
 /// What all slots of a loop share.
 struct Loop {
-  std::string method;
-  const grpc::ByteBuffer* request = nullptr;
+  const UnaryCall* call = nullptr;
   absl::Time last_start;
 
   absl::Mutex mutex;
@@ -47,7 +41,7 @@ class Slot {
     context_.emplace();
     response_.Clear();
     start_ = absl::Now();
-    stub_.UnaryCall(&*context_, loop_->method, {}, loop_->request, &response_,
+    stub_.UnaryCall(&*context_, loop_->call->method, {}, &loop_->call->request, &response_,
                     [this](grpc::Status status) { OnAnswer(std::move(status)); });
   }
 
@@ -58,10 +52,8 @@ class Slot {
     const absl::Time now = absl::Now();
     if (status.ok()) {
       result.latency_us.push_back(absl::ToDoubleMicroseconds(now - start_));
-      const corank::v1::RequestStats stats = ReadSortStats(&response_);
-      if (stats.engine() != corank::v1::ENGINE_UNSPECIFIED) {
-        result.stages.push_back({stats.queue_ns(), stats.copy_in_ns(), stats.kernel_ns(), stats.copy_out_ns()});
-      }
+      const std::optional<StageTimes> stages = ReadStages(ReadStats(&response_, loop_->call->stats_field));
+      if (stages.has_value()) result.stages.push_back(*stages);
       if (now < loop_->last_start) return Send();
     }
     absl::MutexLock lock(&loop_->mutex);
@@ -78,6 +70,11 @@ class Slot {
 
 }  // namespace
 
+absl::Status FromGrpc(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+}
+
 std::vector<std::shared_ptr<grpc::Channel>> Connect(const std::string& address, int count) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
@@ -91,11 +88,9 @@ std::vector<std::shared_ptr<grpc::Channel>> Connect(const std::string& address, 
 }
 
 absl::StatusOr<LoopResult> RunClosedLoop(const std::vector<std::shared_ptr<grpc::Channel>>& channels,
-                                         const std::string& method, const grpc::ByteBuffer& request, int in_flight,
-                                         absl::Duration duration) {
+                                         const UnaryCall& call, int in_flight, absl::Duration duration) {
   Loop loop;
-  loop.method = method;
-  loop.request = &request;
+  loop.call = &call;
   std::vector<std::unique_ptr<Slot>> slots;
   for (int i = 0; i < in_flight; ++i) {
     slots.push_back(std::make_unique<Slot>(&loop, channels[static_cast<size_t>(i) % channels.size()]));
@@ -124,14 +119,13 @@ absl::StatusOr<LoopResult> RunClosedLoop(const std::vector<std::shared_ptr<grpc:
   return total;
 }
 
-absl::StatusOr<grpc::ByteBuffer> CallOnce(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
-                                          const grpc::ByteBuffer& request) {
+absl::StatusOr<grpc::ByteBuffer> CallOnce(const std::shared_ptr<grpc::Channel>& channel, const UnaryCall& call) {
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
   grpc::ByteBuffer response;
   grpc::Status status;
   absl::Notification done;
-  stub.UnaryCall(&context, method, {}, &request, &response, [&](grpc::Status answered) {
+  stub.UnaryCall(&context, call.method, {}, &call.request, &response, [&](grpc::Status answered) {
     status = std::move(answered);
     done.Notify();
   });
@@ -140,13 +134,12 @@ absl::StatusOr<grpc::ByteBuffer> CallOnce(const std::shared_ptr<grpc::Channel>& 
   return response;
 }
 
-corank::v1::RequestStats ReadSortStats(grpc::ByteBuffer* response) {
+corank::v1::RequestStats ReadStats(grpc::ByteBuffer* response, int stats_field) {
   corank::v1::RequestStats stats;
   grpc::ProtoBufferReader reader(response);
   google::protobuf::io::CodedInputStream input(&reader);
-  constexpr int kStatsField = corank::v1::SortResponse::kStatsFieldNumber;
   while (const uint32_t tag = input.ReadTag()) {
-    if (tag == WireFormatLite::MakeTag(kStatsField, WireFormatLite::WIRETYPE_LENGTH_DELIMITED)) {
+    if (tag == WireFormatLite::MakeTag(stats_field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED)) {
       WireFormatLite::ReadMessage(&input, &stats);
     } else if (!WireFormatLite::SkipField(&input, tag)) {
       break;

@@ -7,6 +7,7 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/status.h>
 
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "bench/service/stages.h"
 #include "corank/v1/operators.pb.h"
 
 namespace corank::bench {
@@ -23,9 +25,13 @@ namespace corank::bench {
 /// `count` connections to one server, none shared.
 std::vector<std::shared_ptr<grpc::Channel>> Connect(const std::string& address, int count);
 
-/// The stages of one call as its response states them.
-struct StageTimes {
-  int64_t queue_ns = 0, copy_in_ns = 0, kernel_ns = 0, copy_out_ns = 0;
+absl::Status FromGrpc(const grpc::Status& status);
+
+/// A call of one message each way, as it is sent again and again.
+struct UnaryCall {
+  std::string method;
+  grpc::ByteBuffer request;
+  int stats_field = 0;  // of the response, where its RequestStats are; 0: it has none
 };
 
 struct LoopResult {
@@ -34,19 +40,17 @@ struct LoopResult {
   double seconds = 0;              // from the first request to the last answer
 };
 
-/// Sends `request` to `method` with `in_flight` calls at a time, call i on channel i modulo their number, and starts no
-/// call after `duration`. The first error ends the loop and is returned.
+/// Makes the call `in_flight` times at once, again and again, call i on channel i modulo their number, and starts none
+/// after `duration`. The first error ends the loop and is returned.
 absl::StatusOr<LoopResult> RunClosedLoop(const std::vector<std::shared_ptr<grpc::Channel>>& channels,
-                                         const std::string& method, const grpc::ByteBuffer& request, int in_flight,
-                                         absl::Duration duration);
+                                         const UnaryCall& call, int in_flight, absl::Duration duration);
 
-/// One call.
-absl::StatusOr<grpc::ByteBuffer> CallOnce(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
-                                          const grpc::ByteBuffer& request);
+/// Makes the call once.
+absl::StatusOr<grpc::ByteBuffer> CallOnce(const std::shared_ptr<grpc::Channel>& channel, const UnaryCall& call);
 
-/// Reads SortResponse.stats and nothing else: the payload is stepped over. Default values if there are none or the
-/// bytes are not a message.
-corank::v1::RequestStats ReadSortStats(grpc::ByteBuffer* response);
+/// Reads this field of a response, its RequestStats, and nothing else: payloads are stepped over. Default values if
+/// there are none or the bytes are not a message.
+corank::v1::RequestStats ReadStats(grpc::ByteBuffer* response, int stats_field);
 
 }  // namespace corank::bench
 

@@ -44,6 +44,7 @@ class CorankdProcess {
   static absl::StatusOr<std::unique_ptr<CorankdProcess>> Start(const Options& options);
 
   const std::string& address() const { return process_->address(); }
+  const std::string& metrics_address() const { return process_->metrics_address(); }
   pid_t pid() const { return process_->pid(); }
   bool on_gpu() const { return on_gpu_; }
   /// "cuda engine on NVIDIA H200; 16 x AMD EPYC 9654".

@@ -2,20 +2,26 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "bench/harness/filter.h"
 #include "bench/harness/flags.h"
 #include "bench/harness/results.h"
 #include "bench/service/child_process.h"
 #include "bench/service/corankd_process.h"
-#include "bench/service/sort_rows.h"
+#include "bench/service/inline_rows.h"
 #include "bench/service/stream_rows.h"
+#ifdef CORANK_HAS_CUDA
+#include "bench/service/ipc_rows.h"
+#endif
 
 ABSL_FLAG(std::string, corankd, "", "the server to measure; by default the one beside this program");
 ABSL_FLAG(std::string, echo_server, "", "the reference; by default the one beside this program");
@@ -37,8 +43,96 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
+absl::StatusOr<std::unique_ptr<CorankdProcess>> StartCorankd(const std::vector<std::string>& arguments) {
+  return CorankdProcess::Start({absl::GetFlag(FLAGS_corankd), absl::GetFlag(FLAGS_engine), arguments});
+}
+
+// The rows that the filter selects, and the file that they are written to.
+class Table {
+ public:
+  using Measure = std::function<absl::StatusOr<Row>()>;
+
+  Table(std::function<bool(const std::string&)> matches, RunInfo info)
+      : matches_(std::move(matches)), info_(std::move(info)) {}
+
+  bool Has(const std::string& name) const { return matches_(name); }
+  bool succeeded() const { return succeeded_ && !rows_.empty(); }
+
+  /// Measures a row of the table, and writes all that there are. An error: they cannot be written.
+  absl::Status Add(const std::string& name, int64_t keys, const Measure& measure) {
+    absl::StatusOr<Row> row = measure();
+    if (!row.ok()) {
+      succeeded_ = false;
+      Row failure;
+      failure.row = name;
+      failure.type = "u32";
+      failure.n = keys;
+      failure.distribution = "uniform";
+      failure.error = std::string(row.status().message());
+      row = std::move(failure);
+    }
+    if (absl::GetFlag(FLAGS_quick)) row->DropGoal();
+    rows_.push_back(*std::move(row));
+    std::printf("%s\n", FormatRow(rows_.back()).c_str());
+    for (const auto& [detail, value] : rows_.back().details) std::printf("    %-26s %.4g\n", detail.c_str(), value);
+    std::fflush(stdout);
+    const std::string out = absl::GetFlag(FLAGS_out);
+    return out.empty() ? absl::OkStatus() : WriteFileAtomically(out, ToJson(info_, rows_));
+  }
+
+ private:
+  const std::function<bool(const std::string&)> matches_;
+  const RunInfo info_;
+  std::vector<Row> rows_;
+  bool succeeded_ = true;
+};
+
+absl::Status AddInlineRows(const LoadOptions& options, Table* table) {
+  std::map<std::string, int> rows_of;
+  for (InlineLoad load : InlineLoads()) {
+    if (!table->Has(load.name)) continue;
+    if (absl::GetFlag(FLAGS_quick)) {
+      if (load.is_of_curve && ++rows_of[load.name] > 2) continue;  // a line takes two points
+      load.keys = std::min<int64_t>(load.keys, 1 << 16);
+    }
+    absl::Status added = table->Add(load.name, load.keys, [&] { return MeasureInlineLoad(load, options); });
+    if (!added.ok()) return added;
+  }
+  return absl::OkStatus();
+}
+
+/// Of those out of core, or of the others. Out of core each has a server of its own.
+absl::Status AddStreamRows(bool out_of_core, LoadOptions options, Table* table) {
+  const int64_t chunk_bytes = absl::GetFlag(FLAGS_chunk_bytes);
+  for (StreamLoad load : StreamLoads()) {
+    if (load.is_out_of_core != out_of_core || !table->Has(load.name)) continue;
+    if (absl::GetFlag(FLAGS_quick)) load.keys = std::min<int64_t>(load.keys, 1 << 20);
+    std::unique_ptr<CorankdProcess> small;
+    if (out_of_core) {
+      auto started = StartCorankd({absl::StrCat("--max-device-bytes=", DeviceBytesOfPieces(load.keys))});
+      if (!started.ok()) return started.status();
+      small = *std::move(started);
+      options.corankd = small->address();
+      options.corankd_pid = small->pid();
+    }
+    absl::Status added =
+        table->Add(load.name, load.keys, [&] { return MeasureStreamLoad(load, options, chunk_bytes); });
+    if (!added.ok()) return added;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddIpcRow([[maybe_unused]] const LoadOptions& options, [[maybe_unused]] Table* table) {
+#ifdef CORANK_HAS_CUDA
+  const std::string name = "Sort 1 GiB in CUDA IPC memory, one at a time";
+  const int64_t keys = absl::GetFlag(FLAGS_quick) ? 1 << 20 : 1 << 28;
+  if (table->Has(name)) return table->Add(name, keys, [&] { return MeasureIpcSort(name, keys, options); });
+#endif
+  return absl::OkStatus();
+}
+
 int Run(int argc, char** argv) {
-  const auto matches = MakeFilter(absl::GetFlag(FLAGS_filter));
+  auto matches = MakeFilter(absl::GetFlag(FLAGS_filter));
   if (!matches.ok()) return Fail(matches.status());
   const TemporaryFolder folder;
   if (!folder.made()) return Fail(absl::UnavailableError("cannot make a temporary folder"));
@@ -48,7 +142,7 @@ int Run(int argc, char** argv) {
   const auto held_echo = ServerProcess::Start("held_echo", Beside(absl::GetFlag(FLAGS_echo_server), "echo_server"),
                                               {"--listen=127.0.0.1:0", "--hold"}, folder.path(), absl::Seconds(10));
   if (!held_echo.ok()) return Fail(held_echo.status());
-  const auto corankd = CorankdProcess::Start({absl::GetFlag(FLAGS_corankd), absl::GetFlag(FLAGS_engine), {}});
+  auto corankd = StartCorankd({"--cuda-ipc=true"});
   if (!corankd.ok()) return Fail(corankd.status());
 
   const bool quick = absl::GetFlag(FLAGS_quick);
@@ -60,49 +154,15 @@ int Run(int argc, char** argv) {
   options.echo_pid = (*echo)->pid();
   options.max_channels = absl::GetFlag(FLAGS_channels);
   options.rounds = quick ? 2 : absl::GetFlag(FLAGS_rounds);
-  options.round = quick ? absl::Milliseconds(200) : absl::GetFlag(FLAGS_round);
-  const RunInfo info = DescribeRun((*corankd)->machine(), absl::GetFlag(FLAGS_commit), argc, argv);
-  const std::string out = absl::GetFlag(FLAGS_out);
-
-  std::vector<Row> rows;
-  bool failed = false;
-  const auto add = [&](const std::string& name, int64_t keys, absl::StatusOr<Row> row) -> absl::Status {
-    if (!row.ok()) {
-      failed = true;
-      Row failure;
-      failure.row = name;
-      failure.type = "u32";
-      failure.n = keys;
-      failure.distribution = "uniform";
-      failure.error = std::string(row.status().message());
-      row = std::move(failure);
-    }
-    if (quick) row->DropGoal();
-    rows.push_back(*std::move(row));
-    std::printf("%s\n", FormatRow(rows.back()).c_str());
-    for (const auto& [detail, value] : rows.back().details) std::printf("    %-18s %.4g\n", detail.c_str(), value);
-    std::fflush(stdout);
-    return out.empty() ? absl::OkStatus() : WriteFileAtomically(out, ToJson(info, rows));
-  };
-  std::map<std::string, int> rows_of;
-  for (SortLoad load : SortLoads()) {
-    if (!(*matches)(load.name)) continue;
-    if (quick && load.is_of_curve && ++rows_of[load.name] > 2) continue;  // a line takes two points
-    if (quick) load.keys = std::min<int64_t>(load.keys, 1 << 16);
-    if (absl::Status written = add(load.name, load.keys, MeasureSortLoad(load, options)); !written.ok()) {
-      return Fail(written);
-    }
-  }
-  for (StreamLoad load : StreamLoads()) {
-    if (!(*matches)(load.name)) continue;
-    if (quick) load.keys = std::min<int64_t>(load.keys, 1 << 20);
-    const int64_t chunk_bytes = absl::GetFlag(FLAGS_chunk_bytes);
-    if (absl::Status written = add(load.name, load.keys, MeasureStreamLoad(load, options, chunk_bytes));
-        !written.ok()) {
-      return Fail(written);
-    }
-  }
-  return failed || rows.empty() ? 1 : 0;
+  options.round = quick ? absl::Milliseconds(100) : absl::GetFlag(FLAGS_round);
+  Table table(*std::move(matches), DescribeRun((*corankd)->machine(), absl::GetFlag(FLAGS_commit), argc, argv));
+  absl::Status added = AddInlineRows(options, &table);
+  if (added.ok()) added = AddStreamRows(false, options, &table);
+  if (added.ok() && (*corankd)->on_gpu()) added = AddIpcRow(options, &table);
+  corankd->reset();  // the servers of the last rows have the machine to themselves
+  if (added.ok()) added = AddStreamRows(true, options, &table);
+  if (!added.ok()) return Fail(added);
+  return table.succeeded() ? 0 : 1;
 }
 
 }  // namespace

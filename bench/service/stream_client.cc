@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "bench/service/closed_loop.h"
 #include "corank/v1/corank_service.pb.h"
 #include "proto/payloads.h"
 
@@ -20,11 +21,7 @@ constexpr char kMethod[] = "/corank.v1.CorankService/Execute";
 grpc::ByteBuffer PlanMessage(const StreamCall& call) {
   v1::ExecuteRequest request;
   v1::Plan& plan = *request.mutable_plan();
-  v1::SortRequest& sort = *plan.add_operations()->mutable_sort();
-  sort.mutable_keys()->set_type(v1::ELEMENT_TYPE_UINT32);
-  sort.mutable_keys()->set_count(call.count);
-  sort.mutable_keys()->mutable_stream()->set_stream_id(0);
-  sort.mutable_keys_destination()->mutable_stream()->set_stream_id(0);
+  *plan.add_operations() = call.work->operation;
   if (call.parts > 1) {
     plan.set_job_id(call.job_id);
     plan.set_part(static_cast<uint32_t>(call.part));
@@ -34,14 +31,33 @@ grpc::ByteBuffer PlanMessage(const StreamCall& call) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-grpc::ByteBuffer ChunkMessage(const StreamCall& call, int64_t first, int64_t count) {
+// What a call still has to send of one input.
+struct Cursor {
+  uint32_t stream_id;
+  const uint32_t* keys;  // of the whole input
+  int64_t next, end;
+};
+
+std::vector<Cursor> Inputs(const StreamCall& call) {
+  std::vector<Cursor> inputs;
+  const uint32_t* keys = call.work->keys.data();
+  for (const int64_t count : call.work->counts) {
+    const auto bound = [&](int part) { return part == call.parts ? count : count / call.parts * part; };
+    inputs.push_back({static_cast<uint32_t>(inputs.size()), keys, bound(call.part), bound(call.part + 1)});
+    keys += count;
+  }
+  return inputs;
+}
+
+grpc::ByteBuffer ChunkMessage(const Cursor& input, int64_t count) {
   v1::ArrayChunk head;
-  head.set_first_element(first);
+  head.set_stream_id(input.stream_id);
+  head.set_first_element(input.next);
   const size_t bytes = static_cast<size_t>(count) * sizeof(uint32_t);
   const std::string inner = head.SerializeAsString() + FieldHead(v1::ArrayChunk::kDataFieldNumber, bytes);
   const grpc::Slice slices[] = {
       grpc::Slice(FieldHead(v1::ExecuteRequest::kChunkFieldNumber, inner.size() + bytes) + inner),
-      grpc::Slice(call.keys + first, bytes, grpc::Slice::STATIC_SLICE)};
+      grpc::Slice(input.keys + input.next, bytes, grpc::Slice::STATIC_SLICE)};
   return grpc::ByteBuffer(slices, 2);
 }
 
@@ -49,7 +65,7 @@ grpc::ByteBuffer ChunkMessage(const StreamCall& call, int64_t first, int64_t cou
 class Stream {
  public:
   Stream(const StreamCall& call, int64_t chunk_bytes)
-      : call_(call), chunk_keys_(chunk_bytes / static_cast<int64_t>(sizeof(uint32_t))), next_(call.begin) {}
+      : call_(call), chunk_keys_(chunk_bytes / static_cast<int64_t>(sizeof(uint32_t))), inputs_(Inputs(call)) {}
 
   absl::Status Run(StreamAnswer* answer) {
     grpc::GenericStub stub(call_.channel);
@@ -86,27 +102,30 @@ class Stream {
     bool ignored = false;
     while (queue_.Next(&tag, &ignored)) {
     }
-    return status.ok() ? absl::OkStatus()
-                       : absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+    return FromGrpc(status);
   }
 
  private:
   enum Event : intptr_t { kStarted = 1, kWritten, kRead, kHalfClosed, kFinished };
   static void* Tag(Event event) { return reinterpret_cast<void*>(static_cast<intptr_t>(event)); }
 
+  // A chunk of each input in turn: a merge needs some of all.
   void WriteNext(grpc::GenericClientAsyncReaderWriter& stream) {
-    if (next_ == call_.end) {
-      stream.WritesDone(Tag(kHalfClosed));
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      Cursor& input = inputs_[turn_++ % inputs_.size()];
+      if (input.next == input.end) continue;
+      const int64_t count = std::min(chunk_keys_, input.end - input.next);
+      stream.Write(ChunkMessage(input, count), Tag(kWritten));
+      input.next += count;
       return;
     }
-    const int64_t count = std::min(chunk_keys_, call_.end - next_);
-    stream.Write(ChunkMessage(call_, next_, count), Tag(kWritten));
-    next_ += count;
+    stream.WritesDone(Tag(kHalfClosed));
   }
 
   const StreamCall& call_;
   const int64_t chunk_keys_;
-  int64_t next_;
+  std::vector<Cursor> inputs_;
+  size_t turn_ = 0;
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;
 };
@@ -132,11 +151,17 @@ v1::RequestStats ReadStats(const StreamAnswer& answer) {
   grpc::ByteBuffer last = answer.messages.back();
   v1::ExecuteResponse response;
   if (!grpc::SerializationTraits<v1::ExecuteResponse>::Deserialize(&last, &response).ok()) return {};
-  return response.result().sort().stats();
+  const v1::OperationResult& result = response.result();
+  if (result.has_merge()) return result.merge().stats();
+  if (result.has_move_intervals()) return result.move_intervals().stats();
+  return result.sort().stats();
 }
 
-absl::StatusOr<std::vector<uint32_t>> JoinChunks(const std::vector<StreamAnswer>& answers, int64_t count) {
-  std::vector<uint32_t> keys(static_cast<size_t>(count));
+absl::StatusOr<std::vector<uint32_t>> JoinChunks(const std::vector<StreamAnswer>& answers,
+                                                 const std::vector<int64_t>& counts) {
+  std::vector<int64_t> starts = {0};  // and the end
+  for (const int64_t count : counts) starts.push_back(starts.back() + count);
+  std::vector<uint32_t> keys(static_cast<size_t>(starts.back()));
   int64_t joined = 0;
   for (const StreamAnswer& answer : answers) {
     for (grpc::ByteBuffer message : answer.messages) {
@@ -145,14 +170,18 @@ absl::StatusOr<std::vector<uint32_t>> JoinChunks(const std::vector<StreamAnswer>
         return absl::InternalError("an answer is not an ExecuteResponse");
       }
       if (!response.has_chunk()) continue;
+      const uint32_t stream = response.chunk().stream_id();
+      if (stream >= counts.size()) return absl::InternalError("a chunk of a stream that there is not");
       const int64_t first = response.chunk().first_element();
       const auto elements = static_cast<int64_t>(response.chunk().data().size() / sizeof(uint32_t));
-      if (first < 0 || elements > count - first) return absl::InternalError("a chunk lies outside of the array");
-      std::memcpy(keys.data() + first, response.chunk().data().data(), response.chunk().data().size());
+      if (first < 0 || elements > counts[stream] - first) {
+        return absl::InternalError("a chunk lies outside of the array");
+      }
+      std::memcpy(keys.data() + starts[stream] + first, response.chunk().data().data(), response.chunk().data().size());
       joined += elements;
     }
   }
-  if (joined != count) return absl::InternalError("the chunks do not cover the array once");
+  if (joined != starts.back()) return absl::InternalError("the chunks do not cover the array once");
   return keys;
 }
 

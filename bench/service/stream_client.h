@@ -12,17 +12,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bench/service/stream_work.h"
 #include "corank/v1/operators.pb.h"
 
 namespace corank::bench {
 
-/// One call: a range of the keys of a job.
+/// One call: a range of each input of a job.
 struct StreamCall {
   std::shared_ptr<grpc::Channel> channel;
-  const uint32_t* keys = nullptr;  // of the whole array; must outlive the call
-  int64_t count = 0;               // of the whole array
-  int64_t begin = 0, end = 0;      // the range that this call sends
-  std::string job_id;              // with parts > 1
+  const StreamWork* work = nullptr;  // outlives the call
+  std::string job_id;                // with parts > 1
   int part = 0, parts = 1;
 };
 
@@ -38,8 +37,10 @@ absl::StatusOr<std::vector<StreamAnswer>> RunStreamCalls(const std::vector<Strea
 /// The stats of the answer's result; default values where it has none, as the echo server's.
 v1::RequestStats ReadStats(const StreamAnswer& answer);
 
-/// The keys that chunks hold, put together; an error where they are not all of `count` once.
-absl::StatusOr<std::vector<uint32_t>> JoinChunks(const std::vector<StreamAnswer>& answers, int64_t count);
+/// The keys that chunks hold, put together: streams of so many each, one after the other. An error where they are not
+/// all of them once.
+absl::StatusOr<std::vector<uint32_t>> JoinChunks(const std::vector<StreamAnswer>& answers,
+                                                 const std::vector<int64_t>& counts);
 
 }  // namespace corank::bench
 

@@ -95,6 +95,13 @@ TEST(Row, GoalsAreMetOrMissed) {
   row.RequireCeiling(0.9, 0.92, "device copy");
   EXPECT_FALSE(*row.met);
   EXPECT_EQ(row.goal, ">= 0.92 of device copy");
+  row.ours = Summarize({250});
+  row.reference = Summarize({200});
+  row.RequireExtra(50, "kernels");
+  EXPECT_TRUE(*row.met);
+  row.RequireExtra(49, "kernels");
+  EXPECT_FALSE(*row.met);
+  EXPECT_EQ(row.goal, "<= kernels + 49 us");
   row.DropGoal();
   EXPECT_FALSE(row.met.has_value());
 }

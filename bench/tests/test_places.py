@@ -48,4 +48,9 @@ def test_places_bench_writes_valid_results(tmp_path: Path) -> None:
     jsonschema.validate(results, json.loads((BENCH / "results" / "schema.json").read_text(encoding="utf-8")))
     assert results["commit"] == "abc"
     assert {"Sort in shared memory", "Merge of two halves in shared memory"} <= {row["row"] for row in results["rows"]}
+    for row in results["rows"]:
+        stages = {"queue_p50_ms", "copy_in_p50_ms", "kernel_p50_ms", "copy_out_p50_ms"}
+        of_streams = {"receive_p50_ms", "send_p50_ms"} if "streams" in row["row"] else set()
+        assert stages <= set(row["details"]) <= stages | of_streams
+        assert row["ours"] > row["details"]["kernel_p50_ms"] > 0
     assert list(tmp_path.iterdir()) == [out]

@@ -94,13 +94,51 @@ def test_service_bench_measures_corankd_beside_the_echo_server(tmp_path: Path) -
     results = results_of("service_bench", tmp_path / "service.json", "--engine=cpu")
     assert results["machine"].startswith("cpu engine on ")
     rows = results["rows"]
-    assert len(rows) == 7 + 2 * 2  # two points of each curve
+    assert len(rows) == 8 + 2 * 2 + 7  # two points of each curve
     assert sum(row["row"].startswith("Sort inline by ") for row in rows) == 4
     assert all(row["reference_name"] == "echo server" and row["checked"] for row in rows)
     for row in rows:
         assert row["ratio"] > 0
         if "inline" in row["row"]:
             assert row["details"]["p50_us"] > row["details"]["kernel_p50_us"] > 0
+        else:
+            details = row["details"]
+            assert details["call_p50_ms"] > details["kernel_p50_ms"] > 0
+            assert {"queue_p50_ms", "copy_in_p50_ms", "copy_out_p50_ms", "receive_p50_ms", "send_p50_ms"} <= set(
+                details
+            )
+
+
+def test_service_bench_sorts_and_merges_streams_in_pieces(tmp_path: Path) -> None:
+    rows = results_of("service_bench", tmp_path / "service.json", "--engine=cpu", "--filter=out of core")["rows"]
+    assert [row["row"].split()[0] for row in rows] == ["Sort", "Merge"]
+    assert rows[0]["details"]["runs"] > 1
+    assert all(row["checked"] for row in rows)
+
+
+def test_service_bench_lets_the_client_library_sort_over_several_connections(tmp_path: Path) -> None:
+    arguments = ("--engine=cpu", "--filter=over 8 connections")
+    rows = results_of("service_bench", tmp_path / "service.json", *arguments)["rows"]
+    assert ["client library" in row["row"] for row in rows] == [False, True]
+    assert all(row["details"]["parts"] == 8 for row in rows)
+
+
+def test_overload_bench_loads_the_server_with_kept_arrays_and_with_messages(tmp_path: Path) -> None:
+    rows = results_of("overload_bench", tmp_path / "overload.json", "--engine=cpu")["rows"]
+    loads = [row for row in rows if row["row"].endswith("answers in time") and "accepted" not in row["row"]]
+    assert [row["n"] for row in loads] == [1 << 14] * 6 + [1 << 10] * 3 + [1 << 14] * 3
+    assert [row["row"].startswith("Open loop, inline") for row in loads] == [False] * 6 + [True] * 6
+    for row in loads:
+        details = row["details"]
+        endings = ("in_time", "wrong", "refused", "late", "failed")
+        assert sum(details[ending] for ending in endings) == details["sent"] > 0
+        assert details["wrong"] == details["failed"] == 0
+        assert 0 < details["arrived_per_s"] <= details["begun_per_s"]
+
+
+def test_overload_bench_can_leave_messages_out(tmp_path: Path) -> None:
+    rows = results_of("overload_bench", tmp_path / "overload.json", "--engine=cpu", "--inline=false")["rows"]
+    assert {row["type"] for row in rows} == {"u64"}
 
 
 def test_service_bench_says_why_a_server_does_not_start(tmp_path: Path) -> None:

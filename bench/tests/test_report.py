@@ -121,6 +121,36 @@ def test_curves_of_calls_are_drawn_beside_the_echo(tmp_path: Path) -> None:
     assert "(kernels-sizes.svg)" not in make_report(tmp_path, sizes[:1])
 
 
+def test_stages_of_streams_and_places_are_shown_with_what_tells_the_rows_apart(tmp_path: Path) -> None:
+    stages = {"queue_p50_ms": 0.5, "copy_in_p50_ms": 20.0, "kernel_p50_ms": 4.0, "copy_out_p50_ms": 19.0}
+    stream = make_row(row="Sort streamed", details={**stages, "receive_p50_ms": 150.0, "streams": 8.0})
+    shared = [
+        make_row(row="Sort in shared memory", reference_name=name, details=stages) for name in ("np.sort", "polars")
+    ]
+    report = make_report(tmp_path, [stream, *shared, make_row(row="device copy")], "--no-plots")
+    assert "| n | streams | queue, ms | copy in, ms | kernels, ms | copy out, ms | receiving, ms |" in report
+    assert "| 2^20 | 8 | 0.5 | 20 | 4 | 19 | 150 |" in report
+    assert "| n | beside | queue, ms | copy in, ms | kernels, ms | copy out, ms |" in report
+    assert "| 2^20 | polars | 0.5 | 20 | 4 | 19 |" in report
+    assert report.count("\n| n | ") == 2
+
+
+def test_open_loops_show_what_the_client_began_and_what_arrived(tmp_path: Path) -> None:
+    loads = [
+        make_row(
+            row="Open loop",
+            distribution=f"{load} x capacity",
+            details={"offered_per_s": 100.0 * load, "begun_per_s": 90.0 * load, "arrived_per_s": 80.0 * load},
+            note="not judged",
+        )
+        for load in (1, 3)
+    ]
+    report = make_report(tmp_path, loads, "--no-plots")
+    assert "| n | input | offered /s | begun by the client /s | arrived at the server /s |" in report
+    assert "| 2^20 | 3 x capacity | 300 | 270 | 240 |" in report
+    assert report.count("| not judged |") == len(loads)
+
+
 def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
     script = BENCH / "report" / "report.py"
     done = subprocess.run([sys.executable, script, tmp_path], check=False, capture_output=True, text=True, timeout=60)

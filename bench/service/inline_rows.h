@@ -1,6 +1,7 @@
-// The rows of service_bench: one Sort call's work against corankd and against the echo server, in turn.
-#ifndef CORANK_BENCH_SERVICE_SORT_ROWS_H_
-#define CORANK_BENCH_SERVICE_SORT_ROWS_H_
+// The rows of service_bench whose arrays travel in one message each way: calls to corankd, and the same bytes to the
+// echo server, in turn.
+#ifndef CORANK_BENCH_SERVICE_INLINE_ROWS_H_
+#define CORANK_BENCH_SERVICE_INLINE_ROWS_H_
 
 #include <sys/types.h>
 
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "bench/harness/results.h"
+#include "bench/service/inline_work.h"
 
 namespace corank::bench {
 
@@ -22,7 +24,7 @@ enum class Figure {
 };
 
 /// One line of the service table.
-struct SortLoad {
+struct InlineLoad {
   std::string name;  // "Sort inline, 64 in flight"
   int64_t keys = 0;  // u32 keys in a call
   int in_flight = 1;
@@ -30,10 +32,13 @@ struct SortLoad {
   double goal_ratio = 0;     // 0: none
   double goal_extra_us = 0;  // of kMedianLatency: at most the echo's figure and this; 0: none
   bool is_of_curve = false;  // one of several of this name, which a plot shows against keys or in_flight
+  InlineOperator op = InlineOperator::kSort;
+  double round_share = 1;  // of the length of a round
 };
 
-/// The lines of the goals, and two curves: throughput against the size of a call, latency against calls in flight.
-std::vector<SortLoad> SortLoads();
+/// The lines of the goals; small calls of other operators; two curves of Sort: throughput against the size of a call,
+/// latency against calls in flight.
+std::vector<InlineLoad> InlineLoads();
 
 struct LoadOptions {
   std::string corankd;  // addresses
@@ -49,8 +54,8 @@ struct LoadOptions {
 /// Checks one answer of each server, warms up, alternates between the servers and makes the row. The row's spread is
 /// over rounds; its details hold latencies, the stages as corankd's responses state them, and the CPU time that a call
 /// takes of each server and of the client that calls it.
-absl::StatusOr<Row> MeasureSortLoad(const SortLoad& load, const LoadOptions& options);
+absl::StatusOr<Row> MeasureInlineLoad(const InlineLoad& load, const LoadOptions& options);
 
 }  // namespace corank::bench
 
-#endif  // CORANK_BENCH_SERVICE_SORT_ROWS_H_
+#endif  // CORANK_BENCH_SERVICE_INLINE_ROWS_H_

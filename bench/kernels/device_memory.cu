@@ -1,0 +1,30 @@
+// Host code. A CUDA source brings the runtime library to what links it.
+#include "absl/strings/str_cat.h"
+#include "bench/kernels/device_memory.h"
+
+namespace corank::bench {
+
+absl::Status ToStatus(cudaError_t error, const std::string& what) {
+  if (error == cudaSuccess) return absl::OkStatus();
+  const std::string message = absl::StrCat(what, ": ", cudaGetErrorString(error));
+  return error == cudaErrorMemoryAllocation ? absl::ResourceExhaustedError(message) : absl::InternalError(message);
+}
+
+absl::StatusOr<Memory> Memory::Create(int64_t bytes, MemoryKind kind) {
+  void* pointer = nullptr;
+  const size_t size = static_cast<size_t>(bytes > 0 ? bytes : 1);
+  const cudaError_t error = kind == MemoryKind::kDevice ? cudaMalloc(&pointer, size) : cudaMallocHost(&pointer, size);
+  if (error != cudaSuccess) {
+    cudaGetLastError();  // an allocation that failed must not be reported again by the next launch
+    return ToStatus(error, absl::StrCat("allocating ", bytes, " bytes"));
+  }
+  Memory memory;
+  if (kind == MemoryKind::kDevice) {
+    memory.bytes_ = {pointer, [](void* p) { cudaFree(p); }};
+  } else {
+    memory.bytes_ = {pointer, [](void* p) { cudaFreeHost(p); }};
+  }
+  return memory;
+}
+
+}  // namespace corank::bench
