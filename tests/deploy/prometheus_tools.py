@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import yaml
@@ -16,6 +17,15 @@ def program(name: str) -> Path:
     path = ROOT / ".deps" / "prometheus" / "usr" / "bin" / name
     assert path.exists(), f"{name} is missing: scripts/setup.sh test unpacks it"
     return path
+
+
+def complaints(scrape: str) -> str:
+    """What promtool has to say of the text of metrics; nothing, where all is well."""
+    command = [str(program("promtool")), "check", "metrics"]
+    checked = subprocess.run(command, input=scrape, capture_output=True, text=True, check=False, timeout=60)
+    said = checked.stdout + checked.stderr
+    assert (checked.returncode == 0) == (not said), (checked.returncode, said)
+    return said
 
 
 def write_rules(folder: Path) -> Path:

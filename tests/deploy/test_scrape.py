@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 import yaml
-from prometheus_tools import MONITORING, ROOT, RULES
+from prometheus_tools import MONITORING, ROOT, RULES, complaints
 
 sys.path.append(str(ROOT / "tests" / "e2e"))
 
+import e2e_paths  # noqa: F401
 from e2e_certificates import Authority
+from e2e_support import binary
 
-# Served on a GPU, or once there was work, with these labels: tests/e2e/test_prometheus.py has all but a GPU's.
+# Served on a GPU, or once there was work, with these labels: tests/e2e/test_prometheus.py has all but a GPU's, which a
+# stand-in gives below.
 ELSEWHERE = {
     "corank_device_utilisation_ratio": "device",
     "corank_device_memory_used_bytes": "device",
@@ -45,6 +48,7 @@ class Scrape:
     """The names of the metrics of a server, and each one's labels with their values."""
 
     def __init__(self, text: str) -> None:
+        self.text = text
         self.metrics: dict[str, Labels] = {"up": {}} | {name: {label: set()} for name, label in ELSEWHERE.items()}
         for name, labels in re.findall(r"^([a-z_]+)(?:\{(.*)\})? \S+$", text, re.MULTILINE):
             found = self.metrics.setdefault(name, {})
@@ -68,15 +72,13 @@ def get(url: str) -> str:
 @pytest.fixture(name="scrape", scope="module")
 def fixture_scrape(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrape]:
     """Of a server with all that has metrics of its own, but a GPU."""
-    corankd = os.environ.get("CORANKD")
-    if not corankd:
-        pytest.skip("CORANKD does not name a built server")
+    corankd = binary("CORANKD")
     folder = tmp_path_factory.mktemp("server")
     own = Authority().issue("server")
     (folder / "crt").write_bytes(own.certificate)
     (folder / "key").write_bytes(own.key)
     (folder / "tokens").write_text(f"red {'ab' * 32} all\n", encoding="utf-8")
-    command = [corankd, "--engine=cpu", f"--ports-file={folder / 'ports'}", "--kept-bytes=1MiB"]
+    command = [str(corankd), "--engine=cpu", f"--ports-file={folder / 'ports'}", "--kept-bytes=1MiB"]
     command += [f"--{name}=127.0.0.1:0" for name in ("listen", "health-listen", "metrics-listen")]
     command += [
         f"--tls-certificate={folder / 'crt'}",
@@ -96,6 +98,20 @@ def fixture_scrape(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrape]
     finally:
         process.terminate()
         process.wait(60)
+
+
+@pytest.fixture(name="scrape_of_gpu")
+def fixture_scrape_of_gpu(tmp_path: Path) -> str:
+    """What the server's metrics say of a GPU, whose readings a stand-in of NVIDIA's library gives."""
+    tests = binary("CORANKD").with_name("server_observe_test")
+    if not tests.exists():
+        pytest.skip(f"no {tests}: this build has no tests")
+    name = "Nvml.WhatAGpuDoesNotSayIsNotShown"
+    report = tmp_path / "report.json"
+    command = [str(tests), f"--gtest_filter={name}", f"--gtest_output=json:{report}"]
+    subprocess.run(command, capture_output=True, check=True, timeout=60)
+    ((case,),) = (suite["testsuite"] for suite in json.loads(report.read_text(encoding="utf-8"))["testsuites"])
+    return str(case["scrape"])
 
 
 def rules() -> list[dict[str, Any]]:
@@ -142,6 +158,17 @@ def check(scrape: Scrape, expression: str, shown: set[str]) -> None:
     named = re.findall(r"\b(?:by|on|ignoring|without|group_left)\s*\(([^)]*)\)", expression)
     used = shown | {label for names in named for label in re.findall(r"\w+", names)}
     assert used <= labels_of(scrape, expression), used - labels_of(scrape, expression)
+
+
+def test_promtool_finds_nothing_to_say_of_a_server_with_credentials(scrape: Scrape) -> None:
+    assert {"corank_tls_certificate_expiry_timestamp_seconds", "corank_credentials_current"} <= set(scrape.metrics)
+    assert complaints(scrape.text) == ""
+
+
+def test_promtool_finds_nothing_to_say_of_a_gpu(scrape_of_gpu: str) -> None:
+    of_gpus = {name for name, label in ELSEWHERE.items() if label == "device"}
+    assert of_gpus <= set(re.findall(r"^# TYPE (\w+) gauge$", scrape_of_gpu, re.MULTILINE))
+    assert complaints(scrape_of_gpu) == ""
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)

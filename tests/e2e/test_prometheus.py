@@ -23,7 +23,7 @@ import pytest
 import yaml
 from corank.testing import LocalServer
 from e2e_support import wait_until
-from prometheus_tools import MONITORING, program, write_rules
+from prometheus_tools import MONITORING, complaints, program, write_rules
 
 DASHBOARD = json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))
 QUERIES = [
@@ -76,15 +76,11 @@ def fixture_scraped(corankd: pathlib.Path) -> Iterator[LocalServer]:
 
 
 def test_promtool_finds_nothing_to_say_of_a_scrape(scraped: LocalServer) -> None:
-    command = [str(program("promtool")), "check", "metrics"]
-    checked = subprocess.run(command, input=scrape(scraped), capture_output=True, text=True, check=False, timeout=60)
-    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+    assert complaints(scrape(scraped)) == ""
 
 
 def test_promtool_would_say_something() -> None:
-    command = [str(program("promtool")), "check", "metrics"]
-    bad = "# TYPE requests_count counter\nrequests_count 1\n"
-    assert subprocess.run(command, input=bad, capture_output=True, text=True, check=False, timeout=60).returncode != 0
+    assert complaints("# TYPE requests_count counter\nrequests_count 1\n") != ""
 
 
 def test_the_table_of_metrics_is_true(scraped: LocalServer) -> None:

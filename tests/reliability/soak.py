@@ -7,7 +7,8 @@ housekeeping later, shows growth that a load which moves by some percent would h
 
 Environment: CORANKD, the server's binary; SOAK_MINUTES of load (60); SOAK_SHARE of the capacity (0.8); SOAK_FLAGS,
 more flags.
-Exit code 1: an answer was wrong, a failure not retryable, something grew by 2 % or more, or did not return to zero.
+Exit code 1: an answer was wrong, a failure not retryable, something grew by 2 % or more, or did not return to zero, or
+after the warm-up fewer than 0.95 of the calls were made that the share asks for.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import conftest  # noqa: F401
 from corank.testing import LocalServer
 from e2e_support import samples
 from reliability_support import PREFIX, own_memory, wait_until_empty
+from workload import Load, start
 
 PROCESSES = 2
 FLAGS = (f"--shared-memory={PREFIX}", "--kept-bytes=64MiB", "--kept-expiry=3m", "--host-pool-bytes=512MiB",
@@ -53,8 +55,27 @@ BOUNDED = (OWN_MEMORY, "threads")
 """What may not grow by 2 %. Open files beside connections and regions may not grow at all."""
 SHOWN = (OWN_MEMORY, *WATCHED)
 MOST_GROWTH = 0.02
+LEAST_REACHED = 0.95
+"""Of the calls that were asked for."""
 REST = 150.0
 """Seconds of a pause: two rounds of housekeeping, one a minute, and some."""
+
+
+@dataclass(frozen=True)
+class Leg:
+    """What came of a part of the load."""
+
+    calls_per_second: float
+    """Those that were answered, and those that stood still as they were to."""
+    other_cores: float
+    """How many of the machine's cores were taken by what is neither the server nor its clients, on average."""
+
+
+def busy_seconds() -> float:
+    """CPU time of all that runs on this machine, and what its host kept from it."""
+    words = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    user, nice, system, _idle, _iowait, irq, softirq, steal = map(float, words[1:9])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -70,12 +91,6 @@ class Soak:
     lock: threading.Lock = field(default_factory=threading.Lock)
     legs: int = 0
 
-    def client(self, seconds: float, rate: float, seed: int, misbehaves: bool) -> subprocess.Popen[str]:
-        """A process of clients."""
-        script = pathlib.Path(__file__).with_name("workload_process.py")
-        arguments = [self.server.address, str(seconds), str(rate), str(seed), str(int(misbehaves))]
-        return subprocess.Popen([sys.executable, str(script), *arguments], stdout=subprocess.PIPE, text=True)
-
     def listen(self, process: subprocess.Popen[str]) -> None:
         """Takes in what a process counted, until it ends."""
         assert process.stdout is not None
@@ -90,31 +105,51 @@ class Soak:
                 else:
                     self.counts.update(told)
 
-    def run(self, seconds: float) -> None:
+    def calls(self) -> int:
+        """Calls that ended as they should."""
+        with self.lock:
+            return self.counts["OK"] + self.counts["stalled"]
+
+    def own_seconds(self) -> float:
+        """CPU time of the server, of this process and of all clients that have ended."""
+        return samples(self.server)["process_cpu_seconds_total"] + sum(os.times()[:4])
+
+    def run(self, seconds: float) -> Leg:
         """One leg of the load, watched."""
         numbers = range(PROCESSES * self.legs, PROCESSES * (self.legs + 1))
         self.legs += 1
         stopped = threading.Event()
         watcher = threading.Thread(target=self.sample, args=(stopped,))
-        threads = [threading.Thread(target=self.run_clients, args=(seconds, n, n % PROCESSES > 0)) for n in numbers]
+        began = time.monotonic()
+        threads = [
+            threading.Thread(target=self.run_clients, args=(began, began + seconds, n, n % PROCESSES > 0))
+            for n in numbers
+        ]
+        calls, other = self.calls(), busy_seconds() - self.own_seconds()
         for thread in (*threads, watcher):
             thread.start()
         for thread in threads:
             thread.join()
+        other = busy_seconds() - self.own_seconds() - other
+        took = time.monotonic() - began
         stopped.set()
         watcher.join()
+        return Leg((self.calls() - calls) / seconds, max(0.0, other / took))
 
-    def run_clients(self, seconds: float, number: int, crashes: bool) -> None:
-        """Clients until the end, one process after the other; those that crash do so every half minute or so."""
+    def run_clients(self, began: float, end: float, number: int, crashes: bool) -> None:
+        """Clients until the end, one process after the other; those that crash do so every half minute or so.
+
+        Each makes up for the calls that its predecessor did not make because it was gone.
+        """
         chance = random.Random(number)
-        end = time.monotonic() + seconds
         seed = number * 1000
         while (left := end - time.monotonic()) > 1:
-            process = self.client(left, self.rate, seed, misbehaves=True)
+            process = start(self.server.address, Load(began, end, self.rate, seed))
             seed += 1
             killer = threading.Timer(chance.uniform(10, 50) if crashes else left + 60, process.kill)
             killer.start()
             self.listen(process)
+            began = time.monotonic()
             code = process.wait()
             killer.cancel()
             with self.lock:
@@ -130,8 +165,7 @@ class Soak:
             now = samples(self.server)
             row = {name: now[metric] for name, metric in WATCHED.items()}
             row[OWN_MEMORY] = own_memory(self.server)
-            with self.lock:
-                row["answers"] = self.counts["OK"]
+            row["calls"] = self.calls()
             self.rows.append({"seconds": before + time.monotonic() - began, **row})
 
     def rest(self) -> float:
@@ -147,23 +181,27 @@ class Soak:
         return own_memory(self.server) - samples(self.server)[WATCHED["pinned memory kept"]]
 
 
-def capacity(server: LocalServer) -> float:
-    """Calls a second that clients get who ask all the time, over the better part of 20 seconds."""
+def capacity(server: LocalServer) -> Leg:
+    """What the same clients get, crashes and all, when they ask all the time: over the better part of 40 seconds."""
     trial = Soak(server)
-    threads = []
-    for number in range(PROCESSES):
-        process = trial.client(20, 0, number, misbehaves=False)
-        threads.append(threading.Thread(target=trial.listen, args=(process,)))
-        threads[-1].start()
-    time.sleep(8)
-    with trial.lock:
-        first, began = trial.counts["OK"], time.monotonic()
-    time.sleep(10)
-    with trial.lock:
-        rate = (trial.counts["OK"] - first) / (time.monotonic() - began)
-    for thread in threads:
-        thread.join()
-    return rate
+    whole = trial.run(40)
+    steady = [row for row in trial.rows if 10 <= row["seconds"] <= 40]
+    rate = (steady[-1]["calls"] - steady[0]["calls"]) / (steady[-1]["seconds"] - steady[0]["seconds"])
+    return Leg(rate, whole.other_cores)
+
+
+def shortfall(asked: float, judged: Leg, trial: Leg) -> list[str]:
+    """What to say where the load was less than it was to be; nothing where it was not."""
+    share = judged.calls_per_second / asked
+    if share >= LEAST_REACHED:
+        return []
+    text = f"only {judged.calls_per_second:.0f} of {asked:.0f} calls/s were reached: {share:.3f}, not {LEAST_REACHED:g}"
+    cores = os.cpu_count() or 1
+    text += f"; other programs took {judged.other_cores:.2f} of {cores} cores, and {trial.other_cores:.2f} while the"
+    text += " capacity was measured"
+    if judged.other_cores > trial.other_cores + 0.05 * cores:
+        text += ", which was more than was left: let nothing else run beside it"
+    return [text]
 
 
 def warm_up(seconds: float) -> float:
@@ -196,11 +234,11 @@ def plot(rows: list[dict[str, float]], path: pathlib.Path) -> None:
         axis.set_ylabel(name + (", MiB" if scale > 1 else ""), rotation=0, ha="right", fontsize=8)
         axis.set_ylim(bottom=0)
     rates = [
-        (later["answers"] - sooner["answers"]) / (later["seconds"] - sooner["seconds"])
+        (later["calls"] - sooner["calls"]) / (later["seconds"] - sooner["seconds"])
         for sooner, later in itertools.pairwise(rows)
     ]
     axes[-1].plot(minutes[1:], rates, linewidth=0.8)
-    axes[-1].set_ylabel("answers a second", rotation=0, ha="right", fontsize=8)
+    axes[-1].set_ylabel("calls a second", rotation=0, ha="right", fontsize=8)
     axes[-1].set_xlabel("minutes")
     figure.tight_layout()
     figure.savefig(path)
@@ -213,14 +251,15 @@ def main() -> int:
     seconds = 60 * float(os.environ.get("SOAK_MINUTES", "60"))
     share = float(os.environ.get("SOAK_SHARE", "0.8"))
     with LocalServer(os.environ["CORANKD"], [*FLAGS, *os.environ.get("SOAK_FLAGS", "").split()]) as server:
-        most = capacity(server)
+        trial = capacity(server)
+        most = trial.calls_per_second
         print(f"soak: engine {server.engine}, capacity {most:.0f} calls/s; {seconds / 60:g} minutes at {share:g} of it")
         soak = Soak(server, share * most / PROCESSES)
         resting: list[float] = []
         for leg in (warm_up(seconds), seconds - warm_up(seconds)):
-            soak.run(leg)
+            judged = soak.run(leg)
             resting.append(soak.rest())
-        failures = list(soak.wrong)
+        failures = [*soak.wrong, *shortfall(share * most, judged, trial)]
         engine = server.engine
         code = server.stop()
     if code != 0:
@@ -237,7 +276,10 @@ def main() -> int:
         failures.append(f"open files beside connections grew from {other[0]:g} to {other[1]:g}")
     result = {
         "date": time.strftime("%Y-%m-%d"), "engine": engine, "cores": os.cpu_count(), "minutes": seconds / 60,
-        "capacity_per_second": most, "share": share, "counts": dict(soak.counts),
+        "capacity_per_second": most, "share": share, "asked_per_second": share * most,
+        "reached_per_second": judged.calls_per_second, "reached_share": judged.calls_per_second / (share * most),
+        "other_cores": {"capacity": trial.other_cores, "judged": judged.other_cores},
+        "counts": dict(soak.counts), "stalled_share": soak.counts["stalled"] / soak.calls(),
         "at_rest": {"warm": resting[0], "end": resting[1], "growth": at_rest},
         "growth": {name: {"warm": a, "end": b, "growth": c} for name, (a, b, c) in grown.items()},
         "failures": failures, "rows": soak.rows[:: max(1, len(soak.rows) // 600)],
@@ -247,6 +289,7 @@ def main() -> int:
     for name, (a, b, c) in {**grown, "own memory at rest": (resting[0], resting[1], at_rest)}.items():
         print(f"soak: {name:22} {a:15,.0f} after warm-up {b:15,.0f} at the end {c:+8.2%}")
     print(f"soak: {dict(soak.counts)}")
+    print(f"soak: {judged.calls_per_second:.0f} calls/s of {share * most:.0f}; other programs: {result['other_cores']}")
     print("\n".join(f"soak: FAILED: {text}" for text in failures[:20]) or "soak: passed")
     return 1 if failures else 0
 

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import corank
@@ -29,7 +30,7 @@ from corank.v1 import operators_pb2 as o
 from e2e_support import samples, wait_until
 from held_calls import CHUNK, METHOD, OPTIONS, StreamCall, UnaryCall, Work, random_keys
 from phases import slow_keys
-from reliability_support import LONG, wait_until_empty
+from reliability_support import LONG, PREFIX, wait_until_empty
 from tcp_proxy import TcpProxy
 
 KEYS = random_keys(1 << 17)
@@ -50,6 +51,7 @@ def fixture_serve(corankd: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Ser
             options = ["--engine=cpu", "--lanes=1", "--cpu-threads=1", "--slow-request=1ns", f"--tokens-file={tokens}"]
             server = LocalServer(corankd, [*options, *flags])
             server.start()
+            stack.callback(server.kill)
             stack.callback(lambda: check(server))
             return server
 
@@ -224,30 +226,91 @@ def p99(client: corank.Client, seconds: float) -> tuple[float, int]:
     return float(np.percentile(times, 99)), len(times)
 
 
+@dataclass(frozen=True)
+class Flood:
+    """Sorts of another tenant, eight at a time, and how the CPU engine's server shows that they are there."""
+
+    place: str
+    count: int
+    gauge: str
+    least: int
+    flags: tuple[str, ...] = (
+        "--lanes=4",
+        "--cpu-threads=0",
+        f"--shared-memory={PREFIX}",
+        "--kept-bytes=1GiB",
+    )
+
+
+FLOODS = {
+    "small calls, one lane": Flood("inline", KEYS.size, "corank_queue_requests", 4, ()),
+    "large messages": Flood("inline", 4 << 20, 'corank_lanes_busy{lane="short"}', 4),
+    "streams": Flood("stream", 8 << 20, 'corank_lanes_busy{lane="long"}', 2),
+    "kept arrays": Flood("kept", 4 << 20, 'corank_lanes_busy{lane="short"}', 2),
+    "shared memory": Flood("shared_memory", 10 << 20, 'corank_lanes_busy{lane="long"}', 2),
+}
+
+
+@pytest.fixture(scope="session", name="has_gpu")
+def fixture_has_gpu(corankd: pathlib.Path) -> bool:
+    """Whether the server finds a GPU that it can use."""
+    with LocalServer(corankd) as server:
+        return server.engine == "cuda"
+
+
+def forget_kept(server: LocalServer, tenant: str) -> None:
+    """Has the server forget what a tenant, who is gone, kept there."""
+    wait_until(lambda: samples(server)["corank_calls"] == 0, "calls of clients that are gone have ended")
+    with corank.Client(server.address, token=tenant, progress=False) as client:
+        for array in client.arrays().arrays:
+            array.delete()
+
+
 @pytest.mark.skipif(not LONG, reason="measures time: part of make soak")
-def test_p99_beside_a_flood(serve: Serve) -> None:
+@pytest.mark.parametrize("engine", ["cpu", "cuda"])
+@pytest.mark.parametrize("kind", FLOODS)
+def test_p99_beside_a_flood(serve: Serve, has_gpu: bool, kind: str, engine: str) -> None:
     """Prints by how much another tenant's flood raises the 99th percentile; needs cores for clients beside the server's
     to be judged."""
-    server = serve()
+    if engine == "cuda" and not has_gpu:
+        pytest.skip("no GPU that this server can use")
+    flood = FLOODS[kind]
+    server = serve(*flood.flags, f"--engine={engine}")
+
+    def flood_bytes() -> float:
+        return samples(server).get('corank_tenant_bytes_total{tenant="one"}', 0)
+
+    def has_come() -> bool:
+        return flood_bytes() > 0 and samples(server)[flood.gauge] >= (flood.least if engine == "cpu" else 0)
+
     with corank.Client(server.address, token="two", retries=0, progress=False) as client:
         p99(client, 2)
         alone, count = p99(client, 20)
         script = pathlib.Path(__file__).with_name("client_process.py")
-        command = [sys.executable, str(script), "flood", server.address, "one", str(KEYS.size)]
+        command = [sys.executable, str(script), "flood", server.address, "one", flood.place, str(flood.count)]
         process = subprocess.Popen(command)
         try:
-            wait_until(lambda: samples(server)["corank_queue_requests"] >= 4, "the flood has come")
+            wait_until(has_come, "the flood has come")
+            before, began = flood_bytes(), time.monotonic()
             beside, count_beside = p99(client, 20)
+            rate = (flood_bytes() - before) / (time.monotonic() - began)
+            assert process.poll() is None, "the flood ended"
         finally:
             process.kill()
             process.wait()
+            forget_kept(server, "one")
+    assert rate > 0, "the flood stood still"
     cores = os.cpu_count() or 1
     result = {
+        "flood": kind,
+        "engine": server.engine,
         "cores": cores,
         "alone_p99_ms": 1e3 * alone,
         "alone_calls": count,
         "beside_flood_p99_ms": 1e3 * beside,
         "beside_flood_calls": count_beside,
+        "flood_mb_per_second": rate / 1e6,
+        "ratio": beside / alone,
     }
     print(f"\ntenants: {json.dumps(result)}")
     if cores >= 8:

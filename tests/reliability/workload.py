@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
+import pathlib
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 
 import corank
 import numpy as np
@@ -22,8 +27,11 @@ from numpy.typing import NDArray
 Rng = np.random.Generator
 PLACES: tuple[Place, ...] = ("inline", "stream", "shared_memory")
 RETRYABLE = {"UNAVAILABLE", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED"}
-THREADS = 4
+STALLS = 32
+"""Calls of a process that stand still at a time, at most."""
+STALLED_SHARE = 0.02
 _MOST = 1 << 16
+_STALL_KEYS = random_keys(8 * CHUNK)
 
 
 class WrongAnswerError(Exception):
@@ -88,83 +96,158 @@ OPERATIONS: tuple[Callable[[corank.Client, Rng, Place], None], ...] = (sort, sor
 
 def stall(address: str, chance: random.Random) -> None:
     """A call that stops in the middle of its upload or of its answer for a while; half of them never go on."""
-    keys = random_keys(8 * CHUNK)
-    work = Work(keys, timeout=10)
+    work = Work(_STALL_KEYS, timeout=10)
     if chance.random() < 0.5:
         work.send = chance.randrange(1, 8)
     else:
         work.read = 1
-    call = StreamCall(address, work) if chance.random() < 0.8 else UnaryCall(address, Work(keys, timeout=10))
+    call = StreamCall(address, work) if chance.random() < 0.8 else UnaryCall(address, work)
     time.sleep(chance.uniform(0.1, 1))
+    expected = {"OK", *RETRYABLE}
     if chance.random() < 0.5:
         call.cancel()
+        expected.add("CANCELLED")
     call.go_on()
     code = call.code()
-    if code != "OK" and code not in RETRYABLE:
+    if code not in expected:
         raise WrongAnswerError(f"a stalled call ended with {code}")
 
 
-class Pace:
-    """Gives out turns at a rate, whether the earlier ones are through or not. Thread-safe."""
+@dataclass(frozen=True)
+class Load:
+    """What the clients of one process do. Times are those of time.monotonic."""
 
-    def __init__(self, per_second: float) -> None:
+    began: float
+    """Turns since then are owed."""
+    until: float
+    rate: float
+    """Turns a second; 0: as many as are asked for."""
+    seed: int
+    misbehaves: bool = True
+    """Whether calls stand still."""
+    threads: int = 12
+    """Beside those of calls that stand still: so many, that the next turn finds one that is free."""
+    most_owed: float = 10.0
+    """Seconds of turns that are made up for when nobody could take them; older ones are lost."""
+
+
+class Pace:
+    """Gives out the turns of a load, whether the earlier ones are through or not. Thread-safe."""
+
+    def __init__(self, load: Load) -> None:
         self._lock = threading.Lock()
-        self._step = 1 / per_second if per_second > 0 else 0.0
-        self._next = time.monotonic()
+        self._step = 1 / load.rate if load.rate > 0 else 0.0
+        self._most_owed = load.most_owed
+        self._next = load.began
 
     def wait(self) -> None:
         """Waits for the next turn."""
         with self._lock:
-            self._next = max(self._next + self._step, time.monotonic() - 1)
+            self._next = max(self._next + self._step, time.monotonic() - self._most_owed)
             due = self._next
         time.sleep(max(0.0, due - time.monotonic()))
 
 
-def serve_caller(address: str, pace: Pace, seed: int, until: float, misbehaves: bool, counts: Counter[str]) -> None:
-    """One thread's calls: a new connection now and then, one operator and place after the other."""
-    rng, chance = np.random.default_rng(seed), random.Random(seed)
-    while time.monotonic() < until:
-        with corank.Client(address, deadline=20, retries=5, progress=False) as client:
-            places = [place for place in PLACES if place == "inline" or place in client.info().places]
-            for _ in range(chance.randrange(50, 200)):
-                if time.monotonic() > until:
-                    return
-                pace.wait()
-                try:
-                    if misbehaves and chance.random() < 0.02:
-                        stall(address, chance)
-                        counts["stalled"] += 1
-                        continue
-                    chance.choice(OPERATIONS)(client, rng, chance.choice(places))
-                    counts["OK"] += 1
-                except corank.CorankError as error:
-                    counts[error.code] += 1
-                    if error.code not in RETRYABLE:
-                        print(json.dumps({"wrong": f"{error.code}: {error}"}), flush=True)
-                except WrongAnswerError as error:
-                    print(json.dumps({"wrong": str(error)}), flush=True)
-        counts["reconnects"] += 1
+class Callers:
+    """The clients of one process: threads that make calls, others for calls that stand still, and what they count."""
+
+    def __init__(self, address: str, load: Load) -> None:
+        self._address, self._load, self._until = address, load, load.until
+        self._pace = Pace(load)
+        self._stalled_share = STALLED_SHARE if load.misbehaves else 0.0
+        self._stalls = ThreadPoolExecutor(STALLS)
+        self._may_stall = threading.Semaphore(STALLS)
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+
+    def run(self) -> None:
+        """Makes calls until the end; prints a JSON line several times a second: counts since the last one."""
+        first = self._load.seed * 100
+        seeds = range(first, first + self._load.threads)
+        threads = [threading.Thread(target=self._serve, args=(seed,)) for seed in seeds]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            time.sleep(0.25)
+            self._tell()
+        self._stalls.shutdown()
+        self._tell()
+
+    def end(self) -> None:
+        """Has the threads end after the calls that they are at."""
+        self._until = -math.inf
+
+    def _tell(self) -> None:
+        with self._lock:
+            if self._counts:
+                print(json.dumps(self._counts), flush=True)
+            self._counts.clear()
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            self._counts[what] += 1
+
+    @contextlib.contextmanager
+    def _counted(self, what: str) -> Iterator[None]:
+        """Counts what is done in it: as `what`, or by its error. Only errors that ask for another try are no fault."""
+        try:
+            yield
+        except corank.CorankError as error:
+            what = error.code
+            if what not in RETRYABLE:
+                self._tell_wrong(f"{what}: {error}")
+        except Exception as error:
+            self._tell_wrong(f"{type(error).__name__}: {error}")
+            return
+        self._count(what)
+
+    def _tell_wrong(self, text: str) -> None:
+        with self._lock:
+            print(json.dumps({"wrong": text}), flush=True)
+
+    def _serve(self, seed: int) -> None:
+        """One thread's calls: a new connection now and then."""
+        rng, chance = np.random.default_rng(seed), random.Random(seed)
+        while time.monotonic() < self._until:
+            with (
+                self._counted("reconnects"),
+                corank.Client(self._address, deadline=20, retries=5, progress=False) as client,
+            ):
+                self._call(client, rng, chance)
+
+    def _call(self, client: corank.Client, rng: Rng, chance: random.Random) -> None:
+        """One operator and place after the other."""
+        places = [place for place in PLACES if place == "inline" or place in client.info().places]
+        for _ in range(chance.randrange(50, 200)):
+            self._pace.wait()
+            if time.monotonic() > self._until:
+                return
+            if chance.random() < self._stalled_share:
+                self._may_stall.acquire()
+                self._stalls.submit(self._stall, random.Random(chance.random()))
+                continue
+            with self._counted("OK"):
+                chance.choice(OPERATIONS)(client, rng, chance.choice(places))
+
+    def _stall(self, chance: random.Random) -> None:
+        try:
+            with self._counted("stalled"):
+                stall(self._address, chance)
+        finally:
+            self._may_stall.release()
+
+
+def start(address: str, load: Load) -> subprocess.Popen[str]:
+    """A process of clients: `main`."""
+    script = pathlib.Path(__file__).with_name("workload_process.py")
+    command = [sys.executable, str(script), address, json.dumps(asdict(load))]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def main() -> int:
-    """Usage: workload.py ADDRESS SECONDS RATE SEED MISBEHAVES; one JSON line a second: counts since the last one."""
+    """Usage: workload_process.py ADDRESS LOAD, as JSON. SIGTERM is an end before its time."""
+    callers = Callers(sys.argv[1], Load(**json.loads(sys.argv[2])))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    address, seconds, rate, seed, misbehaves = sys.argv[1], *map(float, sys.argv[2:])
-    pace = Pace(rate)
-    until = time.monotonic() + seconds
-    counts: Counter[str] = Counter()
-    threads = [
-        threading.Thread(
-            target=serve_caller, args=(address, pace, int(seed) * 100 + number, until, misbehaves > 0, counts)
-        )
-        for number in range(THREADS)
-    ]
-    for thread in threads:
-        thread.start()
-    told: Counter[str] = Counter()
-    while any(thread.is_alive() for thread in threads):
-        time.sleep(1)
-        now = Counter(counts)
-        print(json.dumps(now - told), flush=True)
-        told = now
+    signal.signal(signal.SIGTERM, lambda *_: callers.end())
+    callers.run()
     return 0
