@@ -44,6 +44,7 @@ const Batcher::Options kOneByOne = {/*max_tasks=*/1, /*small_bytes=*/0, /*max_by
 // apart. A CPU's cores are better used one by one.
 AdmissionQueue::Options QueueOptions(const Server::Options& options, const EngineInfo& engine) {
   AdmissionQueue::Options queue = options.queue;
+  queue.leaves_a_taker = true;
   if (engine.kind == EngineKind::kCuda) queue.small_takers = options.small_lanes;
   return queue;
 }

@@ -46,8 +46,8 @@ class AdmissionQueue final : public TaskSource {
     /// A tenant with a name may have this many times what is still free, so that others always find room (dynamic
     /// thresholds: Choudhury and Hahne 1998). Callers without a name are one party that may have it all.
     int64_t tenant_share_of_free = 7;
-    /// Whether a tenant with a name who has work in progress leaves the last taker that is idle to others: for work
-    /// whose callers decide how long it takes.
+    /// Whether a tenant with a name, of whom takers have work that is not brief, leaves the last taker that is idle to
+    /// others. Brief is what is small and waits for no caller.
     bool leaves_a_taker = false;
     /// Shares of tenants by name; 1 where none is given.
     FairLine::Weights weights;
@@ -132,6 +132,10 @@ class AdmissionQueue final : public TaskSource {
     return lines_[static_cast<size_t>(task.priority)];
   }
   bool IsSmall(const Task& task) const { return task.work_bytes <= options_.small_bytes; }
+  // It leaves its taker soon, or takers are shared by no such rule.
+  bool IsBrief(const Task& task) const {
+    return !options_.leaves_a_taker || (IsSmall(task) && !task.operation->waits_for_caller());
+  }
   int device_count() const { return devices_ == nullptr ? 1 : devices_->size(); }
   uint64_t live() const { return devices_ == nullptr ? ~uint64_t{0} : devices_->live(); }
   bool ShouldRun(int device, uint64_t devices) const {
@@ -140,8 +144,8 @@ class AdmissionQueue final : public TaskSource {
   // The device with least work in progress that runs the task on this thread; -1: none does.
   int DirectDevice(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int WaitingTakers(uint64_t devices) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether a tenant may have one more taker.
-  bool MayHave(absl::string_view tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the tenant of a task may have one more taker for it.
+  bool MayHave(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // More batches of small tasks that takers of these devices may have.
   int FreeSmallTakers(uint64_t devices) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The task that the device takes next; none where none waits that it may take now.
@@ -181,7 +185,7 @@ class AdmissionQueue final : public TaskSource {
   PerDevice<int> small_batches_ ABSL_GUARDED_BY(mutex_){};  // that takers have
   PerDevice<int> batch_counts_ ABSL_GUARDED_BY(mutex_){};   // of all sizes
   std::vector<const Batch*> batches_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, int> held_ ABSL_GUARDED_BY(mutex_);  // batches of tenants, with leaves_a_taker
+  absl::flat_hash_map<std::string, int> held_ ABSL_GUARDED_BY(mutex_);  // batches of tenants that are not brief
   DrainRate rate_ ABSL_GUARDED_BY(mutex_);
   Caution caution_ ABSL_GUARDED_BY(mutex_);
   WorkTimes times_ ABSL_GUARDED_BY(mutex_);

@@ -67,7 +67,6 @@ void FairLine::Push(std::unique_ptr<Task> task) {
 FairLine::Place FairLine::First(MayTake may_take, MayHave may_have, absl::FunctionRef<bool(const Task& task)> fits,
                                 bool* heavy_waits) const {
   for (size_t i = 0; i < active_.size(); ++i) {
-    if (!may_have(active_[i]->name)) continue;
     const std::vector<Queue>& queues = active_[i]->queues;
     for (;;) {
       Place place;
@@ -76,6 +75,7 @@ FairLine::Place FairLine::First(MayTake may_take, MayHave may_have, absl::Functi
         const Queue& queue = queues[q];
         if (queue.tasks.empty() || (queue.heavy && *heavy_waits)) continue;
         if (queue.tasks.front().number >= number || !may_take(queue.devices)) continue;
+        if (!may_have(*queue.tasks.front().task)) continue;
         number = queue.tasks.front().number;
         place.task_ = queue.tasks.front().task.get();
         place.tenant_ = i;

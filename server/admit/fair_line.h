@@ -48,10 +48,10 @@ class FairLine {
   /// Whether a taker may have tasks that `devices` may run.
   using MayTake = absl::FunctionRef<bool(uint64_t devices)>;
 
-  /// Whether a tenant may have the taker.
-  using MayHave = absl::FunctionRef<bool(absl::string_view tenant)>;
+  /// Whether the tenant of a task may have the taker for it.
+  using MayHave = absl::FunctionRef<bool(const Task& task)>;
 
-  /// The first task, in fair order, that the taker may have, of a tenant that may have the taker, and that is light, or
+  /// The first task, in fair order, that the taker may have, whose tenant may have the taker, and that is light, or
   /// heavy where fits(task) holds. No heavy one passes another of its line that does not fit: `*heavy_waits` is set,
   /// and where it is set before, none fits.
   Place First(MayTake may_take, MayHave may_have, absl::FunctionRef<bool(const Task& task)> fits,

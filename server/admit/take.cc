@@ -24,6 +24,7 @@ class AdmissionQueue::Batch final : public Lease {
   Operator op = Operator::kSort;
   std::string tenant;
   bool is_small = false;
+  bool is_brief = false;
   bool waits_for_caller = false;
   int tasks = 0;
   int64_t work_bytes = 0;
@@ -47,7 +48,7 @@ FairLine::Place AdmissionQueue::Next(int device, FairLine** line) {
     return memory_->Fits(device, task.device_bytes, task.host_bytes);
   };
   const auto may_take = [this, device](uint64_t devices) { return ShouldRun(device, devices); };
-  const auto may_have = [this](absl::string_view tenant) ABSL_NO_THREAD_SAFETY_ANALYSIS { return MayHave(tenant); };
+  const auto may_have = [this](const Task& task) ABSL_NO_THREAD_SAFETY_ANALYSIS { return MayHave(task); };
   bool heavy_waits = false;
   for (FairLine& candidate : lines_) {
     const FairLine::Place place = candidate.First(may_take, may_have, fits, &heavy_waits);
@@ -60,8 +61,8 @@ FairLine::Place AdmissionQueue::Next(int device, FairLine** line) {
   return FairLine::Place();
 }
 
-bool AdmissionQueue::MayHave(absl::string_view tenant) const {
-  if (!options_.leaves_a_taker || tenant.empty() || !held_.contains(tenant)) return true;
+bool AdmissionQueue::MayHave(const Task& task) const {
+  if (IsBrief(task) || task.caller->tenant.empty() || !held_.contains(task.caller->tenant)) return true;
   return std::accumulate(waiting_takers_.begin(), waiting_takers_.end(), 0) > 1;
 }
 
@@ -135,7 +136,8 @@ std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
   batch->is_small = IsSmall(*place);
   batch->waits_for_caller = place->operation->waits_for_caller();
   batch->tenant = place->caller->tenant;
-  if (options_.leaves_a_taker) ++held_[batch->tenant];
+  batch->is_brief = IsBrief(*place);
+  if (!batch->is_brief) ++held_[batch->tenant];
   batch->device_bytes = place->device_bytes;
   batch->host_bytes = place->host_bytes;
   const int64_t most = MostForOne(*place, rule);
@@ -151,7 +153,7 @@ std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
     if (static_cast<int64_t>(taken.size()) >= most) break;
     bool no_heavy = true;  // each has a lease of its own
     place = line->First([this, device](uint64_t devices) { return ShouldRun(device, devices); },
-                        [](absl::string_view) { return true; }, [](const Task&) { return false; }, &no_heavy);
+                        [](const Task&) { return true; }, [](const Task&) { return false; }, &no_heavy);
   } while (place && place->bytes <= rule.max_bytes - bytes && joins(*taken.front(), *place));
   batch->tasks = static_cast<int>(taken.size());
   batch->taken = clock_->Now();
@@ -191,7 +193,7 @@ void AdmissionQueue::EndBatch(Batch& batch) {
   batches_.erase(std::find(batches_.begin(), batches_.end(), &batch));
   --batch_counts_[static_cast<size_t>(batch.device)];
   if (batch.is_small) --small_batches_[static_cast<size_t>(batch.device)];
-  if (const auto held = held_.find(batch.tenant); held != held_.end() && --held->second == 0) held_.erase(held);
+  if (!batch.is_brief && --held_[batch.tenant] == 0) held_.erase(batch.tenant);
   if (batch.was_late()) caution_.Late(clock_->Now());
   // Work that was dropped or that failed says nothing of how long it takes, and a stream how fast its caller is.
   if (batch.served() == batch.tasks && !batch.waits_for_caller) {

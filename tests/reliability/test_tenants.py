@@ -244,7 +244,7 @@ class Flood:
 
 FLOODS = {
     "small calls, one lane": Flood("inline", KEYS.size, "corank_queue_requests", 4, ()),
-    "large messages": Flood("inline", 4 << 20, 'corank_lanes_busy{lane="short"}', 4),
+    "large messages": Flood("inline", 4 << 20, 'corank_lanes_busy{lane="short"}', 3),
     "streams": Flood("stream", 8 << 20, 'corank_lanes_busy{lane="long"}', 2),
     "kept arrays": Flood("kept", 4 << 20, 'corank_lanes_busy{lane="short"}', 2),
     "shared memory": Flood("shared_memory", 10 << 20, 'corank_lanes_busy{lane="long"}', 2),
@@ -298,7 +298,8 @@ def test_p99_beside_a_flood(serve: Serve, has_gpu: bool, kind: str, engine: str)
         finally:
             process.kill()
             process.wait()
-            forget_kept(server, "one")
+            if flood.place == "kept":
+                forget_kept(server, "one")
     assert rate > 0, "the flood stood still"
     cores = os.cpu_count() or 1
     result = {
