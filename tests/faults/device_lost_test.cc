@@ -68,6 +68,12 @@ class DeviceLostTest : public ::testing::Test {
     return status;
   }
 
+  v1::GetServerInfoResponse Info() {
+    grpc::ClientContext context;
+    v1::GetServerInfoResponse info;
+    EXPECT_TRUE(stub_->GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok());
+    return info;
+  }
   std::string EngineService() const { return absl::StrCat("engine.", kEngine, ".0"); }
 
   std::unique_ptr<Process> process_;
@@ -209,6 +215,39 @@ TEST_F(DeviceLostTest, AHangMakesItNotReadyAndThenEndsTheProcess) {
   EXPECT_EQ(process_->Wait(), 3) << process_->Log();
   EXPECT_THAT(process_->Log(), HasSubstr("\"event\":\"device_lost\""));
   hangs.join();
+}
+
+TEST_F(DeviceLostTest, AHangOfOneOfSeveralTakesOutThatOneAlone) {
+  if (!Start({"--canary-interval=100ms", "--canary-timeout=300ms", "--hang-timeout=2s"})) {
+    GTEST_SKIP() << "no NVIDIA GPU on this machine";
+  }
+  const int devices = Info().devices_size();
+  if (devices < 2) GTEST_SKIP() << "fewer than two devices on this machine";
+  const auto serving = [&] {
+    int count = 0;
+    for (int i = 0; i < devices; ++i) count += Health(absl::StrCat("engine.", kEngine, ".", i)) == kServing ? 1 : 0;
+    return count;
+  };
+  EXPECT_EQ(serving(), devices);
+  const auto ready = Watch("ready");
+  EXPECT_EQ(ready->Read(), kServing);
+
+  const absl::Time broken = absl::Now();
+  const grpc::Status status = Sort(kHang);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+  EXPECT_GT(RetryDelay(status), absl::ZeroDuration());
+  EXPECT_LT(absl::Now() - broken, absl::Seconds(10));
+  EXPECT_EQ(serving(), devices - 1);
+  EXPECT_THAT(process_->Log(), HasSubstr("\"event\":\"device_lost\""));
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(Sort(50'000, "on the others").ok());
+  int up = 0;
+  const v1::GetServerInfoResponse info = Info();
+  for (const v1::Device& device : info.devices()) up += device.up() ? 1 : 0;
+  EXPECT_EQ(up, devices - 1);
+
+  process_->Signal(SIGTERM);
+  EXPECT_EQ(ready->Read(), kNotServing) << "for the first time";
+  EXPECT_EQ(process_->Wait(), 0) << process_->Log();
 }
 
 TEST_F(DeviceLostTest, ADeviceThatSortsWronglyIsNotReadyUntilItSortsRightly) {
