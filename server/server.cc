@@ -91,6 +91,8 @@ Server::Server(const Options& options, std::vector<ChosenEngine> engines, const 
       plan_(PlanMemory(options, devices_)),
       helpers_(options.helpers.value_or(Helpers::CountFor(static_cast<int>(std::thread::hardware_concurrency())))),
       host_pool_(HostPool::Create(&devices_.set(), options.host_pool)),
+      run_buffers_(RunBuffers::Create(
+          {plan_.budgets.host_limit_bytes, options.max_kept_run_bytes.value_or(plan_.budgets.host_limit_bytes)})),
       regions_(options.regions, &devices_.set(), clock),
       arrays_(options.arrays, &devices_.set(), clock),
       device_memory_(plan_.budgets),
@@ -118,8 +120,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, st
   CORANK_RETURN_IF_ERROR(server->StartRpc());
   server->metrics_.OnScrape([server = server.get()] { server->ObserveCalls(); });
   server->devices_.StartCanaries();
-  server->housekeeper_ =
-      std::make_unique<Housekeeper>(server->host_pool_.get(), &server->regions_, &server->arrays_, kHousekeeping);
+  server->housekeeper_ = std::make_unique<Housekeeper>(server->host_pool_.get(), server->run_buffers_.get(),
+                                                       &server->regions_, &server->arrays_, kHousekeeping);
   return server;
 }
 
@@ -140,7 +142,7 @@ absl::Status Server::StartMetrics() {
   metrics_.OnScrape([this] {
     metrics_.SetMemory("host_pool", host_pool_->bytes_in_use(), options_.host_pool.max_bytes);
     metrics_.SetMemory("host_pool_promised", host_pool_->promised_bytes(), options_.host_pool.max_bytes);
-    metrics_.SetHostPoolKept(host_pool_->kept_bytes());
+    metrics_.SetHostPoolKept(host_pool_->kept_bytes() + run_buffers_->kept_bytes());
     ObserveQueues();
     ObserveDevices();
   });
@@ -264,7 +266,7 @@ absl::Status Server::StartRpc() {
   environment.long_bytes = options_.long_bytes;
   environment.in_pieces = options_.in_pieces.value_or(engine_info().kind == EngineKind::kCuda);
   environment.streams = plan_.streams;
-  environment.places = {&regions_, &arrays_, host_pool_.get(), &devices_.set(), &helpers_};
+  environment.places = {&regions_, &arrays_, host_pool_.get(), run_buffers_.get(), &devices_.set(), &helpers_};
   environment.active_calls = &active_calls_;
   environment.slow_request_ns = options_.slow_request.count();
   environment.authenticator = security_->authenticator();

@@ -21,6 +21,7 @@
 #include "server/memory/host_pool.h"
 #include "server/memory/housekeeper.h"
 #include "server/memory/region_registry.h"
+#include "server/memory/run_buffers.h"
 #include "server/memory_plan.h"
 #include "server/observe/clock.h"
 #include "server/observe/log.h"
@@ -71,6 +72,8 @@ class Server {
     /// arrays may have.
     int64_t device_budget_bytes = 0;
     HostPool::Options host_pool;
+    /// Most host memory of runs that is kept for the next request; unset: as much as may be in use.
+    std::optional<int64_t> max_kept_run_bytes;
     RegionRegistry::Options regions;
     ArrayStore::Options arrays;
     StreamOptions streams;
@@ -117,6 +120,7 @@ class Server {
   /// The last of them.
   bool device_lost() const { return devices_.all_lost(); }
   const HostPool& host_pool() const { return *host_pool_; }
+  const RunBuffers& run_buffers() const { return *run_buffers_; }
   const RegionRegistry& regions() const { return regions_; }
   const ArrayStore& arrays() const { return arrays_; }
   const ExecuteJobs& jobs() const { return corank_service_->jobs(); }
@@ -164,6 +168,7 @@ class Server {
   const MemoryPlan plan_;
   Helpers helpers_;
   const std::shared_ptr<HostPool> host_pool_;
+  const std::shared_ptr<RunBuffers> run_buffers_;
   RegionRegistry regions_;
   ArrayStore arrays_;
   DeviceMemory device_memory_;

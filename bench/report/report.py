@@ -102,7 +102,9 @@ TIMES = {
     "receiving": "receive_p50",
     "sending": "send_p50",
     "call with 256 keys": "call_with_256_keys",
+    "the same after 5 ms of nothing": "call_with_256_keys_after_idle",
     "empty call": "empty_call",
+    "empty call after 5 ms of nothing": "empty_call_after_idle",
 }
 UNITS = {"us": "µs", "ms": "ms"}
 LOADS = {

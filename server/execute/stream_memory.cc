@@ -9,12 +9,6 @@ namespace {
 
 constexpr absl::Duration kRetry = absl::Seconds(1);
 
-absl::StatusOr<std::shared_ptr<StreamBlock>> MakeBlock(absl::StatusOr<std::unique_ptr<EngineMemory>> memory,
-                                                       Budget::Reservation of_job, Budget::Reservation of_all) {
-  if (!memory.ok()) return memory.status();
-  return std::make_shared<StreamBlock>(*std::move(memory), std::move(of_job), std::move(of_all));
-}
-
 absl::Status OverLimit(absl::string_view field, absl::string_view limit, int64_t bytes) {
   return InvalidField(field, absl::StrCat("the request needs more than the ", bytes, " bytes of ", limit,
                                           " that one request may take; send it in smaller parts"));
@@ -32,7 +26,10 @@ absl::StatusOr<std::shared_ptr<StreamBlock>> StreamMemory::AllocateDevice(int64_
   if (!of_job) return OverLimit(field, "device memory (max_device_bytes)", device_->limit());
   Budget::Reservation of_all = all_->Reserve(bytes);
   if (!of_all) return AllInUse();
-  return MakeBlock(engine_->AllocateDevice(bytes), std::move(of_job), std::move(of_all));
+  absl::StatusOr<std::shared_ptr<EngineMemory>> memory = engine_->AllocateDevice(bytes);
+  if (!memory.ok()) return memory.status();
+  std::shared_ptr<void> data(*memory, (*memory)->data());
+  return std::make_shared<StreamBlock>(std::move(data), bytes, std::move(of_job), std::move(of_all));
 }
 
 absl::StatusOr<std::shared_ptr<StreamBlock>> StreamMemory::AllocateHost(int64_t bytes, absl::string_view field) {
@@ -40,7 +37,9 @@ absl::StatusOr<std::shared_ptr<StreamBlock>> StreamMemory::AllocateHost(int64_t 
   if (!of_job) return OverLimit(field, "host memory (max_stream_host_bytes)", host_->limit());
   Budget::Reservation of_all = all_->Reserve(bytes);
   if (!of_all) return AllInUse();
-  return MakeBlock(engine_->AllocateHost(bytes), std::move(of_job), std::move(of_all));
+  absl::StatusOr<std::shared_ptr<void>> memory = buffers_->Take(*engine_, bytes);
+  if (!memory.ok()) return memory.status();
+  return std::make_shared<StreamBlock>(*std::move(memory), bytes, std::move(of_job), std::move(of_all));
 }
 
 }  // namespace corank

@@ -10,28 +10,34 @@
 #include "absl/strings/string_view.h"
 #include "kernels/engine/engine.h"
 #include "server/memory/budget.h"
+#include "server/memory/run_buffers.h"
 
 namespace corank {
 
 /// A piece of a job's memory; 256-byte aligned.
 class StreamBlock {
  public:
-  StreamBlock(std::unique_ptr<EngineMemory> memory, Budget::Reservation of_job, Budget::Reservation of_all)
-      : of_job_(std::move(of_job)), of_all_(std::move(of_all)), memory_(std::move(memory)) {}
-  char* data() const { return static_cast<char*>(memory_->data()); }
-  int64_t size_bytes() const { return memory_->size_bytes(); }
+  StreamBlock(std::shared_ptr<void> memory, int64_t size_bytes, Budget::Reservation of_job, Budget::Reservation of_all)
+      : of_job_(std::move(of_job)), of_all_(std::move(of_all)), memory_(std::move(memory)), size_bytes_(size_bytes) {}
+  char* data() const { return static_cast<char*>(memory_.get()); }
+  int64_t size_bytes() const { return size_bytes_; }
 
  private:
   Budget::Reservation of_job_, of_all_;
-  const std::unique_ptr<EngineMemory> memory_;
+  const std::shared_ptr<void> memory_;
+  const int64_t size_bytes_;
 };
 
-/// Takes memory of an engine within the budgets of one request. Used by one thread at a time; blocks may outlive it.
+/// Takes memory within the budgets of one request: of a device from its engine, of the host from what others
+/// left, or from the engine. Used by one thread at a time; blocks may outlive it.
 class StreamMemory {
  public:
-  /// `all`: counts what all jobs have.
-  StreamMemory(int64_t max_device_bytes, int64_t max_host_bytes, std::shared_ptr<Budget> all)
-      : device_(Budget::Create(max_device_bytes)), host_(Budget::Create(max_host_bytes)), all_(std::move(all)) {}
+  /// `all`: counts what all jobs have. Both may be null where nothing is allocated.
+  StreamMemory(int64_t max_device_bytes, int64_t max_host_bytes, std::shared_ptr<Budget> all, RunBuffers* buffers)
+      : device_(Budget::Create(max_device_bytes)),
+        host_(Budget::Create(max_host_bytes)),
+        all_(std::move(all)),
+        buffers_(buffers) {}
 
   /// Whose memory it is: of the lane that runs the request, before anything is allocated. Outlives all blocks.
   void SetEngine(Engine* engine) { engine_ = engine; }
@@ -54,6 +60,7 @@ class StreamMemory {
  private:
   Engine* engine_ = nullptr;
   const std::shared_ptr<Budget> device_, host_, all_;
+  RunBuffers* const buffers_;
 };
 
 }  // namespace corank

@@ -19,8 +19,11 @@ void GiveBackFreedPages() {
 
 }  // namespace
 
-Housekeeper::Housekeeper(HostPool* pool, RegionRegistry* regions, ArrayStore* arrays, absl::Duration interval)
-    : pool_(pool), regions_(regions), arrays_(arrays), interval_(interval), thread_([this] { Keep(); }) {}
+Housekeeper::Housekeeper(HostPool* pool, RunBuffers* run_buffers, RegionRegistry* regions, ArrayStore* arrays,
+                         absl::Duration interval)
+    : pool_(pool), run_buffers_(run_buffers), regions_(regions), arrays_(arrays), interval_(interval), thread_([this] {
+        Keep();
+      }) {}
 
 Housekeeper::~Housekeeper() {
   {
@@ -37,6 +40,7 @@ void Housekeeper::Keep() {
       if (mutex_.AwaitWithTimeout(absl::Condition(&ends_), interval_)) return;
     }
     pool_->Trim();
+    run_buffers_->Trim();
     regions_->GiveBackExpired();
     arrays_->GiveBackExpired();
     GiveBackFreedPages();

@@ -10,14 +10,16 @@
 #include "server/memory/array_store.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/region_registry.h"
+#include "server/memory/run_buffers.h"
 
 namespace corank {
 
-/// Every `interval`, on a thread of its own: trims the pool, drops regions and kept arrays whose time is over, and has
-/// the allocator give freed pages back. All pointees must outlive it.
+/// Every `interval`, on a thread of its own: trims the pool and the buffers of runs, drops regions and kept arrays
+/// whose time is over, and has the allocator give freed pages back. All pointees must outlive it.
 class Housekeeper {
  public:
-  Housekeeper(HostPool* pool, RegionRegistry* regions, ArrayStore* arrays, absl::Duration interval);
+  Housekeeper(HostPool* pool, RunBuffers* run_buffers, RegionRegistry* regions, ArrayStore* arrays,
+              absl::Duration interval);
   /// Waits for the thread, and with it for a driver that hangs.
   ~Housekeeper();
   Housekeeper(const Housekeeper&) = delete;
@@ -27,6 +29,7 @@ class Housekeeper {
   void Keep();
 
   HostPool* const pool_;
+  RunBuffers* const run_buffers_;
   RegionRegistry* const regions_;
   ArrayStore* const arrays_;
   const absl::Duration interval_;

@@ -65,7 +65,8 @@ absl::Status CallBase::Read(const grpc::ByteBuffer& bytes) {
 std::unique_ptr<Operation> CallBase::InPieces(std::unique_ptr<Operation> operation) const {
   const StreamOptions& streams = environment_.streams;
   auto memory = std::make_shared<StreamMemory>(streams.max_device_bytes, streams.max_host_bytes,
-                                               Budget::Create(std::numeric_limits<int64_t>::max()));
+                                               Budget::Create(std::numeric_limits<int64_t>::max()),
+                                               environment_.places.run_buffers);
   return corank::InPieces(std::move(operation), std::move(memory), streams.piece_bytes);
 }
 

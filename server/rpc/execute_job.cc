@@ -47,7 +47,7 @@ ExecuteJob::ExecuteJob(std::shared_ptr<const CallEnvironment> environment, std::
       plan_(std::move(plan)),
       exchange_(std::move(exchange)),
       memory_(std::make_shared<StreamMemory>(environment_.streams.max_device_bytes, environment_.streams.max_host_bytes,
-                                             std::move(all_memory))),
+                                             std::move(all_memory), environment_.places.run_buffers)),
       arrival_(environment_.clock->Now()) {
   record_.op = plan_->op();
   finished_ = arrival_;

@@ -339,14 +339,14 @@ size_t ExecutePlan::IndexOf(const v1::Array& streamed) const {
 void ExecutePlan::JudgeAsWhole(const StreamOptions& streams) {
   if (!sort_ || (sort_->limit < 0 && !sort_->with_indices())) return;
   const int64_t count = RunSorter::Count(*sort_, inputs_);
-  const StreamMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr);
+  const StreamMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr, nullptr);
   if (count < 0 || RunSorter::HostBytes(*sort_, count, streams.piece_bytes, memory) <= streams.max_host_bytes) return;
   sort_.reset();
 }
 
 // Refuses what could only fail once it is there.
 absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
-  const StreamMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr);
+  const StreamMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr, nullptr);
   double device_bytes = 0, host_bytes = 0;
   for (const StreamInput& input : inputs_) {
     double& bytes = input.is_control ? host_bytes : device_bytes;

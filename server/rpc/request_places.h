@@ -17,6 +17,7 @@
 #include "server/memory/device_set.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/region_registry.h"
+#include "server/memory/run_buffers.h"
 #include "server/rpc/inline_payloads.h"
 #include "server/security/caller.h"
 #include "server/validate/places.h"
@@ -28,6 +29,7 @@ struct SharedPlaces {
   RegionRegistry* regions = nullptr;
   ArrayStore* arrays = nullptr;
   HostPool* host_pool = nullptr;
+  RunBuffers* run_buffers = nullptr;
   const DeviceSet* devices = nullptr;
   Helpers* helpers = nullptr;
 };

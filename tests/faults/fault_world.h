@@ -28,6 +28,7 @@ inline Server::Options FaultOptions() {
   options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
   options.arrays.max_bytes = options.arrays.quota_bytes = int64_t{16} << 20;
   options.host_pool.max_kept_bytes = 0;  // every buffer is asked of the engine
+  options.max_kept_run_bytes = 0;
   options.streams.piece_bytes = 8 << 10;
   options.limits.max_chunk_bytes = 4 << 10;
   return options;

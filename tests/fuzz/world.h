@@ -13,6 +13,7 @@
 #include "server/memory/array_store.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/region_registry.h"
+#include "server/memory/run_buffers.h"
 #include "server/observe/log.h"
 #include "server/rpc/request_places.h"
 #include "server/validate/validate.h"
@@ -52,7 +53,7 @@ struct World {
   void Reset();
   /// "r" again, where a run has unregistered it.
   void RegisterRegion();
-  SharedPlaces places() { return {&regions, &arrays, pool.get(), &devices, &helpers}; }
+  SharedPlaces places() { return {&regions, &arrays, pool.get(), run_buffers.get(), &devices, &helpers}; }
 
   Limits limits;  // small, so that every bound is reached
   StoppedClock clock;
@@ -61,6 +62,7 @@ struct World {
   DeviceSet devices;  // the engine
   Helpers helpers{0};
   const std::shared_ptr<HostPool> pool;
+  const std::shared_ptr<RunBuffers> run_buffers = RunBuffers::Create({});
   RegionRegistry regions;  // shared memory whose names begin with kRegionPrefix; one of them, "r", of 8192 bytes
   ArrayStore arrays;       // "a": 16 INT32, "s": 64 INT32 in order
   OwnLane lane;

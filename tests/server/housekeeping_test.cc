@@ -61,6 +61,73 @@ TEST(HostPoolTest, TrimLeavesBuffersInUseAndOtherSizes) {
   EXPECT_EQ(pool->allocations(), 3);
 }
 
+TEST(RunBuffersTest, ServeTheNextTakerOfJustTheirSize) {
+  PuppetEngine engine;
+  const auto buffers = RunBuffers::Create({/*max_bytes=*/1000, /*max_kept_bytes=*/800});
+  void* first = nullptr;
+  {
+    const auto taken = buffers->Take(engine, 300);
+    ASSERT_TRUE(taken.ok());
+    first = taken->get();
+    EXPECT_EQ(buffers->bytes_in_use(), 300);
+    EXPECT_EQ(buffers->kept_bytes(), 0);
+  }
+  EXPECT_EQ(buffers->bytes_in_use(), 0);
+  EXPECT_EQ(buffers->kept_bytes(), 300);
+  { EXPECT_EQ(buffers->Take(engine, 300)->get(), first); }
+  EXPECT_EQ(buffers->allocations(), 1);
+  { EXPECT_TRUE(buffers->Take(engine, 299).ok()); }
+  EXPECT_EQ(buffers->allocations(), 2);
+  EXPECT_EQ(buffers->kept_bytes(), 599);
+  { EXPECT_TRUE(buffers->Take(engine, 202).ok()); }
+  EXPECT_EQ(buffers->kept_bytes(), 599) << "no more than max_kept_bytes";
+}
+
+TEST(RunBuffersTest, KeptOnesGoForThoseThatAreNeeded) {
+  PuppetEngine engine;
+  const auto buffers = RunBuffers::Create({/*max_bytes=*/1000, /*max_kept_bytes=*/1000});
+  { const auto a = buffers->Take(engine, 400), b = buffers->Take(engine, 300), c = buffers->Take(engine, 200); }
+  EXPECT_EQ(buffers->kept_bytes(), 900);
+  const auto more = buffers->Take(engine, 450);
+  EXPECT_TRUE(more.ok());
+  EXPECT_EQ(buffers->kept_bytes(), 500) << "the largest one made room";
+  const auto beyond = buffers->Take(engine, 2000);
+  EXPECT_TRUE(beyond.ok()) << "budgets refuse, not this";
+  EXPECT_EQ(buffers->kept_bytes(), 0);
+}
+
+TEST(RunBuffersTest, KeptOnesGoWhereTheEngineHasNoMore) {
+  int failing = 0;
+  PuppetEngine engine([&failing](const std::string&, OperatorReport*) {
+    return failing-- > 0 ? absl::ResourceExhaustedError("no memory") : absl::OkStatus();
+  });
+  const auto buffers = RunBuffers::Create({});
+  { EXPECT_TRUE(buffers->Take(engine, 300).ok()); }
+  failing = 1;
+  const auto more = buffers->Take(engine, 400);
+  EXPECT_TRUE(more.ok());
+  EXPECT_EQ(buffers->kept_bytes(), 0);
+  failing = 1;
+  EXPECT_TRUE(absl::IsResourceExhausted(buffers->Take(engine, 500).status())) << "nothing was kept";
+  EXPECT_EQ(buffers->bytes_in_use(), 400);
+}
+
+TEST(RunBuffersTest, TrimFreesWhatNobodyTookSinceTheLastTime) {
+  PuppetEngine engine;
+  const auto buffers = RunBuffers::Create({});
+  { const auto a = buffers->Take(engine, 400), b = buffers->Take(engine, 300); }
+  buffers->Trim();
+  EXPECT_EQ(buffers->kept_bytes(), 700);
+  { EXPECT_TRUE(buffers->Take(engine, 300).ok()); }
+  buffers->Trim();
+  EXPECT_EQ(buffers->kept_bytes(), 300);
+  const auto used = buffers->Take(engine, 300);
+  buffers->Trim();
+  buffers->Trim();
+  EXPECT_EQ(buffers->bytes_in_use(), 300);
+  EXPECT_EQ(buffers->kept_bytes(), 0);
+}
+
 // Sanitizers have allocators of their own.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 int64_t ResidentBytes() {
@@ -84,9 +151,10 @@ TEST(HousekeeperTest, GivesBackFreedPagesBetweenBlocksThatStay) {
   const DeviceSet devices({&engine});
   FakeClock clock;
   const auto pool = HostPool::Create(&devices, {});
+  const auto buffers = RunBuffers::Create({});
   RegionRegistry regions({}, &devices, &clock);
   ArrayStore arrays({}, &devices, &clock);
-  const Housekeeper housekeeper(pool.get(), &regions, &arrays, absl::Milliseconds(1));
+  const Housekeeper housekeeper(pool.get(), buffers.get(), &regions, &arrays, absl::Milliseconds(1));
   const int64_t wanted = all - kBlocks * int64_t{kBlockBytes} / 2;
   for (int i = 0; i < 20'000 && ResidentBytes() > wanted; ++i) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_LE(ResidentBytes(), wanted);
@@ -98,6 +166,7 @@ TEST(HousekeeperTest, GivesBackBuffersRegionsAndArraysWhoseTimeIsOver) {
   const DeviceSet devices({&engine});
   FakeClock clock;
   const auto pool = HostPool::Create(&devices, {});
+  const auto buffers = RunBuffers::Create({});
   RegionRegistry::Options region_options;
   region_options.shared_memory_prefixes = {SharedObject::kPrefix};
   RegionRegistry regions(region_options, &devices, &clock);
@@ -118,13 +187,15 @@ TEST(HousekeeperTest, GivesBackBuffersRegionsAndArraysWhoseTimeIsOver) {
     ASSERT_TRUE(arrays.Keep("a", "idle", *std::move(array)).ok());
   }
   ASSERT_TRUE(pool->Take(kPage).ok());
+  ASSERT_TRUE(buffers->Take(engine, kPage).ok());
 
-  const Housekeeper housekeeper(pool.get(), &regions, &arrays, absl::Milliseconds(1));
+  const Housekeeper housekeeper(pool.get(), buffers.get(), &regions, &arrays, absl::Milliseconds(1));
   const auto eventually = [](const auto& condition) {
     for (int i = 0; i < 20'000 && !condition(); ++i) absl::SleepFor(absl::Milliseconds(1));
     return condition();
   };
   EXPECT_TRUE(eventually([&] { return pool->kept_bytes() == 0; }));
+  EXPECT_TRUE(eventually([&] { return buffers->kept_bytes() == 0; }));
   EXPECT_EQ(regions.region_count(), 1) << "its time is not over";
   EXPECT_EQ(arrays.used_bytes(), kPage);
   clock.Advance(std::chrono::hours(2));

@@ -124,6 +124,21 @@ TEST_P(SharedPiecesTest, SortWithValuesIsStable) {
   EXPECT_EQ(response.stats().out_of_core(), GetParam() < 1600000);
 }
 
+TEST_P(SharedPiecesTest, TheNextSortTakesTheBuffersOfTheLast) {
+  const RunBuffers& buffers = server_.server().run_buffers();
+  MakeTies(100003);
+  v1::SortRequest request;
+  *request.mutable_keys() = At(v1::ELEMENT_TYPE_UINT32, 100003, 0);
+  *request.mutable_keys_destination() = To(kHalf);
+  Run(request);
+  EXPECT_TRUE(Eventually([&buffers] { return buffers.bytes_in_use() == 0; }));
+  const int64_t allocated = buffers.allocations();
+  EXPECT_EQ(allocated > 0, GetParam() < 800000) << "runs lie on the host only where the device has no room for them";
+  EXPECT_EQ(buffers.kept_bytes(), GetParam() < 800000 ? 100003 * 4 : 0);
+  Run(request);
+  EXPECT_EQ(buffers.allocations(), allocated);
+}
+
 TEST_P(SharedPiecesTest, IndicesAndFirstRowsAreThoseOfTheWholeArray) {
   constexpr size_t kCount = 100003;
   const std::vector<uint32_t> before = MakeTies(kCount), order = StableOrderOf(before);

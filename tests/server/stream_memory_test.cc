@@ -69,10 +69,10 @@ class StreamNeedTest : public ::testing::Test {
   absl::Status Sort(const StreamedSort& sort, int64_t count, bool all_at_once) {
     const bool has_values = sort.values_input.has_value();
     const std::vector<StreamInput> inputs = Inputs(count, has_values);
-    const StreamMemory limits(kMaxDevice, kMaxHost, nullptr);
+    const StreamMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
     const int64_t host = RunSorter::HostBytes(sort, count, kPiece, limits);
     const int64_t need = RunSorter::DeviceBytes(sort, count, kPiece, kTile, limits, *engine_) + host;
-    StreamMemory memory(kMaxDevice, host, Budget::Create(need));
+    StreamMemory memory(kMaxDevice, host, Budget::Create(need), buffers_.get());
     memory.SetEngine(engine_);
     std::vector<uint32_t> keys(static_cast<size_t>(count));
     for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint32_t>(i) * 2654435761U;
@@ -101,6 +101,7 @@ class StreamNeedTest : public ::testing::Test {
 
   const ChosenEngine chosen_ = CpuEngine();
   Engine* const engine_ = chosen_.engine.get();
+  const std::shared_ptr<RunBuffers> buffers_ = RunBuffers::Create({});
   OwnLane lane_{engine_};
 };
 
@@ -136,7 +137,7 @@ TEST_F(StreamNeedTest, SortsWithIndicesAndOfFirstRowsStayWithinIt) {
 }
 
 TEST_F(StreamNeedTest, FirstRowsNeedLittleOfTheHost) {
-  const StreamMemory limits(kMaxDevice, kMaxHost, nullptr);
+  const StreamMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
   StreamedSort sort = SortOf(false);
   const int64_t count = 100 * kMaxDevice;
   sort.limit = 10;
@@ -154,9 +155,10 @@ TEST_F(StreamNeedTest, RunsThatAreMergedInRoundsStayWithinIt) {
     SCOPED_TRACE(pieces);
     const int64_t count = pieces * kPieceRows;
     const StreamedSort sort = SortOf(false);
-    const int64_t need = RunSorter::HostBytes(sort, count, /*piece_bytes=*/1, {kLittleDevice, kNoLimit, nullptr});
+    const int64_t need =
+        RunSorter::HostBytes(sort, count, /*piece_bytes=*/1, {kLittleDevice, kNoLimit, nullptr, nullptr});
     EXPECT_LE(need, 2 * count * 4);
-    StreamMemory memory(kLittleDevice, need, Budget::Create(kNoLimit));
+    StreamMemory memory(kLittleDevice, need, Budget::Create(kNoLimit), buffers_.get());
     memory.SetEngine(engine_);
     const std::vector<uint32_t> keys(static_cast<size_t>(count), 7);
     v1::RequestStats stats;
@@ -171,7 +173,7 @@ TEST_F(StreamNeedTest, RunsThatAreMergedInRoundsStayWithinIt) {
 }
 
 TEST_F(StreamNeedTest, OfASortFollowsItsLength) {
-  const StreamMemory limits(kMaxDevice, kMaxHost, nullptr);
+  const StreamMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
   const auto device = [&](int64_t count) {
     return RunSorter::DeviceBytes(SortOf(false), count, kPiece, kTile, limits, *engine_);
   };
@@ -187,7 +189,7 @@ TEST_F(StreamNeedTest, OfASortFollowsItsLength) {
 }
 
 TEST_F(StreamNeedTest, OfAMergeFollowsItsInputs) {
-  const StreamMemory limits(kMaxDevice, kMaxHost, nullptr);
+  const StreamMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
   const auto merge_of = [](size_t ways) {
     StreamedMerge merge;
     for (size_t i = 0; i < ways; ++i) merge.keys_inputs.push_back(i);
@@ -205,9 +207,23 @@ TEST_F(StreamNeedTest, OfAMergeFollowsItsInputs) {
   EXPECT_EQ(StreamMerger::HostBytes(merge_of(40), inputs_of(40, 10'000), limits), 3'200'000) << "in two rounds";
 }
 
+TEST_F(StreamNeedTest, BuffersOfRunsServeTheNextSort) {
+  for (const bool has_values : {false, true}) {
+    const int64_t row_bytes = has_values ? 16 : 4, count = kMaxDevice / row_bytes - 1234;
+    for (const bool all_at_once : {false, true}) {
+      ASSERT_EQ(Sort(count, has_values, all_at_once), absl::OkStatus());
+      EXPECT_EQ(buffers_->bytes_in_use(), 0);
+      const int64_t allocated = buffers_->allocations();
+      EXPECT_GT(allocated, 0);
+      ASSERT_EQ(Sort(count, has_values, all_at_once), absl::OkStatus());
+      EXPECT_EQ(buffers_->allocations(), allocated);
+    }
+  }
+}
+
 TEST_F(StreamNeedTest, SaysWhoseLimitIsReachedAndTakesNothingThen) {
   const std::shared_ptr<Budget> all = Budget::Create(1'000'000);
-  StreamMemory one(800'000, 800'000, all), other(800'000, 800'000, all);
+  StreamMemory one(800'000, 800'000, all, buffers_.get()), other(800'000, 800'000, all, buffers_.get());
   one.SetEngine(engine_);
   other.SetEngine(engine_);
   auto taken = one.AllocateDevice(700'000, "keys");

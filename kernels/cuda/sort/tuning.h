@@ -70,12 +70,10 @@ constexpr int64_t AutoRadixCount(int key_bytes) { return (int64_t{1} << (key_byt
 /// AUTO looks at the data from this count on: asking the device costs about 12 us.
 inline constexpr int64_t kAutoLookCount = int64_t{1} << 22;
 
-/// Up to this count AUTO takes MERGESORT, and not RADIX, of keys that look random: what three passes merge of 8 bytes
-/// with each key of 8, which RADIX moves eight times. 0: never. Measured on an H200.
+/// Up to this count AUTO takes MERGESORT, and not RADIX, of keys that look random: of 8 bytes with each key of 8, which
+/// RADIX moves eight times, and MERGESORT five at most. 0: never. Measured on an H200.
 constexpr int64_t AutoMergesortCount(int key_bytes, int payload_bytes) {
-  if (key_bytes != 8 || payload_bytes != 8) return 0;
-  const MergesortTuning tuning = MergesortTuningFor(key_bytes, MergesortForm::kPayload);
-  return int64_t{tuning.SortTile()} << (tuning.max_ways_log * 3);
+  return key_bytes == 8 && payload_bytes == 8 ? int64_t{1} << 28 : 0;
 }
 
 /// Up to this count AUTO counts the digits of RADIX while the host waits for the sample. That takes about as long; of
