@@ -15,7 +15,8 @@
 namespace corank {
 
 /// Pinned buffers of just the size that is asked for: requests of one kind ask for the same ones again, and a driver
-/// takes longer to pin memory, and to take it back, than a GPU to sort it. Thread-safe. All engines outlive it.
+/// takes longer to pin memory, and to take it back, than a GPU to sort it. Not a HostPool, whose sizes are rounded:
+/// what runs take is counted to the byte when their request is admitted. Thread-safe. All engines outlive it.
 class RunBuffers : public std::enable_shared_from_this<RunBuffers> {
  public:
   struct Options {
