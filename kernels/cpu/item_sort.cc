@@ -10,6 +10,7 @@
 #include "kernels/common/merge_path.h"
 #include "kernels/cpu/item_merge.h"
 #include "kernels/cpu/vector_merge.h"
+#include "kernels/cpu/vector_sort.h"
 
 namespace corank::cpu {
 namespace {
@@ -92,7 +93,7 @@ void QuickSort(Item* items, int64_t count) {
     Parallel alone(1);
     CountingSort(items, count, alone);
   } else {
-    hwy::Sorter()(items, static_cast<size_t>(count), hwy::SortAscending());
+    VectorSort(items, count);
   }
 }
 

@@ -4,7 +4,7 @@
 #ifndef CORANK_KERNELS_CPU_ITEM_SORT_H_
 #define CORANK_KERNELS_CPU_ITEM_SORT_H_
 
-#include <hwy/contrib/sort/vqsort.h>
+#include <hwy/base.h>
 
 #include <cstdint>
 
@@ -36,9 +36,10 @@ bool EndsInTemp(int64_t count, SortAlgorithm algorithm, int threads);
 
 /// Sorts items[0, count) in ascending order and returns where the result is: items or temp (`count` items, or null
 /// where NeedsTemp says so). `algorithm`:
-///   kRadix            VQSort on one chunk for each thread (8-bit items, and many 16-bit items: counting), then
-///   merge-path passes kMergesort        bottom-up mergesort on chunks, then merge-path passes kOddEvenMergesort
-///   Batcher's network (Knuth, vol. 3, algorithm 5.2.2M), for any count
+///   - kRadix: VQSort on one chunk for each thread (8-bit items, and many 16-bit items: counting), then merge-path
+///     passes
+///   - kMergesort: bottom-up mergesort on chunks, then merge-path passes
+///   - kOddEvenMergesort: Batcher's network (Knuth, vol. 3, algorithm 5.2.2M), for any count
 template <typename Item>
 Item* SortItems(Item* items, Item* temp, int64_t count, SortAlgorithm algorithm, Parallel& parallel);
 
