@@ -10,6 +10,7 @@
 #include "kernels/common/merge_path.h"
 #include "kernels/cpu/float_codes.h"
 #include "kernels/cpu/item_sort.h"
+#include "kernels/cpu/rank_prefix.h"
 #include "kernels/cpu/records.h"
 #include "kernels/cpu/sorted_check.h"
 #include "kernels/cpu/workspace.h"
@@ -18,6 +19,8 @@ namespace corank::cpu {
 namespace {
 
 constexpr int64_t kElementGrain = int64_t{1} << 14;
+// Below this, looking for a prefix costs what it saves.
+constexpr int64_t kLeastByPrefix = 1024;
 
 bool MovesIndices(const SortArgs& args) { return args.indices_out != nullptr || args.value_bytes > 0; }
 
@@ -57,7 +60,7 @@ Buffers<Item> TakeBuffers(const SortArgs& args, int threads, Workspace& workspac
 
 // Sorts the items as args say and returns where the result is.
 template <typename Item>
-const Item* SortAsAsked(const SortArgs& args, Buffers<Item> buffers, Parallel& parallel, OperatorReport* report) {
+Item* SortAsAsked(const SortArgs& args, Buffers<Item> buffers, Parallel& parallel, OperatorReport* report) {
   const SortAlgorithm algorithm = Resolve(args.algorithm);
   report->sort_algorithm = algorithm;
   if (args.segment_offsets != nullptr) {
@@ -117,15 +120,26 @@ struct Packed128 {
   static int64_t Index(const Item& item) { return static_cast<int64_t>(item.lo); }
 };
 
-// Writes every wanted result at [0, ResultCount()), given source(i): the input index of the i-th result.
+// to[i] = from[source(i)] for i in [0, count).
+template <typename Source>
+void GatherRecords(void* to, const void* from, int bytes, int64_t count, const Source& source, Parallel& parallel) {
+  // Each record is a miss of the caches and the TLB: asked for while the ones before are under way.
+  constexpr int64_t kAhead = 32;
+  WithRecordCopier(bytes, [&](auto copy) {
+    parallel.ForRange(count, kElementGrain / 4, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        __builtin_prefetch(static_cast<const char*>(from) + source(std::min(i + kAhead, end - 1)) * bytes);
+        copy(to, i, from, source(i));
+      }
+    });
+  });
+}
+
+// Writes every wanted value and index at [0, ResultCount()), given source(i): the input index of the i-th result.
 template <typename Source>
 void Gather(const SortArgs& args, const Source& source, Parallel& parallel) {
   if (args.value_bytes > 0) {
-    WithRecordCopier(args.value_bytes, [&](auto copy) {
-      parallel.ForRange(args.ResultCount(), kElementGrain / 4, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) copy(args.values_out, i, args.values_in, source(i));
-      });
-    });
+    GatherRecords(args.values_out, args.values_in, args.value_bytes, args.ResultCount(), source, parallel);
   }
   if (args.indices_out != nullptr) {
     WithIndexType(IndexBytes(args.count - 1), [&](auto zero) {
@@ -158,6 +172,29 @@ void SortPacked(const SortArgs& args, Buffers<typename Pack::Item> buffers, cons
   }
   Gather(
       args, [&](int64_t i) { return Pack::Index(sorted[i]); }, parallel);
+}
+
+// Sorts all of 64-bit keys by prefixes of their ranks, unless too many of those are alike. Answers whether it did.
+template <typename Ordering>
+bool SortByPrefixes(const SortArgs& args, Workspace& workspace, const Ordering& order, Parallel& parallel,
+                    OperatorReport* report) {
+  if (args.count < kLeastByPrefix || args.segment_offsets != nullptr || args.ResultCount() < args.count) return false;
+  const uint64_t* keys = static_cast<const uint64_t*>(args.keys_in);
+  const auto rank = [&](int64_t i) { return order.RankOfRaw(keys[i]); };
+  const RankPrefix prefix = ChooseRankPrefix(args.count, rank, parallel);
+  if (!TellsRanksApart(prefix, args.count, rank)) return false;
+  const Buffers<uint64_t> buffers = TakeBuffers<uint64_t>(args, parallel.threads(), workspace);
+  parallel.ForRange(args.count, kElementGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) buffers.items[i] = prefix.Item(rank(i), i);
+  });
+  uint64_t* const sorted = SortAsAsked(args, buffers, parallel, report);
+  OrderEqualPrefixes(prefix, sorted, args.count, rank, parallel);
+  const auto source = [&](int64_t i) { return prefix.Index(sorted[i]); };
+  if (args.keys_out != nullptr) {
+    GatherRecords(args.keys_out, args.keys_in, sizeof(uint64_t), args.count, source, parallel);
+  }
+  Gather(args, source, parallel);
+  return true;
 }
 
 template <typename Bits, typename Ordering>
@@ -212,6 +249,8 @@ void SortTyped(const SortArgs& args, void* workspace_bytes, const KeyOrder<Bits,
       return SortPacked<Pack, Bits>(args, TakeBuffers<uint64_t>(args, parallel.threads(), workspace), order, parallel,
                                     report);
     }
+  } else if (SortByPrefixes(args, workspace, order, parallel, report)) {
+    return;
   }
   SortPacked<Packed128<Bits>, Bits>(args, TakeBuffers<Item128>(args, parallel.threads(), workspace), order, parallel,
                                     report);
