@@ -173,26 +173,20 @@ void GatherStrings(const KeyColumn& column, const Item128* rows, int64_t count, 
   });
 }
 
-void GatherRecords(const void* from, int record_bytes, void* to, const Item128* rows, int64_t count,
-                   Parallel& parallel) {
-  WithRecordCopier(record_bytes, [&](auto copy) {
-    parallel.ForRange(count, kRowGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) copy(to, i, from, static_cast<int64_t>(rows[i].lo));
-    });
-  });
-}
-
 void GatherOutputs(const ColumnSortArgs& args, const Item128* rows, Parallel& parallel) {
   const int64_t count = args.ResultCount();
+  const auto source = [rows](int64_t i) { return static_cast<int64_t>(rows[i].lo); };
   for (int i = 0; i < args.column_count; ++i) {
     const KeyColumn& column = args.columns[i];
     if (column.kind == ColumnKind::kStrings) {
       if (column.offsets_out != nullptr) GatherStrings(column, rows, count, parallel);
     } else if (column.data_out != nullptr) {
-      GatherRecords(column.data, column.row_bytes, column.data_out, rows, count, parallel);
+      GatherRecords(column.data_out, column.data, column.row_bytes, count, source, parallel);
     }
   }
-  if (args.value_bytes > 0) GatherRecords(args.values_in, args.value_bytes, args.values_out, rows, count, parallel);
+  if (args.value_bytes > 0) {
+    GatherRecords(args.values_out, args.values_in, args.value_bytes, count, source, parallel);
+  }
   if (args.indices_out != nullptr) {
     WithIndexType(IndexBytes(args.count - 1), [&](auto zero) {
       auto* indices = static_cast<decltype(zero)*>(args.indices_out);

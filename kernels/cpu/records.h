@@ -2,8 +2,11 @@
 #ifndef CORANK_KERNELS_CPU_RECORDS_H_
 #define CORANK_KERNELS_CPU_RECORDS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+
+#include "kernels/cpu/parallel.h"
 
 namespace corank::cpu {
 
@@ -41,6 +44,22 @@ void WithRecordCopier(int bytes, const Fn& fn) {
     default:
       return fn(RecordCopier<0>(bytes));
   }
+}
+
+/// to[i] = from[source(i)] for i in [0, count), records of `bytes` bytes.
+template <typename Source>
+void GatherRecords(void* to, const void* from, int bytes, int64_t count, const Source& source, Parallel& parallel) {
+  // Each record is a miss of the caches and the TLB: asked for while the ones before are under way.
+  constexpr int64_t kAhead = 32;
+  constexpr int64_t kGrain = int64_t{1} << 12;
+  WithRecordCopier(bytes, [&](auto copy) {
+    parallel.ForRange(count, kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        __builtin_prefetch(static_cast<const char*>(from) + source(std::min(i + kAhead, end - 1)) * bytes);
+        copy(to, i, from, source(i));
+      }
+    });
+  });
 }
 
 /// Calls fn(a value of the unsigned type of `bytes` bytes); bytes is 4 or 8.

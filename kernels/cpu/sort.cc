@@ -120,21 +120,6 @@ struct Packed128 {
   static int64_t Index(const Item& item) { return static_cast<int64_t>(item.lo); }
 };
 
-// to[i] = from[source(i)] for i in [0, count).
-template <typename Source>
-void GatherRecords(void* to, const void* from, int bytes, int64_t count, const Source& source, Parallel& parallel) {
-  // Each record is a miss of the caches and the TLB: asked for while the ones before are under way.
-  constexpr int64_t kAhead = 32;
-  WithRecordCopier(bytes, [&](auto copy) {
-    parallel.ForRange(count, kElementGrain / 4, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        __builtin_prefetch(static_cast<const char*>(from) + source(std::min(i + kAhead, end - 1)) * bytes);
-        copy(to, i, from, source(i));
-      }
-    });
-  });
-}
-
 // Writes every wanted value and index at [0, ResultCount()), given source(i): the input index of the i-th result.
 template <typename Source>
 void Gather(const SortArgs& args, const Source& source, Parallel& parallel) {
