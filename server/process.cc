@@ -140,7 +140,8 @@ int TakeSignal(int signals) {
 // thread that serves the metrics would be waited for up to 2 s.
 [[noreturn]] void ExitAtOnce(int code) { std::_Exit(code); }
 
-// What a caller still waits for when the device is lost: calls whose lane does not come back end with the connection.
+// What a caller still waits for when the device is lost: calls that run on gRPC's own threads, and whose threads do not
+// come back, end with the connection.
 [[noreturn]] void ExitWithoutDevice(const Server& server, int signals) {
   constexpr absl::Duration kLook = absl::Milliseconds(5);
   const Event never;

@@ -120,8 +120,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, st
   CORANK_RETURN_IF_ERROR(server->StartRpc());
   server->metrics_.OnScrape([server = server.get()] { server->ObserveCalls(); });
   server->devices_.StartCanaries();
-  server->housekeeper_ = std::make_unique<Housekeeper>(server->host_pool_.get(), server->run_buffers_.get(),
-                                                       &server->regions_, &server->arrays_, kHousekeeping);
+  server->housekeeper_ = std::make_unique<Housekeeper>(
+      server->host_pool_.get(), server->run_buffers_.get(), &server->regions_, &server->arrays_,
+      [server = server.get()] { server->TrimLanes(); }, kHousekeeping);
   return server;
 }
 
@@ -239,18 +240,19 @@ absl::Status Server::StartLanes() {
     options.device = i;
     options.ordinal = devices_.ordinal(i);
     options.watch = &devices_.watch(i);
-    const auto start = [&](LaneKind kind, int lanes, WorkSource* source) {
+    const auto start = [&](LaneKind kind, int count, WorkSource* source) -> absl::StatusOr<LanePool*> {
       options.kind = kind;
-      options.lanes = lanes;
+      options.lanes = count;
       options.spares = kind == LaneKind::kLong ? options_.spare_lanes : 0;
-      return LanePool::Create(options, &devices_.engine(i), source, clock_, &metrics_, logger_);
+      CORANK_ASSIGN_OR_RETURN(
+          std::unique_ptr<LanePool> lanes,
+          LanePool::Create(options, &devices_.engine(i), source, clock_, &metrics_, logger_));
+      absl::MutexLock lock(&lanes_mutex_);
+      return lanes_.emplace_back(i, std::move(lanes)).second.get();
     };
-    CORANK_ASSIGN_OR_RETURN(std::unique_ptr<LanePool> lanes, start(LaneKind::kShort, options_.lanes, &batcher_));
-    queue_.SetDirectRunner(lanes.get(), i);
-    lanes_.push_back(std::move(lanes));
-    CORANK_ASSIGN_OR_RETURN(std::unique_ptr<LanePool> long_lanes,
-                            start(LaneKind::kLong, options_.long_lanes, &long_batcher_));
-    lanes_.push_back(std::move(long_lanes));
+    CORANK_ASSIGN_OR_RETURN(LanePool* const lanes, start(LaneKind::kShort, options_.lanes, &batcher_));
+    queue_.SetDirectRunner(lanes, i);
+    CORANK_RETURN_IF_ERROR(start(LaneKind::kLong, options_.long_lanes, &long_batcher_).status());
   }
   return absl::OkStatus();
 }
@@ -371,8 +373,22 @@ void Server::Refuse(const absl::Status& refusal, bool also_running) {
   }
 }
 
+// They may not come back: a call to a device that hangs does not return.
+void Server::AbandonLanes(int device) {
+  absl::MutexLock lock(&lanes_mutex_);
+  for (const auto& [of, lanes] : lanes_) {
+    if (of == device) lanes->Abandon(devices_.watch(device).Lost());
+  }
+}
+
+void Server::TrimLanes() {
+  absl::MutexLock lock(&lanes_mutex_);
+  for (const auto& [of, lanes] : lanes_) lanes->Trim();
+}
+
 void Server::OnDeviceLost(int device) {
   ShowHealth();
+  AbandonLanes(device);
   if (devices_.all_lost()) {
     if (!all_lost_.exchange(true) && options_.on_device_lost) options_.on_device_lost();
     Refuse(DeviceLost(), /*also_running=*/true);

@@ -147,6 +147,8 @@ class Server {
   absl::Status StartRpc();
   absl::Status StartEndpoints();
   void OnDeviceLost(int device);
+  void AbandonLanes(int device) ABSL_LOCKS_EXCLUDED(lanes_mutex_);
+  void TrimLanes() ABSL_LOCKS_EXCLUDED(lanes_mutex_);
   void OnDevicesChanged();
   // Tells the health board what follows from the state of the devices, and from whether the server drains.
   void ShowHealth();
@@ -174,7 +176,9 @@ class Server {
   DeviceMemory device_memory_;
   AdmissionQueue queue_, long_queue_;
   Batcher batcher_, long_batcher_;
-  std::vector<std::unique_ptr<LanePool>> lanes_;  // of each device, for short and for long work
+  absl::Mutex lanes_mutex_;
+  // Of each device, for short and for long work.
+  std::vector<std::pair<int, std::unique_ptr<LanePool>>> lanes_ ABSL_GUARDED_BY(lanes_mutex_);
   std::unique_ptr<CorankServiceImpl> corank_service_;
   std::unique_ptr<MemoryServiceImpl> memory_service_;
   std::unique_ptr<HealthServiceImpl> health_service_, health_port_service_;

@@ -144,6 +144,7 @@ class CpuStream final : public EngineStream {
     return Run(0, [&](void*) { cpu::Search(args, parallel_, report); });
   }
 
+  void Trim() override { arena_.Clear(); }
   int64_t workspace_bytes() const override { return workspace_bytes_; }
 
  private:

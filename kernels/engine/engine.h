@@ -148,6 +148,10 @@ class EngineStream {
   virtual absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Search(const SearchArgs& args, OperatorReport* report) = 0;
 
+  /// Between requests, perhaps from another thread than those: gives back to the system what is kept for the next one
+  /// and cheap to get again. CUDA: nothing, since giving back waits for the device.
+  virtual void Trim() {}
+
   /// Device memory that operators asked for since Begin, beyond Upload, AllocateDevice and AllocateResult, in bytes.
   virtual int64_t workspace_bytes() const = 0;
 };

@@ -60,6 +60,7 @@ class ForwardingStream : public EngineStream {
     return stream_->LoadBalance(args, report);
   }
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override { return stream_->Search(args, report); }
+  void Trim() override { stream_->Trim(); }
   int64_t workspace_bytes() const override { return stream_->workspace_bytes(); }
 
  private:

@@ -33,7 +33,20 @@ class LanePool::LaneStreams final : public Lane {
  public:
   LaneStreams(LanePool* pool, std::unique_ptr<EngineStream> stream) : pool_(pool), stream_(std::move(stream)) {}
 
-  void set_task(const Task* task) { task_ = task; }
+  void set_task(const Task* task) {
+    task_ = task;
+    was_used_ = true;
+  }
+  // Held while the lane works.
+  absl::Mutex& works() { return works_; }
+  void Trim() {
+    if (!works_.TryLock()) return;
+    if (!std::exchange(was_used_, false)) {
+      stream_->Trim();
+      for (const std::unique_ptr<EngineStream>& stream : extra_) stream->Trim();
+    }
+    works_.Unlock();
+  }
 
   EngineStream& stream() override { return *stream_; }
   Engine& engine() override { return *pool_->engine_; }
@@ -57,6 +70,8 @@ class LanePool::LaneStreams final : public Lane {
   const std::unique_ptr<EngineStream> stream_;
   std::vector<std::unique_ptr<EngineStream>> extra_;
   const Task* task_ = nullptr;
+  absl::Mutex works_;
+  bool was_used_ = false;  // since the last Trim; under works_
 };
 
 absl::StatusOr<std::unique_ptr<LanePool>> LanePool::Create(Options options, Engine* engine, WorkSource* source,
@@ -102,7 +117,10 @@ bool LanePool::RunNext(LaneStreams& lane) {
   auto batch = source_->Next(options_.device);  // ends with each turn, before the next is asked for
   if (batch.empty()) return false;
   metrics_->AddBusyLanes(options_.kind, 1);
-  RunBatch(lane, batch);
+  {
+    absl::MutexLock works(&lane.works());
+    RunBatch(lane, batch);
+  }
   metrics_->AddBusyLanes(options_.kind, -1);
   return true;
 }
@@ -157,7 +175,10 @@ void LanePool::SetStalled(bool stalled) {
 void LanePool::RunDirectly(std::unique_ptr<Task> task) {
   metrics_->AddBusyLanes(options_.kind, 1);
   metrics_->ObserveBatch(task->operation->op(), 1, task->bytes);
-  RunTask(*direct_lane_, *task, 1);
+  {
+    absl::MutexLock works(&direct_lane_->works());
+    RunTask(*direct_lane_, *task, 1);
+  }
   metrics_->AddBusyLanes(options_.kind, -1);
 }
 
@@ -185,7 +206,23 @@ void LanePool::RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& b
   }
 }
 
-void LanePool::Begin(const Task& task, int batch_size, Outcome& outcome) const {
+void LanePool::Abandon(const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  for (Task* const task : on_lanes_) {
+    if (!std::exchange(task->abandoned, true)) task->completion->Abandon(status);
+  }
+}
+
+void LanePool::Trim() {
+  for (const auto& lane : lanes_) lane->Trim();
+  direct_lane_->Trim();
+}
+
+void LanePool::Begin(Task& task, int batch_size, Outcome& outcome) {
+  {
+    absl::MutexLock lock(&mutex_);
+    on_lanes_.insert(&task);
+  }
   outcome.started = clock_->Now();
   outcome.stats.set_engine(info_.kind == EngineKind::kCuda ? v1::ENGINE_CUDA : v1::ENGINE_CPU);
   outcome.stats.set_device(info_.device);
@@ -204,6 +241,10 @@ void LanePool::End(Task& task, const absl::Status& status, Outcome& outcome, Sta
   outcome.finished = clock_->Now();
   const int tasks = std::max(1, outcome.stats.batch_size());
   metrics_->CountTenant(task.caller->tenant, task.work_bytes, Nanoseconds(*outcome.started, *outcome.finished) / tasks);
+  {
+    absl::MutexLock lock(&mutex_);
+    on_lanes_.erase(&task);
+  }
   task.completion->Done(status, outcome);
 }
 

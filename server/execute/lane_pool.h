@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -51,6 +52,10 @@ class LanePool final : public DirectRunner {
 
   /// On a lane of its own that has no thread. One call at a time.
   void RunDirectly(std::unique_ptr<Task> task) override;
+  /// Answers all callers of tasks on lanes, which may not come back from them. Thread-safe.
+  void Abandon(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Has lanes that had no work since the call before give memory back. Thread-safe; waits for no lane.
+  void Trim();
 
  private:
   LanePool(Options options, Engine* engine, WorkSource* source, const Clock* clock, Metrics* metrics,
@@ -72,7 +77,7 @@ class LanePool final : public DirectRunner {
   // Whether the caller still wants it; ends it where not.
   bool BeginWanted(LaneStreams& lane, Task& task, int batch_size, Outcome& outcome);
   absl::Status RetryOnce(LaneStreams& lane, Task& task, Outcome& outcome, const absl::Status& first);
-  void Begin(const Task& task, int batch_size, Outcome& outcome) const;
+  void Begin(Task& task, int batch_size, Outcome& outcome);
   void End(Task& task, const absl::Status& status, Outcome& outcome, Stage next);
   absl::Status Work(LaneStreams& lane, Task& task, Outcome& outcome);
   absl::Status FromEngine(const absl::Status& status);
@@ -86,6 +91,7 @@ class LanePool final : public DirectRunner {
   const Logger* const logger_;
   std::atomic<bool> device_lost_{false};
   absl::Mutex mutex_;
+  absl::flat_hash_set<Task*> on_lanes_ ABSL_GUARDED_BY(mutex_);  // begun, and not done
   int running_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t ends_ ABSL_GUARDED_BY(mutex_) = 0;  // of tasks
   int stalled_ ABSL_GUARDED_BY(mutex_) = 0;   // lanes

@@ -27,6 +27,9 @@ class Completion {
   /// Called exactly once for every task that admit took, on any thread; must not block. Results in the outcome are
   /// valid during the call only. The completion may be gone when this returns.
   virtual void Done(const absl::Status& status, Outcome& outcome) = 0;
+  /// The lane that works on the task may not come back: whoever waits is answered now, with an error. Called once at
+  /// most and before Done, which is still to come and then only lets go of what the lane has used. Must not block.
+  virtual void Abandon(const absl::Status& status) = 0;
 };
 
 /// What whoever handed out a batch learns of it: the batch's tasks share one, and the last of them to go ends it.
@@ -63,6 +66,7 @@ struct Task {
   Completion* completion = nullptr;              // valid until Done
   std::shared_ptr<const void> completion_owner;  // where the completion lives only as long as somebody holds it
   std::shared_ptr<Lease> lease;                  // of the batch; null where nobody asks
+  bool abandoned = false;                        // the completion's Abandon was called; the lanes' to read and write
 
   /// Whether it has to wait until memory is free.
   bool is_heavy() const { return device_bytes > 0 || host_bytes > 0; }

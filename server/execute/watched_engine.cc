@@ -108,6 +108,7 @@ class WatchedStream final : public EngineStream {
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override {
     return Start<absl::Status>([&] { return stream_->Search(args, report); });
   }
+  void Trim() override { stream_->Trim(); }
   int64_t workspace_bytes() const override { return stream_->workspace_bytes(); }
 
  private:

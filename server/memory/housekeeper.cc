@@ -1,6 +1,7 @@
 #include "server/memory/housekeeper.h"
 
 #include <cstdlib>
+#include <utility>
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -20,10 +21,14 @@ void GiveBackFreedPages() {
 }  // namespace
 
 Housekeeper::Housekeeper(HostPool* pool, RunBuffers* run_buffers, RegionRegistry* regions, ArrayStore* arrays,
-                         absl::Duration interval)
-    : pool_(pool), run_buffers_(run_buffers), regions_(regions), arrays_(arrays), interval_(interval), thread_([this] {
-        Keep();
-      }) {}
+                         std::function<void()> trim_lanes, absl::Duration interval)
+    : pool_(pool),
+      run_buffers_(run_buffers),
+      regions_(regions),
+      arrays_(arrays),
+      trim_lanes_(std::move(trim_lanes)),
+      interval_(interval),
+      thread_([this] { Keep(); }) {}
 
 Housekeeper::~Housekeeper() {
   {
@@ -43,6 +48,7 @@ void Housekeeper::Keep() {
     run_buffers_->Trim();
     regions_->GiveBackExpired();
     arrays_->GiveBackExpired();
+    trim_lanes_();
     GiveBackFreedPages();
   }
 }

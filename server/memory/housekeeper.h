@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_MEMORY_HOUSEKEEPER_H_
 #define CORANK_SERVER_MEMORY_HOUSEKEEPER_H_
 
+#include <functional>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -15,11 +16,12 @@
 namespace corank {
 
 /// Every `interval`, on a thread of its own: trims the pool and the buffers of runs, drops regions and kept arrays
-/// whose time is over, and has the allocator give freed pages back. All pointees must outlive it.
+/// whose time is over, has idle lanes give memory back (`trim_lanes`), and then the allocator its freed pages. All
+/// pointees must outlive it.
 class Housekeeper {
  public:
   Housekeeper(HostPool* pool, RunBuffers* run_buffers, RegionRegistry* regions, ArrayStore* arrays,
-              absl::Duration interval);
+              std::function<void()> trim_lanes, absl::Duration interval);
   /// Waits for the thread, and with it for a driver that hangs.
   ~Housekeeper();
   Housekeeper(const Housekeeper&) = delete;
@@ -32,6 +34,7 @@ class Housekeeper {
   RunBuffers* const run_buffers_;
   RegionRegistry* const regions_;
   ArrayStore* const arrays_;
+  const std::function<void()> trim_lanes_;
   const absl::Duration interval_;
   absl::Mutex mutex_;
   bool ends_ ABSL_GUARDED_BY(mutex_) = false;

@@ -102,7 +102,19 @@ absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask() {
   return task;
 }
 
+void CallBase::Abandon(const absl::Status& status) {
+  abandoned_ = true;
+  ++holders_;
+  Outcome nothing;
+  Reply(status, nothing);
+}
+
+void CallBase::Release() {
+  if (--holders_ == 0) delete this;
+}
+
 void CallBase::Done(const absl::Status& status, Outcome& outcome) {
+  if (abandoned_) return Release();
   record_[Stage::kQueue] = Nanoseconds(validated_, outcome.started.value_or(environment_.clock->Now()));
   if (status.ok()) {
     record_[Stage::kCopyIn] = outcome.stats.copy_in_ns();
@@ -151,7 +163,7 @@ void CallBase::OnDone() {
     LogAnsweredRequest(*environment_.logger, id_, record_, environment_.slow_request_ns);
   }
   ActiveCalls* const active_calls = environment_.active_calls;
-  delete this;
+  Release();
   active_calls->Remove();
 }
 

@@ -49,7 +49,8 @@ struct CallEnvironment {
   const Authenticator* authenticator = nullptr;
 };
 
-/// Owns itself: gRPC calls OnDone when nothing of the call is left, and the call then deletes itself.
+/// Owns itself: gRPC calls OnDone when nothing of the call is left there, and the call then deletes itself, or, where a
+/// lane abandoned it, when that lane has let go of it too.
 class CallBase : public grpc::ServerUnaryReactor, public Completion {
  public:
   /// `response` is filled before the call is finished.
@@ -60,6 +61,7 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   void Start(grpc::ByteBuffer* bytes);
 
   void Done(const absl::Status& status, Outcome& outcome) final;
+  void Abandon(const absl::Status& status) final;
   void OnCancel() final;
   void OnDone() final;
   /// Reactions are short: gRPC runs them on the thread that finds their reason, as those of its own reactors, rather
@@ -85,6 +87,7 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   std::unique_ptr<Operation> InPieces(std::unique_ptr<Operation> operation) const;
   void Reply(const absl::Status& reason, Outcome& outcome);
   void LogFailure(const absl::Status& status);
+  void Release();
 
   const CallEnvironment& environment_;
   grpc::CallbackServerContext* const context_;
@@ -94,6 +97,8 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   Instant validated_;
   Instant replied_;
   std::atomic<bool> cancelled_{false};
+  bool abandoned_ = false;       // before Done, if at all
+  std::atomic<int> holders_{1};  // gRPC, and a lane that abandoned the call
   std::atomic<AdmissionQueue*> queue_{nullptr};  // the one that was asked; null before
   std::shared_ptr<const Caller> caller_;         // null where the call does not say who makes it
   CallId id_;

@@ -144,6 +144,10 @@ void ExecuteJob::Done(const absl::Status& status, Outcome& outcome) {
   }
 }
 
+void ExecuteJob::Abandon(const absl::Status& status) {
+  if (exchange_->Fail(status)) LogFailure(status);
+}
+
 void ExecuteJob::AddTraffic(int64_t received_bytes, int64_t sent_bytes) {
   absl::MutexLock lock(&mutex_);
   record_.received_bytes += received_bytes;

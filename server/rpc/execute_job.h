@@ -54,6 +54,7 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   void AddTraffic(int64_t received_bytes, int64_t sent_bytes);
 
   void Done(const absl::Status& status, Outcome& outcome) override;
+  void Abandon(const absl::Status& status) override;
 
  private:
   absl::Status Submit();

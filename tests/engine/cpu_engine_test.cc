@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -57,6 +58,35 @@ TEST(CpuEngine, ReusesMemoryOfTheRequestBefore) {
   void* first = *(*stream)->AllocateHost(5 << 20);
   ASSERT_TRUE((*stream)->Begin().ok());
   EXPECT_EQ(*(*stream)->AllocateHost(5 << 20), first);
+}
+
+// Anonymous memory of this process that is in use.
+int64_t ResidentBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    int64_t kib = 0;
+    if (word == "RssAnon:" && status >> kib) return kib << 10;
+  }
+  return 0;
+}
+
+TEST(CpuEngine, GivesMemoryBackWhenTrimmed) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers keep freed memory";
+#endif
+  constexpr int64_t kBytes = 64 << 20;
+  const auto engine = CreateCpuEngine({/*threads=*/2});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  auto stream = (*engine)->CreateStream();
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE((*stream)->Begin().ok());
+    const int64_t before = ResidentBytes();
+    std::memset(*(*stream)->AllocateDevice(kBytes), 1, kBytes);
+    EXPECT_GE(ResidentBytes() - before, kBytes / 2) << "taken anew";
+    (*stream)->Trim();
+    EXPECT_LE(ResidentBytes() - before, kBytes / 4);
+  }
 }
 
 // The VmFlags of the mapping that an address lies in, from /proc/self/smaps; empty where the system tells none.

@@ -304,6 +304,7 @@ TEST_F(ShareTest, ADeadlineThatPassesWhileNobodyTakesEndsTheRequestThen) {
       at = Clock::Steady().Now();
       ended.Notify();
     }
+    void Abandon(const absl::Status&) override {}
     absl::StatusCode code = absl::StatusCode::kOk;
     Instant at;
     absl::Notification ended;

@@ -72,6 +72,7 @@ class PuppetStream final : public EngineStream {
     return engine_->Enter("Run", report);
   }
   absl::Status Search(const SearchArgs&, OperatorReport* report) override { return engine_->Enter("Run", report); }
+  void Trim() override { static_cast<void>(engine_->Enter("Trim")); }
   int64_t workspace_bytes() const override { return 4; }
 
  private:

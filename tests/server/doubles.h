@@ -136,10 +136,12 @@ class RecordedRequest final : public Completion {
     }
     this->outcome = std::move(outcome);
   }
+  void Abandon(const absl::Status& status) override { abandoned.push_back(status); }
 
   std::atomic<bool> cancelled{false};
+  std::atomic<int> ends{0};
   // Read once the other threads are through.
-  int ends = 0;
+  std::vector<absl::Status> abandoned;
   absl::Status status = absl::UnknownError("not ended");
   Outcome outcome;
   std::vector<std::string> bytes;  // of the results, which the outcome borrows

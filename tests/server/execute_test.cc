@@ -19,6 +19,7 @@
 #include "server/execute/packed_stream.h"
 #include "server/respond/errors.h"
 #include "tests/server/doubles.h"
+#include "tests/server/running_server.h"
 
 namespace corank::testing {
 namespace {
@@ -51,15 +52,17 @@ class GivenWork final : public WorkSource {
 
 class LanePoolTest : public ::testing::Test {
  protected:
-  // Runs all given work on one lane to its end.
-  void RunAll(Engine& engine) {
+  // One lane, which does all given work.
+  std::unique_ptr<LanePool> OneLane(Engine& engine) {
     LanePool::Options options;
     options.lanes = 1;
     options.spares = spares_;
     options.together = together_;
     options.on_device_lost = [this] { ++device_losses_; };
-    ASSERT_TRUE(LanePool::Create(options, &engine, &work_, &clock_, &metrics_, &logger_).ok());
+    return *LanePool::Create(options, &engine, &work_, &clock_, &metrics_, &logger_);
   }
+  // To its end.
+  void RunAll(Engine& engine) { OneLane(engine).reset(); }
   std::unique_ptr<Operation> SortOf(const void* keys, int64_t count) {
     SortOperation::Spec spec;
     spec.keys = Operand{v1::ELEMENT_TYPE_UINT64, 8, count, keys};
@@ -402,6 +405,41 @@ TEST_F(LanePoolTest, ASpareWorksWhileALaneStandsStill) {
     EXPECT_EQ(told, spares > 0);
     EXPECT_TRUE(stands_still.status.ok() && tells.status.ok());
   }
+}
+
+TEST_F(LanePoolTest, CallersOfStuckLanesAreAnsweredOnceAndLetGoLater) {
+  PuppetEngine engine;
+  engine.Hold();
+  work_.Add(request_.MakeTask());
+  const std::unique_ptr<LanePool> pool = OneLane(engine);
+  engine.AwaitHeld(1);
+  for (int i = 0; i < 2; ++i) pool->Abandon(DeviceLost());
+  EXPECT_THAT(request_.abandoned, ElementsAre(DeviceLost()));
+  EXPECT_EQ(request_.ends, 0);
+  engine.Release();
+  EXPECT_TRUE(Eventually([&] { return request_.ends == 1; }));
+  pool->Abandon(DeviceLost());
+  EXPECT_EQ(request_.abandoned.size(), 1U) << "it has ended";
+}
+
+TEST_F(LanePoolTest, LanesWithoutWorkGiveMemoryBack) {
+  PuppetEngine engine;
+  const auto trims = [&engine] {
+    const std::vector<std::string> phases = engine.phases();
+    return std::count(phases.begin(), phases.end(), "Trim");
+  };
+  engine.Hold();
+  work_.Add(request_.MakeTask());
+  const std::unique_ptr<LanePool> pool = OneLane(engine);
+  engine.AwaitHeld(1);
+  int64_t calls = 0;
+  for (; calls < 3; ++calls) pool->Trim();
+  EXPECT_EQ(trims(), calls) << "of the lane for what comes directly alone";
+  engine.Release();
+  EXPECT_TRUE(Eventually([&] {
+    pool->Trim();
+    return trims() > ++calls;
+  }));
 }
 
 TEST_F(LanePoolTest, OtherErrorsOfTheEngineAreInternal) {

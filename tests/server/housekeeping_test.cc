@@ -154,7 +154,8 @@ TEST(HousekeeperTest, GivesBackFreedPagesBetweenBlocksThatStay) {
   const auto buffers = RunBuffers::Create({});
   RegionRegistry regions({}, &devices, &clock);
   ArrayStore arrays({}, &devices, &clock);
-  const Housekeeper housekeeper(pool.get(), buffers.get(), &regions, &arrays, absl::Milliseconds(1));
+  const Housekeeper housekeeper(
+      pool.get(), buffers.get(), &regions, &arrays, [] {}, absl::Milliseconds(1));
   const int64_t wanted = all - kBlocks * int64_t{kBlockBytes} / 2;
   for (int i = 0; i < 20'000 && ResidentBytes() > wanted; ++i) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_LE(ResidentBytes(), wanted);
@@ -189,13 +190,16 @@ TEST(HousekeeperTest, GivesBackBuffersRegionsAndArraysWhoseTimeIsOver) {
   ASSERT_TRUE(pool->Take(kPage).ok());
   ASSERT_TRUE(buffers->Take(engine, kPage).ok());
 
-  const Housekeeper housekeeper(pool.get(), buffers.get(), &regions, &arrays, absl::Milliseconds(1));
+  std::atomic<int> trims{0};
+  const Housekeeper housekeeper(
+      pool.get(), buffers.get(), &regions, &arrays, [&trims] { ++trims; }, absl::Milliseconds(1));
   const auto eventually = [](const auto& condition) {
     for (int i = 0; i < 20'000 && !condition(); ++i) absl::SleepFor(absl::Milliseconds(1));
     return condition();
   };
   EXPECT_TRUE(eventually([&] { return pool->kept_bytes() == 0; }));
   EXPECT_TRUE(eventually([&] { return buffers->kept_bytes() == 0; }));
+  EXPECT_TRUE(eventually([&] { return trims > 0; })) << "of lanes";
   EXPECT_EQ(regions.region_count(), 1) << "its time is not over";
   EXPECT_EQ(arrays.used_bytes(), kPage);
   clock.Advance(std::chrono::hours(2));

@@ -295,6 +295,35 @@ TEST_F(SeveralDevicesTest, LosingOneEndsItsWorkAndTheOthersServeOn) {
   EXPECT_EQ(SortSome().status.error_message(), "the server lost its device");
 }
 
+TEST_F(SeveralDevicesTest, CallersOfALostDeviceAreAnsweredWhileItsLanesAreStuck) {
+  Start();
+  ASSERT_TRUE(Store("a", Ramp(300)).ok());
+  device(0).Hold();
+  std::future<Answer> stuck = SortLater(Kept("a"));
+  v1::Plan plan;
+  *plan.add_operations()->mutable_sort()->mutable_keys() = Kept("a");
+  *plan.mutable_operations(0)->mutable_sort()->mutable_keys_destination() = ToStream(1);
+  std::future<StreamedAnswer> stuck_stream =
+      std::async(std::launch::async, [this, &plan] { return Execute(running_->stub(), plan, {}); });
+  ASSERT_TRUE(Eventually([this] { return device(0).held() == 2; }));
+
+  device(0).Lose();
+  EXPECT_FALSE(Fetch("a").ok());  // finds out
+  for (const grpc::Status& status : {stuck.get().status, stuck_stream.get().status}) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+    EXPECT_GT(RetryDelay(status), absl::ZeroDuration());
+  }
+  EXPECT_EQ(device(0).held(), 2) << "the lanes have not come back";
+  EXPECT_TRUE(Eventually([this] { return server().active_calls() == 0; })) << "nothing is left to drain";
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(SortSome().device(), 1);
+
+  device(0).Release();
+  EXPECT_TRUE(Eventually([this] { return device(0).held() == 0 && server().jobs().jobs() == 0; }));
+  EXPECT_EQ(SortSome().device(), 1);
+  running_->server().Stop();
+  EXPECT_EQ(server().host_pool().bytes_in_use(), 0);
+}
+
 TEST(ServerTest, TakesNoMoreDevicesThanItCanTellApart) {
   const Logger logger(LogLevel::kError);
   for (const size_t count : {size_t{0}, size_t{65}}) {
