@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -135,13 +134,18 @@ void LanePool::RunSpare() {
   if (!stream.ok()) {
     logger_->Log(LogLevel::kWarning, "no_spare_lane", {{"message", std::string(stream.status().message())}});
   }
-  std::optional<LaneStreams> lane;
-  if (stream.ok()) lane.emplace(this, *std::move(stream));
+  std::shared_ptr<LaneStreams> lane;
+  if (stream.ok()) {
+    lane = std::make_shared<LaneStreams>(this, *std::move(stream));
+    absl::MutexLock lock(&mutex_);
+    spare_lanes_.insert(lane);
+  }
   for (bool ends = false; !ends;) {
-    const bool worked = lane && RunNext(*lane);
+    const bool worked = lane != nullptr && RunNext(*lane);
     absl::MutexLock lock(&mutex_);
     ends = !worked || stalled_ < spares_;
     if (ends) --spares_;  // at once, so that no two of them end for the same lane
+    if (ends) spare_lanes_.erase(lane);
   }
   lane.reset();
   absl::MutexLock lock(&mutex_);
@@ -216,6 +220,12 @@ void LanePool::Abandon(const absl::Status& status) {
 void LanePool::Trim() {
   for (const auto& lane : lanes_) lane->Trim();
   direct_lane_->Trim();
+  absl::flat_hash_set<std::shared_ptr<LaneStreams>> spares;  // trimmed without the lock; they may end meanwhile
+  {
+    absl::MutexLock lock(&mutex_);
+    spares = spare_lanes_;
+  }
+  for (const std::shared_ptr<LaneStreams>& lane : spares) lane->Trim();
 }
 
 void LanePool::Begin(Task& task, int batch_size, Outcome& outcome) {

@@ -29,9 +29,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Hands out given batches, then ends.
+// Hands out given batches, then ends, or waits where it was told to stay open.
 class GivenWork final : public WorkSource {
  public:
+  void SetOpen(bool open) {
+    absl::MutexLock lock(&mutex_);
+    open_ = open;
+  }
   void Add(std::vector<std::unique_ptr<Task>> batch) { batches_.push_back(std::move(batch)); }
   void Add(std::unique_ptr<Task> task) {
     batches_.emplace_back();
@@ -39,6 +43,8 @@ class GivenWork final : public WorkSource {
   }
   std::vector<std::unique_ptr<Task>> Next(int) override {
     absl::MutexLock lock(&mutex_);
+    const auto knows = [this] { return !open_ || !batches_.empty(); };
+    mutex_.Await(absl::Condition(&knows));
     if (batches_.empty()) return {};
     auto batch = std::move(batches_.front());
     batches_.pop_front();
@@ -47,6 +53,7 @@ class GivenWork final : public WorkSource {
 
  private:
   absl::Mutex mutex_;
+  bool open_ = false;
   std::deque<std::vector<std::unique_ptr<Task>>> batches_;
 };
 
@@ -422,23 +429,44 @@ TEST_F(LanePoolTest, CallersOfStuckLanesAreAnsweredOnceAndLetGoLater) {
   EXPECT_EQ(request_.abandoned.size(), 1U) << "it has ended";
 }
 
+int64_t Trims(const PuppetEngine& engine) {
+  const std::vector<std::string> phases = engine.phases();
+  return std::count(phases.begin(), phases.end(), "Trim");
+}
+
+TEST_F(LanePoolTest, ASpareWithoutWorkGivesMemoryBackToo) {
+  spares_ = 1;
+  RecordedRequest stands_still;
+  absl::Notification goes_on;
+  bool told = false;
+  work_.SetOpen(true);
+  work_.Add(stands_still.MakeTask(std::make_unique<StandingStill>(&goes_on, absl::Seconds(60), &told)));
+  work_.Add(request_.MakeTask());
+  PuppetEngine engine;
+  const std::unique_ptr<LanePool> pool = OneLane(engine);
+  ASSERT_TRUE(Eventually([&] { return request_.ends == 1; }));
+  int64_t calls = 0;
+  EXPECT_TRUE(Eventually([&] {
+    pool->Trim();
+    return Trims(engine) > ++calls;
+  })) << "the lane for what comes directly gives back each time, the one that stands still never";
+  goes_on.Notify();
+  work_.SetOpen(false);
+}
+
 TEST_F(LanePoolTest, LanesWithoutWorkGiveMemoryBack) {
   PuppetEngine engine;
-  const auto trims = [&engine] {
-    const std::vector<std::string> phases = engine.phases();
-    return std::count(phases.begin(), phases.end(), "Trim");
-  };
   engine.Hold();
   work_.Add(request_.MakeTask());
   const std::unique_ptr<LanePool> pool = OneLane(engine);
   engine.AwaitHeld(1);
   int64_t calls = 0;
   for (; calls < 3; ++calls) pool->Trim();
-  EXPECT_EQ(trims(), calls) << "of the lane for what comes directly alone";
+  EXPECT_EQ(Trims(engine), calls) << "of the lane for what comes directly alone";
   engine.Release();
   EXPECT_TRUE(Eventually([&] {
     pool->Trim();
-    return trims() > ++calls;
+    return Trims(engine) > ++calls;
   }));
 }
 
