@@ -244,9 +244,8 @@ absl::Status Server::StartLanes() {
       options.kind = kind;
       options.lanes = count;
       options.spares = kind == LaneKind::kLong ? options_.spare_lanes : 0;
-      CORANK_ASSIGN_OR_RETURN(
-          std::unique_ptr<LanePool> lanes,
-          LanePool::Create(options, &devices_.engine(i), source, clock_, &metrics_, logger_));
+      CORANK_ASSIGN_OR_RETURN(std::unique_ptr<LanePool> lanes,
+                              LanePool::Create(options, &devices_.engine(i), source, clock_, &metrics_, logger_));
       absl::MutexLock lock(&lanes_mutex_);
       return lanes_.emplace_back(i, std::move(lanes)).second.get();
     };

@@ -93,9 +93,9 @@ class LanePool final : public DirectRunner {
   absl::Mutex mutex_;
   absl::flat_hash_set<Task*> on_lanes_ ABSL_GUARDED_BY(mutex_);  // begun, and not done
   int running_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t ends_ ABSL_GUARDED_BY(mutex_) = 0;  // of tasks
-  int stalled_ ABSL_GUARDED_BY(mutex_) = 0;   // lanes
-  int spares_ ABSL_GUARDED_BY(mutex_) = 0;    // that run
+  int64_t ends_ ABSL_GUARDED_BY(mutex_) = 0;                                               // of tasks
+  int stalled_ ABSL_GUARDED_BY(mutex_) = 0;                                                // lanes
+  int spares_ ABSL_GUARDED_BY(mutex_) = 0;                                                 // that run
   absl::flat_hash_set<std::shared_ptr<LaneStreams>> spare_lanes_ ABSL_GUARDED_BY(mutex_);  // theirs
   std::vector<std::thread> spare_threads_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread::id> ended_spares_ ABSL_GUARDED_BY(mutex_);

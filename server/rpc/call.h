@@ -97,8 +97,8 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   Instant validated_;
   Instant replied_;
   std::atomic<bool> cancelled_{false};
-  bool abandoned_ = false;       // before Done, if at all
-  std::atomic<int> holders_{1};  // gRPC, and a lane that abandoned the call
+  bool abandoned_ = false;                       // before Done, if at all
+  std::atomic<int> holders_{1};                  // gRPC, and a lane that abandoned the call
   std::atomic<AdmissionQueue*> queue_{nullptr};  // the one that was asked; null before
   std::shared_ptr<const Caller> caller_;         // null where the call does not say who makes it
   CallId id_;

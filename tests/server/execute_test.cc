@@ -4,22 +4,19 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "kernels/engine/forwarding_engine.h"
 #include "server/execute/interval_operations.h"
-#include "server/execute/lane_pool.h"
 #include "server/execute/ordered_operations.h"
 #include "server/execute/packed_stream.h"
 #include "server/respond/errors.h"
 #include "tests/server/doubles.h"
-#include "tests/server/running_server.h"
+#include "tests/server/lane_pool_fixture.h"
 
 namespace corank::testing {
 namespace {
@@ -28,65 +25,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Hands out given batches, then ends, or waits where it was told to stay open.
-class GivenWork final : public WorkSource {
- public:
-  void SetOpen(bool open) {
-    absl::MutexLock lock(&mutex_);
-    open_ = open;
-  }
-  void Add(std::vector<std::unique_ptr<Task>> batch) { batches_.push_back(std::move(batch)); }
-  void Add(std::unique_ptr<Task> task) {
-    batches_.emplace_back();
-    batches_.back().push_back(std::move(task));
-  }
-  std::vector<std::unique_ptr<Task>> Next(int) override {
-    absl::MutexLock lock(&mutex_);
-    const auto knows = [this] { return !open_ || !batches_.empty(); };
-    mutex_.Await(absl::Condition(&knows));
-    if (batches_.empty()) return {};
-    auto batch = std::move(batches_.front());
-    batches_.pop_front();
-    return batch;
-  }
-
- private:
-  absl::Mutex mutex_;
-  bool open_ = false;
-  std::deque<std::vector<std::unique_ptr<Task>>> batches_;
-};
-
-class LanePoolTest : public ::testing::Test {
- protected:
-  // One lane, which does all given work.
-  std::unique_ptr<LanePool> OneLane(Engine& engine) {
-    LanePool::Options options;
-    options.lanes = 1;
-    options.spares = spares_;
-    options.together = together_;
-    options.on_device_lost = [this] { ++device_losses_; };
-    return *LanePool::Create(options, &engine, &work_, &clock_, &metrics_, &logger_);
-  }
-  // To its end.
-  void RunAll(Engine& engine) { OneLane(engine).reset(); }
-  std::unique_ptr<Operation> SortOf(const void* keys, int64_t count) {
-    SortOperation::Spec spec;
-    spec.keys = Operand{v1::ELEMENT_TYPE_UINT64, 8, count, keys};
-    return std::make_unique<SortOperation>(std::move(spec));
-  }
-
-  FakeClock clock_;
-  Metrics metrics_;
-  std::string log_;
-  const Logger logger_{LogLevel::kDebug, [this](absl::string_view line) { log_ += std::string(line); }};
-  GivenWork work_;
-  int device_losses_ = 0;
-  int spares_ = 0;
-  std::optional<bool> together_;
-  RecordedRequest request_, second_;
-  alignas(16) const uint64_t keys_[4] = {3, 1, 2, 4};
-};
 
 TEST_F(LanePoolTest, RunsThePhasesInOrderAndReportsThem) {
   PuppetEngine engine;
@@ -363,111 +301,6 @@ TEST_F(LanePoolTest, ALostDeviceEndsEveryRequestWithUnavailable) {
   EXPECT_EQ(device_losses_, 1);
   EXPECT_THAT(engine.phases(), ElementsAre("Begin", "EndCopyIn", "Run", "EndKernels", "Finish"))
       << "the device is left alone";
-}
-
-// Stands still until it is told to go on, or for a while.
-class StandingStill final : public Operation {
- public:
-  StandingStill(absl::Notification* goes_on, absl::Duration most, bool* told)
-      : goes_on_(goes_on), most_(most), told_(told) {}
-  Operator op() const override { return Operator::kSort; }
-  absl::Status Execute(Lane& lane, Outcome&) override {
-    lane.SetStalled(true);
-    *told_ = goes_on_->WaitForNotificationWithTimeout(most_);
-    lane.SetStalled(false);
-    return absl::OkStatus();
-  }
-
- private:
-  absl::Notification* const goes_on_;
-  const absl::Duration most_;
-  bool* const told_;
-};
-
-class Telling final : public Operation {
- public:
-  explicit Telling(absl::Notification* goes_on) : goes_on_(goes_on) {}
-  Operator op() const override { return Operator::kSort; }
-  absl::Status Execute(Lane&, Outcome&) override {
-    goes_on_->Notify();
-    return absl::OkStatus();
-  }
-
- private:
-  absl::Notification* const goes_on_;
-};
-
-TEST_F(LanePoolTest, ASpareWorksWhileALaneStandsStill) {
-  for (const int spares : {0, 1}) {
-    SCOPED_TRACE(spares);
-    spares_ = spares;
-    RecordedRequest stands_still, tells;
-    absl::Notification goes_on;
-    bool told = false;
-    const absl::Duration most = spares > 0 ? absl::Seconds(60) : absl::Milliseconds(200);
-    work_.Add(stands_still.MakeTask(std::make_unique<StandingStill>(&goes_on, most, &told)));
-    work_.Add(tells.MakeTask(std::make_unique<Telling>(&goes_on)));
-    PuppetEngine engine;
-    RunAll(engine);
-    EXPECT_EQ(told, spares > 0);
-    EXPECT_TRUE(stands_still.status.ok() && tells.status.ok());
-  }
-}
-
-TEST_F(LanePoolTest, CallersOfStuckLanesAreAnsweredOnceAndLetGoLater) {
-  PuppetEngine engine;
-  engine.Hold();
-  work_.Add(request_.MakeTask());
-  const std::unique_ptr<LanePool> pool = OneLane(engine);
-  engine.AwaitHeld(1);
-  for (int i = 0; i < 2; ++i) pool->Abandon(DeviceLost());
-  EXPECT_THAT(request_.abandoned, ElementsAre(DeviceLost()));
-  EXPECT_EQ(request_.ends, 0);
-  engine.Release();
-  EXPECT_TRUE(Eventually([&] { return request_.ends == 1; }));
-  pool->Abandon(DeviceLost());
-  EXPECT_EQ(request_.abandoned.size(), 1U) << "it has ended";
-}
-
-int64_t Trims(const PuppetEngine& engine) {
-  const std::vector<std::string> phases = engine.phases();
-  return std::count(phases.begin(), phases.end(), "Trim");
-}
-
-TEST_F(LanePoolTest, ASpareWithoutWorkGivesMemoryBackToo) {
-  spares_ = 1;
-  RecordedRequest stands_still;
-  absl::Notification goes_on;
-  bool told = false;
-  work_.SetOpen(true);
-  work_.Add(stands_still.MakeTask(std::make_unique<StandingStill>(&goes_on, absl::Seconds(60), &told)));
-  work_.Add(request_.MakeTask());
-  PuppetEngine engine;
-  const std::unique_ptr<LanePool> pool = OneLane(engine);
-  ASSERT_TRUE(Eventually([&] { return request_.ends == 1; }));
-  int64_t calls = 0;
-  EXPECT_TRUE(Eventually([&] {
-    pool->Trim();
-    return Trims(engine) > ++calls;
-  })) << "the lane for what comes directly gives back each time, the one that stands still never";
-  goes_on.Notify();
-  work_.SetOpen(false);
-}
-
-TEST_F(LanePoolTest, LanesWithoutWorkGiveMemoryBack) {
-  PuppetEngine engine;
-  engine.Hold();
-  work_.Add(request_.MakeTask());
-  const std::unique_ptr<LanePool> pool = OneLane(engine);
-  engine.AwaitHeld(1);
-  int64_t calls = 0;
-  for (; calls < 3; ++calls) pool->Trim();
-  EXPECT_EQ(Trims(engine), calls) << "of the lane for what comes directly alone";
-  engine.Release();
-  EXPECT_TRUE(Eventually([&] {
-    pool->Trim();
-    return Trims(engine) > ++calls;
-  }));
 }
 
 TEST_F(LanePoolTest, OtherErrorsOfTheEngineAreInternal) {

@@ -1,0 +1,126 @@
+// execute: lanes that stand still, are stuck, or have nothing to do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "server/execute/device_watch.h"
+#include "tests/server/lane_pool_fixture.h"
+#include "tests/server/running_server.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Stands still until it is told to go on, or for a while.
+class StandingStill final : public Operation {
+ public:
+  StandingStill(absl::Notification* goes_on, absl::Duration most, bool* told)
+      : goes_on_(goes_on), most_(most), told_(told) {}
+  Operator op() const override { return Operator::kSort; }
+  absl::Status Execute(Lane& lane, Outcome&) override {
+    lane.SetStalled(true);
+    *told_ = goes_on_->WaitForNotificationWithTimeout(most_);
+    lane.SetStalled(false);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Notification* const goes_on_;
+  const absl::Duration most_;
+  bool* const told_;
+};
+
+class Telling final : public Operation {
+ public:
+  explicit Telling(absl::Notification* goes_on) : goes_on_(goes_on) {}
+  Operator op() const override { return Operator::kSort; }
+  absl::Status Execute(Lane&, Outcome&) override {
+    goes_on_->Notify();
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Notification* const goes_on_;
+};
+
+TEST_F(LanePoolTest, ASpareWorksWhileALaneStandsStill) {
+  for (const int spares : {0, 1}) {
+    SCOPED_TRACE(spares);
+    spares_ = spares;
+    RecordedRequest stands_still, tells;
+    absl::Notification goes_on;
+    bool told = false;
+    const absl::Duration most = spares > 0 ? absl::Seconds(60) : absl::Milliseconds(200);
+    work_.Add(stands_still.MakeTask(std::make_unique<StandingStill>(&goes_on, most, &told)));
+    work_.Add(tells.MakeTask(std::make_unique<Telling>(&goes_on)));
+    PuppetEngine engine;
+    RunAll(engine);
+    EXPECT_EQ(told, spares > 0);
+    EXPECT_TRUE(stands_still.status.ok() && tells.status.ok());
+  }
+}
+
+TEST_F(LanePoolTest, CallersOfStuckLanesAreAnsweredOnceAndLetGoLater) {
+  PuppetEngine engine;
+  engine.Hold();
+  work_.Add(request_.MakeTask());
+  const std::unique_ptr<LanePool> pool = OneLane(engine);
+  engine.AwaitHeld(1);
+  for (int i = 0; i < 2; ++i) pool->Abandon(DeviceLost());
+  EXPECT_THAT(request_.abandoned, ElementsAre(DeviceLost()));
+  EXPECT_EQ(request_.ends, 0);
+  engine.Release();
+  EXPECT_TRUE(Eventually([&] { return request_.ends == 1; }));
+  pool->Abandon(DeviceLost());
+  EXPECT_EQ(request_.abandoned.size(), 1U) << "it has ended";
+}
+
+int64_t Trims(const PuppetEngine& engine) {
+  const std::vector<std::string> phases = engine.phases();
+  return std::count(phases.begin(), phases.end(), "Trim");
+}
+
+TEST_F(LanePoolTest, ASpareWithoutWorkGivesMemoryBackToo) {
+  spares_ = 1;
+  RecordedRequest stands_still;
+  absl::Notification goes_on;
+  bool told = false;
+  work_.SetOpen(true);
+  work_.Add(stands_still.MakeTask(std::make_unique<StandingStill>(&goes_on, absl::Seconds(60), &told)));
+  work_.Add(request_.MakeTask());
+  PuppetEngine engine;
+  const std::unique_ptr<LanePool> pool = OneLane(engine);
+  ASSERT_TRUE(Eventually([&] { return request_.ends == 1; }));
+  int64_t calls = 0;
+  EXPECT_TRUE(Eventually([&] {
+    pool->Trim();
+    return Trims(engine) > ++calls;
+  })) << "the lane for what comes directly gives back each time, the one that stands still never";
+  goes_on.Notify();
+  work_.SetOpen(false);
+}
+
+TEST_F(LanePoolTest, LanesWithoutWorkGiveMemoryBack) {
+  PuppetEngine engine;
+  engine.Hold();
+  work_.Add(request_.MakeTask());
+  const std::unique_ptr<LanePool> pool = OneLane(engine);
+  engine.AwaitHeld(1);
+  int64_t calls = 0;
+  for (; calls < 3; ++calls) pool->Trim();
+  EXPECT_EQ(Trims(engine), calls) << "of the lane for what comes directly alone";
+  engine.Release();
+  EXPECT_TRUE(Eventually([&] {
+    pool->Trim();
+    return Trims(engine) > ++calls;
+  }));
+}
+
+}  // namespace
+}  // namespace corank::testing
