@@ -287,7 +287,7 @@ def main() -> int:
     }  # fmt: skip
     (folder / "soak.json").write_text(json.dumps(result, indent=1) + "\n")
     plot(soak.rows, folder / "soak.svg")
-    for name, (a, b, c) in {**grown, "own memory at rest": (resting[0], resting[1], at_rest)}.items():
+    for name, (a, b, c) in {**grown, "at rest, of that": (resting[0], resting[1], at_rest)}.items():
         print(f"soak: {name:22} {a:15,.0f} after warm-up {b:15,.0f} at the end {c:+8.2%}")
     print(f"soak: {dict(soak.counts)}")
     print(f"soak: {judged.calls_per_second:.0f} calls/s of {share * most:.0f}; other programs: {result['other_cores']}")
