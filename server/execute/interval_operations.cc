@@ -1,5 +1,8 @@
 #include "server/execute/interval_operations.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
@@ -10,6 +13,29 @@ namespace {
 absl::StatusOr<const int64_t*> UploadInt64(EngineStream& stream, const Operand& operand) {
   CORANK_ASSIGN_OR_RETURN(const void* uploaded, Upload(stream, operand));
   return static_cast<const int64_t*>(uploaded);
+}
+
+absl::StatusOr<const int64_t*> UploadInt64(EngineStream& stream, const std::vector<int64_t>& values) {
+  if (values.empty()) return nullptr;
+  CORANK_ASSIGN_OR_RETURN(const void* uploaded,
+                          stream.Upload(values.data(), static_cast<int64_t>(values.size() * sizeof(int64_t))));
+  return static_cast<const int64_t*>(uploaded);
+}
+
+absl::Status NoIntervals() { return absl::InternalError("the intervals have fewer elements than they were said to"); }
+
+// Of a piece: what its kernels are told, as far as their workspace follows from it.
+template <typename Args>
+Args OfPiece(Args args) {
+  args.interval_count = std::min(args.interval_count, RowsInTurn::kPieceIntervals);
+  args.total = std::min(args.total, RowsInTurn::kPieceBytes / args.element_bytes + 1);
+  return args;
+}
+
+// Device memory of a piece, but for what it is made from and its workspace. `arrays`: of intervals, beside the rows.
+int64_t PieceBytes(const PendingResult& result, const Operand& counts, int arrays) {
+  return std::min(result.size_bytes(), RowsInTurn::kPieceBytes + result.element_bytes) +
+         arrays * std::min(counts.size_bytes(), RowsInTurn::kPieceBytes);
 }
 
 }  // namespace
@@ -27,7 +53,25 @@ int64_t ExpandOperation::work_bytes() const {
 }
 
 int64_t ExpandOperation::device_bytes(const Engine& engine) const {
-  return work_bytes() + engine.WorkspaceBytes(args_);
+  if (!InTurn()) return work_bytes() + engine.WorkspaceBytes(args_);
+  return spec_.values.size_bytes() + PieceBytes(result_, spec_.counts, 1) + engine.WorkspaceBytes(OfPiece(args_));
+}
+
+bool ExpandOperation::InTurn() const { return spec_.target != nullptr && spec_.target->TakesRowsInTurn(); }
+
+absl::StatusOr<int64_t> ExpandOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
+                                                  void* d_out, OperatorReport* report) {
+  piece_ = cursor_.Next(most_rows, most_intervals);
+  if (piece_.counts.empty()) return NoIntervals();
+  ExpandArgs args = args_;
+  args.interval_count = static_cast<int64_t>(piece_.counts.size());
+  args.total = piece_.rows;
+  args.out = d_out;
+  CORANK_ASSIGN_OR_RETURN(args.values, Upload(stream, Slice(spec_.values, piece_.first_interval, args.interval_count)));
+  CORANK_ASSIGN_OR_RETURN(args.counts, UploadInt64(stream, piece_.counts));
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  CORANK_RETURN_IF_ERROR(stream.Expand(args, report));
+  return piece_.rows;
 }
 
 absl::Status ExpandOperation::CopyIn(EngineStream& stream) {
@@ -69,7 +113,33 @@ int64_t MoveOperation::device_bytes(const Engine& engine) const {
   const int64_t any = 0;
   if (spec_.source_offsets) args.source_offsets = &any;
   if (spec_.destination_offsets) args.destination_offsets = &any;
-  return work_bytes() + engine.WorkspaceBytes(args);
+  if (!InTurn()) return work_bytes() + engine.WorkspaceBytes(args);
+  return spec_.source.size_bytes() + PieceBytes(result_, spec_.counts, 2) + engine.WorkspaceBytes(OfPiece(args));
+}
+
+bool MoveOperation::InTurn() const {
+  return spec_.op == Operator::kGatherIntervals && (spec_.source.on_device || spec_.source.is_pending) &&
+         spec_.target != nullptr && spec_.target->TakesRowsInTurn();
+}
+
+absl::StatusOr<int64_t> MoveOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
+                                                void* d_out, OperatorReport* report) {
+  piece_ = cursor_.Next(most_rows, most_intervals);
+  if (piece_.counts.empty()) return NoIntervals();
+  MoveArgs args = args_;
+  args.interval_count = static_cast<int64_t>(piece_.counts.size());
+  args.total = args.destination_count = piece_.rows;
+  args.destination = d_out;
+  source_offsets_.resize(piece_.counts.size());
+  const Operand offsets = Slice(*spec_.source_offsets, piece_.first_interval, args.interval_count);
+  std::memcpy(source_offsets_.data(), offsets.bytes, static_cast<size_t>(offsets.size_bytes()));
+  source_offsets_.front() += piece_.skipped;
+  CORANK_ASSIGN_OR_RETURN(args.source, Upload(stream, spec_.source));
+  CORANK_ASSIGN_OR_RETURN(args.counts, UploadInt64(stream, piece_.counts));
+  CORANK_ASSIGN_OR_RETURN(args.source_offsets, UploadInt64(stream, source_offsets_));
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  CORANK_RETURN_IF_ERROR(stream.Move(args, report));
+  return piece_.rows;
 }
 
 absl::Status MoveOperation::CopyIn(EngineStream& stream) {

@@ -5,13 +5,15 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "server/execute/operand.h"
 #include "server/execute/operation.h"
+#include "server/execute/rows_in_turn.h"
 
 namespace corank {
 
-class ExpandOperation final : public PhasedOperation {
+class ExpandOperation final : public PhasedOperation, public RowsInTurn {
  public:
   struct Spec {
     Operand values;
@@ -29,15 +31,23 @@ class ExpandOperation final : public PhasedOperation {
   absl::Status CopyOut(EngineStream& stream) override;
   void Collect(const OperatorReport& report, Outcome& outcome) const override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
+  RowsInTurn* rows_in_turn() override { return InTurn() ? this : nullptr; }
+  const PendingResult& result() const override { return result_; }
+  absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals, void* d_out,
+                                   OperatorReport* report) override;
 
  private:
+  bool InTurn() const;
+
   const Spec spec_;
   ExpandArgs args_;
   PendingResult result_;
+  IntervalCursor cursor_{spec_.counts};
+  IntervalCursor::Piece piece_;  // what is being made
 };
 
 /// Move, gather (no destination offsets) and scatter (no source offsets).
-class MoveOperation final : public PhasedOperation {
+class MoveOperation final : public PhasedOperation, public RowsInTurn {
  public:
   struct Spec {
     Operator op = Operator::kMoveIntervals;
@@ -61,12 +71,22 @@ class MoveOperation final : public PhasedOperation {
   absl::Status CopyOut(EngineStream& stream) override;
   void Collect(const OperatorReport& report, Outcome& outcome) const override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
+  /// Of a gather, whose source is on the device: each piece may come from anywhere in it.
+  RowsInTurn* rows_in_turn() override { return InTurn() ? this : nullptr; }
+  const PendingResult& result() const override { return result_; }
+  absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals, void* d_out,
+                                   OperatorReport* report) override;
 
  private:
+  bool InTurn() const;
+
   const Spec spec_;
   MoveArgs args_;
   const void* d_initial_ = nullptr;
   PendingResult result_;
+  IntervalCursor cursor_{spec_.counts};
+  IntervalCursor::Piece piece_;          // what is being made
+  std::vector<int64_t> source_offsets_;  // of its intervals
 };
 
 class LoadBalanceOperation final : public PhasedOperation {

@@ -48,11 +48,16 @@ struct SharedSource {
   std::string field;
 };
 
+class RowsInTurn;
+
 /// One operator with its validated inputs.
 class Operation {
  public:
   virtual ~Operation() = default;
   virtual Operator op() const = 0;
+  /// Where its result can be made some rows at a time instead of by Execute, and goes to a place that takes it so; null
+  /// elsewhere. device_bytes is then what that takes.
+  virtual RowsInTurn* rows_in_turn() { return nullptr; }
   /// Of its inputs and results together, wherever they are; 0 where that is not known before they come.
   virtual int64_t work_bytes() const { return 0; }
   /// Whether Execute may be called again after it failed for lack of memory.

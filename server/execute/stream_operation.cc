@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/wire_enums.h"
+#include "server/execute/rows_in_turn.h"
 #include "server/execute/run_merge.h"
 #include "server/execute/sending_sink.h"
 #include "server/execute/status_macros.h"
@@ -13,6 +14,13 @@
 #include "server/respond/errors.h"
 
 namespace corank {
+namespace {
+
+// Of rows that are made in turn: less costs more in launches than it saves.
+constexpr int64_t kLeastPieceBytes = int64_t{64} << 10;
+
+}  // namespace
+
 absl::Status StreamOperation::Execute(Lane& lane, Outcome& outcome) {
   spec_.exchange->Begin();
   spec_.memory->SetEngine(&lane.engine());
@@ -175,23 +183,67 @@ void StreamOperation::OwnSmallResults(Outcome& outcome) {
   }
 }
 
+absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std::shared_ptr<StreamTarget>>& targets,
+                                         Lane& lane, Outcome& outcome) {
+  const PendingResult& result = rows.result();
+  const auto target = std::find(targets.begin(), targets.end(), result.target);
+  if (target == targets.end()) return absl::InternalError("rows in turn for another place than a stream");
+  RowShape shape;
+  shape.key_bytes = result.element_bytes;
+  // The rows, as many bytes of counts and of offsets, and workspace for those.
+  const int64_t room = std::max(kLeastPieceBytes, spec_.memory->free_device_bytes() / 4);
+  const int64_t piece_bytes = std::min({spec_.piece_bytes, RowsInTurn::kPieceBytes, room});
+  const int64_t intervals = piece_bytes / static_cast<int64_t>(sizeof(int64_t));
+  const int64_t piece_rows = std::min(std::max<int64_t>(1, piece_bytes / result.element_bytes), result.count);
+  std::shared_ptr<StreamBlock> block;
+  if (result.count > 0) {
+    CORANK_ASSIGN_OR_RETURN(block,
+                            spec_.memory->AllocateDevice(piece_rows * result.element_bytes, (*target)->field()));
+  }
+  SendingSink sink(shape, {(*target)->stream_id()}, {}, spec_.exchange.get(), &lane);
+  EngineStream& stream = lane.stream();
+  for (int64_t first = 0; first < result.count;) {
+    lane.set_next_stage(Stage::kKernel);
+    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+    CORANK_RETURN_IF_ERROR(stream.Begin());
+    OperatorReport report;
+    const absl::StatusOr<int64_t> made = rows.MakeRows(stream, piece_rows, intervals, block->data(), &report);
+    const absl::Status ended = made.ok() ? stream.EndKernels() : made.status();
+    const absl::StatusOr<PhaseTimes> times = stream.Finish();
+    CORANK_RETURN_IF_ERROR(ended);
+    CORANK_RETURN_IF_ERROR(times.status());
+    AddTimes(*times, stream.workspace_bytes(), &outcome.stats);
+    if (report.fault != OperatorReport::Fault::kNone) return UnexpectedFault(report);
+    if (*made == 0) continue;
+    lane.set_next_stage(Stage::kCopyOut);
+    sink.set_base(first);
+    const SortedRun whole{block->data(), nullptr, *made, true, {block}};
+    CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, {whole}, sink.tile_rows(), sink, &outcome.stats));
+    first += *made;
+  }
+  outcome.results.push_back(result.Collect());
+  return absl::OkStatus();
+}
+
 absl::Status StreamOperation::ExecuteOne(int index, const std::vector<Operand>& inputs, Lane& lane, Outcome& outcome) {
   CORANK_ASSIGN_OR_RETURN(const PreparedOperation prepared, spec_.request->Prepare(index, inputs, spec_.memory));
-  const int64_t need = prepared.operation->device_bytes(lane.engine());
+  RowsInTurn* const rows = prepared.operation->rows_in_turn();  // takes what there is
+  const int64_t need = rows == nullptr ? prepared.operation->device_bytes(lane.engine()) : 0;
   if (const int64_t promised = device_bytes(lane.engine()); need > promised) {
     return InvalidField("plan.operations",
                         absl::StrCat("operation ", index, " needs ", need, " bytes of device memory, and ", promised,
                                      " is what it could be given before its sizes were known; send it as a call of ",
                                      "its own, or less at a time"));
   }
-  CORANK_RETURN_IF_ERROR(
-      spec_.request->Named(index, prepared.operation->Judged(prepared.operation->Execute(lane, outcome))));
+  CORANK_RETURN_IF_ERROR(spec_.request->Named(
+      index, prepared.operation->Judged(rows == nullptr ? prepared.operation->Execute(lane, outcome)
+                                                        : SendInTurn(*rows, prepared.targets, lane, outcome))));
   OwnSmallResults(outcome);
   spec_.request->Executed(outcome);
   for (const ResultArray& result : outcome.results) {
     const auto is_target = [&result](const std::shared_ptr<StreamTarget>& target) { return target == result.target; };
     const auto target = std::find_if(prepared.targets.begin(), prepared.targets.end(), is_target);
-    if (target == prepared.targets.end() || result.count == 0) continue;
+    if (target == prepared.targets.end() || result.count == 0 || rows != nullptr) continue;
     RowShape shape;
     shape.key_bytes = result.element_bytes;
     SendingSink sink(shape, {(*target)->stream_id()}, {}, spec_.exchange.get(), &lane);

@@ -22,6 +22,7 @@ class StreamTarget final : public ResultTarget {
       : stream_id_(stream_id), field_(std::move(field)), memory_(std::move(memory)) {}
 
   uint32_t stream_id() const { return stream_id_; }
+  const std::string& field() const { return field_; }
   /// Null: no bytes.
   const std::shared_ptr<StreamBlock>& block() const { return block_; }
 
@@ -29,6 +30,7 @@ class StreamTarget final : public ResultTarget {
     CORANK_ASSIGN_OR_RETURN(block_, memory_->AllocateDevice(bytes, field_));
     return ResultBuffer{block_->data(), nullptr};
   }
+  bool TakesRowsInTurn() const override { return true; }
   absl::Status Commit(v1::Array* described) override {
     described->mutable_stream()->set_stream_id(stream_id_);
     return absl::OkStatus();
