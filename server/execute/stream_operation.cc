@@ -197,8 +197,7 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
   const int64_t piece_rows = std::min(std::max<int64_t>(1, piece_bytes / result.element_bytes), result.count);
   std::shared_ptr<StreamBlock> block;
   if (result.count > 0) {
-    CORANK_ASSIGN_OR_RETURN(block,
-                            spec_.memory->AllocateDevice(piece_rows * result.element_bytes, (*target)->field()));
+    CORANK_ASSIGN_OR_RETURN(block, spec_.memory->AllocateDevice(piece_rows * result.element_bytes, (*target)->field()));
   }
   SendingSink sink(shape, {(*target)->stream_id()}, {}, spec_.exchange.get(), &lane);
   EngineStream& stream = lane.stream();
