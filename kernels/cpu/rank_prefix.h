@@ -64,10 +64,14 @@ bool TellsRanksApart(const RankPrefix& prefix, int64_t count, const Rank& rank) 
 }
 
 /// Puts sorted items of equal prefix in the order of their ranks, and of their indices where those are equal too.
+/// Answers whether it did: not where so many that are out of order share one prefix that they would take too long,
+/// which a caller can hide from the sample.
 template <typename Rank>
-void OrderEqualPrefixes(const RankPrefix& prefix, uint64_t* items, int64_t count, const Rank& rank,
+bool OrderEqualPrefixes(const RankPrefix& prefix, uint64_t* items, int64_t count, const Rank& rank,
                         Parallel& parallel) {
-  if (prefix.HoldsAll()) return;
+  constexpr int64_t kMostAlike = 4096;
+  if (prefix.HoldsAll()) return true;
+  std::atomic<bool> in_order{true};
   const auto ties = [&](int64_t i) { return prefix.Prefix(items[i]) == prefix.Prefix(items[i - 1]); };
   const int64_t pieces = PieceCount(count, int64_t{1} << 14, parallel.threads());
   // Pieces begin where a prefix does, so that none reads what another one moves.
@@ -87,11 +91,16 @@ void OrderEqualPrefixes(const RankPrefix& prefix, uint64_t* items, int64_t count
           const uint64_t rank_a = rank(prefix.Index(a)), rank_b = rank(prefix.Index(b));
           return rank_a != rank_b ? rank_a < rank_b : a < b;
         };
-        if (!std::is_sorted(items + begin, items + end, before)) std::sort(items + begin, items + end, before);
+        if (!std::is_sorted(items + begin, items + end, before)) {
+          if (end - begin > kMostAlike) in_order = false;
+          if (!in_order) return;
+          std::sort(items + begin, items + end, before);
+        }
       }
       begin = end;
     }
   });
+  return in_order;
 }
 
 }  // namespace corank::cpu

@@ -161,7 +161,7 @@ void SortPacked(const SortArgs& args, Buffers<typename Pack::Item> buffers, cons
 
 // Sorts all of 64-bit keys by prefixes of their ranks, unless too many of those are alike. Answers whether it did.
 template <typename Ordering>
-bool SortByPrefixes(const SortArgs& args, Workspace& workspace, const Ordering& order, Parallel& parallel,
+bool SortByPrefixes(const SortArgs& args, Workspace workspace, const Ordering& order, Parallel& parallel,
                     OperatorReport* report) {
   if (args.count < kLeastByPrefix || args.segment_offsets != nullptr || args.ResultCount() < args.count) return false;
   const uint64_t* keys = static_cast<const uint64_t*>(args.keys_in);
@@ -173,7 +173,7 @@ bool SortByPrefixes(const SortArgs& args, Workspace& workspace, const Ordering& 
     for (int64_t i = begin; i < end; ++i) buffers.items[i] = prefix.Item(rank(i), i);
   });
   uint64_t* const sorted = SortAsAsked(args, buffers, parallel, report);
-  OrderEqualPrefixes(prefix, sorted, args.count, rank, parallel);
+  if (!OrderEqualPrefixes(prefix, sorted, args.count, rank, parallel)) return false;
   const auto source = [&](int64_t i) { return prefix.Index(sorted[i]); };
   if (args.keys_out != nullptr) {
     GatherRecords(args.keys_out, args.keys_in, sizeof(uint64_t), args.count, source, parallel);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,16 @@ struct Pattern {
   std::function<uint64_t(Random&, int64_t i)> key;
 };
 
+// Nearly all keys share a prefix, but for those that the sample of 100003 looks at.
+uint64_t HiddenFromTheSample(Random& random, int64_t i) {
+  static const auto* const sampled = [] {
+    auto* const positions = new std::set<int64_t>;
+    for (uint64_t k = 0; k < 1024; ++k) positions->insert(static_cast<int64_t>(k * 0x9E3779B97F4A7C15 % 100003));
+    return positions;
+  }();
+  return sampled->count(i) > 0 ? random.Next() : random.Next() >> 48;
+}
+
 // All 64 bits vary where a pattern says "wide".
 std::vector<Pattern> Patterns() {
   return {
@@ -36,6 +47,7 @@ std::vector<Pattern> Patterns() {
       {"wide, 40 distinct", true, [](Random& random, int64_t) { return (random.Next() % 40) * 0x0606060606060606; }},
       {"wide, all but one share their prefix", false,
        [](Random& random, int64_t i) { return i == 0 ? ~uint64_t{0} : random.Next() >> 50; }},
+      {"wide, all but what the sample sees share their prefix", true, HiddenFromTheSample},
   };
 }
 
