@@ -134,7 +134,7 @@ absl::StatusOr<int64_t> MoveOperation::MakeRows(EngineStream& stream, int64_t mo
   const Operand offsets = Slice(*spec_.source_offsets, piece_.first_interval, args.interval_count);
   std::memcpy(source_offsets_.data(), offsets.bytes, static_cast<size_t>(offsets.size_bytes()));
   source_offsets_.front() += piece_.skipped;
-  CORANK_ASSIGN_OR_RETURN(args.source, Upload(stream, spec_.source));
+  CORANK_ASSIGN_OR_RETURN(args.source, Upload(stream, source_));
   CORANK_ASSIGN_OR_RETURN(args.counts, UploadInt64(stream, piece_.counts));
   CORANK_ASSIGN_OR_RETURN(args.source_offsets, UploadInt64(stream, source_offsets_));
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());

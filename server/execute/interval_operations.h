@@ -71,9 +71,10 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
   absl::Status CopyOut(EngineStream& stream) override;
   void Collect(const OperatorReport& report, Outcome& outcome) const override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
-  /// Of a gather, whose source is on the device: each piece may come from anywhere in it.
+  /// Of a gather, whose source is on a device: each piece may come from anywhere in it.
   RowsInTurn* rows_in_turn() override { return InTurn() ? this : nullptr; }
   const PendingResult& result() const override { return result_; }
+  Operand* whole_input() override { return &source_; }
   absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals, void* d_out,
                                    OperatorReport* report) override;
 
@@ -81,6 +82,7 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
   bool InTurn() const;
 
   const Spec spec_;
+  Operand source_{spec_.source};
   MoveArgs args_;
   const void* d_initial_ = nullptr;
   PendingResult result_;

@@ -21,6 +21,9 @@ class RowsInTurn {
 
   virtual ~RowsInTurn() = default;
   virtual const PendingResult& result() const = 0;
+  /// The input, if any, of which each piece may need all: whoever makes many pieces on another device than it is on
+  /// puts a copy in its place first.
+  virtual Operand* whole_input() { return nullptr; }
   /// Makes the next rows at d_out, up to most_rows of them and of most_intervals intervals, 1 or more of both, and
   /// answers how many: none where the intervals are all empty. To be called until there are result().count. Between
   /// the stream's Begin and Finish; EndCopyIn is called here.

@@ -183,11 +183,31 @@ void StreamOperation::OwnSmallResults(Outcome& outcome) {
   }
 }
 
+absl::Status StreamOperation::BringNear(EngineStream& stream, Operand* input, Outcome& outcome) {
+  if (input->size_bytes() == 0) return absl::OkStatus();
+  CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> near,
+                          spec_.memory->AllocateDevice(input->size_bytes(), "plan.operations"));
+  CORANK_RETURN_IF_ERROR(stream.Begin());
+  const absl::Status copied = stream.Copy(near->data(), input->bytes, input->size_bytes());
+  const absl::StatusOr<PhaseTimes> times = stream.Finish();
+  CORANK_RETURN_IF_ERROR(copied);
+  CORANK_RETURN_IF_ERROR(times.status());
+  AddTimes(*times, 0, &outcome.stats);
+  input->bytes = near->data();
+  input->device = stream.device();
+  input->lease = near;
+  return absl::OkStatus();
+}
+
 absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std::shared_ptr<StreamTarget>>& targets,
                                          Lane& lane, Outcome& outcome) {
   const PendingResult& result = rows.result();
   const auto target = std::find(targets.begin(), targets.end(), result.target);
   if (target == targets.end()) return absl::InternalError("rows in turn for another place than a stream");
+  EngineStream& stream = lane.stream();
+  if (Operand* const input = rows.whole_input(); input != nullptr && input->device != stream.device()) {
+    CORANK_RETURN_IF_ERROR(BringNear(stream, input, outcome));
+  }
   RowShape shape;
   shape.key_bytes = result.element_bytes;
   // The rows, as many bytes of counts and of offsets, and workspace for those.
@@ -200,7 +220,6 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
     CORANK_ASSIGN_OR_RETURN(block, spec_.memory->AllocateDevice(piece_rows * result.element_bytes, (*target)->field()));
   }
   SendingSink sink(shape, {(*target)->stream_id()}, {}, spec_.exchange.get(), &lane);
-  EngineStream& stream = lane.stream();
   for (int64_t first = 0; first < result.count;) {
     lane.set_next_stage(Stage::kKernel);
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());

@@ -14,6 +14,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "corank/v1/memory_service.grpc.pb.h"
+#include "server/execute/rows_in_turn.h"
 #include "tests/server/messages.h"
 #include "tests/server/running_server.h"
 #include "tests/server/streamed_call.h"
@@ -232,6 +233,37 @@ TEST_F(SeveralDevicesTest, AChainRunsOverArraysOfTwoDevices) {
   std::sort(expected.rbegin(), expected.rend());
   EXPECT_TRUE(Fetch("down", &down).ok());
   EXPECT_EQ(down, expected);
+}
+
+TEST_F(SeveralDevicesTest, AGatherInPiecesCopiesAFarSourceOnce) {
+  Start();
+  ASSERT_TRUE(Store("large", Ramp(9000)).ok());
+  ASSERT_TRUE(Store("small", Ramp(2000)).ok());
+  v1::Plan plan;
+  v1::SortRequest& sort = *plan.add_operations()->mutable_sort();
+  *sort.mutable_keys() = Kept("large");
+  sort.set_limit(1);
+  v1::GatherIntervalsRequest& gather = *plan.add_operations()->mutable_gather_intervals();
+  *gather.mutable_source() = Kept("small");
+  std::vector<int64_t> offsets, counts;
+  std::string expected;
+  const std::vector<int32_t> source = Ramp(2000);
+  // More rows than a piece has.
+  for (int64_t rows = 0; rows * 4 < 2 * RowsInTurn::kPieceBytes + 1000; rows += 1900) {
+    offsets.push_back(static_cast<int64_t>(offsets.size() % 100));
+    counts.push_back(1900);
+    expected.append(reinterpret_cast<const char*>(source.data() + offsets.back()), 1900 * 4);
+  }
+  *gather.mutable_source_offsets() = Int64s(offsets);
+  *gather.mutable_counts() = Int64s(counts);
+  *gather.mutable_destination() = ToStream(9);
+  const StreamedAnswer answer = Execute(running_->stub(), plan, {});
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_EQ(answer.results.back().gather_intervals().stats().device_ordinal(), 0);
+  EXPECT_TRUE(answer.Output(9, 4) == expected);
+  EXPECT_EQ(device(0).copies(), 1);
+  EXPECT_EQ(device(1).copies(), 0);
+  EXPECT_TRUE(Eventually([this] { return server().jobs().memory_in_use() == 0; }));
 }
 
 TEST_F(SeveralDevicesTest, LosingOneEndsItsWorkAndTheOthersServeOn) {
