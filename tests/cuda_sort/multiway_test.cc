@@ -9,6 +9,7 @@
 #include "kernels/cuda/common/multiway_levels.h"
 #include "kernels/cuda/common/multiway_runs.h"
 #include "kernels/cuda/common/multiway_search.h"
+#include "kernels/cuda/common/split_search.h"
 #include "kernels/cuda/sort/merge_plan.h"
 #include "tests/support/distributions.h"
 
@@ -89,6 +90,95 @@ TEST(MultiwaySearch, GallopFindsTheBorderFromEverywhere) {
       }
     }
   }
+}
+
+struct Probes {
+  int whole = 0, near = 0;
+};
+
+// Searches for every split of two ranges, with guesses as the kernels make them, and returns what that took.
+template <typename Element>
+Probes SearchAllSplits(std::vector<Element> a, std::vector<Element> b) {
+  constexpr int kSize = sizeof(Element);
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  const int a_count = static_cast<int>(a.size()), b_count = static_cast<int>(b.size()), all = a_count + b_count;
+  Probes probes;
+  int taken = 0;
+  for (int output = 0; output <= all; ++output) {
+    const auto low = static_cast<uint32_t>(std::max(0, output - b_count)) * kSize;
+    const auto high = static_cast<uint32_t>(std::min(output, a_count)) * kSize;
+    int count = 0;
+    const auto before = [&](uint32_t at) {
+      ++count;
+      EXPECT_GE(at, low);
+      EXPECT_LT(at, high);
+      EXPECT_EQ(at % kSize, 0u);
+      return b[static_cast<size_t>(output - 1) - at / kSize] < a[at / kSize];
+    };
+    const int guess = static_cast<int>(static_cast<float>(output) * a_count / std::max(1, all));
+    EXPECT_EQ(FindSplit<kSize>(low, high, before), static_cast<uint32_t>(taken) * kSize);
+    probes.whole += count;
+    count = 0;
+    EXPECT_EQ(FindSplitNear<kSize>(low, high, guess, SplitReach(all), before), static_cast<uint32_t>(taken) * kSize);
+    probes.near += count;
+    if (output < all) {
+      const int of_b = output - taken;
+      taken += of_b == b_count || (taken < a_count && !(b[static_cast<size_t>(of_b)] < a[static_cast<size_t>(taken)]));
+    }
+  }
+  return probes;
+}
+
+TEST(SplitSearch, FindsEverySplitOfAnyRanges) {
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random(seed);
+    std::vector<uint32_t> a(static_cast<size_t>(random.Below(random.OneIn(4) ? 1500 : 40)));
+    std::vector<uint32_t> b(static_cast<size_t>(random.Below(random.OneIn(4) ? 1500 : 40)));
+    const int64_t distinct = random.OneIn(2) ? 1'000'000 : 1 + random.Below(5);
+    const int64_t shift = random.OneIn(2) ? 0 : random.Below(2 * distinct);  // up to ranges one behind the other
+    const bool is_a = random.OneIn(2);
+    for (uint32_t& key : a) key = static_cast<uint32_t>(random.Below(distinct) + (is_a ? shift : 0));
+    for (uint32_t& key : b) key = static_cast<uint32_t>(random.Below(distinct) + (is_a ? 0 : shift));
+    if (random.OneIn(4)) b.resize(b.size() / 2, 0);
+    SearchAllSplits(a, b);
+    SearchAllSplits(std::vector<uint64_t>(a.begin(), a.end()), std::vector<uint64_t>(b.begin(), b.end()));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(SplitSearch, StaysWithinItsBoundsWhateverIsFound) {
+  Random random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    const auto low = static_cast<uint32_t>(4 * random.Below(50));
+    const auto high = low + static_cast<uint32_t>(4 * random.Below(200));
+    const auto guess = static_cast<int>(random.Below(300)) - 20;
+    const auto any = [&](uint32_t at) {
+      EXPECT_GE(at, low);
+      EXPECT_LT(at, high);
+      return random.OneIn(2);
+    };
+    const uint32_t split = FindSplitNear<4>(low, high, guess, 1 << random.Below(6), any);
+    ASSERT_GE(split, low);
+    ASSERT_LE(split, high);
+  }
+}
+
+TEST(SplitSearch, AsksLessWhereRangesInterleaveAtRandom) {
+  Random random(2);
+  std::vector<uint32_t> a(312), b(312);
+  for (auto* range : {&a, &b}) {
+    for (uint32_t& key : *range) key = static_cast<uint32_t>(random.Below(1'000'000'000));
+  }
+  const Probes random_order = SearchAllSplits(a, b);
+  EXPECT_LT(random_order.near, random_order.whole * 3 / 4);
+  for (uint32_t& key : b) key += 1'000'000'000;
+  const Probes in_order = SearchAllSplits(a, b);
+  EXPECT_LT(in_order.near, in_order.whole * 11 / 10) << "the far end comes next";
+  EXPECT_EQ(SplitReach(0), 1);
+  EXPECT_EQ(SplitReach(624), 16);
+  EXPECT_EQ(SplitReach(9984), 64);
 }
 
 TEST(MultiwaySearch, GallopStepIsAboutTheRoot) {

@@ -13,6 +13,7 @@
 
 #include "kernels/common/types.h"
 #include "kernels/cuda/common/multiway_levels.h"
+#include "kernels/cuda/common/split_search.h"
 
 namespace corank::cuda {
 
@@ -50,22 +51,26 @@ struct SameRank {
   }
 };
 
+/// How a chunk's split is found. Near: with fewer probes where the ranges interleave at random; not measured in the
+/// streamed merge, which is bound by memory.
+enum class SplitSearch { kWhole, kNear };
+
 /// How many of the chunk's pair's outputs before its first come from the first range, in bytes.
-template <typename Element, typename RankOf>
+template <SplitSearch kSearch, typename Element, typename RankOf>
 __device__ __forceinline__ uint32_t SplitBytes(uint32_t tile, const PairChunk& chunk, RankOf rank) {
   constexpr int kSize = sizeof(Element);
   const int a_count = chunk.a_end - chunk.a_begin, b_count = chunk.b_end - chunk.b_begin;
   const uint32_t a = tile + chunk.a_begin * kSize;
   const uint32_t b = tile + (chunk.b_begin + chunk.first - 1) * kSize;
-  uint32_t low = static_cast<uint32_t>(max(0, chunk.first - b_count)) * kSize;
-  uint32_t high = static_cast<uint32_t>(min(chunk.first, a_count)) * kSize;
-  while (low < high) {
-    const uint32_t middle = (low + high) / 2 & ~uint32_t{kSize - 1};
-    const bool before = rank(LoadShared<Element>(b - middle)) < rank(LoadShared<Element>(a + middle));
-    low = before ? low : middle + kSize;
-    high = before ? middle : high;
-  }
-  return low;
+  const uint32_t low = static_cast<uint32_t>(max(0, chunk.first - b_count)) * kSize;
+  const uint32_t high = static_cast<uint32_t>(min(chunk.first, a_count)) * kSize;
+  const auto before = [&](uint32_t at) {
+    return rank(LoadShared<Element>(b - at)) < rank(LoadShared<Element>(a + at));
+  };
+  if constexpr (kSearch == SplitSearch::kWhole) return FindSplit<kSize>(low, high, before);
+  const int all = a_count + b_count;
+  const float share = __fdividef(static_cast<float>(chunk.first) * a_count, all);
+  return FindSplitNear<kSize>(low, high, static_cast<int>(share), SplitReach(all), before);
 }
 
 /// Merges a chunk of elements among which equal ones cannot be told apart. Two elements are at hand: the next output
@@ -74,11 +79,11 @@ __device__ __forceinline__ uint32_t SplitBytes(uint32_t tile, const PairChunk& c
 ///
 /// `rank` makes of what lies in the tile the elements that are merged. `has_last`: whether one of the tile may be
 /// kLastElement.
-template <int kItems, typename Element, typename RankOf = SameRank>
+template <int kItems, SplitSearch kSearch = SplitSearch::kNear, typename Element, typename RankOf = SameRank>
 __device__ __forceinline__ void MergeDistinct(uint32_t tile, const PairChunk& chunk, Element (&elements)[kItems],
                                               bool has_last = true, RankOf rank = {}) {
   constexpr int kSize = sizeof(Element), kHalf = kSize / 2;
-  const uint32_t split = SplitBytes<Element>(tile, chunk, rank);
+  const uint32_t split = SplitBytes<kSearch, Element>(tile, chunk, rank);
   const uint32_t a = tile + chunk.a_begin * kSize + split;
   const uint32_t b = tile + (chunk.b_begin + chunk.first) * kSize - split;
   const Element a_head = rank(LoadShared<Element>(a)), b_head = rank(LoadShared<Element>(b));
@@ -109,7 +114,7 @@ __device__ __forceinline__ PathWord MergePath(uint32_t tile, const PairChunk& ch
                                               bool has_last, Element (&elements)[kItems]) {
   static_assert(kItems <= 32);
   constexpr int kSize = sizeof(Element), kHalf = kSize / 2;
-  const uint32_t split = SplitBytes<Element>(tile, chunk, SameRank());
+  const uint32_t split = SplitBytes<SplitSearch::kNear, Element>(tile, chunk, SameRank());
   const uint32_t a = tile + chunk.a_begin * kSize + split;
   const uint32_t b = tile + (chunk.b_begin + chunk.first) * kSize - split;
   const Element a_head = LoadShared<Element>(a), b_head = LoadShared<Element>(b);
@@ -149,11 +154,11 @@ __device__ __forceinline__ PathWord MergePath(uint32_t tile, const PairChunk& ch
 }
 
 /// Merges a chunk by rank; equal ranks are taken from the first range first. from[i]: the slot of output i.
-template <int kItems, typename Element, typename RankOf>
+template <int kItems, SplitSearch kSearch = SplitSearch::kNear, typename Element, typename RankOf>
 __device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chunk, RankOf rank,
                                             Element (&elements)[kItems], uint32_t (&from)[kItems]) {
   constexpr int kSize = sizeof(Element);
-  const uint32_t split = SplitBytes<Element>(tile, chunk, rank);
+  const uint32_t split = SplitBytes<kSearch, Element>(tile, chunk, rank);
   uint32_t a = tile + chunk.a_begin * kSize + split;
   uint32_t b = tile + (chunk.b_begin + chunk.first) * kSize - split;
   const uint32_t a_end = tile + chunk.a_end * kSize, b_end = tile + chunk.b_end * kSize;
@@ -176,11 +181,11 @@ __device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chun
   }
 }
 
-template <int kItems, typename Element, typename RankOf>
+template <int kItems, SplitSearch kSearch = SplitSearch::kNear, typename Element, typename RankOf>
 __device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chunk, RankOf rank,
                                             Element (&elements)[kItems]) {
   uint32_t unused[kItems];
-  MergeStable(tile, chunk, rank, elements, unused);
+  MergeStable<kItems, kSearch>(tile, chunk, rank, elements, unused);
 }
 
 /// Writes the outputs of a chunk to its place in the tile.

@@ -341,13 +341,13 @@ struct BulkMerger {
       if (has_mask) {
         const MaskedRank<Bits> rank{mask};
         unsorted |= IsUnsorted(pass, slots, tile.a, rank) || IsUnsorted(pass, slots, tile.b, rank);
-        MergeDistinct<kItems>(address, chunk, keys, /*has_last=*/true, rank);
+        MergeDistinct<kItems, SplitSearch::kWhole>(address, chunk, keys, /*has_last=*/true, rank);
 #pragma unroll
         for (int i = 0; i < kItems; ++i) keys[i] = rank(keys[i]);
       } else if constexpr (kFloat) {
         const auto rank = pass.rank();
         unsorted |= IsUnsorted(pass, slots, tile.a, rank) || IsUnsorted(pass, slots, tile.b, rank);
-        MergeStable<kItems>(address, chunk, rank, keys);
+        MergeStable<kItems, SplitSearch::kWhole>(address, chunk, rank, keys);
       }
       MergersBarrier();
       WriteChunk<kItems>(address, chunk, keys);
