@@ -104,15 +104,19 @@ struct MoveArgs {
 };
 
 /// For each of the `total` work items: the index of its object and its rank in it. total is the sum of the counts.
-/// Outputs are of IndexBytes(max(object_count, total) - 1) bytes each.
+/// Outputs are of IndexBytes(max(object_count, total) - 1) bytes each, or of least_index_bytes if that is more.
 struct LoadBalanceArgs {
   const int64_t* counts = nullptr;
   int64_t object_count = 0;
   int64_t total = 0;
   void* objects_out = nullptr;
   void* ranks_out = nullptr;
+  int least_index_bytes = 4;  // 4 or 8
 
-  int IndexWidth() const { return IndexBytes((object_count > total ? object_count : total) - 1); }
+  int IndexWidth() const {
+    const int bytes = IndexBytes((object_count > total ? object_count : total) - 1);
+    return bytes > least_index_bytes ? bytes : least_index_bytes;
+  }
 };
 
 /// Lower or upper bound of each needle. Outputs are of IndexBytes(haystack_count) bytes each.

@@ -60,13 +60,13 @@ int64_t ExpandOperation::device_bytes(const Engine& engine) const {
 bool ExpandOperation::InTurn() const { return spec_.target != nullptr && spec_.target->TakesRowsInTurn(); }
 
 absl::StatusOr<int64_t> ExpandOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
-                                                  void* d_out, OperatorReport* report) {
+                                                  absl::Span<void* const> d_out, OperatorReport* report) {
   piece_ = cursor_.Next(most_rows, most_intervals);
   if (piece_.counts.empty()) return NoIntervals();
   ExpandArgs args = args_;
   args.interval_count = static_cast<int64_t>(piece_.counts.size());
   args.total = piece_.rows;
-  args.out = d_out;
+  args.out = d_out[0];
   CORANK_ASSIGN_OR_RETURN(args.values, Upload(stream, Slice(spec_.values, piece_.first_interval, args.interval_count)));
   CORANK_ASSIGN_OR_RETURN(args.counts, UploadInt64(stream, piece_.counts));
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
@@ -123,13 +123,13 @@ bool MoveOperation::InTurn() const {
 }
 
 absl::StatusOr<int64_t> MoveOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
-                                                void* d_out, OperatorReport* report) {
+                                                absl::Span<void* const> d_out, OperatorReport* report) {
   piece_ = cursor_.Next(most_rows, most_intervals);
   if (piece_.counts.empty()) return NoIntervals();
   MoveArgs args = args_;
   args.interval_count = static_cast<int64_t>(piece_.counts.size());
   args.total = args.destination_count = piece_.rows;
-  args.destination = d_out;
+  args.destination = d_out[0];
   source_offsets_.resize(piece_.counts.size());
   const Operand offsets = Slice(*spec_.source_offsets, piece_.first_interval, args.interval_count);
   std::memcpy(source_offsets_.data(), offsets.bytes, static_cast<size_t>(offsets.size_bytes()));
@@ -194,7 +194,58 @@ int64_t LoadBalanceOperation::work_bytes() const {
 }
 
 int64_t LoadBalanceOperation::device_bytes(const Engine& engine) const {
-  return work_bytes() + engine.WorkspaceBytes(args_);
+  if (!InTurn()) return work_bytes() + engine.WorkspaceBytes(args_);
+  LoadBalanceArgs piece = args_;
+  piece.object_count = std::min(piece.object_count, kPieceIntervals);
+  piece.total = std::min(piece.total, kPieceBytes / objects_.element_bytes + 1);
+  return PieceBytes(objects_, spec_.counts, 2) + PieceBytes(ranks_, spec_.counts, 0) + engine.WorkspaceBytes(piece) +
+         engine.WorkspaceBytes(Naming(piece.object_count, piece.total));
+}
+
+bool LoadBalanceOperation::InTurn() const {
+  const auto takes_rows = [](const PendingResult& result) {
+    return result.target != nullptr && result.target->TakesRowsInTurn();
+  };
+  return takes_rows(objects_) && takes_rows(ranks_);
+}
+
+ExpandArgs LoadBalanceOperation::Naming(int64_t count, int64_t rows) const {
+  ExpandArgs naming;
+  naming.element_bytes = objects_.element_bytes;
+  naming.interval_count = count;
+  naming.total = rows;
+  return naming;
+}
+
+absl::StatusOr<int64_t> LoadBalanceOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
+                                                       absl::Span<void* const> d_out, OperatorReport* report) {
+  piece_ = cursor_.Next(most_rows, most_intervals);
+  if (piece_.counts.empty()) return NoIntervals();
+  const int width = objects_.element_bytes;
+  // Ranks in the first object go on where the piece before ended; the engine counts those of whole objects.
+  const bool goes_on = piece_.skipped > 0;
+  const int64_t going_on = goes_on ? piece_.counts.front() : 0;
+  const auto count = static_cast<int64_t>(piece_.counts.size());
+  CORANK_ASSIGN_OR_RETURN(const int64_t* const d_counts, UploadInt64(stream, piece_.counts));
+  CORANK_ASSIGN_OR_RETURN(void* const d_numbers, stream.AllocateDevice(count * width));
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  CORANK_RETURN_IF_ERROR(stream.Iota(d_numbers, width, piece_.first_interval, count));
+  if (goes_on) CORANK_RETURN_IF_ERROR(stream.Iota(d_out[1], width, piece_.skipped, going_on));
+  LoadBalanceArgs whole;
+  whole.counts = d_counts + (goes_on ? 1 : 0);
+  whole.object_count = count - (goes_on ? 1 : 0);
+  whole.total = piece_.rows - going_on;
+  whole.objects_out = static_cast<char*>(d_out[0]) + going_on * width;
+  whole.ranks_out = static_cast<char*>(d_out[1]) + going_on * width;
+  whole.least_index_bytes = width;
+  CORANK_RETURN_IF_ERROR(stream.LoadBalance(whole, report));
+  // Over the objects, which were counted from the piece's first.
+  ExpandArgs naming = Naming(count, piece_.rows);
+  naming.values = d_numbers;
+  naming.counts = d_counts;
+  naming.out = d_out[0];
+  CORANK_RETURN_IF_ERROR(stream.Expand(naming, report));
+  return piece_.rows;
 }
 
 absl::Status LoadBalanceOperation::CopyIn(EngineStream& stream) {

@@ -32,9 +32,9 @@ class ExpandOperation final : public PhasedOperation, public RowsInTurn {
   void Collect(const OperatorReport& report, Outcome& outcome) const override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
   RowsInTurn* rows_in_turn() override { return InTurn() ? this : nullptr; }
-  const PendingResult& result() const override { return result_; }
-  absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals, void* d_out,
-                                   OperatorReport* report) override;
+  std::vector<const PendingResult*> results() const override { return {&result_}; }
+  absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
+                                   absl::Span<void* const> d_out, OperatorReport* report) override;
 
  private:
   bool InTurn() const;
@@ -73,10 +73,10 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
   absl::Status FaultStatus(const OperatorReport& report) const override;
   /// Of a gather, whose source is on a device: each piece may come from anywhere in it.
   RowsInTurn* rows_in_turn() override { return InTurn() ? this : nullptr; }
-  const PendingResult& result() const override { return result_; }
+  std::vector<const PendingResult*> results() const override { return {&result_}; }
   Operand* whole_input() override { return &source_; }
-  absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals, void* d_out,
-                                   OperatorReport* report) override;
+  absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
+                                   absl::Span<void* const> d_out, OperatorReport* report) override;
 
  private:
   bool InTurn() const;
@@ -91,7 +91,7 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
   std::vector<int64_t> source_offsets_;  // of its intervals
 };
 
-class LoadBalanceOperation final : public PhasedOperation {
+class LoadBalanceOperation final : public PhasedOperation, public RowsInTurn {
  public:
   struct Spec {
     Operand counts;
@@ -108,11 +108,21 @@ class LoadBalanceOperation final : public PhasedOperation {
   absl::Status CopyOut(EngineStream& stream) override;
   void Collect(const OperatorReport& report, Outcome& outcome) const override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
+  RowsInTurn* rows_in_turn() override { return InTurn() ? this : nullptr; }
+  std::vector<const PendingResult*> results() const override { return {&objects_, &ranks_}; }
+  absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
+                                   absl::Span<void* const> d_out, OperatorReport* report) override;
 
  private:
+  bool InTurn() const;
+  // What names the objects of `count` intervals with `rows` items: their numbers, each as often as it has items.
+  ExpandArgs Naming(int64_t count, int64_t rows) const;
+
   const Spec spec_;
   LoadBalanceArgs args_;
   PendingResult objects_, ranks_;
+  IntervalCursor cursor_{spec_.counts};
+  IntervalCursor::Piece piece_;  // what is being made
 };
 
 }  // namespace corank

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "kernels/engine/engine.h"
 #include "server/execute/operand.h"
 #include "server/execute/operation.h"
 
 namespace corank {
 
-/// The second face of an Operation with one result, used instead of Execute. Not thread-safe.
+/// The second face of an Operation with one result, or two of equal length, used instead of Execute. Not thread-safe.
 class RowsInTurn {
  public:
   /// Of the rows and of the intervals that are made at a time, most.
@@ -20,15 +21,16 @@ class RowsInTurn {
   static constexpr int64_t kPieceIntervals = kPieceBytes / static_cast<int64_t>(sizeof(int64_t));
 
   virtual ~RowsInTurn() = default;
-  virtual const PendingResult& result() const = 0;
+  /// One, or two that each row has an element of.
+  virtual std::vector<const PendingResult*> results() const = 0;
   /// The input, if any, of which each piece may need all: whoever makes many pieces on another device than it is on
   /// puts a copy in its place first.
   virtual Operand* whole_input() { return nullptr; }
-  /// Makes the next rows at d_out, up to most_rows of them and of most_intervals intervals, 1 or more of both, and
-  /// answers how many: none where the intervals are all empty. To be called until there are result().count. Between
-  /// the stream's Begin and Finish; EndCopyIn is called here.
-  virtual absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals, void* d_out,
-                                           OperatorReport* report) = 0;
+  /// Makes the next rows, up to most_rows of them and of most_intervals intervals, 1 or more of both, and answers how
+  /// many: none where the intervals are all empty. To be called until there are results()[0]->count. d_out: where those
+  /// of each result go. Between the stream's Begin and Finish; EndCopyIn is called here.
+  virtual absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
+                                           absl::Span<void* const> d_out, OperatorReport* report) = 0;
 };
 
 /// Cuts the rows of intervals that follow each other into pieces.

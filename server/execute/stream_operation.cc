@@ -201,31 +201,45 @@ absl::Status StreamOperation::BringNear(EngineStream& stream, Operand* input, Ou
 
 absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std::shared_ptr<StreamTarget>>& targets,
                                          Lane& lane, Outcome& outcome) {
-  const PendingResult& result = rows.result();
-  const auto target = std::find(targets.begin(), targets.end(), result.target);
-  if (target == targets.end()) return absl::InternalError("rows in turn for another place than a stream");
+  const std::vector<const PendingResult*> results = rows.results();
+  std::vector<const StreamTarget*> places;
+  for (const PendingResult* result : results) {
+    const auto target = std::find(targets.begin(), targets.end(), result->target);
+    if (target == targets.end()) return absl::InternalError("rows in turn for another place than a stream");
+    places.push_back(target->get());
+  }
+  const int64_t count = results[0]->count;
   EngineStream& stream = lane.stream();
   if (Operand* const input = rows.whole_input(); input != nullptr && input->device != stream.device()) {
     CORANK_RETURN_IF_ERROR(BringNear(stream, input, outcome));
   }
   RowShape shape;
-  shape.key_bytes = result.element_bytes;
+  shape.key_bytes = results[0]->element_bytes;
+  if (results.size() > 1) shape.value_bytes = results[1]->element_bytes;
   // The rows, as many bytes of counts and of offsets, and workspace for those.
   const int64_t room = std::max(kLeastPieceBytes, spec_.memory->free_device_bytes() / 4);
   const int64_t piece_bytes = std::min({spec_.piece_bytes, RowsInTurn::kPieceBytes, room});
   const int64_t intervals = piece_bytes / static_cast<int64_t>(sizeof(int64_t));
-  const int64_t piece_rows = std::min(std::max<int64_t>(1, piece_bytes / result.element_bytes), result.count);
-  std::shared_ptr<StreamBlock> block;
-  if (result.count > 0) {
-    CORANK_ASSIGN_OR_RETURN(block, spec_.memory->AllocateDevice(piece_rows * result.element_bytes, (*target)->field()));
+  const int64_t piece_rows = std::min(std::max<int64_t>(1, piece_bytes / shape.row_bytes()), count);
+  SortedRun made_rows;
+  std::vector<void*> d_out;
+  for (size_t i = 0; i < results.size() && count > 0; ++i) {
+    CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> block,
+                            spec_.memory->AllocateDevice(piece_rows * results[i]->element_bytes, places[i]->field()));
+    d_out.push_back(block->data());
+    (i == 0 ? made_rows.keys : made_rows.values) = block->data();
+    made_rows.memory.push_back(block);
   }
-  SendingSink sink(shape, {(*target)->stream_id()}, {}, spec_.exchange.get(), &lane);
-  for (int64_t first = 0; first < result.count;) {
+  const auto stream_of = [&](size_t i) -> ColumnOutput {
+    return i < places.size() ? ColumnOutput{places[i]->stream_id()} : ColumnOutput{};
+  };
+  SendingSink sink(shape, stream_of(0), stream_of(1), spec_.exchange.get(), &lane);
+  for (int64_t first = 0; first < count;) {
     lane.set_next_stage(Stage::kKernel);
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
     CORANK_RETURN_IF_ERROR(stream.Begin());
     OperatorReport report;
-    const absl::StatusOr<int64_t> made = rows.MakeRows(stream, piece_rows, intervals, block->data(), &report);
+    const absl::StatusOr<int64_t> made = rows.MakeRows(stream, piece_rows, intervals, d_out, &report);
     const absl::Status ended = made.ok() ? stream.EndKernels() : made.status();
     const absl::StatusOr<PhaseTimes> times = stream.Finish();
     CORANK_RETURN_IF_ERROR(ended);
@@ -235,11 +249,11 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
     if (*made == 0) continue;
     lane.set_next_stage(Stage::kCopyOut);
     sink.set_base(first);
-    const SortedRun whole{block->data(), nullptr, *made, true, {block}};
-    CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, {whole}, sink.tile_rows(), sink, &outcome.stats));
+    made_rows.count = *made;
+    CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, {made_rows}, sink.tile_rows(), sink, &outcome.stats));
     first += *made;
   }
-  outcome.results.push_back(result.Collect());
+  for (const PendingResult* result : results) outcome.results.push_back(result->Collect());
   return absl::OkStatus();
 }
 

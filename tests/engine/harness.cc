@@ -237,12 +237,13 @@ Outcome Harness::Move(const MoveCase& test) {
   return request.Run(&EngineStream::Move, args);
 }
 
-Outcome Harness::LoadBalance(const std::vector<int64_t>& counts) {
+Outcome Harness::LoadBalance(const std::vector<int64_t>& counts, int least_index_bytes) {
   Request request(engine_, stream_.get());
   LoadBalanceArgs args;
   args.counts = request.Numbers(counts);
   args.object_count = static_cast<int64_t>(counts.size());
   args.total = Sum(counts);
+  args.least_index_bytes = least_index_bytes;
   args.objects_out = request.Output(args.total * args.IndexWidth());
   args.ranks_out = request.Output(args.total * args.IndexWidth());
   return request.Run(&EngineStream::LoadBalance, args);

@@ -89,7 +89,7 @@ class Harness {
   Outcome Merge(const MergeCase& test);  // keys, values
   Outcome Expand(const Bytes& values, int element_bytes, const std::vector<int64_t>& counts);
   Outcome Move(const MoveCase& test);
-  Outcome LoadBalance(const std::vector<int64_t>& counts);  // objects, ranks
+  Outcome LoadBalance(const std::vector<int64_t>& counts, int least_index_bytes = 4);  // objects, ranks
   Outcome Search(const SearchCase& test);
 
  private:

@@ -71,9 +71,11 @@ TEST_F(Intervals, LoadBalanceNamesObjectAndRank) {
   for (const std::vector<int64_t>& counts : HardCounts()) {
     SCOPED_TRACE(::testing::Message() << counts.size() << " objects");
     const auto [objects, ranks] = LoadBalance(counts);
-    const Outcome outcome = harness().LoadBalance(counts);
-    EXPECT_TRUE(outcome.outputs[0] == IndexArray(objects, 4));
-    EXPECT_TRUE(outcome.outputs[1] == IndexArray(ranks, 4));
+    for (const int width : {4, 8}) {
+      const Outcome outcome = harness().LoadBalance(counts, width);
+      EXPECT_TRUE(outcome.outputs[0] == IndexArray(objects, width));
+      EXPECT_TRUE(outcome.outputs[1] == IndexArray(ranks, width));
+    }
   }
 }
 

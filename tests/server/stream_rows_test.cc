@@ -1,4 +1,5 @@
-// Execute: results of Expand- and GatherIntervals that are larger than what a request may have of the device.
+// Execute: results of ExpandIntervals, GatherIntervals and LoadBalance that are larger than what a request may have of
+// the device.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -139,6 +140,32 @@ TEST_F(StreamRowsTest, GathersMoreThanTheDeviceMayHold) {
   *gather.mutable_counts() = Streamed(v1::ELEMENT_TYPE_INT64, static_cast<int64_t>(counts.size()), 2);
   *gather.mutable_destination() = ToStream(9);
   ExpectResult(plan, {{0, kRecordBytes, source}, {1, 8, BytesOf(offsets)}, {2, 8, BytesOf(counts)}}, expected);
+}
+
+TEST_F(StreamRowsTest, BalancesMoreThanTheDeviceMayHold) {
+  std::vector<int64_t> counts = Counts(4000);
+  counts.front() = 60'000;  // a piece and more, from the first object on
+  std::vector<uint32_t> objects, ranks;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    for (int64_t k = 0; k < counts[i]; ++k) {
+      objects.push_back(static_cast<uint32_t>(i));
+      ranks.push_back(static_cast<uint32_t>(k));
+    }
+  }
+  v1::Plan plan;
+  v1::LoadBalanceRequest& balance = *plan.add_operations()->mutable_load_balance();
+  *balance.mutable_counts() = Streamed(v1::ELEMENT_TYPE_INT64, -1, 1);
+  *balance.mutable_objects_destination() = ToStream(9);
+  *balance.mutable_ranks_destination() = ToStream(8);
+  const StreamedAnswer answer = Execute(running_.stub(), plan, Chunks({{1, 8, BytesOf(counts), 0, true}}, 500));
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  ASSERT_GT(static_cast<int64_t>(4 * ranks.size()), 2 * kMostOnDevice);
+  const auto bytes_of = [](const std::vector<uint32_t>& values) {
+    return std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size());
+  };
+  EXPECT_TRUE(answer.Output(9, 4) == bytes_of(objects));
+  EXPECT_TRUE(answer.Output(8, 4) == bytes_of(ranks));
+  EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use() == 0; }));
 }
 
 }  // namespace
