@@ -5,7 +5,9 @@
 
 Starts a corankd of its own and alternates its calls, made with the Python client, with the reference of each row:
 copies over the bus that the work cannot do without, the kernels alone, np.sort, polars, CuPy, PyTorch. What is not
-installed is left out. On the CPU engine the rows that need a GPU are left out too. Every answer is checked.
+installed is left out. Streams stand beside what gRPC for Python itself takes, too: an echo without the client library,
+where echo_server lies beside corankd. On the CPU engine the rows that need a GPU are left out too. Every answer is
+checked.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -34,6 +37,7 @@ sys.path.insert(0, str(ROOT / "client" / "python" / "src"))
 
 import corank  # noqa: E402
 from corank.testing import LocalServer  # noqa: E402
+from grpc_echo import GrpcEcho  # noqa: E402
 
 try:
     import cupy
@@ -266,7 +270,7 @@ def shared_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray) -> 
     return cases
 
 
-def stream_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray) -> list[Case]:
+def stream_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray, echo: GrpcEcho | None) -> list[Case]:
     n = x.size
     out = np.empty_like(x)
 
@@ -288,6 +292,9 @@ def stream_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray) -> 
     for connections in (4, 8):
         ours = sort(connections)
         cases.append(Case(name.format(connections), n, ours, sort(1), "the same by one", stats=stats[connections]))
+    if echo is not None:
+        work = partial(milliseconds, echo.carry)
+        cases.append(Case(name.format(4), n, sort(4), work, "an echo by gRPC for Python", stats=stats[4]))
     return cases
 
 
@@ -395,9 +402,13 @@ def main() -> int:
             print(f"{row['row']:46} {row['ours']:9.2f} ms{against}{verdict}", flush=True)
 
     arguments = ["--shared-memory=/corank-", "--cuda-ipc=true", f"--max-request-bytes={1 << 28}"]
-    with LocalServer(options.corankd, arguments) as server, server.connect(deadline=300) as client:
+    echo_server = Path(options.corankd).with_name("echo_server")
+    with ExitStack() as stack:
+        server = stack.enter_context(LocalServer(options.corankd, arguments))
+        client = stack.enter_context(server.connect(deadline=300))
+        echo = stack.enter_context(GrpcEcho(echo_server, x, 4)) if echo_server.exists() else None
         device = client.info().device
-        cases = stream_cases(client, x, sorted_x) + shared_cases(client, x, sorted_x)
+        cases = stream_cases(client, x, sorted_x, echo) + shared_cases(client, x, sorted_x)
         if server.engine == "cuda" and cupy is not None:
             cases += gpu_cases(client, server, x)
         measure_all(cases)

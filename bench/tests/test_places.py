@@ -53,4 +53,6 @@ def test_places_bench_writes_valid_results(tmp_path: Path) -> None:
         of_streams = {"receive_p50_ms", "send_p50_ms"} if "streams" in row["row"] else set()
         assert stages <= set(row["details"]) <= stages | of_streams
         assert row["ours"] > row["details"]["kernel_p50_ms"] > 0
+    echoed = any(row["reference_name"] == "an echo by gRPC for Python" for row in results["rows"])
+    assert echoed == Path(corankd).with_name("echo_server").exists()
     assert list(tmp_path.iterdir()) == [out]

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import corank
 import numpy as np
@@ -61,9 +62,9 @@ def connect(proxy: TcpProxy, deadline: float = 60, retries: int = 20) -> corank.
     return corank.Client(proxy.address, deadline=deadline, retries=retries, progress=False)
 
 
-def sort_in(client: corank.Client, place: Place) -> None:
+def sort_in(client: corank.Client, place: Place, **options: Any) -> None:
     """One sort, whose answer must be right."""
-    np.testing.assert_array_equal(client.sort(KEYS, place=place), SORTED)
+    np.testing.assert_array_equal(client.sort(KEYS, place=place, **options), SORTED)
 
 
 @pytest.mark.parametrize("flag", ["keepalive-interval", "keepalive-timeout"])
@@ -121,7 +122,7 @@ def test_black_hole_ends_with_the_deadline(proxy: TcpProxy, place: Place, after:
     """From the start, and in the middle of the upload, which fills all that is between client and server."""
     keys = random_keys(1 << 23)
     with connect(proxy, deadline=1) as client:
-        sort_in(client, place)
+        sort_in(client, place, deadline=30)
         proxy.up.hold(after)
         proxy.down.hold()
         began = time.monotonic()
@@ -130,7 +131,7 @@ def test_black_hole_ends_with_the_deadline(proxy: TcpProxy, place: Place, after:
         assert time.monotonic() - began < 10
         proxy.release()
         proxy.cut()
-        np.testing.assert_array_equal(client.sort(KEYS, place=place, deadline=30), SORTED)
+        sort_in(client, place, deadline=30)
 
 
 @pytest.mark.parametrize("place", REMOTE)

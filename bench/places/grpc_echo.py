@@ -1,0 +1,89 @@
+"""What gRPC for Python itself takes to carry an array to a server and back: echo_server and no client library."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+from corank.v1 import corank_service_pb2
+
+_METHOD = "/corank.v1.CorankService/Execute"
+_CHUNK_BYTES = 2 << 20
+"""As the client's."""
+_START_SECONDS = 60.0
+
+
+class GrpcEcho:
+    """An echo server that sends an array back once it has come as a whole, as one that sorts it has to.
+
+    Args:
+        binary: path of echo_server.
+        x: the array, which is cut into messages here: no call has to make them.
+        connections: how many carry it, each with a thread of its own.
+    """
+
+    def __init__(self, binary: Path, x: np.ndarray, connections: int) -> None:
+        self._binary, self._connections = binary, connections
+        self._messages = [list(_messages(part)) for part in np.array_split(x, connections)]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channels: list[grpc.Channel] = []
+
+    def __enter__(self) -> GrpcEcho:
+        with tempfile.TemporaryDirectory() as folder:
+            ports = Path(folder) / "ports"
+            self._process = subprocess.Popen([self._binary, "--hold", f"--ports_file={ports}"])
+            end = time.monotonic() + _START_SECONDS
+            while not ports.exists():
+                if self._process.poll() is not None or time.monotonic() > end:
+                    self.__exit__()
+                    raise RuntimeError(f"{self._binary} does not serve")
+                time.sleep(0.02)
+            address = json.loads(ports.read_text(encoding="utf-8"))["grpc"]
+        options = [("grpc.max_receive_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
+        self._channels = [grpc.insecure_channel(address, options) for _ in range(self._connections)]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for channel in self._channels:
+            channel.close()
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+
+    def carry(self) -> None:
+        """Sends the array and receives it.
+
+        Raises:
+            RuntimeError: not all of it came back.
+        """
+        came = [0] * self._connections
+
+        def call(at: int) -> None:
+            method: Any = self._channels[at].stream_stream(_METHOD)
+            came[at] = sum(map(len, method(iter(self._messages[at]))))
+
+        threads = [threading.Thread(target=call, args=(at,)) for at in range(self._connections)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if sum(came) < sum(len(message) for messages in self._messages for message in messages[1:]):
+            raise RuntimeError("the echo is shorter than the call")
+
+
+def _messages(part: np.ndarray) -> Iterator[bytes]:
+    yield corank_service_pb2.ExecuteRequest(plan=corank_service_pb2.Plan()).SerializeToString()
+    data = part.tobytes()
+    for begin in range(0, len(data), _CHUNK_BYTES):
+        request = corank_service_pb2.ExecuteRequest()
+        request.chunk.first_element = begin // part.itemsize
+        request.chunk.data = data[begin : begin + _CHUNK_BYTES]
+        yield request.SerializeToString()
