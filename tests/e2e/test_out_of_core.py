@@ -144,6 +144,29 @@ def test_merge_of_uneven_inputs(small_server: LocalServer, small: corank.Client,
     assert (stats.out_of_core, stats.runs) == (in_pieces(small_server, way), 0)
 
 
+@by_every_way
+def test_merge_of_large_and_small_inputs(small_server: LocalServer, small: corank.Client, way: Way) -> None:
+    """Inputs of which some would fit into the message, or are empty."""
+    rows = case("uint32", 4)
+    keys = [np.sort(part) for part in np.split(rows.keys, [0, 100, rows.keys.size - 5000])]
+    got, stats = run(way, small.merge, keys)
+    np.testing.assert_array_equal(got, rows.keys[rows.order])
+    assert (stats.out_of_core, stats.runs) == (in_pieces(small_server, way), 0)
+
+
+@by_every_way
+def test_few_bytes_of_keys_with_many_of_values(small_server: LocalServer, small: corank.Client, way: Way) -> None:
+    """Rows whose keys alone would fit into the message."""
+    keys = np.random.default_rng(3).integers(0, 256, 65_000, dtype=np.uint8)
+    values = np.zeros(keys.size, "V256")
+    values.view(np.uint8).reshape(-1, 256)[:, :4] = np.arange(keys.size, dtype=np.uint32).view(np.uint8).reshape(-1, 4)
+    (got, moved), stats = run(way, small.sort, keys, values=values)
+    order = np.argsort(keys, kind="stable")
+    np.testing.assert_array_equal(got, keys[order])
+    assert moved.tobytes() == values[order].tobytes()
+    assert stats.out_of_core is in_pieces(small_server, way)
+
+
 def test_what_has_more_bytes_than_half_of_the_device_memory_is_out_of_core(small: corank.Client) -> None:
     assert small.info().limits.max_device_bytes == MAX_DEVICE_BYTES
     for rows, is_out in ((IN_CORE_BYTES // 4, False), (IN_CORE_BYTES // 4 + 1, True)):

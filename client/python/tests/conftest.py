@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -20,6 +21,14 @@ from fake_server import FakeServer  # noqa: E402
 
 import corank  # noqa: E402
 from corank.testing import LocalServer  # noqa: E402
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C interrupts this process and those that it starts, also where it was started with that ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

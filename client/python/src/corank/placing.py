@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from corank.regions import Regions, Scratch
 
 SMALL_BYTES = 64 << 10
-"""Arrays of no more travel in messages, whatever the others do."""
+"""Arrays of no more travel in messages, whatever the others do, but for rows that the server works on in pieces."""
+_IN_PIECES = {"Sort": ("keys", "values"), "Merge": ("keys", "values")}
+"""Methods, and their fields that the server takes in pieces if all of them, and all results, are streams."""
 
 
 class Step(NamedTuple):
@@ -69,7 +71,7 @@ class Placing:
         self._scratch: Scratch | None = None
         self._streams = False
         self._taken: list[tuple[int, str]] = []  # (bytes, place) of each array
-        self._inline: set[int] = set()  # ids of leaves that would be streams too many
+        self._streamed: set[int] = set()  # ids of the leaves that travel in chunks
         self._copies: list[tuple[NDArray[np.uint8], memoryview]] = []
         self._inputs: list[OutgoingArray] = []  # of all operators
         self.may_move = False
@@ -155,7 +157,7 @@ class Placing:
         """
         # Inputs first: where a result may go depends on what is sent, of later operators too.
         self._inputs = [leaf for step in steps for leaf in leaves(step.task.parts)]
-        self._inline = self._streams_too_many()
+        self._streamed = self._leaves_to_stream(steps) if self._streams else set()
         inputs = [self._put_inputs(step.task) for step in steps]
         return [
             Placed(step.task, parts, self._put_outputs(step, in_scratch))
@@ -209,7 +211,7 @@ class Placing:
             self.places.append(found)
             self._taken.append((size, "shared_memory"))
             return OutgoingArray(leaf.field, header, None)
-        if self._streams and size > SMALL_BYTES and id(leaf) not in self._inline:
+        if id(leaf) in self._streamed:
             header = _copied(leaf.header)
             header.stream.stream_id = stream_id = len(self.sources)
             self.sources.append(Source(stream_id, leaf.data, width))
@@ -231,15 +233,17 @@ class Placing:
             self._taken.append((leaf.held.nbytes, "cuda_ipc"))
         return OutgoingArray(leaf.field, header, None)
 
-    def _streams_too_many(self) -> set[int]:
-        """Of the inputs that could be streams, the ids of the smallest, if they are more than a call may have."""
-        if not self._streams or len(self._inputs) <= MAX_STREAMS:
-            return set()
-        sizes = [
-            (leaf.data.nbytes, id(leaf)) for leaf in self._inputs if leaf.data is not None and not self._found(leaf)
-        ]
-        large = sorted(size for size in sizes if size[0] > SMALL_BYTES)
-        return {leaf for _, leaf in large[: max(0, len(large) - MAX_STREAMS)]}
+    def _leaves_to_stream(self, steps: Sequence[Step]) -> set[int]:
+        """The ids of the inputs to send in chunks: the largest, where they would be more than a call may have."""
+        sizes: list[tuple[int, int]] = []
+        for step in steps:
+            own = [leaf for leaf in leaves(step.task.parts) if leaf.data is not None and self._found(leaf) is None]
+            large = [leaf for leaf in own if leaf.data is not None and leaf.data.nbytes > SMALL_BYTES]
+            together = _IN_PIECES.get(step.task.method, ())
+            if any(leaf.field in together for leaf in large):
+                large += [leaf for leaf in own if leaf not in large and leaf.field in together]
+            sizes += [(leaf.data.nbytes, id(leaf)) for leaf in large if leaf.data is not None]
+        return {leaf for _, leaf in sorted(sizes, reverse=True)[:MAX_STREAMS]}
 
     def _in_region(self, block: NDArray[np.uint8], width: int) -> Place:
         """Where a part of the scratch memory is."""
@@ -334,7 +338,7 @@ class Placing:
                 self._scratch.give_away()
                 return Shared(output, found, block.view(output.dtype), None, False, outlives=False)
             return Shared(output, found, block.view(output.dtype), target, True, outlives=False)
-        if self._streams and (output.count is None or size > SMALL_BYTES):
+        if self._streams and any(map(_is_large, step.task.outputs if step.task.method in _IN_PIECES else [output])):
             stream_id = len(self.sinks)  # of its own: inputs and results are counted apart
             receiver = Streamed(output, stream_id, self._unshared(target))
             self.sinks[stream_id] = receiver.sink
@@ -369,6 +373,11 @@ def _copied(header: array_pb2.Array) -> array_pb2.Array:
     out = array_pb2.Array()
     out.CopyFrom(header)
     return out
+
+
+def _is_large(output: Output) -> bool:
+    """Whether a result is too long for a message, or may be."""
+    return output.nbytes is None or output.nbytes > SMALL_BYTES
 
 
 def task_bytes(steps: Sequence[Step]) -> int:
