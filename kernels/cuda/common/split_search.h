@@ -27,7 +27,7 @@ CORANK_HOST_DEVICE uint32_t FindSplit(uint32_t low, uint32_t high, Before before
 }
 
 /// How far from its mean, in elements, the split of two ranges is that interleave at random: for `count` of both
-/// together up to 2.6 standard deviations, which are a quarter of the root at most. A power of two.
+/// together 2 to 4 standard deviations, which are a quarter of the root at most. A power of two.
 CORANK_HOST_DEVICE int SplitReach(int count) {
 #if defined(__CUDA_ARCH__)
   const int log = 31 - __clz(count | 1);
