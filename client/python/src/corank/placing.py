@@ -237,12 +237,16 @@ class Placing:
         """The ids of the inputs to send in chunks: the largest, where they would be more than a call may have."""
         sizes: list[tuple[int, int]] = []
         for step in steps:
-            own = [leaf for leaf in leaves(step.task.parts) if leaf.data is not None and self._found(leaf) is None]
-            large = [leaf for leaf in own if leaf.data is not None and leaf.data.nbytes > SMALL_BYTES]
+            own = [
+                (leaf.data.nbytes, leaf.field, id(leaf))
+                for leaf in leaves(step.task.parts)
+                if leaf.data is not None and self._found(leaf) is None
+            ]
             together = _IN_PIECES.get(step.task.method, ())
-            if any(leaf.field in together for leaf in large):
-                large += [leaf for leaf in own if leaf not in large and leaf.field in together]
-            sizes += [(leaf.data.nbytes, id(leaf)) for leaf in large if leaf.data is not None]
+            is_large = any(size > SMALL_BYTES and field in together for size, field, _ in own)
+            sizes += [
+                (size, leaf) for size, field, leaf in own if size > SMALL_BYTES or (is_large and field in together)
+            ]
         return {leaf for _, leaf in sorted(sizes, reverse=True)[:MAX_STREAMS]}
 
     def _in_region(self, block: NDArray[np.uint8], width: int) -> Place:
