@@ -121,8 +121,8 @@ const std::string& OwnRegionKey() {
 }
 
 grpc::ByteBuffer Sliced(absl::string_view bytes, uint8_t cuts) {
-  constexpr size_t kMostSlices =
-      1 << 16;  // a vector of one for each of millions of bytes is more than a target may take
+  // A vector of one for each of millions of bytes is more than a target may take.
+  constexpr size_t kMostSlices = 1 << 16;
   std::vector<grpc::Slice> slices;
   const size_t step =
       cuts == 0 ? std::max<size_t>(1, bytes.size()) : std::max<size_t>(cuts, bytes.size() / kMostSlices);
