@@ -13,11 +13,10 @@ from typing import Any
 
 import grpc
 import numpy as np
+from corank.stream import CHUNK_BYTES
 from corank.v1 import corank_service_pb2
 
 _METHOD = "/corank.v1.CorankService/Execute"
-_CHUNK_BYTES = 2 << 20
-"""As the client's."""
 _START_SECONDS = 60.0
 
 
@@ -82,8 +81,8 @@ class GrpcEcho:
 def _messages(part: np.ndarray) -> Iterator[bytes]:
     yield corank_service_pb2.ExecuteRequest(plan=corank_service_pb2.Plan()).SerializeToString()
     data = part.tobytes()
-    for begin in range(0, len(data), _CHUNK_BYTES):
+    for begin in range(0, len(data), CHUNK_BYTES):
         request = corank_service_pb2.ExecuteRequest()
         request.chunk.first_element = begin // part.itemsize
-        request.chunk.data = data[begin : begin + _CHUNK_BYTES]
+        request.chunk.data = data[begin : begin + CHUNK_BYTES]
         yield request.SerializeToString()

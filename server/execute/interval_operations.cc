@@ -24,6 +24,8 @@ absl::StatusOr<const int64_t*> UploadInt64(EngineStream& stream, const std::vect
 
 absl::Status NoIntervals() { return absl::InternalError("the intervals have fewer elements than they were said to"); }
 
+bool TakesRows(const std::shared_ptr<ResultTarget>& target) { return target != nullptr && target->TakesRowsInTurn(); }
+
 // Of a piece: what its kernels are told, as far as their workspace follows from it.
 template <typename Args>
 Args OfPiece(Args args) {
@@ -57,7 +59,7 @@ int64_t ExpandOperation::device_bytes(const Engine& engine) const {
   return spec_.values.size_bytes() + PieceBytes(result_, spec_.counts, 1) + engine.WorkspaceBytes(OfPiece(args_));
 }
 
-bool ExpandOperation::InTurn() const { return spec_.target != nullptr && spec_.target->TakesRowsInTurn(); }
+bool ExpandOperation::InTurn() const { return TakesRows(spec_.target); }
 
 absl::StatusOr<int64_t> ExpandOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
                                                   absl::Span<void* const> d_out, OperatorReport* report) {
@@ -119,7 +121,7 @@ int64_t MoveOperation::device_bytes(const Engine& engine) const {
 
 bool MoveOperation::InTurn() const {
   return spec_.op == Operator::kGatherIntervals && (spec_.source.on_device || spec_.source.is_pending) &&
-         spec_.target != nullptr && spec_.target->TakesRowsInTurn();
+         TakesRows(spec_.target);
 }
 
 absl::StatusOr<int64_t> MoveOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
@@ -202,12 +204,7 @@ int64_t LoadBalanceOperation::device_bytes(const Engine& engine) const {
          engine.WorkspaceBytes(Naming(piece.object_count, piece.total));
 }
 
-bool LoadBalanceOperation::InTurn() const {
-  const auto takes_rows = [](const PendingResult& result) {
-    return result.target != nullptr && result.target->TakesRowsInTurn();
-  };
-  return takes_rows(objects_) && takes_rows(ranks_);
-}
+bool LoadBalanceOperation::InTurn() const { return TakesRows(spec_.objects_target) && TakesRows(spec_.ranks_target); }
 
 ExpandArgs LoadBalanceOperation::Naming(int64_t count, int64_t rows) const {
   ExpandArgs naming;
