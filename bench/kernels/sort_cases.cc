@@ -91,7 +91,7 @@ void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>
     AddSort<uint32_t>(options, Distribution::kUniform, count, true, gpu, cases);
     AddSort<uint64_t>(options, Distribution::kUniform, count, true, gpu, cases);
   }
-  for (const int log2 : {16, 20, 22, 24, 26, 27, 28}) {
+  for (const int log2 : {16, 20, 22, 24, 26, 27, 28, 30}) {
     if (log2 > options.max_log2) continue;
     AddSort<uint64_t, uint64_t>(options, Distribution::kUniform, options.Count(log2), true, gpu, cases);
   }
