@@ -92,6 +92,9 @@ cudaError_t RunRadixSort(const CoreSort& sort, Workspace& workspace, cudaStream_
   args.statuses.rows = std::min(args.tiles, StatusRows(args.statuses.reach));
   args.prefetch_keys =
       int64_t{PrefetchTiles(sizeof(typename Tile::Held), args.tiles, args.statuses.reach)} * Tile::kKeys;
+  if constexpr (Tile::kApart) {
+    args.prefetches_payload = PrefetchesPayload(sizeof(Bits), sizeof(Payload), args.tiles, args.statuses.reach);
+  }
   const bool rows_are_shared = args.statuses.rows < args.tiles;
   args.statuses.groups = rows_are_shared ? static_cast<int>(CeilDiv(args.tiles, kTilesPerGroup)) : 0;
 

@@ -47,6 +47,7 @@ struct RadixPassArgs {
   int launch;             // of all passes and portions
   int tiles;              // of a launch
   int64_t prefetch_keys;  // PrefetchTiles
+  bool prefetches_payload = true;
 };
 
 template <typename Bits, typename PayloadType, bool kMayPack = true>
@@ -215,7 +216,7 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
   }
   const int64_t ahead = start + args.prefetch_keys;
   if constexpr (Tile::kApart) {  // what other tiles load would crowd it out: 5 % slower with keys and payload ahead
-    if (has_payload_array) Prefetch<kThreads>(payload_in, start, Tile::kKeys, args.count);
+    if (has_payload_array && args.prefetches_payload) Prefetch<kThreads>(payload_in, start, Tile::kKeys, args.count);
   } else if constexpr (Tile::kPacked) {
     if (pass == 0) {
       Prefetch<kThreads>(args.keys.in, ahead, Tile::kKeys, args.count);
