@@ -1,6 +1,8 @@
 #include "server/execute/shared_pieces.h"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,6 +23,9 @@ namespace {
 constexpr int64_t kTileBytes = int64_t{32} << 20;
 constexpr int64_t kTileBytesFromHost = int64_t{16} << 20;
 
+// Of an input that comes in the message, beside others in shared memory: it is copied to an aligned place.
+constexpr int64_t kMostMessageBytes = int64_t{1} << 20;
+
 int64_t TileRows(const RowShape& shape, const StreamMemory& memory, int64_t tile_bytes) {
   constexpr int64_t kTileShare = 32;  // some tiles, their inputs and the workspace leave room for the runs
   return std::max<int64_t>(1, std::min(tile_bytes, memory.max_device_bytes() / kTileShare) / shape.row_bytes());
@@ -35,29 +40,44 @@ RowShape ShapeOf(const Operand& keys, const Operand* values, Order order) {
   return shape;
 }
 
-ResultArray Placed(ResultRole role, const Operand& like, int64_t count, const std::shared_ptr<ResultTarget>& target) {
-  return {role, like.type, like.element_bytes, count, nullptr, target};
-}
-
 // Whether a result of few bytes goes into the response, which borrows them, or one to where the host can write it.
 bool GoesToHost(const std::shared_ptr<ResultTarget>& target) {
   return target == nullptr || target->HostPlace() != nullptr;
 }
 
-// A result of a sort in pieces on its way.
+// A result on its way.
 struct HostResult {
-  HostResult(const std::shared_ptr<ResultTarget>& target, int64_t bytes)
-      : owned(target == nullptr ? std::make_shared<std::vector<char>>(static_cast<size_t>(bytes)) : nullptr),
-        place(owned == nullptr ? target->HostPlace() : owned->data()) {}
+  HostResult(const std::shared_ptr<ResultTarget>& to, int64_t bytes)
+      : target(to),
+        owned(to == nullptr ? std::make_shared<std::vector<char>>(static_cast<size_t>(bytes)) : nullptr),
+        place(owned == nullptr ? to->HostPlace() : owned->data()) {}
 
+  ResultArray Result(ResultRole role, v1::ElementType type, int32_t element_bytes, int64_t count) const {
+    return {role, type, element_bytes, count, place, target, nullptr, owned};
+  }
+
+  const std::shared_ptr<ResultTarget> target;
   const std::shared_ptr<std::vector<char>> owned;  // null where the target has memory
   char* const place;
 };
 
-// Whether both lie in shared memory, which the results then go to.
-bool IsShared(const Operand& array, const std::shared_ptr<ResultTarget>& target) {
-  return array.is_shared && target != nullptr && target->HostPlace() != nullptr;
+// Whether pieces of the array can be taken from where it is.
+bool IsOnHost(const Operand& array) {
+  return array.is_shared || (!array.on_device && array.size_bytes() <= kMostMessageBytes);
 }
+
+// An input of IsOnHost, at a place aligned for its elements.
+struct HostInput {
+  explicit HostInput(const Operand& array)
+      : copy(array.is_shared ? nullptr : std::make_unique<char[]>(static_cast<size_t>(array.size_bytes()))),
+        place(copy == nullptr ? static_cast<const char*>(array.bytes) : copy.get()) {
+    if (copy != nullptr && array.count > 0)
+      std::memcpy(copy.get(), array.bytes, static_cast<size_t>(array.size_bytes()));
+  }
+
+  const std::unique_ptr<char[]> copy;  // null of what lies in shared memory, which is aligned
+  const char* const place;
+};
 
 // Before the first byte of any result is written.
 absl::Status CheckPlaces(std::initializer_list<const std::shared_ptr<ResultTarget>*> targets) {
@@ -73,10 +93,11 @@ class SharedSort final : public Operation {
       : spec_(std::move(spec)), memory_(std::move(memory)), piece_bytes_(piece_bytes) {}
 
   static bool Takes(const SortOperation::Spec& spec) {
-    return !spec.segment_offsets && spec.limit != 0 && spec.keys.count > 0 && spec.keys.is_shared &&
+    return !spec.segment_offsets && spec.limit != 0 && spec.keys.count > 0 && IsOnHost(spec.keys) &&
+           (spec.keys.is_shared || (spec.values && spec.values->is_shared)) &&
            (!spec.want_keys || GoesToHost(spec.keys_target)) &&
            (!spec.want_indices || GoesToHost(spec.indices_target)) &&
-           (!spec.values || (spec.values->is_shared && GoesToHost(spec.values_target)));
+           (!spec.values || (IsOnHost(*spec.values) && GoesToHost(spec.values_target)));
   }
 
   Operator op() const override { return Operator::kSort; }
@@ -101,10 +122,10 @@ class SharedSort final : public Operation {
     if (values != nullptr) inputs.push_back(Input("values", *values));
     memory_->SetEngine(&lane.engine());
     RunSorter sorter(sort, inputs, piece_bytes_, memory_.get(), &lane, &outcome.stats);
-    const auto rows_of = [](const Operand* array) {
-      return array == nullptr ? nullptr : static_cast<const char*>(array->bytes);
-    };
-    CORANK_RETURN_IF_ERROR(sorter.AddAll({rows_of(&spec_.keys), rows_of(values)}));
+    const HostInput keys_in(spec_.keys);
+    std::optional<HostInput> values_in;
+    if (values != nullptr) values_in.emplace(*values);
+    CORANK_RETURN_IF_ERROR(sorter.AddAll({keys_in.place, values_in ? values_in->place : nullptr}));
     CORANK_ASSIGN_OR_RETURN(std::vector<SortedRun> runs, sorter.Finish());
     lane.set_next_stage(Stage::kCopyOut);
     outcome.stats.set_runs(runs.size() > 1 ? static_cast<int32_t>(runs.size()) : 0);
@@ -123,18 +144,14 @@ class SharedSort final : public Operation {
     CORANK_RETURN_IF_ERROR(
         MergeFirstRows(lane, sort.shape, runs, count, TileRows(sort.shape, *memory_, kTileBytes), sink, &outcome.stats)
             .status());
-    const auto add_result = [&](ResultRole role, v1::ElementType type, int32_t element_bytes, const HostResult& result,
-                                const std::shared_ptr<ResultTarget>& target) {
-      outcome.results.push_back({role, type, element_bytes, count, result.place, target, nullptr, result.owned});
-    };
     if (keys_out) {
-      add_result(ResultRole::kKeys, spec_.keys.type, spec_.keys.element_bytes, *keys_out, spec_.keys_target);
+      outcome.results.push_back(keys_out->Result(ResultRole::kKeys, spec_.keys.type, spec_.keys.element_bytes, count));
     }
     if (values != nullptr) {
-      add_result(ResultRole::kValues, values->type, values->element_bytes, *values_out, values_target);
+      outcome.results.push_back(values_out->Result(ResultRole::kValues, values->type, values->element_bytes, count));
     } else if (spec_.want_indices) {
       const int32_t bytes = sort.shape.value_bytes;
-      add_result(ResultRole::kIndices, IndexType(bytes), bytes, *values_out, values_target);
+      outcome.results.push_back(values_out->Result(ResultRole::kIndices, IndexType(bytes), bytes, count));
     }
     return absl::OkStatus();
   }
@@ -167,19 +184,21 @@ class SharedMerge final : public Operation {
   // Tiles are written while later parts of the inputs are still to be read.
   static bool Takes(const MergeOperation::Spec& spec) {
     if (spec.keys.size() > static_cast<size_t>(kMaxSplitInputs)) return false;
-    int64_t total = 0;
-    for (const Operand& keys : spec.keys) total += keys.count;
+    if (!GoesToHost(spec.keys_target) || !GoesToHost(spec.values_target)) return false;
+    const int64_t total = Rows(spec);
     if (total == 0) return false;
+    bool any_is_shared = false;
     for (const auto* inputs : {&spec.keys, &spec.values}) {
       for (const Operand& input : *inputs) {
-        if (!IsShared(input, inputs == &spec.keys ? spec.keys_target : spec.values_target)) return false;
+        if (!IsOnHost(input)) return false;
+        any_is_shared = any_is_shared || input.is_shared;
         if (Overlaps(input, spec.keys_target, total * spec.keys[0].element_bytes)) return false;
         if (!spec.values.empty() && Overlaps(input, spec.values_target, total * spec.values[0].element_bytes)) {
           return false;
         }
       }
     }
-    return true;
+    return any_is_shared;
   }
 
   Operator op() const override { return Operator::kMerge; }
@@ -187,10 +206,8 @@ class SharedMerge final : public Operation {
   int64_t device_bytes(const Engine& engine) const override {
     const MergeOperation::Spec& spec = whole_->spec();
     const RowShape shape = ShapeOf(spec.keys.front(), spec.values.empty() ? nullptr : &spec.values.front(), spec.order);
-    int64_t rows = 0;
-    for (const Operand& keys : spec.keys) rows += keys.count;
-    const int64_t tiles = TileMemory(engine, shape, static_cast<int64_t>(spec.keys.size()), rows, kTileBytesFromHost,
-                                     /*on_device=*/false);
+    const int64_t tiles = TileMemory(engine, shape, static_cast<int64_t>(spec.keys.size()), Rows(spec),
+                                     kTileBytesFromHost, /*on_device=*/false);
     return std::min(memory_->max_device_bytes(), tiles);
   }
 
@@ -198,19 +215,22 @@ class SharedMerge final : public Operation {
     memory_->SetEngine(&lane.engine());
     const MergeOperation::Spec& spec = whole_->spec();
     const RowShape shape = ShapeOf(spec.keys.front(), spec.values.empty() ? nullptr : &spec.values.front(), spec.order);
+    std::vector<HostInput> keys_in(spec.keys.begin(), spec.keys.end());
+    std::vector<HostInput> values_in(spec.values.begin(), spec.values.end());
     std::vector<SortedRun> runs;
-    int64_t total = 0;
-    for (size_t i = 0; i < spec.keys.size(); ++i) {
+    for (size_t i = 0; i < keys_in.size(); ++i) {
       SortedRun& run = runs.emplace_back();
-      run.keys = static_cast<const char*>(spec.keys[i].bytes);
-      if (!spec.values.empty()) run.values = static_cast<const char*>(spec.values[i].bytes);
+      run.keys = keys_in[i].place;
+      if (!values_in.empty()) run.values = values_in[i].place;
       run.count = spec.keys[i].count;
       run.on_device = false;
-      total += run.count;
     }
     CORANK_RETURN_IF_ERROR(CheckPlaces({&spec.keys_target, &spec.values_target}));
-    PlaceSink sink(shape, spec.keys_target->HostPlace(),
-                   spec.values.empty() ? nullptr : spec.values_target->HostPlace(), /*on_device=*/false);
+    const int64_t total = Rows(spec);
+    const HostResult keys_out(spec.keys_target, total * shape.key_bytes);
+    std::optional<HostResult> values_out;
+    if (shape.value_bytes > 0) values_out.emplace(spec.values_target, total * shape.value_bytes);
+    PlaceSink sink(shape, keys_out.place, values_out ? values_out->place : nullptr, /*on_device=*/false);
     bool in_order = true;
     lane.set_next_stage(Stage::kCopyOut);
     CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, runs, TileRows(shape, *memory_, kTileBytesFromHost), sink,
@@ -219,21 +239,28 @@ class SharedMerge final : public Operation {
     if (!in_order) return whole_->Execute(lane, outcome);
     outcome.stats.set_out_of_core(total > memory_->MostRowsInCore(shape.row_bytes()));
     outcome.merge_algorithm = ToWire(kTileMergeAlgorithm);
-    outcome.results.push_back(Placed(ResultRole::kKeys, spec.keys.front(), total, spec.keys_target));
-    if (!spec.values.empty()) {
-      outcome.results.push_back(Placed(ResultRole::kValues, spec.values.front(), total, spec.values_target));
+    outcome.results.push_back(
+        keys_out.Result(ResultRole::kKeys, spec.keys.front().type, spec.keys.front().element_bytes, total));
+    if (values_out) {
+      const Operand& like = spec.values.front();
+      outcome.results.push_back(values_out->Result(ResultRole::kValues, like.type, like.element_bytes, total));
     }
     return absl::OkStatus();
   }
 
  private:
+  static int64_t Rows(const MergeOperation::Spec& spec) {
+    int64_t rows = 0;
+    for (const Operand& keys : spec.keys) rows += keys.count;
+    return rows;
+  }
   static bool Overlaps(const Operand& input, const std::shared_ptr<ResultTarget>& target, int64_t bytes) {
-    if (input.size_bytes() == 0) return false;
+    if (!input.is_shared || input.size_bytes() == 0 || target == nullptr) return false;
     // Not by address: the same memory may be registered, and so mapped, twice.
     const std::optional<ObjectPlace> from = FindObjectPlace(input.bytes), to = FindObjectPlace(target->HostPlace());
-    if (!from || !to) return true;
-    return from->device == to->device && from->inode == to->inode && from->offset < to->offset + bytes &&
-           to->offset < from->offset + input.size_bytes();
+    if (!to) return false;  // the response's own memory
+    return !from || (from->device == to->device && from->inode == to->inode && from->offset < to->offset + bytes &&
+                     to->offset < from->offset + input.size_bytes());
   }
 
   const std::unique_ptr<MergeOperation> whole_;

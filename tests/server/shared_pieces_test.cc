@@ -11,6 +11,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "corank/v1/memory_service.grpc.pb.h"
@@ -193,6 +194,31 @@ TEST_P(SharedPiecesTest, ResultsMayGoIntoTheResponse) {
   }
 }
 
+// Clients send small arrays in the message, whatever the others do, and have small results come back so.
+TEST_P(SharedPiecesTest, SmallArraysOfASortMayTravelInMessages) {
+  constexpr size_t kCount = 60000;
+  std::string keys(kCount, 0);
+  std::generate(keys.begin(), keys.end(), [this] { return static_cast<char>(random_() % 100); });
+  uint64_t* const values = object_.As<uint64_t>();
+  std::iota(values, values + kCount, 0);
+  std::vector<std::pair<char, uint64_t>> expected(kCount);
+  for (size_t i = 0; i < kCount; ++i) expected[i] = {keys[i], i};
+  std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  v1::SortRequest request;
+  request.mutable_keys()->set_type(v1::ELEMENT_TYPE_UINT8);
+  request.mutable_keys()->set_inline_data(keys);
+  *request.mutable_values() = At(v1::ELEMENT_TYPE_UINT64, kCount, 0);
+  *request.mutable_values_destination() = To(kHalf);
+  const v1::SortResponse response = Run(request);
+  ASSERT_EQ(response.keys().inline_data().size(), kCount);
+  for (size_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(response.keys().inline_data()[i], expected[i].first) << i;
+    ASSERT_EQ(object_.As<uint64_t>(kHalf)[i], expected[i].second) << i;
+  }
+  EXPECT_GT(response.stats().runs(), 1);
+  EXPECT_EQ(response.stats().out_of_core(), GetParam() < 1080000);
+}
+
 TEST_P(SharedPiecesTest, IndicesMayTakeThePlaceOfTheKeys) {
   constexpr size_t kCount = 100003;
   const std::vector<uint32_t> order = StableOrderOf(MakeTies(kCount));
@@ -256,6 +282,61 @@ TEST_P(SharedPiecesTest, MergeIsStableAndTakesUnevenInputs) {
   EXPECT_EQ(response.algorithm(), v1::MERGE_ALGORITHM_MERGE_PATH);
   EXPECT_EQ(response.stats().runs(), 0) << "nothing was sorted";
   EXPECT_EQ(response.stats().out_of_core(), GetParam() < 1200000);
+}
+
+TEST_P(SharedPiecesTest, SmallArraysOfAMergeMayTravelInMessages) {
+  // Of each input: its keys, and whether they are in the message. Values are, where they are few.
+  const std::vector<std::pair<size_t, bool>> inputs = {
+      {0, true}, {100, true}, {70001, false}, {3, false}, {5000, true}};
+  for (const bool have_values : {false, true}) {
+    SCOPED_TRACE(have_values);
+    v1::MergeRequest request;
+    std::vector<std::pair<uint32_t, uint64_t>> expected;
+    for (const auto& [count, in_message] : inputs) {
+      const auto first = static_cast<int64_t>(expected.size());
+      std::vector<uint32_t> keys(count);
+      std::generate(keys.begin(), keys.end(), [this] { return random_() % 5000; });
+      std::sort(keys.begin(), keys.end());
+      if (in_message) {
+        request.add_keys()->set_type(v1::ELEMENT_TYPE_UINT32);
+        request.mutable_keys()->rbegin()->set_inline_data(keys.data(), 4 * count);
+      } else {
+        std::copy(keys.begin(), keys.end(), object_.As<uint32_t>() + first);
+        *request.add_keys() = At(v1::ELEMENT_TYPE_UINT32, static_cast<int64_t>(count), 4 * first);
+      }
+      constexpr int64_t kValues = int64_t{1} << 20;
+      uint64_t* const values = object_.As<uint64_t>(kValues) + first;
+      for (const uint32_t key : keys) {
+        values[expected.size() - static_cast<size_t>(first)] = expected.size();
+        expected.emplace_back(key, expected.size());
+      }
+      if (!have_values) continue;
+      if (count < 1000) {
+        request.add_values()->set_type(v1::ELEMENT_TYPE_UINT64);
+        request.mutable_values()->rbegin()->set_inline_data(values, 8 * count);
+      } else {
+        *request.add_values() = At(v1::ELEMENT_TYPE_UINT64, static_cast<int64_t>(count), kValues + 8 * first);
+      }
+    }
+    std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    // With values, the keys come back in the message.
+    (have_values ? *request.mutable_values_destination() : *request.mutable_keys_destination()) = To(kHalf);
+    const v1::MergeResponse response = Run(request);
+    EXPECT_EQ(response.stats().out_of_core(), GetParam() < (have_values ? 1800000 : 600000));
+    std::vector<uint32_t> merged(expected.size());
+    if (have_values) {
+      ASSERT_EQ(response.keys().inline_data().size(), 4 * expected.size());
+      std::memcpy(merged.data(), response.keys().inline_data().data(), 4 * expected.size());
+    } else {
+      merged = Read<uint32_t>(kHalf, expected.size());
+    }
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(merged[i], expected[i].first) << i;
+      if (have_values) {
+        ASSERT_EQ(object_.As<uint64_t>(kHalf)[i], expected[i].second) << i;
+      }
+    }
+  }
 }
 
 TEST_P(SharedPiecesTest, OutOfCoreIsWhatHasMoreBytesThanHalfOfTheDeviceMemory) {
