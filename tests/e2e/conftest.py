@@ -46,10 +46,11 @@ def client(server: LocalServer) -> Iterator[corank.Client]:
 
 
 @pytest.fixture(scope="session")
-def slow_keys(server: LocalServer) -> NDArray[np.uint32]:
-    """Keys that take a second or more to sort with the odd-even mergesort, or 32 MiB of them."""
+def slow_keys(corankd: pathlib.Path) -> NDArray[np.uint32]:
+    """Keys that take the CPU engine a second or more to sort with the odd-even mergesort, or 32 MiB of them. A GPU is
+    too fast for a test to see such a call at work: servers that are to be seen so have `--engine=cpu`."""
     rng = np.random.default_rng(17)
-    with server.connect() as client:
+    with LocalServer(corankd, ["--engine=cpu"]) as slow, slow.connect() as client:
         for count in (2**16, 2**18, 2**20, 2**21, 2**22):
             keys = rng.integers(0, 2**32, count, dtype=np.uint32)
             stats: list[corank.Stats] = []

@@ -118,7 +118,7 @@ def test_gauges_and_refusals_are_there_before_anything_happens(corankd: pathlib.
 
 
 def test_what_waits_ages_and_what_finds_no_room_is_refused(corankd: pathlib.Path, slow_keys: Any) -> None:
-    flags = ["--lanes=1", "--max-queued-requests=1", "--direct-bytes=0"]
+    flags = ["--engine=cpu", "--lanes=1", "--max-queued-requests=1", "--direct-bytes=0"]
     with (
         LocalServer(corankd, flags) as server,
         server.connect(retries=0) as client,
@@ -271,7 +271,8 @@ def test_calls_of_no_operator_are_counted_and_say_who_made_them(tenants: LocalSe
 
 
 def test_calls_that_their_callers_give_up_at_the_deadline_count_as_late(corankd: pathlib.Path, slow_keys: Any) -> None:
-    with LocalServer(corankd, ["--lanes=1", "--direct-bytes=0"]) as server, server.connect(retries=0) as client:
+    flags = ["--engine=cpu", "--lanes=1", "--direct-bytes=0"]
+    with LocalServer(corankd, flags) as server, server.connect(retries=0) as client:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             holder = pool.submit(client.sort, slow_keys, algorithm="odd-even-mergesort")
             wait_until(lambda: samples(server)["corank_lanes_busy"] == 1, "the lane is taken")

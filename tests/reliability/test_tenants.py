@@ -139,7 +139,7 @@ class Line:
 @pytest.fixture(scope="session", name="slow")
 def fixture_slow(corankd: pathlib.Path) -> Any:
     """Keys that take the one lane long enough for a line to form."""
-    with LocalServer(corankd, ["--lanes=1", "--cpu-threads=1"]) as server:
+    with LocalServer(corankd, ["--engine=cpu", "--lanes=1", "--cpu-threads=1"]) as server:
         return slow_keys(server)
 
 
