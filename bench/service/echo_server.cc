@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -27,6 +29,9 @@ ABSL_FLAG(std::string, listen, "127.0.0.1:0", "address to serve on; port 0 means
 ABSL_FLAG(std::string, ports_file, "", "once it serves, its address is written here, as corankd does");
 ABSL_FLAG(bool, hold, false,
           "streams: keep all chunks until the caller has sent the last one, which a server that sorts them has to do");
+ABSL_FLAG(
+    bool, copy, false,
+    "calls: send back a copy of the message, in memory of its own, which a server that hands it to a GPU has to do");
 
 namespace corank::bench {
 namespace {
@@ -97,6 +102,51 @@ class EchoStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+/// Memory for copies, which the next one of the same size takes again, as a server does with pinned memory.
+class CopyBuffers {
+ public:
+  /// The message in one slice. The buffers outlive it.
+  grpc::ByteBuffer Copy(const grpc::ByteBuffer& message) {
+    std::vector<grpc::Slice> slices;
+    if (!message.Dump(&slices).ok()) return message;
+    auto copy = std::make_unique<Buffer>(Take(message.Length()));
+    char* to = copy->bytes.data();
+    for (const grpc::Slice& slice : slices) to = std::copy(slice.begin(), slice.end(), to);
+    copy->buffers = this;
+    void* const bytes = copy->bytes.data();
+    const grpc::Slice whole(bytes, message.Length(), &GiveBack, copy.release());
+    return grpc::ByteBuffer(&whole, 1);
+  }
+
+ private:
+  struct Buffer {
+    std::vector<char> bytes;
+    CopyBuffers* buffers = nullptr;
+  };
+
+  Buffer Take(size_t size) {
+    {
+      absl::MutexLock lock(&mutex_);
+      std::vector<Buffer>& kept = kept_[size];
+      if (!kept.empty()) {
+        Buffer buffer = std::move(kept.back());
+        kept.pop_back();
+        return buffer;
+      }
+    }
+    return {std::vector<char>(size)};
+  }
+  static void GiveBack(void* given) {
+    const std::unique_ptr<Buffer> buffer(static_cast<Buffer*>(given));
+    CopyBuffers& buffers = *buffer->buffers;
+    absl::MutexLock lock(&buffers.mutex_);
+    buffers.kept_[buffer->bytes.size()].push_back(std::move(*buffer));
+  }
+
+  absl::Mutex mutex_;
+  std::map<size_t, std::vector<Buffer>> kept_ ABSL_GUARDED_BY(mutex_);  // by size
+};
+
 using EchoBase = v1::CorankService::WithRawCallbackMethod_Sort<
     v1::CorankService::WithRawCallbackMethod_Execute<v1::CorankService::Service>>;
 
@@ -109,11 +159,14 @@ class EchoService final : public EchoBase {
                                  grpc::ByteBuffer* response) override {
     // The keys are field 1 of both messages: the slices that came leave again, and nobody parses or copies them.
     static_assert(static_cast<int>(v1::SortRequest::kKeysFieldNumber) == v1::SortResponse::kKeysFieldNumber);
-    *response = *request;
+    *response = absl::GetFlag(FLAGS_copy) ? buffers_->Copy(*request) : *request;
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     reactor->Finish(grpc::Status::OK);
     return reactor;
   }
+
+ private:
+  CopyBuffers* const buffers_ = new CopyBuffers;  // never destroyed: gRPC may hold slices to the end
 };
 
 int Serve() {

@@ -20,7 +20,8 @@
 namespace corank::bench {
 namespace {
 
-constexpr double kSmallShare = 0.125;  // thousands of calls say enough of them
+constexpr double kSmallShare = 0.125;              // thousands of calls say enough of them
+constexpr int64_t kCopiedKeys = int64_t{1} << 14;  // of calls that are large enough for a copy to count
 
 /// Everything that one server's rounds left.
 struct Side {
@@ -63,7 +64,7 @@ double MeanBatch(const std::vector<StageTimes>& stages) {
   return static_cast<double>(requests) / static_cast<double>(std::max<size_t>(1, stages.size()));
 }
 
-Row MakeRow(const InlineLoad& load, const InlineWork& work, const Side& ours, const Side& echo) {
+Row MakeRow(const InlineLoad& load, const InlineWork& work, const Side& ours, const Side& echo, const Side& copying) {
   Row row;
   row.row = load.name;
   row.type = work.type;
@@ -95,6 +96,10 @@ Row MakeRow(const InlineLoad& load, const InlineWork& work, const Side& ours, co
   };
   note_cpu("", ours);
   note_cpu("echo_", echo);
+  if (!copying.figures.empty()) {
+    row.details["copying_echo"] = Summarize(copying.figures).median;
+    note_cpu("copying_echo_", copying);
+  }
   row.details["batch_mean"] = MeanBatch(ours.stages);
   DescribeStages(ours.stages, kMicroseconds, &row);
   return row;
@@ -132,7 +137,13 @@ absl::StatusOr<Row> MeasureInlineLoad(const InlineLoad& load, const LoadOptions&
   // The echo server sends the bytes of any message back, and has one method to take them. A stats_field of 0: those of
   // a request are no stats.
   Side echo{"echo server", options.echo_pid, {kSortMethod, work.call.request, 0}, Connect(options.echo, channels)};
-  for (const Side* side : {&echo, &ours}) {
+  Side copying = echo;
+  copying.name = "copying echo";
+  copying.pid = options.held_echo_pid;
+  copying.channels = Connect(options.held_echo, channels);
+  std::vector<Side*> sides = {&echo, &ours};
+  if (load.keys >= kCopiedKeys) sides.push_back(&copying);
+  for (const Side* side : sides) {
     const absl::StatusOr<grpc::ByteBuffer> answer = CallOnce(side->channels[0], side->call);
     if (!answer.ok()) return Named(side->name, answer.status());
     const bool is_right = side == &ours ? IsAnswer(work, *answer) : IsEcho(work.call.request, *answer);
@@ -141,7 +152,7 @@ absl::StatusOr<Row> MeasureInlineLoad(const InlineLoad& load, const LoadOptions&
 
   const absl::Duration length = options.round * load.round_share;
   for (int round = -1; round < options.rounds; ++round) {  // round -1 warms up
-    for (Side* side : {&echo, &ours}) {
+    for (Side* side : sides) {
       const double server_before = CpuSeconds(side->pid), client_before = CpuSeconds(getpid());
       const absl::StatusOr<LoopResult> result =
           RunClosedLoop(side->channels, side->call, load.in_flight, round < 0 ? length / 4 : length);
@@ -154,7 +165,7 @@ absl::StatusOr<Row> MeasureInlineLoad(const InlineLoad& load, const LoadOptions&
       side->stages.insert(side->stages.end(), result->stages.begin(), result->stages.end());
     }
   }
-  return MakeRow(load, work, ours, echo);
+  return MakeRow(load, work, ours, echo, copying);
 }
 
 }  // namespace corank::bench

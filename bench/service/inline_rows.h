@@ -43,9 +43,10 @@ std::vector<InlineLoad> InlineLoads();
 struct LoadOptions {
   std::string corankd;  // addresses
   std::string echo;
-  std::string held_echo;  // an echo server that holds streams back until their end
+  std::string held_echo;  // an echo server that holds streams back until their end, and copies messages
   pid_t corankd_pid = 0;
   pid_t echo_pid = 0;
+  pid_t held_echo_pid = 0;
   int max_channels = 8;  // connections to each server: one a call in flight, up to this
   int rounds = 5;        // alternations; a figure is the median of its rounds
   absl::Duration round = absl::Seconds(2);
@@ -53,7 +54,8 @@ struct LoadOptions {
 
 /// Checks one answer of each server, warms up, alternates between the servers and makes the row. The row's spread is
 /// over rounds; its details hold latencies, the stages as corankd's responses state them, and the CPU time that a call
-/// takes of each server and of the client that calls it.
+/// takes of each server and of the client that calls it; of large calls also what an echo reaches that copies each
+/// message once.
 absl::StatusOr<Row> MeasureInlineLoad(const InlineLoad& load, const LoadOptions& options);
 
 }  // namespace corank::bench

@@ -139,8 +139,9 @@ int Run(int argc, char** argv) {
   const auto echo = ServerProcess::Start("echo_server", Beside(absl::GetFlag(FLAGS_echo_server), "echo_server"),
                                          {"--listen=127.0.0.1:0"}, folder.path(), absl::Seconds(10));
   if (!echo.ok()) return Fail(echo.status());
-  const auto held_echo = ServerProcess::Start("held_echo", Beside(absl::GetFlag(FLAGS_echo_server), "echo_server"),
-                                              {"--listen=127.0.0.1:0", "--hold"}, folder.path(), absl::Seconds(10));
+  const auto held_echo =
+      ServerProcess::Start("held_echo", Beside(absl::GetFlag(FLAGS_echo_server), "echo_server"),
+                           {"--listen=127.0.0.1:0", "--hold", "--copy"}, folder.path(), absl::Seconds(10));
   if (!held_echo.ok()) return Fail(held_echo.status());
   auto corankd = StartCorankd({"--cuda-ipc=true"});
   if (!corankd.ok()) return Fail(corankd.status());
@@ -150,6 +151,7 @@ int Run(int argc, char** argv) {
   options.corankd = (*corankd)->address();
   options.echo = (*echo)->address();
   options.held_echo = (*held_echo)->address();
+  options.held_echo_pid = (*held_echo)->pid();
   options.corankd_pid = (*corankd)->pid();
   options.echo_pid = (*echo)->pid();
   options.max_channels = absl::GetFlag(FLAGS_channels);
