@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <memory>
 #include <new>
 #include <numeric>
 #include <string>
@@ -15,6 +16,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "kernels/common/memory_limit.h"
+#include "kernels/cpu/block_pool.h"
 #include "kernels/cpu/columns.h"
 #include "kernels/cpu/host_memory.h"
 #include "kernels/cpu/intervals.h"
@@ -36,7 +38,8 @@ int64_t Nanoseconds(Clock::duration duration) {
 
 class CpuStream final : public EngineStream {
  public:
-  CpuStream(int threads, const CpuArena::Options& memory) : arena_(cpu::HostMemory(), memory), parallel_(threads) {}
+  CpuStream(int threads, const CpuArena::Options& memory, std::shared_ptr<cpu::BlockPool> blocks)
+      : arena_(cpu::HostMemory(), memory), parallel_(threads), blocks_(std::move(blocks)) {}
 
   absl::Status Begin(Pace) override {
     arena_.Reset();
@@ -144,7 +147,10 @@ class CpuStream final : public EngineStream {
     return Run(0, [&](void*) { cpu::Search(args, parallel_, report); });
   }
 
-  void Trim() override { arena_.Clear(); }
+  void Trim() override {
+    arena_.Clear();
+    blocks_->Trim();
+  }
   int64_t workspace_bytes() const override { return workspace_bytes_; }
 
  private:
@@ -168,6 +174,7 @@ class CpuStream final : public EngineStream {
 
   CpuArena arena_;
   cpu::Parallel parallel_;
+  const std::shared_ptr<cpu::BlockPool> blocks_;  // the engine's
   int64_t workspace_bytes_ = 0;
   Clock::time_point kernels_begin_, kernels_end_;
 };
@@ -183,10 +190,21 @@ class CpuMemory final : public EngineMemory {
   ~CpuMemory() override { cpu::HostMemory().Free(data()); }
 };
 
+class PooledBlock final : public EngineMemory {
+ public:
+  PooledBlock(void* data, int64_t bytes, std::shared_ptr<cpu::BlockPool> pool)
+      : EngineMemory(data, bytes), pool_(std::move(pool)) {}
+  ~PooledBlock() override { pool_->Free(data()); }
+
+ private:
+  const std::shared_ptr<cpu::BlockPool> pool_;
+};
+
 class CpuEngine final : public Engine {
  public:
   explicit CpuEngine(EngineInfo info)
       : info_(std::move(info)),
+        blocks_(std::make_shared<cpu::BlockPool>(info_.memory_bytes / 32)),
         worker_limit_(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(info_.parallelism)) {}
 
   const EngineInfo& info() const override { return info_; }
@@ -194,12 +212,14 @@ class CpuEngine final : public Engine {
     // A dozen lanes that each keep what their largest request took must not fill a small container.
     CpuArena::Options memory;
     memory.keep_bytes = std::min(memory.keep_bytes, info_.memory_bytes / 128);
-    return std::make_unique<CpuStream>(info_.parallelism, memory);
+    return std::make_unique<CpuStream>(info_.parallelism, memory, blocks_);
   }
 
   absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) override { return CpuMemory::Make(bytes); }
   absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateDevice(int64_t bytes) override {
-    return CpuMemory::Make(bytes);
+    absl::StatusOr<void*> memory = blocks_->Allocate(bytes);
+    if (!memory.ok()) return memory.status();
+    return std::make_unique<PooledBlock>(*memory, bytes, blocks_);
   }
   absl::StatusOr<std::unique_ptr<EngineMemory>> PinHost(void* h_bytes, int64_t bytes) override {
     return std::make_unique<EngineMemory>(h_bytes, bytes);
@@ -224,6 +244,7 @@ class CpuEngine final : public Engine {
 
  private:
   EngineInfo info_;
+  const std::shared_ptr<cpu::BlockPool> blocks_;  // of streams and of kept arrays
   tbb::global_control worker_limit_;  // oneTBB would otherwise stop at the number of cores, with a warning on stderr
 };
 

@@ -111,7 +111,7 @@ TEST(CpuEngine, LargeMemoryLiesOnHugePages) {
   const auto engine = CreateCpuEngine({/*threads=*/2});
   ASSERT_TRUE(engine.ok()) << engine.status();
   // Not whole pages: what follows in the same mapping is not asked for.
-  const auto memory = (*engine)->AllocateDevice((16 << 20) + 12345);
+  const auto memory = (*engine)->AllocateHost((16 << 20) + 12345);
   ASSERT_TRUE(memory.ok()) << memory.status();
   const char* const bytes = static_cast<const char*>((*memory)->data());
   EXPECT_NE(MappingFlags(bytes).find(" hg "), std::string::npos) << MappingFlags(bytes);
