@@ -77,7 +77,8 @@ Layout ManyEmpty() {
           }};
 }
 
-absl::Status Fill(SegmentedData& data, int64_t count, const Offsets& offsets, bool pairs, Gpu* gpu) {
+absl::Status Fill(SegmentedData& data, const InputSpec& spec, const Offsets& offsets, bool pairs, Gpu* gpu) {
+  const int64_t count = spec.count;
   const int64_t bytes = count * static_cast<int64_t>(sizeof(uint32_t));
   const int64_t offset_bytes = static_cast<int64_t>(offsets.size() * sizeof(int64_t));
   std::vector<std::pair<Memory*, int64_t>> wanted = {
@@ -91,8 +92,6 @@ absl::Status Fill(SegmentedData& data, int64_t count, const Offsets& offsets, bo
     *memory = *std::move(created);
   }
   return gpu->Run([&](cudaStream_t stream) {
-    InputSpec spec;
-    spec.count = count;
     cudaError_t error = FillKeys(spec, data.keys.as<uint32_t>(), stream);
     if (error == cudaSuccess && pairs) error = FillPositions(data.values.as<uint32_t>(), count, stream);
     if (error != cudaSuccess) return error;
@@ -100,12 +99,23 @@ absl::Status Fill(SegmentedData& data, int64_t count, const Offsets& offsets, bo
   });
 }
 
-absl::StatusOr<Contest> PrepareSegmented(const Row& identity, const Layout& layout, bool pairs, Gpu* gpu) {
+/// What is sorted: its keys are uniform where nothing else is said.
+struct Work {
+  Layout layout;
+  bool pairs = false;
+  Distribution distribution = Distribution::kUniform;
+};
+
+absl::StatusOr<Contest> PrepareSegmented(const Row& identity, const Work& work, Gpu* gpu) {
   auto data = std::make_shared<SegmentedData>();
+  const bool pairs = work.pairs;
   const int64_t count = identity.n;
-  const Offsets offsets = layout.offsets(count);
+  const Offsets offsets = work.layout.offsets(count);
   const auto segments = static_cast<int64_t>(offsets.size()) - 1;
-  absl::Status status = Fill(*data, count, offsets, pairs, gpu);
+  InputSpec input;
+  input.distribution = work.distribution;
+  input.count = count;
+  absl::Status status = Fill(*data, input, offsets, pairs, gpu);
   if (!status.ok()) return status;
   const auto run_reference = [=](void* d_workspace, size_t* size, cudaStream_t stream) {
     if (!pairs) {
@@ -153,30 +163,34 @@ absl::StatusOr<Contest> PrepareSegmented(const Row& identity, const Layout& layo
     if (pairs) same.Update(gpu->CompareBits(data->our_values.get(), data->reference_values.get(), bytes));
     return same;
   };
-  contest.rows = [identity, pairs](const std::vector<Summary>& seconds) {
+  contest.rows = [identity, work](const std::vector<Summary>& seconds) {
     Row row = identity;
     row.reference_name = "cub::DeviceSegmentedSort";
     row.ours = GigaPerSecond(seconds[0], static_cast<double>(row.n));
     row.reference = GigaPerSecond(seconds[1], static_cast<double>(row.n));
-    row.goal = pairs ? "ratio >= 1" : "ratio >= 1 and >= 30 Gkeys/s";
-    row.met = row.Ratio() >= 1.0 && (pairs || row.ours.median >= 30.0);
+    if (work.distribution == Distribution::kUniform) {
+      row.goal = work.pairs ? "ratio >= 1" : "ratio >= 1 and >= 30 Gkeys/s";
+      row.met = row.Ratio() >= 1.0 && (work.pairs || row.ours.median >= 30.0);
+    }
     return std::vector<Row>{row};
   };
   return contest;
 }
 
-void AddSegmented(const KernelBenchOptions& options, const Layout& layout, bool pairs, Gpu* gpu,
-                  std::vector<Case>* cases) {
+void AddSegmented(const KernelBenchOptions& options, const Work& work, Gpu* gpu, std::vector<Case>* cases) {
   Case entry;
   Row& identity = entry.failure_row;
   identity.row = "segmented sort";
-  identity.type = pairs ? "u32+u32" : "u32";
+  identity.type = work.pairs ? "u32+u32" : "u32";
   identity.n = options.Count(26);
-  identity.distribution = layout.name;
-  identity.unit = pairs ? "Gpairs/s" : "Gkeys/s";
-  entry.name = absl::StrCat("segmented/", identity.type, "/", layout.name);
+  identity.distribution = work.layout.name;
+  if (work.distribution != Distribution::kUniform) {
+    identity.distribution = absl::StrCat(DistributionName(work.distribution), ", ", work.layout.name);
+  }
+  identity.unit = work.pairs ? "Gpairs/s" : "Gkeys/s";
+  entry.name = absl::StrCat("segmented/", identity.type, "/", identity.distribution);
   entry.repetitions = options.Repetitions(identity.n);
-  entry.prepare = [identity, layout, pairs, gpu] { return PrepareSegmented(identity, layout, pairs, gpu); };
+  entry.prepare = [identity, work, gpu] { return PrepareSegmented(identity, work, gpu); };
   cases->push_back(std::move(entry));
 }
 
@@ -184,13 +198,20 @@ void AddSegmented(const KernelBenchOptions& options, const Layout& layout, bool 
 
 void AddSegmentedCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases) {
   for (const int log2 : {0, 2, 4, 6, 7, 8, 10, 12, 14, 16, 20, 26}) {
-    AddSegmented(options, EqualSegments(options.Count(log2)), false, gpu, cases);
+    AddSegmented(options, {EqualSegments(options.Count(log2))}, gpu, cases);
   }
   for (const Layout& layout : {PowerLaw(0.6), PowerLaw(1.0), OneGiant(), ManyEmpty()}) {
-    AddSegmented(options, layout, false, gpu, cases);
+    AddSegmented(options, {layout}, gpu, cases);
   }
   for (const int log2 : {4, 7, 10, 12, 16, 20}) {
-    AddSegmented(options, EqualSegments(options.Count(log2)), true, gpu, cases);
+    AddSegmented(options, {EqualSegments(options.Count(log2)), /*pairs=*/true}, gpu, cases);
+  }
+  for (const int log2 : {4, 10, 16}) {  // one way to sort segments each
+    for (const Distribution distribution : kAllDistributions) {
+      // The adversary is made for one array.
+      if (distribution == Distribution::kUniform || distribution == Distribution::kMergeAdversary) continue;
+      AddSegmented(options, {EqualSegments(options.Count(log2)), /*pairs=*/false, distribution}, gpu, cases);
+    }
   }
 }
 

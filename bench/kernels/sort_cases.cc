@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,24 @@ void AddLook(const KernelBenchOptions& options, int64_t count, bool pairs, Gpu* 
   cases->push_back(std::move(entry));
 }
 
+template <typename Key>
+void AddOddEvenSort(Distribution distribution, int64_t count, Gpu* gpu, std::vector<Case>* cases) {
+  InputSpec input;
+  input.distribution = distribution;
+  input.count = count;
+  Case entry;
+  Row& row = entry.failure_row;
+  row.row = "sort ODD_EVEN_MERGESORT";
+  row.type = std::is_signed_v<Key> ? "i32" : "u32";
+  row.n = count;
+  row.distribution = DistributionName(distribution);
+  row.unit = "s";
+  entry.name = absl::StrCat("sort/", row.type, "/odd-even/", row.distribution, "/", count);
+  entry.repetitions = 3;
+  entry.prepare = [input, gpu] { return PrepareOddEvenSort<Key>(input, gpu); };
+  cases->push_back(std::move(entry));
+}
+
 }  // namespace
 
 void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases) {
@@ -130,17 +149,11 @@ void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>
   limited.prepare = [all, limit, gpu] { return PrepareLimitedSort(all, limit, gpu); };
   cases->push_back(std::move(limited));
 
-  Case odd_even;
-  const int64_t count = options.max_log2 >= 28 ? 1000000000 : options.Count(28);
-  odd_even.failure_row.row = "sort ODD_EVEN_MERGESORT";
-  odd_even.failure_row.type = "i32";
-  odd_even.failure_row.n = count;
-  odd_even.failure_row.distribution = DistributionName(Distribution::kUniform);
-  odd_even.failure_row.unit = "s";
-  odd_even.name = absl::StrCat("sort/i32/odd-even/", count);
-  odd_even.repetitions = 3;
-  odd_even.prepare = [count, gpu] { return PrepareOddEvenSort(count, gpu); };
-  cases->push_back(std::move(odd_even));
+  AddOddEvenSort<int32_t>(Distribution::kUniform, options.max_log2 >= 28 ? 1000000000 : options.Count(28), gpu, cases);
+  for (const Distribution distribution : kAllDistributions) {
+    if (distribution == Distribution::kMergeAdversary) continue;  // a network has none
+    AddOddEvenSort<uint32_t>(distribution, options.Count(26), gpu, cases);
+  }
 }
 
 }  // namespace corank::bench

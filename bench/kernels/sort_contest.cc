@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -276,16 +277,17 @@ absl::StatusOr<Contest> PrepareLimitedSort(int64_t count, int64_t limit, Gpu* gp
   return contest;
 }
 
-absl::StatusOr<Contest> PrepareOddEvenSort(int64_t count, Gpu* gpu) {
-  const auto allocated = Allocate(count * static_cast<int64_t>(sizeof(int32_t)), 0, 3);
+template <typename Key>
+absl::StatusOr<Contest> PrepareOddEvenSort(const InputSpec& input, Gpu* gpu) {
+  constexpr bool kSigned = std::is_signed_v<Key>;
+  constexpr KeyType kType = kSigned ? KeyType::kInt32 : KeyType::kUint32;
+  const int64_t count = input.count;
+  const auto allocated = Allocate(count * static_cast<int64_t>(sizeof(Key)), 0, 3);
   if (!allocated.ok()) return allocated.status();
   const std::shared_ptr<SortData> data = *allocated;
-  InputSpec input;
-  input.count = count;
   absl::Status status = FillInput(*data, input, gpu);
   size_t workspace_bytes = 0;
-  const auto radix =
-      Reference<int32_t>(data, "cub::DeviceRadixSort", count, CubRadixSortKeys<int32_t>, &workspace_bytes, gpu);
+  const auto radix = Reference<Key>(data, "cub::DeviceRadixSort", count, CubRadixSortKeys<Key>, &workspace_bytes, gpu);
   absl::StatusOr<Memory> workspace = Memory::Create(static_cast<int64_t>(workspace_bytes));
   status.Update(radix.status());
   status.Update(workspace.status());
@@ -293,20 +295,21 @@ absl::StatusOr<Contest> PrepareOddEvenSort(int64_t count, Gpu* gpu) {
   data->workspace = *std::move(workspace);
 
   Contest contest;
-  contest.contestants.push_back(Ours(data, 0, KeyType::kInt32, count, SortAlgorithm::kOddEvenMergesort, gpu));
-  contest.contestants.push_back(Ours(data, 1, KeyType::kInt32, count, SortAlgorithm::kMergesort, gpu));
-  contest.contestants.push_back(Ours(data, 2, KeyType::kInt32, count, SortAlgorithm::kAuto, gpu));
+  contest.contestants.push_back(Ours(data, 0, kType, count, SortAlgorithm::kOddEvenMergesort, gpu));
+  contest.contestants.push_back(Ours(data, 1, kType, count, SortAlgorithm::kMergesort, gpu));
+  contest.contestants.push_back(Ours(data, 2, kType, count, SortAlgorithm::kAuto, gpu));
   contest.contestants.push_back(*radix);
   contest.check = [data, gpu] { return CompareAll(*data, gpu); };
-  contest.rows = [data, count](const std::vector<Summary>& seconds) {
+  contest.rows = [data, input, count](const std::vector<Summary>& seconds) {
     const bool is_full_size = count == 1000000000;
     std::vector<Row> rows;
-    for (size_t ours = 0; ours < 3; ++ours) {
+    // Of u32 keys the other sorts have rows of their own.
+    for (size_t ours = 0; ours < (kSigned ? 3 : 1); ++ours) {
       Row row;
       row.row = ours == 0 ? "sort ODD_EVEN_MERGESORT" : ours == 1 ? "sort MERGESORT" : "sort AUTO";
-      row.type = "i32";
+      row.type = kSigned ? "i32" : "u32";
       row.n = count;
-      row.distribution = DistributionName(Distribution::kUniform);
+      row.distribution = DistributionName(input.distribution);
       row.better = Better::kLower;
       row.unit = "s";
       row.ours = seconds[ours];
@@ -326,5 +329,8 @@ absl::StatusOr<Contest> PrepareOddEvenSort(int64_t count, Gpu* gpu) {
   };
   return contest;
 }
+
+template absl::StatusOr<Contest> PrepareOddEvenSort<int32_t>(const InputSpec&, Gpu*);
+template absl::StatusOr<Contest> PrepareOddEvenSort<uint32_t>(const InputSpec&, Gpu*);
 
 }  // namespace corank::bench

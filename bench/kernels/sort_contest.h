@@ -30,8 +30,10 @@ absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu);
 template <typename Key>
 absl::StatusOr<Contest> PrepareLook(const SortWork& work, const Row& identity, Gpu* gpu);
 
-/// Batcher's network on int32, beside MERGESORT, AUTO and cub::DeviceRadixSort: three rows.
-absl::StatusOr<Contest> PrepareOddEvenSort(int64_t count, Gpu* gpu);
+/// Batcher's network, beside MERGESORT, AUTO and cub::DeviceRadixSort: three rows of int32_t, the first of them of
+/// uint32_t.
+template <typename Key>
+absl::StatusOr<Contest> PrepareOddEvenSort(const InputSpec& input, Gpu* gpu);
 
 /// AUTO with a limit of `limit` u32 keys, beside cub::DeviceRadixSort of all keys: one row. CUB 13.0 has no selection
 /// of the least keys in order.

@@ -34,7 +34,7 @@ def headline(rows: list[Row]) -> list[Row]:
         row
         for row in rows
         if row["row"] not in (BY_SIZE, BY_CALLS)
-        and (row["goal"] or not LENGTH.fullmatch(row["distribution"]))
+        and (row["goal"] or not LENGTH.search(row["distribution"]))
         and (
             not row["row"].startswith("sort ")
             or (row["distribution"] == "uniform" and row["n"] == greatest[row["row"], row["type"]])
