@@ -1,5 +1,4 @@
-// Large blocks of host memory that requests leave to the next ones: fresh pages cost a request more time than copies
-// do.
+// Large blocks of host memory that requests leave to the next ones: to touch fresh pages takes longer than to copy.
 #ifndef CORANK_KERNELS_CPU_BLOCK_POOL_H_
 #define CORANK_KERNELS_CPU_BLOCK_POOL_H_
 

@@ -71,8 +71,8 @@ struct HostInput {
   explicit HostInput(const Operand& array)
       : copy(array.is_shared ? nullptr : std::make_unique<char[]>(static_cast<size_t>(array.size_bytes()))),
         place(copy == nullptr ? static_cast<const char*>(array.bytes) : copy.get()) {
-    if (copy != nullptr && array.count > 0)
-      std::memcpy(copy.get(), array.bytes, static_cast<size_t>(array.size_bytes()));
+    if (copy == nullptr || array.count == 0) return;
+    std::memcpy(copy.get(), array.bytes, static_cast<size_t>(array.size_bytes()));
   }
 
   const std::unique_ptr<char[]> copy;  // null of what lies in shared memory, which is aligned
@@ -121,10 +121,10 @@ class SharedSort final : public Operation {
     std::vector<StreamInput> inputs = {Input("keys", spec_.keys)};
     if (values != nullptr) inputs.push_back(Input("values", *values));
     memory_->SetEngine(&lane.engine());
-    RunSorter sorter(sort, inputs, piece_bytes_, memory_.get(), &lane, &outcome.stats);
     const HostInput keys_in(spec_.keys);
     std::optional<HostInput> values_in;
     if (values != nullptr) values_in.emplace(*values);
+    RunSorter sorter(sort, inputs, piece_bytes_, memory_.get(), &lane, &outcome.stats);
     CORANK_RETURN_IF_ERROR(sorter.AddAll({keys_in.place, values_in ? values_in->place : nullptr}));
     CORANK_ASSIGN_OR_RETURN(std::vector<SortedRun> runs, sorter.Finish());
     lane.set_next_stage(Stage::kCopyOut);
