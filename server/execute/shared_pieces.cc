@@ -66,18 +66,23 @@ bool IsOnHost(const Operand& array) {
   return array.is_shared || (!array.on_device && array.size_bytes() <= kMostMessageBytes);
 }
 
-// An input of IsOnHost, at a place aligned for its elements.
-struct HostInput {
-  explicit HostInput(const Operand& array)
-      : copy(array.is_shared ? nullptr : std::make_unique<char[]>(static_cast<size_t>(array.size_bytes()))),
-        place(copy == nullptr ? static_cast<const char*>(array.bytes) : copy.get()) {
-    if (copy == nullptr || array.count == 0) return;
-    std::memcpy(copy.get(), array.bytes, static_cast<size_t>(array.size_bytes()));
-  }
+// Of an input of IsOnHost: what PlaceInput takes.
+int64_t PlaceBytes(const Operand& array) { return array.is_shared ? 0 : array.size_bytes(); }
 
-  const std::unique_ptr<char[]> copy;  // null of what lies in shared memory, which is aligned
-  const char* const place;
+// Where an input of IsOnHost is read, by kernels too, aligned for its elements.
+struct HostInput {
+  std::shared_ptr<StreamBlock> copy;  // null of what lies in shared memory
+  const char* place = nullptr;
 };
+
+absl::StatusOr<HostInput> PlaceInput(const Operand& array, absl::string_view field, StreamMemory& memory) {
+  const int64_t bytes = PlaceBytes(array);
+  if (bytes == 0) return HostInput{nullptr, static_cast<const char*>(array.bytes)};
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> copy, memory.AllocateHost(bytes, field));
+  std::memcpy(copy->data(), array.bytes, static_cast<size_t>(bytes));
+  const char* const place = copy->data();
+  return HostInput{std::move(copy), place};
+}
 
 // Before the first byte of any result is written.
 absl::Status CheckPlaces(std::initializer_list<const std::shared_ptr<ResultTarget>*> targets) {
@@ -112,7 +117,8 @@ class SharedSort final : public Operation {
   }
   int64_t host_bytes() const override { return HostBytes(spec_, piece_bytes_, *memory_); }
   static int64_t HostBytes(const SortOperation::Spec& spec, int64_t piece_bytes, const StreamMemory& memory) {
-    return RunSorter::HostBytes(Streamed(spec), spec.keys.count, piece_bytes, memory);
+    const int64_t placed = PlaceBytes(spec.keys) + (spec.values ? PlaceBytes(*spec.values) : 0);
+    return placed + RunSorter::HostBytes(Streamed(spec), spec.keys.count, piece_bytes, memory);
   }
 
   absl::Status Execute(Lane& lane, Outcome& outcome) override {
@@ -121,11 +127,13 @@ class SharedSort final : public Operation {
     std::vector<StreamInput> inputs = {Input("keys", spec_.keys)};
     if (values != nullptr) inputs.push_back(Input("values", *values));
     memory_->SetEngine(&lane.engine());
-    const HostInput keys_in(spec_.keys);
-    std::optional<HostInput> values_in;
-    if (values != nullptr) values_in.emplace(*values);
+    CORANK_ASSIGN_OR_RETURN(const HostInput keys_in, PlaceInput(spec_.keys, "keys", *memory_));
+    HostInput values_in;
+    if (values != nullptr) {
+      CORANK_ASSIGN_OR_RETURN(values_in, PlaceInput(*values, "values", *memory_));
+    }
     RunSorter sorter(sort, inputs, piece_bytes_, memory_.get(), &lane, &outcome.stats);
-    CORANK_RETURN_IF_ERROR(sorter.AddAll({keys_in.place, values_in ? values_in->place : nullptr}));
+    CORANK_RETURN_IF_ERROR(sorter.AddAll({keys_in.place, values_in.place}));
     CORANK_ASSIGN_OR_RETURN(std::vector<SortedRun> runs, sorter.Finish());
     lane.set_next_stage(Stage::kCopyOut);
     outcome.stats.set_runs(runs.size() > 1 ? static_cast<int32_t>(runs.size()) : 0);
@@ -203,6 +211,14 @@ class SharedMerge final : public Operation {
 
   Operator op() const override { return Operator::kMerge; }
   int64_t work_bytes() const override { return whole_->work_bytes(); }
+  int64_t host_bytes() const override { return HostBytes(whole_->spec()); }
+  static int64_t HostBytes(const MergeOperation::Spec& spec) {
+    int64_t bytes = 0;
+    for (const auto* inputs : {&spec.keys, &spec.values}) {
+      for (const Operand& input : *inputs) bytes += PlaceBytes(input);
+    }
+    return bytes;
+  }
   int64_t device_bytes(const Engine& engine) const override {
     const MergeOperation::Spec& spec = whole_->spec();
     const RowShape shape = ShapeOf(spec.keys.front(), spec.values.empty() ? nullptr : &spec.values.front(), spec.order);
@@ -215,13 +231,13 @@ class SharedMerge final : public Operation {
     memory_->SetEngine(&lane.engine());
     const MergeOperation::Spec& spec = whole_->spec();
     const RowShape shape = ShapeOf(spec.keys.front(), spec.values.empty() ? nullptr : &spec.values.front(), spec.order);
-    std::vector<HostInput> keys_in(spec.keys.begin(), spec.keys.end());
-    std::vector<HostInput> values_in(spec.values.begin(), spec.values.end());
     std::vector<SortedRun> runs;
-    for (size_t i = 0; i < keys_in.size(); ++i) {
+    for (size_t i = 0; i < spec.keys.size(); ++i) {
       SortedRun& run = runs.emplace_back();
-      run.keys = keys_in[i].place;
-      if (!values_in.empty()) run.values = values_in[i].place;
+      CORANK_ASSIGN_OR_RETURN(run.keys, ReadableAt(spec.keys[i], "keys", run));
+      if (!spec.values.empty()) {
+        CORANK_ASSIGN_OR_RETURN(run.values, ReadableAt(spec.values[i], "values", run));
+      }
       run.count = spec.keys[i].count;
       run.on_device = false;
     }
@@ -254,6 +270,12 @@ class SharedMerge final : public Operation {
     for (const Operand& keys : spec.keys) rows += keys.count;
     return rows;
   }
+  // The run keeps the memory.
+  absl::StatusOr<const char*> ReadableAt(const Operand& input, absl::string_view field, SortedRun& run) {
+    CORANK_ASSIGN_OR_RETURN(HostInput placed, PlaceInput(input, field, *memory_));
+    if (placed.copy != nullptr) run.memory.push_back(std::move(placed.copy));
+    return placed.place;
+  }
   static bool Overlaps(const Operand& input, const std::shared_ptr<ResultTarget>& target, int64_t bytes) {
     if (!input.is_shared || input.size_bytes() == 0 || target == nullptr) return false;
     // Not by address: the same memory may be registered, and so mapped, twice.
@@ -278,7 +300,7 @@ std::unique_ptr<Operation> InPieces(std::unique_ptr<Operation> operation, std::s
       return std::make_unique<SharedSort>(sort->spec(), std::move(memory), piece_bytes);
     }
   } else if (auto* merge = dynamic_cast<MergeOperation*>(operation.get())) {
-    if (SharedMerge::Takes(merge->spec())) {
+    if (SharedMerge::Takes(merge->spec()) && SharedMerge::HostBytes(merge->spec()) <= memory->max_host_bytes()) {
       static_cast<void>(operation.release());
       return std::make_unique<SharedMerge>(std::unique_ptr<MergeOperation>(merge), std::move(memory));
     }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "corank/v1/memory_service.grpc.pb.h"
+#include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 #include "tests/server/shared_object.h"
 
@@ -93,7 +94,7 @@ class SharedPiecesTest : public ::testing::TestWithParam<int64_t> {
   }
 
   SharedObject object_{kRegionBytes};
-  RunningServer server_{PiecesOptions(GetParam())};
+  RunningServer server_{PiecesOptions(GetParam()), ReachEngine()};
   std::mt19937 random_{11};
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 #include "tests/server/streamed_call.h"
 #include "tests/support/distributions.h"
@@ -105,7 +106,7 @@ std::vector<v1::ExecuteRequest> OneAfterTheOther(const Merge& merge, int64_t chu
 
 class StreamMergeTest : public ::testing::TestWithParam<bool> {  // whether it works out of core
  protected:
-  RunningServer running_{GetParam() ? OutOfCore() : InCore()};
+  RunningServer running_{GetParam() ? OutOfCore() : InCore(), ReachEngine()};
 };
 
 INSTANTIATE_TEST_SUITE_P(Memory, StreamMergeTest, ::testing::Bool());

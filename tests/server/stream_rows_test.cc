@@ -9,6 +9,7 @@
 
 #include "server/execute/rows_in_turn.h"
 #include "tests/server/messages.h"
+#include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 #include "tests/server/streamed_call.h"
 #include "tests/support/distributions.h"
@@ -90,7 +91,7 @@ class StreamRowsTest : public ::testing::Test {
     EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use() == 0; }));
   }
 
-  RunningServer running_{SmallDevice()};
+  RunningServer running_{SmallDevice(), ReachEngine()};
 };
 
 TEST_F(StreamRowsTest, ExpandsIntoMoreThanTheDeviceMayHold) {

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 #include "tests/server/streamed_call.h"
 #include "tests/support/distributions.h"
@@ -165,7 +166,7 @@ TEST_F(StreamSortTest, WorksOutOfCoreAndSaysSo) {
 
 TEST_F(StreamSortTest, ReturnsIndicesOfTheWholeArrayAndFirstRowsFromPieces) {
   for (const bool in_core : {true, false}) {
-    RunningServer running(in_core ? SmallPieces() : OutOfCore());
+    RunningServer running(in_core ? SmallPieces() : OutOfCore(), ReachEngine());
     for (const v1::SortOutput output :
          {v1::SORT_OUTPUT_KEYS, v1::SORT_OUTPUT_INDICES, v1::SORT_OUTPUT_KEYS_AND_INDICES}) {
       for (const int64_t limit : {-1, 1, 700, 39999, 40000, 50000}) {
@@ -187,7 +188,7 @@ TEST_F(StreamSortTest, ReturnsIndicesOfTheWholeArrayAndFirstRowsFromPieces) {
 
 TEST_F(StreamSortTest, FirstRowsKeepTheirValuesWhateverIsAnnounced) {
   for (const bool in_core : {true, false}) {
-    RunningServer running(in_core ? SmallPieces() : OutOfCore());
+    RunningServer running(in_core ? SmallPieces() : OutOfCore(), ReachEngine());
     for (const bool announced : {true, false}) {
       for (const int64_t limit : {0, 3, 9999, 100000}) {
         SortCase test;
@@ -214,7 +215,7 @@ TEST_F(StreamSortTest, FirstRowsMayGoIntoTheAnswer) {
   const std::string wanted_keys = Text(Gather(keys, 8, order));
   const std::string wanted_indices(reinterpret_cast<const char*>(indices.data()), 4 * indices.size());
   for (const bool in_core : {true, false}) {
-    RunningServer running(in_core ? SmallPieces() : OutOfCore());
+    RunningServer running(in_core ? SmallPieces() : OutOfCore(), ReachEngine());
     for (const bool streams_keys : {true, false}) {
       v1::Plan plan = SortPlan(v1::ELEMENT_TYPE_UINT64, kCount);
       v1::SortRequest& sort = *plan.mutable_operations(0)->mutable_sort();
