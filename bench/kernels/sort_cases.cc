@@ -18,7 +18,7 @@ void AddSort(const KernelBenchOptions& options, SortWork work, Gpu* gpu, std::ve
   if (work.input.distribution == Distribution::kMergeAdversary) {
     // Made for our own mergesort, and of a size at which its tiles pair up in every pass.
     const cuda::MergesortTuning tuning =
-        cuda::MergesortTuningFor(sizeof(Key), work.pairs ? cuda::MergesortForm::kPayload : cuda::MergesortForm::kKeys);
+        cuda::MergesortTuningFor(sizeof(Key), cuda::MergeFormOf(sizeof(Key), work.pairs ? sizeof(Value) : 0));
     work.input.adversary = {tuning.SortTile(), tuning.merge.items};
     const int64_t most = work.input.count;
     work.input.count = tuning.SortTile();

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/cuda/common/workspace.h"
+#include "kernels/cuda/sort/mergesort_places.h"
 
 namespace corank::cuda {
 namespace {
@@ -76,6 +77,43 @@ TEST(PassBuffers, WholeResultSavesAnArray) {
   PassBuffers(whole, result, true, kBytes, 4);
   PassBuffers(cut, result, false, kBytes, 4);
   EXPECT_EQ(2 * whole.bytes(), cut.bytes());
+}
+
+TEST(MergesortPlaces, WordsLieInTheWorkspaceOnly) {
+  constexpr int64_t kCount = kBytes / 8;
+  uint32_t keys_out[kCount], payload_out[kCount];
+  for (const bool is_whole : {true, false}) {
+    for (const bool wants_keys : {true, false}) {
+      const MergesortPlace result = {wants_keys ? keys_out : nullptr, payload_out, 1};
+      for (int last_pass = 0; last_pass < 6; ++last_pass) {
+        SCOPED_TRACE(::testing::Message() << is_whole << wants_keys << last_pass);
+        std::vector<char> memory(4096);
+        Workspace workspace(memory.data());
+        const MergesortPlaces places(workspace, MergeForm::kWords, result, is_whole, kCount, 4, 4, last_pass);
+        EXPECT_LE(workspace.bytes(), is_whole && wants_keys ? 1024 : 2048);
+        EXPECT_EQ(places.Output(last_pass).keys, result.keys);
+        EXPECT_EQ(places.Output(last_pass).payload, payload_out);
+        EXPECT_EQ(places.Output(last_pass).step, 1);
+        for (int pass = 0; pass < last_pass; ++pass) {
+          const MergesortPlace place = places.Output(pass);
+          auto* const keys = static_cast<uint32_t*>(place.keys);
+          auto* const payload = static_cast<uint32_t*>(place.payload);
+          if (keys == keys_out) {
+            EXPECT_TRUE(is_whole) << "a whole array in a shorter result";
+            EXPECT_EQ(payload, payload_out);
+            EXPECT_EQ(place.step, 1);
+          } else if (pass == 0) {
+            EXPECT_EQ(payload, keys + kCount);
+            EXPECT_EQ(place.step, 1);
+          } else {
+            EXPECT_EQ(keys, payload + 1);
+            EXPECT_EQ(reinterpret_cast<uintptr_t>(payload) % 16, 0);
+            EXPECT_EQ(place.step, 2);
+          }
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

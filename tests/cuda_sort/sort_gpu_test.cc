@@ -33,12 +33,18 @@ class CudaSortOfType : public CudaSort, public ::testing::WithParamInterface<Key
 INSTANTIATE_TEST_SUITE_P(EveryType, CudaSortOfType, ::testing::ValuesIn(kAllKeyTypes),
                          [](const auto& info) { return std::string(KeyTypeName(info.param)); });
 
-constexpr cuda::MergesortForm kForms[] = {cuda::MergesortForm::kKeys, cuda::MergesortForm::kPayload};
+/// What a mergesort of such keys may carry.
+std::vector<cuda::MergeForm> FormsOf(KeyType type) {
+  std::vector<cuda::MergeForm> forms = {cuda::MergeForm::kKeys, cuda::MergeForm::kPayload};
+  const cuda::MergeForm with_index = cuda::MergeFormOf(KeyBytes(type), 4);
+  if (with_index != cuda::MergeForm::kPayload) forms.push_back(with_index);
+  return forms;
+}
 
 /// The longest block sort tile of any form.
 int64_t SortTile(KeyType type) {
   int64_t longest = 0;
-  for (const auto form : kForms) {
+  for (const auto form : FormsOf(type)) {
     longest = std::max<int64_t>(longest, cuda::MergesortTuningFor(KeyBytes(type), form).SortTile());
   }
   return longest;
@@ -47,7 +53,7 @@ int64_t SortTile(KeyType type) {
 /// Counts around the tiles of every algorithm for this type.
 std::vector<int64_t> BoundaryCounts(KeyType type) {
   std::vector<int64_t> counts = {0, 1, 2, 3, 31, 32, 33, 511, 1000};
-  for (const auto form : kForms) {
+  for (const auto form : FormsOf(type)) {
     const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(KeyBytes(type), form);
     for (const int64_t tile : {tuning.MergeTile(), tuning.SortTile(), 2 * tuning.SortTile(), 5 * tuning.SortTile()}) {
       counts.insert(counts.end(), {tile - 1, tile, tile + 1});
@@ -114,12 +120,12 @@ void ExpectMergesortSorts(const SortInput& input, int64_t limit = -1) {
 }
 
 TEST_P(CudaSortOfType, MergesortMergesGroupsOfRuns) {
-  for (const auto form : kForms) {
+  for (const auto form : FormsOf(GetParam())) {
     const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(KeyBytes(GetParam()), form);
     const int64_t group = int64_t{tuning.SortTile()} << tuning.max_ways_log;
     // Shorter arrays of this form are sorted in other ways.
-    const auto small = cuda::SmallFormFor(KeyBytes(GetParam()), IsFloat(GetParam()),
-                                          form == cuda::MergesortForm::kPayload, std::numeric_limits<int64_t>::max());
+    const auto small = cuda::SmallFormFor(KeyBytes(GetParam()), IsFloat(GetParam()), form != cuda::MergeForm::kKeys,
+                                          std::numeric_limits<int64_t>::max());
     const int64_t groups = cuda::SmallSortLimit(small) / group * group + group;
     // Whole groups, a last group of one run, of a single key, of two runs.
     for (const int64_t count : {groups - tuning.SortTile(), groups, groups + 1, groups + tuning.SortTile() + 1}) {
@@ -136,7 +142,7 @@ TEST_P(CudaSortOfType, MergesortMergesGroupsOfRuns) {
 
 TEST_F(CudaSort, MergesortTakesThreePasses) {
   for (const KeyType type : {KeyType::kUint8, KeyType::kUint32, KeyType::kFloat32, KeyType::kUint64}) {
-    const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(KeyBytes(type), cuda::MergesortForm::kKeys);
+    const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(KeyBytes(type), cuda::MergeForm::kKeys);
     const int64_t count = (int64_t{tuning.SortTile()} << (2 * tuning.max_ways_log)) + tuning.SortTile() + 7;
     ExpectMergesortSorts(SortInput(type, Order::kAscending, Distribution::kZipf, count, 320));
     ExpectMergesortSorts(SortInput(type, Order::kDescending, Distribution::kRuns, count, 321), count - 1);
@@ -145,7 +151,7 @@ TEST_F(CudaSort, MergesortTakesThreePasses) {
 }
 
 TEST_F(CudaSort, MergesortCutsLongPassesInTwoSteps) {
-  const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(8, cuda::MergesortForm::kPayload);
+  const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(8, cuda::MergeForm::kPayload);
   const int64_t most = cuda::kMultiwayShort * tuning.MergeTile();  // that is cut in one, with tiles as long as can be
   for (const Distribution distribution : {Distribution::kUniform, Distribution::kRuns}) {
     SortRequest request;

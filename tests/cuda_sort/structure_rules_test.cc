@@ -80,7 +80,7 @@ TEST(LooksRandom, WhereNeighboursAreInNoOrderAndAllBytesVary) {
 
 TEST(MergesRandomKeys, OfEightBytesWithAsManyUpToWhatFourPassesMerge) {
   constexpr int64_t most = int64_t{1} << 28;
-  const MergesortTuning tuning = MergesortTuningFor(8, MergesortForm::kPayload);
+  const MergesortTuning tuning = MergesortTuningFor(8, MergeForm::kPayload);
   EXPECT_GE(int64_t{tuning.SortTile()} << (4 * tuning.max_ways_log), most);
   SortArgs args = AutoArgs(most);
   args.key_type = KeyType::kFloat64;

@@ -56,16 +56,16 @@ void TestItems(uint64_t seed) {
 }
 
 TEST(ThreadSort, SortsStably) {
-  TestItems<uint8_t, MergesortTuningFor(1, MergesortForm::kKeys).sort.items>(1);
-  TestItems<uint16_t, MergesortTuningFor(2, MergesortForm::kPayload).sort.items>(2);
-  TestItems<uint32_t, MergesortTuningFor(4, MergesortForm::kKeys).sort.items>(3);
-  TestItems<uint32_t, MergesortTuningFor(4, MergesortForm::kPayload).sort.items>(4);
-  TestItems<uint64_t, MergesortTuningFor(8, MergesortForm::kKeys).sort.items>(5);
-  TestItems<uint64_t, MergesortTuningFor(8, MergesortForm::kPayload).sort.items>(6);
+  TestItems<uint8_t, MergesortTuningFor(1, MergeForm::kKeys).sort.items>(1);
+  TestItems<uint16_t, MergesortTuningFor(2, MergeForm::kPayload).sort.items>(2);
+  TestItems<uint32_t, MergesortTuningFor(4, MergeForm::kKeys).sort.items>(3);
+  TestItems<uint32_t, MergesortTuningFor(4, MergeForm::kPayload).sort.items>(4);
+  TestItems<uint64_t, MergesortTuningFor(8, MergeForm::kKeys).sort.items>(5);
+  TestItems<uint64_t, MergesortTuningFor(8, MergeForm::kPayload).sort.items>(6);
 }
 
 TEST(ThreadSort, NetworkSortsEverySequenceOfZerosAndOnes) {
-  constexpr int kItems = MergesortTuningFor(4, MergesortForm::kPayload).sort.items;
+  constexpr int kItems = MergesortTuningFor(4, MergeForm::kPayload).sort.items;
   for (uint32_t bits = 0; bits < uint32_t{1} << kItems; ++bits) {
     uint32_t keys[kItems];
     uint32_t positions[kItems] = {};

@@ -5,7 +5,7 @@
 namespace corank::testing {
 
 int64_t KeysOfTwoPartitions() {
-  constexpr cuda::RunMergeTuning kTuning = cuda::RunMergeTuningFor(sizeof(uint8_t), /*has_payload=*/false);
+  constexpr cuda::RunMergeTuning kTuning = cuda::RunMergeTuningFor(sizeof(uint8_t), cuda::MergeForm::kKeys);
   return (cuda::kMultiwayShort + 1) * kTuning.items * kTuning.threads;
 }
 

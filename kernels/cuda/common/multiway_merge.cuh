@@ -1,15 +1,15 @@
 // One pass of a k-way merge: every group of at most 32 sorted runs becomes one run.
 //
-//   using Merge = MultiwayMerge<kPayload, kItems, kThreads, kBlocks, Runs, KeyOrder<Bits, kFloat>>;
+//   using Merge = MultiwayMerge<kForm, kItems, kThreads, kBlocks, Runs, KeyOrder<Bits, kFloat>>;
 //   const auto cut = MultiwayTiles::Cut(count, longest_group, result_count, Merge::MaxTile(ways));
 //   typename Merge::Pass pass{runs, order, ..., cut, workspace.Carve<int64_t>(Merge::SplitCount(cut, ways)), ...};
 //   if (!workspace.IsSizing()) Merge::Run(pass, stream);     launches: one or two of the partition, merge
 //
 // Algorithm: multiway_partition.cuh finds for each tile where it starts in each run; a block loads the pieces of its
 //            tile into shared memory and merges them there, level by level (multiway_tile.cuh). What is merged are
-//            elements of 4 or 8 bytes (multiway_elements.cuh). With a payload, each merge leaves its path, one bit an
-//            output; at the end, every output goes back along the paths to its place in the pieces. Payload is moved
-//            then, once and through shared memory.
+//            elements of 4 or 8 bytes (multiway_elements.cuh). A payload of 4 bytes travels with a key of 4 bytes.
+//            Others wait: each merge leaves its path, one bit an output; at the end, every output goes back along the
+//            paths to its place in the pieces. Payload is moved then, once and through shared memory.
 // Work: O(n log k). Memory: one read, one write of keys and payload.
 // Workspace: 8 bytes for each tile and run.
 // Stability: equal keys come from the earlier run first, and in their order within a run. Zeros, and NaNs, come out
@@ -47,23 +47,24 @@ template <typename Runs, typename Order, typename Bits>
 struct MultiwayPass {
   Runs runs;
   Order order;
-  bool encode;  // runs are raw keys; otherwise ranks
+  bool encode;  // runs, which are kRaw, are raw keys; otherwise ranks
   bool decode;  // the result is raw keys; otherwise ranks
   MultiwayTiles cut;
   int64_t* splits;  // SplitCount of them, workspace
   Bits* keys_out;   // null: not wanted
   void* payload_out;
-  int payload_bytes;             // 0, 4 or 8; not 0 if and only if kPayload
-  int64_t result_count;          // this many are stored
-  int32_t* d_suspect = nullptr;  // null, or set to 1 where a run is not sorted
+  int payload_bytes;              // 0, 4 or 8, as the form says
+  uint64_t* words_out = nullptr;  // kWords: the result goes there, as words, not to keys_out and payload_out; or null
+  int64_t result_count;           // this many are stored
+  int32_t* d_suspect = nullptr;   // null, or set to 1 where a run, of kRaw, is not sorted
 };
 
 /// What a block may have on every architecture: 99 KB on sm_86, sm_89 and sm_120.
 inline constexpr int kMaxBlockSharedBytes = 99 * 1024;
 
-template <bool kPayload, int kItems, int kThreads, int kBlocks, typename Runs, typename Order>
+template <MergeForm kForm, int kItems, int kThreads, int kBlocks, typename Runs, typename Order>
 struct MultiwayMerge {
-  using Elements = MultiwayElements<Order, kPayload>;
+  using Elements = MultiwayElements<Order, kForm>;
   using Bits = typename Elements::Bits;
   using Element = typename Elements::Element;
   using Pass = MultiwayPass<Runs, Order, Bits>;
@@ -96,10 +97,21 @@ struct MultiwayMerge {
     const int element_bytes = static_cast<int>(sizeof(Element));
     return kElementsOffset + kSlots * (payload_bytes > element_bytes ? payload_bytes : element_bytes);
   }
-  static_assert(SharedBytes(kPayload ? 8 : 0) <= kMaxBlockSharedBytes);
+  /// Of any payload of the form.
+  static constexpr int kMostSharedBytes = SharedBytes(kForm == MergeForm::kPayload ? 8 : 0);
+  static_assert(kMostSharedBytes <= kMaxBlockSharedBytes);
+
+  static __device__ __forceinline__ bool Encodes(const Pass& pass) { return Runs::kRaw && pass.encode; }
+  static __device__ __forceinline__ bool Checks(const Pass& pass) { return Runs::kRaw && pass.d_suspect != nullptr; }
 
   /// Whether pieces are loaded as vectors of 16 bytes: then each has in the tile the phase that it has in its run.
-  static __device__ __forceinline__ bool LoadsVectors(const Pass& pass) { return Elements::kIsKeys && !pass.encode; }
+  static __device__ __forceinline__ bool LoadsVectors(const Pass& pass) {
+    return Elements::kWords ? pass.runs.step == 2 : Elements::kIsKeys && !Encodes(pass);
+  }
+  /// The elements of a run of which vectors are loaded.
+  static __device__ __forceinline__ const Element* ElementsOf(const cuda::Run<Bits>& run) {
+    return static_cast<const Element*>(Elements::kWords ? run.payload : run.keys);
+  }
 
   static __device__ __forceinline__ void FillTable(const Pass& pass, Shared& shared) {
     const int lane = static_cast<int>(threadIdx.x);
@@ -118,11 +130,11 @@ struct MultiwayMerge {
       const int64_t piece = (last ? run.count : pass.splits[(tile + 1) * ways + lane]) - before;
       broken = piece < 0 || before + piece > run.count;
       count = static_cast<int>(Clamp(piece, 0, kCapacity));
-      if (LoadsVectors(pass)) phase = PhaseOf(run.keys + before);
+      if (LoadsVectors(pass)) phase = PhaseOf(ElementsOf(run) + before);
       shared.runs[lane] = run;
       shared.begin[lane] = before;
     }
-    if (pass.d_suspect != nullptr) {
+    if (Checks(pass)) {
       // The splits of runs that are not sorted may not rise: such a tile is left out.
       const auto all = static_cast<int64_t>(__reduce_add_sync(~0u, static_cast<unsigned>(count)));
       if (__any_sync(~0u, broken) || all > MaxTile(ways)) {
@@ -153,17 +165,19 @@ struct MultiwayMerge {
   /// Sets *d_suspect where a key of the tile comes after the next one of its run. Pieces are loaded.
   static __device__ __forceinline__ void CheckPieces(const Pass& pass, const Shared& shared, const Element* area) {
     const PieceTable& table = shared.table;
-    const RunRank<Order> rank{pass.order, pass.encode};
+    const RunRank<Order> rank{pass.order, Encodes(pass)};
     bool unsorted = false;
     ForEachPiece<kThreads>(table.start, pass.runs.ways, [&](int piece, int begin, int end) {
       const Element* const slots = area + (table.load_slot[piece] - table.start[piece]);
       const int last = table.start[piece + 1] - 1;
 #pragma unroll 4
-      for (int i = begin; i < min(end, last); i += 32) unsorted |= slots[i + 1] < slots[i];
+      for (int i = begin; i < min(end, last); i += 32) {
+        unsorted |= Elements::Rank(slots[i + 1]) < Elements::Rank(slots[i]);
+      }
       const int64_t next = shared.begin[piece] + table.start[piece + 1] - table.start[piece];
       if (last >= begin && last < end && (last - begin) % 32 == 0 && next < shared.runs[piece].count) {
-        const Bits* const keys = shared.runs[piece].keys;
-        unsorted |= rank(keys[next]) < rank(keys[next - 1]);
+        const cuda::Run<Bits>& run = shared.runs[piece];
+        unsorted |= rank(run.Key(next)) < rank(run.Key(next - 1));
       }
     });
     if (unsorted) *pass.d_suspect = 1;
@@ -172,12 +186,12 @@ struct MultiwayMerge {
   /// Starts the load of all pieces; FinishLoads and a barrier make them visible.
   static __device__ __forceinline__ void LoadElements(const Pass& pass, const Shared& shared, Element* tile) {
     const PieceTable& table = shared.table;
-    if constexpr (Elements::kIsKeys) {
+    if constexpr (Elements::kIsKeys || Elements::kWords) {
       if (LoadsVectors(pass)) {
         ForEachPiece<kThreads>(table.load_start, pass.runs.ways, [&](int piece, int begin, int end) {
           const int64_t run_count = shared.runs[piece].count, piece_begin = shared.begin[piece];
           const int count = table.start[piece + 1] - table.start[piece];
-          const Bits* const source = shared.runs[piece].keys + piece_begin;
+          const Element* const source = ElementsOf(shared.runs[piece]) + piece_begin;
           Element* const slots = tile + table.load_slot[piece];
 #pragma unroll 4
           for (int i = begin; i < end; i += 32) {
@@ -193,8 +207,13 @@ struct MultiwayMerge {
     }
     if (!LoadsVectors(pass)) {
       ForEachPiece<kThreads>(table.start, pass.runs.ways, [&](int piece, int begin, int end) {
-        const Bits* const source = shared.runs[piece].keys + (shared.begin[piece] - table.start[piece]);
-        Elements::Load(pass.order, pass.encode, source, tile + piece, begin, end);
+        const int64_t offset = shared.begin[piece] - table.start[piece];
+        if constexpr (Elements::kWords) {
+          Elements::template LoadWords<Runs::kRaw>(pass.order, pass.encode, shared.runs[piece], offset, tile + piece,
+                                                   begin, end);
+        } else {
+          Elements::Load(pass.order, Encodes(pass), shared.runs[piece].keys + offset, tile + piece, begin, end);
+        }
       });
     }
   }
@@ -219,7 +238,7 @@ struct MultiwayMerge {
     for (int j = 0; j < kBatch; ++j) to[j] = min(to[j], uint32_t{kCapacity - 1});
   }
 
-  /// Merges the pieces that were loaded to `area` into one at `tile`. `has_last`: whether any holds kLastElement.
+  /// Merges the pieces that were loaded to `area` into one at `tile`. `has_last`: whether any has an element IsLast.
   static __device__ __forceinline__ void MergeLevels(Shared& shared, int ways, Element* area, Element* tile,
                                                      PathWord* path, bool has_last) {
     const uint32_t tile_address = SharedAddress(tile);
@@ -233,6 +252,8 @@ struct MultiwayMerge {
           path[level * kThreads + static_cast<int>(threadIdx.x)] = MergePath<kItems>(
               from, chunk, PlaceOfPair<kItems>(shared.table, ways, level - 1, 2 * chunk.pair),
               PlaceOfPair<kItems>(shared.table, ways, level - 1, 2 * chunk.pair + 1), has_last, elements);
+        } else if constexpr (Elements::kWords) {
+          MergeWords<kItems>(from, chunk, has_last, elements);
         } else {
           MergeDistinct<kItems>(from, chunk, elements, has_last);
         }
@@ -270,6 +291,13 @@ struct MultiwayMerge {
     }
   }
 
+  /// Of the elements, where the tile is stored by vectors; 0 elsewhere.
+  static __device__ __forceinline__ int OutputPhase(const Pass& pass, int64_t out_start) {
+    if (Elements::kIsKeys && pass.keys_out != nullptr) return PhaseOf(pass.keys_out + out_start);
+    if (Elements::kWords && pass.words_out != nullptr) return PhaseOf(pass.words_out + out_start);
+    return 0;
+  }
+
   static __device__ __forceinline__ void Tile(const Pass& pass, char* memory) {
     Shared& shared = *reinterpret_cast<Shared*>(memory);
     Element* const area = reinterpret_cast<Element*>(memory + kElementsOffset);
@@ -277,23 +305,31 @@ struct MultiwayMerge {
     const int ways = pass.runs.ways;
     FillTable(pass, shared);
     __syncthreads();
-    const int total = shared.table.start[ways];
-    const int64_t out_start = shared.out_start;
-    const int stored = static_cast<int>(Clamp(pass.result_count - out_start, 0, total));
-    Bits* const keys_out = pass.keys_out == nullptr ? nullptr : pass.keys_out + out_start;
-    Element* const tile = Elements::kIsKeys && keys_out != nullptr ? area + PhaseOf(keys_out) : area;
+    Element* const tile = area + OutputPhase(pass, shared.out_start);
     FillSlots<kItems>(shared.table, ways);
     LoadElements(pass, shared, area);
     FinishLoads();
     __syncthreads();
-    const bool has_last = __syncthreads_or(ClosePieces(shared.table, ways, area));
-    if (pass.d_suspect != nullptr) CheckPieces(pass, shared, area);
+    const bool has_last =
+        __syncthreads_or(ClosePieces(shared.table, ways, area, [](Element last) { return Elements::IsLast(last); }));
+    if (Checks(pass)) CheckPieces(pass, shared, area);
     MergeLevels(shared, ways, area, tile, path, has_last);
 
-    if (keys_out != nullptr) {
+    // Read again: what is kept over the merges costs them registers.
+    const int64_t out_start = shared.out_start;
+    const int stored = static_cast<int>(Clamp(pass.result_count - out_start, 0, shared.table.start[ways]));
+    Bits* const keys_out = pass.keys_out == nullptr ? nullptr : pass.keys_out + out_start;
+    if constexpr (Elements::kWords) {
+      if (pass.words_out != nullptr) {
+        StoreTile<kThreads>(tile, pass.words_out + out_start, stored);
+      } else {
+        auto* const payload_out = static_cast<uint32_t*>(pass.payload_out) + out_start;
+        Elements::template StoreWords<kThreads>(pass.order, pass.decode, tile, keys_out, payload_out, stored);
+      }
+    } else if (keys_out != nullptr) {
       Elements::template StoreKeys<kThreads>(pass.order, pass.decode, tile, keys_out, stored);
     }
-    if constexpr (kPayload) {
+    if constexpr (kForm == MergeForm::kPayload) {
       uint16_t sources[kItems];
       if constexpr (Elements::kHasPath) {
         constexpr int kBatch = 8;
@@ -334,15 +370,14 @@ __global__ void __launch_bounds__(Merge::kLaunchThreads, Merge::kLaunchBlocks)
   Merge::Tile(pass, multiway_memory);
 }
 
-template <bool kPayload, int kItems, int kThreads, int kBlocks, typename Runs, typename Order>
-cudaError_t MultiwayMerge<kPayload, kItems, kThreads, kBlocks, Runs, Order>::Run(const Pass& pass,
-                                                                                 cudaStream_t stream) {
+template <MergeForm kForm, int kItems, int kThreads, int kBlocks, typename Runs, typename Order>
+cudaError_t MultiwayMerge<kForm, kItems, kThreads, kBlocks, Runs, Order>::Run(const Pass& pass, cudaStream_t stream) {
   CORANK_RETURN_IF_CUDA_ERROR(
       LaunchMultiwayPartition(pass.runs, pass.cut, RunRank<Order>{pass.order, pass.encode}, pass.splits, stream));
   const auto kernel = MultiwayMergeKernel<MultiwayMerge>;
   // Of any payload: threads share the attribute, and none may lower what another is about to launch with.
-  constexpr int kMostBytes = SharedBytes(kPayload ? 8 : 0);
-  CORANK_RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostBytes));
+  CORANK_RETURN_IF_CUDA_ERROR(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostSharedBytes));
   kernel<<<static_cast<unsigned>(pass.cut.tiles), kThreads, SharedBytes(pass.payload_bytes), stream>>>(pass);
   return cudaGetLastError();
 }

@@ -66,7 +66,7 @@ __device__ __forceinline__ int64_t SelectCoRankFrom(const LaneGroup& group, cons
     // Aims at the middle of what is good enough.
     const double fraction = static_cast<double>(need - slack / 2) / static_cast<double>(all_left);
     const int64_t offer = left == 0 ? low : low + min(left - 1, static_cast<int64_t>(fraction * left));
-    const Rank own = left == 0 ? Rank{} : rank(run.keys[offer]);
+    const Rank own = left == 0 ? Rank{} : rank(run.Key(offer));
 
     // Weights fit 26 bits, so that 32 of them have a sum of 32 bits.
     const int shift = max(0, 64 - 26 - __clzll(all_left));
@@ -92,7 +92,7 @@ __device__ __forceinline__ int64_t SelectCoRankFrom(const LaneGroup& group, cons
     } else if (left != 0) {
       const bool up = before_pivot(own);
       counted = Gallop<kWidth>(low, high, up ? offer + 1 : offer, up, GallopStep(min(offer - low, high - offer)),
-                               [&](int64_t position) { return before_pivot(rank(run.keys[position])); });
+                               [&](int64_t position) { return before_pivot(rank(run.Key(position))); });
     }
     if (group.Sum(counted - low) <= need) {
       low = counted;

@@ -4,6 +4,8 @@
 // launch. A Runs type says where they are:
 //   EvenRuns     runs of equal width, one after the other in one array (the passes of a mergesort);
 //   ListedRuns   one group; each run anywhere (the operator Merge, arrays that consist of a few runs).
+//
+// Runs that are kRaw may be keys and not ranks, not in order, and without payload of their own.
 #ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_RUNS_H_
 #define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_RUNS_H_
 
@@ -29,16 +31,21 @@ struct Run {
   const void* payload;  // null: the payload of key i is the number first + i
   int64_t count;
   int64_t first;
+  int step = 1;  // from one key to the next, and from one payload; 2 where they lie in words, payload before key
+
+  CORANK_HOST_DEVICE const Bits& Key(int64_t i) const { return keys[i * step]; }
 };
 
 template <typename Bits>
 struct EvenRuns {
+  static constexpr bool kRaw = false;
   const Bits* keys;
   const void* payload;
   int payload_bytes;
   int64_t count;  // keys in all runs together
   int64_t width;  // keys in a run; the last one may be shorter
   int ways;       // runs in a group; the last group may have fewer
+  int step = 1;   // Run::step
 
   CORANK_HOST_DEVICE int64_t GroupStart(int64_t group) const { return group * ways * width; }
   CORANK_HOST_DEVICE int64_t GroupCount(int64_t group) const {
@@ -46,13 +53,16 @@ struct EvenRuns {
   }
   CORANK_HOST_DEVICE Run<Bits> RunAt(int64_t group, int way) const {
     const int64_t first = Clamp(GroupStart(group) + way * width, 0, count);
-    const void* const at = payload == nullptr ? nullptr : static_cast<const char*>(payload) + first * payload_bytes;
-    return {keys + first, at, Clamp(count - first, 0, width), first};
+    const int64_t bytes = first * payload_bytes * step;
+    const void* const at = payload == nullptr ? nullptr : static_cast<const char*>(payload) + bytes;
+    return {keys + first * step, at, Clamp(count - first, 0, width), first, step};
   }
 };
 
 template <typename Bits>
 struct ListedRuns {
+  static constexpr bool kRaw = true;
+  static constexpr int step = 1;
   Run<Bits> runs[kMaxWays];
   int64_t count;  // keys in all runs together
   int ways;

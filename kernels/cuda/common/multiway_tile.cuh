@@ -48,14 +48,14 @@ __device__ __forceinline__ void CloseRanges(const PieceTable& table, int ways, i
   }
 }
 
-/// As CloseRanges for level 0. Returns whether this thread's piece, if it has one, holds kLastElement.
-template <typename Element>
-__device__ __forceinline__ bool ClosePieces(const PieceTable& table, int ways, Element* tile) {
+/// As CloseRanges for level 0. Returns whether this thread's piece, if it has one, ends with an element of is_last.
+template <typename Element, typename IsLast>
+__device__ __forceinline__ bool ClosePieces(const PieceTable& table, int ways, Element* tile, IsLast is_last) {
   CloseRanges(table, ways, 0, tile);
   const int piece = static_cast<int>(threadIdx.x);
   if (piece >= ways || table.start[piece + 1] == table.start[piece]) return false;
   const int last = table.load_slot[piece] + table.start[piece + 1] - table.start[piece] - 1;
-  return tile[last] == kLastElement<Element>;
+  return is_last(tile[last]);
 }
 
 /// Calls visit(piece, begin, end) for each piece and the part [begin, end) of its load units, by table.load_start, that

@@ -16,17 +16,25 @@ struct RunMergeTuning {
   int threads;
   int blocks;  // that must fit a multiprocessor: bounds the registers
 };
-constexpr RunMergeTuning RunMergeTuningFor(int key_bytes, bool has_payload) {
+constexpr RunMergeTuning RunMergeTuningFor(int key_bytes, MergeForm form) {
   if (key_bytes == 8) return {25, 256, 3};
-  return has_payload ? RunMergeTuning{31, 256, 4} : RunMergeTuning{39, 256, 4};
+  switch (form) {
+    case MergeForm::kKeys:
+      return {39, 256, 4};
+    case MergeForm::kPayload:
+      return {31, 256, 4};
+    case MergeForm::kWords:
+      break;
+  }
+  return {23, 256, 4};
 }
 
-template <bool kPayload, typename Bits, bool kFloat>
-cudaError_t RunMergeWithPayload(const KeyOrder<Bits, kFloat>& order, const RunMerge& merge, Workspace& workspace,
-                                cudaStream_t stream) {
-  constexpr RunMergeTuning kTuning = RunMergeTuningFor(sizeof(Bits), kPayload);
+template <MergeForm kForm, typename Bits, bool kFloat>
+cudaError_t RunMergeOfForm(const KeyOrder<Bits, kFloat>& order, const RunMerge& merge, Workspace& workspace,
+                           cudaStream_t stream) {
+  constexpr RunMergeTuning kTuning = RunMergeTuningFor(sizeof(Bits), kForm);
   using Merge =
-      MultiwayMerge<kPayload, kTuning.items, kTuning.threads, kTuning.blocks, ListedRuns<Bits>, KeyOrder<Bits, kFloat>>;
+      MultiwayMerge<kForm, kTuning.items, kTuning.threads, kTuning.blocks, ListedRuns<Bits>, KeyOrder<Bits, kFloat>>;
   typename Merge::Pass pass{};
   pass.cut = MultiwayTiles::Cut(merge.count, merge.count, merge.result_count, Merge::MaxTile(merge.run_count));
   pass.splits = workspace.Carve<int64_t>(Merge::SplitCount(pass.cut, merge.run_count));
@@ -47,8 +55,9 @@ cudaError_t RunMergeWithPayload(const KeyOrder<Bits, kFloat>& order, const RunMe
 /// Explicitly instantiated in the run_merge_u*.cu files, one for each key width.
 template <typename KeyOrderType>
 cudaError_t RunMergeWith(const KeyOrderType& order, const RunMerge& merge, Workspace& workspace, cudaStream_t stream) {
-  return merge.payload_bytes != 0 ? RunMergeWithPayload<true>(order, merge, workspace, stream)
-                                  : RunMergeWithPayload<false>(order, merge, workspace, stream);
+  return WithMergeForm<sizeof(typename KeyOrderTraits<KeyOrderType>::Bits)>(merge.payload_bytes, [&](auto form) {
+    return RunMergeOfForm<decltype(form)::value>(order, merge, workspace, stream);
+  });
 }
 
 }  // namespace corank::cuda

@@ -10,6 +10,7 @@
 #define CORANK_KERNELS_CUDA_COMMON_TILE_MERGE_CUH_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/common/types.h"
 #include "kernels/cuda/common/multiway_levels.h"
@@ -55,22 +56,74 @@ struct SameRank {
 /// streamed merge, which is bound by memory.
 enum class SplitSearch { kWhole, kNear };
 
-/// How many of the chunk's pair's outputs before its first come from the first range, in bytes.
-template <SplitSearch kSearch, typename Element, typename RankOf>
-__device__ __forceinline__ uint32_t SplitBytes(uint32_t tile, const PairChunk& chunk, RankOf rank) {
-  constexpr int kSize = sizeof(Element);
+/// How many of the chunk's pair's outputs before its first come from the first range, in bytes. rank_at(address): of an
+/// element of kSize bytes.
+template <SplitSearch kSearch, int kSize, typename RankAt>
+__device__ __forceinline__ uint32_t SplitBytes(uint32_t tile, const PairChunk& chunk, RankAt rank_at) {
   const int a_count = chunk.a_end - chunk.a_begin, b_count = chunk.b_end - chunk.b_begin;
   const uint32_t a = tile + chunk.a_begin * kSize;
   const uint32_t b = tile + (chunk.b_begin + chunk.first - 1) * kSize;
   const uint32_t low = static_cast<uint32_t>(max(0, chunk.first - b_count)) * kSize;
   const uint32_t high = static_cast<uint32_t>(min(chunk.first, a_count)) * kSize;
-  const auto before = [&](uint32_t at) {
-    return rank(LoadShared<Element>(b - at)) < rank(LoadShared<Element>(a + at));
-  };
+  const auto before = [&](uint32_t at) { return rank_at(b - at) < rank_at(a + at); };
   if constexpr (kSearch == SplitSearch::kWhole) return FindSplit<kSize>(low, high, before);
   const int all = a_count + b_count;
   const float share = __fdividef(static_cast<float>(chunk.first) * a_count, all);
   return FindSplitNear<kSize>(low, high, static_cast<int>(share), SplitReach(all), before);
+}
+
+/// A step of a merge. `head` is what follows the last output in its range, `other` the head of the other range. The one
+/// that comes first becomes `next`, and the other one `other`; `at` becomes `turned` where that is the other range's,
+/// and `straight` where it is not.
+///
+/// 8 bytes are compared once: the compiler would do so again for the lesser and the greater, for which 4 bytes have
+/// instructions.
+template <typename Element>
+__device__ __forceinline__ void Step(Element head, uint32_t turned, uint32_t straight, Element& next, Element& other,
+                                     uint32_t& at) {
+  if constexpr (sizeof(Element) == 8) {
+    asm("{\n\t"
+        ".reg .pred turns;\n\t"
+        ".reg .u32 other_low, other_high, head_low, head_high;\n\t"
+        "mov.b64 {other_low, other_high}, %1;\n\t"
+        "mov.b64 {head_low, head_high}, %3;\n\t"
+        "setp.lt.u32 turns, other_low, head_low;\n\t"
+        "setp.eq.and.u32 turns, other_high, head_high, turns;\n\t"
+        "setp.lt.or.u32 turns, other_high, head_high, turns;\n\t"
+        "selp.u32 %2, %4, %5, turns;\n\t"
+        "selp.u64 %0, %1, %3, turns;\n\t"
+        "selp.u64 %1, %3, %1, turns;\n\t"
+        "}"
+        : "=&l"(next), "+l"(other), "=&r"(at)
+        : "l"(head), "r"(turned), "r"(straight));
+  } else {
+    at = other < head ? turned : straight;
+    next = min(other, head);
+    other = max(other, head);
+  }
+}
+
+/// As Step for 8 bytes; of equal ones, that of the first range comes first. `in_b`: 1 where `head` is of the second
+/// range, otherwise 0; becomes so for `next`.
+__device__ __forceinline__ void StableStep(uint64_t head, uint32_t turned, uint32_t straight, uint64_t& next,
+                                           uint64_t& other, uint32_t& at, uint32_t& in_b) {
+  asm("{\n\t"
+      ".reg .pred turns;\n\t"
+      ".reg .u32 other_low, other_high, head_low, head_high;\n\t"
+      "mov.b64 {other_low, other_high}, %1;\n\t"
+      "mov.b64 {head_low, head_high}, %4;\n\t"
+      "setp.ne.u32 turns, %3, 0;\n\t"
+      "setp.eq.and.u32 turns, other_low, head_low, turns;\n\t"
+      "setp.lt.or.u32 turns, other_low, head_low, turns;\n\t"
+      "setp.eq.and.u32 turns, other_high, head_high, turns;\n\t"
+      "setp.lt.or.u32 turns, other_high, head_high, turns;\n\t"
+      "selp.u32 %2, %5, %6, turns;\n\t"
+      "selp.u64 %0, %1, %4, turns;\n\t"
+      "selp.u64 %1, %4, %1, turns;\n\t"
+      "@turns xor.b32 %3, %3, 1;\n\t"
+      "}"
+      : "=&l"(next), "+l"(other), "=&r"(at), "+r"(in_b)
+      : "l"(head), "r"(turned), "r"(straight));
 }
 
 /// Merges a chunk of elements among which equal ones cannot be told apart. Two elements are at hand: the next output
@@ -83,7 +136,8 @@ template <int kItems, SplitSearch kSearch = SplitSearch::kNear, typename Element
 __device__ __forceinline__ void MergeDistinct(uint32_t tile, const PairChunk& chunk, Element (&elements)[kItems],
                                               bool has_last = true, RankOf rank = {}) {
   constexpr int kSize = sizeof(Element), kHalf = kSize / 2;
-  const uint32_t split = SplitBytes<kSearch, Element>(tile, chunk, rank);
+  const uint32_t split =
+      SplitBytes<kSearch, kSize>(tile, chunk, [&](uint32_t at) { return rank(LoadShared<Element>(at)); });
   const uint32_t a = tile + chunk.a_begin * kSize + split;
   const uint32_t b = tile + (chunk.b_begin + chunk.first) * kSize - split;
   const Element a_head = rank(LoadShared<Element>(a)), b_head = rank(LoadShared<Element>(b));
@@ -95,9 +149,7 @@ __device__ __forceinline__ void MergeDistinct(uint32_t tile, const PairChunk& ch
     elements[i] = next;
     if (i + 1 == kItems) break;
     const Element head = rank(LoadShared<Element>(at + (kHalf * i + kSize)));
-    at = other < head ? turn - at : at + kHalf;
-    next = min(other, head);
-    other = max(other, head);
+    Step(head, turn - at, at + kHalf, next, other, at);
   }
   // A last element that was there to be merged equals the ones that close the ranges; after it, the merge may have read
   // past a range. All that is left then are last elements.
@@ -114,26 +166,31 @@ __device__ __forceinline__ PathWord MergePath(uint32_t tile, const PairChunk& ch
                                               bool has_last, Element (&elements)[kItems]) {
   static_assert(kItems <= 32);
   constexpr int kSize = sizeof(Element), kHalf = kSize / 2;
-  const uint32_t split = SplitBytes<SplitSearch::kNear, Element>(tile, chunk, SameRank());
+  const uint32_t split =
+      SplitBytes<SplitSearch::kNear, kSize>(tile, chunk, [](uint32_t at) { return LoadShared<Element>(at); });
   const uint32_t a = tile + chunk.a_begin * kSize + split;
   const uint32_t b = tile + (chunk.b_begin + chunk.first) * kSize - split;
   const Element a_head = LoadShared<Element>(a), b_head = LoadShared<Element>(b);
   Element next = min(a_head, b_head), other = max(a_head, b_head);
   const uint32_t turn = a + b - kHalf;
-  bool in_b = b_head < a_head;
+  std::conditional_t<kSize == 8, uint32_t, bool> in_b = b_head < a_head;
   uint32_t at = in_b ? b : a;
   uint32_t from_b = 0;
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
     elements[i] = next;
-    if (in_b) from_b |= uint32_t{1} << i;
+    from_b |= uint32_t{in_b} << i;
     if (i + 1 == kItems) break;
     const Element head = LoadShared<Element>(at + (kHalf * i + kSize));
-    const bool turns = other < head || (in_b && other == head);
-    at = turns ? turn - at : at + kHalf;
-    in_b = in_b != turns;
-    next = min(other, head);
-    other = max(other, head);
+    if constexpr (kSize == 8) {
+      StableStep(head, turn - at, at + kHalf, next, other, at, in_b);
+    } else {
+      const bool turns = other < head || (in_b && other == head);
+      at = turns ? turn - at : at + kHalf;
+      in_b = in_b != turns;
+      next = min(other, head);
+      other = max(other, head);
+    }
   }
   const int a_before = static_cast<int>(split / kSize);
   if (has_last && other == kLastElement<Element>) {
@@ -158,7 +215,8 @@ template <int kItems, SplitSearch kSearch = SplitSearch::kNear, typename Element
 __device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chunk, RankOf rank,
                                             Element (&elements)[kItems], uint32_t (&from)[kItems]) {
   constexpr int kSize = sizeof(Element);
-  const uint32_t split = SplitBytes<kSearch, Element>(tile, chunk, rank);
+  const uint32_t split =
+      SplitBytes<kSearch, kSize>(tile, chunk, [&](uint32_t at) { return rank(LoadShared<Element>(at)); });
   uint32_t a = tile + chunk.a_begin * kSize + split;
   uint32_t b = tile + (chunk.b_begin + chunk.first) * kSize - split;
   const uint32_t a_end = tile + chunk.a_end * kSize, b_end = tile + chunk.b_end * kSize;
@@ -186,6 +244,45 @@ __device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chun
                                             Element (&elements)[kItems]) {
   uint32_t unused[kItems];
   MergeStable<kItems, kSearch>(tile, chunk, rank, elements, unused);
+}
+
+/// Words of a rank above a payload, of 4 bytes each.
+struct WordRank {
+  __device__ __forceinline__ uint32_t operator()(uint64_t word) const { return static_cast<uint32_t>(word >> 32); }
+};
+
+/// As MergeDistinct, for such words by rank; equal ranks are taken from the first range first. `has_last`: whether the
+/// tile has the rank of kLastElement.
+template <int kItems>
+__device__ __forceinline__ void MergeWords(uint32_t tile, const PairChunk& chunk, bool has_last,
+                                           uint64_t (&words)[kItems]) {
+  constexpr int kSize = sizeof(uint64_t), kHalf = kSize / 2;
+  constexpr WordRank kRank;
+  if (has_last) {  // the words that close the ranges would be taken for it
+    MergeStable<kItems>(tile, chunk, kRank, words);
+    return;
+  }
+  const uint32_t split =
+      SplitBytes<SplitSearch::kNear, kSize>(tile, chunk, [](uint32_t at) { return LoadShared<uint32_t>(at + kHalf); });
+  const uint32_t a = tile + chunk.a_begin * kSize + split;
+  const uint32_t b = tile + (chunk.b_begin + chunk.first) * kSize - split;
+  const auto a_head = LoadShared<uint64_t>(a), b_head = LoadShared<uint64_t>(b);
+  bool in_b = kRank(b_head) < kRank(a_head);
+  uint64_t next = in_b ? b_head : a_head, other = in_b ? a_head : b_head;
+  const uint32_t turn = a + b - kHalf;
+  uint32_t at = in_b ? b : a;
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    words[i] = next;
+    if (i + 1 == kItems) break;
+    const auto head = LoadShared<uint64_t>(at + (kHalf * i + kSize));
+    const uint32_t other_rank = kRank(other), head_rank = kRank(head);
+    const bool turns = other_rank < head_rank || (in_b && other_rank == head_rank);
+    at = turns ? turn - at : at + kHalf;
+    in_b = in_b != turns;
+    next = turns ? other : head;
+    other = turns ? head : other;
+  }
 }
 
 /// Writes the outputs of a chunk to its place in the tile.

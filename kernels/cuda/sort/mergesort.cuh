@@ -4,6 +4,7 @@
 //            makes them of keys, the last one keys of them. With `limit`, the last pass makes only the tiles that are
 //            wanted. Zeros and NaNs of floats get their own bits at the end (float_bits.h).
 // Work: O(n log n). Memory: 1 + log32(n / tile), rounded up, reads and writes of keys and payload.
+//         Pairs of 4 and 4 bytes lie in the workspace as words, which the next pass loads by vectors.
 // Workspace: one array of keys, one of payload; another of each where the result is shorter than the input or keys
 //            are not wanted; 8 bytes for each merge tile and each run that it is made of.
 // Stability: stable.
@@ -21,7 +22,7 @@
 #include "kernels/cuda/sort/core_sort.h"
 #include "kernels/cuda/sort/float_bits.h"
 #include "kernels/cuda/sort/merge_plan.h"
-#include "kernels/cuda/sort/pass_buffers.h"
+#include "kernels/cuda/sort/mergesort_places.h"
 #include "kernels/cuda/sort/rank_order.h"
 #include "kernels/cuda/sort/row_sort.cuh"
 #include "kernels/cuda/sort/tile_sort.cuh"
@@ -29,13 +30,13 @@
 
 namespace corank::cuda {
 
-template <bool kPayload, typename Order>
+template <MergeForm kForm, typename Order>
 cudaError_t RunMergesort(const Order& order, const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
   using Bits = typename KeyOrderTraits<Order>::Bits;
-  constexpr MergesortTuning kTuning =
-      MergesortTuningFor(sizeof(Bits), kPayload ? MergesortForm::kPayload : MergesortForm::kKeys);
-  using Merge = MultiwayMerge<kPayload, kTuning.merge.items, kTuning.merge.threads, kTuning.merge.blocks,
-                              EvenRuns<Bits>, RankOrder<Bits>>;
+  constexpr MergesortTuning kTuning = MergesortTuningFor(sizeof(Bits), kForm);
+  constexpr bool kPayload = kForm != MergeForm::kKeys;
+  using Merge = MultiwayMerge<kForm, kTuning.merge.items, kTuning.merge.threads, kTuning.merge.blocks, EvenRuns<Bits>,
+                              RankOrder<Bits>>;
   using Sort =
       std::conditional_t<kTuning.sort.items == kRow, RowSort<kTuning.sort.threads, kTuning.sort.blocks, Order>,
                          TileSort<kPayload, kTuning.sort.items, kTuning.sort.threads, kTuning.sort.blocks, Order>>;
@@ -43,10 +44,8 @@ cudaError_t RunMergesort(const Order& order, const CoreSort& sort, Workspace& wo
 
   const MergePlan plan(CeilDiv(sort.count, Sort::kTile), kTuning.max_ways_log);
   const int last_pass = plan.passes();
-  const PassBuffers keys(workspace, sort.d_keys_out, sort.OutputsAreWhole(),
-                         sort.count * static_cast<int64_t>(sizeof(Bits)), last_pass);
-  const PassBuffers payload(workspace, sort.d_payload_out, sort.OutputsAreWhole(), sort.count * sort.payload_bytes,
-                            kPayload ? last_pass : 0);
+  const MergesortPlaces places(workspace, kForm, {sort.d_keys_out, sort.d_payload_out, 1}, sort.OutputsAreWhole(),
+                               sort.count, sizeof(Bits), sort.payload_bytes, last_pass);
   const auto cut_of = [&](int merge) {
     const int64_t group = plan.RunsBefore(merge) * plan.WaysOf(merge) * Sort::kTile;
     const int64_t wanted = merge + 1 == last_pass ? sort.result_count : sort.count;
@@ -63,9 +62,9 @@ cudaError_t RunMergesort(const Order& order, const CoreSort& sort, Workspace& wo
   typename Sort::Pass first{};
   first.order = order;
   first.keys_in = static_cast<const Bits*>(sort.d_keys_in);
-  first.keys_out = static_cast<Bits*>(keys.Output(0));
+  first.keys_out = static_cast<Bits*>(places.Output(0).keys);
   first.payload_in = sort.d_payload_in;
-  first.payload_out = kPayload ? payload.Output(0) : nullptr;
+  first.payload_out = places.Output(0).payload;
   first.payload_bytes = sort.payload_bytes;
   first.count = sort.count;
   first.result_count = last_pass == 0 ? sort.result_count : sort.count;
@@ -75,8 +74,10 @@ cudaError_t RunMergesort(const Order& order, const CoreSort& sort, Workspace& wo
   for (int merge = 0; merge < last_pass; ++merge) {
     const bool last = merge + 1 == last_pass;
     typename Merge::Pass pass{};
-    pass.runs.keys = static_cast<const Bits*>(keys.Output(merge));
-    pass.runs.payload = kPayload ? payload.Output(merge) : nullptr;
+    const MergesortPlace in = places.Output(merge), out = places.Output(merge + 1);
+    pass.runs.keys = static_cast<const Bits*>(in.keys);
+    pass.runs.payload = in.payload;
+    pass.runs.step = in.step;
     pass.runs.payload_bytes = sort.payload_bytes;
     pass.runs.count = sort.count;
     pass.runs.width = plan.RunsBefore(merge) * Sort::kTile;
@@ -85,8 +86,12 @@ cudaError_t RunMergesort(const Order& order, const CoreSort& sort, Workspace& wo
     pass.decode = last;
     pass.cut = cut_of(merge);
     pass.splits = d_splits;
-    pass.keys_out = static_cast<Bits*>(keys.Output(merge + 1));
-    pass.payload_out = kPayload ? payload.Output(merge + 1) : nullptr;
+    if (out.step == 2) {
+      pass.words_out = static_cast<uint64_t*>(out.payload);
+    } else {
+      pass.keys_out = static_cast<Bits*>(out.keys);
+      pass.payload_out = out.payload;
+    }
     pass.payload_bytes = sort.payload_bytes;
     pass.result_count = last ? sort.result_count : sort.count;
     CORANK_RETURN_IF_CUDA_ERROR(Merge::Run(pass, stream));
@@ -97,8 +102,9 @@ cudaError_t RunMergesort(const Order& order, const CoreSort& sort, Workspace& wo
 /// Mergesort for one kind of key: explicitly instantiated in the mergesort_u*.cu files, one for each key width.
 template <typename Order>
 cudaError_t MergesortWith(const Order& order, const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
-  return sort.payload_bytes != 0 ? RunMergesort<true>(order, sort, workspace, stream)
-                                 : RunMergesort<false>(order, sort, workspace, stream);
+  return WithMergeForm<sizeof(typename KeyOrderTraits<Order>::Bits)>(sort.payload_bytes, [&](auto form) {
+    return RunMergesort<decltype(form)::value>(order, sort, workspace, stream);
+  });
 }
 
 }  // namespace corank::cuda

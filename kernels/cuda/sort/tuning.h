@@ -4,18 +4,13 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/common/merge_form.h"
 #include "kernels/cuda/sort/small_sort_tuning.h"
 
 namespace corank::cuda {
 
 /// Static shared memory of a block, on every architecture.
 inline constexpr int kMaxSharedBytes = 48 * 1024;
-
-/// What the mergesort carries, since it decides what fits.
-enum class MergesortForm {
-  kKeys,    // keys alone
-  kPayload  // keys with a payload: both kernels carry positions
-};
 
 /// One kernel: `items` keys a thread; `blocks` that must fit a multiprocessor bound the registers.
 struct TileTuning {
@@ -40,15 +35,18 @@ struct MergesortTuning {
 };
 
 /// Measured on sm_90 (H200), 2^28 uniform keys.
-constexpr MergesortTuning MergesortTuningFor(int key_bytes, MergesortForm form) {
+constexpr MergesortTuning MergesortTuningFor(int key_bytes, MergeForm form) {
   switch (form) {
-    case MergesortForm::kKeys:
+    case MergeForm::kKeys:
       if (key_bytes == 8) return {{17, 256, 4}, {19, 256, 4}, 5};
       return {{32, 256, 4}, {39, 256, 4}, key_bytes == 1 ? 3 : key_bytes == 2 ? 4 : 5};
-    default:
+    case MergeForm::kPayload:
       if (key_bytes == 8) return {{17, 256, 3}, {13, 256, 4}, 5};
       return {{17, 256, 4}, {19, 256, 4}, key_bytes == 1 ? 4 : 5};
+    case MergeForm::kWords:
+      break;
   }
+  return {{17, 256, 4}, {23, 256, 4}, 5};
 }
 
 /// Odd-even mergesort. The window is the tile that is sorted, and later merged, in shared memory. 256 threads are
