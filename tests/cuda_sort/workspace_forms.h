@@ -1,0 +1,60 @@
+// What sorts may be asked for, as their workspace sees it.
+#ifndef CORANK_TESTS_CUDA_SORT_WORKSPACE_FORMS_H_
+#define CORANK_TESTS_CUDA_SORT_WORKSPACE_FORMS_H_
+
+#include <cstdint>
+
+#include "gtest/gtest.h"
+#include "kernels/common/operators.h"
+
+namespace corank::testing {
+
+inline constexpr SortAlgorithm kAlgorithms[] = {SortAlgorithm::kAuto, SortAlgorithm::kMergesort, SortAlgorithm::kRadix,
+                                                SortAlgorithm::kOddEvenMergesort};
+
+/// What is asked for beside the keys.
+struct Payload {
+  bool keys;
+  bool indices;
+  int value_bytes;
+};
+
+inline constexpr Payload kPayloads[] = {{true, false, 0},  {true, true, 0},   {false, true, 0},  {true, false, 1},
+                                        {true, false, 3},  {true, false, 4},  {false, false, 4}, {true, false, 8},
+                                        {true, false, 12}, {true, false, 256}};
+
+/// SortArgs of which only the sizes are right.
+inline SortArgs ArgsFor(KeyType type, Order order, SortAlgorithm algorithm, const Payload& payload, int64_t count) {
+  static char some_memory;
+  SortArgs args;
+  args.key_type = type;
+  args.order = order;
+  args.algorithm = algorithm;
+  args.count = count;
+  args.keys_in = &some_memory;
+  if (payload.keys) args.keys_out = &some_memory;
+  if (payload.indices) args.indices_out = &some_memory;
+  args.value_bytes = payload.value_bytes;
+  if (payload.value_bytes > 0) args.values_in = args.values_out = &some_memory;
+  return args;
+}
+
+/// Calls fn(algorithm, payload, order) for each; traces name the type of keys.
+template <typename Fn>
+void ForEachForm(KeyType type, Fn fn) {
+  for (const SortAlgorithm algorithm : kAlgorithms) {
+    for (const Payload& payload : kPayloads) {
+      for (const Order order : {Order::kAscending, Order::kDescending}) {
+        SCOPED_TRACE(::testing::Message()
+                     << SortAlgorithmName(algorithm) << ", " << KeyTypeName(type)
+                     << (order == Order::kAscending ? " ascending" : " descending") << ", keys " << payload.keys
+                     << ", indices " << payload.indices << ", value bytes " << payload.value_bytes);
+        fn(algorithm, payload, order);
+      }
+    }
+  }
+}
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_CUDA_SORT_WORKSPACE_FORMS_H_
