@@ -1,4 +1,5 @@
 // corank info.
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -28,6 +29,8 @@ std::string SettingsJson(const std::vector<client::ServerSetting>& settings) {
 
 // Beside each value that is not the default: where it came from.
 std::string SettingsTable(const std::vector<client::ServerSetting>& settings) {
+  size_t width = 0;
+  for (const client::ServerSetting& setting : settings) width = std::max(width, setting.name.size());
   std::string table;
   std::string group;
   for (const client::ServerSetting& setting : settings) {
@@ -39,7 +42,7 @@ std::string SettingsTable(const std::vector<client::ServerSetting>& settings) {
                                    ? ""
                                    : absl::StrCat(setting.source, ", default ",
                                                   setting.default_value.empty() ? "\"\"" : setting.default_value);
-    std::string line = absl::StrFormat("  %-24s %-24s %s", setting.name, value, source);
+    std::string line = absl::StrFormat("  %-*s %-24s %s", static_cast<int>(width), setting.name, value, source);
     absl::StripTrailingAsciiWhitespace(&line);
     absl::StrAppend(&table, line, "\n");
   }

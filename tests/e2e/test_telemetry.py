@@ -343,6 +343,8 @@ def test_info_tells_each_setting_and_where_it_is_from(
     assert all(settings[name].value == "" for name in hidden)
     assert settings["tokens-file"].source == "file"
     table, text = (answer.stdout for answer in run)
+    columns = {len(line[0]) - len(line[1]) for line in re.finditer(r"^  [a-z-]+ +(\S+)", table, re.MULTILINE)}
+    assert len(columns) == 1, "values stand below each other"
     assert re.search(r"^  lanes +2 +flag, default 4$", table, re.MULTILINE)
     assert re.search(r"^  long-lanes +3 +file, default 8$", table, re.MULTILINE)
     assert re.search(r"^  tokens-file +\(hidden\) +file", table, re.MULTILINE)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/server/messages.h"
+#include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 #include "tests/server/streamed_call.h"
 #include "tests/support/distributions.h"
@@ -105,7 +106,7 @@ class JoiningTest : public ::testing::Test {
     EXPECT_GT(RetryDelay(status), absl::ZeroDuration()) << status.error_message();
   }
 
-  RunningServer running_{Options()};
+  RunningServer running_{Options(), ReachEngine()};
 };
 
 TEST_F(JoiningTest, JobsThatWaitHaveNoMemory) {

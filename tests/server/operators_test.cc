@@ -10,6 +10,7 @@
 #include "tests/server/good_requests.h"
 #include "tests/server/messages.h"
 #include "tests/server/raw_stream.h"
+#include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
@@ -33,7 +34,7 @@ std::string Indices(const std::vector<int64_t>& indices) { return Text(IndexArra
 
 class OperatorsTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { running_ = new RunningServer(); }
+  static void SetUpTestSuite() { running_ = new RunningServer(TestOptions(), ReachEngine()); }
   static void TearDownTestSuite() {
     delete running_;
     running_ = nullptr;

@@ -10,6 +10,7 @@
 
 #include "corank/v1/memory_service.grpc.pb.h"
 #include "tests/server/messages.h"
+#include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 #include "tests/server/shared_object.h"
 
@@ -141,7 +142,7 @@ class PlacesTest : public ::testing::Test {
   }
 
   SharedObject object_{kRegionBytes};
-  RunningServer server_{PlacesOptions()};
+  RunningServer server_{PlacesOptions(), ReachEngine()};
   std::unique_ptr<v1::MemoryService::Stub> memory_;
 };
 
@@ -388,7 +389,7 @@ class IdleTransferTest : public ::testing::Test {
     return request;
   }
 
-  RunningServer server_{Options()};
+  RunningServer server_{Options(), ReachEngine()};
   const std::unique_ptr<v1::MemoryService::Stub> memory_{v1::MemoryService::NewStub(server_.channel())};
 };
 

@@ -1,7 +1,7 @@
 #include "tests/server/reach_engine.h"
 
 #include <functional>
-#include <iterator>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <utility>
@@ -9,8 +9,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "kernels/engine/forwarding_engine.h"
+#include "server/execute/status_macros.h"
 #include "tests/server/running_server.h"
 
 namespace corank::testing {
@@ -23,9 +25,12 @@ class Reach {
     const absl::MutexLock lock(&mutex_);
     ranges_.emplace(static_cast<const char*>(memory), bytes);
   }
-  void Remove(const void* memory) {
+  // One that was added; others may begin there too.
+  void Remove(const void* memory, int64_t bytes) {
     const absl::MutexLock lock(&mutex_);
-    ranges_.erase(ranges_.find(static_cast<const char*>(memory)));
+    auto range = ranges_.find(static_cast<const char*>(memory));
+    while (range->second != bytes) ++range;
+    ranges_.erase(range);
   }
   bool Contains(const void* memory, int64_t bytes) const {
     if (bytes == 0) return true;
@@ -48,7 +53,7 @@ class ReachMemory final : public EngineMemory {
       : EngineMemory(memory->data(), memory->size_bytes()), memory_(std::move(memory)), reach_(std::move(reach)) {
     reach_->Add(data(), size_bytes());
   }
-  ~ReachMemory() override { reach_->Remove(data()); }
+  ~ReachMemory() override { reach_->Remove(data(), size_bytes()); }
 
  private:
   const std::unique_ptr<EngineMemory> memory_;
@@ -63,9 +68,11 @@ class ReachStream final : public ForwardingStream {
 
   absl::Status Begin(Pace pace) override {
     Forget();
+    pace_ = pace;
     return ForwardingStream::Begin(pace);
   }
   absl::StatusOr<const void*> Upload(const void* h_bytes, int64_t bytes) override {
+    if (pace_ == Pace::kBrief && !reach_->Contains(h_bytes, bytes)) return OutOfReach("an upload of a brief request");
     return Noted(ForwardingStream::Upload(h_bytes, bytes), bytes);
   }
   absl::StatusOr<void*> AllocateHost(int64_t bytes) override {
@@ -74,51 +81,116 @@ class ReachStream final : public ForwardingStream {
   absl::StatusOr<void*> AllocateDevice(int64_t bytes) override {
     return Noted(ForwardingStream::AllocateDevice(bytes), bytes);
   }
+  absl::StatusOr<ResultBuffer> AllocateResult(int64_t bytes) override {
+    return Noted(ForwardingStream::AllocateResult(bytes), bytes);
+  }
+  absl::StatusOr<ResultBuffer> AllocateResultAt(void* h_place, int64_t bytes) override {
+    return Noted(ForwardingStream::AllocateResultAt(h_place, bytes), bytes);
+  }
+
   absl::Status Sort(const SortArgs& args, OperatorReport* report) override {
-    if (!Reaches(args.keys_in, args.count * KeyBytes(args.key_type)) ||
-        (args.values_in != nullptr && !Reaches(args.values_in, args.count * args.value_bytes))) {
-      return OutOfReach("Sort");
-    }
+    CORANK_RETURN_IF_ERROR(CheckSort(args));
     return ForwardingStream::Sort(args, report);
   }
+  absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) override {
+    for (const SortArgs& args : sorts) CORANK_RETURN_IF_ERROR(CheckSort(args));
+    return ForwardingStream::SortEach(sorts, reports);
+  }
   absl::Status Merge(const MergeArgs& args, OperatorReport* report) override {
-    if (!ReachesInputs(args, args.value_bytes)) return OutOfReach("Merge");
+    const int64_t total = args.TotalCount();
+    CORANK_RETURN_IF_ERROR(CheckInputs("Merge", args, args.value_bytes));
+    CORANK_RETURN_IF_ERROR(Check(
+        "Merge", {{args.keys_out, total * KeyBytes(args.key_type)}, {args.values_out, total * args.value_bytes}}));
     return ForwardingStream::Merge(args, report);
   }
   absl::Status SplitRuns(const SplitArgs& args) override {
-    if (!ReachesInputs(args, 0)) return OutOfReach("SplitRuns");
+    CORANK_RETURN_IF_ERROR(CheckInputs("SplitRuns", args, 0));
     return ForwardingStream::SplitRuns(args);
+  }
+  absl::Status Expand(const ExpandArgs& args, OperatorReport* report) override {
+    CORANK_RETURN_IF_ERROR(Check("Expand", {{args.values, args.interval_count * args.element_bytes},
+                                            {args.counts, 8 * args.interval_count},
+                                            {args.out, args.total * args.element_bytes}}));
+    return ForwardingStream::Expand(args, report);
+  }
+  absl::Status Move(const MoveArgs& args, OperatorReport* report) override {
+    CORANK_RETURN_IF_ERROR(
+        Check("Move", {{args.counts, 8 * args.interval_count},
+                       {args.source_offsets, args.source_offsets == nullptr ? 0 : 8 * args.interval_count},
+                       {args.destination_offsets, args.destination_offsets == nullptr ? 0 : 8 * args.interval_count},
+                       {args.source, args.total > 0 ? 1 : 0},
+                       {args.destination, args.total > 0 ? 1 : 0}}));
+    return ForwardingStream::Move(args, report);
+  }
+  absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) override {
+    const int64_t bytes = args.total * args.IndexWidth();
+    CORANK_RETURN_IF_ERROR(Check(
+        "LoadBalance", {{args.counts, 8 * args.object_count}, {args.objects_out, bytes}, {args.ranks_out, bytes}}));
+    return ForwardingStream::LoadBalance(args, report);
+  }
+  absl::Status Search(const SearchArgs& args, OperatorReport* report) override {
+    const int64_t key_bytes = KeyBytes(args.key_type);
+    CORANK_RETURN_IF_ERROR(
+        Check("Search", {{args.haystack, args.haystack_count * key_bytes},
+                         {args.needles, args.needle_count * key_bytes},
+                         {args.positions_out, args.needle_count * IndexBytes(args.haystack_count)}}));
+    return ForwardingStream::Search(args, report);
   }
 
  private:
-  template <typename Pointer>
-  absl::StatusOr<Pointer> Noted(absl::StatusOr<Pointer> memory, int64_t bytes) {
+  struct Use {
+    const void* memory;  // null where there is none
+    int64_t bytes;
+  };
+
+  static absl::Status OutOfReach(absl::string_view what) {
+    return absl::InternalError(absl::StrCat(what, " has memory that no kernel can reach"));
+  }
+  absl::Status Check(absl::string_view op, std::initializer_list<Use> uses) const {
+    for (const Use& use : uses) {
+      if (use.memory != nullptr && !reach_->Contains(use.memory, use.bytes)) return OutOfReach(op);
+    }
+    return absl::OkStatus();
+  }
+  absl::Status CheckSort(const SortArgs& args) const {
+    const int64_t key_bytes = KeyBytes(args.key_type), results = args.ResultCount();
+    const int64_t offsets = args.segment_offsets == nullptr ? 0 : 8 * (args.segment_count + 1);
+    const int64_t index_bytes = args.count == 0 ? 0 : IndexBytes(args.count - 1);
+    return Check("Sort", {{args.keys_in, args.count * key_bytes},
+                          {args.keys_out, results * key_bytes},
+                          {args.values_in, args.count * args.value_bytes},
+                          {args.values_out, results * args.value_bytes},
+                          {args.indices_out, results * index_bytes},
+                          {args.segment_offsets, offsets}});
+  }
+  template <typename Args>
+  absl::Status CheckInputs(absl::string_view op, const Args& args, int64_t value_bytes) const {
+    for (int32_t i = 0; i < args.input_count; ++i) {
+      const MergeInput& input = args.inputs[i];
+      CORANK_RETURN_IF_ERROR(
+          Check(op, {{input.keys, input.count * KeyBytes(args.key_type)}, {input.values, input.count * value_bytes}}));
+    }
+    return absl::OkStatus();
+  }
+
+  static const void* MemoryOf(const void* memory) { return memory; }
+  static const void* MemoryOf(const ResultBuffer& result) { return result.device; }
+  template <typename Memory>
+  absl::StatusOr<Memory> Noted(absl::StatusOr<Memory> memory, int64_t bytes) {
     if (memory.ok()) {
-      reach_->Add(*memory, bytes);
-      noted_.push_back(*memory);
+      noted_.push_back({MemoryOf(*memory), bytes});
+      reach_->Add(noted_.back().memory, bytes);
     }
     return memory;
   }
   void Forget() {
-    for (const void* memory : noted_) reach_->Remove(memory);
+    for (const Use& use : noted_) reach_->Remove(use.memory, use.bytes);
     noted_.clear();
-  }
-  bool Reaches(const void* memory, int64_t bytes) const { return reach_->Contains(memory, bytes); }
-  template <typename Args>
-  bool ReachesInputs(const Args& args, int64_t value_bytes) const {
-    for (int32_t i = 0; i < args.input_count; ++i) {
-      const MergeInput& input = args.inputs[i];
-      if (!Reaches(input.keys, input.count * KeyBytes(args.key_type))) return false;
-      if (value_bytes > 0 && !Reaches(input.values, input.count * value_bytes)) return false;
-    }
-    return true;
-  }
-  static absl::Status OutOfReach(const char* op) {
-    return absl::InternalError(absl::StrCat(op, " was given memory that no kernel can read"));
   }
 
   const std::shared_ptr<Reach> reach_;
-  std::vector<const void*> noted_;  // since Begin
+  std::vector<Use> noted_;  // since Begin
+  Pace pace_ = Pace::kPhases;
 };
 
 class ReachingEngine final : public ForwardingEngine {

@@ -1,5 +1,5 @@
-// The CPU engine with the reach of a GPU: sorts, merges and cuts of runs fail where their inputs lie in memory of the
-// host that was neither allocated by the engine nor pinned.
+// The CPU engine with the reach of a GPU: operators fail where what they read or write lies in memory of the host that
+// the engine has neither allocated, uploaded nor pinned. Sorts by columns are not looked at.
 #ifndef CORANK_TESTS_SERVER_REACH_ENGINE_H_
 #define CORANK_TESTS_SERVER_REACH_ENGINE_H_
 

@@ -10,6 +10,7 @@
 #include "google/protobuf/descriptor.h"
 #include "tests/server/bad_requests.h"
 #include "tests/server/messages.h"
+#include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 #include "tests/server/streamed_call.h"
 #include "tests/support/distributions.h"
@@ -153,7 +154,7 @@ class StreamOperatorsTest : public ::testing::Test {
     }));
   }
 
-  RunningServer running_{SmallWindow()};
+  RunningServer running_{SmallWindow(), ReachEngine()};
 };
 
 v1::Array KeysOf(KeyType type, int64_t count, uint64_t seed, bool sorted) {
