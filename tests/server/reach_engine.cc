@@ -96,6 +96,23 @@ class ReachStream final : public ForwardingStream {
     for (const SortArgs& args : sorts) CORANK_RETURN_IF_ERROR(CheckSort(args));
     return ForwardingStream::SortEach(sorts, reports);
   }
+  absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override {
+    const int64_t results = args.ResultCount();
+    for (int32_t i = 0; i < args.column_count; ++i) {
+      const KeyColumn& column = args.columns[i];
+      const bool is_strings = column.kind == ColumnKind::kStrings;
+      CORANK_RETURN_IF_ERROR(
+          Check("SortColumns", {{column.data, is_strings ? column.data_bytes : args.count * column.row_bytes},
+                                {column.offsets, 8 * (args.count + 1)},
+                                {column.data_out, is_strings ? 0 : results * column.row_bytes},
+                                {column.offsets_out, 8 * (results + 1)}}));
+    }
+    const int64_t index_bytes = args.count == 0 ? 0 : IndexBytes(args.count - 1);
+    CORANK_RETURN_IF_ERROR(Check("SortColumns", {{args.values_in, args.count * args.value_bytes},
+                                                 {args.values_out, results * args.value_bytes},
+                                                 {args.indices_out, results * index_bytes}}));
+    return ForwardingStream::SortColumns(args, report);
+  }
   absl::Status Merge(const MergeArgs& args, OperatorReport* report) override {
     const int64_t total = args.TotalCount();
     CORANK_RETURN_IF_ERROR(CheckInputs("Merge", args, args.value_bytes));

@@ -1,5 +1,5 @@
 // The CPU engine with the reach of a GPU: operators fail where what they read or write lies in memory of the host that
-// the engine has neither allocated, uploaded nor pinned. Sorts by columns are not looked at.
+// the engine has neither allocated, uploaded nor pinned.
 #ifndef CORANK_TESTS_SERVER_REACH_ENGINE_H_
 #define CORANK_TESTS_SERVER_REACH_ENGINE_H_
 
