@@ -161,6 +161,60 @@ TEST_F(CudaSort, MergesortCutsLongPassesInTwoSteps) {
   }
 }
 
+/// Tiles of ranks of which two neighbours, another pair in each tile, agree in all bits above the lowest 13 and come in
+/// the wrong order. `span`: the bits in which ranks differ.
+std::vector<uint64_t> TilesWithOneTurnedPair(int tile, int items, int span) {
+  std::vector<uint64_t> ranks;
+  Random random(span);
+  for (const int pair : {0, 1, items - 2, items - 1, items, 32 * items - 1, 32 * items, tile / 2, tile - 2}) {
+    const auto begin = static_cast<std::ptrdiff_t>(ranks.size());
+    for (int i = 0; i < tile; ++i) {
+      ranks.push_back(static_cast<uint64_t>(i) << (span - 13));
+      std::swap(ranks.back(), ranks[static_cast<size_t>(begin + random.Below(i + 1))]);
+    }
+    const auto place_of = [&](int i) {
+      return std::find(ranks.begin() + begin, ranks.end(), static_cast<uint64_t>(i) << (span - 13));
+    };
+    const auto places = std::minmax({place_of(pair), place_of(pair + 1)});
+    const uint64_t bits = static_cast<uint64_t>(pair) << (span - 13);
+    *places.first = bits | 1;
+    *places.second = bits;
+  }
+  return ranks;
+}
+
+/// Keys of 8 bytes with a payload are sorted by words that have no room for all their bits (tile_words.h).
+TEST_F(CudaSort, MergesortSortsTilesWhoseRanksDifferInTheLowestBits) {
+  const cuda::TileTuning tile = cuda::MergesortTuningFor(8, cuda::MergeForm::kPayload).sort;
+  const int64_t count = cuda::SmallSortLimit(cuda::SmallForm::kRankIndex64) + 7;
+  std::vector<std::vector<uint64_t>> arrays;
+  for (const int span : {64, 63, 52, 51}) {
+    arrays.push_back(TilesWithOneTurnedPair(tile.Tile(), tile.items, span));
+    // In all tiles, many alike in all bits but the lowest: in any order, in order, in reverse, all alike.
+    Random random(span);
+    std::vector<uint64_t> any, rising, falling, alike;
+    for (int64_t i = 0; i < count; ++i) {
+      const uint64_t high = static_cast<uint64_t>(random.Below(50)) << (span - 6), low = i & 0x1FFF;
+      any.push_back(high | static_cast<uint64_t>(random.Below(0x1000)));
+      rising.push_back(high | low);
+      falling.push_back(high | (0x1FFF - low));
+      alike.push_back(high | 0x15);
+    }
+    arrays.insert(arrays.end(), {any, rising, falling, alike});
+  }
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    SCOPED_TRACE(i);
+    std::vector<uint64_t>& ranks = arrays[i];
+    Random random(i);
+    while (static_cast<int64_t>(ranks.size()) < count) ranks.push_back(random.Next());
+    const char* const bytes = reinterpret_cast<const char*>(ranks.data());
+    const Bytes keys(bytes, bytes + ranks.size() * sizeof(uint64_t));
+    ExpectMergesortSorts(SortInput(KeyType::kUint64, Order::kAscending, keys));
+    ExpectMergesortSorts(SortInput(KeyType::kInt64, Order::kDescending, keys), count / 2);
+    if (HasFailure()) return;
+  }
+}
+
 TEST_P(CudaSortOfType, SortsArraysThatStartAnywhere) {
   const SortInput input(GetParam(), Order::kAscending, Distribution::kSpecialFloats, 2 * SortTile(GetParam()) + 5, 400);
   for (const SortAlgorithm algorithm : kAlgorithms) {

@@ -78,20 +78,27 @@ TEST(LooksRandom, WhereNeighboursAreInNoOrderAndAllBytesVary) {
   }
 }
 
-TEST(MergesRandomKeys, OfEightBytesWithAsManyUpToWhatFourPassesMerge) {
-  constexpr int64_t most = int64_t{1} << 28;
+TEST(MergesRandomKeys, OfEightBytesWithAPayloadUpToWhatFourPassesMerge) {
+  constexpr int64_t most_of_12_bytes = int64_t{1} << 28, most_of_16_bytes = int64_t{1} << 30;
   const MergesortTuning tuning = MergesortTuningFor(8, MergeForm::kPayload);
-  EXPECT_GE(int64_t{tuning.SortTile()} << (4 * tuning.max_ways_log), most);
-  SortArgs args = AutoArgs(most);
+  EXPECT_GE(int64_t{tuning.SortTile()} << (4 * tuning.max_ways_log), most_of_16_bytes);
+  SortArgs args = AutoArgs(most_of_12_bytes);
   args.key_type = KeyType::kFloat64;
-  args.value_bytes = 8;
-  EXPECT_TRUE(MergesRandomKeys(args));
-  for (const int value_bytes : {0, 4, 12}) {
+  for (const int value_bytes : {4, 8, 12}) {  // wide values are gathered by index
+    args.value_bytes = value_bytes;
+    EXPECT_TRUE(MergesRandomKeys(args));
+  }
+  args.value_bytes = 0;
+  EXPECT_FALSE(MergesRandomKeys(args)) << "keys alone";
+  args.count = most_of_12_bytes + 1;
+  for (const int value_bytes : {4, 12}) {
     args.value_bytes = value_bytes;
     EXPECT_FALSE(MergesRandomKeys(args));
   }
   args.value_bytes = 8;
-  args.count = most + 1;
+  args.count = most_of_16_bytes;
+  EXPECT_TRUE(MergesRandomKeys(args));
+  args.count = most_of_16_bytes + 1;
   EXPECT_FALSE(MergesRandomKeys(args));
   args = AutoArgs(1 << 22);
   args.value_bytes = 8;
@@ -100,7 +107,7 @@ TEST(MergesRandomKeys, OfEightBytesWithAsManyUpToWhatFourPassesMerge) {
   uint32_t index = 0;
   args.value_bytes = 0;
   args.indices_out = &index;
-  EXPECT_FALSE(MergesRandomKeys(args)) << "indices of 4 bytes";
+  EXPECT_TRUE(MergesRandomKeys(args)) << "indices of 4 bytes";
 }
 
 TEST(Suspect, OneDescentBetweenSamplesIsARun) {

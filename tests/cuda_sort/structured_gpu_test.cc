@@ -354,7 +354,8 @@ TEST_P(CudaSortStructured, RandomKeysOfEightBytesWithAsManyAreMerged) {
   };
   EXPECT_EQ(taken(keys, 8, -1), SortAlgorithm::kMergesort);
   EXPECT_EQ(taken(keys, 8, count / 2), SortAlgorithm::kMergesort);
-  EXPECT_EQ(taken(keys, 4, -1), SortAlgorithm::kRadix);
+  EXPECT_EQ(taken(keys, 4, -1), SortAlgorithm::kMergesort);
+  EXPECT_EQ(taken(keys, 3, -1), SortAlgorithm::kMergesort);
   EXPECT_EQ(taken(keys, 0, -1), SortAlgorithm::kRadix);
   EXPECT_EQ(taken(last_byte_alike, 8, -1), SortAlgorithm::kRadix);
   EXPECT_EQ(taken(nearly_sorted, 8, -1), SortAlgorithm::kRadix);

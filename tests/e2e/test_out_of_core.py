@@ -164,7 +164,8 @@ def test_few_bytes_of_keys_with_many_of_values(small_server: LocalServer, small:
     order = np.argsort(keys, kind="stable")
     np.testing.assert_array_equal(got, keys[order])
     assert moved.tobytes() == values[order].tobytes()
-    assert stats.out_of_core is in_pieces(small_server, way)
+    # In shared memory as little as this, under 32 MiB in and out, is not worked on in pieces.
+    assert stats.out_of_core is (way.place == "stream")
 
 
 def test_what_has_more_bytes_than_half_of_the_device_memory_is_out_of_core(small: corank.Client) -> None:

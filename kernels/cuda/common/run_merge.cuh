@@ -17,11 +17,12 @@ struct RunMergeTuning {
   int blocks;  // that must fit a multiprocessor: bounds the registers
 };
 constexpr RunMergeTuning RunMergeTuningFor(int key_bytes, MergeForm form) {
-  if (key_bytes == 8) return {25, 256, 3};
   switch (form) {
     case MergeForm::kKeys:
+      if (key_bytes == 8) return {23, 256, 4};
       return {39, 256, 4};
     case MergeForm::kPayload:
+      if (key_bytes == 8) return {25, 256, 3};
       return {31, 256, 4};
     case MergeForm::kWords:
       break;

@@ -210,10 +210,10 @@ __device__ __forceinline__ PathWord MergePath(uint32_t tile, const PairChunk& ch
                                                                   << 16};
 }
 
-/// Merges a chunk by rank; equal ranks are taken from the first range first. from[i]: the slot of output i.
+/// Merges a chunk by rank; equal ranks are taken from the first range first.
 template <int kItems, SplitSearch kSearch = SplitSearch::kNear, typename Element, typename RankOf>
 __device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chunk, RankOf rank,
-                                            Element (&elements)[kItems], uint32_t (&from)[kItems]) {
+                                            Element (&elements)[kItems]) {
   constexpr int kSize = sizeof(Element);
   const uint32_t split =
       SplitBytes<kSearch, kSize>(tile, chunk, [&](uint32_t at) { return rank(LoadShared<Element>(at)); });
@@ -226,7 +226,6 @@ __device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chun
   for (int i = 0; i < kItems; ++i) {
     const bool take_a = a < a_end && (b >= b_end || !(b_rank < a_rank));
     elements[i] = take_a ? a_head : b_head;
-    from[i] = ((take_a ? a : b) - tile) / kSize;
     if (i + 1 == kItems) break;
     a += take_a ? kSize : 0;
     b += take_a ? 0 : kSize;
@@ -237,13 +236,6 @@ __device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chun
     b_head = take_a ? b_head : head;
     b_rank = take_a ? b_rank : head_rank;
   }
-}
-
-template <int kItems, SplitSearch kSearch = SplitSearch::kNear, typename Element, typename RankOf>
-__device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chunk, RankOf rank,
-                                            Element (&elements)[kItems]) {
-  uint32_t unused[kItems];
-  MergeStable<kItems, kSearch>(tile, chunk, rank, elements, unused);
 }
 
 /// Words of a rank above a payload, of 4 bytes each.

@@ -20,7 +20,9 @@ inline bool LooksAtData(const SortArgs& args, int64_t look_count) {
 
 /// Whether AUTO takes MERGESORT for these arguments, if their keys look random.
 inline bool MergesRandomKeys(const SortArgs& args) {
-  const int payload_bytes = args.indices_out != nullptr ? IndexBytes(args.count - 1) : args.value_bytes;
+  const bool moves_values = args.value_bytes == 0 || args.value_bytes == 4 || args.value_bytes == 8;
+  const bool takes_indices = args.indices_out != nullptr || !moves_values;
+  const int payload_bytes = takes_indices ? IndexBytes(args.count - 1) : args.value_bytes;
   return args.count <= AutoMergesortCount(KeyBytes(args.key_type), payload_bytes);
 }
 

@@ -1,13 +1,13 @@
 // Tile sort: sorts every tile of the input, the first pass of the mergesort.
 //
 // Algorithm: a block loads one tile; every thread sorts its elements in registers by Batcher's network; log2(threads)
-//            rounds of merge path in shared memory double the runs. An element (tile_elements.cuh) is a rank, with a
-//            payload also the key's position in the tile, by which payload is fetched at the end, through shared
-//            memory.
+//            rounds of merge path in shared memory double the runs. An element (tile_elements.cuh, tile_words.h) is a
+//            rank, with a payload also the key's position in the tile, by which payload is fetched at the end, through
+//            shared memory; so are keys of 8 bytes, for which a word has no room beside a position.
 // Work: O(n log tile). Memory: one read, one write of keys and payload.
 // Workspace: none.
-// Stability: equal elements either cannot be told apart or have their positions in them; keys of 8 bytes with positions
-//            apart are merged by MergeStable. Of equal float keys only the rank is left: see float_bits.h.
+// Stability: equal elements either cannot be told apart or have their positions in them. Of equal float keys only the
+//            rank is left: see float_bits.h.
 // Source: S. Baxter, moderngpu (mergesort), 2013.
 #ifndef CORANK_KERNELS_CUDA_SORT_TILE_SORT_CUH_
 #define CORANK_KERNELS_CUDA_SORT_TILE_SORT_CUH_
@@ -21,6 +21,7 @@
 #include "kernels/cuda/common/tile_io.cuh"
 #include "kernels/cuda/common/tile_merge.cuh"
 #include "kernels/cuda/sort/thread_sort.h"
+#include "kernels/cuda/sort/tile_words.h"
 
 namespace corank::cuda {
 
@@ -42,18 +43,19 @@ struct TileSort {
   using Elements = TileElements<Order, kPayload>;
   using Bits = typename Elements::Bits;
   using Pass = TileSortPass<Order, Bits>;
-  /// Ranks of 8 bytes do not leave room for a position.
-  static constexpr bool kPositionsApart = sizeof(Bits) == 8 && kPayload;
   using Element = typename Elements::Element;
   static constexpr int kLaunchThreads = kThreads, kLaunchBlocks = kBlocks;
   static constexpr int kTile = kItems * kThreads;
   static_assert(kTile < 65535, "positions in a tile have 16 bits, and the greatest is not used");
 
+  static constexpr bool kWords = sizeof(Bits) == 8 && kPayload;
+  using Words = TileWords<kTile>;
+
   /// Slots of the tile: the keys, one behind each run, what a merge reads past the end, the phase.
   static constexpr int kSlots = kTile + kThreads + kItems + 16;
   static constexpr int kStageBytes = kPayload ? 8 : static_cast<int>(sizeof(Element));
-  static constexpr int kPositionsOffset = (kSlots * kStageBytes + 15) / 16 * 16;
-  static constexpr int kSharedBytes = kPositionsOffset + (kPositionsApart ? 2 * kSlots : 0);
+  static constexpr int kSourcesOffset = kWords ? (kSlots * kStageBytes + 15) / 16 * 16 : 0;
+  static constexpr int kSharedBytes = kWords ? kSourcesOffset + 2 * kTile : kSlots * kStageBytes;
 
   /// Waits for the `threads` threads, a power of two, that work together from a multiple of `threads` on.
   static __device__ __forceinline__ void GroupBarrier(int threads) {
@@ -64,31 +66,8 @@ struct TileSort {
     }
   }
 
-  struct Registers {
-    Element elements[kItems];
-    uint32_t positions[kItems];  // kPositionsApart
-
-    __device__ __forceinline__ uint32_t Position(int i) const {
-      return kPositionsApart ? positions[i] : static_cast<uint16_t>(elements[i]);
-    }
-  };
-
-  /// The elements of this thread, from a tile of raw keys; past the end, they come after every other.
-  static __device__ __forceinline__ void Take(const Pass& pass, const Bits* raw, int count, Registers& own) {
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      const int position = static_cast<int>(threadIdx.x) * kItems + i;
-      own.positions[i] = static_cast<uint32_t>(position);
-      if (position >= count) {
-        own.elements[i] = kLastElement<Element>;
-      } else {
-        own.elements[i] = Elements::Make(pass.order, raw[position], position);
-      }
-    }
-  }
-
   /// Merges runs of `width` threads' elements, in registers, into runs of twice the width.
-  static __device__ __forceinline__ void MergeRound(int width, uint32_t tile, uint16_t* positions, Registers& own) {
+  static __device__ __forceinline__ void MergeRound(int width, uint32_t tile, Element (&own)[kItems]) {
     // Groups of up to a warp work in their warp's own slots, for other warps may be a round ahead.
     const bool in_warp = width < 32;
     const int base = in_warp ? static_cast<int>(threadIdx.x) / 32 * 32 * (kItems + 1) : 0;
@@ -97,10 +76,7 @@ struct TileSort {
     const int slot = base + thread * kItems + thread / width;
     GroupBarrier(2 * width);
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      StoreShared(tile + (slot + i) * static_cast<int>(sizeof(Element)), own.elements[i]);
-      if constexpr (kPositionsApart) positions[slot + i] = static_cast<uint16_t>(own.positions[i]);
-    }
+    for (int i = 0; i < kItems; ++i) StoreShared(tile + (slot + i) * static_cast<int>(sizeof(Element)), own[i]);
     if (thread % width == width - 1) {
       StoreShared(tile + (slot + kItems) * static_cast<int>(sizeof(Element)), kLastElement<Element>);
     }
@@ -113,14 +89,93 @@ struct TileSort {
     chunk.b_begin = chunk.a_end + 1;
     chunk.b_end = chunk.b_begin + run;
     chunk.first = thread % (2 * width) * kItems;
-    if constexpr (kPositionsApart) {
-      uint32_t from[kItems];
-      MergeStable<kItems>(
-          tile, chunk, [](Element element) { return element; }, own.elements, from);
+    MergeDistinct<kItems>(tile, chunk, own);
+  }
+
+  /// Sorts what all threads hold. Begins and ends with the tile's memory free, once all threads have come so far.
+  static __device__ __forceinline__ void SortElements(char* memory, Element (&own)[kItems]) {
+    uint32_t unused[kItems];
+    NetworkSort<false>(own, unused);
+    __syncthreads();  // the elements have been made of what lies in shared memory: merge rounds may write it
+#pragma unroll 1
+    for (int width = 1; width < kThreads; width *= 2) MergeRound(width, SharedAddress(memory), own);
+    __syncthreads();
+  }
+
+  /// The highest bits that the ranks of all keys agree in. Has a barrier.
+  static __device__ __forceinline__ int CommonBits(const Pass& pass, const Bits* raw, int count) {
+    __shared__ int widths[kThreads / 32];
+    const Bits first = pass.order.RankOfRaw(raw[0]);
+    Bits differ = 0;
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) own.positions[i] = positions[from[i]];
-    } else {
-      MergeDistinct<kItems>(tile, chunk, own.elements);
+    for (int i = 0; i < kItems; ++i) {
+      const int place = static_cast<int>(threadIdx.x) * kItems + i;
+      if (place < count) differ |= pass.order.RankOfRaw(raw[place]) ^ first;
+    }
+    const int width = __reduce_max_sync(~0u, 64 - __clzll(static_cast<long long>(differ)));
+    if (threadIdx.x % 32 == 0) widths[threadIdx.x / 32] = width;
+    __syncthreads();
+    int widest = 1;
+#pragma unroll
+    for (const int each : widths) widest = max(widest, each);
+    return 64 - widest;
+  }
+
+  static __device__ __forceinline__ void LoadKeys(const Bits* tile_in, int count, Bits* raw) {
+    StartLoad<kThreads>(tile_in, raw, count);
+    FinishLoads();
+    __syncthreads();
+  }
+
+  /// Whether any key comes before the one that `sources` puts before it.
+  static __device__ __forceinline__ bool AnyTurned(const Pass& pass, const Bits* raw, int count,
+                                                   const uint16_t* sources) {
+    bool turned = false;
+    for (int i = static_cast<int>(threadIdx.x) + 1; i < count; i += kThreads) {
+      turned = turned || pass.order.RankOfRaw(raw[sources[i]]) < pass.order.RankOfRaw(raw[sources[i - 1]]);
+    }
+    return __syncthreads_or(turned);
+  }
+
+  /// kWords: sources[i] becomes the position of the tile's i-th key in order. The keys lie raw in `raw` afterwards, as
+  /// they came.
+  static __device__ __forceinline__ void SortByWords(const Pass& pass, const Bits* tile_in, int count, Bits* raw,
+                                                     uint16_t* sources, char* memory) {
+    const int first_place = static_cast<int>(threadIdx.x) * kItems;
+    LoadKeys(tile_in, count, raw);
+    const int common = CommonBits(pass, raw, count);
+#pragma unroll 1
+    for (int round = 0; round < Words::kRounds; ++round) {
+      const bool goes_on = round == 2;  // from the order of the round before
+      const int shift = Words::ShiftOf(round, common);
+      Element words[kItems];
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        const int place = first_place + i;
+        words[i] = kLastElement<Element>;
+        if (place >= count) continue;
+        words[i] = Words::Make(pass.order.RankOfRaw(raw[goes_on ? sources[place] : place]), shift, place);
+      }
+      SortElements(memory, words);
+
+      auto* const last_words = reinterpret_cast<Element*>(memory);
+      last_words[threadIdx.x] = words[kItems - 1];
+      uint16_t found[kItems];
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        const int place = Words::PlaceOf(words[i]);
+        found[i] = static_cast<uint16_t>(goes_on && place < count ? sources[place] : place);
+      }
+      __syncthreads();
+      bool tied = threadIdx.x > 0 && Words::AreTied(last_words[threadIdx.x - 1], words[0]);
+#pragma unroll
+      for (int i = 1; i < kItems; ++i) tied = tied || Words::AreTied(words[i - 1], words[i]);
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) sources[first_place + i] = found[i];
+      const bool any_tied = __syncthreads_or(tied);
+      LoadKeys(tile_in, count, raw);
+      if (round > 0) continue;
+      if (Words::HoldAllBits(common) || !any_tied || !AnyTurned(pass, raw, count, sources)) return;
     }
   }
 
@@ -156,46 +211,60 @@ struct TileSort {
     }
   }
 
+  /// The tile's keys, sorted and stored; all_sources, where it is not null, says where they were.
+  static __device__ __forceinline__ void SortKeys(const Pass& pass, const Bits* tile_in, int count, Bits* tile_out,
+                                                  int stored, uint16_t* all_sources, char* memory) {
+    const int first_place = static_cast<int>(threadIdx.x) * kItems;
+    Bits* const raw = reinterpret_cast<Bits*>(memory) + PhaseOf(tile_in);
+    if constexpr (kWords) {
+      SortByWords(pass, tile_in, count, raw, all_sources, memory);
+      if (tile_out == nullptr) return;
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        const int i = k * kThreads + static_cast<int>(threadIdx.x);
+        if (i >= stored) continue;
+        const Bits key = raw[all_sources[i]];
+        tile_out[i] = pass.last ? key : pass.order.RankOfRaw(key);
+      }
+    } else {
+      LoadKeys(tile_in, count, raw);
+      Element own[kItems];
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        const int place = first_place + i;
+        own[i] = place < count ? Elements::Make(pass.order, raw[place], place) : kLastElement<Element>;
+      }
+      SortElements(memory, own);
+      if (tile_out != nullptr) {
+        Bits* const keys = reinterpret_cast<Bits*>(memory) + PhaseOf(tile_out);
+#pragma unroll
+        for (int i = 0; i < kItems; ++i) {
+          const Bits rank = Elements::Rank(own[i]);
+          keys[first_place + i] = pass.last ? pass.order.Decode(rank) : rank;
+        }
+        __syncthreads();
+        StoreTile<kThreads>(keys, tile_out, stored);
+      }
+      if constexpr (kPayload) {
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < kItems; ++i) all_sources[first_place + i] = static_cast<uint16_t>(own[i]);
+        __syncthreads();
+      }
+    }
+  }
+
   static __device__ __forceinline__ void Run(const Pass& pass, char* memory) {
-    const int thread = static_cast<int>(threadIdx.x);
     const int64_t tile_start = int64_t{blockIdx.x} * kTile;
     const int count = static_cast<int>(min(int64_t{kTile}, pass.count - tile_start));
     const int stored = static_cast<int>(max(int64_t{0}, min(int64_t{count}, pass.result_count - tile_start)));
-    const Bits* const tile_in = pass.keys_in + tile_start;
     Bits* const tile_out = pass.keys_out == nullptr ? nullptr : pass.keys_out + tile_start;
-    auto* const positions = reinterpret_cast<uint16_t*>(memory + kPositionsOffset);
-
-    Bits* const raw = reinterpret_cast<Bits*>(memory) + PhaseOf(tile_in);
-    StartLoad<kThreads>(tile_in, raw, count);
-    FinishLoads();
-    __syncthreads();
-    Registers own;
-    Take(pass, raw, count, own);
-    NetworkSort<kPositionsApart>(own.elements, own.positions);
-    __syncthreads();  // the keys have been read from shared memory: merge rounds may write it
-#pragma unroll 1
-    for (int width = 1; width < kThreads; width *= 2) MergeRound(width, SharedAddress(memory), positions, own);
-
-    if (tile_out != nullptr) {
-      Bits* const keys = reinterpret_cast<Bits*>(memory) + PhaseOf(tile_out);
-      __syncthreads();
-#pragma unroll
-      for (int i = 0; i < kItems; ++i) {
-        const Bits rank = Elements::Rank(own.elements[i]);
-        keys[thread * kItems + i] = pass.last ? pass.order.Decode(rank) : rank;
-      }
-      __syncthreads();
-      StoreTile<kThreads>(keys, tile_out, stored);
-    }
+    auto* const all_sources = reinterpret_cast<uint16_t*>(memory + kSourcesOffset);
+    SortKeys(pass, pass.keys_in + tile_start, count, tile_out, stored, all_sources, memory);
     if constexpr (kPayload) {
-      auto* const all_sources = reinterpret_cast<uint16_t*>(memory);
-      __syncthreads();
-#pragma unroll
-      for (int i = 0; i < kItems; ++i) all_sources[thread * kItems + i] = static_cast<uint16_t>(own.Position(i));
-      __syncthreads();
       uint16_t sources[kItems];
 #pragma unroll
-      for (int k = 0; k < kItems; ++k) sources[k] = all_sources[k * kThreads + thread];
+      for (int k = 0; k < kItems; ++k) sources[k] = all_sources[k * kThreads + static_cast<int>(threadIdx.x)];
       if (pass.payload_bytes == 4) {
         MovePayload<uint32_t>(pass, tile_start, count, stored, sources, memory);
       } else {

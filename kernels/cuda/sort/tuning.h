@@ -38,10 +38,10 @@ struct MergesortTuning {
 constexpr MergesortTuning MergesortTuningFor(int key_bytes, MergeForm form) {
   switch (form) {
     case MergeForm::kKeys:
-      if (key_bytes == 8) return {{17, 256, 4}, {19, 256, 4}, 5};
+      if (key_bytes == 8) return {{17, 256, 4}, {23, 256, 4}, 5};
       return {{32, 256, 4}, {39, 256, 4}, key_bytes == 1 ? 3 : key_bytes == 2 ? 4 : 5};
     case MergeForm::kPayload:
-      if (key_bytes == 8) return {{17, 256, 3}, {13, 256, 4}, 5};
+      if (key_bytes == 8) return {{17, 256, 4}, {21, 256, 4}, 5};
       return {{17, 256, 4}, {19, 256, 4}, key_bytes == 1 ? 4 : 5};
     case MergeForm::kWords:
       break;
@@ -68,10 +68,11 @@ constexpr int64_t AutoRadixCount(int key_bytes) { return (int64_t{1} << (key_byt
 /// AUTO looks at the data from this count on: asking the device costs about 12 us.
 inline constexpr int64_t kAutoLookCount = int64_t{1} << 22;
 
-/// Up to this count AUTO takes MERGESORT, and not RADIX, of keys that look random: of 8 bytes with each key of 8, which
-/// RADIX moves eight times, and MERGESORT five at most. 0: never. Measured on an H200.
+/// Up to this count AUTO takes MERGESORT, and not RADIX, of keys of 8 bytes that look random, with 4 or 8 bytes each:
+/// RADIX moves them eight times, and MERGESORT five at most. 0: never. Measured on an H200, up to 2^30.
 constexpr int64_t AutoMergesortCount(int key_bytes, int payload_bytes) {
-  return key_bytes == 8 && payload_bytes == 8 ? int64_t{1} << 28 : 0;
+  if (key_bytes != 8) return 0;
+  return payload_bytes == 8 ? int64_t{1} << 30 : payload_bytes == 4 ? int64_t{1} << 28 : 0;
 }
 
 /// Up to this count AUTO counts the digits of RADIX while the host waits for the sample. That takes about as long; of
