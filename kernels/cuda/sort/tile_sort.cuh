@@ -211,7 +211,7 @@ struct TileSort {
     }
   }
 
-  /// The tile's keys, sorted and stored; all_sources, where it is not null, says where they were.
+  /// Sorts and stores the tile's keys; with a payload, all_sources[i] becomes where the i-th of them was.
   static __device__ __forceinline__ void SortKeys(const Pass& pass, const Bits* tile_in, int count, Bits* tile_out,
                                                   int stored, uint16_t* all_sources, char* memory) {
     const int first_place = static_cast<int>(threadIdx.x) * kItems;
