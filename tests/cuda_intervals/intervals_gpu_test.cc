@@ -134,6 +134,14 @@ std::vector<Counts> ManyCounts() {
       all.back().back() = 3;
     }
   }
+  // ...counts that just fit in a byte, and one of a group that does not...
+  for (int64_t group : {int64_t{Short::kGroup}, int64_t{Long::kGroup}}) {
+    for (int64_t most : {255, 256, 511, 512}) {
+      Counts counts(static_cast<size_t>(5 * group), group == Short::kGroup ? 2 : 100);
+      for (int64_t at : {group - 1, 2 * group + 1, 4 * group}) counts[static_cast<size_t>(at)] = most;
+      all.push_back(counts);
+    }
+  }
   // ...full windows and tasks, and as many units as a block does alone...
   for (int64_t limit : {cuda::IntervalTuning::kWindow, cuda::WalkTuning::kWindow, Long::kTask - Long::kGroup,
                         Short::kTask, cuda::MoveTuning::kOwnUnits}) {

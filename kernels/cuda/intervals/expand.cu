@@ -2,7 +2,7 @@
 //
 //             A unit is the widest power of two, up to 16 bytes, that divides an element; a lane makes 16 bytes of the
 //             result at a time.
-// Passes      two reads of counts, one of values, one write of the result
+// Passes      one read of counts and one of them or their bytes, one of values, one write of the result
 #include "kernels/cuda/common/operator_report.cuh"
 #include "kernels/cuda/intervals/interval_walk.cuh"
 #include "kernels/cuda/intervals/intervals.h"

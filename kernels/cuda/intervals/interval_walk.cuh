@@ -1,8 +1,9 @@
 // Every unit of a result in its order, with the interval that it belongs to, for operators whose results lie one behind
 // the other.
 //
-// Algorithm   (1) Each warp sums its share of the counts, group by group, and notes what is before each group; the
-//             blocks learn the sums of all before them (look_back.cuh). (2) Tasks are equal pieces of a line on which
+// Algorithm   (1) Each warp sums its share of the counts, group by group, notes what is before each group, and writes
+//             the counts once more as bytes, which stand for them in groups where they fit; the blocks learn the sums
+//             of all before them (look_back.cuh). (2) Tasks are equal pieces of a line on which
 //             each group takes as many places as it has intervals, and behind them as many as they have units, so that
 //             neither a giant nor millions of empty intervals make a task longer than others (the diagonals of a merge
 //             path, group by group). A warp takes a task, alone. It finds the group where its piece starts; of each
@@ -11,8 +12,9 @@
 //             unit is then the number of bits up to it: a population count and a sum of those of the words before.
 //             Nothing waits for another warp.
 // Work        O(n + units)
-// Passes      counts are read twice, by (1) and (2), and again by tasks that share a group; results are written once
-// Workspace   8 bytes for each group of 64 to 256 intervals, and at most 73 KB more
+// Passes      counts are read by (1), they or their bytes by (2), and again by tasks that share a group; results are
+//             written once
+// Workspace   a byte for each interval, 8 for each group of 64 to 256, and at most 73 KB more
 // Source      S. Baxter, moderngpu, "Load-Balancing Search", 2013; O. Green, R. McColl, D. Bader, "GPU Merge Path - A
 //             GPU Merging Algorithm", 2012
 #ifndef CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_WALK_CUH_
@@ -43,9 +45,18 @@ struct WalkPlan {
   unsigned units_per_element;
   TileSum* d_sums;           // zero before, a block each
   int64_t* d_bases;          // units before each share
-  int64_t* d_groups;         // and before each group, from its share's first
+  int64_t* d_groups;         // notes on groups
+  uint8_t* d_byte_counts;    // the counts again, where those of a group all fit in bytes; elsewhere anything
   OperatorReport* d_report;  // or null
 };
+
+/// A note on a group: the units before it, from its share's first, above a bit that says whether its counts are in
+/// d_byte_counts.
+__device__ __forceinline__ int64_t MakeNote(int64_t before, bool fit_bytes) {
+  return before << 1 | (fit_bytes ? 1 : 0);
+}
+__device__ __forceinline__ int64_t BeforeOf(int64_t note) { return note >> 1; }
+__device__ __forceinline__ bool FitBytes(int64_t note) { return (note & 1) != 0; }
 
 __device__ __forceinline__ int64_t SumOverLanes(int64_t own) {
   if (__all_sync(kAllLanes, own <= WalkTuning::kMostNarrow))
@@ -79,21 +90,28 @@ __global__ void __launch_bounds__(WalkTuning::kThreads, WalkTuning::kSumBlocksRe
   int64_t before = 0;
   for (int64_t group = share * plan.share; group < last; group += kBatch) {
     int64_t own[kBatch];
+    bool fit_bytes[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       own[i] = 0;
+      int64_t any = 0;
 #pragma unroll
       for (int j = 0; j < kPairs; ++j) {
         int64_t two[2] = {};
+        const int64_t first = (group + i) * Tuning::kGroup + j * 64 + 2 * lane;
         if (group + i < last) {
-          LoadPairs(plan.counts, (group + i) * Tuning::kGroup + j * 64 + 2 * lane, plan.count, two);
+          LoadPairs(plan.counts, first, plan.count, two);
+          *reinterpret_cast<uint16_t*>(plan.d_byte_counts + first) = static_cast<uint16_t>(two[0] | two[1] << 8);
         }
         own[i] += two[0] + two[1];
+        any |= two[0] | two[1];
       }
+      fit_bytes[i] = (any & ~int64_t{0xFF}) == 0;
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (lane == 0 && group + i < last) plan.d_groups[group + i] = before;
+      const bool all_fit = __all_sync(kAllLanes, fit_bytes[i]);
+      if (lane == 0 && group + i < last) plan.d_groups[group + i] = MakeNote(before, all_fit);
       before += SumOverLanes(own[i]) * plan.units_per_element;
     }
   }
@@ -125,24 +143,33 @@ __device__ __forceinline__ int64_t LastBefore(int64_t low, int64_t high, IsBefor
   return low;
 }
 
-/// What a lane holds of a group.
-template <typename Op>
+/// What a lane holds of a group. Count: int64_t, or int where the group's counts are in d_byte_counts.
+template <typename Op, typename Count>
 struct WalkGroup {
   static constexpr int kItems = Op::Tuning::kItems;
-  int64_t units[kItems];
+  Count units[kItems];
   alignas(16) typename Op::Item items[kItems];  // read by vectors
 
   __device__ __forceinline__ void Load(const Op& op, const WalkPlan& plan, int64_t group) {
     const int64_t first = group * Op::Tuning::kGroup + static_cast<int>(threadIdx.x) % 32 * kItems;
-    LoadPairs(plan.counts, first, plan.count, units);
+    if constexpr (sizeof(Count) == 4) {
+      struct alignas(kItems) Bytes {
+        uint8_t counts[kItems];
+      };
+      const Bytes bytes = *reinterpret_cast<const Bytes*>(plan.d_byte_counts + first);
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) units[i] = bytes.counts[i];
+    } else {
+      LoadPairs(plan.counts, first, plan.count, units);
+    }
     op.Load(first, plan.count, items);
     if (plan.units_per_element > 1) {
 #pragma unroll
       for (int i = 0; i < kItems; ++i) units[i] *= plan.units_per_element;
     }
   }
-  __device__ __forceinline__ int64_t Sum() const {
-    int64_t sum = 0;
+  __device__ __forceinline__ Count Sum() const {
+    Count sum = 0;
 #pragma unroll
     for (int i = 0; i < kItems; ++i) sum += units[i];
     return sum;
@@ -170,8 +197,8 @@ struct WalkPart {
 
 /// Finds the units of a group that lie in places [begin, end) of the line, whose place 0 is the group's first unit, and
 /// fills the slots. `before`: units of all groups before. Count is int where that holds all sums.
-template <typename Count, typename Op>
-__device__ __forceinline__ WalkPart<Op> TakePart(const Op& op, const WalkGroup<Op>& group, int64_t first,
+template <typename Count, typename Op, typename Units>
+__device__ __forceinline__ WalkPart<Op> TakePart(const Op& op, const WalkGroup<Op, Units>& group, int64_t first,
                                                  int64_t before, int64_t begin, int64_t end, WalkShared<Op>& shared) {
   constexpr int kItems = Op::Tuning::kItems;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -276,18 +303,25 @@ __global__ void __launch_bounds__(WalkTuning::kThreads, WalkTuning::kBlocks) Wal
   });
   const int64_t base = plan.d_bases[share];
   int64_t group = LastBefore(share * plan.share, min((share + 1) * plan.share, plan.groups), [&](int64_t group) {
-    return base + plan.d_groups[group] + group * Tuning::kGroup <= place;
+    return base + BeforeOf(plan.d_groups[group]) + group * Tuning::kGroup <= place;
   });
-  int64_t before = base + plan.d_groups[group];
+  int64_t before = base + BeforeOf(plan.d_groups[group]);
   for (; group < plan.groups; ++group) {
     const int64_t begin = place - (before + (group + 1) * Tuning::kGroup), end = begin + Tuning::kTask;
     if (end <= -Tuning::kGroup) return;
-    WalkGroup<Op> now;
-    now.Load(op, plan, group);
     const int64_t first = group * Tuning::kGroup;
-    const bool is_narrow = __all_sync(kAllLanes, now.Sum() <= WalkTuning::kMostPlaced);
-    const WalkPart<Op> part = is_narrow ? TakePart<int>(op, now, first, before, begin, end, shared_of[warp])
-                                        : TakePart<int64_t>(op, now, first, before, begin, end, shared_of[warp]);
+    WalkPart<Op> part;
+    if (FitBytes(plan.d_groups[group])) {
+      WalkGroup<Op, int> now;
+      now.Load(op, plan, group);
+      part = TakePart<int>(op, now, first, before, begin, end, shared_of[warp]);
+    } else {
+      WalkGroup<Op, int64_t> now;
+      now.Load(op, plan, group);
+      const bool is_placed = __all_sync(kAllLanes, now.Sum() <= WalkTuning::kMostPlaced);
+      part = is_placed ? TakePart<int>(op, now, first, before, begin, end, shared_of[warp])
+                       : TakePart<int64_t>(op, now, first, before, begin, end, shared_of[warp]);
+    }
     WritePart(op, part, shared_of[warp]);
     before += part.group_units;
   }
@@ -316,6 +350,7 @@ WalkPlan MakeWalkPlan(const int64_t* counts, int64_t count, int64_t elements, in
   plan.d_sums = plan.blocks > 1 ? workspace.Carve<TileSum>(plan.blocks) : nullptr;
   plan.d_bases = workspace.Carve<int64_t>(plan.shares);
   plan.d_groups = workspace.Carve<int64_t>(plan.groups);
+  plan.d_byte_counts = workspace.Carve<uint8_t>(plan.groups * Tuning::kGroup);
   return plan;
 }
 

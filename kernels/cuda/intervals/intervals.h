@@ -15,7 +15,7 @@ namespace corank::cuda {
 // that counts are not negative, that total is their sum and that every interval is within its arrays.
 // Errors: cudaErrorInvalidValue for counts, widths or a workspace that do not fit; else what a launch answers.
 
-/// 8 bytes for each group of 64 to 256 intervals (interval_tuning.h), and at most 73 KB more.
+/// A byte for each interval, 8 for each group of 64 to 256 (interval_tuning.h), and at most 73 KB more.
 int64_t ExpandWorkspaceBytes(const ExpandArgs& args);
 /// Enqueues: value i goes counts[i] times to args.out.
 cudaError_t Expand(const ExpandArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* d_report,

@@ -1,6 +1,6 @@
 // LoadBalance: the object of each work item, and its rank in it. Algorithm, work and workspace: interval_walk.cuh.
 //
-// Passes      two reads of the counts, one write of each output in 16-byte vectors
+// Passes      one read of the counts and one of them or their bytes, one write of each output in 16-byte vectors
 #include <type_traits>
 
 #include "kernels/cuda/common/operator_report.cuh"
