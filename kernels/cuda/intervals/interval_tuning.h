@@ -34,7 +34,7 @@ struct WalkTuning {
   /// Most blocks that sum counts: as many as an H200 runs at a time.
   static constexpr int kSumBlocks = 1024;
   /// Intervals of fewer units on average are short: a lane holds more of them.
-  static constexpr int kShortMean = 32;
+  static constexpr int kShortMean = 16;
   /// The sum of these over the lanes of a warp is less than 2^31,
   static constexpr int64_t kMostNarrow = (1 << 26) - 1;
   /// and of these less than kNowhere, so that positions stay below it.
