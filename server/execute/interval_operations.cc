@@ -24,6 +24,10 @@ absl::StatusOr<const int64_t*> UploadInt64(EngineStream& stream, const std::vect
 
 absl::Status NoIntervals() { return absl::InternalError("the intervals have fewer elements than they were said to"); }
 
+// Of the device's memory and of the host's.
+int64_t DeviceBytes(const Operand& operand) { return operand.is_spilled ? 0 : operand.size_bytes(); }
+int64_t SpilledBytes(const Operand& operand) { return operand.is_spilled ? operand.size_bytes() : 0; }
+
 bool TakesRows(const std::shared_ptr<ResultTarget>& target) { return target != nullptr && target->TakesRowsInTurn(); }
 
 // Of a piece: what its kernels are told, as far as their workspace follows from it.
@@ -55,9 +59,11 @@ int64_t ExpandOperation::work_bytes() const {
 }
 
 int64_t ExpandOperation::device_bytes(const Engine& engine) const {
-  if (!InTurn()) return work_bytes() + engine.WorkspaceBytes(args_);
-  return spec_.values.size_bytes() + PieceBytes(result_, spec_.counts, 1) + engine.WorkspaceBytes(OfPiece(args_));
+  if (!InTurn()) return work_bytes() - SpilledBytes(spec_.values) + engine.WorkspaceBytes(args_);
+  return DeviceBytes(spec_.values) + PieceBytes(result_, spec_.counts, 1) + engine.WorkspaceBytes(OfPiece(args_));
 }
+
+int64_t ExpandOperation::host_bytes() const { return SpilledBytes(spec_.values); }
 
 bool ExpandOperation::InTurn() const { return TakesRows(spec_.target); }
 
@@ -115,8 +121,13 @@ int64_t MoveOperation::device_bytes(const Engine& engine) const {
   const int64_t any = 0;
   if (spec_.source_offsets) args.source_offsets = &any;
   if (spec_.destination_offsets) args.destination_offsets = &any;
-  if (!InTurn()) return work_bytes() + engine.WorkspaceBytes(args);
-  return spec_.source.size_bytes() + PieceBytes(result_, spec_.counts, 2) + engine.WorkspaceBytes(OfPiece(args));
+  if (!InTurn()) return work_bytes() - host_bytes() + engine.WorkspaceBytes(args);
+  return DeviceBytes(spec_.source) + PieceBytes(result_, spec_.counts, 2) + engine.WorkspaceBytes(OfPiece(args));
+}
+
+int64_t MoveOperation::host_bytes() const {
+  const int64_t result = spec_.target != nullptr && spec_.target->IsSpilled() && !InTurn() ? result_.size_bytes() : 0;
+  return SpilledBytes(spec_.source) + (spec_.initial ? SpilledBytes(*spec_.initial) : 0) + result;
 }
 
 bool MoveOperation::InTurn() const {
@@ -163,11 +174,25 @@ absl::Status MoveOperation::CopyIn(EngineStream& stream) {
 
 absl::Status MoveOperation::Run(EngineStream& stream, OperatorReport* report) {
   const bool covers_all = spec_.op == Operator::kGatherIntervals;
-  if (result_.size_bytes() > 0 && !covers_all) {
-    CORANK_RETURN_IF_ERROR(spec_.initial ? stream.Copy(args_.destination, d_initial_, result_.size_bytes())
-                                         : stream.Zero(args_.destination, result_.size_bytes()));
-  }
+  if (result_.size_bytes() > 0 && !covers_all) CORANK_RETURN_IF_ERROR(FillResult(stream));
   return stream.Move(args_, report);
+}
+
+absl::Status MoveOperation::FillResult(EngineStream& stream) const {
+  const int64_t bytes = result_.size_bytes();
+  if (spec_.target == nullptr || !spec_.target->IsSpilled()) {
+    if (!spec_.initial) return stream.Zero(args_.destination, bytes);
+    return spec_.initial->is_spilled ? stream.CopyToDevice(args_.destination, d_initial_, bytes)
+                                     : stream.Copy(args_.destination, d_initial_, bytes);
+  }
+  if (spec_.initial && !spec_.initial->is_spilled) return stream.CopyToHost(args_.destination, d_initial_, bytes);
+  // No kernel has been told of the result yet.
+  if (spec_.initial) {
+    std::memcpy(args_.destination, spec_.initial->bytes, static_cast<size_t>(bytes));
+  } else {
+    std::memset(args_.destination, 0, static_cast<size_t>(bytes));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status MoveOperation::CopyOut(EngineStream& stream) { return result_.Download(stream); }

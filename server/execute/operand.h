@@ -19,6 +19,7 @@ struct Operand {
   int64_t count = 0;
   const void* bytes = nullptr;  // in host memory at any alignment; on the device aligned as its elements
   bool on_device = false;       // kernels of this device read the bytes where they are
+  bool is_spilled = false;      // on_device, but pinned memory of the host: it was too much for the device
   int device = 0;               // which, where they are on one
   bool is_shared = false;       // host memory that the caller may change at any time
   bool is_pinned = false;       // host memory that kernels can read

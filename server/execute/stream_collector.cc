@@ -36,6 +36,7 @@ absl::StatusOr<std::vector<Operand>> StreamCollector::Collect() {
     operand.element_bytes = inputs[i].element_bytes;
     operand.count = exchange_->received(i);
     operand.on_device = !inputs[i].is_control;
+    operand.is_spilled = inputs[i].is_spilled;
     operand.device = lane_->stream().device();
     if (blocks_[i] != nullptr) operand.bytes = blocks_[i]->data();
     operand.lease = std::move(blocks_[i]);
@@ -69,7 +70,7 @@ absl::Status StreamCollector::CopyIn(EngineStream& stream, const InputChunk& chu
   CORANK_RETURN_IF_ERROR(MakeRoom(stream, chunk.input, chunk.first_element + chunk.count));
   char* const to = blocks_[chunk.input]->data() + chunk.first_element * input.element_bytes;
   const int64_t bytes = chunk.count * input.element_bytes;
-  if (!input.is_control) return stream.CopyToDevice(to, chunk.bytes.get(), bytes);
+  if (!input.waits_on_host()) return stream.CopyToDevice(to, chunk.bytes.get(), bytes);
   std::memcpy(to, chunk.bytes.get(), static_cast<size_t>(bytes));
   return absl::OkStatus();
 }
@@ -98,7 +99,7 @@ absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t n
         input.field + ".count",
         absl::StrCat("not announced, so that the array is in memory twice while it grows; for that, ", needed, " and ",
                      has, " bytes are more than one request may take (",
-                     input.is_control ? "max_stream_host_bytes" : "max_device_bytes", "); announce the count"));
+                     input.waits_on_host() ? "max_stream_host_bytes" : "max_device_bytes", "); announce the count"));
   }
   const int64_t bytes = GrownBytes(input, has, needed);
   absl::StatusOr<std::shared_ptr<StreamBlock>> larger = Allocate(input, bytes);
@@ -106,7 +107,7 @@ absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t n
   CORANK_RETURN_IF_ERROR(larger.status());
   std::swap(block, *larger);
   if (has == 0) return absl::OkStatus();
-  if (input.is_control) {
+  if (input.waits_on_host()) {
     std::memcpy(block->data(), (*larger)->data(), static_cast<size_t>(has));
     return absl::OkStatus();
   }
@@ -115,11 +116,12 @@ absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t n
 }
 
 absl::StatusOr<std::shared_ptr<StreamBlock>> StreamCollector::Allocate(const StreamInput& input, int64_t bytes) {
-  return input.is_control ? memory_->AllocateHost(bytes, input.field) : memory_->AllocateDevice(bytes, input.field);
+  return input.waits_on_host() ? memory_->AllocateHost(bytes, input.field)
+                               : memory_->AllocateDevice(bytes, input.field);
 }
 
 int64_t StreamCollector::GrownBytes(const StreamInput& input, int64_t has, int64_t needed) const {
-  const int64_t most = input.is_control ? memory_->max_host_bytes() : memory_->max_device_bytes();
+  const int64_t most = input.waits_on_host() ? memory_->max_host_bytes() : memory_->max_device_bytes();
   const auto inputs = static_cast<int64_t>(exchange_->inputs().size());
   const int64_t twice = has == 0 ? std::min(kFirstBytes, most / kFirstShare / inputs) : 2 * has;
   const int64_t room = FreeBytes(input);
@@ -130,7 +132,7 @@ int64_t StreamCollector::GrownBytes(const StreamInput& input, int64_t has, int64
 }
 
 int64_t StreamCollector::FreeBytes(const StreamInput& input) const {
-  return input.is_control ? memory_->free_host_bytes() : memory_->free_device_bytes();
+  return input.waits_on_host() ? memory_->free_host_bytes() : memory_->free_device_bytes();
 }
 
 }  // namespace corank

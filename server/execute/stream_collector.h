@@ -13,7 +13,8 @@
 
 namespace corank {
 
-/// Puts arrays together as their chunks come: counts and offsets in host memory, all others in device memory. An array
+/// Puts arrays together as their chunks come: counts, offsets and what is spilled in host memory, all others in device
+/// memory. An array
 /// of unknown length is there twice while it grows, so that it may have half of what is free. Used by the lane's
 /// thread.
 class StreamCollector {

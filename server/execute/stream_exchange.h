@@ -32,6 +32,9 @@ struct StreamInput {
   int32_t element_bytes = 0;
   int64_t count = -1;       // -1: the caller ends the array with empty data
   bool is_control = false;  // counts or offsets, which are read on the host
+  bool is_spilled = false;  // to be kept in pinned memory of the host, where kernels read it
+
+  bool waits_on_host() const { return is_control || is_spilled; }
 };
 
 /// A piece of an input in pinned memory.

@@ -54,7 +54,7 @@ class StreamMemory {
   /// 1 byte or more. INVALID_ARGUMENT names `field` and the limit: more than a request may take; RESOURCE_EXHAUSTED:
   /// the engine has no more.
   absl::StatusOr<std::shared_ptr<StreamBlock>> AllocateDevice(int64_t bytes, absl::string_view field);
-  /// Pinned, readable by kernels in place.
+  /// Pinned; kernels read and write it in place.
   absl::StatusOr<std::shared_ptr<StreamBlock>> AllocateHost(int64_t bytes, absl::string_view field);
 
  private:

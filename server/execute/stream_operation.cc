@@ -1,6 +1,7 @@
 #include "server/execute/stream_operation.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -140,7 +141,7 @@ int64_t StreamOperation::host_bytes() const {
     return RunSorter::HostBytes(*spec_.sort, RunSorter::Count(*spec_.sort, inputs), spec_.piece_bytes, memory);
   }
   if (spec_.merge) return StreamMerger::HostBytes(*spec_.merge, inputs, memory);
-  int64_t bytes = 0;
+  int64_t bytes = spec_.request->spilled_bytes();
   for (const StreamInput& input : inputs) {
     if (!input.is_control) continue;
     if (input.count < 0) return memory.max_host_bytes();
@@ -161,6 +162,7 @@ absl::Status StreamOperation::ExecuteWhole(Lane& lane, Outcome& outcome) {
     CORANK_RETURN_IF_ERROR(ExecuteOne(i, inputs, lane, one));
   }
   CORANK_RETURN_IF_ERROR(ExecuteOne(last, inputs, lane, outcome));
+  outcome.stats.set_out_of_core(spec_.request->spilled_bytes() > 0);
   AddTimes({moving.copy_in_ns(), 0, 0}, 0, &outcome.stats);
   *spec_.earlier = std::move(earlier);
   return absl::OkStatus();
@@ -257,6 +259,26 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
   return absl::OkStatus();
 }
 
+absl::Status StreamOperation::SendWhole(const StreamTarget& target, const ResultArray& result, Lane& lane,
+                                        Outcome& outcome) {
+  RowShape shape;
+  shape.key_bytes = result.element_bytes;
+  SendingSink sink(shape, {target.stream_id()}, {}, spec_.exchange.get(), &lane);
+  if (!target.IsSpilled()) {
+    const SortedRun whole{target.block()->data(), nullptr, result.count, true, {target.block()}};
+    return MergeInTiles(lane, shape, {whole}, sink.tile_rows(), sink, &outcome.stats);
+  }
+  for (int64_t first = 0; first < result.count;) {
+    const int64_t count = std::min(sink.tile_rows(), result.count - first);
+    CORANK_ASSIGN_OR_RETURN(const TileSink::Tile tile, sink.Take(first, count, /*wait=*/true));
+    std::memcpy(tile.keys, target.block()->data() + first * shape.key_bytes,
+                static_cast<size_t>(count * shape.key_bytes));
+    sink.Done(first, count, tile);
+    first += count;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status StreamOperation::ExecuteOne(int index, const std::vector<Operand>& inputs, Lane& lane, Outcome& outcome) {
   CORANK_ASSIGN_OR_RETURN(const PreparedOperation prepared, spec_.request->Prepare(index, inputs, spec_.memory));
   RowsInTurn* const rows = prepared.operation->rows_in_turn();  // takes what there is
@@ -276,11 +298,7 @@ absl::Status StreamOperation::ExecuteOne(int index, const std::vector<Operand>& 
     const auto is_target = [&result](const std::shared_ptr<StreamTarget>& target) { return target == result.target; };
     const auto target = std::find_if(prepared.targets.begin(), prepared.targets.end(), is_target);
     if (target == prepared.targets.end() || result.count == 0 || rows != nullptr) continue;
-    RowShape shape;
-    shape.key_bytes = result.element_bytes;
-    SendingSink sink(shape, {(*target)->stream_id()}, {}, spec_.exchange.get(), &lane);
-    const SortedRun whole{(*target)->block()->data(), nullptr, result.count, true, {(*target)->block()}};
-    CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, {whole}, sink.tile_rows(), sink, &outcome.stats));
+    CORANK_RETURN_IF_ERROR(SendWhole(**target, result, lane, outcome));
   }
   return absl::OkStatus();
 }

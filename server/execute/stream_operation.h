@@ -44,6 +44,8 @@ class StreamedRequest {
   /// Upper bound of the device memory of each of the operations, inputs, results and workspace; a lower one where not
   /// all sizes are known.
   virtual int64_t device_bytes() const = 0;
+  /// Of arrays and results that lie in memory of the host, since they are too much for the device's.
+  virtual int64_t spilled_bytes() const = 0;
   /// The operation that was prepared last has made its results.
   virtual void Executed(const Outcome& outcome) = 0;
 };
@@ -84,6 +86,7 @@ class StreamOperation final : public Operation {
   // Makes the result in pieces and sends each before the next is made.
   absl::Status SendInTurn(RowsInTurn& rows, const std::vector<std::shared_ptr<StreamTarget>>& targets, Lane& lane,
                           Outcome& outcome);
+  absl::Status SendWhole(const StreamTarget& target, const ResultArray& result, Lane& lane, Outcome& outcome);
   absl::Status ExecuteOne(int index, const std::vector<Operand>& inputs, Lane& lane, Outcome& outcome);
 
   const Spec spec_;

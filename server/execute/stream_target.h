@@ -13,13 +13,13 @@
 
 namespace corank {
 
-/// Device memory of the job, from which the result is sent once it is made.
+/// Memory of the job, from which the result is sent once it is made: of the device, or, spilled, of the host.
 class StreamTarget final : public ResultTarget {
  public:
   /// `field`: of the destination. `memory` is null where the result never lies in one piece: then only Commit is
   /// called.
-  StreamTarget(uint32_t stream_id, std::string field, std::shared_ptr<StreamMemory> memory)
-      : stream_id_(stream_id), field_(std::move(field)), memory_(std::move(memory)) {}
+  StreamTarget(uint32_t stream_id, std::string field, std::shared_ptr<StreamMemory> memory, bool is_spilled = false)
+      : stream_id_(stream_id), field_(std::move(field)), memory_(std::move(memory)), is_spilled_(is_spilled) {}
 
   uint32_t stream_id() const { return stream_id_; }
   const std::string& field() const { return field_; }
@@ -27,9 +27,11 @@ class StreamTarget final : public ResultTarget {
   const std::shared_ptr<StreamBlock>& block() const { return block_; }
 
   absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t bytes) override {
-    CORANK_ASSIGN_OR_RETURN(block_, memory_->AllocateDevice(bytes, field_));
+    CORANK_ASSIGN_OR_RETURN(
+        block_, is_spilled_ ? memory_->AllocateHost(bytes, field_) : memory_->AllocateDevice(bytes, field_));
     return ResultBuffer{block_->data(), nullptr};
   }
+  bool IsSpilled() const override { return is_spilled_; }
   bool TakesRowsInTurn() const override { return true; }
   absl::Status Commit(v1::Array* described) override {
     described->mutable_stream()->set_stream_id(stream_id_);
@@ -40,6 +42,7 @@ class StreamTarget final : public ResultTarget {
   const uint32_t stream_id_;
   const std::string field_;
   const std::shared_ptr<StreamMemory> memory_;
+  const bool is_spilled_;
   std::shared_ptr<StreamBlock> block_;
 };
 

@@ -21,6 +21,8 @@ class ResultTarget {
   virtual absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) = 0;
   /// Pinned host memory where the result may be written piece by piece instead of Allocate; null where there is none.
   virtual char* HostPlace() const { return nullptr; }
+  /// Whether what Allocate gives is pinned memory of the host, which kernels write where it is.
+  virtual bool IsSpilled() const { return false; }
   /// Whether the result may leave some rows at a time, without Allocate.
   virtual bool TakesRowsInTurn() const { return false; }
   /// Whether the place is still what it was when the request came: asked of all results of a request before the first

@@ -92,6 +92,7 @@ absl::Status ExecutePlaces::FindStream(const v1::Array& array, Field field, Arra
   if (received_ == nullptr) {
     operand->count = std::max<int64_t>(0, found->count);
     operand->is_pending = true;
+    operand->is_spilled = found->is_spilled;
     return absl::OkStatus();
   }
   *operand = (*received_)[static_cast<size_t>(found - streams_.begin())];
@@ -125,7 +126,8 @@ absl::Status ExecutePlaces::Find(const v1::Array& array, Field field, ArrayUse u
 absl::StatusOr<std::shared_ptr<ResultTarget>> ExecutePlaces::Target(const v1::Destination& destination, Field field,
                                                                     int64_t bytes, int32_t element_bytes) const {
   if (destination.has_stream()) {
-    targets_.push_back(std::make_shared<StreamTarget>(destination.stream().stream_id(), field.Path(), memory_));
+    targets_.push_back(
+        std::make_shared<StreamTarget>(destination.stream().stream_id(), field.Path(), memory_, spills_));
     return targets_.back();
   }
   if (!destination.has_stored()) return RequestPlaces::Target(destination, field, bytes, element_bytes);

@@ -57,12 +57,15 @@ class ExecutePlaces final : public RequestPlaces {
     Promised promised;
   };
 
-  /// `streams`: the plan's inputs. Without `arrived`, announces an operation. The pointees outlive the places.
+  /// `streams`: the plan's inputs. Without `arrived`, announces an operation. `spills`: streamed results that are made
+  /// as a whole are made in memory of the host. The pointees outlive the places.
   ExecutePlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const InlinePayloads* payloads,
-                const std::vector<StreamInput>& streams, PlanArrays* arrays, const Arrived* arrived = nullptr)
+                const std::vector<StreamInput>& streams, PlanArrays* arrays, bool spills,
+                const Arrived* arrived = nullptr)
       : RequestPlaces(shared, std::move(caller), payloads,
                       arrived == nullptr ? std::nullopt : std::optional(arrived->promised)),
         streams_(streams),
+        spills_(spills),
         received_(arrived == nullptr ? nullptr : arrived->inputs),
         arrays_(arrays),
         memory_(arrived == nullptr ? nullptr : arrived->memory) {}
@@ -78,6 +81,7 @@ class ExecutePlaces final : public RequestPlaces {
   absl::Status FindStream(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const;
 
   const std::vector<StreamInput>& streams_;
+  const bool spills_;
   const std::vector<Operand>* const received_;
   PlanArrays* const arrays_;
   const std::shared_ptr<StreamMemory> memory_;

@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<ExecutePlan>> ExecutePlan::Read(const grpc::ByteB
   CORANK_RETURN_IF_ERROR(ValidateMessageBytes(static_cast<int64_t>(message.Length()), limits));
   std::unique_ptr<ExecutePlan> plan(new ExecutePlan(limits, places, std::move(caller)));
   CORANK_RETURN_IF_ERROR(plan->payloads_.Parse(message, places.host_pool, places.helpers, &plan->request_));
-  CORANK_RETURN_IF_ERROR(plan->Check());
+  CORANK_RETURN_IF_ERROR(plan->Check(streams));
   plan->JudgeAsWhole(streams);
   CORANK_RETURN_IF_ERROR(plan->CheckBudgets(streams));
   if (plan->message().parts() <= 1) CORANK_RETURN_IF_ERROR(plan->ReservePinned());
@@ -121,7 +121,7 @@ absl::Status ExecutePlan::Reserve() {
   return ReservePinned();
 }
 
-absl::Status ExecutePlan::Check() {
+absl::Status ExecutePlan::Check(const StreamOptions& streams) {
   if (!request_.has_plan()) return InvalidField("plan", "the first message of a call is its plan");
   if (size() < 1 || size() > kMaxPlanOperations) {
     return InvalidField("plan.operations", absl::StrCat("1 to ", kMaxPlanOperations, " operations, not ", size()));
@@ -142,6 +142,8 @@ absl::Status ExecutePlan::Check() {
   }
   has_outputs_ = !outputs.empty();
   rooms_.resize(static_cast<size_t>(size()));
+  spill_ = FindSpill(message(), inputs_, streams.max_device_bytes);
+  for (StreamInput& input : inputs_) input.is_spilled = spill_ && !input.is_control;
   CORANK_RETURN_IF_ERROR(CheckOperations(/*reserve=*/message().parts() <= 1));
   CORANK_ASSIGN_OR_RETURN(sort_, AsStreamedSort());
   CORANK_ASSIGN_OR_RETURN(merge_, AsStreamedMerge());
@@ -209,7 +211,7 @@ absl::Status ExecutePlan::AddInput(const v1::Array& array, const std::string& pa
 }
 
 absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
-  const ExecutePlaces places(places_, caller_, &payloads_, inputs_, &arrays_);
+  const ExecutePlaces places(places_, caller_, &payloads_, inputs_, &arrays_, spill_.has_value());
   const absl::StatusOr<std::unique_ptr<Operation>> made =
       WithRequest(message().operations(operation),
                   [&](const auto& request, const auto&) { return Validate(request, limits_, places); });
@@ -349,11 +351,11 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
   const StreamMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr, nullptr);
   double device_bytes = 0, host_bytes = 0;
   for (const StreamInput& input : inputs_) {
-    double& bytes = input.is_control ? host_bytes : device_bytes;
+    double& bytes = input.waits_on_host() ? host_bytes : device_bytes;
     bytes += static_cast<double>(std::max<int64_t>(0, input.count)) * input.element_bytes;
     // A sort or merge may keep its runs in host memory, and one that returns the first rows keeps few of the others.
     constexpr int64_t kNobodyHas = int64_t{1} << 50;
-    const int64_t limit = input.is_control             ? streams.max_host_bytes
+    const int64_t limit = input.waits_on_host()        ? streams.max_host_bytes
                           : sort_ && sort_->limit >= 0 ? kNobodyHas
                           : sort_ || merge_            ? std::max(memory.MostRowsInCore(1), streams.max_host_bytes)
                                                        : streams.max_device_bytes;
@@ -361,6 +363,7 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
     return InvalidField(input.field + ".count", absl::StrCat("the streamed arrays up to here have more than the ",
                                                              limit, " bytes that the server keeps for one request"));
   }
+  if (spill_) return CheckSpill(streams);
   int64_t need = 0;
   if (sort_ && RunSorter::Count(*sort_, inputs_) >= 0) {
     need = RunSorter::HostBytes(*sort_, RunSorter::Count(*sort_, inputs_), streams.piece_bytes, memory);
@@ -372,6 +375,31 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
       inputs_[0].field + ".count",
       absl::StrCat("the streamed arrays take ", need, " bytes of host memory on their way, and the ", "server keeps ",
                    streams.max_host_bytes, " for one request (max_stream_host_bytes)"));
+}
+
+absl::Status ExecutePlan::CheckSpill(const StreamOptions& streams) const {
+  int64_t need = spill_->bytes();
+  for (const StreamInput& input : inputs_) {
+    if (input.is_control) need += std::max<int64_t>(0, input.count) * input.element_bytes;
+  }
+  // The inputs alone were looked at before.
+  if (need > streams.max_host_bytes) {
+    return InvalidField(spill_->result_field,
+                        absl::StrCat("with the result, the streamed arrays take ", need, " bytes of host memory, and ",
+                                     streams.max_host_bytes, " is what the server keeps for one request ",
+                                     "(max_stream_host_bytes); more than ", streams.max_device_bytes,
+                                     " do not fit on its device (max_device_bytes)"));
+  }
+  if (spill_->result_count > Spill::kMostResultElements) {
+    return InvalidField(spill_->result_field, absl::StrCat("more than ", Spill::kMostResultElements, " elements, ",
+                                                           "which may not fit on the device, are not written at once"));
+  }
+  // What is made in pieces takes what room there is.
+  const bool is_whole = !spill_->result_field.empty();
+  if (!is_whole || known_device_bytes_ <= streams.max_device_bytes) return absl::OkStatus();
+  return InvalidField("counts", absl::StrCat("with the offsets and what they take to be worked on, ",
+                                             known_device_bytes_, " bytes, more than the ", streams.max_device_bytes,
+                                             " that one request may take of the device (max_device_bytes)"));
 }
 
 absl::Status ExecutePlan::Named(int operation, const absl::Status& status) const {
@@ -392,7 +420,7 @@ Operator ExecutePlan::op() const { return ToOperator(message().operations(0).ope
 absl::StatusOr<PreparedOperation> ExecutePlan::Prepare(int operation, const std::vector<Operand>& inputs,
                                                        std::shared_ptr<StreamMemory> memory) {
   const ExecutePlaces::Arrived arrived{&inputs, std::move(memory), {pinned_, &rooms_[static_cast<size_t>(operation)]}};
-  const ExecutePlaces places(places_, caller_, &payloads_, inputs_, &arrays_, &arrived);
+  const ExecutePlaces places(places_, caller_, &payloads_, inputs_, &arrays_, spill_.has_value(), &arrived);
   absl::StatusOr<std::unique_ptr<Operation>> made =
       WithRequest(message().operations(operation),
                   [&](const auto& request, const auto&) { return Validate(request, limits_, places); });

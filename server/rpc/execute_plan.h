@@ -17,6 +17,7 @@
 #include "server/observe/trace.h"
 #include "server/rpc/execute_places.h"
 #include "server/rpc/inline_payloads.h"
+#include "server/rpc/spill.h"
 #include "server/validate/validate.h"
 
 namespace corank {
@@ -67,6 +68,7 @@ class ExecutePlan final : public StreamedRequest {
   absl::Status Named(int operation, const absl::Status& status) const override;
   bool is_size_known() const override;
   int64_t device_bytes() const override { return known_device_bytes_; }
+  int64_t spilled_bytes() const override { return spill_ ? spill_->bytes() : 0; }
   /// Gives back what the plan has of the server's memory, but what answers on their way have.
   void Release();
 
@@ -77,7 +79,7 @@ class ExecutePlan final : public StreamedRequest {
   ExecutePlan(const Limits& limits, const SharedPlaces& places, std::shared_ptr<const Caller> caller)
       : limits_(limits), places_(places), caller_(std::move(caller)) {}
 
-  absl::Status Check();
+  absl::Status Check(const StreamOptions& streams);
   absl::Status FindStreams(const google::protobuf::Message& message, const std::string& path,
                            std::vector<uint32_t>& outputs);
   absl::Status AddInput(const v1::Array& array, const std::string& path, bool is_control);
@@ -92,6 +94,7 @@ class ExecutePlan final : public StreamedRequest {
   size_t IndexOf(const v1::Array& streamed) const;
   void JudgeAsWhole(const StreamOptions& streams);
   absl::Status CheckBudgets(const StreamOptions& streams) const;
+  absl::Status CheckSpill(const StreamOptions& streams) const;
 
   const Limits limits_;
   const SharedPlaces places_;
@@ -103,6 +106,7 @@ class ExecutePlan final : public StreamedRequest {
   std::vector<StreamInput> inputs_;
   std::optional<StreamedSort> sort_;
   std::optional<StreamedMerge> merge_;
+  std::optional<Spill> spill_;
   TaskPriority priority_ = TaskPriority::kNormal;
   uint64_t devices_ = ~uint64_t{0};
   bool has_outputs_ = false;        // streamed ones

@@ -174,3 +174,79 @@ def test_what_has_more_bytes_than_half_of_the_device_memory_is_out_of_core(small
         keys = np.arange(rows, dtype=np.uint32)
         assert run(WAYS[0], small.sort, keys)[1].out_of_core is is_out
         assert run(WAYS[0], small.merge, [keys[:30_001], keys[30_001:]])[1].out_of_core is is_out
+
+
+class Intervals(NamedTuple):
+    """Intervals that do not overlap in a destination, from anywhere in a source, both larger than the device."""
+
+    source: Keys
+    destination: Keys
+    source_offsets: Keys
+    destination_offsets: Keys
+    counts: Keys
+
+    def moved(self, source_offsets: Keys) -> Keys:
+        """The destination with the intervals in it."""
+        moved = self.destination.copy()
+        for start, to, count in zip(source_offsets, self.destination_offsets, self.counts, strict=True):
+            moved[to : to + count] = self.source[start : start + count]
+        return moved
+
+
+@functools.cache
+def intervals() -> Intervals:
+    """20,000 of them."""
+    random = np.random.default_rng(6)
+    counts = random.integers(0, 900, 20_000)
+    ends = np.cumsum(counts + random.integers(0, 30, counts.size))
+    order = random.permutation(counts.size)
+    length = int(ends[-1])
+    assert 4 * length > 2 * MAX_DEVICE_BYTES
+    source, destination = random.integers(0, 2**32, (2, length), dtype=np.uint32)
+    return Intervals(
+        source, destination, random.integers(0, length - 900, counts.size), (ends - counts)[order], counts[order]
+    )
+
+
+by_streams = pytest.mark.parametrize("way", WAYS[:2], ids=lambda way: f"{way.connections} connections")
+
+
+@by_streams
+def test_move(small: corank.Client, way: Way) -> None:
+    few = intervals()
+    move = functools.partial(small.move, few.source, few.source_offsets, few.destination_offsets, few.counts)
+    moved, stats = run(way, move, destination=few.destination)
+    np.testing.assert_array_equal(moved, few.moved(few.source_offsets))
+    assert stats.out_of_core
+
+
+@by_streams
+def test_gather(small: corank.Client, way: Way) -> None:
+    few = intervals()
+    gathered, stats = run(way, small.gather, few.source, few.source_offsets, few.counts)
+    pieces = [few.source[start : start + count] for start, count in zip(few.source_offsets, few.counts, strict=True)]
+    np.testing.assert_array_equal(gathered, np.concatenate(pieces))
+    assert stats.out_of_core
+
+
+@by_streams
+def test_scatter(small: corank.Client, way: Way) -> None:
+    few = intervals()
+    dense = few.source[: few.counts.sum()]
+    scattered, stats = run(
+        way,
+        functools.partial(small.scatter, dense, few.destination_offsets, few.counts),
+        destination=few.destination.size,
+    )
+    zeros = few._replace(destination=np.zeros_like(few.destination))
+    np.testing.assert_array_equal(scattered, zeros.moved(np.cumsum(few.counts) - few.counts))
+    assert stats.out_of_core
+
+
+@by_streams
+def test_expand(small: corank.Client, way: Way) -> None:
+    values = intervals().source[: MAX_DEVICE_BYTES // 2]
+    counts = np.random.default_rng(7).integers(0, 4, values.size)
+    expanded, stats = run(way, small.expand, values, counts)
+    np.testing.assert_array_equal(expanded, np.repeat(values, counts))
+    assert stats.out_of_core
