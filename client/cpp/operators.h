@@ -88,7 +88,7 @@ struct RequestStats {
   int64_t workspace_bytes = 0;
   int32_t batch_size = 0;        // requests that went to the device together
   int32_t runs = 0;              // sorted runs that were merged at the end, where a sort worked in pieces
-  bool out_of_core = false;      // more than the device may have at once: see RequestStats
+  bool out_of_core = false;      // arrays waited in host memory: see operators.proto
   int64_t receive_ns = 0;        // of a stream, in the server: first to last chunk of the inputs
   int64_t send_ns = 0;           // of a stream, in the server: first to last chunk of the results
   int64_t round_trip_ns = 0;     // here, for the attempt that succeeded: transfer and server
@@ -302,7 +302,7 @@ struct ServerInfo {
   int32_t max_merge_inputs = 0;
   int32_t max_parts = 0;            // connections of one streamed job
   int64_t stream_window_bytes = 0;  // host memory in which the chunks of one stream wait
-  int64_t max_device_bytes = 0;     // of one request; what is more works out of core: see ServerLimits
+  int64_t max_device_bytes = 0;     // of one request; what works out of core: see corank_service.proto
   std::vector<std::string> places;
   std::vector<std::string> shared_memory_prefixes;  // of the objects that may be registered
   std::string device_uuid;

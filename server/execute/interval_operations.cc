@@ -24,9 +24,8 @@ absl::StatusOr<const int64_t*> UploadInt64(EngineStream& stream, const std::vect
 
 absl::Status NoIntervals() { return absl::InternalError("the intervals have fewer elements than they were said to"); }
 
-// Of the device's memory and of the host's.
-int64_t DeviceBytes(const Operand& operand) { return operand.is_spilled ? 0 : operand.size_bytes(); }
-int64_t SpilledBytes(const Operand& operand) { return operand.is_spilled ? operand.size_bytes() : 0; }
+int64_t BytesOnDevice(const Operand& operand) { return operand.is_spilled ? 0 : operand.size_bytes(); }
+int64_t BytesOnHost(const Operand& operand) { return operand.is_spilled ? operand.size_bytes() : 0; }
 
 bool TakesRows(const std::shared_ptr<ResultTarget>& target) { return target != nullptr && target->TakesRowsInTurn(); }
 
@@ -59,11 +58,9 @@ int64_t ExpandOperation::work_bytes() const {
 }
 
 int64_t ExpandOperation::device_bytes(const Engine& engine) const {
-  if (!InTurn()) return work_bytes() - SpilledBytes(spec_.values) + engine.WorkspaceBytes(args_);
-  return DeviceBytes(spec_.values) + PieceBytes(result_, spec_.counts, 1) + engine.WorkspaceBytes(OfPiece(args_));
+  if (!InTurn()) return work_bytes() - BytesOnHost(spec_.values) + engine.WorkspaceBytes(args_);
+  return BytesOnDevice(spec_.values) + PieceBytes(result_, spec_.counts, 1) + engine.WorkspaceBytes(OfPiece(args_));
 }
-
-int64_t ExpandOperation::host_bytes() const { return SpilledBytes(spec_.values); }
 
 bool ExpandOperation::InTurn() const { return TakesRows(spec_.target); }
 
@@ -121,13 +118,14 @@ int64_t MoveOperation::device_bytes(const Engine& engine) const {
   const int64_t any = 0;
   if (spec_.source_offsets) args.source_offsets = &any;
   if (spec_.destination_offsets) args.destination_offsets = &any;
-  if (!InTurn()) return work_bytes() - host_bytes() + engine.WorkspaceBytes(args);
-  return DeviceBytes(spec_.source) + PieceBytes(result_, spec_.counts, 2) + engine.WorkspaceBytes(OfPiece(args));
+  if (!InTurn()) return work_bytes() - SpilledBytes() + engine.WorkspaceBytes(args);
+  return BytesOnDevice(spec_.source) + PieceBytes(result_, spec_.counts, 2) + engine.WorkspaceBytes(OfPiece(args));
 }
 
-int64_t MoveOperation::host_bytes() const {
+int64_t MoveOperation::SpilledBytes() const {
   const int64_t result = spec_.target != nullptr && spec_.target->IsSpilled() && !InTurn() ? result_.size_bytes() : 0;
-  return SpilledBytes(spec_.source) + (spec_.initial ? SpilledBytes(*spec_.initial) : 0) + result;
+  const int64_t initial = spec_.initial ? BytesOnHost(*spec_.initial) : 0;
+  return BytesOnHost(spec_.source) + initial + result;
 }
 
 bool MoveOperation::InTurn() const {

@@ -26,7 +26,6 @@ class ExpandOperation final : public PhasedOperation, public RowsInTurn {
   Operator op() const override { return Operator::kExpandIntervals; }
   int64_t work_bytes() const override;
   int64_t device_bytes(const Engine& engine) const override;
-  int64_t host_bytes() const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status CopyOut(EngineStream& stream) override;
@@ -67,7 +66,6 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
   Operator op() const override { return spec_.op; }
   int64_t work_bytes() const override;
   int64_t device_bytes(const Engine& engine) const override;
-  int64_t host_bytes() const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status CopyOut(EngineStream& stream) override;
@@ -82,6 +80,8 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
 
  private:
   bool InTurn() const;
+  // Of inputs and result: in memory of the host.
+  int64_t SpilledBytes() const;
   // With what is there before.
   absl::Status FillResult(EngineStream& stream) const;
 

@@ -45,6 +45,8 @@ int64_t LeastStreamBytes(int64_t window_bytes, int64_t max_chunk_bytes);
 inline constexpr int kMaxParts = 64;
 /// Most operations of a plan.
 inline constexpr int kMaxPlanOperations = 16;
+/// Arrays that claim more elements are refused by their bytes; sums of what others take fit 63 bits.
+inline constexpr int64_t kMostPlausibleElements = int64_t{1} << 40;
 /// The greatest stream_id.
 inline constexpr uint32_t kMaxStreamId = 1023;
 

@@ -233,10 +233,9 @@ absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
 }
 
 bool ExecutePlan::HasPlausibleCounts() const {
-  // What CheckBudgets will refuse: sums of what callers only claim need not fit 63 bits.
-  constexpr int64_t kMostElements = int64_t{1} << 40;
+  // What CheckBudgets will refuse.
   return std::all_of(inputs_.begin(), inputs_.end(),
-                     [](const StreamInput& input) { return input.count <= kMostElements; });
+                     [](const StreamInput& input) { return input.count <= kMostPlausibleElements; });
 }
 
 bool ExecutePlan::is_size_known() const {
@@ -382,17 +381,13 @@ absl::Status ExecutePlan::CheckSpill(const StreamOptions& streams) const {
   for (const StreamInput& input : inputs_) {
     if (input.is_control) need += std::max<int64_t>(0, input.count) * input.element_bytes;
   }
-  // The inputs alone were looked at before.
+  // The inputs alone, with counts and offsets, were looked at before.
   if (need > streams.max_host_bytes) {
     return InvalidField(spill_->result_field,
                         absl::StrCat("with the result, the streamed arrays take ", need, " bytes of host memory, and ",
                                      streams.max_host_bytes, " is what the server keeps for one request ",
                                      "(max_stream_host_bytes); more than ", streams.max_device_bytes,
                                      " do not fit on its device (max_device_bytes)"));
-  }
-  if (spill_->result_count > Spill::kMostResultElements) {
-    return InvalidField(spill_->result_field, absl::StrCat("more than ", Spill::kMostResultElements, " elements, ",
-                                                           "which may not fit on the device, are not written at once"));
   }
   // What is made in pieces takes what room there is.
   const bool is_whole = !spill_->result_field.empty();

@@ -1,30 +1,18 @@
 #include "server/rpc/spill.h"
 
-#include <algorithm>
-
-#include "kernels/common/types.h"
+#include "server/execute/stream_options.h"
+#include "server/validate/arrays.h"
 
 namespace corank {
 namespace {
 
-// Sums of more bytes need not fit 63 bits; such plans are refused.
-constexpr int64_t kMostElements = int64_t{1} << 40;
-
-bool IsPlausible(int64_t count) { return count >= 0 && count <= kMostElements; }
-
-// 0: of no type that there is.
-int64_t ElementBytes(const v1::Array& array) {
-  if (array.type() == v1::ELEMENT_TYPE_RECORD) return std::min<int64_t>(array.record_bytes(), kMaxRecordBytes);
-  const bool is_key = v1::ElementType_IsValid(array.type()) && array.type() != v1::ELEMENT_TYPE_UNSPECIFIED;
-  return is_key ? KeyBytes(static_cast<KeyType>(array.type())) : 0;  // keys have the contract's numbers
-}
+bool IsPlausible(int64_t count) { return count >= 0 && count <= kMostPlausibleElements; }
 
 template <typename Request>
 void AddResult(const Request& request, Spill* spill) {
   if (!request.result_destination().has_stream()) return;
   const int64_t count = request.has_destination() ? request.destination().count() : request.destination_count();
   if (!IsPlausible(count)) return;
-  spill->result_count = count;
   spill->result_bytes = count * ElementBytes(request.source());
   spill->result_field = request.has_destination() ? "destination.count" : "destination_count";
 }

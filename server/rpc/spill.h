@@ -15,13 +15,8 @@ namespace corank {
 /// Streamed arrays of an interval operator that its kernels read, and a streamed result that they write, over the bus:
 /// in pinned memory of the host. A result is here where intervals may be written anywhere in it until the last one.
 struct Spill {
-  /// Most elements of such a result: one launch writes them, a few hundred million a second at worst, and should not
-  /// keep the device's canary waiting for long.
-  static constexpr int64_t kMostResultElements = int64_t{1} << 33;
-
   int64_t input_bytes = 0;
   int64_t result_bytes = 0;
-  int64_t result_count = 0;
   std::string result_field;  // what says how long it is
 
   int64_t bytes() const { return input_bytes + result_bytes; }

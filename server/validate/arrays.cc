@@ -1,5 +1,7 @@
 #include "server/validate/arrays.h"
 
+#include <algorithm>
+
 #include "kernels/common/types.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
@@ -49,14 +51,20 @@ absl::Status CheckType(const v1::Array& array, Field field, ArrayUse use) {
 
 }  // namespace
 
+int32_t ElementBytes(const v1::Array& array) {
+  if (array.type() == v1::ELEMENT_TYPE_RECORD)
+    return static_cast<int32_t>(std::min(array.record_bytes(), uint32_t{kMaxRecordBytes}));
+  const bool is_key = v1::ElementType_IsValid(array.type()) && array.type() != v1::ELEMENT_TYPE_UNSPECIFIED;
+  return is_key ? KeyBytes(static_cast<KeyType>(array.type())) : 0;  // keys have the contract's numbers
+}
+
 absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use,
                                    const Places& places) {
   if (!present) return InvalidField(field.Path(), "required");
   CORANK_RETURN_IF_ERROR(CheckType(array, field, use));
   Operand operand;
   operand.type = array.type();
-  operand.element_bytes = array.type() == v1::ELEMENT_TYPE_RECORD ? static_cast<int32_t>(array.record_bytes())
-                                                                  : KeyBytes(static_cast<KeyType>(array.type()));
+  operand.element_bytes = ElementBytes(array);
   if (array.place_case() != v1::Array::PLACE_NOT_SET) {
     CORANK_RETURN_IF_ERROR(places.Find(array, field, use, &operand));
     if (IsTooLarge(operand.count, operand.element_bytes)) {

@@ -17,6 +17,9 @@
 
 namespace corank {
 
+/// Bytes of an element; 0: of no type that there is.
+int32_t ElementBytes(const v1::Array& array);
+
 /// Checks one array by itself: that it is there, its type, record size, place, count and bytes.
 absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use,
                                    const Places& places);
