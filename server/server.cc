@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/common/memory_limit.h"
+#include "kernels/cpu/cpu_engine.h"
 #include "server/addresses.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
@@ -253,6 +254,23 @@ absl::Status Server::StartLanes() {
     queue_.SetDirectRunner(lanes, i);
     CORANK_RETURN_IF_ERROR(start(LaneKind::kLong, options_.long_lanes, &long_batcher_).status());
   }
+  return options_.queue.host_bytes > 0 ? StartHostLanes() : absl::OkStatus();
+}
+
+absl::Status Server::StartHostLanes() {
+  Engine* engine = &devices_.engine(0);  // one CPU engine for all of the process: each would bound the other's threads
+  if (engine->info().kind != EngineKind::kCpu) {
+    CpuEngineOptions one_thread;
+    one_thread.threads = 1;
+    CORANK_ASSIGN_OR_RETURN(host_engine_, CreateCpuEngine(one_thread));
+    engine = host_engine_.get();
+  }
+  LanePool::Options options;
+  options.lanes = 0;
+  options.kind = LaneKind::kHost;
+  CORANK_ASSIGN_OR_RETURN(host_lanes_,
+                          LanePool::Create(options, engine, /*source=*/nullptr, clock_, &metrics_, logger_));
+  queue_.SetHostRunner(host_lanes_.get());
   return absl::OkStatus();
 }
 
@@ -383,6 +401,7 @@ void Server::AbandonLanes(int device) {
 void Server::TrimLanes() {
   absl::MutexLock lock(&lanes_mutex_);
   for (const auto& [of, lanes] : lanes_) lanes->Trim();
+  if (host_lanes_ != nullptr) host_lanes_->Trim();
 }
 
 void Server::OnDeviceLost(int device) {

@@ -144,6 +144,7 @@ class Server {
   void ObserveCalls();
   void WatchDevices();
   absl::Status StartLanes();
+  absl::Status StartHostLanes();
   absl::Status StartRpc();
   absl::Status StartEndpoints();
   void OnDeviceLost(int device);
@@ -179,6 +180,8 @@ class Server {
   absl::Mutex lanes_mutex_;
   // Of each device, for short and for long work.
   std::vector<std::pair<int, std::unique_ptr<LanePool>>> lanes_ ABSL_GUARDED_BY(lanes_mutex_);
+  std::unique_ptr<Engine> host_engine_;   // beside GPUs
+  std::unique_ptr<LanePool> host_lanes_;  // for small requests; null where these go to the devices too
   std::unique_ptr<CorankServiceImpl> corank_service_;
   std::unique_ptr<MemoryServiceImpl> memory_service_;
   std::unique_ptr<HealthServiceImpl> health_service_, health_port_service_;

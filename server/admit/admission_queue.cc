@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/admit/request_cost.h"
 #include "server/execute/device_watch.h"
+#include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
 
 namespace corank {
@@ -60,6 +61,7 @@ absl::Status AdmissionQueue::Admit(std::unique_ptr<Task>&& task) {
   if (absl::Status wanted = task->CheckWanted(now); !wanted.ok()) return wanted;
   const Operator op = task->operation->op();
   task->work_bytes = std::max(task->bytes, task->operation->work_bytes());
+  if (host_runner_ != nullptr && task->is_inline && task->work_bytes <= options_.host_bytes) return RunOnHost(task);
   const bool is_tiny =
       has_direct_runner_ && task->bytes <= options_.direct_bytes && task->work_bytes <= options_.small_bytes;
   // What is tiny needs no more than a lane has. A stream whose length is not known only looks so, and goes where
@@ -71,17 +73,33 @@ absl::Status AdmissionQueue::Admit(std::unique_ptr<Task>&& task) {
   int device = -1;
   {
     absl::MutexLock lock(&mutex_);
-    if (!refusal_.ok()) return Refuse(refusal_reason_, refusal_);
-    if ((task->devices & live()) == 0) return Refuse(Refusal::kDeviceLost, DeviceLost(live() != 0));
+    CORANK_RETURN_IF_ERROR(CheckOpen(*task));
     if (absl::Status in_time = CheckInTime(*task); !in_time.ok()) return Refuse(Refusal::kLate, std::move(in_time));
     if (requests_ == 0 && is_tiny) device = DirectDevice(*task);
     if (device < 0) return Enqueue(task);
     direct_devices_ |= DeviceSet::Only(device);
   }
+  metrics_->ObserveBatch(op, 1, task->bytes);
   direct_runners_[static_cast<size_t>(device)]->RunDirectly(std::move(task));
   absl::MutexLock lock(&mutex_);
   direct_devices_ &= ~DeviceSet::Only(device);
   Learn(op, 1, work_bytes, absl::Nanoseconds(Nanoseconds(now, clock_->Now())));
+  return absl::OkStatus();
+}
+
+absl::Status AdmissionQueue::CheckOpen(const Task& task) const {
+  if (!refusal_.ok()) return Refuse(refusal_reason_, refusal_);
+  if ((task.devices & live()) == 0) return Refuse(Refusal::kDeviceLost, DeviceLost(live() != 0));
+  return absl::OkStatus();
+}
+
+absl::Status AdmissionQueue::RunOnHost(std::unique_ptr<Task>& task) {
+  {
+    absl::MutexLock lock(&mutex_);
+    CORANK_RETURN_IF_ERROR(CheckOpen(*task));
+  }
+  metrics_->CountHostRequest(task->operation->op());
+  host_runner_->RunDirectly(std::move(task));
   return absl::OkStatus();
 }
 

@@ -54,6 +54,11 @@ class AdmissionQueue final : public TaskSource {
     /// A request of at most this many bytes runs on the thread that brings it while nothing waits and no other does so:
     /// two changes of thread cost more than its work. With several devices, as many as there are do so.
     int64_t direct_bytes = 16 << 10;
+    /// A request whose arrays and results, all of them in its messages, are at most this many bytes is for the host
+    /// runner: at once, on the thread that brings it, any number at a time, past all that waits. 0: none is. What its
+    /// message costs to receive it costs once more or less, on the same thread, so that neither fair shares nor the
+    /// bound of the queue have anything to hold back.
+    int64_t host_bytes = 0;
     /// Takers of a device that may have small tasks, with arrays of at most this many bytes, at the same time: what
     /// arrives meanwhile becomes a batch. 0: all takers. For engines on which a batch costs hardly more than one of its
     /// members.
@@ -73,6 +78,9 @@ class AdmissionQueue final : public TaskSource {
     direct_runners_[static_cast<size_t>(device)] = runner;
     has_direct_runner_ = true;
   }
+
+  /// Who runs requests of up to `host_bytes`, several at a time; else as SetDirectRunner.
+  void SetHostRunner(DirectRunner* runner) { host_runner_ = runner; }
 
   /// The task is consumed if and only if this returns OK; its completion is then called exactly once, DEADLINE_EXCEEDED
   /// as soon as its deadline passes while it waits.
@@ -115,6 +123,9 @@ class AdmissionQueue final : public TaskSource {
   absl::Status Refuse(Refusal reason, absl::Status status) const;
   // Says what the task needs of device memory, and leaves it the devices that have as much.
   absl::Status FindMemory(Task& task) const;
+  // Whether the queue takes tasks of its kind at all.
+  absl::Status CheckOpen(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RunOnHost(std::unique_ptr<Task>& task) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Enqueue(std::unique_ptr<Task>& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRoom(const Task& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckTenantRoom(const Task& task, int64_t free_requests, int64_t free_bytes)
@@ -173,6 +184,7 @@ class AdmissionQueue final : public TaskSource {
   using PerDevice = std::array<T, DeviceSet::kMaxDevices>;
   PerDevice<DirectRunner*> direct_runners_{};
   bool has_direct_runner_ = false;
+  DirectRunner* host_runner_ = nullptr;
 
   mutable absl::Mutex mutex_;
   std::vector<FairLine> lines_ ABSL_GUARDED_BY(mutex_);  // by priority

@@ -17,6 +17,10 @@ ABSL_FLAG(corank::ByteCount, max_queued_bytes, int64_t{4} << 30,
           "Bytes of the requests that may wait, --max-request-bytes or more.");
 ABSL_FLAG(corank::ByteCount, direct_bytes, 16 << 10,
           "A request of at most this many bytes runs on the thread that brings it, while nothing waits. 0: none does.");
+ABSL_FLAG(
+    corank::ByteCount, host_bytes, 32 << 10,
+    "A request whose arrays and results, all of them in its messages, are at most this many bytes is done at once "
+    "by the host's processor, on the thread that brings it and past the queue; its response says so. 0: none is.");
 
 ABSL_FLAG(std::vector<std::string>, tenant_weights, {},
           "Shares of tenants while they wait at one priority, NAME=WEIGHT with commas between, 0.001 to 1000; a tenant "
@@ -92,19 +96,22 @@ absl::Status ReadQueue(Configuration& configuration) {
   CORANK_RETURN_IF_ERROR(ReadBatches(server));
   server.long_queue = server.queue;
   server.queue.direct_bytes = absl::GetFlag(FLAGS_direct_bytes);
-  return CheckRange("direct-bytes", server.queue.direct_bytes, 0, int64_t{1} << 20);
+  CORANK_RETURN_IF_ERROR(CheckRange("direct-bytes", server.queue.direct_bytes, 0, int64_t{1} << 20));
+  server.queue.host_bytes = absl::GetFlag(FLAGS_host_bytes);
+  return CheckRange("host-bytes", server.queue.host_bytes, 0, int64_t{1} << 20);
 }
 
 }  // namespace
 
 const Group& QueueGroup() {
-  static const auto* const group = new Group{
-      "queue",
-      "What waits, and what is refused",
-      {Shown(FLAGS_max_queued_requests), Shown(FLAGS_max_queued_bytes), Shown(FLAGS_direct_bytes),
-       Hidden(FLAGS_tenant_weights), Shown(FLAGS_tenant_max_queued_requests), Shown(FLAGS_tenant_max_queued_bytes),
-       Shown(FLAGS_batch_delay_us), Shown(FLAGS_batch_bytes), Shown(FLAGS_device_budget_bytes)},
-      ReadQueue};
+  static const auto* const group =
+      new Group{"queue",
+                "What waits, and what is refused",
+                {Shown(FLAGS_max_queued_requests), Shown(FLAGS_max_queued_bytes), Shown(FLAGS_direct_bytes),
+                 Shown(FLAGS_host_bytes), Hidden(FLAGS_tenant_weights), Shown(FLAGS_tenant_max_queued_requests),
+                 Shown(FLAGS_tenant_max_queued_bytes), Shown(FLAGS_batch_delay_us), Shown(FLAGS_batch_bytes),
+                 Shown(FLAGS_device_budget_bytes)},
+                ReadQueue};
   return *group;
 }
 

@@ -81,8 +81,11 @@ absl::StatusOr<std::unique_ptr<LanePool>> LanePool::Create(Options options, Engi
     CORANK_ASSIGN_OR_RETURN(std::unique_ptr<EngineStream> stream, engine->CreateStream());
     pool->lanes_.push_back(std::make_unique<LaneStreams>(pool.get(), std::move(stream)));
   }
-  CORANK_ASSIGN_OR_RETURN(std::unique_ptr<EngineStream> direct, engine->CreateStream());
-  pool->direct_lane_ = std::make_unique<LaneStreams>(pool.get(), std::move(direct));
+  CORANK_ASSIGN_OR_RETURN(LaneStreams* const direct, pool->TakeDirectLane());  // none waits for its first stream
+  {
+    absl::MutexLock lock(&pool->mutex_);
+    pool->free_direct_lanes_.push_back(direct);
+  }
   for (const auto& lane : pool->lanes_) {
     pool->threads_.emplace_back([pool = pool.get(), lane = lane.get()] { pool->RunLane(*lane); });
   }
@@ -176,14 +179,31 @@ void LanePool::SetStalled(bool stalled) {
   for (std::thread& spare : ended) spare.join();
 }
 
-void LanePool::RunDirectly(std::unique_ptr<Task> task) {
-  metrics_->AddBusyLanes(options_.kind, 1);
-  metrics_->ObserveBatch(task->operation->op(), 1, task->bytes);
+absl::StatusOr<LanePool::LaneStreams*> LanePool::TakeDirectLane() {
   {
-    absl::MutexLock works(&direct_lane_->works());
-    RunTask(*direct_lane_, *task, 1);
+    absl::MutexLock lock(&mutex_);
+    if (!free_direct_lanes_.empty()) {
+      LaneStreams* const lane = free_direct_lanes_.back();
+      free_direct_lanes_.pop_back();
+      return lane;
+    }
+  }
+  CORANK_ASSIGN_OR_RETURN(std::unique_ptr<EngineStream> stream, engine_->CreateStream());
+  absl::MutexLock lock(&mutex_);
+  return direct_lanes_.emplace_back(std::make_unique<LaneStreams>(this, std::move(stream))).get();
+}
+
+void LanePool::RunDirectly(std::unique_ptr<Task> task) {
+  const absl::StatusOr<LaneStreams*> lane = TakeDirectLane();
+  if (!lane.ok()) return task->Drop(FromEngine(lane.status()));
+  metrics_->AddBusyLanes(options_.kind, 1);
+  {
+    absl::MutexLock works(&(*lane)->works());
+    RunTask(**lane, *task, 1);
   }
   metrics_->AddBusyLanes(options_.kind, -1);
+  absl::MutexLock lock(&mutex_);
+  free_direct_lanes_.push_back(*lane);
 }
 
 void LanePool::RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& batch) {
@@ -219,12 +239,14 @@ void LanePool::Abandon(const absl::Status& status) {
 
 void LanePool::Trim() {
   for (const auto& lane : lanes_) lane->Trim();
-  direct_lane_->Trim();
-  absl::flat_hash_set<std::shared_ptr<LaneStreams>> spares;  // trimmed without the lock; they may end meanwhile
+  std::vector<LaneStreams*> direct;                          // these two are trimmed without the lock
+  absl::flat_hash_set<std::shared_ptr<LaneStreams>> spares;  // they may end meanwhile
   {
     absl::MutexLock lock(&mutex_);
+    for (const auto& lane : direct_lanes_) direct.push_back(lane.get());
     spares = spare_lanes_;
   }
+  for (LaneStreams* const lane : direct) lane->Trim();
   for (const std::shared_ptr<LaneStreams>& lane : spares) lane->Trim();
 }
 

@@ -27,7 +27,7 @@ namespace corank {
 class LanePool final : public DirectRunner {
  public:
   struct Options {
-    /// Batches that run at the same time, 1 or more.
+    /// Batches that run at the same time; 0: the pool only runs tasks directly.
     int lanes = 4;
     /// Most lanes more, which are there only while others stand still because of their callers.
     int spares = 0;
@@ -44,14 +44,14 @@ class LanePool final : public DirectRunner {
     std::function<void()> on_device_lost;
   };
 
-  /// All pointees must outlive the pool. Starts the threads.
+  /// All pointees must outlive the pool. `source` may be null where there are no lanes. Starts the threads.
   static absl::StatusOr<std::unique_ptr<LanePool>> Create(Options options, Engine* engine, WorkSource* source,
                                                           const Clock* clock, Metrics* metrics, const Logger* logger);
   /// Waits until every lane found no more work: close the work source before. Nothing else may use the pool meanwhile.
   ~LanePool() override;
 
-  /// On a lane of its own that has no thread. One call at a time.
-  void RunDirectly(std::unique_ptr<Task> task) override;
+  /// On a lane that has no thread, one for each such call at a time. Thread-safe.
+  void RunDirectly(std::unique_ptr<Task> task) override ABSL_LOCKS_EXCLUDED(mutex_);
   /// Answers all callers of tasks on lanes, which may not come back from them. Thread-safe.
   void Abandon(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Has lanes that had no work since the call before give memory back. Thread-safe; waits for no lane.
@@ -67,6 +67,8 @@ class LanePool final : public DirectRunner {
   // As long as more lanes stand still than there are spares.
   void RunSpare();
   void SetStalled(bool stalled);
+  // A lane for RunDirectly, to be put back.
+  absl::StatusOr<LaneStreams*> TakeDirectLane() ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes one batch and runs it. False: there is no more work.
   bool RunNext(LaneStreams& lane);
   void RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& batch);
@@ -100,7 +102,8 @@ class LanePool final : public DirectRunner {
   std::vector<std::thread> spare_threads_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread::id> ended_spares_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<LaneStreams>> lanes_;
-  std::unique_ptr<LaneStreams> direct_lane_;
+  std::vector<std::unique_ptr<LaneStreams>> direct_lanes_ ABSL_GUARDED_BY(mutex_);
+  std::vector<LaneStreams*> free_direct_lanes_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;
 };
 

@@ -54,6 +54,7 @@ struct Task {
   std::shared_ptr<const Caller> caller = AnonymousCaller();
   int64_t bytes = 0;                // of the request message
   uint64_t devices = ~uint64_t{0};  // bit i: device i may run it
+  bool is_inline = false;           // all its arrays come in the request message and go in the response
   // Set by the queue that takes the task.
   int64_t work_bytes = 0;    // of its arrays, wherever they are, or of the message where that is more
   int64_t device_bytes = 0;  // what it needs of the device's memory beside what every lane has
@@ -98,7 +99,7 @@ class WorkSource {
 class DirectRunner {
  public:
   virtual ~DirectRunner() = default;
-  /// Returns when the task has ended. One call at a time.
+  /// Returns when the task has ended.
   virtual void RunDirectly(std::unique_ptr<Task> task) = 0;
 };
 

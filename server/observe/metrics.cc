@@ -56,7 +56,10 @@ prometheus::Family<prometheus::Gauge>& Gauges(prometheus::Registry& registry, co
   return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
 }
 
-const char* LaneName(LaneKind kind) { return kind == LaneKind::kShort ? "short" : "long"; }
+const char* LaneName(LaneKind kind) {
+  constexpr const char* kNames[kLaneKinds] = {"short", "long", "host"};
+  return kNames[static_cast<int>(kind)];
+}
 
 // What a scrape asks.
 class Scrape final : public prometheus::Collectable {
@@ -95,6 +98,8 @@ Metrics::Metrics()
                           .Name("corank_batch_bytes")
                           .Help("Bytes of the messages of requests that shared a lease of a lane.")
                           .Register(*registry_);
+  auto& host_requests = Counters(*registry_, "corank_host_requests_total",
+                                 "Requests that the host's processor did at once, in no lane of a device.");
   for (int i = 0; i < kOperatorCount; ++i) {
     const std::string name = OperatorName(static_cast<Operator>(i));
     operators_[i].seconds = &seconds.Add({{"operator", name}}, SecondsBuckets());
@@ -106,6 +111,7 @@ Metrics::Metrics()
     operators_[i].sent_bytes = &sent.Add({{"operator", name}});
     operators_[i].batch_requests = &batch_requests.Add({{"operator", name}}, PowersOf(2, 1, 10));
     operators_[i].batch_bytes = &batch_bytes.Add({{"operator", name}}, PowersOf(4, 1024, 12));
+    operators_[i].host_requests = &host_requests.Add({{"operator", name}});
     // A rate needs the series before its first request.
     for (const absl::StatusCode code : kUsualCodes) Requests(static_cast<Operator>(i), code);
   }
@@ -167,6 +173,8 @@ void Metrics::ObserveBatch(Operator op, int requests, int64_t bytes) {
   counters.batch_requests->Observe(requests);
   counters.batch_bytes->Observe(static_cast<double>(bytes));
 }
+
+void Metrics::CountHostRequest(Operator op) { operators_[static_cast<int>(op)].host_requests->Increment(); }
 
 Metrics::PerTenant Metrics::Tenant(absl::string_view name) {
   {

@@ -92,9 +92,10 @@ struct OpenItems {
   int64_t leases = 0;
 };
 
-/// Lanes for requests, and for what takes long: streams, and large arrays outside of the message.
-enum class LaneKind : uint8_t { kShort, kLong };
-inline constexpr int kLaneKinds = 2;
+/// Lanes for requests; for what takes long: streams, and large arrays outside of the message; and of the host's
+/// processor, for small requests, as many as there are of these.
+enum class LaneKind : uint8_t { kShort, kLong, kHost };
+inline constexpr int kLaneKinds = 3;
 
 /// Tenants beyond this many share the label "other".
 inline constexpr int kMaxTenantLabels = 64;
@@ -113,6 +114,8 @@ class Metrics {
   void CountCancelled(Stage before);
   /// Requests that share a lease of a lane, and the bytes of their messages together.
   void ObserveBatch(Operator op, int requests, int64_t bytes);
+  /// A request that went to no lane of a device, as it is small: the host's processor does it at once.
+  void CountHostRequest(Operator op);
   /// What work of a tenant took: bytes of its arrays and time of lanes. An empty name counts as "anonymous".
   void CountTenant(absl::string_view tenant, int64_t bytes, int64_t lane_ns);
   void AddQueued(int64_t requests, int64_t bytes);
@@ -162,6 +165,7 @@ class Metrics {
     prometheus::Counter* sent_bytes = nullptr;
     prometheus::Histogram* batch_requests = nullptr;
     prometheus::Histogram* batch_bytes = nullptr;
+    prometheus::Counter* host_requests = nullptr;
   };
   struct PerTenant {
     prometheus::Counter* bytes;

@@ -90,6 +90,7 @@ absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask() {
   CORANK_ASSIGN_OR_RETURN(task->operation, ValidateRequest(environment_.limits, places));
   CORANK_RETURN_IF_ERROR(places.ReserveKept());
   task->devices = places.devices();
+  task->is_inline = places.all_inline();
   validated_ = environment_.clock->Now();
   record_[Stage::kValidate] = Nanoseconds(arrival_, validated_);
   AdmissionQueue* queue = environment_.queue;

@@ -177,6 +177,7 @@ absl::Status RequestPlaces::FindInRegion(const v1::Array& array, Field field, Ar
   operand->device = span.region->device();
   operand->is_shared = is_host;
   operand->lease = span.region;
+  all_inline_ = false;
   placed_bytes_ += operand->size_bytes();
   if (use == ArrayUse::kInt64) {
     CORANK_RETURN_IF_ERROR(Snapshot(operand, field));
@@ -266,6 +267,7 @@ absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayU
   operand->on_device = true;
   operand->device = kept->device;
   operand->lease = std::move(kept);
+  all_inline_ = false;
   placed_bytes_ += operand->size_bytes();
   if (use == ArrayUse::kInt64) return Snapshot(operand, field);
   NoteInput(*operand);
@@ -369,6 +371,7 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::De
       }
       CORANK_RETURN_IF_ERROR(CheckName(field.Sub("stored.name"), destination.stored().name()));
       CORANK_RETURN_IF_ERROR(CheckNew(destination.stored(), field));
+      all_inline_ = false;
       placed_bytes_ += bytes;
       return Keep(destination.stored().name(), field.Sub("stored"), bytes, element_bytes);
     case v1::Destination::kInlineResponse:
@@ -393,6 +396,7 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::De
   if (!is_host) result_devices_ |= DeviceSet::Only(span.region->device());
   auto target = std::make_shared<RegionTarget>(span.region, reinterpret_cast<void*>(span.begin));
   results_.push_back(std::move(span));
+  all_inline_ = false;
   placed_bytes_ += bytes;
   return target;
 }

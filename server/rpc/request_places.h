@@ -68,6 +68,8 @@ class RequestPlaces : public InlinePlaces {
 
   /// Of all arrays and results so far that are outside of the message.
   int64_t placed_bytes() const { return placed_bytes_; }
+  /// Whether all arrays and results so far are in the message and the response.
+  bool all_inline() const { return all_inline_; }
   /// Where the request should run, as a mask: where its results are kept or written in place, or else where most bytes
   /// of its arrays are; it runs anywhere, what lies elsewhere being copied.
   uint64_t devices() const;
@@ -130,6 +132,7 @@ class RequestPlaces : public InlinePlaces {
   mutable std::vector<KeptResult> kept_;
   mutable std::set<std::pair<bool, std::string>> stored_;  // names of results: whether temporary, name
   mutable int64_t placed_bytes_ = 0;
+  mutable bool all_inline_ = true;
   mutable absl::InlinedVector<std::pair<int, int64_t>, 2> input_bytes_;  // by device
   mutable uint64_t result_devices_ = 0;                                  // that hold places of results
   mutable uint64_t kept_devices_ = 0;                                    // the one with room for what is kept

@@ -41,7 +41,10 @@ class Kind(NamedTuple):
 KINDS = (
     # Large sorts and merges go out of core, and small ones wait for each other.
     Kind(
-        ("--lanes=1", "--long-lanes=1", "--stream-window-bytes=4MiB", "--direct-bytes=0", "--batch-delay-us=2000"),
+        (
+            *("--lanes=1", "--long-lanes=1", "--stream-window-bytes=4MiB"),
+            *("--direct-bytes=0", "--host-bytes=0", "--batch-delay-us=2000"),
+        ),
         4 << 20,
     ),
     Kind(("--lanes=2", "--long-lanes=2", "--stream-window-bytes=8MiB"), 16 << 20),

@@ -65,8 +65,16 @@ def calling(server: LocalServer, tenant: str) -> Iterator[corank.Client]:
         yield client
 
 
+@pytest.fixture(name="way", scope="module", params=["lane", "host"])
+def fixture_way(request: pytest.FixtureRequest, corankd: pathlib.Path) -> Iterator[tuple[str, LocalServer]]:
+    """Where small calls go, and a server on which they do."""
+    with LocalServer(corankd, ["--host-bytes=0"] if request.param == "lane" else []) as server:
+        yield request.param, server
+
+
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_one_call_shows_in_every_metric_of_its_operator(server: LocalServer, operator: str) -> None:
+def test_one_call_shows_in_every_metric_of_its_operator(way: tuple[str, LocalServer], operator: str) -> None:
+    place, server = way
     before = samples(server)
 
     def rise(name: str) -> float:
@@ -80,12 +88,17 @@ def test_one_call_shows_in_every_metric_of_its_operator(server: LocalServer, ope
     assert rise(f"corank_request_seconds_count{{{of}}}") == 1
     for stage in STAGES:
         assert rise(f'corank_stage_seconds_count{{{of},stage="{stage}"}}') == 1, stage
-    assert rise(f"corank_batch_requests_count{{{of}}}") == 1
-    assert rise(f"corank_batch_requests_sum{{{of}}}") == 1
-    assert rise(f"corank_batch_bytes_sum{{{of}}}") == rise(f"corank_received_bytes_total{{{of}}}") > 0
+    received = rise(f"corank_received_bytes_total{{{of}}}")
+    assert received > 0
+    assert rise(f"corank_host_requests_total{{{of}}}") == (place == "host")
+    assert rise(f"corank_batch_requests_count{{{of}}}") == (place == "lane")
+    assert rise(f"corank_batch_requests_sum{{{of}}}") == (place == "lane")
+    assert rise(f"corank_batch_bytes_sum{{{of}}}") == (received if place == "lane" else 0)
     assert rise(f"corank_sent_bytes_total{{{of}}}") > 0
     assert rise('corank_tenant_bytes_total{tenant="anonymous"}') > 0
     assert rise('corank_tenant_lane_seconds_total{tenant="anonymous"}') > 0
+    if place == "host":
+        return
     with server.connect() as client:  # some more, to learn from
         for _ in range(5):
             call(client)
@@ -118,7 +131,7 @@ def test_gauges_and_refusals_are_there_before_anything_happens(corankd: pathlib.
 
 
 def test_what_waits_ages_and_what_finds_no_room_is_refused(corankd: pathlib.Path, slow_keys: Any) -> None:
-    flags = ["--engine=cpu", "--lanes=1", "--max-queued-requests=1", "--direct-bytes=0"]
+    flags = ["--engine=cpu", "--lanes=1", "--max-queued-requests=1", "--direct-bytes=0", "--host-bytes=0"]
     with (
         LocalServer(corankd, flags) as server,
         server.connect(retries=0) as client,
@@ -271,7 +284,7 @@ def test_calls_of_no_operator_are_counted_and_say_who_made_them(tenants: LocalSe
 
 
 def test_calls_that_their_callers_give_up_at_the_deadline_count_as_late(corankd: pathlib.Path, slow_keys: Any) -> None:
-    flags = ["--engine=cpu", "--lanes=1", "--direct-bytes=0"]
+    flags = ["--engine=cpu", "--lanes=1", "--direct-bytes=0", "--host-bytes=0"]
     with LocalServer(corankd, flags) as server, server.connect(retries=0) as client:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             holder = pool.submit(client.sort, slow_keys, algorithm="odd-even-mergesort")

@@ -103,6 +103,49 @@ TEST_F(AdmitTest, ALargeRequestNeverRunsOnItsCallersThread) {
   EXPECT_TRUE(runner.ran.empty());
 }
 
+TEST_F(AdmitTest, WhatIsSmallAndInlineRunsOnTheHostWhateverWaits) {
+  AdmissionQueue::Options options;
+  options.max_requests = 1;
+  options.host_bytes = 10;
+  AdmissionQueue queue(options, &clock_, &metrics_);
+  RecordingRunner device, host;
+  queue.SetDirectRunner(&device);
+  queue.SetHostRunner(&host);
+  const auto make = [this](size_t i, int64_t bytes, bool is_inline) {
+    std::unique_ptr<Task> task = requests_[i].MakeTask(bytes);
+    task->is_inline = is_inline;
+    return task;
+  };
+  ASSERT_TRUE(queue.Admit(make(0, 100'000, true)).ok());
+  EXPECT_EQ(queue.waiting_requests(), 1);  // and there is room for no more
+  host.meanwhile = [&] {
+    if (requests_[2].ends > 0) return;
+    EXPECT_TRUE(queue.Admit(make(2, 10, true)).ok());  // while the first is at work
+  };
+  EXPECT_TRUE(queue.Admit(make(1, 10, true)).ok());
+  EXPECT_THAT(host.ran, ElementsAre(&requests_[1], &requests_[2]));
+  EXPECT_EQ(queue.Admit(make(3, 11, true)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(queue.Admit(make(4, 10, false)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(device.ran.empty());
+}
+
+TEST_F(AdmitTest, NothingRunsOnTheHostThatIsNotWantedOrOfAClosedQueue) {
+  AdmissionQueue::Options options;
+  options.host_bytes = 10;
+  AdmissionQueue queue(options, &clock_, &metrics_);
+  RecordingRunner host;
+  queue.SetHostRunner(&host);
+  std::unique_ptr<Task> late = requests_[0].MakeTask();
+  late->is_inline = true;
+  late->deadline = clock_.Now();
+  EXPECT_EQ(queue.Admit(std::move(late)).code(), absl::StatusCode::kDeadlineExceeded);
+  queue.Close(absl::UnavailableError("closed"));
+  std::unique_ptr<Task> refused = requests_[1].MakeTask();
+  refused->is_inline = true;
+  EXPECT_EQ(queue.Admit(std::move(refused)).code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(host.ran.empty());
+}
+
 TEST_F(AdmitTest, AClosedQueueRunsNothingDirectly) {
   RecordingRunner runner;
   queue_.SetDirectRunner(&runner);

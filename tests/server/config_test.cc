@@ -146,6 +146,7 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--small-lanes=-1", "--small-lanes"},
       {"--spare-lanes=1025", "--spare-lanes: 1025 is not in 0 to 1024"},
       {"--direct-bytes=-1", "--direct-bytes: -1 is not in 0 to 1048576"},
+      {"--host-bytes=2MiB", "--host-bytes: 2097152 is not in 0 to 1048576"},
       {"--host-pool-bytes=1000", "--host-pool-bytes: 1000 is less than --max-request-bytes"},
       {"--shared-memory=corank-", "--shared-memory: 'corank-'"},
       {"--shared-memory=/", "--shared-memory: '/'"},

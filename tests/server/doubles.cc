@@ -102,6 +102,7 @@ class PuppetMemory final : public EngineMemory {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EngineStream>> PuppetEngine::CreateStream() {
+  if (streams_fail_) return absl::ResourceExhaustedError("no memory for a stream");
   return std::make_unique<PuppetStream>(this);
 }
 

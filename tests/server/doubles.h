@@ -38,8 +38,9 @@ class PuppetEngine final : public Engine {
   /// Run, EndKernels, Download, Finish. `report` is not null in Run.
   using Script = std::function<absl::Status(const std::string& phase, OperatorReport* report)>;
 
-  PuppetEngine() = default;
-  explicit PuppetEngine(Script script) : script_(std::move(script)) {}
+  PuppetEngine() : PuppetEngine(nullptr) {}
+  explicit PuppetEngine(Script script, EngineKind kind = EngineKind::kCpu)
+      : info_{kind, "puppet", 1 << 20, 1, ""}, script_(std::move(script)) {}
 
   const EngineInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override;
@@ -62,6 +63,9 @@ class PuppetEngine final : public Engine {
   /// Waits until `count` operators wait in Run.
   void AwaitHeld(int count);
 
+  /// Whether there is no memory for streams from now on.
+  void SetStreamsFail(bool fail) { streams_fail_ = fail; }
+
   std::vector<std::string> phases() const;
   /// What operators and copies have written, and memory for kernels that was given out: a device would do both.
   int64_t copied_bytes() const { return copied_bytes_; }
@@ -75,8 +79,9 @@ class PuppetEngine final : public Engine {
   void NoteAllocation(int64_t bytes) { allocated_bytes_ += bytes; }
 
  private:
-  const EngineInfo info_{EngineKind::kCpu, "puppet", 1 << 20, 1, ""};
+  const EngineInfo info_;
   const Script script_;
+  std::atomic<bool> streams_fail_{false};
   std::atomic<bool> uploads_were_aligned_{true};
   std::atomic<int64_t> copied_bytes_{0};
   std::atomic<int64_t> allocated_bytes_{0};
@@ -87,8 +92,9 @@ class PuppetEngine final : public Engine {
 };
 
 /// A puppet as the server takes it. The pointer is valid as long as the server.
-inline std::pair<PuppetEngine*, ChosenEngine> MakePuppet(PuppetEngine::Script script = nullptr) {
-  auto engine = std::make_unique<PuppetEngine>(std::move(script));
+inline std::pair<PuppetEngine*, ChosenEngine> MakePuppet(PuppetEngine::Script script = nullptr,
+                                                         EngineKind kind = EngineKind::kCpu) {
+  auto engine = std::make_unique<PuppetEngine>(std::move(script), kind);
   PuppetEngine* puppet = engine.get();
   return {puppet, ChosenEngine{std::move(engine), "a test asks for it"}};
 }

@@ -59,6 +59,12 @@ class LanePoolTest : public ::testing::Test {
     options.on_device_lost = [this] { ++device_losses_; };
     return *LanePool::Create(options, &engine, &work_, &clock_, &metrics_, &logger_);
   }
+  // Runs only what comes directly.
+  std::unique_ptr<LanePool> DirectLanes(Engine& engine) {
+    LanePool::Options options;
+    options.lanes = 0;
+    return *LanePool::Create(options, &engine, /*source=*/nullptr, &clock_, &metrics_, &logger_);
+  }
   // To its end.
   void RunAll(Engine& engine) { OneLane(engine).reset(); }
   std::unique_ptr<Operation> SortOf(const void* keys, int64_t count) {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
@@ -120,6 +122,43 @@ TEST_F(LanePoolTest, LanesWithoutWorkGiveMemoryBack) {
     pool->Trim();
     return Trims(engine) > ++calls;
   }));
+}
+
+TEST_F(LanePoolTest, EachTaskThatComesDirectlyHasALaneThatTheNextOneTakesOver) {
+  PuppetEngine engine;
+  const std::unique_ptr<LanePool> pool = DirectLanes(engine);
+  std::array<RecordedRequest, 4> requests;
+  for (int round = 0; round < 2; ++round) {
+    SCOPED_TRACE(round);
+    engine.Hold();
+    std::vector<std::thread> callers;
+    for (int i = 2 * round; i < 2 * round + 2; ++i) {
+      callers.emplace_back([&pool, task = requests[i].MakeTask()]() mutable { pool->RunDirectly(std::move(task)); });
+    }
+    engine.AwaitHeld(2);
+    engine.Release();
+    for (std::thread& caller : callers) caller.join();
+  }
+  for (const RecordedRequest& request : requests) EXPECT_TRUE(request.ends == 1 && request.status.ok());
+  pool->Trim();  // looks who worked since the call before
+  pool->Trim();
+  EXPECT_EQ(Trims(engine), 2) << "of the streams that there are";
+}
+
+TEST_F(LanePoolTest, WhatComesDirectlyAndFindsNoMemoryForAStreamIsToldSo) {
+  PuppetEngine engine;
+  const std::unique_ptr<LanePool> pool = DirectLanes(engine);
+  engine.Hold();
+  std::thread first([&pool, task = request_.MakeTask()]() mutable { pool->RunDirectly(std::move(task)); });
+  engine.AwaitHeld(1);  // and has the stream that there was from the start
+  engine.SetStreamsFail(true);
+  pool->RunDirectly(second_.MakeTask());
+  EXPECT_EQ(second_.ends, 1);
+  EXPECT_EQ(second_.status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(HasRetryDelay(second_.status));
+  engine.Release();
+  first.join();
+  EXPECT_TRUE(request_.status.ok());
 }
 
 }  // namespace
