@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -231,10 +232,8 @@ class HeadParser {
     const Holders before = InOneofs(*message);
     const std::string& bytes = rest->bytes();
     // Not MergeFromString, which takes the message as whole and would ask for required fields.
-    const bool merged = message->MergePartialFromCodedStream(
-        std::make_unique<CodedInputStream>(reinterpret_cast<const uint8_t*>(bytes.data()),
-                                           static_cast<int>(bytes.size()))
-            .get());
+    CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+    const bool merged = message->MergePartialFromCodedStream(&input);
     rest->Clear();
     return merged && ForgetDeleted(before, *message);
   }
@@ -276,14 +275,10 @@ class HeadParser {
 }  // namespace
 
 std::string FieldHead(int field, size_t bytes) {
-  std::string head;
-  {
-    StringOutputStream stream(&head);
-    CodedOutputStream out(&stream);
-    out.WriteTag(LengthDelimitedTag(field));
-    out.WriteVarint64(bytes);
-  }
-  return head;
+  std::array<uint8_t, 15> head;  // a tag of up to 5 bytes and a length of up to 10
+  uint8_t* const length = CodedOutputStream::WriteTagToArray(LengthDelimitedTag(field), head.data());
+  const uint8_t* const end = CodedOutputStream::WriteVarint64ToArray(bytes, length);
+  return std::string(reinterpret_cast<const char*>(head.data()), static_cast<size_t>(end - head.data()));
 }
 
 std::string ArrayHead(int field, const v1::Array& array, size_t payload_bytes) {

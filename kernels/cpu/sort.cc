@@ -85,13 +85,15 @@ void SortCodes(const SortArgs& args, Buffers<Bits> buffers, const Ordering& orde
       EndsInTemp<Bits>(args.count, Resolve(args.algorithm), parallel.threads())) {
     std::swap(buffers.items, buffers.temp);
   }
-  parallel.ForRange(args.count, kElementGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) buffers.items[i] = order.Encode(keys[i]);
+  parallel.ForRange(args.count, kElementGrain, [&order, keys, to = buffers.items](int64_t begin, int64_t end) {
+    const Ordering own = order;  // which the compiler knows not to be what is written
+    for (int64_t i = begin; i < end; ++i) to[i] = own.Encode(keys[i]);
   });
   const Bits* sorted = SortAsAsked(args, buffers, parallel, report);
   if (sorted == out && order.Decode(Bits{0}) == 0) return;  // codes of integers are keys with some bits flipped: none
-  parallel.ForRange(args.ResultCount(), kElementGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = order.Decode(sorted[i]);
+  parallel.ForRange(args.ResultCount(), kElementGrain, [&order, sorted, out](int64_t begin, int64_t end) {
+    const Ordering own = order;
+    for (int64_t i = begin; i < end; ++i) out[i] = own.Decode(sorted[i]);
   });
 }
 

@@ -16,11 +16,13 @@ template <typename OutOfOrder>
 int64_t FirstOutOfOrder(int64_t count, Parallel& parallel, const OutOfOrder& out_of_order) {
   // Blocks are tested without a branch per element, so that the compiler can vectorise the test.
   constexpr int64_t kBlock = 1024;
+  constexpr int64_t kFirstBlock = 64;  // where most arrays that are not sorted are found out
   std::atomic<int64_t> least{count};
   parallel.ForRange(count, 16 * kBlock, [&](int64_t begin, int64_t end) {
-    for (int64_t block = std::max<int64_t>(begin, 1); block < end; block += kBlock) {
+    int64_t block_end = begin;
+    for (int64_t block = std::max<int64_t>(begin, 1); block < end; block = block_end) {
       if (block >= least.load(std::memory_order_relaxed)) return;
-      const int64_t block_end = std::min(block + kBlock, end);
+      block_end = std::min(block + (block_end == begin ? kFirstBlock : kBlock), end);
       bool any = false;
       for (int64_t i = block; i < block_end; ++i) any |= out_of_order(i);
       if (!any) continue;

@@ -94,7 +94,8 @@ absl::Status AdmissionQueue::CheckOpen(const Task& task) const {
 }
 
 absl::Status AdmissionQueue::RunOnHost(std::unique_ptr<Task>& task) {
-  {
+  // Without the lock: whoever gives that back has every taker asked whether it may go on.
+  if (!is_open_.load(std::memory_order_acquire) || (task->devices & live()) == 0) {
     absl::MutexLock lock(&mutex_);
     CORANK_RETURN_IF_ERROR(CheckOpen(*task));
   }
@@ -305,18 +306,22 @@ void AdmissionQueue::WatchDeadlines() {
   }
 }
 
-void AdmissionQueue::Close(const absl::Status& refusal, Refusal reason) {
-  absl::MutexLock lock(&mutex_);
+void AdmissionQueue::SetRefusal(const absl::Status& refusal, Refusal reason) {
   refusal_ = refusal;
   refusal_reason_ = reason;
+  is_open_.store(refusal.ok(), std::memory_order_release);
+}
+
+void AdmissionQueue::Close(const absl::Status& refusal, Refusal reason) {
+  absl::MutexLock lock(&mutex_);
+  SetRefusal(refusal, reason);
 }
 
 void AdmissionQueue::Abort(const absl::Status& refusal, Refusal reason) {
   std::vector<std::unique_ptr<Task>> dropped;
   {
     absl::MutexLock lock(&mutex_);
-    refusal_ = refusal;
-    refusal_reason_ = reason;
+    SetRefusal(refusal, reason);
     for (FairLine& line : lines_) {
       for (std::unique_ptr<Task>& task : line.Remove([](const Task&) { return true; })) {
         Leave(*task);

@@ -3,6 +3,7 @@
 #define CORANK_SERVER_ADMIT_ADMISSION_QUEUE_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -123,6 +124,7 @@ class AdmissionQueue final : public TaskSource {
   absl::Status Refuse(Refusal reason, absl::Status status) const;
   // Says what the task needs of device memory, and leaves it the devices that have as much.
   absl::Status FindMemory(Task& task) const;
+  void SetRefusal(const absl::Status& refusal, Refusal reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the queue takes tasks of its kind at all.
   absl::Status CheckOpen(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RunOnHost(std::unique_ptr<Task>& task) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -202,6 +204,7 @@ class AdmissionQueue final : public TaskSource {
   Caution caution_ ABSL_GUARDED_BY(mutex_);
   WorkTimes times_ ABSL_GUARDED_BY(mutex_);
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);  // not OK: closed
+  std::atomic<bool> is_open_{true};               // while it is OK
   Refusal refusal_reason_ ABSL_GUARDED_BY(mutex_) = Refusal::kDraining;
   // No task that waits has an earlier deadline; the timer sleeps until then.
   Instant wake_ ABSL_GUARDED_BY(mutex_) = kForever;

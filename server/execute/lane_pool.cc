@@ -81,11 +81,8 @@ absl::StatusOr<std::unique_ptr<LanePool>> LanePool::Create(Options options, Engi
     CORANK_ASSIGN_OR_RETURN(std::unique_ptr<EngineStream> stream, engine->CreateStream());
     pool->lanes_.push_back(std::make_unique<LaneStreams>(pool.get(), std::move(stream)));
   }
-  CORANK_ASSIGN_OR_RETURN(LaneStreams* const direct, pool->TakeDirectLane());  // none waits for its first stream
-  {
-    absl::MutexLock lock(&pool->mutex_);
-    pool->free_direct_lanes_.push_back(direct);
-  }
+  CORANK_ASSIGN_OR_RETURN(LaneStreams* const direct, pool->TakeDirectLane());  // nobody waits for the first stream
+  pool->PutBackDirectLane(direct);
   for (const auto& lane : pool->lanes_) {
     pool->threads_.emplace_back([pool = pool.get(), lane = lane.get()] { pool->RunLane(*lane); });
   }
@@ -181,7 +178,7 @@ void LanePool::SetStalled(bool stalled) {
 
 absl::StatusOr<LanePool::LaneStreams*> LanePool::TakeDirectLane() {
   {
-    absl::MutexLock lock(&mutex_);
+    absl::MutexLock lock(&direct_mutex_);
     if (!free_direct_lanes_.empty()) {
       LaneStreams* const lane = free_direct_lanes_.back();
       free_direct_lanes_.pop_back();
@@ -189,8 +186,13 @@ absl::StatusOr<LanePool::LaneStreams*> LanePool::TakeDirectLane() {
     }
   }
   CORANK_ASSIGN_OR_RETURN(std::unique_ptr<EngineStream> stream, engine_->CreateStream());
-  absl::MutexLock lock(&mutex_);
+  absl::MutexLock lock(&direct_mutex_);
   return direct_lanes_.emplace_back(std::make_unique<LaneStreams>(this, std::move(stream))).get();
+}
+
+void LanePool::PutBackDirectLane(LaneStreams* lane) {
+  absl::MutexLock lock(&direct_mutex_);
+  free_direct_lanes_.push_back(lane);
 }
 
 void LanePool::RunDirectly(std::unique_ptr<Task> task) {
@@ -202,8 +204,7 @@ void LanePool::RunDirectly(std::unique_ptr<Task> task) {
     RunTask(**lane, *task, 1);
   }
   metrics_->AddBusyLanes(options_.kind, -1);
-  absl::MutexLock lock(&mutex_);
-  free_direct_lanes_.push_back(*lane);
+  PutBackDirectLane(*lane);
 }
 
 void LanePool::RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& batch) {
@@ -242,8 +243,11 @@ void LanePool::Trim() {
   std::vector<LaneStreams*> direct;                          // these two are trimmed without the lock
   absl::flat_hash_set<std::shared_ptr<LaneStreams>> spares;  // they may end meanwhile
   {
-    absl::MutexLock lock(&mutex_);
+    absl::MutexLock lock(&direct_mutex_);
     for (const auto& lane : direct_lanes_) direct.push_back(lane.get());
+  }
+  {
+    absl::MutexLock lock(&mutex_);
     spares = spare_lanes_;
   }
   for (LaneStreams* const lane : direct) lane->Trim();
@@ -284,19 +288,13 @@ void LanePool::RunTask(LaneStreams& lane, Task& task, int batch_size) {
   Outcome outcome;
   Begin(task, batch_size, outcome);
   lane.set_task(&task);
-  {
-    absl::MutexLock lock(&mutex_);
-    ++running_;
-  }
+  ++running_;
   absl::Status status = Work(lane, task, outcome);
   if (IsShortOfMemory(status) && task.operation->is_repeatable()) {
     status = RetryOnce(lane, task, outcome, status);
   }
-  {
-    absl::MutexLock lock(&mutex_);
-    --running_;
-    ++ends_;
-  }
+  --running_;
+  ++ends_;
   End(task, FromEngine(status), outcome, lane.next_stage());
 }
 
@@ -306,8 +304,7 @@ absl::Status LanePool::RetryOnce(LaneStreams& lane, Task& task, Outcome& outcome
     absl::MutexLock lock(&mutex_);
     const int64_t ends = ends_;
     // Alone, there is nobody to wait for: other processes may have given memory back by now.
-    const auto others_ended = [this, ends]()
-                                  ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ends_ > ends || running_ == 1; };
+    const auto others_ended = [this, ends] { return ends_ > ends || running_ == 1; };
     mutex_.AwaitWithTimeout(absl::Condition(&others_ended), kMemoryPatience);
   }
   outcome.results.clear();

@@ -68,7 +68,8 @@ class LanePool final : public DirectRunner {
   void RunSpare();
   void SetStalled(bool stalled);
   // A lane for RunDirectly, to be put back.
-  absl::StatusOr<LaneStreams*> TakeDirectLane() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<LaneStreams*> TakeDirectLane() ABSL_LOCKS_EXCLUDED(direct_mutex_);
+  void PutBackDirectLane(LaneStreams* lane) ABSL_LOCKS_EXCLUDED(direct_mutex_);
   // Takes one batch and runs it. False: there is no more work.
   bool RunNext(LaneStreams& lane);
   void RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& batch);
@@ -94,16 +95,18 @@ class LanePool final : public DirectRunner {
   std::atomic<bool> device_lost_{false};
   absl::Mutex mutex_;
   absl::flat_hash_set<Task*> on_lanes_ ABSL_GUARDED_BY(mutex_);  // begun, and not done
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t ends_ ABSL_GUARDED_BY(mutex_) = 0;                                               // of tasks
+  // Of tasks; changed before mutex_ is taken for their end, so that who waits for a change sees it.
+  std::atomic<int> running_{0};
+  std::atomic<int64_t> ends_{0};
   int stalled_ ABSL_GUARDED_BY(mutex_) = 0;                                                // lanes
   int spares_ ABSL_GUARDED_BY(mutex_) = 0;                                                 // that run
   absl::flat_hash_set<std::shared_ptr<LaneStreams>> spare_lanes_ ABSL_GUARDED_BY(mutex_);  // theirs
   std::vector<std::thread> spare_threads_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread::id> ended_spares_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<LaneStreams>> lanes_;
-  std::vector<std::unique_ptr<LaneStreams>> direct_lanes_ ABSL_GUARDED_BY(mutex_);
-  std::vector<LaneStreams*> free_direct_lanes_ ABSL_GUARDED_BY(mutex_);
+  absl::Mutex direct_mutex_;
+  std::vector<std::unique_ptr<LaneStreams>> direct_lanes_ ABSL_GUARDED_BY(direct_mutex_);
+  std::vector<LaneStreams*> free_direct_lanes_ ABSL_GUARDED_BY(direct_mutex_);  // used last: its memory is in a cache
   std::vector<std::thread> threads_;
 };
 

@@ -103,8 +103,7 @@ class Slices {
 
 template <typename Response>
 grpc::ByteBuffer EncodeResponse(const Outcome& outcome) {
-  Response rest;  // all but the results
-  *rest.mutable_stats() = outcome.stats;
+  Response rest;  // all but the stats and the results
   if constexpr (std::is_same_v<Response, v1::SortResponse>) rest.set_algorithm(outcome.sort_algorithm);
   if constexpr (std::is_same_v<Response, v1::MergeResponse>) rest.set_algorithm(outcome.merge_algorithm);
   constexpr size_t kHeadBytes = 256;  // of the response without its arrays; each of them has one of some 20
@@ -114,7 +113,8 @@ grpc::ByteBuffer EncodeResponse(const Outcome& outcome) {
     copied += kHeadBytes + Size(result);
   }
   Slices slices(copied);
-  const std::string head = rest.SerializeAsString();
+  const std::string head = FieldHead(Response::kStatsFieldNumber, outcome.stats.ByteSizeLong()) +
+                           outcome.stats.SerializeAsString() + rest.SerializeAsString();
   slices.Copy(head.data(), head.size());
   for (size_t i = 0; i < outcome.results.size(); ++i) {
     const ResultArray& result = outcome.results[i];

@@ -131,7 +131,8 @@ void CallBase::Reply(const absl::Status& reason, Outcome& outcome) {
   const absl::Status status = is_late ? DeadlinePassed() : reason;
   record_.code = status.code();
   if (status.ok()) {
-    *response_ = Respond(outcome);
+    grpc::ByteBuffer response = Respond(outcome);
+    response_->Swap(&response);
     record_.sent_bytes = static_cast<int64_t>(response_->Length());
   } else {
     CountIfForbidden(status, environment_.metrics);
