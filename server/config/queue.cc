@@ -18,7 +18,7 @@ ABSL_FLAG(corank::ByteCount, max_queued_bytes, int64_t{4} << 30,
 ABSL_FLAG(corank::ByteCount, direct_bytes, 16 << 10,
           "A request of at most this many bytes runs on the thread that brings it, while nothing waits. 0: none does.");
 ABSL_FLAG(
-    corank::ByteCount, host_bytes, 32 << 10,
+    corank::ByteCount, host_bytes, 64 << 10,
     "A request whose arrays and results, all of them in its messages, are at most this many bytes is done at once "
     "by the host's processor, on the thread that brings it and past the queue; its response says so. 0: none is.");
 

@@ -58,7 +58,7 @@ def scrape(server: LocalServer) -> str:
 def work(client: corank.Client) -> None:
     """Calls that leave something in all metrics."""
     for _ in range(6):
-        client.sort(np.arange(10_000)[::-1])  # in a lane
+        client.sort(np.arange(100_000)[::-1])  # in a lane
     client.sort(np.arange(1000)[::-1])  # on the host
     client.merge([[1, 3], [2]])
     with pytest.raises(corank.InvalidArgument):

@@ -68,7 +68,7 @@ def calling(server: LocalServer, tenant: str) -> Iterator[corank.Client]:
 @pytest.fixture(name="way", scope="module", params=["lane", "host"])
 def fixture_way(request: pytest.FixtureRequest, corankd: pathlib.Path) -> Iterator[tuple[str, LocalServer]]:
     """Where small calls go, and a server on which they do."""
-    with LocalServer(corankd, ["--host-bytes=0"] if request.param == "lane" else []) as server:
+    with LocalServer(corankd, [f"--host-bytes={0 if request.param == 'lane' else '64KiB'}"]) as server:
         yield request.param, server
 
 
@@ -131,7 +131,8 @@ def test_gauges_and_refusals_are_there_before_anything_happens(corankd: pathlib.
 
 
 def test_what_waits_ages_and_what_finds_no_room_is_refused(corankd: pathlib.Path, slow_keys: Any) -> None:
-    flags = ["--engine=cpu", "--lanes=1", "--max-queued-requests=1", "--direct-bytes=0", "--host-bytes=0"]
+    flags = ["--engine=cpu", "--cpu-threads=1", "--lanes=1", "--max-queued-requests=1"]
+    flags += ["--direct-bytes=0", "--host-bytes=0"]
     with (
         LocalServer(corankd, flags) as server,
         server.connect(retries=0) as client,
@@ -284,7 +285,7 @@ def test_calls_of_no_operator_are_counted_and_say_who_made_them(tenants: LocalSe
 
 
 def test_calls_that_their_callers_give_up_at_the_deadline_count_as_late(corankd: pathlib.Path, slow_keys: Any) -> None:
-    flags = ["--engine=cpu", "--lanes=1", "--direct-bytes=0", "--host-bytes=0"]
+    flags = ["--engine=cpu", "--cpu-threads=1", "--lanes=1", "--direct-bytes=0", "--host-bytes=0"]
     with LocalServer(corankd, flags) as server, server.connect(retries=0) as client:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             holder = pool.submit(client.sort, slow_keys, algorithm="odd-even-mergesort")

@@ -37,6 +37,7 @@ class DeviceLostTest : public ::testing::Test {
   // False, with the test skipped, where there is no such engine.
   bool Start(std::vector<std::string> more = {}) {
     more.push_back("--kept-bytes=1000000");
+    more.push_back("--host-bytes=0");  // what breaks is the device
     process_ = std::make_unique<Process>(ProgramBeside("corankd_faulty"), FreePorts(kEngine, more));
     if (!process_->AwaitReady()) {
       if (process_->Log().find("no NVIDIA driver") == std::string::npos) ADD_FAILURE() << process_->Log();
