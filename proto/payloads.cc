@@ -337,8 +337,8 @@ bool ParseHeads(const grpc::ByteBuffer& bytes, Message* message, std::vector<Pay
   }
   // Of a payload given twice the last one counts, and none where the Array has another place since.
   absl::flat_hash_set<const Message*> seen;
-  const auto superseded = [&seen](const PayloadRange& range) {
-    if (!seen.insert(range.holder).second) return true;
+  const auto superseded = [&seen, is_one = payloads->size() == 1](const PayloadRange& range) {
+    if (!is_one && !seen.insert(range.holder).second) return true;
     const bool is_array = range.holder->GetDescriptor() == v1::Array::descriptor();
     return is_array && static_cast<const v1::Array*>(range.holder)->place_case() != v1::Array::kInlineData;
   };

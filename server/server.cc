@@ -267,7 +267,7 @@ absl::Status Server::StartHostLanes() {
   }
   LanePool::Options options;
   options.lanes = 0;
-  options.kind = LaneKind::kHost;
+  options.on_host = true;
   CORANK_ASSIGN_OR_RETURN(host_lanes_,
                           LanePool::Create(options, engine, /*source=*/nullptr, clock_, &metrics_, logger_));
   queue_.SetHostRunner(host_lanes_.get());

@@ -198,12 +198,12 @@ void LanePool::PutBackDirectLane(LaneStreams* lane) {
 void LanePool::RunDirectly(std::unique_ptr<Task> task) {
   const absl::StatusOr<LaneStreams*> lane = TakeDirectLane();
   if (!lane.ok()) return task->Drop(FromEngine(lane.status()));
-  metrics_->AddBusyLanes(options_.kind, 1);
+  if (!options_.on_host) metrics_->AddBusyLanes(options_.kind, 1);
   {
     absl::MutexLock works(&(*lane)->works());
     RunTask(**lane, *task, 1);
   }
-  metrics_->AddBusyLanes(options_.kind, -1);
+  if (!options_.on_host) metrics_->AddBusyLanes(options_.kind, -1);
   PutBackDirectLane(*lane);
 }
 
@@ -255,7 +255,7 @@ void LanePool::Trim() {
 }
 
 void LanePool::Begin(Task& task, int batch_size, Outcome& outcome) {
-  {
+  if (!options_.on_host) {
     absl::MutexLock lock(&mutex_);
     on_lanes_.insert(&task);
   }
@@ -277,7 +277,7 @@ void LanePool::End(Task& task, const absl::Status& status, Outcome& outcome, Sta
   outcome.finished = clock_->Now();
   const int tasks = std::max(1, outcome.stats.batch_size());
   metrics_->CountTenant(task.caller->tenant, task.work_bytes, Nanoseconds(*outcome.started, *outcome.finished) / tasks);
-  {
+  if (!options_.on_host) {
     absl::MutexLock lock(&mutex_);
     on_lanes_.erase(&task);
   }

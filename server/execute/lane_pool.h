@@ -32,6 +32,9 @@ class LanePool final : public DirectRunner {
     /// Most lanes more, which are there only while others stand still because of their callers.
     int spares = 0;
     LaneKind kind = LaneKind::kShort;
+    /// Whether this is the host's processor beside the devices: it does not hang, so that Abandon need not know its
+    /// tasks, and work that is over so soon is not counted as busy lanes.
+    bool on_host = false;
     /// Whose work they take, and as which callers know it.
     int device = 0;
     int ordinal = 0;

@@ -56,10 +56,7 @@ prometheus::Family<prometheus::Gauge>& Gauges(prometheus::Registry& registry, co
   return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
 }
 
-const char* LaneName(LaneKind kind) {
-  constexpr const char* kNames[kLaneKinds] = {"short", "long", "host"};
-  return kNames[static_cast<int>(kind)];
-}
+const char* LaneName(LaneKind kind) { return kind == LaneKind::kShort ? "short" : "long"; }
 
 // What a scrape asks.
 class Scrape final : public prometheus::Collectable {

@@ -92,10 +92,9 @@ struct OpenItems {
   int64_t leases = 0;
 };
 
-/// Lanes for requests; for what takes long: streams, and large arrays outside of the message; and of the host's
-/// processor, for small requests, as many as there are of these.
-enum class LaneKind : uint8_t { kShort, kLong, kHost };
-inline constexpr int kLaneKinds = 3;
+/// Lanes for requests, and for what takes long: streams, and large arrays outside of the message.
+enum class LaneKind : uint8_t { kShort, kLong };
+inline constexpr int kLaneKinds = 2;
 
 /// Tenants beyond this many share the label "other".
 inline constexpr int kMaxTenantLabels = 64;

@@ -1,6 +1,7 @@
 #include "server/respond/responses.h"
 
-#include <memory>
+#include <algorithm>
+#include <cstring>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -62,40 +63,44 @@ std::string ColumnHead(const ResultArray& result, const ResultArray* next) {
   return FieldHead(v1::SortResponse::kKeyColumnsFieldNumber, bytes) + data;
 }
 
-bool IsCopied(const ResultArray& result) { return result.target == nullptr || Size(result) <= kCopiedResultBytes; }
+// Enough for the response without its arrays, and for the head of any of them, of some 20 bytes.
+constexpr size_t kHeadBytes = 256;
 
-// gRPC's own slice of a string is a copy.
-grpc::Slice SliceOf(std::string text) {
-  auto owner = std::make_shared<const std::string>(std::move(text));
-  const std::string& owned = *owner;
-  return OwnedSlice(std::move(owner), owned.data(), owned.size());
-}
+bool IsCopied(const ResultArray& result) { return result.target == nullptr || Size(result) <= kCopiedResultBytes; }
 
 // Puts the bytes of a response together: small pieces in one slice, large ones in slices that keep their memory.
 class Slices {
  public:
   /// `bytes`: about as many as will be copied before the first large piece.
-  explicit Slices(size_t bytes) { text_.reserve(bytes); }
+  explicit Slices(size_t bytes) : copied_(bytes) {}
 
-  void Copy(const void* bytes, size_t count) { text_.append(static_cast<const char*>(bytes), count); }
+  void Copy(const void* bytes, size_t count) {
+    if (count == 0) return;
+    if (count > copied_.size() - used_) Flush(count);
+    std::memcpy(const_cast<uint8_t*>(copied_.begin()) + used_, bytes, count);
+    used_ += count;
+  }
   void Add(const ResultArray& result) {
     const size_t size = Size(result);
     if (IsCopied(result)) return Copy(result.bytes, size);
-    Flush();
+    Flush(kHeadBytes);
     slices_.push_back(OwnedSlice(result.target, result.bytes, size));
   }
   grpc::ByteBuffer Take() {
-    Flush();
+    Flush(0);
     return grpc::ByteBuffer(slices_.data(), slices_.size());
   }
 
  private:
-  void Flush() {
-    if (!text_.empty()) slices_.push_back(SliceOf(std::move(text_)));
-    text_ = std::string();
+  // Begins another slice, of at least so many bytes.
+  void Flush(size_t next) {
+    if (used_ > 0) slices_.push_back(copied_.sub(0, used_));
+    copied_ = grpc::Slice(next == 0 ? 0 : std::max(next, kHeadBytes));
+    used_ = 0;
   }
 
-  std::string text_;
+  grpc::Slice copied_;  // nobody else has it while it is written
+  size_t used_ = 0;
   absl::InlinedVector<grpc::Slice, 4> slices_;
 };
 
@@ -106,7 +111,6 @@ grpc::ByteBuffer EncodeResponse(const Outcome& outcome) {
   Response rest;  // all but the stats and the results
   if constexpr (std::is_same_v<Response, v1::SortResponse>) rest.set_algorithm(outcome.sort_algorithm);
   if constexpr (std::is_same_v<Response, v1::MergeResponse>) rest.set_algorithm(outcome.merge_algorithm);
-  constexpr size_t kHeadBytes = 256;  // of the response without its arrays; each of them has one of some 20
   size_t copied = kHeadBytes;
   for (const ResultArray& result : outcome.results) {
     if (!IsCopied(result)) break;
