@@ -98,8 +98,8 @@ class LanePool final : public DirectRunner {
   std::atomic<bool> device_lost_{false};
   absl::Mutex mutex_;
   absl::flat_hash_set<Task*> on_lanes_ ABSL_GUARDED_BY(mutex_);  // begun, and not done
-  // Of tasks; changed before mutex_ is taken for their end, so that who waits for a change sees it. (Those of the host's
-  // processor do not take it: one that finds no memory there waits as long as it may.)
+  // Of tasks; changed before mutex_ is taken for their end, so that who waits for a change sees it. (Those of the
+  // host's processor do not take it: one that finds no memory there waits as long as it may.)
   std::atomic<int> running_{0};
   std::atomic<int64_t> ends_{0};
   int stalled_ ABSL_GUARDED_BY(mutex_) = 0;                                                // lanes
