@@ -154,7 +154,7 @@ TEST(CpuEngine, AutoCopiesWhatIsInOrderAlready) {
 TEST(FirstOutOfOrder, LooksAtEveryNeighbourWhereverWorkIsCut) {
   for (int threads : {1, 2, 5}) {
     cpu::Parallel parallel(threads);
-    for (int64_t count : {0, 1, 2, 1024, 1025, 100003}) {
+    for (int64_t count : {0, 1, 2, 64, 65, 66, 1024, 1025, 1088, 1089, 1090, 100003}) {
       std::vector<std::atomic<int>> seen(static_cast<size_t>(count));
       const int64_t found = cpu::FirstOutOfOrder(count, parallel, [&](int64_t i) {
         seen[static_cast<size_t>(i)] = 1;
