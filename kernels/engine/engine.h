@@ -105,7 +105,7 @@ class EngineStream {
   /// The same for a result that shall be downloaded to `h_place`, which is the caller's and aligned as its elements.
   /// CPU: the place itself, no copy.
   virtual absl::StatusOr<ResultBuffer> AllocateResultAt(void* h_place, int64_t bytes) = 0;
-  /// Enqueues a fill of device memory with zero bytes.
+  /// Enqueues a fill of device memory, or of pinned memory of the host, with zero bytes.
   virtual absl::Status Zero(void* d_bytes, int64_t bytes) = 0;
   /// Enqueues a fill of device memory with first, first + 1, ...: `count` unsigned integers of element_bytes bytes, 4
   /// or 8, which hold all of them.

@@ -24,11 +24,6 @@ absl::StatusOr<const int64_t*> UploadInt64(EngineStream& stream, const std::vect
 
 absl::Status NoIntervals() { return absl::InternalError("the intervals have fewer elements than they were said to"); }
 
-int64_t BytesOnDevice(const Operand& operand) { return operand.is_spilled ? 0 : operand.size_bytes(); }
-int64_t BytesOnHost(const Operand& operand) { return operand.is_spilled ? operand.size_bytes() : 0; }
-
-bool TakesRows(const std::shared_ptr<ResultTarget>& target) { return target != nullptr && target->TakesRowsInTurn(); }
-
 // Of a piece: what its kernels are told, as far as their workspace follows from it.
 template <typename Args>
 Args OfPiece(Args args) {
@@ -58,8 +53,8 @@ int64_t ExpandOperation::work_bytes() const {
 }
 
 int64_t ExpandOperation::device_bytes(const Engine& engine) const {
-  if (!InTurn()) return work_bytes() - BytesOnHost(spec_.values) + engine.WorkspaceBytes(args_);
-  return BytesOnDevice(spec_.values) + PieceBytes(result_, spec_.counts, 1) + engine.WorkspaceBytes(OfPiece(args_));
+  if (!InTurn()) return work_bytes() - spec_.values.host_bytes() + engine.WorkspaceBytes(args_);
+  return spec_.values.device_bytes() + PieceBytes(result_, spec_.counts, 1) + engine.WorkspaceBytes(OfPiece(args_));
 }
 
 bool ExpandOperation::InTurn() const { return TakesRows(spec_.target); }
@@ -119,19 +114,16 @@ int64_t MoveOperation::device_bytes(const Engine& engine) const {
   if (spec_.source_offsets) args.source_offsets = &any;
   if (spec_.destination_offsets) args.destination_offsets = &any;
   if (!InTurn()) return work_bytes() - SpilledBytes() + engine.WorkspaceBytes(args);
-  return BytesOnDevice(spec_.source) + PieceBytes(result_, spec_.counts, 2) + engine.WorkspaceBytes(OfPiece(args));
+  return spec_.source.device_bytes() + PieceBytes(result_, spec_.counts, 2) + engine.WorkspaceBytes(OfPiece(args));
 }
 
 int64_t MoveOperation::SpilledBytes() const {
   const int64_t result = spec_.target != nullptr && spec_.target->IsSpilled() && !InTurn() ? result_.size_bytes() : 0;
-  const int64_t initial = spec_.initial ? BytesOnHost(*spec_.initial) : 0;
-  return BytesOnHost(spec_.source) + initial + result;
+  const int64_t initial = spec_.initial ? spec_.initial->host_bytes() : 0;
+  return spec_.source.host_bytes() + initial + result;
 }
 
-bool MoveOperation::InTurn() const {
-  return spec_.op == Operator::kGatherIntervals && (spec_.source.on_device || spec_.source.is_pending) &&
-         TakesRows(spec_.target);
-}
+bool MoveOperation::InTurn() const { return spec_.op == Operator::kGatherIntervals && TakesRows(spec_.target); }
 
 absl::StatusOr<int64_t> MoveOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
                                                 absl::Span<void* const> d_out, OperatorReport* report) {
@@ -178,18 +170,14 @@ absl::Status MoveOperation::Run(EngineStream& stream, OperatorReport* report) {
 
 absl::Status MoveOperation::FillResult(EngineStream& stream) const {
   const int64_t bytes = result_.size_bytes();
+  if (!spec_.initial) return stream.Zero(args_.destination, bytes);
   if (spec_.target == nullptr || !spec_.target->IsSpilled()) {
-    if (!spec_.initial) return stream.Zero(args_.destination, bytes);
     return spec_.initial->is_spilled ? stream.CopyToDevice(args_.destination, d_initial_, bytes)
                                      : stream.Copy(args_.destination, d_initial_, bytes);
   }
-  if (spec_.initial && !spec_.initial->is_spilled) return stream.CopyToHost(args_.destination, d_initial_, bytes);
+  if (!spec_.initial->is_spilled) return stream.CopyToHost(args_.destination, d_initial_, bytes);
   // No kernel has been told of the result yet.
-  if (spec_.initial) {
-    std::memcpy(args_.destination, spec_.initial->bytes, static_cast<size_t>(bytes));
-  } else {
-    std::memset(args_.destination, 0, static_cast<size_t>(bytes));
-  }
+  std::memcpy(args_.destination, spec_.initial->bytes, static_cast<size_t>(bytes));
   return absl::OkStatus();
 }
 

@@ -71,7 +71,7 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
   absl::Status CopyOut(EngineStream& stream) override;
   void Collect(const OperatorReport& report, Outcome& outcome) const override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
-  /// Of a gather, whose source is on a device: each piece may come from anywhere in it.
+  /// Of a gather: each piece may come from anywhere in the source.
   RowsInTurn* rows_in_turn() override { return InTurn() ? this : nullptr; }
   std::vector<const PendingResult*> results() const override { return {&result_}; }
   Operand* whole_input() override { return &source_; }

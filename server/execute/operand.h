@@ -27,6 +27,9 @@ struct Operand {
   std::shared_ptr<const void> lease = nullptr;
 
   int64_t size_bytes() const { return count * element_bytes; }
+  /// What of it is spilled, and what is not.
+  int64_t host_bytes() const { return is_spilled ? size_bytes() : 0; }
+  int64_t device_bytes() const { return is_spilled ? 0 : size_bytes(); }
 };
 
 /// Makes the operand readable by kernels of the stream's device, which never see the bytes change. Engines want bytes

@@ -1,5 +1,7 @@
 #include "server/execute/ordered_operations.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "proto/wire_enums.h"
 #include "server/execute/status_macros.h"
@@ -203,7 +205,33 @@ int64_t SearchOperation::work_bytes() const {
 }
 
 int64_t SearchOperation::device_bytes(const Engine& engine) const {
-  return work_bytes() + engine.WorkspaceBytes(args_);
+  if (!InTurn())
+    return spec_.haystack.device_bytes() + spec_.needles.device_bytes() + positions_.size_bytes() +
+           engine.WorkspaceBytes(args_);
+  SearchArgs piece = args_;
+  piece.needle_count = std::min(piece.needle_count, kPieceBytes / positions_.element_bytes);
+  return spec_.haystack.device_bytes() + spec_.needles.device_bytes() + piece.needle_count * positions_.element_bytes +
+         engine.WorkspaceBytes(piece);
+}
+
+bool SearchOperation::InTurn() const {
+  // Without needles nothing would look at the haystack.
+  return spec_.needles.count > 0 && TakesRows(spec_.target);
+}
+
+absl::StatusOr<int64_t> SearchOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t,
+                                                  absl::Span<void* const> d_out, OperatorReport* report) {
+  const bool is_first = found_ == 0;
+  SearchArgs args = args_;
+  args.needle_count = std::min(most_rows, spec_.needles.count - found_);
+  args.check_sorted = args.check_sorted && is_first;
+  args.positions_out = d_out[0];
+  CORANK_ASSIGN_OR_RETURN(args.haystack, Upload(stream, haystack_));
+  CORANK_ASSIGN_OR_RETURN(args.needles, Upload(stream, Slice(spec_.needles, found_, args.needle_count)));
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  CORANK_RETURN_IF_ERROR(stream.Search(args, report));
+  found_ += args.needle_count;
+  return args.needle_count;
 }
 
 absl::Status SearchOperation::CopyIn(EngineStream& stream) {

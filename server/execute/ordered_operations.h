@@ -9,6 +9,7 @@
 
 #include "server/execute/operand.h"
 #include "server/execute/operation.h"
+#include "server/execute/rows_in_turn.h"
 
 namespace corank {
 
@@ -76,7 +77,8 @@ class MergeOperation final : public PhasedOperation {
   std::optional<PendingResult> values_;
 };
 
-class SearchOperation final : public PhasedOperation {
+/// In turn, its positions are found for some needles at a time.
+class SearchOperation final : public PhasedOperation, public RowsInTurn {
  public:
   struct Spec {
     Operand haystack;
@@ -96,10 +98,19 @@ class SearchOperation final : public PhasedOperation {
   absl::Status CopyOut(EngineStream& stream) override;
   void Collect(const OperatorReport& report, Outcome& outcome) const override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
+  RowsInTurn* rows_in_turn() override { return InTurn() ? this : nullptr; }
+  std::vector<const PendingResult*> results() const override { return {&positions_}; }
+  Operand* whole_input() override { return &haystack_; }
+  absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
+                                   absl::Span<void* const> d_out, OperatorReport* report) override;
 
  private:
+  bool InTurn() const;
+
   const Spec spec_;
+  Operand haystack_{spec_.haystack};
   SearchArgs args_;
+  int64_t found_ = 0;  // needles of the pieces so far
   PendingResult positions_;
 };
 

@@ -3,6 +3,7 @@
 #define CORANK_SERVER_EXECUTE_ROWS_IN_TURN_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -10,6 +11,7 @@
 #include "kernels/engine/engine.h"
 #include "server/execute/operand.h"
 #include "server/execute/operation.h"
+#include "server/respond/result_target.h"
 
 namespace corank {
 
@@ -23,15 +25,22 @@ class RowsInTurn {
   virtual ~RowsInTurn() = default;
   /// One, or two that each row has an element of.
   virtual std::vector<const PendingResult*> results() const = 0;
-  /// The input, if any, of which each piece may need all: whoever makes many pieces on another device than it is on
-  /// puts a copy in its place first.
+  /// The input, if any, of which each piece may need all: whoever makes many pieces puts a copy in its place first,
+  /// where it is not on the device that they are made on.
   virtual Operand* whole_input() { return nullptr; }
-  /// Makes the next rows, up to most_rows of them and of most_intervals intervals, 1 or more of both, and answers how
-  /// many: none where the intervals are all empty. To be called until there are results()[0]->count. d_out: where those
-  /// of each result go. Between the stream's Begin and Finish; EndCopyIn is called here.
+  /// Makes the next rows, up to most_rows of them and, where they are made of such, of most_intervals intervals, 1 or
+  /// more of both, and answers how many: none where the intervals are all empty. To be called until there are
+  /// results()[0]->count. d_out: where those of each result go. Between the stream's Begin and Finish; EndCopyIn is
+  /// called here.
   virtual absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
                                            absl::Span<void* const> d_out, OperatorReport* report) = 0;
+  /// As PhasedOperation's. A fault is found before the first row has been sent.
+  virtual absl::Status FaultStatus(const OperatorReport& report) const = 0;
 };
+
+inline bool TakesRows(const std::shared_ptr<ResultTarget>& target) {
+  return target != nullptr && target->TakesRowsInTurn();
+}
 
 /// Cuts the rows of intervals that follow each other into pieces.
 class IntervalCursor {
@@ -54,7 +63,7 @@ class IntervalCursor {
   int64_t taken_ = 0;  // rows of it
 };
 
-/// Elements [first, first + count) of an array.
+/// Elements [first, first + count) of an array, at the alignment of an element.
 Operand Slice(const Operand& operand, int64_t first, int64_t count);
 
 }  // namespace corank

@@ -24,6 +24,7 @@ constexpr int64_t kGrowthShare = 8;
 absl::StatusOr<std::vector<Operand>> StreamCollector::Collect() {
   const std::vector<StreamInput>& inputs = exchange_->inputs();
   blocks_.resize(inputs.size());
+  spilled_.resize(inputs.size());
   for (;;) {
     CORANK_ASSIGN_OR_RETURN(const std::vector<InputChunk> chunks, exchange_->Receive(*lane_));
     if (chunks.empty()) break;
@@ -36,7 +37,7 @@ absl::StatusOr<std::vector<Operand>> StreamCollector::Collect() {
     operand.element_bytes = inputs[i].element_bytes;
     operand.count = exchange_->received(i);
     operand.on_device = !inputs[i].is_control;
-    operand.is_spilled = inputs[i].is_spilled;
+    operand.is_spilled = IsSpilled(i);
     operand.device = lane_->stream().device();
     if (blocks_[i] != nullptr) operand.bytes = blocks_[i]->data();
     operand.lease = std::move(blocks_[i]);
@@ -70,7 +71,7 @@ absl::Status StreamCollector::CopyIn(EngineStream& stream, const InputChunk& chu
   CORANK_RETURN_IF_ERROR(MakeRoom(stream, chunk.input, chunk.first_element + chunk.count));
   char* const to = blocks_[chunk.input]->data() + chunk.first_element * input.element_bytes;
   const int64_t bytes = chunk.count * input.element_bytes;
-  if (!input.waits_on_host()) return stream.CopyToDevice(to, chunk.bytes.get(), bytes);
+  if (!WaitsOnHost(chunk.input)) return stream.CopyToDevice(to, chunk.bytes.get(), bytes);
   std::memcpy(to, chunk.bytes.get(), static_cast<size_t>(bytes));
   return absl::OkStatus();
 }
@@ -81,7 +82,9 @@ absl::Status StreamCollector::MakeRoom(EngineStream& stream, size_t index, int64
   const int64_t needed = elements * input.element_bytes;
   if (block != nullptr && needed <= block->size_bytes()) return absl::OkStatus();
   if (input.count < 0) return Grow(stream, index, needed);
-  CORANK_ASSIGN_OR_RETURN(block, Allocate(input, input.count * input.element_bytes));
+  const int64_t bytes = input.count * input.element_bytes;
+  if (input.may_spill && bytes > FreeBytes(index)) spilled_[index] = true;
+  CORANK_ASSIGN_OR_RETURN(block, Allocate(index, bytes));
   return absl::OkStatus();
 }
 
@@ -89,25 +92,26 @@ absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t n
   const StreamInput& input = exchange_->inputs()[index];
   std::shared_ptr<StreamBlock>& block = blocks_[index];
   const int64_t has = block == nullptr ? 0 : block->size_bytes();
-  if (needed > FreeBytes(input) && !retired_.empty()) {
+  if (needed > FreeBytes(index) && !retired_.empty()) {
     CORANK_RETURN_IF_ERROR(FinishCopies(stream));
     CORANK_RETURN_IF_ERROR(stream.Begin());
   }
-  const int64_t room = FreeBytes(input);
+  const int64_t room = FreeBytes(index);
+  if (needed > room && input.may_spill && !spilled_[index]) return Spill(stream, index, needed);
   if (needed > room && needed <= room + has) {
     return InvalidField(
         input.field + ".count",
         absl::StrCat("not announced, so that the array is in memory twice while it grows; for that, ", needed, " and ",
                      has, " bytes are more than one request may take (",
-                     input.waits_on_host() ? "max_stream_host_bytes" : "max_device_bytes", "); announce the count"));
+                     WaitsOnHost(index) ? "max_stream_host_bytes" : "max_device_bytes", "); announce the count"));
   }
-  const int64_t bytes = GrownBytes(input, has, needed);
-  absl::StatusOr<std::shared_ptr<StreamBlock>> larger = Allocate(input, bytes);
-  if (!larger.ok() && bytes > needed) larger = Allocate(input, needed);  // other requests have the rest
+  const int64_t bytes = GrownBytes(index, has, needed);
+  absl::StatusOr<std::shared_ptr<StreamBlock>> larger = Allocate(index, bytes);
+  if (!larger.ok() && bytes > needed) larger = Allocate(index, needed);  // other requests have the rest
   CORANK_RETURN_IF_ERROR(larger.status());
   std::swap(block, *larger);
   if (has == 0) return absl::OkStatus();
-  if (input.waits_on_host()) {
+  if (WaitsOnHost(index)) {
     std::memcpy(block->data(), (*larger)->data(), static_cast<size_t>(has));
     return absl::OkStatus();
   }
@@ -115,24 +119,40 @@ absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t n
   return stream.Copy(block->data(), (*larger)->data(), has);
 }
 
-absl::StatusOr<std::shared_ptr<StreamBlock>> StreamCollector::Allocate(const StreamInput& input, int64_t bytes) {
-  return input.waits_on_host() ? memory_->AllocateHost(bytes, input.field)
-                               : memory_->AllocateDevice(bytes, input.field);
+absl::Status StreamCollector::Spill(EngineStream& stream, size_t index, int64_t needed) {
+  spilled_[index] = true;
+  std::shared_ptr<StreamBlock>& block = blocks_[index];
+  const std::shared_ptr<StreamBlock> on_device = std::move(block);
+  const int64_t has = on_device == nullptr ? 0 : on_device->size_bytes();
+  CORANK_ASSIGN_OR_RETURN(block, Allocate(index, GrownBytes(index, has, needed)));
+  if (has == 0) return absl::OkStatus();
+  retired_.push_back(on_device);
+  CORANK_RETURN_IF_ERROR(stream.CopyToHost(block->data(), on_device->data(), has));
+  // It may grow again, by this thread's copies.
+  CORANK_RETURN_IF_ERROR(FinishCopies(stream));
+  return stream.Begin();
 }
 
-int64_t StreamCollector::GrownBytes(const StreamInput& input, int64_t has, int64_t needed) const {
-  const int64_t most = input.waits_on_host() ? memory_->max_host_bytes() : memory_->max_device_bytes();
+absl::StatusOr<std::shared_ptr<StreamBlock>> StreamCollector::Allocate(size_t index, int64_t bytes) {
+  const std::string& field = exchange_->inputs()[index].field;
+  return WaitsOnHost(index) ? memory_->AllocateHost(bytes, field) : memory_->AllocateDevice(bytes, field);
+}
+
+int64_t StreamCollector::GrownBytes(size_t index, int64_t has, int64_t needed) const {
+  const int64_t most = WaitsOnHost(index) ? memory_->max_host_bytes() : memory_->max_device_bytes();
   const auto inputs = static_cast<int64_t>(exchange_->inputs().size());
   const int64_t twice = has == 0 ? std::min(kFirstBytes, most / kFirstShare / inputs) : 2 * has;
-  const int64_t room = FreeBytes(input);
+  const int64_t room = FreeBytes(index);
   for (const int64_t wanted : {twice, has + has / kGrowthShare}) {
     if (std::max(wanted, needed) <= room) return std::max(wanted, needed);
   }
   return needed;
 }
 
-int64_t StreamCollector::FreeBytes(const StreamInput& input) const {
-  return input.waits_on_host() ? memory_->free_host_bytes() : memory_->free_device_bytes();
+int64_t StreamCollector::FreeBytes(size_t index) const {
+  if (WaitsOnHost(index)) return memory_->free_host_bytes();
+  const int64_t others = exchange_->inputs()[index].may_spill ? memory_->max_device_bytes() / 2 : 0;
+  return memory_->free_device_bytes() - others;
 }
 
 }  // namespace corank

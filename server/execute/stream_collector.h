@@ -14,9 +14,8 @@
 namespace corank {
 
 /// Puts arrays together as their chunks come: counts, offsets and what is spilled in host memory, all others in device
-/// memory. An array
-/// of unknown length is there twice while it grows, so that it may have half of what is free. Used by the lane's
-/// thread.
+/// memory, until one that may spill finds half of that taken. An array of unknown length is there twice while it grows,
+/// so that it may have half of what is free. Used by the lane's thread.
 class StreamCollector {
  public:
   /// The pointees outlive the collector.
@@ -33,16 +32,22 @@ class StreamCollector {
   absl::Status FinishCopies(EngineStream& stream);
   absl::Status MakeRoom(EngineStream& stream, size_t input, int64_t elements);
   absl::Status Grow(EngineStream& stream, size_t input, int64_t needed);
-  absl::StatusOr<std::shared_ptr<StreamBlock>> Allocate(const StreamInput& input, int64_t bytes);
+  // What has come of it goes to the host, and what comes from now on.
+  absl::Status Spill(EngineStream& stream, size_t input, int64_t needed);
+  absl::StatusOr<std::shared_ptr<StreamBlock>> Allocate(size_t input, int64_t bytes);
   // Of an array of unknown length that has `has` bytes and needs `needed`.
-  int64_t GrownBytes(const StreamInput& input, int64_t has, int64_t needed) const;
-  int64_t FreeBytes(const StreamInput& input) const;
+  int64_t GrownBytes(size_t input, int64_t has, int64_t needed) const;
+  // Where the input is, for it.
+  int64_t FreeBytes(size_t input) const;
+  bool IsSpilled(size_t input) const { return exchange_->inputs()[input].is_spilled || spilled_[input]; }
+  bool WaitsOnHost(size_t input) const { return exchange_->inputs()[input].is_control || IsSpilled(input); }
 
   StreamExchange* const exchange_;
   StreamMemory* const memory_;
   Lane* const lane_;
   v1::RequestStats* const stats_;
   std::vector<std::shared_ptr<StreamBlock>> blocks_;   // of each input; null: nothing yet
+  std::vector<bool> spilled_;                          // which of those that may
   std::vector<std::shared_ptr<StreamBlock>> retired_;  // until the stream has finished
 };
 

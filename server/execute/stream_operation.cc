@@ -143,9 +143,9 @@ int64_t StreamOperation::host_bytes() const {
   if (spec_.merge) return StreamMerger::HostBytes(*spec_.merge, inputs, memory);
   int64_t bytes = spec_.request->spilled_bytes();
   for (const StreamInput& input : inputs) {
-    if (!input.is_control) continue;
+    if (!input.is_control && !input.may_spill) continue;
     if (input.count < 0) return memory.max_host_bytes();
-    bytes += input.count * input.element_bytes;
+    if (input.is_control) bytes += input.count * input.element_bytes;
   }
   return bytes;
 }
@@ -162,7 +162,9 @@ absl::Status StreamOperation::ExecuteWhole(Lane& lane, Outcome& outcome) {
     CORANK_RETURN_IF_ERROR(ExecuteOne(i, inputs, lane, one));
   }
   CORANK_RETURN_IF_ERROR(ExecuteOne(last, inputs, lane, outcome));
-  outcome.stats.set_out_of_core(spec_.request->spilled_bytes() > 0);
+  outcome.stats.set_out_of_core(
+      spec_.request->spilled_bytes() > 0 ||
+      std::any_of(inputs.begin(), inputs.end(), [](const Operand& input) { return input.is_spilled; }));
   AddTimes({moving.copy_in_ns(), 0, 0}, 0, &outcome.stats);
   *spec_.earlier = std::move(earlier);
   return absl::OkStatus();
@@ -190,12 +192,14 @@ absl::Status StreamOperation::BringNear(EngineStream& stream, Operand* input, Ou
   CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> near,
                           spec_.memory->AllocateDevice(input->size_bytes(), "plan.operations"));
   CORANK_RETURN_IF_ERROR(stream.Begin());
-  const absl::Status copied = stream.Copy(near->data(), input->bytes, input->size_bytes());
+  const absl::Status copied = input->on_device ? stream.Copy(near->data(), input->bytes, input->size_bytes())
+                                               : stream.CopyToDevice(near->data(), input->bytes, input->size_bytes());
   const absl::StatusOr<PhaseTimes> times = stream.Finish();
   CORANK_RETURN_IF_ERROR(copied);
   CORANK_RETURN_IF_ERROR(times.status());
   AddTimes(*times, 0, &outcome.stats);
   input->bytes = near->data();
+  input->on_device = true;
   input->device = stream.device();
   input->lease = near;
   return absl::OkStatus();
@@ -212,7 +216,8 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
   }
   const int64_t count = results[0]->count;
   EngineStream& stream = lane.stream();
-  if (Operand* const input = rows.whole_input(); input != nullptr && input->device != stream.device()) {
+  Operand* const input = rows.whole_input();
+  if (input != nullptr && (!input->on_device || input->device != stream.device())) {
     CORANK_RETURN_IF_ERROR(BringNear(stream, input, outcome));
   }
   RowShape shape;
@@ -247,7 +252,7 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
     CORANK_RETURN_IF_ERROR(ended);
     CORANK_RETURN_IF_ERROR(times.status());
     AddTimes(*times, stream.workspace_bytes(), &outcome.stats);
-    if (report.fault != OperatorReport::Fault::kNone) return UnexpectedFault(report);
+    if (report.fault != OperatorReport::Fault::kNone) return rows.FaultStatus(report);
     if (*made == 0) continue;
     lane.set_next_stage(Stage::kCopyOut);
     sink.set_base(first);

@@ -1,10 +1,15 @@
 #include "server/rpc/spill.h"
 
+#include <algorithm>
+
+#include "absl/strings/string_view.h"
 #include "server/execute/stream_options.h"
 #include "server/validate/arrays.h"
 
 namespace corank {
 namespace {
+
+constexpr absl::string_view kHaystack = "haystack";
 
 bool IsPlausible(int64_t count) { return count >= 0 && count <= kMostPlausibleElements; }
 
@@ -19,7 +24,7 @@ void AddResult(const Request& request, Spill* spill) {
 
 }  // namespace
 
-std::optional<Spill> FindSpill(const v1::Plan& plan, const std::vector<StreamInput>& inputs, int64_t max_device_bytes) {
+std::optional<Spill> FindSpill(const v1::Plan& plan, int64_t max_device_bytes, std::vector<StreamInput>& inputs) {
   if (plan.operations_size() != 1) return std::nullopt;
   Spill spill;
   switch (plan.operations(0).operation_case()) {
@@ -31,16 +36,33 @@ std::optional<Spill> FindSpill(const v1::Plan& plan, const std::vector<StreamInp
       break;
     case v1::Operation::kExpandIntervals:
     case v1::Operation::kGatherIntervals:
+    case v1::Operation::kSearch:
       break;
     default:
       return std::nullopt;
   }
+  int64_t bytes = spill.result_bytes;
+  bool all_known = true;
   for (const StreamInput& input : inputs) {
     if (input.is_control) continue;
-    if (!IsPlausible(input.count)) return std::nullopt;
-    spill.input_bytes += input.count * input.element_bytes;
+    if (input.count > kMostPlausibleElements) return std::nullopt;
+    if (input.count < 0) all_known = false;
+    bytes += std::max<int64_t>(0, input.count) * input.element_bytes;
   }
-  if (spill.bytes() <= max_device_bytes) return std::nullopt;
+  if (!all_known) {
+    for (StreamInput& input : inputs) input.may_spill = !input.is_control;
+    // Half of the device is the inputs', the rest for counts, offsets and workspace.
+    return spill.result_bytes > max_device_bytes / 4 ? std::optional(spill) : std::nullopt;
+  }
+  if (bytes <= max_device_bytes) return std::nullopt;
+  for (StreamInput& input : inputs) {
+    const int64_t input_bytes = input.count * input.element_bytes;
+    // Each needle looks at many places of the haystack: half of the device is for that, as far as it goes.
+    const bool is_sought_in = plan.operations(0).has_search() && input.field == kHaystack;
+    if (input.is_control || (is_sought_in && input_bytes <= max_device_bytes / 2)) continue;
+    input.is_spilled = true;
+    spill.input_bytes += input_bytes;
+  }
   return spill;
 }
 

@@ -12,8 +12,8 @@
 
 namespace corank {
 
-/// Streamed arrays of an interval operator that its kernels read, and a streamed result that they write, over the bus:
-/// in pinned memory of the host. A result is here where intervals may be written anywhere in it until the last one.
+/// Streamed arrays of an operator that its kernels read, and a streamed result that they write, over the bus: in pinned
+/// memory of the host. A result is here where intervals may be written anywhere in it until the last one.
 struct Spill {
   int64_t input_bytes = 0;
   int64_t result_bytes = 0;
@@ -22,9 +22,10 @@ struct Spill {
   int64_t bytes() const { return input_bytes + result_bytes; }
 };
 
-/// None where the device may have them all, where the plan is anything else than one such operator, and where a length
-/// is not known, or none that a request may claim. `inputs`: of the plan.
-std::optional<Spill> FindSpill(const v1::Plan& plan, const std::vector<StreamInput>& inputs, int64_t max_device_bytes);
+/// Marks the plan's inputs that are spilled, or, where the length of one of them is not known, that may be: then only
+/// the result is in what this returns. None where the device may have them all, where the plan is anything else than
+/// one interval operator or Search, and where a length is none that a request may claim.
+std::optional<Spill> FindSpill(const v1::Plan& plan, int64_t max_device_bytes, std::vector<StreamInput>& inputs);
 
 }  // namespace corank
 

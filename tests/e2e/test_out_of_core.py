@@ -250,3 +250,13 @@ def test_expand(small: corank.Client, way: Way) -> None:
     expanded, stats = run(way, small.expand, values, counts)
     np.testing.assert_array_equal(expanded, np.repeat(values, counts))
     assert stats.out_of_core
+
+
+@by_streams
+@pytest.mark.parametrize("large", ["needles", "both"])
+def test_search(small: corank.Client, way: Way, large: str) -> None:
+    needles = intervals().source[: ROW_BYTES // 4]
+    haystack = np.sort(intervals().destination[: 1_000_000 if large == "needles" else IN_CORE_BYTES // 4 + 1])
+    found, stats = run(way, small.search, haystack, needles, side="right")
+    np.testing.assert_array_equal(found, np.searchsorted(haystack, needles, side="right"))
+    assert stats.out_of_core

@@ -389,6 +389,9 @@ TEST(UnknownLengthTest, AnArrayHasUpToHalfOfTheMemory) {
     v1::SearchRequest& search = *plan.add_operations()->mutable_search();
     *search.mutable_haystack() = Streamed(v1::ELEMENT_TYPE_UINT32, -1, 0);
     *search.mutable_needles() = MakeArray(v1::ELEMENT_TYPE_UINT32, "\1\0\0\0", 4);
+    // A chain does not spill.
+    v1::SearchRequest& other = *plan.add_operations()->mutable_search();
+    *other.mutable_haystack() = *other.mutable_needles() = search.needles();
     return Execute(running.stub(), plan, Chunks({{0, 4, std::string(bytes, '\0'), 0, true}}, 1000));
   };
   const StreamedAnswer half = search_in(5 << 18);

@@ -209,6 +209,64 @@ TEST_F(StreamSpillTest, ExpandsValuesThatTheDeviceMayNotHold) {
   ExpectSpilled(answer, answer.results[0].expand_intervals().stats(), expected);
 }
 
+TEST_F(StreamSpillTest, ArraysOfUnknownLengthSpillAsTheyCome) {
+  // In turn: nothing, the source, the destination and both are more than the device may hold.
+  constexpr int64_t kFew = 10'000, kMany = 200'000;
+  for (const int64_t from : {kFew, kMany}) {
+    for (const int64_t to : {kFew, kMany}) {
+      SCOPED_TRACE(::testing::Message() << from << " to " << to);
+      const std::string source = source_.substr(0, static_cast<size_t>(from * kRecordBytes));
+      const std::string initial = initial_.substr(0, static_cast<size_t>(to * kRecordBytes));
+      std::string expected = initial;
+      expected.replace(static_cast<size_t>((to - 50) * kRecordBytes), 50 * kRecordBytes, source,
+                       static_cast<size_t>((from - 50) * kRecordBytes), 50 * kRecordBytes);
+      v1::Plan plan;
+      v1::MoveIntervalsRequest& move = *plan.add_operations()->mutable_move_intervals();
+      *move.mutable_source() = StreamedRecords(-1, 0);
+      *move.mutable_source_offsets() = Int64s({from - 50});
+      *move.mutable_destination_offsets() = Int64s({to - 50});
+      *move.mutable_counts() = Int64s({50});
+      *move.mutable_destination() = StreamedRecords(-1, 1);
+      *move.mutable_result_destination() = ToStream(9);
+      const StreamedAnswer answer =
+          Run(plan, {{0, kRecordBytes, source, 0, true}, {1, kRecordBytes, initial, 0, true}});
+      ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+      EXPECT_TRUE(answer.Output(9, kRecordBytes) == expected);
+      EXPECT_EQ(answer.results[0].move_intervals().stats().out_of_core(), from + to > 2 * kFew);
+      EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use() == 0; }));
+    }
+  }
+}
+
+TEST_F(StreamSpillTest, ArraysOfKnownLengthSpillBesideOneOfUnknownLength) {
+  v1::Plan plan;
+  v1::ScatterIntervalsRequest& scatter = *plan.add_operations()->mutable_scatter_intervals();
+  *scatter.mutable_source() = StreamedRecords(-1, 0);
+  *scatter.mutable_counts() = Int64s({10});
+  *scatter.mutable_destination_offsets() = Int64s({kElements - 10});
+  *scatter.mutable_destination() = StreamedRecords(kElements, 1);
+  *scatter.mutable_result_destination() = ToStream(9);
+  const std::string source = source_.substr(0, 10 * kRecordBytes);
+  const StreamedAnswer answer = Run(plan, {{0, kRecordBytes, source, 0, true}, {1, kRecordBytes, initial_}});
+  ASSERT_EQ(answer.results.size(), 1U) << answer.status.error_message();
+  ExpectSpilled(answer, answer.results[0].scatter_intervals().stats(),
+                initial_.substr(0, (kElements - 10) * kRecordBytes) + source);
+}
+
+TEST_F(StreamSpillTest, AnArrayOfUnknownLengthThatOutgrowsTheHostIsRefused) {
+  const std::string more = source_ + source_ + source_ + source_ + source_;  // 10 MB, of 8 MiB
+  v1::Plan plan;
+  v1::GatherIntervalsRequest& gather = *plan.add_operations()->mutable_gather_intervals();
+  *gather.mutable_source() = StreamedRecords(-1, 0);
+  *gather.mutable_source_offsets() = Int64s({0});
+  *gather.mutable_counts() = Int64s({1});
+  const StreamedAnswer answer = Run(plan, {{0, kRecordBytes, more, 0, true}});
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << answer.status.error_message();
+  EXPECT_EQ(BadField(answer.status), "source.count") << answer.status.error_message();
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("max_stream_host_bytes"));
+  EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use() == 0; }));
+}
+
 TEST_F(StreamSpillTest, ReportsIntervalsThatOverlap) {
   v1::Plan plan;
   v1::ScatterIntervalsRequest& scatter = *plan.add_operations()->mutable_scatter_intervals();

@@ -1,0 +1,148 @@
+// Execute: searches whose arrays or positions are larger than what a request may have of the device.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/server/messages.h"
+#include "tests/server/reach_engine.h"
+#include "tests/server/running_server.h"
+#include "tests/server/streamed_call.h"
+#include "tests/support/distributions.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <typename Key>
+std::string BytesOf(const std::vector<Key>& keys) {
+  return {reinterpret_cast<const char*>(keys.data()), keys.size() * sizeof(Key)};
+}
+
+template <typename Key>
+std::vector<Key> Keys(int64_t count, int64_t different, uint64_t seed) {
+  Random random(seed);
+  std::vector<Key> keys(static_cast<size_t>(count));
+  for (Key& key : keys) key = static_cast<Key>(random.Below(different));
+  return keys;
+}
+
+template <typename Key>
+std::string Positions(const std::vector<Key>& haystack, const std::vector<Key>& needles, bool upper) {
+  std::vector<uint32_t> positions;
+  for (const Key needle : needles) {
+    const auto at = upper ? std::upper_bound(haystack.begin(), haystack.end(), needle)
+                          : std::lower_bound(haystack.begin(), haystack.end(), needle);
+    positions.push_back(static_cast<uint32_t>(at - haystack.begin()));
+  }
+  return BytesOf(positions);
+}
+
+class StreamSearchTest : public ::testing::Test {
+ protected:
+  static constexpr int64_t kMostOnDevice = 1 << 20;
+  static constexpr int64_t kNeedles = 300'000;
+
+  static Server::Options SmallDevice() {
+    Server::Options options = TestOptions();
+    options.streams.max_device_bytes = kMostOnDevice;
+    options.streams.max_host_bytes = 8 << 20;
+    options.streams.piece_bytes = 100'000;
+    options.streams.window_bytes = 256 << 10;
+    return options;
+  }
+
+  // Of a haystack in stream 0 and needles in stream 1, to stream 9; -1: of unknown length.
+  static v1::Plan SearchPlan(v1::ElementType type, int64_t haystack, int64_t needles) {
+    v1::Plan plan;
+    v1::SearchRequest& search = *plan.add_operations()->mutable_search();
+    *search.mutable_haystack() = Streamed(type, haystack, 0);
+    *search.mutable_needles() = Streamed(type, needles, 1);
+    *search.mutable_destination() = ToStream(9);
+    return plan;
+  }
+
+  StreamedAnswer Run(const v1::Plan& plan, const std::vector<StreamedInput>& inputs) {
+    return Execute(running_.stub(), plan, Chunks(inputs, 3000));
+  }
+
+  void ExpectPositions(const StreamedAnswer& answer, const std::string& expected, bool out_of_core) {
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    EXPECT_TRUE(answer.Output(9, 4) == expected);
+    ASSERT_EQ(answer.results.size(), 1U);
+    EXPECT_EQ(answer.results[0].search().stats().out_of_core(), out_of_core);
+    EXPECT_EQ(answer.results[0].search().positions().count(), static_cast<int64_t>(expected.size() / 4));
+    EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use() == 0; }));
+  }
+
+  RunningServer running_{SmallDevice(), ReachEngine()};
+};
+
+TEST_F(StreamSearchTest, FindsMoreNeedlesThanTheDeviceMayHold) {
+  const std::vector<uint32_t> needles = Keys<uint32_t>(kNeedles, 50'000, 1);
+  for (const int64_t count : {20'000, 200'000}) {  // on the device; more than half of it
+    std::vector<uint32_t> haystack = Keys<uint32_t>(count, 50'000, 2);
+    std::sort(haystack.begin(), haystack.end());
+    for (const bool known : {true, false}) {
+      SCOPED_TRACE(::testing::Message() << "in " << count << (known ? "" : ", of unknown length"));
+      v1::Plan plan = SearchPlan(v1::ELEMENT_TYPE_UINT32, known ? count : -1, known ? kNeedles : -1);
+      plan.mutable_operations(0)->mutable_search()->set_bound(v1::SEARCH_BOUND_UPPER);
+      const StreamedAnswer answer =
+          Run(plan, {{0, 4, BytesOf(haystack), 0, !known}, {1, 4, BytesOf(needles), 0, !known}});
+      ExpectPositions(answer, Positions(haystack, needles, true), true);
+    }
+  }
+}
+
+TEST_F(StreamSearchTest, FindsMorePositionsThanTheDeviceMayHold) {
+  const std::vector<uint8_t> needles = Keys<uint8_t>(kNeedles, 256, 3);
+  std::vector<uint8_t> haystack = Keys<uint8_t>(10'000, 200, 4);
+  std::sort(haystack.begin(), haystack.end());
+  v1::Plan plan = SearchPlan(v1::ELEMENT_TYPE_UINT8, 10'000, kNeedles);
+  const std::vector<StreamedInput> inputs = {{0, 1, BytesOf(haystack)}, {1, 1, BytesOf(needles)}};
+  ExpectPositions(Run(plan, inputs), Positions(haystack, needles, false), false);
+  // From the message, from which each piece would copy it anew.
+  *plan.mutable_operations(0)->mutable_search()->mutable_haystack() =
+      MakeArray(v1::ELEMENT_TYPE_UINT8, haystack.data(), haystack.size());
+  ExpectPositions(Run(plan, {inputs[1]}), Positions(haystack, needles, false), false);
+}
+
+TEST_F(StreamSearchTest, ReportsAHaystackThatIsNotSortedBeforeAnyPosition) {
+  std::vector<uint32_t> haystack = Keys<uint32_t>(200'000, 50'000, 5);
+  std::sort(haystack.begin(), haystack.end());
+  std::swap(haystack.front(), haystack.back());
+  for (const int64_t needles : {kNeedles, int64_t{5}, int64_t{0}}) {
+    SCOPED_TRACE(needles);
+    v1::Plan plan = SearchPlan(v1::ELEMENT_TYPE_UINT32, 200'000, needles);
+    const std::vector<StreamedInput> inputs = {{0, 4, BytesOf(haystack)},
+                                               {1, 4, BytesOf(Keys<uint32_t>(needles, 9, 6))}};
+    const StreamedAnswer refused = Run(plan, inputs);
+    EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(BadField(refused.status), "haystack") << refused.status.error_message();
+    EXPECT_THAT(refused.status.error_message(), HasSubstr("index 1 "));
+    EXPECT_TRUE(refused.chunks.empty());
+    plan.mutable_operations(0)->mutable_search()->set_assume_sorted(true);
+    const StreamedAnswer assumed = Run(plan, inputs);
+    ASSERT_TRUE(assumed.status.ok()) << assumed.status.error_message();
+    EXPECT_EQ(static_cast<int64_t>(assumed.Output(9, 4).size()), 4 * needles);
+  }
+}
+
+TEST_F(StreamSearchTest, FindsNeedlesInNothing) {
+  const StreamedAnswer answer = Run(SearchPlan(v1::ELEMENT_TYPE_UINT32, 0, kNeedles),
+                                    {{0, 4, ""}, {1, 4, BytesOf(Keys<uint32_t>(kNeedles, 9, 7))}});
+  ExpectPositions(answer, std::string(static_cast<size_t>(4 * kNeedles), '\0'), true);
+}
+
+TEST_F(StreamSearchTest, WhatIsTooMuchForTheHostIsRefusedBeforeItComes) {
+  const grpc::Status status = Run(SearchPlan(v1::ELEMENT_TYPE_UINT32, 10, (2 << 20) + 1), {}).status;
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+  EXPECT_EQ(BadField(status), "needles.count") << status.error_message();
+}
+
+}  // namespace
+}  // namespace corank::testing
