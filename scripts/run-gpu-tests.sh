@@ -50,7 +50,8 @@ if [ -n "$tool" ]; then
   sanitizer=${COMPUTE_SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
   [ -x "$sanitizer" ] || { echo "compute-sanitizer not found; name it with COMPUTE_SANITIZER" >&2; exit 2; }
   # GoogleTest's exit code is kept; errors found by the tool give 99.
-  command=("$sanitizer" --tool "$tool" --error-exitcode 99)
+  # Nor is it an error that a process has no test, or none that comes to the GPU.
+  command=("$sanitizer" --tool "$tool" --error-exitcode 99 --require-cuda-init no)
 fi
 
 # Sums the numbers that follow a GoogleTest tag, "[  PASSED  ] 12 tests.", in all logs of a binary.
