@@ -61,7 +61,8 @@ absl::Status AdmissionQueue::Admit(std::unique_ptr<Task>&& task) {
   if (absl::Status wanted = task->CheckWanted(now); !wanted.ok()) return wanted;
   const Operator op = task->operation->op();
   task->work_bytes = std::max(task->bytes, task->operation->work_bytes());
-  if (host_runner_ != nullptr && task->is_inline && task->work_bytes <= options_.host_bytes) return RunOnHost(task);
+  const int64_t for_host = task->operation->is_light() ? 2 * options_.host_bytes : options_.host_bytes;
+  if (host_runner_ != nullptr && task->is_inline && task->work_bytes <= for_host) return RunOnHost(task);
   const bool is_tiny =
       has_direct_runner_ && task->bytes <= options_.direct_bytes && task->work_bytes <= options_.small_bytes;
   // What is tiny needs no more than a lane has. A stream whose length is not known only looks so, and goes where

@@ -55,10 +55,10 @@ class AdmissionQueue final : public TaskSource {
     /// A request of at most this many bytes runs on the thread that brings it while nothing waits and no other does so:
     /// two changes of thread cost more than its work. With several devices, as many as there are do so.
     int64_t direct_bytes = 16 << 10;
-    /// A request whose arrays and results, all of them in its messages, are at most this many bytes is for the host
-    /// runner: at once, on the thread that brings it, any number at a time, past all that waits. 0: none is.
-    /// Priorities, fair shares, the bounds of the queue and estimates of deadlines are not for these: to refuse one
-    /// takes its message all the same, and that is most of its cost.
+    /// A request whose arrays and results, all of them in its messages, are at most this many bytes, or twice as many
+    /// where the work is light, is for the host runner: at once, on the thread that brings it, any number at a time,
+    /// past all that waits. 0: none is. Priorities, fair shares, the bounds of the queue and estimates of deadlines are
+    /// not for these: to refuse one takes its message all the same, and that is most of its cost.
     int64_t host_bytes = 0;
     /// Takers of a device that may have small tasks, with arrays of at most this many bytes, at the same time: what
     /// arrives meanwhile becomes a batch. 0: all takers. For engines on which a batch costs hardly more than one of its

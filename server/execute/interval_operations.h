@@ -25,6 +25,7 @@ class ExpandOperation final : public PhasedOperation, public RowsInTurn {
 
   Operator op() const override { return Operator::kExpandIntervals; }
   int64_t work_bytes() const override;
+  bool is_light() const override { return true; }
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
@@ -65,6 +66,7 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
 
   Operator op() const override { return spec_.op; }
   int64_t work_bytes() const override;
+  bool is_light() const override { return true; }
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
@@ -106,6 +108,7 @@ class LoadBalanceOperation final : public PhasedOperation, public RowsInTurn {
 
   Operator op() const override { return Operator::kLoadBalance; }
   int64_t work_bytes() const override;
+  bool is_light() const override { return true; }
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;

@@ -60,6 +60,8 @@ class Operation {
   virtual RowsInTurn* rows_in_turn() { return nullptr; }
   /// Of its inputs and results together, wherever they are; 0 where that is not known before they come.
   virtual int64_t work_bytes() const { return 0; }
+  /// Whether one core of the host takes less than 0.7 ns for each of them: half of what others take, or less.
+  virtual bool is_light() const { return false; }
   /// Whether Execute may be called again after it failed for lack of memory.
   virtual bool is_repeatable() const { return false; }
   /// Upper bound of the device memory that it takes of the engine at a time, workspace included.

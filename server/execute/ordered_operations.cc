@@ -58,6 +58,10 @@ int64_t SortOperation::work_bytes() const {
   return bytes;
 }
 
+bool SortOperation::is_light() const {
+  return spec_.keys.element_bytes >= 4 && !values_ && !indices_ && !spec_.segment_offsets;
+}
+
 int64_t SortOperation::device_bytes(const Engine& engine) const {
   // The sizes follow from which outputs there are.
   SortArgs args = args_;

@@ -35,6 +35,7 @@ class SortOperation final : public PhasedOperation {
   Operator op() const override { return Operator::kSort; }
   Pace pace() const override;
   int64_t work_bytes() const override;
+  bool is_light() const override;
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
@@ -63,6 +64,7 @@ class MergeOperation final : public PhasedOperation {
 
   Operator op() const override { return Operator::kMerge; }
   int64_t work_bytes() const override;
+  bool is_light() const override { return !values_; }
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;

@@ -94,9 +94,17 @@ TEST_F(HostRequestsTest, AreAnsweredWhileTheGpuIsBusyAndTheQueueFull) {
 TEST_F(HostRequestsTest, AreThoseWhoseArraysAndResultsAreSmall) {
   Start();
   v1::SortResponse response;
-  ASSERT_TRUE(Sort(SortOf(kHostBytes / 8), &response).ok());
+  ASSERT_TRUE(Sort(SortOf(kHostBytes / 4), &response).ok());  // keys alone: half of their bytes count
   EXPECT_EQ(response.stats().engine(), v1::ENGINE_CPU);
-  ASSERT_TRUE(Sort(SortOf(kHostBytes / 8 + 1), &response).ok());
+  ASSERT_TRUE(Sort(SortOf(kHostBytes / 4 + 1), &response).ok());
+  EXPECT_EQ(response.stats().engine(), v1::ENGINE_CUDA);
+  v1::SortRequest argsort = SortOf(kHostBytes / 8);
+  argsort.set_output(v1::SORT_OUTPUT_INDICES);
+  ASSERT_TRUE(Sort(argsort, &response).ok());
+  EXPECT_EQ(response.stats().engine(), v1::ENGINE_CPU);
+  argsort = SortOf(kHostBytes / 8 + 1);
+  argsort.set_output(v1::SORT_OUTPUT_INDICES);
+  ASSERT_TRUE(Sort(argsort, &response).ok());
   EXPECT_EQ(response.stats().engine(), v1::ENGINE_CUDA);
   v1::ExpandIntervalsRequest expand;
   *expand.mutable_values() = Int32s({1, 2});
@@ -105,7 +113,7 @@ TEST_F(HostRequestsTest, AreThoseWhoseArraysAndResultsAreSmall) {
   grpc::ClientContext context;
   ASSERT_TRUE(running_->stub().ExpandIntervals(&context, expand, &expanded).ok());
   EXPECT_EQ(expanded.stats().engine(), v1::ENGINE_CUDA);
-  EXPECT_EQ(HostRequests("sort"), 1);
+  EXPECT_EQ(HostRequests("sort"), 2);
   EXPECT_EQ(HostRequests("expand_intervals"), 0);
 }
 
