@@ -107,7 +107,7 @@ absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t n
   }
   const int64_t bytes = GrownBytes(index, has, needed);
   absl::StatusOr<std::shared_ptr<StreamBlock>> larger = Allocate(index, bytes);
-  if (!larger.ok() && bytes > needed) larger = Allocate(index, needed);  // other requests have the rest
+  if (absl::IsResourceExhausted(larger.status()) && bytes > needed) larger = Allocate(index, needed);
   CORANK_RETURN_IF_ERROR(larger.status());
   std::swap(block, *larger);
   if (has == 0) return absl::OkStatus();
@@ -122,12 +122,12 @@ absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t n
 absl::Status StreamCollector::Spill(EngineStream& stream, size_t index, int64_t needed) {
   spilled_[index] = true;
   std::shared_ptr<StreamBlock>& block = blocks_[index];
-  const std::shared_ptr<StreamBlock> on_device = std::move(block);
-  const int64_t has = on_device == nullptr ? 0 : on_device->size_bytes();
-  CORANK_ASSIGN_OR_RETURN(block, Allocate(index, GrownBytes(index, has, needed)));
+  const int64_t has = block == nullptr ? 0 : block->size_bytes();
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> other, Allocate(index, GrownBytes(index, has, needed)));
+  std::swap(block, other);
   if (has == 0) return absl::OkStatus();
-  retired_.push_back(on_device);
-  CORANK_RETURN_IF_ERROR(stream.CopyToHost(block->data(), on_device->data(), has));
+  retired_.push_back(other);
+  CORANK_RETURN_IF_ERROR(stream.CopyToHost(block->data(), other->data(), has));
   // It may grow again, by this thread's copies.
   CORANK_RETURN_IF_ERROR(FinishCopies(stream));
   return stream.Begin();

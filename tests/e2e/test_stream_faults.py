@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 import time
@@ -166,7 +167,8 @@ def test_upload_that_stops_in_the_middle_frees_everything(
 
 def test_deadline_in_the_middle_of_the_work_stops_it(placed_server: LocalServer, needs: Needs) -> None:
     needs("stream")
-    keys = np.tile(KEYS, 8)
+    # What a kernel has begun it ends: seconds of a sanitizer that is fifty times as slow.
+    keys = KEYS if os.environ.get("CORANKD_SANITIZED") == "thread" else np.tile(KEYS, 8)
     late = 0
     with placed_server.connect() as client:
         client.info()

@@ -37,6 +37,7 @@ struct Scenario {
   std::function<Answer(World&)> run;
   std::function<void(World&)> clean;
   bool waits = false;  // for memory of its answer
+  Server::Options options = FaultOptions();
 };
 
 Scenario Inline(const std::string& name, const AnyRequest& request) {
@@ -184,6 +185,21 @@ Scenario Chain() {
   return {"chain", nullptr, [=](World& world) { return world.Stream(plan, chunks); }, nullptr, true};
 }
 
+// Arrays of unknown length that are more than half of the device's memory.
+Scenario Spilling() {
+  v1::Plan plan;
+  v1::SearchRequest& search = *plan.add_operations()->mutable_search();
+  *search.mutable_haystack() = Streamed(v1::ELEMENT_TYPE_UINT32, -1, 0);
+  *search.mutable_needles() = Streamed(v1::ELEMENT_TYPE_UINT32, -1, 1);
+  *search.mutable_destination() = ToStream(0);
+  const std::string needles = LargeSort().keys().inline_data();
+  const std::string haystack(needles.size() / 2, '\0');
+  const std::vector<v1::ExecuteRequest> chunks = Chunks({{0, 4, haystack, 0, true}, {1, 4, needles, 0, true}}, 1000);
+  Scenario scenario = {"spilled", nullptr, [=](World& world) { return world.Stream(plan, chunks); }, nullptr, true};
+  scenario.options.streams.max_device_bytes = 64 << 10;
+  return scenario;
+}
+
 Scenario Storing() {
   return {"StoreArray", nullptr,
           [](World& world) {
@@ -212,7 +228,7 @@ Scenario Registering() {
 }
 
 std::vector<Scenario> Scenarios() {
-  std::vector<Scenario> scenarios = {Parts(), Chain(), Storing(), Fetching(), Registering()};
+  std::vector<Scenario> scenarios = {Parts(), Chain(), Spilling(), Storing(), Fetching(), Registering()};
   const std::pair<const char*, AnyRequest> requests[] = {
       {"Sort", GoodSort()},       {"sort by columns", GoodColumnSort()},
       {"Merge", GoodMerge()},     {"Expand", GoodExpand()},
@@ -243,11 +259,11 @@ void ExpectStatus(const grpc::Status& status, absl::StatusCode code, const std::
 // Lets the n-th call fail, n = 1, 2, 3..., until the scenario gets through.
 void FailEachCall(const Scenario& scenario, absl::StatusCode code, bool stays = false) {
   SCOPED_TRACE(absl::StrCat(scenario.name, ", ", absl::StatusCodeToString(code)));
-  World reference;
+  World reference(scenario.options);
   if (scenario.prepare) scenario.prepare(reference);
   const Answer wanted = scenario.run(reference);
   ASSERT_TRUE(wanted.status.ok()) << wanted.status.error_message();
-  World world;
+  World world(scenario.options);
   if (scenario.prepare) scenario.prepare(world);
   world.Settle();
   for (int64_t n = 1;; ++n) {
@@ -297,7 +313,7 @@ TEST(EngineFault, TheDeviceIsLostAtEveryCall) {
     SCOPED_TRACE(scenario.name);
     for (int64_t n = 1;; ++n) {
       ASSERT_LT(n, kMostCalls);
-      World world;
+      World world(scenario.options);
       if (scenario.prepare) scenario.prepare(world);
       world.plan().FailCall(n, absl::UnavailableError(kSecret));
       const Answer answer = scenario.run(world);
