@@ -14,8 +14,9 @@ ABSL_FLAG(corank::ByteCount, stream_window_bytes, int64_t{64} << 20,
 ABSL_FLAG(
     corank::ByteCount, max_device_bytes, 0,
     "Device memory that one stream, or one large sort or merge in shared memory, may take, in bytes, 1 MiB to "
-    "--device-budget-bytes. Sorts and merges of arrays larger than half of it, and interval operators with streams of "
-    "more, work out of core. 0: three quarters of the device's, shared out among the long lanes, at most four.");
+    "--device-budget-bytes. Sorts and merges of arrays larger than half of it, and searches and interval operators "
+    "with streams of more, work out of core. 0: three quarters of the device's, shared out among the long lanes, at "
+    "most four.");
 ABSL_FLAG(
     corank::ByteCount, max_stream_host_bytes, 0,
     "Host memory that the arrays of one stream may take beside its window, in bytes. 0: half of what this process "

@@ -100,6 +100,11 @@ MoveOperation::MoveOperation(Spec spec) : spec_(std::move(spec)) {
 }
 
 int64_t MoveOperation::work_bytes() const {
+  // Intervals that may overlap can be more than source and destination.
+  return ArrayBytes() + std::max<int64_t>(0, spec_.total * spec_.source.element_bytes - result_.size_bytes());
+}
+
+int64_t MoveOperation::ArrayBytes() const {
   int64_t bytes = spec_.source.size_bytes() + spec_.counts.size_bytes() + result_.size_bytes();
   for (const auto* input : {&spec_.source_offsets, &spec_.destination_offsets, &spec_.initial}) {
     bytes += *input ? (*input)->size_bytes() : 0;
@@ -113,7 +118,7 @@ int64_t MoveOperation::device_bytes(const Engine& engine) const {
   const int64_t any = 0;
   if (spec_.source_offsets) args.source_offsets = &any;
   if (spec_.destination_offsets) args.destination_offsets = &any;
-  if (!InTurn()) return work_bytes() - SpilledBytes() + engine.WorkspaceBytes(args);
+  if (!InTurn()) return ArrayBytes() - SpilledBytes() + engine.WorkspaceBytes(args);
   return spec_.source.device_bytes() + PieceBytes(result_, spec_.counts, 2) + engine.WorkspaceBytes(OfPiece(args));
 }
 
@@ -123,7 +128,10 @@ int64_t MoveOperation::SpilledBytes() const {
   return spec_.source.host_bytes() + initial + result;
 }
 
-bool MoveOperation::InTurn() const { return spec_.op == Operator::kGatherIntervals && TakesRows(spec_.target); }
+bool MoveOperation::InTurn() const {
+  return spec_.op == Operator::kGatherIntervals && (spec_.source.on_device || spec_.source.is_pending) &&
+         TakesRows(spec_.target);
+}
 
 absl::StatusOr<int64_t> MoveOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
                                                 absl::Span<void* const> d_out, OperatorReport* report) {

@@ -73,7 +73,7 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
   absl::Status CopyOut(EngineStream& stream) override;
   void Collect(const OperatorReport& report, Outcome& outcome) const override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
-  /// Of a gather: each piece may come from anywhere in the source.
+  /// Of a gather, whose source is on a device: each piece may come from anywhere in it.
   RowsInTurn* rows_in_turn() override { return InTurn() ? this : nullptr; }
   std::vector<const PendingResult*> results() const override { return {&result_}; }
   Operand* whole_input() override { return &source_; }
@@ -82,7 +82,9 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
 
  private:
   bool InTurn() const;
-  // Of inputs and result: in memory of the host.
+  // Of inputs and result.
+  int64_t ArrayBytes() const;
+  // Of these: in memory of the host.
   int64_t SpilledBytes() const;
   // With what is there before.
   absl::Status FillResult(EngineStream& stream) const;

@@ -136,6 +136,11 @@ int64_t MergeOperation::work_bytes() const {
   return bytes;
 }
 
+bool MergeOperation::is_light() const {
+  constexpr size_t kFew = 8;  // each level of the tree of more costs as much again
+  return keys_.element_bytes >= 4 && !values_ && inputs_.size() <= kFew;
+}
+
 int64_t MergeOperation::device_bytes(const Engine& engine) const {
   MergeArgs args;
   args.key_type = ToKeyType(keys_.type);
@@ -220,7 +225,7 @@ int64_t SearchOperation::device_bytes(const Engine& engine) const {
 
 bool SearchOperation::InTurn() const {
   // Without needles nothing would look at the haystack.
-  return spec_.needles.count > 0 && TakesRows(spec_.target);
+  return (spec_.haystack.on_device || spec_.haystack.is_pending) && spec_.needles.count > 0 && TakesRows(spec_.target);
 }
 
 absl::StatusOr<int64_t> SearchOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t,

@@ -64,7 +64,7 @@ class MergeOperation final : public PhasedOperation {
 
   Operator op() const override { return Operator::kMerge; }
   int64_t work_bytes() const override;
-  bool is_light() const override { return !values_; }
+  bool is_light() const override;
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
@@ -79,7 +79,7 @@ class MergeOperation final : public PhasedOperation {
   std::optional<PendingResult> values_;
 };
 
-/// In turn, its positions are found for some needles at a time.
+/// In turn, its positions are found for some needles at a time, in all of a haystack that is on a device.
 class SearchOperation final : public PhasedOperation, public RowsInTurn {
  public:
   struct Spec {

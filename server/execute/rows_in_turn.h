@@ -25,8 +25,8 @@ class RowsInTurn {
   virtual ~RowsInTurn() = default;
   /// One, or two that each row has an element of.
   virtual std::vector<const PendingResult*> results() const = 0;
-  /// The input, if any, of which each piece may need all: whoever makes many pieces puts a copy in its place first,
-  /// where it is not on the device that they are made on.
+  /// The input, if any, of which each piece may need all: whoever makes many pieces on another device than it is on
+  /// puts a copy in its place first.
   virtual Operand* whole_input() { return nullptr; }
   /// Makes the next rows, up to most_rows of them and, where they are made of such, of most_intervals intervals, 1 or
   /// more of both, and answers how many: none where the intervals are all empty. To be called until there are

@@ -83,21 +83,30 @@ absl::Status StreamCollector::MakeRoom(EngineStream& stream, size_t index, int64
   if (block != nullptr && needed <= block->size_bytes()) return absl::OkStatus();
   if (input.count < 0) return Grow(stream, index, needed);
   const int64_t bytes = input.count * input.element_bytes;
-  if (input.may_spill && bytes > FreeBytes(index)) spilled_[index] = true;
+  if (bytes > FreeBytes(index)) CORANK_RETURN_IF_ERROR(FinishRetired(stream));
+  if (Spills(index, bytes)) spilled_[index] = true;
   CORANK_ASSIGN_OR_RETURN(block, Allocate(index, bytes));
   return absl::OkStatus();
+}
+
+absl::Status StreamCollector::FinishRetired(EngineStream& stream) {
+  if (retired_.empty()) return absl::OkStatus();
+  CORANK_RETURN_IF_ERROR(FinishCopies(stream));
+  return stream.Begin();
+}
+
+bool StreamCollector::Spills(size_t index, int64_t bytes) const {
+  return exchange_->inputs()[index].may_spill && !spilled_[index] && bytes > FreeBytes(index) &&
+         bytes <= memory_->free_host_bytes();
 }
 
 absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t needed) {
   const StreamInput& input = exchange_->inputs()[index];
   std::shared_ptr<StreamBlock>& block = blocks_[index];
   const int64_t has = block == nullptr ? 0 : block->size_bytes();
-  if (needed > FreeBytes(index) && !retired_.empty()) {
-    CORANK_RETURN_IF_ERROR(FinishCopies(stream));
-    CORANK_RETURN_IF_ERROR(stream.Begin());
-  }
+  if (needed > FreeBytes(index)) CORANK_RETURN_IF_ERROR(FinishRetired(stream));
+  if (Spills(index, needed)) return Spill(stream, index, needed);
   const int64_t room = FreeBytes(index);
-  if (needed > room && input.may_spill && !spilled_[index]) return Spill(stream, index, needed);
   if (needed > room && needed <= room + has) {
     return InvalidField(
         input.field + ".count",
@@ -105,25 +114,22 @@ absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t n
                      has, " bytes are more than one request may take (",
                      WaitsOnHost(index) ? "max_stream_host_bytes" : "max_device_bytes", "); announce the count"));
   }
-  const int64_t bytes = GrownBytes(index, has, needed);
-  absl::StatusOr<std::shared_ptr<StreamBlock>> larger = Allocate(index, bytes);
-  if (absl::IsResourceExhausted(larger.status()) && bytes > needed) larger = Allocate(index, needed);
-  CORANK_RETURN_IF_ERROR(larger.status());
-  std::swap(block, *larger);
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> other, AllocateGrown(index, has, needed));
+  std::swap(block, other);
   if (has == 0) return absl::OkStatus();
   if (WaitsOnHost(index)) {
-    std::memcpy(block->data(), (*larger)->data(), static_cast<size_t>(has));
+    std::memcpy(block->data(), other->data(), static_cast<size_t>(has));
     return absl::OkStatus();
   }
-  retired_.push_back(*larger);
-  return stream.Copy(block->data(), (*larger)->data(), has);
+  retired_.push_back(other);
+  return stream.Copy(block->data(), other->data(), has);
 }
 
 absl::Status StreamCollector::Spill(EngineStream& stream, size_t index, int64_t needed) {
   spilled_[index] = true;
   std::shared_ptr<StreamBlock>& block = blocks_[index];
   const int64_t has = block == nullptr ? 0 : block->size_bytes();
-  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> other, Allocate(index, GrownBytes(index, has, needed)));
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> other, AllocateGrown(index, has, needed));
   std::swap(block, other);
   if (has == 0) return absl::OkStatus();
   retired_.push_back(other);
@@ -131,6 +137,13 @@ absl::Status StreamCollector::Spill(EngineStream& stream, size_t index, int64_t 
   // It may grow again, by this thread's copies.
   CORANK_RETURN_IF_ERROR(FinishCopies(stream));
   return stream.Begin();
+}
+
+absl::StatusOr<std::shared_ptr<StreamBlock>> StreamCollector::AllocateGrown(size_t index, int64_t has, int64_t needed) {
+  const int64_t bytes = GrownBytes(index, has, needed);
+  absl::StatusOr<std::shared_ptr<StreamBlock>> grown = Allocate(index, bytes);
+  if (absl::IsResourceExhausted(grown.status()) && bytes > needed) grown = Allocate(index, needed);
+  return grown;
 }
 
 absl::StatusOr<std::shared_ptr<StreamBlock>> StreamCollector::Allocate(size_t index, int64_t bytes) {
@@ -151,8 +164,9 @@ int64_t StreamCollector::GrownBytes(size_t index, int64_t has, int64_t needed) c
 
 int64_t StreamCollector::FreeBytes(size_t index) const {
   if (WaitsOnHost(index)) return memory_->free_host_bytes();
-  const int64_t others = exchange_->inputs()[index].may_spill ? memory_->max_device_bytes() / 2 : 0;
-  return memory_->free_device_bytes() - others;
+  const bool leaves_half =
+      exchange_->inputs()[index].may_spill && memory_->max_host_bytes() >= memory_->max_device_bytes();
+  return memory_->free_device_bytes() - (leaves_half ? memory_->max_device_bytes() / 2 : 0);
 }
 
 }  // namespace corank

@@ -14,8 +14,9 @@
 namespace corank {
 
 /// Puts arrays together as their chunks come: counts, offsets and what is spilled in host memory, all others in device
-/// memory, until one that may spill finds half of that taken. An array of unknown length is there twice while it grows,
-/// so that it may have half of what is free. Used by the lane's thread.
+/// memory. Those that may spill go on in host memory where they find half of the device's taken, or, where the request
+/// may have less of the host than of the device, no room there. An array of unknown length is there twice while it
+/// grows, so that it may have half of what is free. Used by the lane's thread.
 class StreamCollector {
  public:
   /// The pointees outlive the collector.
@@ -32,10 +33,15 @@ class StreamCollector {
   absl::Status FinishCopies(EngineStream& stream);
   absl::Status MakeRoom(EngineStream& stream, size_t input, int64_t elements);
   absl::Status Grow(EngineStream& stream, size_t input, int64_t needed);
-  // What has come of it goes to the host, and what comes from now on.
+  // Whether it goes to the host, since the device has no room for so many bytes of it.
+  bool Spills(size_t input, int64_t bytes) const;
+  // What has come of it goes there, and what comes from now on.
   absl::Status Spill(EngineStream& stream, size_t input, int64_t needed);
+  // A block that an array of unknown length goes on in, which has `has` bytes and needs `needed`.
+  absl::StatusOr<std::shared_ptr<StreamBlock>> AllocateGrown(size_t input, int64_t has, int64_t needed);
+  // Gives back what has grown.
+  absl::Status FinishRetired(EngineStream& stream);
   absl::StatusOr<std::shared_ptr<StreamBlock>> Allocate(size_t input, int64_t bytes);
-  // Of an array of unknown length that has `has` bytes and needs `needed`.
   int64_t GrownBytes(size_t input, int64_t has, int64_t needed) const;
   // Where the input is, for it.
   int64_t FreeBytes(size_t input) const;

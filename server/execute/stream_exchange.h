@@ -33,7 +33,7 @@ struct StreamInput {
   int64_t count = -1;       // -1: the caller ends the array with empty data
   bool is_control = false;  // counts or offsets, which are read on the host
   bool is_spilled = false;  // to be kept in pinned memory of the host, where kernels read it
-  bool may_spill = false;   // as it comes, where half of the request's device memory does not hold it and those before
+  bool may_spill = false;   // as it comes, where the request's device memory has no room for it
 
   bool waits_on_host() const { return is_control || is_spilled; }
 };

@@ -192,14 +192,14 @@ absl::Status StreamOperation::BringNear(EngineStream& stream, Operand* input, Ou
   CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> near,
                           spec_.memory->AllocateDevice(input->size_bytes(), "plan.operations"));
   CORANK_RETURN_IF_ERROR(stream.Begin());
-  const absl::Status copied = input->on_device ? stream.Copy(near->data(), input->bytes, input->size_bytes())
-                                               : stream.CopyToDevice(near->data(), input->bytes, input->size_bytes());
+  absl::Status copied = stream.Copy(near->data(), input->bytes, input->size_bytes());
+  copied.Update(stream.EndCopyIn());
+  copied.Update(stream.EndKernels());
   const absl::StatusOr<PhaseTimes> times = stream.Finish();
   CORANK_RETURN_IF_ERROR(copied);
   CORANK_RETURN_IF_ERROR(times.status());
   AddTimes(*times, 0, &outcome.stats);
   input->bytes = near->data();
-  input->on_device = true;
   input->device = stream.device();
   input->lease = near;
   return absl::OkStatus();
@@ -216,8 +216,9 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
   }
   const int64_t count = results[0]->count;
   EngineStream& stream = lane.stream();
-  Operand* const input = rows.whole_input();
-  if (input != nullptr && (!input->on_device || input->device != stream.device())) {
+  // Without room for a copy that stays, each piece makes one of its own.
+  if (Operand* const input = rows.whole_input(); input != nullptr && input->device != stream.device() &&
+                                                 input->size_bytes() <= spec_.memory->free_device_bytes() / 2) {
     CORANK_RETURN_IF_ERROR(BringNear(stream, input, outcome));
   }
   RowShape shape;

@@ -81,7 +81,7 @@ class StreamOperation final : public Operation {
   absl::Status ExecuteWhole(Lane& lane, Outcome& outcome);
   // The memory of the lane where they lie is about to be used again.
   static void OwnSmallResults(Outcome& outcome);
-  // A copy of the input, which is on the host or another device, takes its place.
+  // A copy of the input, which is on another device, takes its place.
   absl::Status BringNear(EngineStream& stream, Operand* input, Outcome& outcome);
   // Makes the result in pieces and sends each before the next is made.
   absl::Status SendInTurn(RowsInTurn& rows, const std::vector<std::shared_ptr<StreamTarget>>& targets, Lane& lane,

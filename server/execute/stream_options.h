@@ -11,9 +11,9 @@ namespace corank {
 struct StreamOptions {
   /// Pinned memory in which the chunks of one call wait, and as much again for its answers.
   int64_t window_bytes = int64_t{64} << 20;
-  /// Device memory that one request may take; sorts and merges of more than half of it, and interval operators with
-  /// streams of more, work out of core. 0: three quarters of the device's memory, shared out among the lanes, but a
-  /// quarter of that at least.
+  /// Device memory that one request may take; sorts and merges of more than half of it, and searches and interval
+  /// operators with streams of more, work out of core. 0: three quarters of the device's memory, shared out among the
+  /// lanes, but a quarter of that at least.
   int64_t max_device_bytes = 0;
   /// Host memory beside the windows that one request's arrays may take. 0: all that streams may have, shared out in the
   /// same way.

@@ -142,7 +142,7 @@ absl::Status ExecutePlan::Check(const StreamOptions& streams) {
   }
   has_outputs_ = !outputs.empty();
   rooms_.resize(static_cast<size_t>(size()));
-  spill_ = FindSpill(message(), streams.max_device_bytes, inputs_);
+  spill_ = FindSpill(message(), streams, inputs_);
   CORANK_RETURN_IF_ERROR(CheckOperations(/*reserve=*/message().parts() <= 1));
   CORANK_ASSIGN_OR_RETURN(sort_, AsStreamedSort());
   CORANK_ASSIGN_OR_RETURN(merge_, AsStreamedMerge());
@@ -351,14 +351,13 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
   for (const StreamInput& input : inputs_) {
     double& bytes = input.waits_on_host() ? host_bytes : device_bytes;
     bytes += static_cast<double>(std::max<int64_t>(0, input.count)) * input.element_bytes;
-    // A sort or merge may keep its runs in host memory, as what may spill is, and one that returns the first rows keeps
-    // few of the others.
+    // A sort or merge may keep its runs in host memory, and one that returns the first rows keeps few of the others.
     constexpr int64_t kNobodyHas = int64_t{1} << 50;
     const int64_t limit = input.waits_on_host()        ? streams.max_host_bytes
                           : sort_ && sort_->limit >= 0 ? kNobodyHas
-                          : sort_ || merge_ || input.may_spill
-                              ? std::max(memory.MostRowsInCore(1), streams.max_host_bytes)
-                              : streams.max_device_bytes;
+                          : sort_ || merge_            ? std::max(memory.MostRowsInCore(1), streams.max_host_bytes)
+                          : input.may_spill            ? std::max(streams.max_device_bytes, streams.max_host_bytes)
+                                                       : streams.max_device_bytes;
     if (bytes <= static_cast<double>(limit)) continue;
     return InvalidField(input.field + ".count", absl::StrCat("the streamed arrays up to here have more than the ",
                                                              limit, " bytes that the server keeps for one request"));

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/string_view.h"
-#include "server/execute/stream_options.h"
 #include "server/validate/arrays.h"
 
 namespace corank {
@@ -24,9 +23,11 @@ void AddResult(const Request& request, Spill* spill) {
 
 }  // namespace
 
-std::optional<Spill> FindSpill(const v1::Plan& plan, int64_t max_device_bytes, std::vector<StreamInput>& inputs) {
+std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& streams, std::vector<StreamInput>& inputs) {
   if (plan.operations_size() != 1) return std::nullopt;
+  const int64_t on_device = streams.max_device_bytes;
   Spill spill;
+  int64_t room = 0;
   switch (plan.operations(0).operation_case()) {
     case v1::Operation::kMoveIntervals:
       AddResult(plan.operations(0).move_intervals(), &spill);
@@ -37,11 +38,12 @@ std::optional<Spill> FindSpill(const v1::Plan& plan, int64_t max_device_bytes, s
     case v1::Operation::kExpandIntervals:
     case v1::Operation::kGatherIntervals:
     case v1::Operation::kSearch:
+      room = on_device / 8;  // for a piece of a result that leaves in pieces
       break;
     default:
       return std::nullopt;
   }
-  int64_t bytes = spill.result_bytes;
+  int64_t bytes = room + spill.result_bytes;
   bool all_known = true;
   for (const StreamInput& input : inputs) {
     if (input.is_control) continue;
@@ -51,15 +53,16 @@ std::optional<Spill> FindSpill(const v1::Plan& plan, int64_t max_device_bytes, s
   }
   if (!all_known) {
     for (StreamInput& input : inputs) input.may_spill = !input.is_control;
-    // Half of the device is the inputs', the rest for counts, offsets and workspace.
-    return spill.result_bytes > max_device_bytes / 4 ? std::optional(spill) : std::nullopt;
+    // Half of the device is the inputs', the rest for counts, offsets and workspace, where the host has as much.
+    const int64_t most = streams.max_host_bytes < on_device ? on_device : on_device / 4;
+    return spill.result_bytes > most ? std::optional(spill) : std::nullopt;
   }
-  if (bytes <= max_device_bytes) return std::nullopt;
+  if (bytes <= on_device) return std::nullopt;
   for (StreamInput& input : inputs) {
     const int64_t input_bytes = input.count * input.element_bytes;
     // Each needle looks at many places of the haystack: half of the device is for that, as far as it goes.
     const bool is_sought_in = plan.operations(0).has_search() && input.field == kHaystack;
-    if (input.is_control || (is_sought_in && input_bytes <= max_device_bytes / 2)) continue;
+    if (input.is_control || (is_sought_in && input_bytes <= on_device / 2)) continue;
     input.is_spilled = true;
     spill.input_bytes += input_bytes;
   }

@@ -9,6 +9,7 @@
 
 #include "corank/v1/corank_service.pb.h"
 #include "server/execute/stream_exchange.h"
+#include "server/execute/stream_options.h"
 
 namespace corank {
 
@@ -25,7 +26,7 @@ struct Spill {
 /// Marks the plan's inputs that are spilled, or, where the length of one of them is not known, that may be: then only
 /// the result is in what this returns. None where the device may have them all, where the plan is anything else than
 /// one interval operator or Search, and where a length is none that a request may claim.
-std::optional<Spill> FindSpill(const v1::Plan& plan, int64_t max_device_bytes, std::vector<StreamInput>& inputs);
+std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& streams, std::vector<StreamInput>& inputs);
 
 }  // namespace corank
 

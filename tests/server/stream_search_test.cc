@@ -102,13 +102,19 @@ TEST_F(StreamSearchTest, FindsMorePositionsThanTheDeviceMayHold) {
   const std::vector<uint8_t> needles = Keys<uint8_t>(kNeedles, 256, 3);
   std::vector<uint8_t> haystack = Keys<uint8_t>(10'000, 200, 4);
   std::sort(haystack.begin(), haystack.end());
-  v1::Plan plan = SearchPlan(v1::ELEMENT_TYPE_UINT8, 10'000, kNeedles);
-  const std::vector<StreamedInput> inputs = {{0, 1, BytesOf(haystack)}, {1, 1, BytesOf(needles)}};
-  ExpectPositions(Run(plan, inputs), Positions(haystack, needles, false), false);
-  // From the message, from which each piece would copy it anew.
-  *plan.mutable_operations(0)->mutable_search()->mutable_haystack() =
-      MakeArray(v1::ELEMENT_TYPE_UINT8, haystack.data(), haystack.size());
-  ExpectPositions(Run(plan, {inputs[1]}), Positions(haystack, needles, false), false);
+  const v1::Plan plan = SearchPlan(v1::ELEMENT_TYPE_UINT8, 10'000, kNeedles);
+  ExpectPositions(Run(plan, {{0, 1, BytesOf(haystack)}, {1, 1, BytesOf(needles)}}), Positions(haystack, needles, false),
+                  false);
+}
+
+TEST_F(StreamSearchTest, LeavesRoomForPositionsWhereTheArraysJustFit) {
+  constexpr int64_t kHalf = kMostOnDevice / 8;  // keys
+  const std::vector<uint32_t> needles = Keys<uint32_t>(kHalf, 50'000, 8);
+  std::vector<uint32_t> haystack = Keys<uint32_t>(kHalf, 50'000, 9);
+  std::sort(haystack.begin(), haystack.end());
+  const StreamedAnswer answer =
+      Run(SearchPlan(v1::ELEMENT_TYPE_UINT32, kHalf, kHalf), {{0, 4, BytesOf(haystack)}, {1, 4, BytesOf(needles)}});
+  ExpectPositions(answer, Positions(haystack, needles, false), true);
 }
 
 TEST_F(StreamSearchTest, ReportsAHaystackThatIsNotSortedBeforeAnyPosition) {
@@ -136,6 +142,22 @@ TEST_F(StreamSearchTest, FindsNeedlesInNothing) {
   const StreamedAnswer answer = Run(SearchPlan(v1::ELEMENT_TYPE_UINT32, 0, kNeedles),
                                     {{0, 4, ""}, {1, 4, BytesOf(Keys<uint32_t>(kNeedles, 9, 7))}});
   ExpectPositions(answer, std::string(static_cast<size_t>(4 * kNeedles), '\0'), true);
+}
+
+TEST(StreamSearch, AnArrayOfUnknownLengthStaysOnADeviceThatMayHaveMoreThanTheHost) {
+  Server::Options options = TestOptions();
+  options.streams.max_device_bytes = 1 << 20;
+  options.streams.max_host_bytes = 100'000;
+  options.streams.window_bytes = 256 << 10;
+  RunningServer running(options, ReachEngine());
+  v1::Plan plan;
+  v1::SearchRequest& search = *plan.add_operations()->mutable_search();
+  *search.mutable_haystack() = Streamed(v1::ELEMENT_TYPE_UINT32, -1, 0);
+  *search.mutable_needles() = MakeArray(v1::ELEMENT_TYPE_UINT32, "\1\0\0\0", 4);
+  const std::string haystack(400'000, '\0');
+  const StreamedAnswer answer = Execute(running.stub(), plan, Chunks({{0, 4, haystack, 0, true}}, 3000));
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_FALSE(answer.results[0].search().stats().out_of_core());
 }
 
 TEST_F(StreamSearchTest, WhatIsTooMuchForTheHostIsRefusedBeforeItComes) {

@@ -242,12 +242,15 @@ TEST_F(StreamSpillTest, ArraysOfKnownLengthSpillBesideOneOfUnknownLength) {
   v1::Plan plan;
   v1::ScatterIntervalsRequest& scatter = *plan.add_operations()->mutable_scatter_intervals();
   *scatter.mutable_source() = StreamedRecords(-1, 0);
-  *scatter.mutable_counts() = Int64s({10});
-  *scatter.mutable_destination_offsets() = Int64s({kElements - 10});
+  *scatter.mutable_counts() = Streamed(v1::ELEMENT_TYPE_INT64, 1, 2);
+  *scatter.mutable_destination_offsets() = Streamed(v1::ELEMENT_TYPE_INT64, 1, 3);
   *scatter.mutable_destination() = StreamedRecords(kElements, 1);
   *scatter.mutable_result_destination() = ToStream(9);
   const std::string source = source_.substr(0, 10 * kRecordBytes);
-  const StreamedAnswer answer = Run(plan, {{0, kRecordBytes, source, 0, true}, {1, kRecordBytes, initial_}});
+  const StreamedAnswer answer = Run(plan, {{0, kRecordBytes, source, 0, true},
+                                           {1, kRecordBytes, initial_},
+                                           {2, 8, BytesOf({10})},
+                                           {3, 8, BytesOf({kElements - 10})}});
   ASSERT_EQ(answer.results.size(), 1U) << answer.status.error_message();
   ExpectSpilled(answer, answer.results[0].scatter_intervals().stats(),
                 initial_.substr(0, (kElements - 10) * kRecordBytes) + source);

@@ -59,7 +59,7 @@ class Stats:
     """Sorted runs that were merged at the end, where a sort worked in pieces; otherwise 0."""
     out_of_core: bool
     """Arrays waited in host memory: a sort or merge of more than half of ``ServerLimits.max_device_bytes`` worked in
-    pieces, or an operator on intervals had streams of more."""
+    pieces, or a search or an operator on intervals had streams of more."""
     device_ordinal: int
     """Which of ``ServerInfo.devices`` did the work."""
     receive_ns: int
@@ -90,8 +90,8 @@ class ServerLimits:
     stream_window_bytes: int
     """Of the server's memory, in which the chunks of one call wait."""
     max_device_bytes: int
-    """Device memory of one request; sorts and merges of more than half of it, and streams of intervals of more, work
-    out of core."""
+    """Device memory of one request; sorts and merges of more than half of it, and streams of searches and intervals of
+    more, work out of core."""
 
 
 @dataclass(frozen=True)
