@@ -210,10 +210,10 @@ TEST_F(StreamSpillTest, ExpandsValuesThatTheDeviceMayNotHold) {
 }
 
 TEST_F(StreamSpillTest, ArraysOfUnknownLengthSpillAsTheyCome) {
-  // In turn: nothing, the source, the destination and both are more than the device may hold.
-  constexpr int64_t kFew = 10'000, kMany = 200'000;
-  for (const int64_t from : {kFew, kMany}) {
-    for (const int64_t to : {kFew, kMany}) {
+  // Fewer than half of the device holds, while they grow; fewer than all of it, and more than that.
+  constexpr int64_t kFew = 10'000, kMiddle = 60'000, kMany = 200'000;
+  for (const int64_t from : {kFew, kMiddle, kMany}) {
+    for (const int64_t to : {kFew, kMiddle, kMany}) {
       SCOPED_TRACE(::testing::Message() << from << " to " << to);
       const std::string source = source_.substr(0, static_cast<size_t>(from * kRecordBytes));
       const std::string initial = initial_.substr(0, static_cast<size_t>(to * kRecordBytes));
