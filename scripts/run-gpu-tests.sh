@@ -49,8 +49,8 @@ command=()
 if [ -n "$tool" ]; then
   sanitizer=${COMPUTE_SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
   [ -x "$sanitizer" ] || { echo "compute-sanitizer not found; name it with COMPUTE_SANITIZER" >&2; exit 2; }
-  # GoogleTest's exit code is kept; errors found by the tool give 99.
-  # Nor is it an error that a process has no test, or none that comes to the GPU.
+  # GoogleTest's exit code is kept; errors found by the tool give 99. A process that has no test, or none that comes to
+  # the GPU, is no error.
   command=("$sanitizer" --tool "$tool" --error-exitcode 99 --require-cuda-init no)
 fi
 

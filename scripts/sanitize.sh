@@ -21,9 +21,9 @@ case $kind in
   thread)
     build="build-tsan"
     scripts/tsan_grpc.sh || exit 1
-    # A process sleeps a second before it ends, by default; the tests start hundreds.
     # Each case of the engine's conformance takes a hundred times as long; threads meet in all of them alike.
     export CORANK_TEST_EVERY=${CORANK_TEST_EVERY:-10}
+    # A process sleeps a second before it ends, by default; the tests start hundreds.
     export TSAN_OPTIONS=$common:halt_on_error=0:second_deadlock_stack=1:atexit_sleep_ms=50:suppressions=$PWD/tests/sanitize/races.supp
     ;;
   *)

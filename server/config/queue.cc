@@ -20,8 +20,9 @@ ABSL_FLAG(corank::ByteCount, direct_bytes, 16 << 10,
 ABSL_FLAG(
     corank::ByteCount, host_bytes, 64 << 10,
     "A request whose arrays and results, all of them in its messages, are at most this many bytes is done at once "
-    "by the host's processor, on the thread that brings it and past the queue; its response says so. Sorts and merges "
-    "of keys of 4 bytes or more alone and interval operators may have twice as many. 0: none is.");
+    "by the host's processor, on the thread that brings it and past the queue; its response says so. Sorts, and "
+    "merges of up to eight arrays, of keys of 4 bytes or more alone, and interval operators may have twice as many. "
+    "0: none is.");
 
 ABSL_FLAG(std::vector<std::string>, tenant_weights, {},
           "Shares of tenants while they wait at one priority, NAME=WEIGHT with commas between, 0.001 to 1000; a tenant "

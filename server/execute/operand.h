@@ -2,8 +2,10 @@
 #ifndef CORANK_SERVER_EXECUTE_OPERAND_H_
 #define CORANK_SERVER_EXECUTE_OPERAND_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "corank/v1/array.pb.h"
@@ -31,6 +33,10 @@ struct Operand {
   int64_t host_bytes() const { return is_spilled ? size_bytes() : 0; }
   int64_t device_bytes() const { return is_spilled ? 0 : size_bytes(); }
 };
+
+inline bool AnySpilled(const std::vector<Operand>& operands) {
+  return std::any_of(operands.begin(), operands.end(), [](const Operand& operand) { return operand.is_spilled; });
+}
 
 /// Makes the operand readable by kernels of the stream's device, which never see the bytes change. Engines want bytes
 /// at the natural alignment of the element; what lies otherwise goes through an aligned copy in the stream's host

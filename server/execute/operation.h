@@ -58,9 +58,10 @@ class Operation {
   /// Where its result can be made some rows at a time instead of by Execute, and goes to a place that takes it so; null
   /// elsewhere. device_bytes is then what that takes.
   virtual RowsInTurn* rows_in_turn() { return nullptr; }
-  /// Of its inputs and results together, wherever they are; 0 where that is not known before they come.
+  /// Of its inputs and results together, wherever they are, and of what it writes more than once; 0 where that is not
+  /// known before they come.
   virtual int64_t work_bytes() const { return 0; }
-  /// Whether one core of the host takes less than 0.7 ns for each of them: half of what others take, or less.
+  /// Whether one core of the host takes less than 0.7 ns for each of them.
   virtual bool is_light() const { return false; }
   /// Whether Execute may be called again after it failed for lack of memory.
   virtual bool is_repeatable() const { return false; }

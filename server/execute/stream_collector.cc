@@ -164,9 +164,8 @@ int64_t StreamCollector::GrownBytes(size_t index, int64_t has, int64_t needed) c
 
 int64_t StreamCollector::FreeBytes(size_t index) const {
   if (WaitsOnHost(index)) return memory_->free_host_bytes();
-  const bool leaves_half =
-      exchange_->inputs()[index].may_spill && memory_->max_host_bytes() >= memory_->max_device_bytes();
-  return memory_->free_device_bytes() - (leaves_half ? memory_->max_device_bytes() / 2 : 0);
+  const StreamInput& input = exchange_->inputs()[index];
+  return memory_->free_device_bytes() - (input.may_spill ? memory_->device_bytes_left_by_spilling() : 0);
 }
 
 }  // namespace corank

@@ -14,6 +14,12 @@
 
 namespace corank {
 
+/// Device memory that arrays which may spill leave to counts, offsets, results and workspace. None where the host has
+/// less for them than the device.
+constexpr int64_t LeftBySpilling(int64_t max_device_bytes, int64_t max_host_bytes) {
+  return max_host_bytes < max_device_bytes ? 0 : max_device_bytes / 2;
+}
+
 /// A piece of a job's memory; 256-byte aligned.
 class StreamBlock {
  public:
@@ -44,6 +50,7 @@ class StreamMemory {
 
   int64_t max_device_bytes() const { return device_->limit(); }
   int64_t max_host_bytes() const { return host_->limit(); }
+  int64_t device_bytes_left_by_spilling() const { return LeftBySpilling(max_device_bytes(), max_host_bytes()); }
   /// Rows of `row_bytes` bytes that a sort or merge has in device memory all at once: the other half is for pieces in
   /// work, their workspace and tiles. More are worked on out of core.
   int64_t MostRowsInCore(int64_t row_bytes) const { return max_device_bytes() / 2 / row_bytes; }

@@ -162,9 +162,7 @@ absl::Status StreamOperation::ExecuteWhole(Lane& lane, Outcome& outcome) {
     CORANK_RETURN_IF_ERROR(ExecuteOne(i, inputs, lane, one));
   }
   CORANK_RETURN_IF_ERROR(ExecuteOne(last, inputs, lane, outcome));
-  outcome.stats.set_out_of_core(
-      spec_.request->spilled_bytes() > 0 ||
-      std::any_of(inputs.begin(), inputs.end(), [](const Operand& input) { return input.is_spilled; }));
+  outcome.stats.set_out_of_core(spec_.request->spilled_bytes() > 0 || AnySpilled(inputs));
   AddTimes({moving.copy_in_ns(), 0, 0}, 0, &outcome.stats);
   *spec_.earlier = std::move(earlier);
   return absl::OkStatus();

@@ -415,8 +415,7 @@ Operator ExecutePlan::op() const { return ToOperator(message().operations(0).ope
 absl::StatusOr<PreparedOperation> ExecutePlan::Prepare(int operation, const std::vector<Operand>& inputs,
                                                        std::shared_ptr<StreamMemory> memory) {
   const ExecutePlaces::Arrived arrived{&inputs, std::move(memory), {pinned_, &rooms_[static_cast<size_t>(operation)]}};
-  const bool spills =
-      spill_ || std::any_of(inputs.begin(), inputs.end(), [](const Operand& input) { return input.is_spilled; });
+  const bool spills = spill_ || AnySpilled(inputs);
   const ExecutePlaces places(places_, caller_, &payloads_, inputs_, &arrays_, spills, &arrived);
   absl::StatusOr<std::unique_ptr<Operation>> made =
       WithRequest(message().operations(operation),

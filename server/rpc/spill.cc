@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/string_view.h"
+#include "server/execute/stream_memory.h"
 #include "server/validate/arrays.h"
 
 namespace corank {
@@ -53,9 +54,8 @@ std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& stream
   }
   if (!all_known) {
     for (StreamInput& input : inputs) input.may_spill = !input.is_control;
-    // Half of the device is the inputs', the rest for counts, offsets and workspace, where the host has as much.
-    const int64_t most = streams.max_host_bytes < on_device ? on_device : on_device / 4;
-    return spill.result_bytes > most ? std::optional(spill) : std::nullopt;
+    const int64_t left = LeftBySpilling(on_device, streams.max_host_bytes);
+    return spill.result_bytes > (left == 0 ? on_device : left / 2) ? std::optional(spill) : std::nullopt;
   }
   if (bytes <= on_device) return std::nullopt;
   for (StreamInput& input : inputs) {

@@ -117,6 +117,37 @@ TEST_F(HostRequestsTest, AreThoseWhoseArraysAndResultsAreSmall) {
   EXPECT_EQ(HostRequests("expand_intervals"), 0);
 }
 
+TEST_F(HostRequestsTest, MayHaveTwiceAsManyBytesOnlyWhereTheWorkIsLight) {
+  Start();
+  const auto engine_of_merge = [this](size_t inputs) {
+    v1::MergeRequest merge;
+    const std::vector<int32_t> keys(kHostBytes / 8 / inputs + 1, 7);  // with the result more than kHostBytes in all
+    for (size_t i = 0; i < inputs; ++i) *merge.add_keys() = Int32s(keys);
+    v1::MergeResponse merged;
+    grpc::ClientContext context;
+    EXPECT_TRUE(running_->stub().Merge(&context, merge, &merged).ok());
+    return merged.stats().engine();
+  };
+  EXPECT_EQ(engine_of_merge(8), v1::ENGINE_CPU);
+  EXPECT_EQ(engine_of_merge(9), v1::ENGINE_CUDA);
+  const auto engine_of_move = [this](size_t times) {  // of eight bytes to one place
+    v1::MoveIntervalsRequest move;
+    *move.mutable_source() = Int32s({1, 2});
+    *move.mutable_source_offsets() = *move.mutable_destination_offsets() = Int64s(std::vector<int64_t>(times, 0));
+    *move.mutable_counts() = Int64s(std::vector<int64_t>(times, 2));
+    move.set_destination_count(2);
+    move.set_allow_overlap(true);
+    v1::MoveIntervalsResponse moved;
+    grpc::ClientContext context;
+    const grpc::Status status = running_->stub().MoveIntervals(&context, move, &moved);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return moved.stats().engine();
+  };
+  constexpr size_t kMost = (2 * kHostBytes - 8) / (3 * 8 + 8);  // counts, offsets and what is moved, but for two keys
+  EXPECT_EQ(engine_of_move(kMost), v1::ENGINE_CPU);
+  EXPECT_EQ(engine_of_move(kMost + 1), v1::ENGINE_CUDA);
+}
+
 TEST_F(HostRequestsTest, AreNotThoseWithArraysElsewhere) {
   Start();
   v1::SortRequest keeps = SortOf(3);

@@ -74,9 +74,6 @@ class StreamRowsTest : public ::testing::Test {
     }
     return counts;
   }
-  static std::string BytesOf(const std::vector<int64_t>& values) {
-    return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t)};
-  }
   static std::string Records(int64_t count) {
     const Bytes bytes = MakeBytes(count * kRecordBytes, 3);
     return {bytes.begin(), bytes.end()};
@@ -161,11 +158,8 @@ TEST_F(StreamRowsTest, BalancesMoreThanTheDeviceMayHold) {
   const StreamedAnswer answer = Execute(running_.stub(), plan, Chunks({{1, 8, BytesOf(counts), 0, true}}, 500));
   ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
   ASSERT_GT(static_cast<int64_t>(4 * ranks.size()), 2 * kMostOnDevice);
-  const auto bytes_of = [](const std::vector<uint32_t>& values) {
-    return std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size());
-  };
-  EXPECT_TRUE(answer.Output(9, 4) == bytes_of(objects));
-  EXPECT_TRUE(answer.Output(8, 4) == bytes_of(ranks));
+  EXPECT_TRUE(answer.Output(9, 4) == BytesOf(objects));
+  EXPECT_TRUE(answer.Output(8, 4) == BytesOf(ranks));
   EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use() == 0; }));
 }
 

@@ -19,11 +19,6 @@ namespace {
 using ::testing::HasSubstr;
 
 template <typename Key>
-std::string BytesOf(const std::vector<Key>& keys) {
-  return {reinterpret_cast<const char*>(keys.data()), keys.size() * sizeof(Key)};
-}
-
-template <typename Key>
 std::vector<Key> Keys(int64_t count, int64_t different, uint64_t seed) {
   Random random(seed);
   std::vector<Key> keys(static_cast<size_t>(count));

@@ -27,10 +27,6 @@ std::string Records(int64_t count, uint64_t seed) {
   return {bytes.begin(), bytes.end()};
 }
 
-std::string BytesOf(const std::vector<int64_t>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t)};
-}
-
 v1::Array StreamedRecords(int64_t count, uint32_t stream_id) {
   return Streamed(v1::ELEMENT_TYPE_RECORD, count, stream_id, kRecordBytes);
 }

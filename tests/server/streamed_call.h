@@ -22,6 +22,12 @@ struct StreamedInput {
   bool ends_with_empty_chunk = false;
 };
 
+/// An array as its bytes; of INT64 where a list in braces does not say.
+template <typename Element = int64_t>
+std::string BytesOf(const std::vector<Element>& elements) {
+  return {reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(Element)};
+}
+
 struct StreamedAnswer {
   grpc::Status status;
   std::vector<v1::ArrayChunk> chunks;
