@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "bench/service/closed_loop.h"
 #include "corank/v1/corank_service.pb.h"
 #include "proto/payloads.h"
@@ -69,6 +70,7 @@ class Stream {
 
   absl::Status Run(StreamAnswer* answer) {
     grpc::GenericStub stub(call_.channel);
+    const absl::Time start = absl::Now();
     const auto stream = stub.PrepareCall(&context_, kMethod, &queue_);
     stream->StartCall(Tag(kStarted));
     grpc::ByteBuffer incoming;
@@ -85,6 +87,7 @@ class Stream {
           break;
         case kRead:
           if (ok) {
+            if (answer->messages.empty()) answer->first = absl::Now() - start;
             answer->messages.push_back(incoming);
             stream->Read(&incoming, Tag(kRead));
           } else {
@@ -92,12 +95,14 @@ class Stream {
           }
           break;
         case kHalfClosed:
+          answer->sent = absl::Now() - start;
           break;
         case kFinished:
           ended = true;
           break;
       }
     }
+    answer->ended = absl::Now() - start;
     queue_.Shutdown();
     bool ignored = false;
     while (queue_.Next(&tag, &ignored)) {

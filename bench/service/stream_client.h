@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "bench/service/stream_work.h"
 #include "corank/v1/operators.pb.h"
 
@@ -25,9 +26,12 @@ struct StreamCall {
   int part = 0, parts = 1;
 };
 
-/// What came back: chunks and results as they came.
+/// What came back: chunks and results as they came, and when, from the start of the call on.
 struct StreamAnswer {
   std::vector<grpc::ByteBuffer> messages;
+  absl::Duration sent = {};   // the last chunk was with gRPC, as far as its window let it
+  absl::Duration first = {};  // the first message had come
+  absl::Duration ended = {};
 };
 
 /// Runs the calls at the same time, each on a thread of its own that sends and receives, and returns their answers

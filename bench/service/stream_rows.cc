@@ -22,8 +22,14 @@ namespace {
 
 constexpr double kShortShare = 0.125;  // a call or two a round
 
+// A call as its caller sees it: until all is sent, then until the answer begins, then until it ends.
+struct PhaseTimes {
+  double send_ms = 0, wait_ms = 0, answer_ms = 0;
+};
+
 // What the calls of one run left to their caller.
 struct Run {
+  std::vector<PhaseTimes> phases;                                // of each call of the bare client
   std::vector<v1::RequestStats> stats;                           // of each call that says it
   std::shared_ptr<const void> kept;                              // answers, for as long as the run is timed
   std::function<absl::StatusOr<std::vector<uint32_t>>()> array;  // the answer, of a run of one array
@@ -39,6 +45,7 @@ struct Side {
   double gigabytes = 0, server_seconds = 0, client_seconds = 0;
   std::vector<double> call_ms = {};
   std::vector<v1::RequestStats> stats = {};
+  std::vector<PhaseTimes> phases = {};
 };
 
 // The bare client. `counts`: of the streams that come back.
@@ -57,7 +64,12 @@ std::function<absl::StatusOr<Run>(int, int64_t)> ByBareClient(std::vector<std::s
     if (!answers.ok()) return answers.status();
     const auto kept = std::make_shared<const std::vector<StreamAnswer>>(*std::move(answers));
     Run run;
-    for (const StreamAnswer& answer : *kept) run.stats.push_back(ReadStats(answer));
+    for (const StreamAnswer& answer : *kept) {
+      run.stats.push_back(ReadStats(answer));
+      run.phases.push_back({absl::ToDoubleMilliseconds(answer.sent),
+                            absl::ToDoubleMilliseconds(answer.first - answer.sent),
+                            absl::ToDoubleMilliseconds(answer.ended - answer.first)});
+    }
     run.kept = kept;
     run.array = [kept, counts] { return JoinChunks(*kept, counts); };
     return run;
@@ -127,6 +139,7 @@ absl::Status MeasureRound(const StreamLoad& load, absl::Duration length, int rou
     ++runs;
     side->call_ms.push_back(absl::ToDoubleMilliseconds(absl::Now() - call));
     side->stats.insert(side->stats.end(), run->stats.begin(), run->stats.end());
+    side->phases.insert(side->phases.end(), run->phases.begin(), run->phases.end());
   } while (absl::Now() - start < length);
   const double bytes = static_cast<double>(runs * side->streams * load.keys) * sizeof(uint32_t);
   side->figures.push_back(bytes / absl::ToDoubleSeconds(absl::Now() - start) * 1e-9);
@@ -134,6 +147,19 @@ absl::Status MeasureRound(const StreamLoad& load, absl::Duration length, int rou
   side->server_seconds += CpuSeconds(side->pid) - server_before;
   side->client_seconds += CpuSeconds(getpid()) - client_before;
   return absl::OkStatus();
+}
+
+// Where the time of calls goes that answer nothing until they have all.
+void DescribePhases(const Side& side, const std::string& prefix, Row* row) {
+  if (side.phases.empty()) return;
+  const auto median = [&side](double PhaseTimes::*phase) {
+    std::vector<double> times;
+    for (const PhaseTimes& times_of_call : side.phases) times.push_back(times_of_call.*phase);
+    return Quantile(times, 0.5);
+  };
+  row->details[prefix + "client_send_p50_ms"] = median(&PhaseTimes::send_ms);
+  row->details[prefix + "client_wait_p50_ms"] = median(&PhaseTimes::wait_ms);
+  row->details[prefix + "client_answer_p50_ms"] = median(&PhaseTimes::answer_ms);
 }
 
 const char* InputOf(StreamOperator op) {
@@ -172,6 +198,8 @@ Row MakeRow(const StreamLoad& load, int64_t chunk_bytes, const Side& ours, const
     if (const std::optional<StageTimes> times = ReadStages(stats)) stages.push_back(*times);
   }
   DescribeStages(stages, kMilliseconds, &row);
+  DescribePhases(ours, "", &row);
+  DescribePhases(held, "held_echo_", &row);
   row.details["out_of_core"] = ours.stats[0].out_of_core() ? 1 : 0;
   if (ours.stats[0].runs() > 0) row.details["runs"] = ours.stats[0].runs();
   row.details["server_cpu_s_per_GB"] = ours.server_seconds / ours.gigabytes;
