@@ -2,6 +2,7 @@
 #   corank::rpc         gRPC, Protobuf, Abseil and what they need: static archives of Debian, one link group, so that
 #                       every binary holds one copy of each
 #   corank::absl        the same archives, for what needs Abseil only
+#   corank::malloc      tcmalloc, for the programs that it makes faster; a build for a sanitizer keeps that one's allocator
 #   corank::prometheus, corank::highway, corank::tbb, corank::benchmark
 #                       Debian has these only as shared libraries; `make dist` puts them beside the binaries
 find_package(PkgConfig REQUIRED)
@@ -39,6 +40,17 @@ target_link_libraries(corank_absl INTERFACE "$<LINK_GROUP:RESCAN,${archive_group
 add_library(corank_rpc INTERFACE)
 add_library(corank::rpc ALIAS corank_rpc)
 target_link_libraries(corank_rpc INTERFACE corank_absl)
+
+add_library(corank_malloc INTERFACE)
+add_library(corank::malloc ALIAS corank_malloc)
+find_path(CORANK_HEADER_tcmalloc gperftools/malloc_extension_c.h REQUIRED)
+if(NOT CORANK_SANITIZE)
+  find_library(CORANK_ARCHIVE_tcmalloc NAMES libtcmalloc_minimal.a REQUIRED)
+  mark_as_advanced(CORANK_ARCHIVE_tcmalloc CORANK_HEADER_tcmalloc)
+  target_link_libraries(corank_malloc INTERFACE ${CORANK_ARCHIVE_tcmalloc})
+  # Its functions have the names of libc's: without this nothing needs the archive's.
+  target_link_options(corank_malloc INTERFACE -Wl,--undefined=tc_malloc)
+endif()
 
 function(corank_shared_library name header)
   set(paths)

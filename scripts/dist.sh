@@ -23,7 +23,7 @@ tests_labelled() {
 mapfile -t gpu_tests < <(tests_labelled gpu)
 mapfile -t large_tests < <(tests_labelled large)
 mapfile -t benchmarks < <(find "$build/bin" -maxdepth 1 -type f -executable \
-  \( -name '*_bench' -o -name echo_server \) | sort)
+  \( -name '*_bench' -o -name '*echo_server' \) | sort)
 [ ${#gpu_tests[@]} -gt 0 ] || { echo "dist: $build has no test labelled gpu: build it with CORANK_CUDA=ON" >&2; exit 1; }
 
 rm -rf "$tree" "$archive"

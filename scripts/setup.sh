@@ -35,6 +35,7 @@ packages=(
   build-essential cmake ninja-build ccache pkg-config git python3 python3-venv patchelf xz-utils
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev libre2-dev libc-ares-dev
   libssl-dev zlib1g-dev prometheus-cpp-dev libcivetweb-dev libhwy-dev libtbb-dev libbenchmark-dev
+  libgoogle-perftools-dev
 )
 requirements=(scripts/requirements-dev.txt)
 if [ "$profile" != build ]; then

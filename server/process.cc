@@ -1,6 +1,5 @@
 #include "server/process.h"
 
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -247,21 +246,10 @@ int Help(const std::string& group) {
   return EXIT_SUCCESS;
 }
 
-// By default glibc learns from blocks of some MiB, such as those of streams, to take them from the heaps of threads
-// too, and gives a heap's end back late: eight callers that sort streams had a server hold 2 GiB, with this 0.2.
-// Nothing else gives the ends of these heaps back, of which there may be eight for each core.
-void KeepLittleOfWhatIsFreed() {
-#if defined(__GLIBC__)
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
-  mallopt(M_TRIM_THRESHOLD, 1 << 20);
-#endif
-}
-
 }  // namespace
 
 int RunCorankd(const std::vector<std::string>& arguments, const EngineWrapper& wrap) {
   using Action = Configuration::Action;
-  KeepLittleOfWhatIsFreed();
   // Debian builds Abseil for debugging: each lock of a mutex, gRPC's too, would note its order in one graph of the
   // whole process, under a lock of its own. The tests keep that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

@@ -25,6 +25,8 @@
 
 ABSL_FLAG(std::string, corankd, "", "the server to measure; by default the one beside this program");
 ABSL_FLAG(std::string, echo_server, "", "the reference; by default the one beside this program");
+ABSL_FLAG(std::string, held_echo_server, "",
+          "the echo that holds streams back and copies messages; by default tcmalloc_echo_server beside this program");
 ABSL_FLAG(std::string, engine, "auto", "corankd's engine");
 ABSL_FLAG(std::string, filter, ".*", "regular expression, searched in the names of the rows");
 ABSL_FLAG(std::string, out, "", "where the JSON goes");
@@ -140,7 +142,7 @@ int Run(int argc, char** argv) {
                                          {"--listen=127.0.0.1:0"}, folder.path(), absl::Seconds(10));
   if (!echo.ok()) return Fail(echo.status());
   const auto held_echo =
-      ServerProcess::Start("held_echo", Beside(absl::GetFlag(FLAGS_echo_server), "echo_server"),
+      ServerProcess::Start("held_echo", Beside(absl::GetFlag(FLAGS_held_echo_server), "tcmalloc_echo_server"),
                            {"--listen=127.0.0.1:0", "--hold", "--copy"}, folder.path(), absl::Seconds(10));
   if (!held_echo.ok()) return Fail(held_echo.status());
   auto corankd = StartCorankd({"--cuda-ipc=true"});

@@ -2,6 +2,7 @@
 #ifndef CORANK_KERNELS_CPU_HOST_MEMORY_H_
 #define CORANK_KERNELS_CPU_HOST_MEMORY_H_
 
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -29,7 +30,12 @@ class HostMemory {
     if (bytes >= kHugeBytes) madvise(memory, static_cast<size_t>(bytes) / kHugePage * kHugePage, MADV_HUGEPAGE);
     return memory;
   }
-  void Free(void* memory) { std::free(memory); }
+  void Free(void* memory) {
+    // The allocator may keep them for others, with their pages, and the host needs those: they may be most of it.
+    const size_t bytes = memory == nullptr ? 0 : malloc_usable_size(memory);
+    if (bytes >= static_cast<size_t>(kHugeBytes)) madvise(memory, bytes / kHugePage * kHugePage, MADV_DONTNEED);
+    std::free(memory);
+  }
 
  private:
   static constexpr size_t kAlignment = 256, kHugePage = size_t{2} << 20;

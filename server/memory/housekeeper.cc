@@ -1,21 +1,18 @@
 #include "server/memory/housekeeper.h"
 
-#include <cstdlib>
 #include <utility>
 
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
+#include "gperftools/malloc_extension_c.h"
+
+// Null in programs without tcmalloc, such as tests and builds for sanitizers.
+#pragma weak MallocExtension_ReleaseFreeMemory
 
 namespace corank {
 namespace {
 
-// Blocks that stay, here and there, keep the freed ones between them in the heaps: under calls of all sizes, two bytes
-// of them for each one in use.
+// tcmalloc keeps what was freed, with its pages, for whoever asks next: what a burst had would stay.
 void GiveBackFreedPages() {
-#if defined(__GLIBC__)
-  malloc_trim(0);
-#endif
+  if (MallocExtension_ReleaseFreeMemory != nullptr) MallocExtension_ReleaseFreeMemory();
 }
 
 }  // namespace
