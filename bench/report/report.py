@@ -117,6 +117,16 @@ LOADS = {
     "cores of the client": "client_cores",
     "cores of the server": "server_cores",
 }
+ALIKE = {
+    "tcmalloc echo that copies": "copying_echo",
+    "tcmalloc echo that holds, GB/s": "held_echo_GBps",
+    "its caller sends, ms": "held_echo_client_send_p50_ms",
+    "waits, ms": "held_echo_client_wait_p50_ms",
+    "receives, ms": "held_echo_client_answer_p50_ms",
+    "ours: sends, ms": "client_send_p50_ms",
+    "ours: waits, ms": "client_wait_p50_ms",
+    "ours: receives, ms": "client_answer_p50_ms",
+}
 SHAPES = {"in flight": "in_flight", "streams": "streams", "connections": "parts"}
 
 
@@ -150,9 +160,11 @@ def details_table(rows: list[Row], columns: dict[str, str]) -> list[str]:
 
 
 def details_tables(rows: list[Row]) -> Iterable[list[str]]:
-    """What explains the figures of rows of one kind: latencies with the server's stages, and open loops."""
+    """What explains the figures of rows of one kind: latencies with the server's stages, echoes with corankd's
+    allocator that do what it cannot do without, and open loops."""
     for unit, sign in UNITS.items():
         yield details_table(rows, {f"{name}, {sign}": f"{stem}_{unit}" for name, stem in TIMES.items()})
+    yield details_table(rows, ALIKE)
     yield details_table(rows, LOADS)
 
 

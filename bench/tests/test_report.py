@@ -135,6 +135,17 @@ def test_stages_of_streams_and_places_are_shown_with_what_tells_the_rows_apart(t
     assert report.count("\n| n | ") == 2
 
 
+def test_echoes_with_the_same_allocator_have_a_table_of_their_own(tmp_path: Path) -> None:
+    phases = {"client_send_p50_ms": 90.0, "client_wait_p50_ms": 4.0, "client_answer_p50_ms": 80.0}
+    held = {f"held_echo_{name}": value - 1 for name, value in phases.items()}
+    streams = make_row(row="Sort streamed", details={"streams": 1.0, "held_echo_GBps": 1.5, **phases, **held})
+    calls = make_row(row="Sort inline", details={"in_flight": 8.0, "copying_echo": 10.4})
+    report = make_report(tmp_path, [streams, calls], "--no-plots")
+    assert "| 2^20 | 1 | 1.5 | 89 | 3 | 79 | 90 | 4 | 80 |" in report
+    assert "| n | in flight | tcmalloc echo that copies |" in report
+    assert "| 2^20 | 8 | 10.4 |" in report
+
+
 def test_open_loops_show_what_the_client_began_and_what_arrived(tmp_path: Path) -> None:
     loads = [
         make_row(
