@@ -129,14 +129,16 @@ class MovedBytesTest : public HotPathTest {
     EXPECT_LT(moved.copied_bytes, kHeads);
     EXPECT_LT(moved.allocated_bytes, 2 * bytes + kHalfACopy);
   }
-  void ExpectOneCopyOf(const std::string& method, int64_t bytes, const google::protobuf::Message& message) {
+  // `bytes`: of all arrays of the message; `result_bytes`: of those of the answer.
+  void ExpectOneCopyOf(const std::string& method, int64_t bytes, int64_t result_bytes,
+                       const google::protobuf::Message& message) {
     SCOPED_TRACE(method);
     const grpc::ByteBuffer request = Message(message);
     ExpectOneCopy(bytes, Measure([&](grpc::ClientContext* context) {
                     grpc::ByteBuffer response;
                     const grpc::Status status =
                         CallRaw(running_->channel(), "/corank.v1.CorankService/" + method, context, request, &response);
-                    EXPECT_GT(response.Length(), bytes);
+                    EXPECT_GT(response.Length(), result_bytes);
                     return status;
                   }));
     const std::vector<std::string> phases = puppet_->phases();
@@ -146,25 +148,55 @@ class MovedBytesTest : public HotPathTest {
   }
 
   static constexpr int64_t kArrayBytes = 1'200'000;  // so much that helpers take a part
+  static constexpr int64_t kOffsetBytes = 8;
   const std::vector<int32_t> numbers_ = std::vector<int32_t>(kArrayBytes / 4, 7);
 };
 
 TEST_F(MovedBytesTest, PayloadsOfASortAreCopiedOnce) {
   v1::SortRequest request;
   *request.mutable_keys() = Int32s(numbers_);
-  ExpectOneCopyOf("Sort", kArrayBytes, request);
+  ExpectOneCopyOf("Sort", kArrayBytes, kArrayBytes, request);
 }
 
 TEST_F(MovedBytesTest, PayloadsOfASortWithValuesAreCopiedOnce) {
   v1::SortRequest request;
   *request.mutable_keys() = *request.mutable_values() = Int32s(numbers_);
-  ExpectOneCopyOf("Sort", 2 * kArrayBytes, request);
+  ExpectOneCopyOf("Sort", 2 * kArrayBytes, 2 * kArrayBytes, request);
 }
 
 TEST_F(MovedBytesTest, PayloadsOfAMergeAreCopiedOnce) {
   v1::MergeRequest request;
   for (int i = 0; i < 2; ++i) *request.add_keys() = Int32s(numbers_);
-  ExpectOneCopyOf("Merge", 2 * kArrayBytes, request);
+  ExpectOneCopyOf("Merge", 2 * kArrayBytes, 2 * kArrayBytes, request);
+}
+
+TEST_F(MovedBytesTest, PayloadsOfASearchAreCopiedOnce) {
+  v1::SearchRequest request;
+  *request.mutable_haystack() = *request.mutable_needles() = Int32s(numbers_);
+  ExpectOneCopyOf("Search", 2 * kArrayBytes, kArrayBytes, request);
+}
+
+TEST_F(MovedBytesTest, PayloadsOfAGatherAreCopiedOnce) {
+  v1::GatherIntervalsRequest request;
+  *request.mutable_source() = Int32s(numbers_);
+  *request.mutable_source_offsets() = Int64s({0});
+  *request.mutable_counts() = Int64s({kArrayBytes / 4});
+  ExpectOneCopyOf("GatherIntervals", kArrayBytes + 2 * kOffsetBytes, kArrayBytes, request);
+}
+
+TEST_F(MovedBytesTest, PayloadsOfAMoveAreCopiedOnce) {
+  v1::MoveIntervalsRequest request;
+  *request.mutable_source() = *request.mutable_destination() = Int32s(numbers_);
+  *request.mutable_source_offsets() = *request.mutable_destination_offsets() = Int64s({0});
+  *request.mutable_counts() = Int64s({kArrayBytes / 4});
+  ExpectOneCopyOf("MoveIntervals", 2 * kArrayBytes + 3 * kOffsetBytes, kArrayBytes, request);
+}
+
+TEST_F(MovedBytesTest, PayloadsOfAnExpandAreCopiedOnce) {
+  v1::ExpandIntervalsRequest request;
+  *request.mutable_values() = Int32s(numbers_);
+  *request.mutable_counts() = Int64s(std::vector<int64_t>(kArrayBytes / 4, 1));
+  ExpectOneCopyOf("ExpandIntervals", 3 * kArrayBytes, kArrayBytes, request);
 }
 
 TEST_F(MovedBytesTest, ChunksOfAStreamedSortAreCopiedOnce) {

@@ -1,12 +1,14 @@
 // Memory that nobody uses any more goes, also where no request comes.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "kernels/cpu/host_memory.h"
 #include "server/memory/housekeeper.h"
 #include "tests/server/doubles.h"
 #include "tests/server/shared_object.h"
@@ -135,6 +137,18 @@ int64_t ResidentBytes() {
   int64_t size = 0, resident = 0;
   file >> size >> resident;
   return resident * kPage;
+}
+
+TEST(HostMemoryTest, LargeBlocksLoseTheirPagesWhenTheyAreFreed) {
+  constexpr int64_t kBytes = int64_t{64} << 20;
+  cpu::HostMemory memory;
+  const absl::StatusOr<void*> block = memory.Allocate(kBytes);
+  ASSERT_TRUE(block.ok());
+  const int64_t before = ResidentBytes();
+  std::memset(*block, 'x', kBytes);
+  EXPECT_GT(ResidentBytes(), before + kBytes / 2);
+  memory.Free(*block);
+  EXPECT_LT(ResidentBytes(), before + kBytes / 2);
 }
 
 TEST(HousekeeperTest, GivesBackFreedPagesBetweenBlocksThatStay) {

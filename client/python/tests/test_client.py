@@ -105,9 +105,10 @@ def test_functions_of_the_module_use_corank_server() -> None:
     assert done.stdout == "[1, 2, 3] [1, 2, 0]\n", done.stderr
 
 
-def test_progress_draws_on_terminals_and_cleans_up() -> None:
+@pytest.mark.parametrize("option", [True, None])  # None is what a call has that does not say: after a second
+def test_progress_draws_on_terminals_and_cleans_up(option: bool | None) -> None:
     terminal = Terminal()
-    with Display(Progress("sorting"), True, terminal):
+    with Display(Progress("sorting"), option, terminal):
         assert terminal.drawn.wait(30)
     assert re.search(r"sorting  \d+\.\d s", terminal.getvalue())
     assert terminal.getvalue().endswith("\r\x1b[K")

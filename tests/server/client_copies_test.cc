@@ -1,0 +1,88 @@
+// What the C++ client costs beside the server: each array is copied once into memory that gRPC may keep, and once out
+// of gRPC's slices into the result. Protobuf would copy it twice more.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cpp/client.h"
+#include "tests/server/counted_allocations.h"
+#include "tests/server/doubles.h"
+#include "tests/server/running_server.h"
+
+namespace corank::testing {
+namespace {
+
+constexpr int kCalls = 20;
+constexpr int64_t kArrayBytes = 1'200'000;
+
+class ClientCopiesTest : public ::testing::TestWithParam<client::Place> {
+ protected:
+  ClientCopiesTest() {
+    Server::Options options = TestOptions();
+    options.streams.max_device_bytes = int64_t{64} << 20;  // a piece holds all
+    auto [puppet, engine] = MakePuppet();
+    puppet_ = puppet;
+    running_ = std::make_unique<RunningServer>(options, std::move(engine));
+    client::ClientOptions client_options;
+    client_options.address = running_->server().address();
+    client_options.place = GetParam();
+    client_options.connections = 1;
+    absl::StatusOr<Client> client = Client::Create(client_options);
+    EXPECT_TRUE(client.ok()) << client.status();
+    client_ = std::make_unique<Client>(*std::move(client));
+  }
+
+  // Of calls that send and get an array, and send `offsets` numbers beside.
+  void ExpectOneCopyAtEachEnd(int64_t offsets, const std::function<absl::Status(const Client&)>& call) {
+    const auto run = [&] {
+      const absl::Status status = call(*client_);
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().buffers_in_use() == 0; }));
+    };
+    for (int i = 0; i < 5; ++i) run();
+    const Traffic before = ProcessTraffic();
+    const int64_t copied_before = puppet_->copied_bytes(), allocated_before = puppet_->allocated_bytes();
+    for (int i = 0; i < kCalls; ++i) run();
+    const Traffic after = ProcessTraffic();
+    const int64_t copied = puppet_->copied_bytes() - copied_before;
+    const int64_t allocated = puppet_->allocated_bytes() - allocated_before;
+    constexpr int64_t kHeads = 64 << 10, kHalfACopy = kArrayBytes / 2;
+    EXPECT_EQ((after.payload_bytes - before.payload_bytes) / kCalls, 2 * kArrayBytes + 8 * offsets)
+        << "into pinned memory, and into the result";
+    EXPECT_LT((after.copied_bytes - before.copied_bytes - copied) / kCalls, kArrayBytes + kHeads) << "into a message";
+    EXPECT_LT((after.allocated_bytes - before.allocated_bytes - allocated) / kCalls, 4 * kArrayBytes + kHalfACopy)
+        << "a message, what gRPC reads at both ends, and the result";
+  }
+
+  PuppetEngine* puppet_ = nullptr;
+  std::unique_ptr<RunningServer> running_;
+  std::unique_ptr<Client> client_;
+  const std::vector<int32_t> keys_ = std::vector<int32_t>(kArrayBytes / 4, 7);
+};
+
+INSTANTIATE_TEST_SUITE_P(Places, ClientCopiesTest, ::testing::Values(client::Place::kInline, client::Place::kStream),
+                         [](const auto& place) { return place.param == client::Place::kInline ? "Inline" : "Stream"; });
+
+TEST_P(ClientCopiesTest, KeysOfASort) {
+  ExpectOneCopyAtEachEnd(0, [this](const Client& client) {
+    const auto result = client.Sort(keys_);
+    EXPECT_TRUE(result.ok() && result->keys == keys_);
+    return result.status();
+  });
+}
+
+TEST_P(ClientCopiesTest, SourceOfAGather) {
+  const std::vector<int64_t> offsets = {0}, counts = {static_cast<int64_t>(keys_.size())};
+  ExpectOneCopyAtEachEnd(2, [&](const Client& client) {
+    const auto result = client.GatherIntervals(keys_, offsets, counts);
+    EXPECT_TRUE(result.ok() && result->elements.size() == keys_.size());
+    return result.status();
+  });
+}
+
+}  // namespace
+}  // namespace corank::testing
