@@ -32,6 +32,7 @@
 #include "grpc/support/log.h"
 #include "server/config/configuration.h"
 #include "server/execute/engine_choice.h"
+#include "server/memory/allocator.h"
 #include "server/observe/clock.h"
 #include "server/observe/log.h"
 #include "server/server.h"
@@ -250,6 +251,7 @@ int Help(const std::string& group) {
 
 int RunCorankd(const std::vector<std::string>& arguments, const EngineWrapper& wrap) {
   using Action = Configuration::Action;
+  BoundThreadCaches();
   // Debian builds Abseil for debugging: each lock of a mutex, gRPC's too, would note its order in one graph of the
   // whole process, under a lock of its own. The tests keep that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

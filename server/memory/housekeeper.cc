@@ -2,20 +2,9 @@
 
 #include <utility>
 
-#include "gperftools/malloc_extension_c.h"
-
-// Null in programs without tcmalloc, such as tests and builds for sanitizers.
-#pragma weak MallocExtension_ReleaseFreeMemory
+#include "server/memory/allocator.h"
 
 namespace corank {
-namespace {
-
-// tcmalloc keeps what was freed, with its pages, for whoever asks next: what a burst had would stay.
-void GiveBackFreedPages() {
-  if (MallocExtension_ReleaseFreeMemory != nullptr) MallocExtension_ReleaseFreeMemory();
-}
-
-}  // namespace
 
 Housekeeper::Housekeeper(HostPool* pool, RunBuffers* run_buffers, RegionRegistry* regions, ArrayStore* arrays,
                          std::function<void()> trim_lanes, absl::Duration interval)
