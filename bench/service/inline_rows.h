@@ -43,7 +43,7 @@ std::vector<InlineLoad> InlineLoads();
 struct LoadOptions {
   std::string corankd;  // addresses
   std::string echo;
-  std::string held_echo;  // an echo server that holds streams back until their end, and copies messages
+  std::string held_echo;  // one with corankd's allocator that holds streams back until their end, and copies messages
   pid_t corankd_pid = 0;
   pid_t echo_pid = 0;
   pid_t held_echo_pid = 0;

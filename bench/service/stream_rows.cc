@@ -149,7 +149,7 @@ absl::Status MeasureRound(const StreamLoad& load, absl::Duration length, int rou
   return absl::OkStatus();
 }
 
-// Where the time of calls goes that answer nothing until they have all.
+// Where the time of calls goes. The wait is negative where the answer begins before all is sent, as a merge's may.
 void DescribePhases(const Side& side, const std::string& prefix, Row* row) {
   if (side.phases.empty()) return;
   const auto median = [&side](double PhaseTimes::*phase) {

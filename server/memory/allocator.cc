@@ -16,7 +16,7 @@ namespace {
 // A quarter of tcmalloc's own bound. Calls of all sizes fill it within minutes: with that one, an idle server's memory
 // depends on what came before.
 constexpr size_t kThreadCacheBytes = size_t{8} << 20;
-// Whoever needs pages meanwhile waits: 0.1 ms for each MiB.
+// Whoever needs pages meanwhile waits, 0.1 ms for each MiB; a stretch of more goes as a whole.
 constexpr size_t kStepBytes = size_t{1} << 20;
 
 }  // namespace

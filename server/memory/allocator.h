@@ -9,7 +9,8 @@ namespace corank {
 /// there are many.
 void BoundThreadCaches();
 
-/// Gives the system the pages that are free, some at a time, so that others get memory meanwhile. Thread-safe.
+/// Gives the system the pages that are free, one stretch of them after the other, so that others get memory in between.
+/// Thread-safe.
 void GiveBackFreedPages();
 
 }  // namespace corank

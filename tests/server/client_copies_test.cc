@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "client/cpp/client.h"
-#include "tests/server/counted_allocations.h"
 #include "tests/server/doubles.h"
+#include "tests/server/moved_bytes.h"
 #include "tests/server/running_server.h"
 
 namespace corank::testing {
@@ -38,23 +38,15 @@ class ClientCopiesTest : public ::testing::TestWithParam<client::Place> {
 
   // Of calls that send and get an array, and send `offsets` numbers beside.
   void ExpectOneCopyAtEachEnd(int64_t offsets, const std::function<absl::Status(const Client&)>& call) {
-    const auto run = [&] {
+    const Moved moved = MeasureMoved(*puppet_, kCalls, [&] {
       const absl::Status status = call(*client_);
       ASSERT_TRUE(status.ok()) << status;
       EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().buffers_in_use() == 0; }));
-    };
-    for (int i = 0; i < 5; ++i) run();
-    const Traffic before = ProcessTraffic();
-    const int64_t copied_before = puppet_->copied_bytes(), allocated_before = puppet_->allocated_bytes();
-    for (int i = 0; i < kCalls; ++i) run();
-    const Traffic after = ProcessTraffic();
-    const int64_t copied = puppet_->copied_bytes() - copied_before;
-    const int64_t allocated = puppet_->allocated_bytes() - allocated_before;
+    });
     constexpr int64_t kHeads = 64 << 10, kHalfACopy = kArrayBytes / 2;
-    EXPECT_EQ((after.payload_bytes - before.payload_bytes) / kCalls, 2 * kArrayBytes + 8 * offsets)
-        << "into pinned memory, and into the result";
-    EXPECT_LT((after.copied_bytes - before.copied_bytes - copied) / kCalls, kArrayBytes + kHeads) << "into a message";
-    EXPECT_LT((after.allocated_bytes - before.allocated_bytes - allocated) / kCalls, 4 * kArrayBytes + kHalfACopy)
+    EXPECT_EQ(moved.payload_bytes, 2 * kArrayBytes + 8 * offsets) << "into pinned memory, and into the result";
+    EXPECT_LT(moved.copied_bytes, kArrayBytes + kHeads) << "into a message";
+    EXPECT_LT(moved.allocated_bytes, 4 * kArrayBytes + kHalfACopy)
         << "a message, what gRPC reads at both ends, and the result";
   }
 

@@ -15,6 +15,7 @@
 #include "tests/server/counted_allocations.h"
 #include "tests/server/doubles.h"
 #include "tests/server/messages.h"
+#include "tests/server/moved_bytes.h"
 #include "tests/server/raw_stream.h"
 #include "tests/server/running_server.h"
 #include "tests/server/streamed_call.h"
@@ -84,13 +85,6 @@ TEST_F(HotPathTest, SmallRequestsAllocateNothingEither) {
   EXPECT_EQ(std::count(phases.begin(), phases.end(), "AllocateHost"), 0);
 }
 
-// What moves for a call of a warm server, on average, beside what a device does.
-struct Moved {
-  int64_t payload_bytes = 0;    // copied from messages into pinned memory
-  int64_t copied_bytes = 0;     // in any other way
-  int64_t allocated_bytes = 0;  // by gRPC for what it reads, at both ends
-};
-
 class MovedBytesTest : public HotPathTest {
  protected:
   MovedBytesTest() : HotPathTest(Options()) {}
@@ -107,16 +101,7 @@ class MovedBytesTest : public HotPathTest {
     AwaitPoolAtRest();
   }
   Moved Measure(const std::function<grpc::Status(grpc::ClientContext*)>& call) {
-    for (int i = 0; i < 5; ++i) Run(call);
-    const Traffic before = ProcessTraffic();
-    const int64_t copied_before = puppet_->copied_bytes(), allocated_before = puppet_->allocated_bytes();
-    for (int i = 0; i < kCalls; ++i) Run(call);
-    const Traffic after = ProcessTraffic();
-    const int64_t copied = puppet_->copied_bytes() - copied_before;
-    const int64_t allocated = puppet_->allocated_bytes() - allocated_before;
-    return {(after.payload_bytes - before.payload_bytes) / kCalls,
-            (after.copied_bytes - before.copied_bytes - copied) / kCalls,
-            (after.allocated_bytes - before.allocated_bytes - allocated) / kCalls};
+    return MeasureMoved(*puppet_, kCalls, [&] { Run(call); });
   }
   static grpc::ByteBuffer Message(const google::protobuf::Message& message) {
     const grpc::Slice slice(message.SerializeAsString());
