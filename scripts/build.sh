@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Configures and builds a folder with every part of corank and warnings as errors.
+# Paths below the checkout do not count for the compiler cache, so that a fresh clone finds what another one compiled.
 #
 #   scripts/build.sh FOLDER [CMAKE_OPTION...] [-- TARGET...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 folder=${1:?usage: scripts/build.sh FOLDER [CMAKE_OPTION...] [-- TARGET...]}
 shift
 options=()
