@@ -8,7 +8,7 @@ from typing import Any
 
 import corank
 import numpy as np
-from corank.options import Place
+from corank._options import Place
 from numpy.typing import NDArray
 
 Array = NDArray[Any]

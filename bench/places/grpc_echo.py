@@ -13,7 +13,7 @@ from typing import Any
 
 import grpc
 import numpy as np
-from corank.stream import CHUNK_BYTES
+from corank._stream import CHUNK_BYTES
 from corank.v1 import corank_service_pb2
 
 _METHOD = "/corank.v1.CorankService/Execute"

@@ -19,7 +19,7 @@ from typing import Any
 import corank
 import numpy as np
 import pytest
-from corank.options import Place
+from corank._options import Place
 from corank.testing import LocalServer
 from e2e_support import samples, wait_until
 from held_calls import CHUNK, HeldCall, StreamCall, UnaryCall, Work, random_keys

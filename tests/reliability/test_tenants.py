@@ -23,7 +23,7 @@ import corank
 import grpc
 import numpy as np
 import pytest
-from corank.options import Place
+from corank._options import Place
 from corank.testing import LocalServer
 from corank.v1 import array_pb2 as a
 from corank.v1 import operators_pb2 as o

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 
 import corank
 import numpy as np
-from corank.options import Place
+from corank._options import Place
 from held_calls import CHUNK, StreamCall, UnaryCall, Work, random_keys
 from numpy.typing import NDArray
 

@@ -15,7 +15,7 @@ _OTHER_THAN_CUDA_MALLOC = 801
 
 
 class FakeDriver:
-    """libcuda, as far as corank.cuda uses it. Allocations are NumPy arrays of bytes.
+    """libcuda, as far as corank._cuda uses it. Allocations are NumPy arrays of bytes.
 
     Attributes:
         waits: "context" or the stream of each synchronisation.
@@ -169,7 +169,7 @@ class DlpackArray:
 
 
 def cupy(driver: FakeDriver) -> Iterator[types.ModuleType]:
-    """The module `cupy`, as far as corank.cuda uses it."""
+    """The module `cupy`, as far as corank._cuda uses it."""
     module = types.ModuleType("cupy")
 
     def empty(count: int, dtype: DTypeLike) -> CupyArray:
@@ -180,7 +180,7 @@ def cupy(driver: FakeDriver) -> Iterator[types.ModuleType]:
 
 
 class TorchTensor:
-    """A tensor of PyTorch, as far as corank.cuda converts it."""
+    """A tensor of PyTorch, as far as corank._cuda converts it."""
 
     __module__ = "torch.double"
 
@@ -207,7 +207,7 @@ class TorchTensor:
 
 
 def torch() -> Iterator[types.ModuleType]:
-    """The module `torch`, as far as corank.cuda uses it."""
+    """The module `torch`, as far as corank._cuda uses it."""
     module = types.ModuleType("torch")
     for name in ("uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
         setattr(module, name, np.dtype(name))

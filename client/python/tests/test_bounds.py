@@ -12,7 +12,7 @@ from fake_server import FakeServer
 from operator_cases import same
 
 import corank
-from corank.stream import Sink
+from corank._stream import Sink
 
 KEYS = np.random.default_rng(5).integers(0, 2**32, 100_000, dtype=np.uint32)
 
@@ -54,8 +54,8 @@ def test_shared_copy_stands_for_its_array(fake_client: corank.Client) -> None:
 def test_merge_takes_more_arrays_than_there_are_streams(
     fake: FakeServer, fake_client: corank.Client, monkeypatch: pytest.MonkeyPatch, place: Any
 ) -> None:
-    monkeypatch.setattr("corank.placing.SMALL_BYTES", 100)
-    monkeypatch.setattr("corank.placing.MAX_STREAMS", 8)
+    monkeypatch.setattr("corank._placing.SMALL_BYTES", 100)
+    monkeypatch.setattr("corank._placing.MAX_STREAMS", 8)
     plans: list[Any] = []
     bring = fake.places.bring
 

@@ -19,7 +19,7 @@ from fake_server import FakeServer
 
 import corank
 import corank.__main__
-from corank.progress import Display, Progress
+from corank._progress import Display, Progress
 from corank.v1 import operators_pb2
 
 X = np.array([3, 1, 2], dtype=np.int32)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from corank import InvalidArgument, StoredArray
-from corank.columns import columns_request, sorted_columns, unpack
-from corank.errors import Internal
+from corank._columns import columns_request, sorted_columns, unpack
+from corank._errors import Internal
+from corank._wire import decode, encode
 from corank.v1 import array_pb2
 from corank.v1 import operators_pb2 as operators
-from corank.wire import decode, encode
 
 
 def sent(columns: Any, descending: Any = False) -> operators.SortRequest:

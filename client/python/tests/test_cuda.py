@@ -14,7 +14,7 @@ from fake_server import FakeServer
 from operator_cases import NAMES
 
 import corank
-from corank import cuda
+from corank import _cuda as cuda
 
 CASES = {case.name: case for case in operator_cases.cases(20_000)}
 KEYS = np.random.default_rng(8).integers(0, 2**32, 1000, dtype=np.uint32)
@@ -173,7 +173,7 @@ def test_machine_without_a_driver_says_so(fake_client: corank.Client, monkeypatc
     def missing(name: str) -> None:
         raise OSError(name)
 
-    monkeypatch.setattr("corank.cuda.ctypes.CDLL", missing)
+    monkeypatch.setattr("corank._cuda.ctypes.CDLL", missing)
     cuda._driver.cache_clear()
     with pytest.raises(corank.Unimplemented, match="libcuda"):
         fake_client.sort(GpuArray(np.zeros(400, np.uint8), np.uint32), out=KEYS.copy())

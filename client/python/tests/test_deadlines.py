@@ -19,7 +19,8 @@ from fake_server import FakeServer
 from virtual_clock import VirtualClock
 
 import corank
-from corank import connection, cuda
+from corank import _connection as connection
+from corank import _cuda as cuda
 
 KEYS = np.random.default_rng(3).integers(0, 2**32, 100_000, dtype=np.uint32)
 
@@ -130,7 +131,7 @@ def test_attempt_after_regions_were_lost_has_what_is_left_of_the_deadline(
 def test_giving_memory_back_takes_one_try_and_a_second_at_most(
     fake: FakeServer, fake_client: corank.Client, stick: Stick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corank.regions._SWEEP_SECONDS", 0.2)
+    monkeypatch.setattr("corank._regions._SWEEP_SECONDS", 0.2)
     for _ in range(3):
         shared = fake_client.empty_shared(100)
         del shared
@@ -143,7 +144,7 @@ def test_giving_memory_back_takes_one_try_and_a_second_at_most(
     # What is left of a call's deadline, if that is less.
     stick("UnregisterRegion")
     fake.left.clear()
-    monkeypatch.setattr("corank.regions._SWEEP_SECONDS", 1.0)
+    monkeypatch.setattr("corank._regions._SWEEP_SECONDS", 1.0)
     with pytest.raises(corank.DeadlineExceeded):
         fake_client.sort(KEYS, place="shared_memory", deadline=0.3)
     assert seconds_of(fake, "UnregisterRegion")[0] <= about(0.3)

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from corank import leftovers, regions
+from corank import _leftovers as leftovers
+from corank import _regions as regions
 
 PREFIX = "/corank-"
 

@@ -19,7 +19,7 @@ from fake_server import ALL_PLACES, FakeServer
 from operator_cases import NAMES, same
 
 import corank
-from corank import connection
+from corank import _connection as connection
 from corank.v1 import operators_pb2
 
 CASES = {case.name: case for case in operator_cases.cases(60_000)}
@@ -283,7 +283,7 @@ def test_region_that_a_request_still_uses_for_a_moment_is_waited_for(
     with fake_client.share(KEYS):
         assert len(fake.places.regions) == 1
     assert fake.places.regions == {}
-    monkeypatch.setattr("corank.channels._RELEASE_SECONDS", 0.02)
+    monkeypatch.setattr("corank._channels._RELEASE_SECONDS", 0.02)
     fake.places.refuse_unregister = 1000
     shared = fake_client.share(KEYS)
     with pytest.raises(corank.CorankError) as caught:
@@ -423,7 +423,7 @@ def test_system_that_has_no_shared_memory_now(
 
     with monkeypatch.context() as patch:
         if function == "mmap":
-            patch.setattr("corank.regions._Mapping", _CannotMap)
+            patch.setattr("corank._regions._Mapping", _CannotMap)
         else:
             patch.setattr(os, function, refuse)
         for call in (

@@ -16,8 +16,8 @@ from google.rpc import error_details_pb2, status_pb2
 from virtual_clock import VirtualClock
 
 import corank
-from corank.errors import Failure
-from corank.retry import Budget, Repeat, after_failure
+from corank._errors import Failure
+from corank._retry import Budget, Repeat, after_failure
 
 X = np.array([3, 1, 2], dtype=np.int32)
 SERVICE, MEMORY = "/corank.v1.CorankService/", "/corank.v1.MemoryService/"

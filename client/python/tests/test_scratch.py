@@ -15,7 +15,8 @@ from fake_memory import Failure
 from fake_server import FakeServer
 
 import corank
-from corank import connection, idle
+from corank import _connection as connection
+from corank import _idle as idle
 
 KEYS = np.random.default_rng(7).integers(0, 1 << 32, 100_000, dtype=np.uint32)
 

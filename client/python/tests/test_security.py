@@ -15,8 +15,8 @@ from virtual_clock import VirtualClock
 
 import corank
 import corank.__main__
-from corank.address import is_this_host
-from corank.credentials import Credentials, trace_id, traceparent
+from corank._address import is_this_host
+from corank._credentials import Credentials, trace_id, traceparent
 
 X = np.array([3, 1, 2], dtype=np.int32)
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

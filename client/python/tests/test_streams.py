@@ -18,9 +18,9 @@ from fake_memory import PREFIX
 from fake_server import FakeServer
 
 import corank
-from corank.progress import Display, Progress
-from corank.stream import Sink, Source, chunks
-from corank.wire import decode_chunk, encode_chunk
+from corank._progress import Display, Progress
+from corank._stream import Sink, Source, chunks
+from corank._wire import decode_chunk, encode_chunk
 
 KEYS = np.random.default_rng(6).integers(0, 2**32, 2_000_000, dtype=np.uint32)
 ORDERED = np.sort(KEYS)
@@ -282,7 +282,7 @@ def test_progress_says_bytes_rate_and_time_left() -> None:
 
 
 def test_progress_is_lines_off_a_terminal_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corank.progress._LINE_SECONDS", 0.01)
+    monkeypatch.setattr("corank._progress._LINE_SECONDS", 0.01)
     out = io.StringIO()
     progress = Progress("sorting", 10, 10)
     with Display(progress, True, out):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from corank import wire
+from corank import _wire as wire
 from corank.v1 import array_pb2, operators_pb2
 
 

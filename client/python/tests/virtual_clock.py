@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from corank.retry import Clock
+from corank._retry import Clock
 
 
 class VirtualClock(Clock):

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from corank.chains import Chain, Pending
-from corank.client import Client
-from corank.conversion import KEY_TYPES
-from corank.errors import (
+from corank._chains import Chain, Pending
+from corank._client import Client
+from corank._conversion import KEY_TYPES
+from corank._errors import (
     Cancelled,
     CorankError,
     DeadlineExceeded,
@@ -29,16 +29,16 @@ from corank.errors import (
     Unavailable,
     Unimplemented,
 )
-from corank.kept import StoredArray, StoredArrays
-from corank.options import CallOptions, Place, ProgressOption
-from corank.progress import Progress
-from corank.regions import SharedArray
-from corank.results import LoadBalance, ServerInfo, ServerLimits, ServerSetting, Stats
+from corank._kept import StoredArray, StoredArrays
+from corank._options import CallOptions, Place, ProgressOption
+from corank._progress import Progress
+from corank._regions import SharedArray
+from corank._results import LoadBalance, ServerInfo, ServerLimits, ServerSetting, Stats
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from corank.options import Security
+    from corank._options import Security
 
 __version__ = "0.1.0"
 

@@ -9,7 +9,7 @@ import json
 import sys
 
 import corank
-from corank.channels import DEFAULT_ADDRESS
+from corank._channels import DEFAULT_ADDRESS
 
 _EPILOG = """\
 in Python:

@@ -12,12 +12,12 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from corank.client import Client
+from corank._client import Client
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from corank.options import Place, ProgressOption
+    from corank._options import Place, ProgressOption
 
 _POLL_SECONDS = 0.02
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from corank import conversion
-from corank.elements import Dlpack, OnGpu, RemoteArray
-from corank.errors import Internal, InvalidArgument
-from corank.task import Output
+from corank import _conversion as conversion
+from corank._elements import Dlpack, OnGpu, RemoteArray
+from corank._errors import Internal, InvalidArgument
+from corank._task import Output
+from corank._wire import OutgoingArray, OutgoingMessage
 from corank.v1 import array_pb2
 from corank.v1 import operators_pb2 as operators
-from corank.wire import OutgoingArray, OutgoingMessage
 
 KeyColumn = Union[
     NDArray[Any], Sequence[bytes], Sequence[str], Sequence[int], Sequence[float], RemoteArray, OnGpu, Dlpack

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable, Literal, TypedDict, Union
 
-from corank import errors
-from corank.credentials import traceparent
-from corank.elements import whole
-from corank.progress import Progress
-from corank.regions import SharedArray
-from corank.results import Stats, names
+from corank import _errors as errors
+from corank._credentials import traceparent
+from corank._elements import whole
+from corank._progress import Progress
+from corank._regions import SharedArray
+from corank._results import Stats, names
 from corank.v1 import operators_pb2 as operators
 
 Place = Literal["auto", "inline", "stream", "shared_memory", "cuda_ipc"]

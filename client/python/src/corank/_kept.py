@@ -10,18 +10,20 @@ import grpc
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from corank import aside, conversion, errors
-from corank.elements import NAMES, TYPES, RemoteArray, storage
-from corank.progress import Display, Progress
-from corank.retry import Limit, Repeat
-from corank.stream import Sink, Source, chunks
+from corank import _aside as aside
+from corank import _conversion as conversion
+from corank import _errors as errors
+from corank._elements import NAMES, TYPES, RemoteArray, storage
+from corank._progress import Display, Progress
+from corank._retry import Limit, Repeat
+from corank._stream import Sink, Source, chunks
+from corank._wire import decode_chunk, encode_chunk, nested, parts_of
 from corank.v1 import array_pb2
 from corank.v1 import memory_service_pb2 as memory
-from corank.wire import decode_chunk, encode_chunk, nested, parts_of
 
 if TYPE_CHECKING:
-    from corank.connection import Connection
-    from corank.options import Settings
+    from corank._connection import Connection
+    from corank._options import Settings
 
 _HEADER = memory.StoreArrayRequest.DESCRIPTOR.fields_by_name["header"].number
 _FETCHED = memory.FetchArrayResponse.DESCRIPTOR.fields_by_name

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import grpc
 
-from corank import aside, errors, forks
-from corank.address import checked, is_this_host
-from corank.call import Caller, Name, Uploads, unary
-from corank.credentials import Credentials
-from corank.results import ServerInfo, server_info
-from corank.retry import Limit, Repeat, Retrier
+from corank import _aside as aside
+from corank import _errors as errors
+from corank import _forks as forks
+from corank._address import checked, is_this_host
+from corank._call import Caller, Name, Uploads, unary
+from corank._credentials import Credentials
+from corank._results import ServerInfo, server_info
+from corank._retry import Limit, Repeat, Retrier
 from corank.v1 import corank_service_pb2 as service
 
 if TYPE_CHECKING:
@@ -161,7 +163,7 @@ class Channels:
         with self._lock:
             channel = self._channel(connection)
             if key not in self._methods:
-                # No serializers: messages are put together and taken apart by corank.wire.
+                # No serializers: messages are put together and taken apart by `corank._wire`.
                 self._methods[key] = getattr(channel, kind)(_SERVICES[of] + name)
             return self._methods[key]
 

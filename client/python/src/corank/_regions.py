@@ -17,11 +17,14 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from corank import cuda, errors, forks, leftovers
-from corank.copying import bytes_of
-from corank.idle import IdleBlocks
-from corank.lease import Lease, Server
-from corank.retry import Limit, Repeat
+from corank import _cuda as cuda
+from corank import _errors as errors
+from corank import _forks as forks
+from corank import _leftovers as leftovers
+from corank._copying import bytes_of
+from corank._idle import IdleBlocks
+from corank._lease import Lease, Server
+from corank._retry import Limit, Repeat
 from corank.v1 import memory_service_pb2 as memory
 
 _FOLDER = "/dev/shm"

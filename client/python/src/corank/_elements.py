@@ -8,7 +8,7 @@ from typing import Any, Protocol, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-from corank.errors import InvalidArgument
+from corank._errors import InvalidArgument
 from corank.v1 import array_pb2
 
 MAX_RECORD_BYTES = 256

@@ -8,8 +8,8 @@ import threading
 import time
 from typing import Callable, NamedTuple, TypeVar
 
-from corank import errors
-from corank.progress import Progress
+from corank import _errors as errors
+from corank._progress import Progress
 
 INITIAL_SECONDS = 0.05
 MAX_SECONDS = 5.0

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from corank import errors, forks
-from corank.call import Name, unary
-from corank.channels import DEADLINE_SECONDS, Channels
-from corank.elements import whole
-from corank.kept import StoredArray
-from corank.options import (
+from corank import _errors as errors
+from corank import _forks as forks
+from corank._call import Name, unary
+from corank._channels import DEADLINE_SECONDS, Channels
+from corank._elements import whole
+from corank._kept import StoredArray
+from corank._options import (
     MAX_DEADLINE_SECONDS,
     MERGE_ALGORITHMS,
     PRIORITIES,
@@ -24,17 +25,17 @@ from corank.options import (
     Settings,
     choice,
 )
-from corank.options import settings as resolved
-from corank.placing import SMALL_BYTES, Demand, Placed, Placing, Step, task_bytes
-from corank.progress import Display, Progress
-from corank.receivers import Answer
-from corank.regions import Regions, RegionsLost
-from corank.results import call_stats
-from corank.retry import Limit, Repeat
-from corank.stream import CHUNK_BYTES, Job
-from corank.task import Task
+from corank._options import settings as resolved
+from corank._placing import SMALL_BYTES, Demand, Placed, Placing, Step, task_bytes
+from corank._progress import Display, Progress
+from corank._receivers import Answer
+from corank._regions import Regions, RegionsLost
+from corank._results import call_stats
+from corank._retry import Limit, Repeat
+from corank._stream import CHUNK_BYTES, Job
+from corank._task import Task
+from corank._wire import decode, encode, nested, parts_of
 from corank.v1 import corank_service_pb2 as service
-from corank.wire import decode, encode, nested, parts_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from corank import cuda, errors
-from corank.copying import bytes_of, copy_into
-from corank.elements import alignment
-from corank.kept import StoredArray
-from corank.receivers import Inline, Kept, OnGpu, Receiver, Shared, Streamed, check_target, gpu_target
-from corank.regions import Place, RegionsLost, scratch_offset
-from corank.retry import Limit, Repeat
-from corank.stream import MAX_STREAMS, Sink, Source
-from corank.task import Output, Task, leaves
+from corank import _cuda as cuda
+from corank import _errors as errors
+from corank._copying import bytes_of, copy_into
+from corank._elements import alignment
+from corank._kept import StoredArray
+from corank._receivers import Inline, Kept, OnGpu, Receiver, Shared, Streamed, check_target, gpu_target
+from corank._regions import Place, RegionsLost, scratch_offset
+from corank._retry import Limit, Repeat
+from corank._stream import MAX_STREAMS, Sink, Source
+from corank._task import Output, Task, leaves
+from corank._wire import OutgoingArray, OutgoingMessage, Part
 from corank.v1 import array_pb2
-from corank.wire import OutgoingArray, OutgoingMessage, Part
 
 if TYPE_CHECKING:
-    from corank.options import Settings
-    from corank.regions import Regions, Scratch
+    from corank._options import Settings
+    from corank._regions import Regions, Scratch
 
 SMALL_BYTES = 64 << 10
 """Arrays of no more travel in messages, whatever the others do, but for rows that the server works on in pieces."""

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corank import errors
-from corank.elements import NAMES, TYPES, RemoteArray
+from corank import _errors as errors
+from corank._elements import NAMES, TYPES, RemoteArray
 from corank.v1 import array_pb2
 
 _DLPACK_CUDA = 2

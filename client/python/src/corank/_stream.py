@@ -11,12 +11,13 @@ import grpc
 import numpy as np
 from numpy.typing import NDArray
 
-from corank import aside, errors
-from corank.call import Caller, trailing
-from corank.copying import copy_into
-from corank.progress import Progress
+from corank import _aside as aside
+from corank import _errors as errors
+from corank._call import Caller, trailing
+from corank._copying import copy_into
+from corank._progress import Progress
+from corank._wire import decode_chunk, encode_chunk, nested, parts_of
 from corank.v1 import corank_service_pb2 as service
-from corank.wire import decode_chunk, encode_chunk, nested, parts_of
 
 if TYPE_CHECKING:
     StreamMethod = grpc.StreamStreamMultiCallable[bytes, bytes]

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import grpc
 
-from corank import errors
-from corank.address import is_this_host
+from corank import _errors as errors
+from corank._address import is_this_host
 
 _TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _TOKEN = re.compile(r"[!-~]+")

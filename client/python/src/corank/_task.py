@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, TypeVar
 import numpy as np
 from google.protobuf.message import Message
 
-from corank.elements import TYPES, check_positions
+from corank._elements import TYPES, check_positions
+from corank._wire import OutgoingArray, OutgoingMessage, Part
 from corank.v1 import array_pb2
-from corank.wire import OutgoingArray, OutgoingMessage, Part
 
 if TYPE_CHECKING:
-    from corank.options import CallOptions
+    from corank._options import CallOptions
 
 
 @dataclass(eq=False)  # one per result, told apart by identity

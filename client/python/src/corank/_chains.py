@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from corank import errors
-from corank.connection import kept_handles
-from corank.elements import NAMES
-from corank.intervals import IntervalOperators
-from corank.kept import StoredArray
-from corank.ordered import OrderedOperators
-from corank.placing import Step
-from corank.task import Output, Task, leaves
+from corank import _errors as errors
+from corank._connection import kept_handles
+from corank._elements import NAMES
+from corank._intervals import IntervalOperators
+from corank._kept import StoredArray
+from corank._ordered import OrderedOperators
+from corank._placing import Step
+from corank._task import Output, Task, leaves
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from corank.connection import Connection
-    from corank.options import CallOptions
+    from corank._connection import Connection
+    from corank._options import CallOptions
 
 MAX_OPERATIONS = 16
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from corank.errors import InvalidArgument
+from corank._errors import InvalidArgument
 
 _EXAMPLE = "127.0.0.1:50051"
 _SCHEMES = ("unix", "unix-abstract", "vsock", "dns", "ipv4", "ipv6", "xds")

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, Protocol
 
 import grpc
 
-from corank import aside, errors
-from corank.credentials import Credentials, trace_id
+from corank import _aside as aside
+from corank import _errors as errors
+from corank._credentials import Credentials, trace_id
 
 _SMALL_BYTES = 64 << 10  # what always fits into a socket
 _GRACE_SECONDS = 0.5

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from corank import conversion
-from corank.elements import Input
-from corank.elements import index_dtype as server_index_dtype
-from corank.options import CallOptions
-from corank.results import LoadBalance
-from corank.task import A, Operators, Output, Task, one
+from corank import _conversion as conversion
+from corank._elements import Input
+from corank._elements import index_dtype as server_index_dtype
+from corank._options import CallOptions
+from corank._results import LoadBalance
+from corank._task import A, Operators, Output, Task, one
+from corank._wire import OutgoingArray
 from corank.v1 import operators_pb2 as operators
-from corank.wire import OutgoingArray
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

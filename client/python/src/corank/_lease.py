@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Callable, Protocol
 
 import grpc
 
-from corank import aside, errors
-from corank.retry import Limit, Repeat
+from corank import _aside as aside
+from corank import _errors as errors
+from corank._retry import Limit, Repeat
 from corank.v1 import memory_service_pb2 as memory
 
 if TYPE_CHECKING:
-    from corank.call import Caller
-    from corank.results import ServerInfo
+    from corank._call import Caller
+    from corank._results import ServerInfo
 
 
 class Server(Protocol):

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import DTypeLike
 
-from corank import conversion, errors
-from corank.columns import KeyColumn, columns_request, sorted_columns
-from corank.elements import Input
-from corank.elements import index_dtype as server_index_dtype
-from corank.options import MERGE_ALGORITHMS, SORT_ALGORITHMS, CallOptions, choice
-from corank.task import A, Operators, Output, Task, one, pair
+from corank import _conversion as conversion
+from corank import _errors as errors
+from corank._columns import KeyColumn, columns_request, sorted_columns
+from corank._elements import Input
+from corank._elements import index_dtype as server_index_dtype
+from corank._options import MERGE_ALGORITHMS, SORT_ALGORITHMS, CallOptions, choice
+from corank._task import A, Operators, Output, Task, one, pair
+from corank._wire import OutgoingArray, Part
 from corank.v1 import operators_pb2 as operators
-from corank.wire import OutgoingArray, Part
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

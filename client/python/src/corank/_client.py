@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from corank import conversion, kept
-from corank.chains import Chain, Pending
-from corank.connection import Connection, kept_handles
-from corank.copying import copy_into
-from corank.elements import movable, whole
-from corank.intervals import IntervalOperators
-from corank.kept import StoredArray, StoredArrays
-from corank.options import CallOptions
-from corank.ordered import OrderedOperators
-from corank.placing import Step
-from corank.regions import SharedArray
-from corank.results import ServerInfo
-from corank.retry import Limit
-from corank.task import Task, leaves
+from corank import _conversion as conversion
+from corank import _kept as kept
+from corank._chains import Chain, Pending
+from corank._connection import Connection, kept_handles
+from corank._copying import copy_into
+from corank._elements import movable, whole
+from corank._intervals import IntervalOperators
+from corank._kept import StoredArray, StoredArrays
+from corank._options import CallOptions
+from corank._ordered import OrderedOperators
+from corank._placing import Step
+from corank._regions import SharedArray
+from corank._results import ServerInfo
+from corank._retry import Limit
+from corank._task import Task, leaves
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -30,7 +31,7 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
     """A connection to a corank server. Thread-safe: calls of several threads run at the same time.
 
     It connects at the first call and again when a connection breaks. Use it as a context manager, or call `close`.
-    All methods raise CorankError (see `corank.errors`) for what fails, TypeError for dtypes that do not fit, and take
+    All methods raise CorankError  for what fails, TypeError for dtypes that do not fit, and take
     the keywords of `CallOptions`. Arrays are one-dimensional; inputs are not changed. Counts and offsets are in
     elements. Index arrays come back as numpy.intp, like NumPy's; `index_dtype=None` keeps the server's uint32 or
     uint64 and saves the conversion.
@@ -53,7 +54,7 @@ class Client(Connection, OrderedOperators[NDArray[Any]], IntervalOperators[NDArr
         place: how NumPy arrays travel unless a call says otherwise; see CallOptions.
         connections: over how many connections streamed arrays travel; None: 4 for more than 128 MiB, else 1.
         traceparent: W3C traceparent of calls that name none.
-        **security: TLS and token; see `corank.options.Security`.
+        **security: TLS and token; see `corank._options.Security`.
     """
 
     def _perform(self, task: Task, options: CallOptions) -> Any:

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.ma import MaskedArray
 from numpy.typing import DTypeLike, NDArray
 
-from corank import cuda
-from corank.copying import bytes_of
-from corank.elements import INDEX_DTYPES, NAMES, TYPES, Input, RemoteArray, key_bytes, movable
-from corank.errors import Internal, InvalidArgument
+from corank import _cuda as cuda
+from corank._copying import bytes_of
+from corank._elements import INDEX_DTYPES, NAMES, TYPES, Input, RemoteArray, key_bytes, movable
+from corank._errors import Internal, InvalidArgument
+from corank._wire import IncomingArray, OutgoingArray
 from corank.v1 import array_pb2
-from corank.wire import IncomingArray, OutgoingArray
 
 KEY_TYPES = tuple(TYPES)
 """The names of the key types, "int8" to "float64"."""

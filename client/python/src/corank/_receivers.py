@@ -8,15 +8,17 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from corank import conversion, cuda, errors
-from corank.copying import copy_into
-from corank.elements import INDEX_DTYPES, check_positions
-from corank.kept import StoredArray
-from corank.regions import Place
-from corank.stream import Sink
-from corank.task import Output
+from corank import _conversion as conversion
+from corank import _cuda as cuda
+from corank import _errors as errors
+from corank._copying import copy_into
+from corank._elements import INDEX_DTYPES, check_positions
+from corank._kept import StoredArray
+from corank._regions import Place
+from corank._stream import Sink
+from corank._task import Output
+from corank._wire import IncomingArray, OutgoingArray
 from corank.v1 import array_pb2
-from corank.wire import IncomingArray, OutgoingArray
 
 
 class Answer(NamedTuple):
