@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-asan test-tsan soak fuzz lint format dist image bench-kernels bench-engine bench-service bench-places bench-overload clean
+.PHONY: help demo build test test-asan test-tsan soak fuzz lint format docs dist image bench-kernels bench-engine bench-service bench-places bench-overload clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -42,6 +42,10 @@ format: ## rewrite C++, CUDA and Python files in the project's format
 	@scripts/setup.sh test --no-cuda
 	@scripts/lint.sh --fix
 
+docs: ## build the documentation site: build-docs/index.html
+	@scripts/setup.sh docs
+	@scripts/docs.sh
+
 dist: build ## make dist/corank-VERSION-linux-x86_64.tar.xz, which runs with nothing installed
 	@scripts/dist.sh $(BUILD)
 
@@ -65,4 +69,4 @@ bench-places: build ## time 1 GiB arrays in every place beside np.sort, CuPy and
 	@BUILD=$(BUILD) scripts/bench.sh places
 
 clean: ## remove what was built; .deps stays
-	rm -rf build build-demo build-asan build-tsan build-fuzz build-soak dist
+	rm -rf build build-demo build-asan build-tsan build-fuzz build-soak build-docs dist

@@ -3,12 +3,13 @@
 # is given, a CUDA 13 compiler (scripts/cuda.sh). Everything but the Debian packages goes into .deps. A run that finds
 # all in place takes less than a second.
 #
-#   scripts/setup.sh [build|test|fuzz|deploy] [--no-cuda]
+#   scripts/setup.sh [build|test|fuzz|deploy|docs] [--no-cuda]
 #
 #   build   what the programs need to be compiled and the demo to run
 #   test    build, and what `make test` checks with
 #   fuzz    test, and the compiler with libFuzzer
 #   deploy  test, and what builds a container image
+#   docs    what builds the documentation site, and nothing else
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,10 +17,10 @@ profile=build
 cuda=yes
 for argument in "$@"; do
   case $argument in
-    build | test | fuzz | deploy) profile=$argument ;;
+    build | test | fuzz | deploy | docs) profile=$argument ;;
     --no-cuda) cuda=no ;;
     *)
-      echo "usage: scripts/setup.sh [build|test|fuzz|deploy] [--no-cuda]" >&2
+      echo "usage: scripts/setup.sh [build|test|fuzz|deploy|docs] [--no-cuda]" >&2
       exit 2
       ;;
   esac
@@ -38,7 +39,11 @@ packages=(
   libgoogle-perftools-dev
 )
 requirements=(scripts/requirements-dev.txt)
-if [ "$profile" != build ]; then
+if [ "$profile" = docs ]; then
+  packages=(python3 python3-venv doxygen)
+  requirements+=(scripts/requirements-docs.txt)
+  cuda=no
+elif [ "$profile" != build ]; then
   packages+=(openssl libgtest-dev libgmock-dev clang-format clang-tidy shellcheck)
   requirements+=(scripts/requirements-tools.txt scripts/requirements-buf.txt)
 fi
@@ -97,8 +102,10 @@ fi
 # --- Prometheus ------------------------------------------------------------------------------------------------------
 # Only its programs, into .deps/prometheus: the package itself would start a daemon.
 prometheus=.deps/prometheus/usr/bin/prometheus
-if [ "$profile" = build ] || [ -x "$prometheus" ]; then
-  [ "$profile" = build ] || say "Prometheus: there"
+if [ "$profile" = build ] || [ "$profile" = docs ]; then
+  :
+elif [ -x "$prometheus" ]; then
+  say "Prometheus: there"
 else
   say "Prometheus: unpacking into .deps/prometheus"
   download=$(mktemp -d)
