@@ -25,13 +25,15 @@ COPY . ./
 RUN cmake -S . -B build -G Ninja -DCORANK_TESTS=OFF -DCORANK_BENCH=OFF -DCORANK_CUDA=${CORANK_CUDA} \
       "-DCORANK_CUDA_ARCHITECTURES=${CORANK_CUDA_ARCHITECTURES}" && \
     ninja -C build corankd corank && \
-    scripts/bundle.sh /opt/corank build/bin/corankd build/bin/corank
+    scripts/bundle.sh /opt/corank build/bin/corankd build/bin/corank && \
+    scripts/notices.sh /opt/corank/share/doc/corank build corankd corank
 
 FROM ${BASE_IMAGE}
 ARG VERSION=0.1.0
 LABEL org.opencontainers.image.title="corank" \
       org.opencontainers.image.description="GPU sort, merge and interval-move as a gRPC service" \
-      org.opencontainers.image.version="${VERSION}"
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=builder /opt/corank /opt/corank
 # NVIDIA's container runtime reads these; where there is no GPU they do nothing.
 ENV PATH=/opt/corank/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

@@ -15,13 +15,17 @@ if command -v nvcc >/dev/null && nvcc --version | grep -q 'release 13\.'; then
   exit 0
 fi
 root=$PWD/.deps/cuda
-if [ ! -x "$root/bin/nvcc" ] || [ "$(cat "$root/.packages" 2>/dev/null)" != "${packages[*]}" ]; then
+if [ ! -x "$root/bin/nvcc" ] || [ ! -d "$root/licenses" ] || [ "$(cat "$root/.packages" 2>/dev/null)" != "${packages[*]}" ]; then
   echo "cuda: installing the CUDA 13.0 compiler from Python wheels into .deps/cuda" >&2
   rm -rf "$root" .deps/cuda-wheels
   mkdir -p .deps
   .deps/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
     --target .deps/cuda-wheels "${packages[@]}" >&2
   mv .deps/cuda-wheels/nvidia/cu13 "$root"
+  mkdir "$root/licenses"  # scripts/notices.sh puts them into what is distributed
+  for license in .deps/cuda-wheels/*.dist-info/licenses/License.txt; do
+    cp "$license" "$root/licenses/$(basename "${license%%-[0-9]*}").txt"
+  done
   rm -rf .deps/cuda-wheels
   ln -s lib "$root/lib64"
   chmod +x "$root"/bin/* "$root"/nvvm/bin/*

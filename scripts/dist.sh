@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes dist/corank-VERSION-linux-x86_64.tar.xz from a finished build: server, command line, GPU tests and benchmarks,
-# with every library that is not glibc's.
+# with every library that is not glibc's, and the licenses of all of them.
 #
 #   scripts/dist.sh [BUILD_FOLDER]
 set -euo pipefail
@@ -32,9 +32,9 @@ scripts/bundle.sh "$tree" "$build/bin/corankd" "$build/bin/corank" "${gpu_tests[
 printf '%s\n' "${gpu_tests[@]##*/}" | sort -u >"$tree/gpu-tests.txt"
 printf '%s\n' "${large_tests[@]##*/}" | sed '/^$/d' | sort -u >"$tree/large-tests.txt"
 install -m 755 scripts/run-gpu-tests.sh "$tree/run-gpu-tests.sh"
-for file in README.md CHANGELOG.md LICENSE; do
-  [ ! -e "$file" ] || install -m 644 "$file" "$tree/"
-done
+install -m 644 README.md CHANGELOG.md "$tree/"
+mapfile -t programs < <(find "$tree/bin" -type f -printf '%f\n' | sort)
+scripts/notices.sh "$tree" "$build" "${programs[@]}"
 
 # The test programs hold the same kernels: a dictionary that reaches back over several of them finds each copy.
 tar --sort=name --owner=0 --group=0 --numeric-owner -C dist -I 'xz --lzma2=preset=1,dict=128MiB' -cf "$archive" "$name"

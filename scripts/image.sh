@@ -45,7 +45,9 @@ if [ -z "$base" ]; then
     [ ! -s "$work/sources.list" ] || cp "$work/sources.list" "$work/base/etc/apt/sources.list"
     rm -f "$work/base/etc/hostname" "$work/base/etc/resolv.conf"
     rm -rf "$work"/base/var/cache/apt/archives/*.deb "$work"/base/var/lib/apt/lists/* \
-      "$work"/base/usr/share/{doc,man,locale,info}/*
+      "$work"/base/usr/share/{man,locale,info}/*
+    # Copyright files stay: their licenses ask for it, and scripts/notices.sh reads them.
+    find "$work/base/usr/share/doc" -type f ! -name copyright -delete
     tar -C "$work/base" -cf "$work/base.tar" .
     container=$(buildah from scratch)
     buildah add -q "$container" "$work/base.tar" / >/dev/null

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the programs of a bundle in an otherwise empty root folder that holds glibc alone, and lets them sort.
+# Runs the programs of a bundle in an otherwise empty root folder that holds glibc alone, and lets them sort. Before
+# that, checks that the bundle has the licenses of all its libraries.
 #
 #   scripts/checks/dist_runs.sh TREE      (made by scripts/bundle.sh)
 #
@@ -7,6 +8,13 @@
 set -euo pipefail
 
 tree=$(realpath "$1")
+for file in LICENSE NOTICE THIRD_PARTY_NOTICES.txt; do
+  [ -s "$tree/$file" ] || { echo "dist_runs: $tree has no $file" >&2; exit 1; }
+done
+for library in "$tree"/lib/*; do
+  grep -qF "$(basename "$library")" "$tree/THIRD_PARTY_NOTICES.txt" ||
+    { echo "dist_runs: THIRD_PARTY_NOTICES.txt does not name $(basename "$library")" >&2; exit 1; }
+done
 if [ "$(id -u)" != 0 ]; then
   echo "dist_runs: not root, so no empty root folder to try $1 in: skipped"
   exit 0

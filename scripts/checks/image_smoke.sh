@@ -33,6 +33,9 @@ for program in gcc cc g++ c++ nvcc cmake ninja python3 git; do
   found=$(find "$root"/usr/bin "$root"/usr/local/bin "$root"/opt -name "$program" 2>/dev/null | head -n 1)
   [ -z "$found" ] || fail "holds $program (${found#"$root"})"
 done
+for file in LICENSE NOTICE THIRD_PARTY_NOTICES.txt; do
+  [ -s "$root/opt/corank/share/doc/corank/$file" ] || fail "has no /opt/corank/share/doc/corank/$file"
+done
 own=$(du -sm "$root/opt/corank" | cut -f 1)
 all=$(du -sm --exclude=proc "$root" | cut -f 1)
 [ "$own" -lt $MAX_MB_OVER_BASE ] || fail "$own MB over its base; the limit is $MAX_MB_OVER_BASE MB"

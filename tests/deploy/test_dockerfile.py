@@ -29,6 +29,12 @@ def test_final_stage_runs_nothing_and_copies_only_what_runs(stages: list[str]) -
     assert re.findall(r"^COPY (.*)$", final, flags=re.MULTILINE) == ["--from=builder /opt/corank /opt/corank"]
 
 
+def test_the_image_carries_the_licenses_of_what_it_holds(stages: list[str]) -> None:
+    assert "scripts/notices.sh /opt/corank/share/doc/corank build corankd corank" in stages[0]
+    allowed = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert {"!LICENSE", "!NOTICE"} <= set(allowed)  # scripts/notices.sh copies both
+
+
 def test_final_stage_is_not_root_and_stops_with_sigterm(stages: list[str]) -> None:
     assert "\nUSER 65532:65532\n" in stages[-1]
     assert "\nSTOPSIGNAL SIGTERM\n" in stages[-1]
