@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-asan test-tsan soak fuzz lint format docs dist image bench-kernels bench-engine bench-service bench-places bench-overload clean
+.PHONY: help demo build test test-asan test-tsan soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-places bench-overload clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -52,6 +52,10 @@ dist: build ## make dist/corank-VERSION-linux-x86_64.tar.xz, which runs with not
 image: ## build the container image with buildah and let it sort
 	@scripts/setup.sh deploy --no-cuda
 	@scripts/image.sh
+
+release: dist ## make all that a release publishes: archive, wheel, sdist, image and SHA256SUMS in dist/
+	@scripts/setup.sh deploy --no-cuda
+	@scripts/release.sh
 
 bench-kernels: build ## time the kernels beside CUB (needs an NVIDIA GPU)
 	@BUILD=$(BUILD) scripts/bench.sh kernels

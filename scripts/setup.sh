@@ -8,7 +8,7 @@
 #   build   what the programs need to be compiled and the demo to run
 #   test    build, and what `make test` checks with
 #   fuzz    test, and the compiler with libFuzzer
-#   deploy  test, and what builds a container image
+#   deploy  test, and what builds a container image and a release
 #   docs    what builds the documentation site, and nothing else
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -52,6 +52,7 @@ if [ "$profile" = fuzz ]; then
 fi
 if [ "$profile" = deploy ]; then
   packages+=(buildah debootstrap)
+  requirements+=(scripts/requirements-release.txt)
 fi
 
 as_root() {
