@@ -35,7 +35,7 @@ using google::protobuf::io::StringOutputStream;
 
 constexpr uint32_t LengthDelimitedTag(int field) { return static_cast<uint32_t>(field) << 3 | 2; }
 
-// The number of the field that holds a payload, or 0.
+// The number of the field that holds a payload, or 0 if the type has none.
 int PayloadField(const Descriptor* type) {
   if (type == v1::Array::descriptor()) return v1::Array::kInlineDataFieldNumber;
   if (type == v1::ArrayChunk::descriptor()) return v1::ArrayChunk::kDataFieldNumber;
@@ -48,8 +48,8 @@ bool HoldsPayloads(const FieldDescriptor* field) {
   return field->message_type() != nullptr && HoldsPayloads(field->message_type());
 }
 
-// Adds the messages among `type` and those nested in it that hold payloads at any depth. The contract's messages do not
-// contain themselves.
+// Adds `type` and the message types nested in it that hold payloads at any depth. No message type of the contract
+// contains itself.
 bool FindHolders(const Descriptor* type, absl::flat_hash_set<const Descriptor*>* holders) {
   bool holds = PayloadField(type) != 0;
   for (int i = 0; i < type->field_count(); ++i) {
@@ -74,7 +74,7 @@ bool HoldsPayloads(const Descriptor* type) {
   return holders->contains(type);
 }
 
-// Adds the Arrays and ArrayChunks of a message. Returns how many messages it looked at.
+// Adds the Arrays and ArrayChunks of a message. Returns the number of messages visited.
 int64_t AddPayloadHolders(const Message& message, absl::flat_hash_set<const Message*>* holders) {
   if (PayloadField(message.GetDescriptor()) != 0) holders->insert(&message);
   const Reflection* reflection = message.GetReflection();
@@ -99,7 +99,7 @@ size_t SizeOf(const std::vector<WirePiece>& pieces) {
   return bytes;
 }
 
-// Appends a piece that has its head only, to the last piece if that has no payload either.
+// Appends a head without a payload. Extends the last piece if that has no payload either.
 void AppendHead(std::string head, std::vector<WirePiece>* pieces) {
   if (!pieces->empty() && pieces->back().payload.empty()) {
     pieces->back().head += head;
@@ -115,8 +115,8 @@ void Append(std::vector<WirePiece> more, std::vector<WirePiece>* pieces) {
   }
 }
 
-// Fields of a message that wait for Protobuf's own parser. One stream writes all of them: each new one would fill the
-// string's free part with zeros.
+// Collects the fields that protobuf's own parser will read. One stream writes them all, because each new stream would
+// fill the free part of the string with zeros.
 class WaitingFields {
  public:
   CodedOutputStream* out() {
@@ -124,7 +124,7 @@ class WaitingFields {
     return &*out_;
   }
   bool empty() const { return !out_; }
-  // Until the next call of out.
+  // Valid until the next call of out().
   const std::string& bytes() {
     out_.reset();
     stream_.reset();
@@ -138,8 +138,8 @@ class WaitingFields {
   std::optional<CodedOutputStream> out_;
 };
 
-// Parses one message up to the input's limit, which there must be. Gives up on what would take much more memory or time
-// than its bytes are worth.
+// Parses one message up to the input's limit, which must be set. Gives up on messages that would take much more memory
+// or time than their size justifies.
 class HeadParser {
  public:
   HeadParser(CodedInputStream* input, std::vector<PayloadRange>* payloads) : input_(input), payloads_(payloads) {}
@@ -147,7 +147,7 @@ class HeadParser {
   bool Parse(Message* message) {
     const Descriptor* type = message->GetDescriptor();
     const int payload_field = PayloadField(type);
-    WaitingFields rest;  // those that hold no payload, as they came
+    WaitingFields rest;  // fields without payloads, in the order of the message
     for (;;) {
       const int begin = input_->CurrentPosition();
       const uint32_t tag = input_->ReadTag();
@@ -156,7 +156,7 @@ class HeadParser {
       if (number == 0) return false;
       const bool is_delimited = WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
       if (is_delimited && number == payload_field) {
-        // In this order, the last of several places wins, as in protobuf's own parser.
+        // Merge first, so that the last of several places wins, as in protobuf's own parser.
         if (!Merge(&rest, message) || !TakePayload(message)) return false;
         continue;
       }
@@ -175,13 +175,13 @@ class HeadParser {
  private:
   using Holders = absl::flat_hash_set<const Message*>;
 
-  // Of two bytes of a message each may become a hundred of memory. The largest plan has a quarter of these parts.
+  // Two bytes of a message can take a hundred bytes of memory. The largest plan has a quarter of these parts.
   static constexpr int64_t kMostParts = 1 << 17;
   static constexpr int64_t kMostHeadBytes = 8 << 20;
-  // Looks at parts that may have been deleted, each of some nanoseconds. No message but an attack has any.
+  // Visits of parts that may have been deleted; each takes a few nanoseconds. Only hostile messages need any.
   static constexpr int64_t kMostLooks = 1 << 24;
 
-  // Copies a field that begins behind its tag. Its length is looked at before its bytes are.
+  // Copies a field whose tag has been read. Checks the length before it reads the bytes.
   bool CopyDelimited(uint32_t tag, CodedOutputStream* out) {
     int length = 0;
     if (!input_->ReadVarintSizeAsInt(&length) || length > kMostHeadBytes - head_bytes_) return false;
@@ -202,7 +202,7 @@ class HeadParser {
 
   bool AddPart() { return ++parts_ <= kMostParts; }
 
-  // The holders in the members of oneofs that are set: they are deleted when another member is set.
+  // The holders in the set members of oneofs. Setting another member deletes them.
   Holders InOneofs(const Message& message) {
     Holders holders;
     const Descriptor* type = message.GetDescriptor();
@@ -214,7 +214,7 @@ class HeadParser {
     return holders;
   }
 
-  // Forgets the payloads of holders that were in oneofs before and are not any more. False: it has looked enough.
+  // Drops the payloads of holders that were in a oneof and have been deleted. Returns false after too many visits.
   bool ForgetDeleted(const Holders& before, const Message& message) {
     if (!before.empty()) {
       const Holders now = InOneofs(message);
@@ -231,7 +231,7 @@ class HeadParser {
     if (rest->empty()) return true;
     const Holders before = InOneofs(*message);
     const std::string& bytes = rest->bytes();
-    // Not MergeFromString, which takes the message as whole and would ask for required fields.
+    // MergeFromString would treat the message as complete and check its required fields.
     CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
     const bool merged = message->MergePartialFromCodedStream(&input);
     rest->Clear();
@@ -323,19 +323,19 @@ std::vector<WirePiece> SerializeHeads(const Message& message, const PayloadMap& 
 }
 
 bool ParseHeads(const grpc::ByteBuffer& bytes, Message* message, std::vector<PayloadRange>* payloads) {
-  grpc::ByteBuffer readable(bytes);  // shares the slices; the reader wants a buffer that it may change
+  grpc::ByteBuffer readable(bytes);  // shares the slices; the reader needs a mutable buffer
   grpc::ProtoBufferReader reader(&readable);
   if (!reader.status().ok() || bytes.Length() > std::numeric_limits<int>::max()) return false;
   message->Clear();
   payloads->clear();
   CodedInputStream input(&reader);
-  // Protobuf reserves what a field says that it has, where that is within the limit.
+  // With this limit, protobuf allocates no more for a field than the message has bytes.
   input.PushLimit(static_cast<int>(bytes.Length()));
   if (!HeadParser(&input, payloads).Parse(message)) {
     payloads->clear();
     return false;
   }
-  // Of a payload given twice the last one counts, and none where the Array has another place since.
+  // If a payload occurs twice, the last one counts; none counts if the Array got another place later.
   absl::flat_hash_set<const Message*> seen;
   const auto superseded = [&seen, is_one = payloads->size() == 1](const PayloadRange& range) {
     if (!is_one && !seen.insert(range.holder).second) return true;
@@ -350,8 +350,8 @@ bool ParseHeads(const grpc::ByteBuffer& bytes, Message* message, std::vector<Pay
 
 namespace {
 
-// Above this, what is copied is read by a device, or long after: caches are left to those who use them, and lines that
-// are written whole are not read first. 4 MiB take 300 instead of 480 us.
+// Copies of at least this size are read by a device, or much later. They bypass the caches, which leaves the caches to
+// other work and saves reading the destination lines first: 4 MiB take 300 us instead of 480.
 constexpr int64_t kStreamedBytes = int64_t{256} << 10;
 
 void CopyPastCaches(char* to, const char* from, size_t bytes) {
@@ -371,7 +371,7 @@ void CopyPastCaches(char* to, const char* from, size_t bytes) {
   std::memcpy(to, from, bytes);
 }
 
-// What was written past the caches is visible to all before anybody is told of it.
+// Makes the non-temporal stores visible before anybody learns of the copy.
 void EndCopyPastCaches() {
 #if defined(__SSE2__)
   _mm_sfence();

@@ -1,8 +1,8 @@
-// Messages of corank.v1 without their payloads, so that no payload ever passes through protobuf.
+// Serialises and parses messages of corank.v1 without their payloads, so that no payload passes through protobuf.
 //
-// A payload is the `inline_data` of an Array or the `data` of an ArrayChunk, wherever it stands in a message. Heads are
-// all other bytes. On the way out, heads are serialised and the payloads are named by where they lie; on the way in,
-// heads are parsed and the payloads are named by where they lie in the message's bytes.
+// A payload is the `inline_data` of an Array or the `data` of an ArrayChunk, at any depth of a message. All other bytes
+// are heads. The serialiser produces heads and refers to each payload where it lies in memory. The parser reads heads
+// and returns the range of each payload within the message's bytes.
 #ifndef CORANK_PROTO_PAYLOADS_H_
 #define CORANK_PROTO_PAYLOADS_H_
 
@@ -19,38 +19,39 @@
 
 namespace corank {
 
-/// A field that holds an Array, up to the first of `payload_bytes` bytes of inline data, which are the Array's last
-/// field. `array` has no place.
+/// The field of an Array up to the first of its `payload_bytes` bytes of inline data, which end the Array. `array` has
+/// no place.
 std::string ArrayHead(int field, const v1::Array& array, size_t payload_bytes);
 
-/// The tag of a field that holds a message or bytes, and its length.
+/// The tag and the length of a field that holds a message or bytes.
 std::string FieldHead(int field, size_t bytes);
 
-/// The payloads of a message by the Array or ArrayChunk that holds them. Borrows both.
+/// Maps an Array or ArrayChunk of a message to its payload. Borrows both.
 using PayloadMap = absl::flat_hash_map<const google::protobuf::Message*, absl::string_view>;
 
-/// Head, then payload.
+/// A head, followed by a payload.
 struct WirePiece {
   std::string head;
   absl::string_view payload;
 };
 
-/// A message's bytes as pieces, one after the other. Holders in `payloads` have no place and no data of their own.
+/// The bytes of a message as consecutive pieces. An Array or ArrayChunk in `payloads` has no place and no data of its
+/// own.
 std::vector<WirePiece> SerializeHeads(const google::protobuf::Message& message, const PayloadMap& payloads);
 
-/// Where a payload lies in a message's bytes.
+/// The range of a payload within a message's bytes.
 struct PayloadRange {
   google::protobuf::Message* holder = nullptr;  // the Array or ArrayChunk, part of the message
   int64_t offset = 0;
   int64_t bytes = 0;
 };
 
-/// Parses all but the payloads: an Array with inline bytes has that place, empty. False if the bytes are no such
-/// message, or one of far more parts than any request has: a little of an attacker's would cost much time or memory.
-/// What a holder owns moves only when its message does.
+/// Parses everything but the payloads. An Array with inline bytes gets that place, with no bytes in it. Returns false
+/// if the bytes are not such a message, or if the message has far more parts than any real request: parsing a small
+/// hostile message would take too much memory or time. Holders stay where they are until the message itself moves.
 bool ParseHeads(const grpc::ByteBuffer& bytes, google::protobuf::Message* message, std::vector<PayloadRange>* payloads);
 
-/// Copies a range of the bytes that the slices hold one after the other; the range lies within them.
+/// Copies a range of the consecutive bytes of `slices`. The range lies within them.
 void CopyRange(const std::vector<grpc::Slice>& slices, int64_t offset, int64_t bytes, void* to);
 
 }  // namespace corank

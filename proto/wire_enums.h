@@ -1,4 +1,4 @@
-// The algorithms of kernels/common as enums of corank.v1, and back: the one place that pairs them.
+// Converts the algorithms of kernels/common to enums of corank.v1 and back. No other file pairs them.
 #ifndef CORANK_PROTO_WIRE_ENUMS_H_
 #define CORANK_PROTO_WIRE_ENUMS_H_
 
@@ -12,7 +12,7 @@ namespace corank {
 v1::SortAlgorithm ToWire(SortAlgorithm algorithm);
 v1::MergeAlgorithm ToWire(MergeAlgorithm algorithm);
 
-/// UNSPECIFIED is AUTO; nothing for a number that this version does not know.
+/// UNSPECIFIED becomes AUTO. Returns nullopt for a number that this version does not know.
 std::optional<SortAlgorithm> FromWire(v1::SortAlgorithm algorithm);
 std::optional<MergeAlgorithm> FromWire(v1::MergeAlgorithm algorithm);
 
