@@ -1,4 +1,4 @@
-// Arguments of a sort by key columns, as engines take them. The rules for pointers, counts and lifetimes are those of
+// Arguments of a sort by key columns, as engines take them. Pointers, counts and lifetimes follow the rules of
 // operators.h.
 #ifndef CORANK_KERNELS_COMMON_COLUMN_SORT_H_
 #define CORANK_KERNELS_COMMON_COLUMN_SORT_H_
@@ -9,17 +9,17 @@
 
 namespace corank {
 
-/// Most columns of one key.
+/// The largest number of columns in one key.
 inline constexpr int kMaxKeyColumns = 16;
 
-/// What a row holds in a column, and how rows compare there.
+/// The content of a column's rows, which decides how rows compare.
 enum class ColumnKind : uint8_t {
   kNumbers,  // one number of a KeyType, in the order of Sort's keys
   kBytes,    // row_bytes bytes, compared from the first on as unsigned numbers (memcmp)
-  kStrings,  // bytes [offsets[row], offsets[row + 1]), compared in the same way; a prefix comes before what is longer
+  kStrings,  // bytes [offsets[row], offsets[row + 1]), compared as kBytes; a prefix comes before its extensions
 };
 
-/// One column of a key, and where it goes once it is sorted.
+/// One column of a key, with the places of its sorted rows.
 struct KeyColumn {
   ColumnKind kind = ColumnKind::kNumbers;
   KeyType type = KeyType::kUint32;  // of kNumbers
@@ -33,12 +33,12 @@ struct KeyColumn {
   int64_t* offsets_out = nullptr;    // kStrings, with data_out: ResultCount() + 1 of them, rising from 0
 };
 
-/// Sorts rows by several columns, the first one first (lexicographic), alone, with values, or into a permutation.
-/// Stable. Outputs hold ResultCount() rows.
+/// Sorts rows lexicographically by several columns: alone, with values, or into a permutation. Stable. Outputs hold
+/// ResultCount() rows.
 struct ColumnSortArgs {
   const KeyColumn* columns = nullptr;              // a HOST array
   int32_t column_count = 0;                        // 1 to kMaxKeyColumns
-  SortAlgorithm algorithm = SortAlgorithm::kAuto;  // how the first 8 bytes that decide are sorted
+  SortAlgorithm algorithm = SortAlgorithm::kAuto;  // for the first 8 bytes that differ
   int64_t count = 0;
   const void* values_in = nullptr;  // null: no values
   void* values_out = nullptr;

@@ -1,5 +1,5 @@
-// Key normalisation: every key type becomes an unsigned integer of its own width with the same order, so that kernels
-// exist for 4 key widths, not for 12 types and 2 directions.
+// Key normalisation: maps every key type to an unsigned integer of the same width and order. Kernels then exist for 4
+// key widths instead of 12 types in 2 directions.
 //
 //   raw      the bits as they came
 //   code     a bijection of raw: Encode / Decode. Unsigned order of codes is the wanted order, except that for floats
@@ -35,7 +35,8 @@ class KeyOrder {
     const Bits flip = order == Order::kDescending ? kAll : Bits{0};
     positive_ = static_cast<Bits>((kFloat || IsSigned(type) ? kTop : Bits{0}) ^ flip);
     negative_ = static_cast<Bits>((kFloat ? kAll : IsSigned(type) ? kTop : Bits{0}) ^ flip);
-    // The code of a non-negative key keeps or loses its top bit by positive_; that of a negative key is the other one.
+    // The top bit of a code tells the sign of its key: non-negative keys have that of positive_, negative keys the
+    // other.
     const bool positive_is_high = (positive_ & kTop) != 0;
     decode_high_ = positive_is_high ? positive_ : negative_;
     decode_low_ = positive_is_high ? negative_ : positive_;
@@ -64,7 +65,7 @@ class KeyOrder {
   CORANK_HOST_DEVICE Bits RankOfRaw(Bits raw) const { return Rank(Encode(raw)); }
   /// Whether raw key a comes strictly before raw key b.
   CORANK_HOST_DEVICE bool Before(Bits a, Bits b) const { return RankOfRaw(a) < RankOfRaw(b); }
-  /// Whether a key with this code has others equal to it with other bits (-0.0 and +0.0, NaNs).
+  /// Whether keys with other bits are equal to a key with this code (-0.0 and +0.0, NaNs).
   CORANK_HOST_DEVICE bool IsAmbiguous(Bits code) const {
     if constexpr (kFloat) {
       constexpr Bits kMiddle = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
@@ -75,15 +76,15 @@ class KeyOrder {
     }
   }
 
-  /// What Encode XORs a raw key of this one's sign with: for integers the same for all keys. Raw keys that are numbers
-  /// of one sign come in the order of raw ^ SignMask, and equal ones are the same bits.
+  /// The mask that Encode XORs into a raw key of this key's sign; for integers, the mask of all keys. Among numbers of
+  /// one sign, raw ^ SignMask has the order of the keys, and equal keys have equal bits.
   CORANK_HOST_DEVICE Bits SignMask(Bits raw) const {
     if constexpr (!kFloat) return positive_;
     return IsHigh(raw) ? negative_ : positive_;
   }
-  /// Whether a raw key is a zero of a float type.
+  /// Whether a raw key is a floating-point zero.
   static CORANK_HOST_DEVICE bool IsFloatZero(Bits raw) { return kFloat && static_cast<Bits>(raw << 1) == 0; }
-  /// Whether a raw key is no NaN.
+  /// Whether a raw key is not a NaN.
   CORANK_HOST_DEVICE bool IsNumber(Bits raw) const {
     if constexpr (!kFloat) return true;
     return static_cast<Bits>(Encode(raw) - number_low_) <= number_span_;
@@ -108,7 +109,7 @@ class KeyOrder {
   Bits number_low_ = 0, number_span_ = 0, nan_rank_ = 0;  // floats only
 };
 
-/// Calls fn(KeyOrder<Bits, kFloat>) with the order of `type`: 7 instantiations for 12 types and 2 directions.
+/// Calls fn(KeyOrder<Bits, kFloat>) with the order of `type`. 7 instantiations serve 12 types and 2 directions.
 template <typename Fn>
 auto WithKeyOrder(KeyType type, Order order, Fn&& fn) {
   switch (KeyBytes(type)) {

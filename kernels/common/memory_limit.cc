@@ -26,7 +26,7 @@ std::vector<std::string> LinesOf(const std::string& path) {
   return lines;
 }
 
-// "max", and what is no number, is no limit.
+// "max" and text that is not a number mean no limit.
 int64_t LimitIn(const std::string& path) {
   int64_t bytes = 0;
   const std::vector<std::string> lines = LinesOf(path);
@@ -38,7 +38,7 @@ bool Lists(absl::string_view names, absl::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-// Where a hierarchy of groups is seen.
+// A mount of the control group hierarchy.
 struct Mount {
   std::string folder;
   std::string group;  // the one that lies at `folder`
@@ -60,10 +60,10 @@ std::vector<Mount> MountsOf(const std::string& root, bool version_2) {
   return mounts;
 }
 
-// Of the group and of all between it and the mount.
+// The least limit of the group and of its ancestors up to the mount.
 int64_t LeastLimit(const std::string& root, const Mount& mount, absl::string_view group, absl::string_view file) {
-  // A process in a namespace of its own, or moved since, sees a path that does not lie below the mount: then what lies
-  // at the mount is the nearest there is.
+  // A process in a namespace of its own, or one that was moved later, sees a path outside the mount. The group at the
+  // mount is then the closest one that it can read.
   if (mount.group != "/" && !absl::ConsumePrefix(&group, mount.group)) group = "";
   if (!absl::StartsWith(group, "/") || absl::StrContains(group, "/..")) group = "";
   int64_t least = kNoLimit;
@@ -79,7 +79,7 @@ int64_t LeastLimit(const std::string& root, const Mount& mount, absl::string_vie
 
 int64_t ControlGroupMemoryBytes(const std::string& root) {
   int64_t least = kNoLimit;
-  // man 7 cgroups: ID:CONTROLLERS:PATH, and no controllers for version 2.
+  // man 7 cgroups: ID:CONTROLLERS:PATH; version 2 has no controllers.
   for (const std::string& line : LinesOf(absl::StrCat(root, "/proc/self/cgroup"))) {
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (parts.size() != 3) continue;

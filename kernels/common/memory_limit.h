@@ -1,4 +1,4 @@
-// How much of the host's memory is this process's to take.
+// The memory of the host that this process may use.
 #ifndef CORANK_KERNELS_COMMON_MEMORY_LIMIT_H_
 #define CORANK_KERNELS_COMMON_MEMORY_LIMIT_H_
 
@@ -7,13 +7,13 @@
 
 namespace corank {
 
-/// Bytes of memory that this process may take before the system ends it: the machine's, or the limit of the container
-/// that it runs in where that is less. As of the call; limits may be changed later.
+/// Bytes of memory that this process may use before the system kills it: the memory of the machine, or the limit of its
+/// container if that is less. Limits may change after the call.
 int64_t HostMemoryBytes();
 
-/// The least memory limit of the control groups that this process is in and that it can see: `memory.max` of version 2,
-/// `memory.limit_in_bytes` of version 1, of its own group and of those above. The greatest int64_t where there is none.
-/// `root` stands before /proc and /sys, for tests; what cannot be read there counts as no limit.
+/// The least memory limit among the control groups of this process that it can see: its own group and the ancestors.
+/// Reads `memory.max` (version 2) or `memory.limit_in_bytes` (version 1). Returns the largest int64_t if there is no
+/// limit. `root` is a prefix of /proc and /sys, for tests. Files that cannot be read set no limit.
 int64_t ControlGroupMemoryBytes(const std::string& root = "");
 
 }  // namespace corank

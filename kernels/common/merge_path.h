@@ -1,4 +1,4 @@
-// The co-rank function and the serial merge: the pure arithmetic that merges, on the GPU and on the CPU, lean on.
+// The co-rank function and the serial merge: pure arithmetic that the merges of both engines share.
 //
 // Source: C. Siebert, J. L. Träff, "Efficient MPI Implementation of a Parallel, Stable Merge Algorithm" / "Perfectly
 // load-balanced, stable, synchronization-free parallel merge", 2013; S. Odeh, O. Green et al., "Merge Path", 2012.
@@ -11,9 +11,9 @@
 
 namespace corank {
 
-/// Returns how many of the first `diagonal` outputs of merging a[0, a_count) and b[0, b_count) come from a. Equal keys
-/// are taken from a first. 0 <= diagonal <= a_count + b_count. O(log min(a_count, b_count)).
-/// `before(x, y)`: x comes strictly before y. A and B may be pointers or anything with operator[].
+/// Returns how many of the first `diagonal` outputs of merging a[0, a_count) and b[0, b_count) come from a. Among equal
+/// keys, those of a come first. 0 <= diagonal <= a_count + b_count. O(log min(a_count, b_count)). `before(x, y)`: x
+/// comes strictly before y. A and B may be pointers or anything with operator[].
 template <typename Index, typename A, typename B, typename Before>
 CORANK_HOST_DEVICE Index CoRank(Index diagonal, const A& a, Index a_count, const B& b, Index b_count, Before before) {
   Index low = diagonal > b_count ? diagonal - b_count : Index{0};
@@ -62,7 +62,7 @@ CORANK_HOST_DEVICE Index UpperBound(const Keys& keys, Index count, const Key& ke
 }
 
 /// Merges a[a_begin, a_end) and b[b_begin, b_end) and calls emit(step, from_a, position) for the first `steps` outputs
-/// in order; equal keys are taken from a first. Stops early when both inputs are used up.
+/// in order. Among equal keys, those of a come first. Stops early when both inputs are exhausted.
 template <typename Index, typename A, typename B, typename Before, typename Emit>
 CORANK_HOST_DEVICE void SerialMerge(const A& a, Index a_begin, Index a_end, const B& b, Index b_begin, Index b_end,
                                     Index steps, Before before, Emit emit) {

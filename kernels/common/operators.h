@@ -1,10 +1,10 @@
-// Arguments of the operators, as engines take them: pointers, counts and flags, nothing of gRPC or protobuf.
+// Arguments of the operators, as engines take them: pointers, counts and flags, without gRPC or protobuf.
 //
-// All pointers are "device" pointers: memory that the engine's kernels can read, from EngineStream::Upload or
-// AllocateDevice (host memory on the CPU engine). Inputs are not changed; inputs and outputs must not overlap. A
-// pointer to no elements may be null. Pointers need the natural alignment of min(element bytes' lowest set bit, 16).
-// Counts are in elements. Structs are plain values: the caller owns everything they point to, until the stream
-// finished.
+// All pointers are "device" pointers, to memory that the engine's kernels can read: from EngineStream::Upload or
+// AllocateDevice (host memory on the CPU engine). Operators do not change inputs; inputs and outputs must not overlap.
+// A pointer to an empty array may be null. Pointers have the alignment of their elements: the largest power of two that
+// divides the element size, at most 16. Counts are in elements. Structs are plain values: the caller keeps everything
+// they point to until the stream finishes.
 #ifndef CORANK_KERNELS_COMMON_OPERATORS_H_
 #define CORANK_KERNELS_COMMON_OPERATORS_H_
 
@@ -15,27 +15,27 @@
 
 namespace corank {
 
-/// Sorts keys, alone, with values, or into a permutation; whole or by segments. Stable.
-/// Outputs hold min(count, limit) elements (`ResultCount`).
+/// Sorts keys alone, with values, or into a permutation; whole or by segments. Stable. Outputs hold min(count, limit)
+/// elements (`ResultCount`).
 struct SortArgs {
   KeyType key_type = KeyType::kUint32;
   Order order = Order::kAscending;
   SortAlgorithm algorithm = SortAlgorithm::kAuto;
   int64_t count = 0;
   const void* keys_in = nullptr;
-  void* keys_out = nullptr;         // null: keys are not wanted
+  void* keys_out = nullptr;         // null: the caller does not want keys
   const void* values_in = nullptr;  // null: no values
   void* values_out = nullptr;
-  int32_t value_bytes = 0;      // 0 to kMaxRecordBytes; 0: no values
-  void* indices_out = nullptr;  // null: no permutation wanted. IndexBytes(count - 1) each. Not together with values
-  const int64_t* segment_offsets = nullptr;  // segment_count + 1 of them, validated by the caller; null: one segment
+  int32_t value_bytes = 0;                   // 0 to kMaxRecordBytes; 0: no values
+  void* indices_out = nullptr;               // null: no permutation. IndexBytes(count - 1) bytes each. Not with values
+  const int64_t* segment_offsets = nullptr;  // segment_count + 1 offsets, checked by the caller; null: one segment
   int64_t segment_count = 0;
-  int64_t limit = -1;  // -1: all. Not together with segments
+  int64_t limit = -1;  // -1: no limit. Not with segments
 
   int64_t ResultCount() const { return limit >= 0 && limit < count ? limit : count; }
 };
 
-/// The most keys of each array of an EngineStream::SortEach.
+/// The largest number of keys in each array of EngineStream::SortEach.
 inline constexpr int64_t kSortEachKeys = 4096;
 
 /// One input of a merge.
@@ -45,7 +45,7 @@ struct MergeInput {
   int64_t count = 0;
 };
 
-/// Merges sorted inputs. Stable: equal keys are taken from the earlier input first.
+/// Merges sorted inputs. Stable: among equal keys, those of earlier inputs come first.
 struct MergeArgs {
   KeyType key_type = KeyType::kUint32;
   Order order = Order::kAscending;
@@ -55,7 +55,7 @@ struct MergeArgs {
   void* keys_out = nullptr;
   void* values_out = nullptr;
   int32_t value_bytes = 0;   // 0: no values
-  bool check_sorted = true;  // report the first input, and in it the first index, that is out of order
+  bool check_sorted = true;  // report the first unsorted input, and the first index in it that is out of order
 
   int64_t TotalCount() const {
     int64_t total = 0;
@@ -64,19 +64,20 @@ struct MergeArgs {
   }
 };
 
-/// Cuts a stable merge of sorted inputs: how many of the first outputs come from each input. Values are not looked at.
-/// Keys may also lie in pinned host memory. Inputs that are not sorted make a wrong cut, never a wrong access.
+/// Cuts a stable merge of sorted inputs: finds how many of the first outputs come from each input. Does not read
+/// values. Keys may also lie in pinned host memory. Unsorted inputs lead to a wrong cut, but never to an access out of
+/// bounds.
 struct SplitArgs {
   KeyType key_type = KeyType::kUint32;
   Order order = Order::kAscending;
   const MergeInput* inputs = nullptr;  // a HOST array
   int32_t input_count = 0;             // 1 to kMaxSplitInputs
-  const int64_t* positions = nullptr;  // a HOST array: outputs in front of each cut, rising, 0 to the inputs' total
+  const int64_t* positions = nullptr;  // a HOST array: outputs before each cut, ascending, 0 to the inputs' total
   int64_t position_count = 0;
-  int64_t* splits = nullptr;  // HOST memory: splits[p * input_count + i] of the first positions[p] are of input i
+  int64_t* splits = nullptr;  // HOST memory: splits[p * input_count + i] of the first positions[p] come from i
 };
 
-/// Repeats value i counts[i] times; total must be the sum of the counts.
+/// Repeats value i counts[i] times. `total` is the sum of the counts.
 struct ExpandArgs {
   const void* values = nullptr;
   int32_t element_bytes = 4;  // 1 to kMaxRecordBytes
@@ -86,10 +87,10 @@ struct ExpandArgs {
   int64_t total = 0;
 };
 
-/// Copies counts[i] elements from source[source_offsets[i]] to destination[destination_offsets[i]], for every i. Null
-/// source_offsets or destination_offsets stand for the exclusive prefix sums of the counts (scatter, gather). The
-/// caller has checked ranges; total is the sum of the counts. Destination elements outside all intervals are left
-/// alone.
+/// Copies counts[i] elements from source[source_offsets[i]] on to destination[destination_offsets[i]] on, for every i.
+/// A null source_offsets or destination_offsets means the exclusive prefix sums of the counts (scatter, gather). The
+/// caller has checked the ranges. `total` is the sum of the counts. Destination elements outside all intervals keep
+/// their value.
 struct MoveArgs {
   const void* source = nullptr;
   void* destination = nullptr;
@@ -99,12 +100,13 @@ struct MoveArgs {
   const int64_t* counts = nullptr;
   int64_t interval_count = 0;
   int64_t total = 0;
-  bool check_overlap = true;      // report overlapping destinations; ignored where destination_offsets is null
-  int64_t destination_count = 0;  // elements of destination; needed for the check only
+  bool check_overlap = true;      // report overlapping destinations; ignored if destination_offsets is null
+  int64_t destination_count = 0;  // elements of the destination; only the check needs it
 };
 
-/// For each of the `total` work items: the index of its object and its rank in it. total is the sum of the counts.
-/// Outputs are of IndexBytes(max(object_count, total) - 1) bytes each, or of least_index_bytes if that is more.
+/// Finds, for each of the `total` work items, the index of its object and its rank within the object. `total` is the
+/// sum of the counts. Outputs have IndexBytes(max(object_count, total) - 1) bytes each, or least_index_bytes if that is
+/// more.
 struct LoadBalanceArgs {
   const int64_t* counts = nullptr;
   int64_t object_count = 0;
@@ -119,7 +121,7 @@ struct LoadBalanceArgs {
   }
 };
 
-/// Lower or upper bound of each needle. Outputs are of IndexBytes(haystack_count) bytes each.
+/// Finds the lower or upper bound of each needle. Outputs have IndexBytes(haystack_count) bytes each.
 struct SearchArgs {
   KeyType key_type = KeyType::kUint32;
   Order order = Order::kAscending;
@@ -132,20 +134,20 @@ struct SearchArgs {
   bool check_sorted = true;  // report the first index of the haystack that is out of order
 };
 
-/// What an operator found out while it ran. Valid after EngineStream::Finish.
+/// Findings of an operator while it ran. Valid after EngineStream::Finish.
 struct OperatorReport {
   enum class Fault : int32_t {
     kNone = 0,
-    kUnsorted = 1,     // input `input` is out of order at `index`: element index comes before element index - 1
-    kOverlapping = 2,  // destination intervals `other` and `index` overlap, neighbours by destination offset (stable)
+    kUnsorted = 1,     // input `input` is unsorted at `index`: element index comes before element index - 1
+    kOverlapping = 2,  // destination intervals `other` and `index` overlap, neighbours by offset (stable)
   };
   Fault fault = Fault::kNone;
-  int32_t input = 0;   // the least such input
-  int64_t index = -1;  // the least such index in that input; kOverlapping: the first such pair in destination order
+  int32_t input = 0;   // the first unsorted input
+  int64_t index = -1;  // the first such index in that input; kOverlapping: the first such pair in destination order
   int64_t other = -1;
-  SortAlgorithm sort_algorithm = SortAlgorithm::kAuto;     // what was taken, never kAuto after a Sort
-  MergeAlgorithm merge_algorithm = MergeAlgorithm::kAuto;  // what was taken, never kAuto after a Merge
-  uint8_t unused[6] = {};  // makes padding explicit: a report is copied from the device byte for byte
+  SortAlgorithm sort_algorithm = SortAlgorithm::kAuto;     // the algorithm in use; never kAuto after a Sort
+  MergeAlgorithm merge_algorithm = MergeAlgorithm::kAuto;  // the algorithm in use; never kAuto after a Merge
+  uint8_t unused[6] = {};  // makes padding explicit, because a report is copied from the device byte for byte
 };
 static_assert(std::has_unique_object_representations_v<OperatorReport>, "no padding");
 

@@ -1,8 +1,8 @@
-// Codes of rows: 64 bits of each row's stream (row_order.h), chosen so that they decide as much as 64 bits can.
+// Row codes: 64 bits of each row's stream (row_order.h), chosen to decide as many comparisons as 64 bits can.
 //
-// Three things that all rows have in common are left out, none of which changes the order of the codes: the least value
-// of each column of integers is subtracted from it; the bytes that all streams begin with are skipped; and behind them
-// only those bits are taken that are not the same in every row.
+// Codes leave out three things that all rows share, and none of them changes the order of codes. The least value of
+// each integer column is subtracted from the column. The bytes that all streams begin with are skipped. Of the
+// following bytes, codes take only the bits that differ between rows.
 #ifndef CORANK_KERNELS_COMMON_ROW_CODE_H_
 #define CORANK_KERNELS_COMMON_ROW_CODE_H_
 
@@ -13,18 +13,18 @@
 
 namespace corank {
 
-/// What a survey of all rows found: from which byte on the streams differ, and in which bits. The bits of a word may be
-/// incomplete (only ever too few) if those of the words before it are 64 or more.
+/// The findings of a survey of all rows: the first byte in which streams differ, and the differing bits. The bits of a
+/// word may be incomplete (never too many) if the words before it have 64 or more.
 struct RowSurvey {
   static constexpr int kWords = 8;
-  /// Streams are compared this far for a common beginning.
+  /// The survey looks for a common beginning up to this many bytes.
   static constexpr int64_t kMaxCommonBytes = 512;
 
   uint32_t common_bytes = 0;
-  uint64_t differing[kWords] = {};  // of the words from common_bytes on
+  uint64_t differing[kWords] = {};  // in the words from common_bytes on
 };
 
-/// How a row's code is made.
+/// Makes the code of a row.
 class RowCode {
  public:
   RowCode() = default;
@@ -39,7 +39,8 @@ class RowCode {
     }
     next_byte_ = first_byte_ + 8 * words_;
     if (taken > 64) {
-      // The lowest bits of the last word were left out: the bytes that hold them come next.
+      // The code omits the lowest differing bits of the last word, so the next byte is the first one that holds such a
+      // bit.
       uint64_t left_out = 0, differing = survey.differing[words_ - 1];
       for (int i = 64; i < taken; ++i) {
         left_out |= differing & -differing;
@@ -49,7 +50,7 @@ class RowCode {
     }
   }
 
-  /// Unsigned order of codes is the order of the streams as far as next_byte().
+  /// The unsigned order of codes is the order of streams up to next_byte().
   CORANK_HOST_DEVICE uint64_t Make(const RowOrder& order, int64_t row) const {
     uint64_t code = 0;
     int left = 64;
@@ -63,7 +64,7 @@ class RowCode {
     return code;
   }
 
-  /// Streams of rows with equal codes are equal up to here.
+  /// Rows with equal codes have equal streams up to here.
   CORANK_HOST_DEVICE int64_t next_byte() const { return next_byte_; }
 
  private:
@@ -72,7 +73,7 @@ class RowCode {
     uint64_t moves[6] = {};
     int bits = 0;
 
-    /// The differing bits of a word, side by side, in the lowest places. After H. S. Warren, "Hacker's Delight", 7-4.
+    /// Gathers the differing bits of a word in its lowest places. After H. S. Warren, "Hacker's Delight", 7-4.
     CORANK_HOST_DEVICE uint64_t Take(uint64_t word) const {
       word &= differing;
       for (int i = 0; i < 6; ++i) {
@@ -87,7 +88,7 @@ class RowCode {
     Piece piece;
     piece.differing = differing;
     uint64_t mask = differing;
-    uint64_t zeros_below = ~mask << 1;  // a bit for each place: whether an odd number of zeros lies below it
+    uint64_t zeros_below = ~mask << 1;  // for each place: whether an odd number of zeros lies below it
     for (int i = 0; i < 6; ++i) {
       uint64_t parity = zeros_below;
       for (int shift = 1; shift < 64; shift *= 2) parity ^= parity << shift;

@@ -1,10 +1,10 @@
-// The order of rows with several key columns: whole rows compared, and rows as streams of bytes that compare as rows
-// do.
+// The order of rows with several key columns. Compares whole rows, and maps rows to streams of bytes that have the same
+// order.
 //
-// A row's stream is what its columns hold, one after the other: a number as its rank (key_order.h), the highest byte
-// first, bytes and strings as they are, and every byte complemented in a descending column. The stream ends with the
-// last column, or goes on without end in the first column of strings, filled up with zero bytes before they are
-// complemented. So:
+// A row's stream is the concatenation of its columns: a number is its rank (key_order.h), most significant byte first;
+// bytes and strings are themselves; in a descending column every byte is complemented. The stream ends with the last
+// column, or never ends in the first column of strings, where zero bytes (complemented if descending) follow the
+// string. Therefore:
 //
 //   the first difference of two streams decides the order of the two rows;
 //   two streams without a difference belong to equal rows, unless there is a column of strings: then Compare decides.
@@ -20,8 +20,8 @@
 
 namespace corank {
 
-/// The first min(count, 8) bytes as they lie in memory, followed by zero bytes. count > 0. Device code reads aligned
-/// words, each of which holds at least one of the bytes.
+/// The first min(count, 8) bytes in memory order, followed by zero bytes. count > 0. Device code reads aligned words,
+/// each with at least one of the bytes.
 CORANK_HOST_DEVICE uint64_t LoadBytes(const uint8_t* bytes, int64_t count) {
   uint64_t word = 0;
 #if defined(__CUDA_ARCH__)
@@ -37,7 +37,7 @@ CORANK_HOST_DEVICE uint64_t LoadBytes(const uint8_t* bytes, int64_t count) {
 #endif
 }
 
-/// The same as a number, the first byte highest.
+/// As LoadBytes, but as a number whose most significant byte is the first one.
 CORANK_HOST_DEVICE uint64_t LoadHead(const uint8_t* bytes, int64_t count) {
   const uint64_t word = LoadBytes(bytes, count);
 #if defined(__CUDA_ARCH__)
@@ -48,10 +48,10 @@ CORANK_HOST_DEVICE uint64_t LoadHead(const uint8_t* bytes, int64_t count) {
 #endif
 }
 
-/// The order of one table's rows. A value type: pass it to kernels by value. Borrows the columns' data.
+/// The order of the rows of one table. A value type: pass it to kernels by value. Borrows the data of the columns.
 class RowOrder {
  public:
-  /// The length of streams that go on without end.
+  /// The length of streams without an end.
   static constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();
 
   RowOrder(const KeyColumn* columns, int column_count) : column_count_(column_count) {
@@ -68,20 +68,22 @@ class RowOrder {
   }
 
   int column_count() const { return column_count_; }
-  /// Whether column i holds integers, from which a base can be subtracted.
+  /// Whether column i holds integers, from which a base may be subtracted.
   CORANK_HOST_DEVICE bool HasBase(int i) const {
     return columns_[i].kind == ColumnKind::kNumbers && !columns_[i].is_float;
   }
-  /// From now on, integers enter streams less the base of their column, which is not above the rank of any of them.
-  /// Bases are ranks, as Rank gives them, one for each column, in memory that outlives this and that kernels can read.
+  /// Subtracts the base of an integer column from its numbers in streams. A base is at most the rank of any number of
+  /// its column. `bases` holds one rank (see Rank) for each column, in memory that kernels can read and that outlives
+  /// this object.
   void set_bases(const uint64_t* bases) { bases_ = bases; }
-  /// The rank of a row's number in column i, in the highest bytes.
+  /// The rank of a row's number in column i, in the most significant bytes.
   CORANK_HOST_DEVICE uint64_t Rank(int i, int64_t row) const { return columns_[i].NumberCode(row); }
 
   /// The length of the rows' streams, or kEndless.
   CORANK_HOST_DEVICE int64_t stream_bytes() const { return stream_bytes_; }
 
-  /// 8 bytes of the row's stream, from byte `first` on, the first one highest; zero bytes past the stream's end.
+  /// 8 bytes of the row's stream from byte `first` on, the first byte most significant. Zero bytes follow the stream's
+  /// end.
   CORANK_HOST_DEVICE uint64_t Word(int64_t row, int64_t first) const {
     uint64_t word = 0;
     int filled = 0;
@@ -112,23 +114,23 @@ class RowOrder {
 
   /// Whether the last column is the only one of strings.
   CORANK_HOST_DEVICE bool ends_in_strings() const { return ends_in_strings_; }
-  /// 7 bytes of the row's stream, from byte `first` on, and in the lowest byte where the row's string ends, counted
-  /// from near `first`: for rows whose streams are equal before, the order of tails is that of the rows as far as they
-  /// go. Only where ends_in_strings().
+  /// 7 bytes of the row's stream from byte `first` on and, in the lowest byte, the end of the row's string relative to
+  /// `first`. Among rows whose streams are equal before `first`, tails have the order of the rows up to their last
+  /// byte. Requires ends_in_strings().
   CORANK_HOST_DEVICE uint64_t Tail(int64_t row, int64_t first) const {
     const Column& column = columns_[column_count_ - 1];
     const int64_t end = bytes_before_strings_ + column.offsets[row + 1] - column.offsets[row] - first + kTailsBefore;
     const uint64_t tag = end < 0 ? 0 : end > kTailsBefore + 8 ? kTailsBefore + 8 : static_cast<uint64_t>(end);
     return (Word(row, first) & ~uint64_t{0xFF}) | (tag ^ (column.flip & 0xFF));
   }
-  /// Whether two rows with this tail are equal: their strings end at the same place, and not behind the 7 bytes.
+  /// Whether two rows with this tail are equal: their strings end at the same place, within the 7 bytes.
   CORANK_HOST_DEVICE bool TailDecides(uint64_t tail) const {
     const uint64_t tag = (tail ^ columns_[column_count_ - 1].flip) & 0xFF;
     return tag > 0 && tag < kTailsBefore + 8;
   }
 
-  /// Less than 0, 0, or more than 0: row a comes before, with or after row b. Their streams are known to be equal in
-  /// the first `equal_bytes` bytes.
+  /// Less than, equal to, or greater than 0: row a comes before, with, or after row b. Their streams are equal in the
+  /// first `equal_bytes` bytes.
   CORANK_HOST_DEVICE int Compare(int64_t a, int64_t b, int64_t equal_bytes) const {
     for (int i = 0; i < column_count_; ++i) {
       const Column& column = columns_[i];
@@ -172,7 +174,7 @@ class RowOrder {
     ColumnKind kind = ColumnKind::kNumbers;
     bool is_float = false;
 
-    /// The rank of a number in the highest bytes; zero bytes follow.
+    /// The rank of a number in the most significant bytes, followed by zero bytes.
     CORANK_HOST_DEVICE uint64_t NumberCode(int64_t row) const {
       switch (row_bytes) {
         case 1:
@@ -212,12 +214,12 @@ class RowOrder {
     return column;
   }
 
-  /// Ones in the `count` highest bytes. count > 0.
+  /// Ones in the `count` most significant bytes. count > 0.
   static CORANK_HOST_DEVICE uint64_t HighBytes(int count) {
     return count >= 8 ? ~uint64_t{0} : ~(~uint64_t{0} >> (8 * count));
   }
 
-  /// memcmp of bytes [begin, end), where those before `begin` are equal as far as they exist.
+  /// memcmp of bytes [begin, end). Bytes before `begin` are equal where they exist.
   static CORANK_HOST_DEVICE int CompareBytes(const uint8_t* a, const uint8_t* b, int64_t begin, int64_t end) {
     for (; begin < end; begin += 8) {
       const uint64_t a_head = LoadHead(a + begin, end - begin), b_head = LoadHead(b + begin, end - begin);
@@ -226,7 +228,7 @@ class RowOrder {
     return 0;
   }
 
-  // Ends of strings up to this many bytes before a tail are told apart.
+  // A tail distinguishes string ends up to this many bytes before it.
   static constexpr int kTailsBefore = 120;
 
   Column columns_[kMaxKeyColumns];

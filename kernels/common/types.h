@@ -1,4 +1,4 @@
-// Types and constants that every kernel and every engine shares. No CUDA, no Abseil: nvcc and g++ both read it.
+// Types and constants of all kernels and engines. Uses neither CUDA nor Abseil, so that both nvcc and g++ can read it.
 #ifndef CORANK_KERNELS_COMMON_TYPES_H_
 #define CORANK_KERNELS_COMMON_TYPES_H_
 
@@ -13,7 +13,7 @@
 
 namespace corank {
 
-/// A type that has an order. Little-endian; the numbers are those of corank.v1.ElementType.
+/// A type with an order. Little-endian. The numbers are those of corank.v1.ElementType.
 enum class KeyType : uint8_t {
   kInt8 = 1,
   kInt16 = 2,
@@ -59,7 +59,7 @@ constexpr int KeyBytes(KeyType type) {
 constexpr bool IsFloat(KeyType type) { return type >= KeyType::kFloat16; }
 constexpr bool IsSigned(KeyType type) { return type <= KeyType::kInt64; }
 
-/// The name used in messages, files and the command line: "int8" ... "float64", "bfloat16".
+/// The name in messages, files and the command line: "int8" ... "float64", "bfloat16".
 constexpr const char* KeyTypeName(KeyType type) {
   switch (type) {
     case KeyType::kInt8:
@@ -90,7 +90,7 @@ constexpr const char* KeyTypeName(KeyType type) {
   return "unknown";
 }
 
-/// Equal keys keep the order of their input in both directions.
+/// Equal keys keep their input order in both directions.
 enum class Order : uint8_t { kAscending, kDescending };
 
 enum class SortAlgorithm : uint8_t {
@@ -99,12 +99,12 @@ enum class SortAlgorithm : uint8_t {
   kRadix,
   kOddEvenMergesort,
   kCopy,       // the keys were in order
-  kReverse,    // they were in the opposite order
-  kMergeRuns,  // they were a few ascending runs
-  kCount,      // few were distinct
+  kReverse,    // the keys were in the opposite order
+  kMergeRuns,  // the keys were a few runs, each in order
+  kCount,      // few keys were distinct
 };
 
-/// Whether it can be asked for. The others are what AUTO takes when the data are so.
+/// Whether a caller may request it. AUTO chooses the others when the data allow it.
 constexpr bool IsRequestable(SortAlgorithm algorithm) { return algorithm < SortAlgorithm::kCopy; }
 
 constexpr const char* SortAlgorithmName(SortAlgorithm algorithm) {
@@ -149,14 +149,14 @@ constexpr const char* MergeAlgorithmName(MergeAlgorithm algorithm) {
 
 enum class SearchBound : uint8_t { kLower, kUpper };
 
-/// Widest record that is moved with a key or by an interval operator, in bytes.
+/// The widest record that moves with a key or in an interval operator, in bytes.
 inline constexpr int kMaxRecordBytes = 256;
-/// Most inputs of one Merge.
+/// The largest number of inputs of one Merge.
 inline constexpr int kMaxMergeInputs = 1024;
-/// Most inputs of a merge that is cut into pieces (SplitArgs).
+/// The largest number of inputs of a merge that is cut into pieces (SplitArgs).
 inline constexpr int kMaxSplitInputs = 32;
 
-/// Bytes of one index in an index array whose greatest value is `max_index`: 4 where it fits, otherwise 8.
+/// Bytes of one index in an index array whose largest value is `max_index`: 4 if it fits, otherwise 8.
 constexpr int IndexBytes(int64_t max_index) { return max_index <= int64_t{0xFFFFFFFF} ? 4 : 8; }
 
 }  // namespace corank

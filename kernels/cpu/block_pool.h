@@ -1,4 +1,5 @@
-// Large blocks of host memory that requests leave to the next ones: to touch fresh pages takes longer than to copy.
+// Large blocks of host memory that requests leave to later ones, because touching fresh pages takes longer than
+// copying.
 #ifndef CORANK_KERNELS_CPU_BLOCK_POOL_H_
 #define CORANK_KERNELS_CPU_BLOCK_POOL_H_
 
@@ -17,23 +18,22 @@
 
 namespace corank::cpu {
 
-/// Host memory of any size, of which blocks of HostMemory::kHugeBytes and more are kept for whoever asks for as many
-/// bytes next. A block has up to an eighth more than was asked for, which nobody touches and so has no pages.
-/// Thread-safe.
+/// Host memory of any size. Keeps freed blocks of HostMemory::kHugeBytes and more for a later request of the same size.
+/// A block may be up to an eighth larger than requested; nobody touches the surplus, so it has no pages. Thread-safe.
 class BlockPool {
  public:
   using Clock = std::chrono::steady_clock;
-  /// For how long a block is kept that nobody takes.
+  /// How long the pool keeps an unused block.
   static constexpr Clock::duration kKeep = std::chrono::minutes(1);
 
-  /// `max_kept_bytes`: of blocks that nobody has.
+  /// `max_kept_bytes` limits the unused blocks.
   explicit BlockPool(int64_t max_kept_bytes) : max_kept_bytes_(max_kept_bytes) {}
-  /// Nobody has a block any more.
+  /// All blocks must have been freed.
   ~BlockPool() { FreeAll(TakeKept(Clock::time_point::max())); }
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  /// 256-byte aligned, not initialised. RESOURCE_EXHAUSTED where the host has no more.
+  /// 256-byte aligned, uninitialised. RESOURCE_EXHAUSTED if the host has no more memory.
   absl::StatusOr<void*> Allocate(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_) {
     if (bytes < HostMemory::kHugeBytes || bytes > kMostBytes) return HostMemory().Allocate(bytes);
     const int64_t block_bytes = BlockBytes(bytes);
@@ -50,12 +50,12 @@ class BlockPool {
     return memory;
   }
 
-  /// Of Allocate.
+  /// Frees memory from Allocate.
   void Free(void* memory) ABSL_LOCKS_EXCLUDED(mutex_) {
     if (!Keep(memory)) HostMemory().Free(memory);
   }
 
-  /// Gives the system what nobody has taken for kKeep.
+  /// Returns blocks to the system that were unused for kKeep.
   void Trim(Clock::time_point now = Clock::now()) ABSL_LOCKS_EXCLUDED(mutex_) { FreeAll(TakeKept(now - kKeep)); }
 
   int64_t kept_bytes() const ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -69,9 +69,9 @@ class BlockPool {
     Clock::time_point since;
   };
 
-  static constexpr int64_t kMostBytes = int64_t{1} << 60;  // no host has more, and sizes of blocks do not overflow
+  static constexpr int64_t kMostBytes = int64_t{1} << 60;  // more than any host has; no block size overflows
 
-  // Eight sizes between powers of two.
+  // There are eight sizes between two powers of two.
   static int64_t BlockBytes(int64_t bytes) {
     const int64_t step = static_cast<int64_t>(absl::bit_floor(static_cast<uint64_t>(bytes))) / 8;
     return (bytes + step - 1) / step * step;
@@ -81,7 +81,7 @@ class BlockPool {
     for (void* const block : blocks) HostMemory().Free(block);
   }
 
-  // The last one of that size, whose pages are most likely in the cache; null: there is none.
+  // The block of this size that was freed last, whose pages are most likely in the cache; null if there is none.
   void* TakeKeptBlock(int64_t block_bytes) {
     absl::MutexLock lock(&mutex_);
     const auto [first, end] = kept_.equal_range(block_bytes);
@@ -94,7 +94,7 @@ class BlockPool {
     return memory;
   }
 
-  // Whether it is kept, and not to be freed.
+  // Returns whether the pool keeps the block, so that the caller must not free it.
   bool Keep(void* memory) {
     absl::MutexLock lock(&mutex_);
     const auto found = taken_.find(memory);
@@ -107,7 +107,7 @@ class BlockPool {
     return true;
   }
 
-  // Those that were given back until then.
+  // Takes the blocks that were freed up to that time.
   std::vector<void*> TakeKept(Clock::time_point until) {
     std::vector<void*> blocks;
     absl::MutexLock lock(&mutex_);
@@ -125,9 +125,9 @@ class BlockPool {
 
   const int64_t max_kept_bytes_;
   mutable absl::Mutex mutex_;
-  std::multimap<int64_t, Kept> kept_ ABSL_GUARDED_BY(mutex_);  // by size; of one size the last one kept behind
+  std::multimap<int64_t, Kept> kept_ ABSL_GUARDED_BY(mutex_);  // by size; within a size, the last one freed comes last
   int64_t kept_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::unordered_map<void*, int64_t> taken_ ABSL_GUARDED_BY(mutex_);  // the sizes of large blocks that are in use
+  std::unordered_map<void*, int64_t> taken_ ABSL_GUARDED_BY(mutex_);  // the sizes of large blocks in use
 };
 
 }  // namespace corank::cpu

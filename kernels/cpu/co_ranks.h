@@ -1,4 +1,4 @@
-// Where a stable merge of several sorted inputs is cut: the k-way co-rank of merge.h, for whoever cuts merges.
+// Cuts a stable merge of several sorted inputs: the k-way co-rank of merge.h, shared by its callers.
 #ifndef CORANK_KERNELS_CPU_CO_RANKS_H_
 #define CORANK_KERNELS_CPU_CO_RANKS_H_
 
@@ -15,9 +15,9 @@ const Bits* KeysOf(const MergeInput& input) {
   return static_cast<const Bits*>(input.keys);
 }
 
-/// Given where a piece begins in each input, finds where the inputs stand `steps` outputs later. Results never lie
-/// before `begin` or beyond an input's end, whatever the keys are: an unsorted input makes a wrong order, never a wrong
-/// access. `low` and `high`: scratch, `input_count` each.
+/// Given the position in each input at which a piece begins, finds the positions `steps` outputs later. Results lie
+/// between `begin` and the input's end for any keys: unsorted inputs lead to a wrong order, but never to an access out
+/// of bounds. `low` and `high` are scratch space of `input_count` elements each.
 template <typename Bits, typename Ordering>
 void CoRanks(const MergeInput* inputs, int32_t input_count, const Ordering& order, const int64_t* begin, int64_t steps,
              int64_t* low, int64_t* high, int64_t* end) {
@@ -29,8 +29,8 @@ void CoRanks(const MergeInput* inputs, int32_t input_count, const Ordering& orde
     end[1] = begin[1] + steps - from_a;
     return;
   }
-  // The answer lies between low and high in every input. The middle of the widest range is a pivot: `end` is set to how
-  // far each input comes before it, which is a new bound for all of them.
+  // In every input, the answer lies between low and high. The middle of the widest range becomes the pivot, and `end`
+  // the number of elements of each input that come before the pivot: a new bound for all ranges.
   int64_t low_steps = 0;
   int64_t high_steps = 0;
   for (int32_t i = 0; i < input_count; ++i) {
@@ -55,7 +55,7 @@ void CoRanks(const MergeInput* inputs, int32_t input_count, const Ordering& orde
       pivot_steps += end[i] - begin[i];
     }
     if (pivot_steps < steps) {
-      ++end[widest];  // the pivot itself is among the first `steps`
+      ++end[widest];  // the pivot itself is one of the first `steps` outputs
       std::copy(end, end + input_count, low);
       low_steps = pivot_steps + 1;
     } else {

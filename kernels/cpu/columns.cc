@@ -16,7 +16,7 @@ namespace corank::cpu {
 namespace {
 
 constexpr int64_t kRowGrain = int64_t{1} << 13;
-constexpr int64_t kLongRun = int64_t{1} << 15;  // worth all threads
+constexpr int64_t kLongRun = int64_t{1} << 15;  // long enough for all threads
 
 struct Buffers {
   Item128* items;
@@ -30,8 +30,8 @@ Buffers TakeBuffers(int64_t count, Workspace& workspace) {
   return buffers;
 }
 
-// Calls fn(row, &least) for all rows, each thread with a `least` of its own that starts at `start`, and returns the
-// least of all.
+// Calls fn(row, &least) for all rows. Each thread has its own `least`, which starts at `start`. Returns the least of
+// them.
 template <typename T, typename Fn>
 T LeastOfRows(int64_t count, T start, Parallel& parallel, const Fn& fn) {
   std::atomic<T> least_of_all{start};
@@ -81,7 +81,7 @@ RowSurvey Survey(const RowOrder& order, int64_t count, Parallel& parallel) {
   return survey;
 }
 
-// Sorts items[0, count) by all threads; before is a strict total order.
+// Sorts items[0, count) with all threads. `before` is a strict total order.
 template <typename Before>
 void SortByAll(Item128* items, Item128* temp, int64_t count, const Before& before, Parallel& parallel) {
   const int64_t pieces = PieceCount(count, kLongRun / 4, parallel.threads());
@@ -92,7 +92,7 @@ void SortByAll(Item128* items, Item128* temp, int64_t count, const Before& befor
   Item128* from = items;
   Item128* to = temp;
   for (int64_t run = width; run < count; run *= 2) {
-    // A run is whole pieces long, so that no piece of the output belongs to two pairs of runs.
+    // Runs are whole pieces long, so that every piece of the output belongs to one pair of runs.
     parallel.ForPieces(pieces, [&](int64_t piece) {
       const int64_t begin = std::min(piece * width, count), end = std::min(begin + width, count);
       const int64_t a_begin = begin / (2 * run) * 2 * run;
@@ -110,7 +110,7 @@ void SortByAll(Item128* items, Item128* temp, int64_t count, const Before& befor
   if (from != items) parallel.Copy(items, from, count * static_cast<int64_t>(sizeof(Item128)));
 }
 
-// Sorts each run of items with equal codes by their rows, which are known to be equal in `equal_bytes` bytes.
+// Sorts each run of items with equal codes by their rows, which are equal in their first `equal_bytes` bytes.
 void SortRuns(const RowOrder& order, int64_t equal_bytes, Item128* items, Item128* temp, int64_t count,
               Parallel& parallel) {
   const auto before = [&](const Item128& x, const Item128& y) {
@@ -122,7 +122,7 @@ void SortRuns(const RowOrder& order, int64_t equal_bytes, Item128* items, Item12
     while (end < limit && items[end].hi == items[begin].hi) ++end;
     return end;
   };
-  // A run belongs to the piece in which it begins. Where that is must be known before the first run is sorted.
+  // A run belongs to the piece in which it begins. The loop finds these beginnings before the first run is sorted.
   const int64_t pieces = PieceCount(count, kRowGrain, parallel.threads());
   std::vector<int64_t> piece_begin(static_cast<size_t>(pieces) + 1, count);
   parallel.ForPieces(pieces, [&](int64_t piece) {
@@ -136,7 +136,7 @@ void SortRuns(const RowOrder& order, int64_t equal_bytes, Item128* items, Item12
     for (int64_t begin = piece_begin[static_cast<size_t>(piece)]; begin < limit;) {
       const int64_t end = run_end(begin, limit);
       if (end - begin >= kLongRun) {
-        long_runs[static_cast<size_t>(begin / kLongRun)] = begin;  // no other long run can begin in this stretch
+        long_runs[static_cast<size_t>(begin / kLongRun)] = begin;  // no other long run can begin in this section
       } else if (end - begin > 1) {
         std::sort(items + begin, items + end, before);
       }

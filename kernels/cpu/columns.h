@@ -1,9 +1,9 @@
 // Sort by several key columns on the cores of the host.
 //
-// Every row becomes an item: a code, 64 bits of the row's stream (kernels/common/row_code.h), above the row's number.
-// Items are sorted (item_sort.h); runs of items with equal codes are then sorted by comparing the rows themselves, long
-// runs by all threads. Columns, values and indices are gathered. Work O(n log n) comparisons of items, and of rows with
-// equal codes.
+// Every row becomes an item: its code, 64 bits of the row's stream (kernels/common/row_code.h), above its row number.
+// The items are sorted (item_sort.h). Runs of items with equal codes are then sorted by comparing whole rows; all
+// threads share a long run. Finally columns, values and indices are gathered. Work: O(n log n) comparisons of items,
+// and comparisons of rows with equal codes.
 #ifndef CORANK_KERNELS_CPU_COLUMNS_H_
 #define CORANK_KERNELS_CPU_COLUMNS_H_
 

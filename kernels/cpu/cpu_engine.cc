@@ -106,7 +106,7 @@ class CpuStream final : public EngineStream {
                [&](void* workspace) { cpu::Sort(args, workspace, parallel_, report); });
   }
   absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) override {
-    // Each on one thread: they are too short to be shared.
+    // One thread sorts each array: arrays are too short to share.
     constexpr int64_t kGrain = 16;
     int64_t bytes_each = 0;
     for (const SortArgs& args : sorts) bytes_each = std::max(bytes_each, cpu::SortWorkspaceBytes(args, 1));
@@ -154,7 +154,7 @@ class CpuStream final : public EngineStream {
   int64_t workspace_bytes() const override { return workspace_bytes_; }
 
  private:
-  // The boundary to code of others that throws where memory is short: the standard library and oneTBB.
+  // The boundary to code that throws if memory is short: the standard library and oneTBB.
   template <typename Fn>
   absl::Status Run(int64_t workspace_bytes, const Fn& fn) {
     void* workspace = nullptr;
@@ -174,7 +174,7 @@ class CpuStream final : public EngineStream {
 
   CpuArena arena_;
   cpu::Parallel parallel_;
-  const std::shared_ptr<cpu::BlockPool> blocks_;  // the engine's
+  const std::shared_ptr<cpu::BlockPool> blocks_;  // shared with the engine
   int64_t workspace_bytes_ = 0;
   Clock::time_point kernels_begin_, kernels_end_;
 };
@@ -209,7 +209,7 @@ class CpuEngine final : public Engine {
 
   const EngineInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override {
-    // A dozen lanes that each keep what their largest request took must not fill a small container.
+    // A dozen lanes each keep the memory of their largest request. Together they must not fill a small container.
     CpuArena::Options memory;
     memory.keep_bytes = std::min(memory.keep_bytes, info_.memory_bytes / 128);
     return std::make_unique<CpuStream>(info_.parallelism, memory, blocks_);
@@ -244,8 +244,8 @@ class CpuEngine final : public Engine {
 
  private:
   EngineInfo info_;
-  const std::shared_ptr<cpu::BlockPool> blocks_;  // of streams and of kept arrays
-  tbb::global_control worker_limit_;  // oneTBB would otherwise stop at the number of cores, with a warning on stderr
+  const std::shared_ptr<cpu::BlockPool> blocks_;  // for streams and kept arrays
+  tbb::global_control worker_limit_;              // without it, oneTBB stops at the number of cores and warns on stderr
 };
 
 std::string CpuModelName() {

@@ -1,4 +1,4 @@
-// The CPU engine: every operator on all cores of the host, no GPU or driver needed.
+// The CPU engine: runs every operator on all cores of the host. Needs no GPU and no driver.
 #ifndef CORANK_KERNELS_CPU_CPU_ENGINE_H_
 #define CORANK_KERNELS_CPU_CPU_ENGINE_H_
 

@@ -1,5 +1,5 @@
-// Sorting float keys by their codes alone, at the speed of integers, and exactly: NaNs and zeros, of which equal ones
-// differ in their bits, keep the order of their input.
+// Sorts floating-point keys by their codes alone, as fast as integers. The result is exact: NaNs and zeros, whose equal
+// keys differ in their bits, keep their input order.
 #ifndef CORANK_KERNELS_CPU_FLOAT_CODES_H_
 #define CORANK_KERNELS_CPU_FLOAT_CODES_H_
 
@@ -14,9 +14,9 @@
 
 namespace corank::cpu {
 
-/// Calls emit(i, is_chosen(i), rank, chosen) for every i in [0, count), in parallel: rank is i's place among the chosen
-/// ones or among the others, chosen is their number, which is
-/// also returned. Two reads of what is_chosen reads.
+/// Calls emit(i, is_chosen(i), rank, chosen) for every i in [0, count), in parallel. `rank` is the place of i among the
+/// chosen elements, or among the others; `chosen` is the number of chosen elements, which is also the return value.
+/// Reads the input of is_chosen twice.
 template <typename IsChosen, typename Emit>
 int64_t StablePartition(int64_t count, Parallel& parallel, const IsChosen& is_chosen, const Emit& emit) {
   const int64_t pieces = PieceCount(count, int64_t{1} << 14, parallel.threads());
@@ -40,7 +40,7 @@ int64_t StablePartition(int64_t count, Parallel& parallel, const IsChosen& is_ch
   return chosen_before.back();
 }
 
-/// Sorts keys[0, count) into out. temp: as in SortItems.
+/// Sorts keys[0, count) into out. temp: see SortItems.
 template <typename Bits, typename Ordering>
 void SortFloatCodes(const Bits* keys, Bits* out, Bits* temp, int64_t count, Order direction, const Ordering& order,
                     Parallel& parallel) {
@@ -50,7 +50,7 @@ void SortFloatCodes(const Bits* keys, Bits* out, Bits* temp, int64_t count, Orde
     const Bits rank = order.RankOfRaw(keys[i]);
     return order.IsAmbiguous(rank) && rank != kHigherZero;
   };
-  // NaNs go to their end of the result at once, numbers become codes at the other.
+  // NaNs go to their end of the result directly; numbers become codes at the other end.
   const bool nans_first = direction == Order::kDescending;
   const int64_t nans =
       StablePartition(count, parallel, is_nan, [&](int64_t i, bool nan, int64_t rank, int64_t nan_count) {

@@ -17,7 +17,7 @@ namespace corank::cpu {
 
 class HostMemory {
  public:
-  /// From this many bytes on memory lies on huge pages, where the system has them.
+  /// Memory of at least this many bytes lies on huge pages if the system has them.
   static constexpr int64_t kHugeBytes = int64_t{4} << 20;
 
   absl::StatusOr<void*> Allocate(int64_t bytes) {
@@ -25,13 +25,13 @@ class HostMemory {
     if (posix_memalign(&memory, bytes < kHugeBytes ? kAlignment : kHugePage, static_cast<size_t>(bytes)) != 0) {
       return absl::ResourceExhaustedError(absl::StrCat("the host has no ", bytes, " bytes of memory left"));
     }
-    // Pages of 4 KiB, taken one by one as they are first touched, cost streams more time than copies do. Whole pages
-    // only: what is behind them belongs to others. Where there are none, nothing is lost.
+    // First touches of single 4 KiB pages cost streams more time than the copies. Advise whole huge pages only: the
+    // rest of the last one belongs to other allocations. Without huge pages the call has no effect.
     if (bytes >= kHugeBytes) madvise(memory, static_cast<size_t>(bytes) / kHugePage * kHugePage, MADV_HUGEPAGE);
     return memory;
   }
   void Free(void* memory) {
-    // The allocator may keep them for others, with their pages, and the host needs those: they may be most of it.
+    // The allocator may keep freed memory with its pages, perhaps most of the host's memory. Return the pages first.
     const size_t bytes = memory == nullptr ? 0 : malloc_usable_size(memory);
     if (bytes >= static_cast<size_t>(kHugeBytes)) madvise(memory, bytes / kHugePage * kHugePage, MADV_DONTNEED);
     std::free(memory);

@@ -33,8 +33,8 @@ void ScanCounts(const int64_t* counts, int64_t count, int64_t* offsets, Parallel
   offsets[count] = sums.back();
 }
 
-// Calls fn(interval, begin, end) for parts of intervals that cover the outputs [0, total) once, in parallel: outputs
-// [begin, end) belong to `interval`, begin < end.
+// Calls fn(interval, begin, end) for parts of intervals that cover the outputs [0, total) exactly once, in parallel.
+// Outputs [begin, end) belong to `interval`; begin < end.
 template <typename Fn>
 void ForIntervalParts(const int64_t* offsets, int64_t intervals, int64_t total, Parallel& parallel, const Fn& fn) {
   const int64_t steps = intervals + total;
@@ -42,7 +42,7 @@ void ForIntervalParts(const int64_t* offsets, int64_t intervals, int64_t total, 
   parallel.ForPieces(pieces, [&](int64_t piece) {
     const int64_t first_step = PieceBegin(steps, piece, pieces);
     const int64_t last_step = PieceBegin(steps, piece + 1, pieces);
-    // The last interval whose beginning lies at or before the first step: i + offsets[i] grows with i.
+    // Finds the last interval that begins at or before the first step; i + offsets[i] increases with i.
     int64_t interval = 0;
     for (int64_t above = intervals; above - interval > 1;) {
       const int64_t middle = interval + (above - interval) / 2;
@@ -65,7 +65,7 @@ int64_t OffsetsBytes(int64_t intervals) {
 
 struct MoveScratch {
   int64_t* offsets;
-  Item128* by_destination = nullptr;  // destination offset above interval index, for intervals that are not empty
+  Item128* by_destination = nullptr;  // destination offset above interval index, for non-empty intervals
   Item128* temp = nullptr;
 };
 
@@ -141,7 +141,7 @@ void Move(const MoveArgs& args, void* workspace_bytes, Parallel& parallel, Opera
   const int64_t* to = args.destination_offsets != nullptr ? args.destination_offsets : offsets;
   ForIntervalParts(
       offsets, args.interval_count, args.total, parallel, [&](int64_t interval, int64_t begin, int64_t end) {
-        // Short intervals wait for memory, not for the copy: ask early for where a later one goes to and comes from.
+        // Short intervals are bound by memory latency, not by copying. Prefetch the places of a later interval.
         const int64_t later = std::min(interval + kPrefetchDistance, args.interval_count - 1);
         __builtin_prefetch(static_cast<char*>(args.destination) + to[later] * args.element_bytes, 1);
         __builtin_prefetch(static_cast<const char*>(args.source) + from[later] * args.element_bytes);

@@ -1,7 +1,7 @@
-// Merging two sorted ranges on the CPU.
+// Merges two sorted ranges on the CPU.
 //
-// The keys that a merge compares next are not known before it has compared: one merge waits about ten cycles an element
-// for its own loads. Several independent parts of a merge, found by co-rank, take turns and share the wait.
+// A merge learns which keys to compare next only after it has compared, and so waits about ten cycles an element for
+// its own loads. Several independent parts of a merge, found by co-rank, take turns and hide that latency.
 #ifndef CORANK_KERNELS_CPU_ITEM_MERGE_H_
 #define CORANK_KERNELS_CPU_ITEM_MERGE_H_
 
@@ -12,20 +12,20 @@
 
 namespace corank::cpu {
 
-/// Parts that take turns: their positions just fit the registers of x86-64. Measured on a Zen 5: 43, 18, 12.7, 11.6 and
-/// 12.9 ms for 1, 2, 3, 4 and 6 parts and 2^24 u32.
+/// The number of parts that take turns. Their positions just fit into the registers of x86-64. Measured on a Zen 5 with
+/// 2^24 u32: 43, 18, 12.7, 11.6 and 12.9 ms for 1, 2, 3, 4 and 6 parts.
 inline constexpr int kMergeStreams = 4;
-/// Outputs of one part before its results are looked at again, while they are still in the L1 cache.
+/// Outputs of one part before `done` reads its results, while they are still in the L1 cache.
 inline constexpr int64_t kMergeRound = 1024;
 
-/// Where part `stream`, 0 to kMergeStreams, of a merge with `total` outputs begins.
+/// The first output of part `stream` (0 to kMergeStreams) of a merge with `total` outputs.
 inline int64_t MergeStreamBegin(int64_t total, int stream) {
   return stream < kMergeStreams ? total / kMergeStreams * stream : total;
 }
 
-/// Merges a[a, a_end) and b[b, b_end) and calls emit(from_a, position, key) for every output in order; equal keys are
-/// taken from a first. As corank::SerialMerge, but without bounds checks or unpredictable branches in the inner loop,
-/// which is worth a factor of two on long ranges.
+/// Merges a[a, a_end) and b[b, b_end) and calls emit(from_a, position, key) for every output in order. Among equal
+/// keys, those of a come first. Like corank::SerialMerge, but the inner loop has no bounds checks and no unpredictable
+/// branches, which makes long ranges twice as fast.
 template <typename Key, typename Before, typename Emit>
 void MergeRanges(const Key* a_keys, int64_t a, int64_t a_end, const Key* b_keys, int64_t b, int64_t b_end,
                  Before before, Emit emit) {
@@ -42,8 +42,8 @@ void MergeRanges(const Key* a_keys, int64_t a, int64_t a_end, const Key* b_keys,
 }
 
 /// Merges all of a and b in kMergeStreams parts that take turns. Calls emit(out, from_a, position, key) for every
-/// output `out` in [0, a_count + b_count), and done(part, begin, end) when outputs [begin, end) of the part that begins
-/// at `part` were emitted; these ranges ascend in a part and cover it. Equal keys are taken from a first.
+/// output `out` in [0, a_count + b_count), and done(part, begin, end) after outputs [begin, end) of the part that
+/// begins at `part`. These ranges ascend within a part and cover it. Among equal keys, those of a come first.
 template <typename Key, typename Before, typename Emit, typename Done>
 void MergeInterleaved(const Key* a_keys, int64_t a_count, const Key* b_keys, int64_t b_count, Before before, Emit emit,
                       Done done) {
@@ -51,8 +51,8 @@ void MergeInterleaved(const Key* a_keys, int64_t a_count, const Key* b_keys, int
   int64_t a[kMergeStreams], b[kMergeStreams], a_end[kMergeStreams], b_end[kMergeStreams];
   a[0] = b[0] = 0;
   for (int stream = 0; stream < kMergeStreams; ++stream) {
-    // Counted from where the part begins, so that no end lies before it, whatever the keys are: unsorted inputs make a
-    // wrong order, never a wrong access.
+    // Relative to the beginning of the part, so that no end lies before it for any keys: unsorted inputs lead to a
+    // wrong order, but never to an access out of bounds.
     const int64_t steps = MergeStreamBegin(total, stream + 1) - MergeStreamBegin(total, stream);
     const int64_t from_a =
         CoRank(steps, a_keys + a[stream], a_count - a[stream], b_keys + b[stream], b_count - b[stream], before);

@@ -15,9 +15,10 @@
 namespace corank::cpu {
 namespace {
 
-// Below this, starting VQSort costs more than it saves.
+// Below this size, starting VQSort costs more than it saves.
 constexpr int64_t kInsertionSortMax = 24;
-// A chunk that one thread sorts alone: VQSort loses little down to here, and starting a task costs a few microseconds.
+// The smallest chunk for one thread. VQSort loses little efficiency down to this size, and starting a task costs a few
+// microseconds.
 constexpr int64_t kMinimumChunk = int64_t{1} << 15;
 constexpr int64_t kMergeGrain = int64_t{1} << 14;
 constexpr int64_t kCompareGrain = int64_t{1} << 14;
@@ -40,11 +41,11 @@ void InsertionSort(Item* items, int64_t count) {
   }
 }
 
-// For items of 8 and 16 bits, of which there are many equal ones.
+// For items of 8 and 16 bits, which repeat often.
 template <typename Item>
 void CountingSort(Item* items, int64_t count, Parallel& parallel) {
   constexpr int64_t kKeys = int64_t{1} << (8 * sizeof(Item));
-  // Several tables of few keys: runs of one key would otherwise wait for their own stores.
+  // Several tables if there are few distinct keys: otherwise a run of one key waits for its own stores.
   constexpr int kTables = sizeof(Item) == 1 ? 4 : 1;
   constexpr int kPerWord = 8 / static_cast<int>(sizeof(Item));
   std::vector<int64_t> ends(kKeys, 0);
@@ -77,7 +78,7 @@ void CountingSort(Item* items, int64_t count, Parallel& parallel) {
   });
 }
 
-// From here on counting beats comparing: a table of 16-bit keys has to be cleared and read.
+// From this size on, counting is faster than comparing. A table of 16-bit keys takes time to clear and to read.
 template <typename Item>
 constexpr int64_t kLeastCounted = sizeof(Item) == 1 ? 0 : int64_t{1} << 18;
 
@@ -122,7 +123,7 @@ void MergesortChunk(Item* items, Item* temp, int64_t count) {
 }
 
 // One merge-path pass: merges the neighbouring runs [bounds[2i], bounds[2i+1]) and [bounds[2i+1], bounds[2i+2]).
-// Every piece of the output is of equal size and found by co-rank, whatever the runs look like.
+// Co-ranks cut the output into pieces of equal size, whatever the lengths of the runs.
 template <typename Item, typename Bound>
 void MergePass(const Item* from, Item* to, int64_t count, int64_t pairs, const Bound& bound, Parallel& parallel) {
   const int64_t pieces = PieceCount(count, kMergeGrain, parallel.threads());
@@ -232,7 +233,7 @@ Item* SortItems(Item* items, Item* temp, int64_t count, SortAlgorithm algorithm,
 template <typename Item>
 void SortItemSegments(Item* items, Item* temp, const int64_t* offsets, int64_t segments, SortAlgorithm algorithm,
                       Parallel& parallel) {
-  // Segments that are worth all threads, one after the other; then the others, each on one thread.
+  // All threads share each large segment, one segment after the other. Then each of the others gets one thread.
   const auto is_large = [&](int64_t segment) { return offsets[segment + 1] - offsets[segment] >= 2 * kMinimumChunk; };
   for (int64_t segment = 0; segment < segments; ++segment) {
     if (!is_large(segment)) continue;

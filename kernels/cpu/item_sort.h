@@ -1,6 +1,6 @@
-// Sorting items: unsigned integers of which equal ones cannot be told apart, so that any sort of them is stable.
+// Sorts items: unsigned integers whose equal values are identical, so that every sort of them is stable.
 //
-// An item is a key's code alone, or a key's rank above its index (64 or 128 bits).
+// An item is the code of a key, or the rank of a key above its index (64 or 128 bits).
 #ifndef CORANK_KERNELS_CPU_ITEM_SORT_H_
 #define CORANK_KERNELS_CPU_ITEM_SORT_H_
 
@@ -13,7 +13,7 @@
 
 namespace corank::cpu {
 
-/// hi is above lo.
+/// hi is the more significant half.
 using Item128 = hwy::uint128_t;
 
 struct ItemLess {
@@ -30,12 +30,12 @@ struct ItemLess {
 /// Whether SortItems and SortItemSegments use `temp`.
 bool NeedsTemp(int64_t count, SortAlgorithm algorithm, int threads);
 
-/// Whether SortItems leaves the result in `temp`.
+/// Whether SortItems leaves its result in `temp`.
 template <typename Item>
 bool EndsInTemp(int64_t count, SortAlgorithm algorithm, int threads);
 
-/// Sorts items[0, count) in ascending order and returns where the result is: items or temp (`count` items, or null
-/// where NeedsTemp says so). `algorithm`:
+/// Sorts items[0, count) in ascending order and returns the place of the result: items or temp (`count` items, or null
+/// if NeedsTemp is false). `algorithm`:
 ///   - kRadix: VQSort on one chunk for each thread (8-bit items, and many 16-bit items: counting), then merge-path
 ///     passes
 ///   - kMergesort: bottom-up mergesort on chunks, then merge-path passes
@@ -43,13 +43,13 @@ bool EndsInTemp(int64_t count, SortAlgorithm algorithm, int threads);
 template <typename Item>
 Item* SortItems(Item* items, Item* temp, int64_t count, SortAlgorithm algorithm, Parallel& parallel);
 
-/// Sorts each items[offsets[s], offsets[s + 1]) in place; temp as above, for the whole array.
+/// Sorts each items[offsets[s], offsets[s + 1]) in place. temp: as above, for the whole array.
 template <typename Item>
 void SortItemSegments(Item* items, Item* temp, const int64_t* offsets, int64_t segments, SortAlgorithm algorithm,
                       Parallel& parallel);
 
-/// Moves the `limit` least of items[0, count), and perhaps others, to the front, in no order. Returns how many items
-/// are there: at least min(limit, count).
+/// Moves the `limit` least of items[0, count), and perhaps others, to the front, unordered. Returns the number of items
+/// moved: at least min(limit, count).
 template <typename Item>
 int64_t SelectItems(Item* items, int64_t count, int64_t limit, Parallel& parallel);
 

@@ -17,11 +17,11 @@ namespace {
 
 constexpr int64_t kMergeGrain = int64_t{1} << 14;
 
-// The head of one input in a loser tree. An input that is used up comes after all others.
+// The head of one input in a loser tree. An exhausted input comes after all others.
 template <typename Bits>
 struct Head {
   Bits rank;
-  int32_t input;  // -1 - input when it is used up
+  int32_t input;  // -1 - input if it is exhausted
 
   bool Before(const Head& other) const {
     if ((input < 0) != (other.input < 0)) return input >= 0;
@@ -32,7 +32,7 @@ struct Head {
 template <typename Bits>
 struct MergeScratch {
   int64_t pieces;
-  int64_t* splits;    // [pieces + 1][inputs]: where each piece begins in each input
+  int64_t* splits;    // [pieces + 1][inputs]: the beginning of each piece in each input
   int64_t* low;       // [inputs], for CoRanks
   int64_t* high;      // [inputs]
   int64_t* cursors;   // [pieces][inputs]
@@ -66,8 +66,8 @@ void MergeMany(const MergeArgs& args, const Ordering& order, int64_t* position, 
     if (position[input] == end[input]) return Head<Bits>{0, -1 - input};
     return Head<Bits>{order.RankOfRaw(Keys<Bits>(args, input)[position[input]]), input};
   };
-  // losers[1 .. inputs - 1] are the inner nodes of a tree whose leaf for input i is node inputs + i. Each input climbs
-  // until it meets a node without a waiting loser, and waits there; the one that meets none is the first winner.
+  // losers[1 .. inputs - 1] are the inner nodes of a tree; node inputs + i is the leaf of input i. Each input climbs to
+  // the first node without a waiting loser and waits there. The input that finds none is the first winner.
   constexpr int32_t kNobody = kMaxMergeInputs;
   std::fill(losers, losers + inputs, Head<Bits>{0, kNobody});
   Head<Bits> winner{0, kNobody};
@@ -90,10 +90,10 @@ void MergeMany(const MergeArgs& args, const Ordering& order, int64_t* position, 
   }
 }
 
-// Whether the merge itself notices inputs that are out of order, and no read of them comes before.
+// Whether the merge itself detects unsorted inputs, so that no separate read checks them.
 bool ChecksResult(const MergeArgs& args) { return args.check_sorted && args.input_count == 2; }
 
-// Cuts the inputs into pieces whose parts of the output are of equal size.
+// Cuts the inputs into pieces with outputs of equal size.
 template <typename Bits, typename Ordering>
 void Split(const MergeArgs& args, const Ordering& order, const MergeScratch<Bits>& scratch) {
   const int32_t inputs = args.input_count;
@@ -106,13 +106,13 @@ void Split(const MergeArgs& args, const Ordering& order, const MergeScratch<Bits
   }
 }
 
-// Whether equal keys are the same bits, and there are vectors of them.
+// Whether equal keys have equal bits, and the type has a vector merge.
 template <typename Bits, bool kFloat>
 constexpr bool MergesVectors(const KeyOrder<Bits, kFloat>&) {
   return !kFloat && kVectorMerges<Bits>;
 }
 
-// Merges all pieces of two inputs without values. Answers whether the inputs are in order.
+// Merges all pieces of two inputs without values. Returns whether the inputs are sorted.
 template <typename Bits, typename Ordering>
 bool MergeVectors(const MergeArgs& args, const Ordering& order, const MergeScratch<Bits>& scratch, Parallel& parallel) {
   const int64_t total = args.TotalCount();
@@ -123,7 +123,7 @@ bool MergeVectors(const MergeArgs& args, const Ordering& order, const MergeScrat
     const Bits* a = Keys<Bits>(args, 0) + begin[0];
     const Bits* b = Keys<Bits>(args, 1) + begin[1];
     Bits* out = static_cast<Bits*>(args.keys_out) + PieceBegin(total, piece, scratch.pieces);
-    // Codes of integers are keys with some bits flipped: those of 0.
+    // Codes of integers are keys with some bits flipped: the bits of Encode(0).
     if (!VectorMerge(a, end[0] - begin[0], b, end[1] - begin[1], order.Encode(0), out)) in_order = false;
   });
   for (int64_t split = 2; split < 2 * scratch.pieces; ++split) {
@@ -134,8 +134,8 @@ bool MergeVectors(const MergeArgs& args, const Ordering& order, const MergeScrat
   return in_order;
 }
 
-// Merges all pieces. Answers whether the result is in order, where ChecksResult: every input
-// is a part of the result, so that this says whether the inputs are, and the result is still in the cache.
+// Merges all pieces. If ChecksResult, returns whether the result is in order: the inputs are subsequences of the
+// result, so that this tells whether they are sorted, and the result is still in the cache.
 template <typename Bits, typename Ordering, typename Copier>
 bool MergePieces(const MergeArgs& args, const Ordering& order, const Copier& copy_value,
                  const MergeScratch<Bits>& scratch, Parallel& parallel) {
@@ -148,7 +148,7 @@ bool MergePieces(const MergeArgs& args, const Ordering& order, const Copier& cop
     const int64_t* begin = scratch.splits + piece * inputs;
     const int64_t* end = begin + inputs;
     if (inputs == 2) {
-      // By value: what is read through a reference is read again for every key.
+      // By value: the compiler would load through a reference again for every key.
       const auto before = [order](Bits a, Bits b) { return order.Before(a, b); };
       const int64_t a_count = end[0] - begin[0], b_count = end[1] - begin[1];
       Bits* const out = keys_out + first;
@@ -175,7 +175,7 @@ bool MergePieces(const MergeArgs& args, const Ordering& order, const Copier& cop
       if (wrong) in_order.store(false, std::memory_order_relaxed);
     } else {
       int64_t out = first;
-      // Cursors are a copy: the piece in front reads these splits as its end.
+      // Cursors are a copy: the previous piece reads these splits as its end.
       int64_t* cursors = scratch.cursors + piece * inputs;
       std::copy(begin, end, cursors);
       MergeMany<Bits>(args, order, cursors, end, scratch.heads + piece * inputs,
@@ -193,7 +193,7 @@ bool MergePieces(const MergeArgs& args, const Ordering& order, const Copier& cop
   return in_order;
 }
 
-// Reports the first input that is out of order. Answers whether there is one.
+// Reports the first unsorted input. Returns whether there is one.
 template <typename Bits, typename Ordering>
 bool FindUnsorted(const MergeArgs& args, const Ordering& order, Parallel& parallel, OperatorReport* report) {
   for (int32_t input = 0; input < args.input_count; ++input) {
@@ -218,7 +218,7 @@ int64_t MergeWorkspaceBytes(const MergeArgs& args, int threads) {
 
 void Merge(const MergeArgs& args, void* workspace_bytes, Parallel& parallel, OperatorReport* report) {
   *report = OperatorReport();
-  // The textbook variants differ in how they use a GPU's shared memory: the CPU has one way, and says so.
+  // The textbook variants differ in their use of a GPU's shared memory. The CPU has one algorithm and reports it.
   report->merge_algorithm = MergeAlgorithm::kMergePath;
   WithKeyOrder(args.key_type, args.order, [&](auto order) {
     using Bits = decltype(order.Encode(0));

@@ -1,7 +1,7 @@
-// Merge on the cores of the host: the output is cut into equal pieces, each piece's inputs are found by co-rank
-// (merge_path.h for two inputs, its generalisation below for more), and each piece is merged alone: two inputs of
-// integers without values in vectors (vector_merge.h), two others without unpredictable branches, more with a loser
-// tree (Knuth, vol. 3, 5.4.1). Work O(n log k), one pass over keys and values.
+// Merge on the cores of the host. Co-ranks cut the output into equal pieces (merge_path.h for two inputs, the
+// generalisation below for more), and each piece is merged independently. Two inputs of integers without values merge
+// in vectors (vector_merge.h); other pairs merge without unpredictable branches; more inputs merge with a loser tree
+// (Knuth, vol. 3, 5.4.1). Work O(n log k), one pass over keys and values.
 //
 // k-way co-rank: multisequence selection after P. Varman, S. Scheufler, B. Iyer, G. Ricard, "Merging Multiple Lists on
 // Hierarchical-Memory Multiprocessors", 1991, by halving the widest remaining range.

@@ -1,4 +1,4 @@
-// The cores that one stream of the CPU engine works with.
+// The cores of one stream of the CPU engine.
 #ifndef CORANK_KERNELS_CPU_PARALLEL_H_
 #define CORANK_KERNELS_CPU_PARALLEL_H_
 
@@ -18,23 +18,24 @@
 
 namespace corank::cpu {
 
-/// Pieces of equal size that `work` steps are cut into for `threads` threads: 1 where pieces would be smaller than
-/// `grain`, otherwise a few for each thread, so that a slow core does not hold up the others.
+/// The number of equal pieces to cut `work` steps into for `threads` threads: 1 if pieces would be smaller than
+/// `grain`, otherwise a few for each thread, so that one slow core does not delay the others.
 inline int64_t PieceCount(int64_t work, int64_t grain, int threads) {
   if (threads == 1) return 1;
   return std::clamp<int64_t>(work / grain, 1, int64_t{4} * threads);
 }
 
-/// Where piece `piece` of `pieces` begins in `work` steps. Never overflows.
+/// The first step of piece `piece` of `pieces`, out of `work` steps. Never overflows.
 inline int64_t PieceBegin(int64_t work, int64_t piece, int64_t pieces) {
   return work / pieces * piece + std::min(work % pieces, piece);
 }
 
-/// Parallel loops on a task arena of its own: the calling thread always takes part, so that a stream never waits for
-/// another one's work. Small loops run in place. Used by one thread at a time; loops may nest.
+/// Parallel loops on a private task arena. The calling thread always takes part, so that a stream never waits for the
+/// work of another one. Small loops run on the calling thread. Only one thread may use an object at a time; loops may
+/// nest.
 class Parallel {
  public:
-  /// threads >= 1, the calling one included.
+  /// threads >= 1, including the calling thread.
   explicit Parallel(int threads) : threads_(threads), arena_(threads, 1) {}
 
   int threads() const { return threads_; }
@@ -53,7 +54,7 @@ class Parallel {
 #endif
   }
 
-  /// Calls fn(begin, end) for ranges that cover [0, count); none is cut below `grain`.
+  /// Calls fn(begin, end) for ranges that cover [0, count). Ranges are not smaller than `grain`.
   template <typename Fn>
   void ForRange(int64_t count, int64_t grain, const Fn& fn) {
     if (count <= grain || threads_ == 1) {
@@ -87,8 +88,8 @@ class Parallel {
   static constexpr int64_t kBytesGrain = int64_t{1} << 18;
 
 #ifdef __SANITIZE_THREAD__
-  // oneTBB is not instrumented: ThreadSanitizer would take all that its tasks hand over for races. Threads that are
-  // made and joined here it understands, and relaxed numbers order nothing that the loop itself does not.
+  // oneTBB is not instrumented, so ThreadSanitizer would report everything that its tasks hand over as a race. It
+  // understands threads that start and join here. The relaxed counter adds no order that the loop itself does not have.
   template <typename Fn>
   void OnThreads(int64_t pieces, const Fn& fn) {
     std::atomic<int64_t> next{0};

@@ -1,8 +1,8 @@
-// Sorting 64-bit ranks with their indices by items of 64 bits, which takes half the time of items of 128.
+// Sorts 64-bit ranks with their indices as items of 64 bits, which takes half the time of 128-bit items.
 //
-// An item is the leading bits of those that vary among the ranks, above the rank's index. Where they are not all of
-// them, equal prefixes are neighbours in the sorted items, in the order of their indices, and are put in order by
-// their whole ranks.
+// An item holds the leading bits of those that vary among the ranks, above the rank's index. If these bits are not all
+// that vary, ranks with equal prefixes become neighbours in index order, and a second step orders them by their whole
+// ranks.
 #ifndef CORANK_KERNELS_CPU_RANK_PREFIX_H_
 #define CORANK_KERNELS_CPU_RANK_PREFIX_H_
 
@@ -25,11 +25,11 @@ struct RankPrefix {
   uint64_t Item(uint64_t rank, int64_t index) const { return Prefix(rank << skipped) | static_cast<uint64_t>(index); }
   uint64_t Prefix(uint64_t item) const { return item >> index_bits << index_bits; }
   int64_t Index(uint64_t item) const { return static_cast<int64_t>(item & ((uint64_t{1} << index_bits) - 1)); }
-  /// Whether equal prefixes are equal ranks.
+  /// Whether equal prefixes imply equal ranks.
   bool HoldsAll() const { return skipped >= index_bits; }
 };
 
-/// The prefix for rank(0) to rank(count - 1); count >= 2. One read of all ranks.
+/// Chooses the prefix for rank(0) to rank(count - 1); count >= 2. Reads all ranks once.
 template <typename Rank>
 RankPrefix ChooseRankPrefix(int64_t count, const Rank& rank, Parallel& parallel) {
   std::atomic<uint64_t> varies{0};
@@ -43,8 +43,8 @@ RankPrefix ChooseRankPrefix(int64_t count, const Rank& rank, Parallel& parallel)
           static_cast<int>(absl::bit_width(static_cast<uint64_t>(count - 1)))};
 }
 
-/// Whether few ranks that differ share their prefix, going by a sample: many would take longer to put in order than the
-/// prefixes save.
+/// Judges by a sample whether few different ranks share a prefix. If many do, ordering them takes longer than prefixes
+/// save.
 template <typename Rank>
 bool TellsRanksApart(const RankPrefix& prefix, int64_t count, const Rank& rank) {
   constexpr int kSample = 1024;
@@ -63,9 +63,9 @@ bool TellsRanksApart(const RankPrefix& prefix, int64_t count, const Rank& rank) 
   return clashes <= kMostClashes;
 }
 
-/// Puts sorted items of equal prefix in the order of their ranks, and of their indices where those are equal too.
-/// Answers whether it did: not where so many that are out of order share one prefix that they would take too long,
-/// which a caller can hide from the sample.
+/// Sorts items of equal prefix by rank, and by index if the ranks are equal too. Returns whether it did. It gives up if
+/// one prefix holds so many unordered items that sorting them would take too long; a caller can hide such data from the
+/// sample.
 template <typename Rank>
 bool OrderEqualPrefixes(const RankPrefix& prefix, uint64_t* items, int64_t count, const Rank& rank,
                         Parallel& parallel) {
@@ -74,7 +74,7 @@ bool OrderEqualPrefixes(const RankPrefix& prefix, uint64_t* items, int64_t count
   std::atomic<bool> in_order{true};
   const auto ties = [&](int64_t i) { return prefix.Prefix(items[i]) == prefix.Prefix(items[i - 1]); };
   const int64_t pieces = PieceCount(count, int64_t{1} << 14, parallel.threads());
-  // Pieces begin where a prefix does, so that none reads what another one moves.
+  // Pieces begin at the first item of a prefix, so that no piece reads items that another one moves.
   std::vector<int64_t> begins(static_cast<size_t>(pieces) + 1, count);
   for (int64_t piece = 0; piece < pieces; ++piece) {
     int64_t begin = PieceBegin(count, piece, pieces);

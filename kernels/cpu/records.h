@@ -1,4 +1,4 @@
-// Moves of fixed-width records: one instantiation for each common width, one for all others.
+// Moves records of fixed width: one instantiation for each common width, and one for all others.
 #ifndef CORANK_KERNELS_CPU_RECORDS_H_
 #define CORANK_KERNELS_CPU_RECORDS_H_
 
@@ -10,7 +10,7 @@
 
 namespace corank::cpu {
 
-/// A record of kBytes, or of a width known at run time where kBytes is 0.
+/// Copies records of kBytes bytes, or of a width known at run time if kBytes is 0.
 template <int kBytes>
 class RecordCopier {
  public:
@@ -49,7 +49,7 @@ void WithRecordCopier(int bytes, const Fn& fn) {
 /// to[i] = from[source(i)] for i in [0, count), records of `bytes` bytes.
 template <typename Source>
 void GatherRecords(void* to, const void* from, int bytes, int64_t count, const Source& source, Parallel& parallel) {
-  // Each record is a miss of the caches and the TLB: asked for while the ones before are under way.
+  // Each record misses the caches and the TLB: prefetch it while earlier ones are in flight.
   constexpr int64_t kAhead = 32;
   constexpr int64_t kGrain = int64_t{1} << 12;
   WithRecordCopier(bytes, [&](auto copy) {

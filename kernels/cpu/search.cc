@@ -11,11 +11,11 @@ namespace corank::cpu {
 namespace {
 
 constexpr int64_t kNeedleGrain = int64_t{1} << 10;
-// Searches that go step by step together, so that their cache misses overlap.
+// Searches that advance together, so that their cache misses overlap.
 constexpr int64_t kTogether = 16;
 
-// The number of keys that a search passes over, for each of `count` needles, count <= kTogether. passes_over(key,
-// needle): true for a first part of a sorted haystack. Always in [0, haystack_count].
+// For each of `count` needles (count <= kTogether), returns the number of keys that the search passes over, in [0,
+// haystack_count]. passes_over(key, needle) is true for a prefix of a sorted haystack.
 template <typename Bits, typename PassesOver>
 void SearchTogether(const Bits* haystack, int64_t haystack_count, const Bits* needles, int64_t count,
                     const PassesOver& passes_over, int64_t* positions) {

@@ -1,4 +1,4 @@
-// Search on the cores of the host: a binary search for each needle, several side by side without
+// Search on the cores of the host: one binary search for each needle. Several searches run side by side without
 // branches, so that their cache misses overlap.
 #ifndef CORANK_KERNELS_CPU_SEARCH_H_
 #define CORANK_KERNELS_CPU_SEARCH_H_

@@ -19,18 +19,18 @@ namespace corank::cpu {
 namespace {
 
 constexpr int64_t kElementGrain = int64_t{1} << 14;
-// Below this, looking for a prefix costs what it saves.
+// Below this size, choosing a prefix costs as much as it saves.
 constexpr int64_t kLeastByPrefix = 1024;
 
 bool MovesIndices(const SortArgs& args) { return args.indices_out != nullptr || args.value_bytes > 0; }
 
-// Whether rank and index fit in 64 bits together.
+// Whether rank and index together fit into 64 bits.
 bool PacksIn64Bits(const SortArgs& args) {
   const int key_bits = 8 * KeyBytes(args.key_type);
   return key_bits < 64 && args.count <= int64_t{1} << (64 - key_bits);
 }
 
-// Whether the keys' codes are the items. Float codes need care for zeros and NaNs, which only the plain case has.
+// Whether the keys' codes are the items. Zeros and NaNs complicate float codes; only the plain case handles them.
 bool SortsCodes(const SortArgs& args) {
   if (MovesIndices(args)) return false;
   if (!IsFloat(args.key_type)) return true;
@@ -58,7 +58,7 @@ Buffers<Item> TakeBuffers(const SortArgs& args, int threads, Workspace& workspac
   return buffers;
 }
 
-// Sorts the items as args say and returns where the result is.
+// Sorts the items by `args` and returns the place of the result.
 template <typename Item>
 Item* SortAsAsked(const SortArgs& args, Buffers<Item> buffers, Parallel& parallel, OperatorReport* report) {
   const SortAlgorithm algorithm = Resolve(args.algorithm);
@@ -68,7 +68,7 @@ Item* SortAsAsked(const SortArgs& args, Buffers<Item> buffers, Parallel& paralle
     return buffers.items;
   }
   int64_t count = args.count;
-  // The other algorithms sort everything, as their name in the report says.
+  // Other algorithms sort everything, as their name in the report promises.
   if (algorithm == SortAlgorithm::kRadix) {
     count = SelectItems(buffers.items, count, args.ResultCount(), parallel);
   }
@@ -80,24 +80,24 @@ void SortCodes(const SortArgs& args, Buffers<Bits> buffers, const Ordering& orde
                OperatorReport* report) {
   const Bits* keys = static_cast<const Bits*>(args.keys_in);
   Bits* out = static_cast<Bits*>(args.keys_out);
-  // Start so that the last pass over memory ends in `out`.
+  // Choose the start so that the last pass over memory ends in `out`.
   if (buffers.items == out && args.segment_offsets == nullptr &&
       EndsInTemp<Bits>(args.count, Resolve(args.algorithm), parallel.threads())) {
     std::swap(buffers.items, buffers.temp);
   }
   parallel.ForRange(args.count, kElementGrain, [&order, keys, to = buffers.items](int64_t begin, int64_t end) {
-    const Ordering own = order;  // which the compiler knows not to be what is written
+    const Ordering own = order;  // a copy, which the compiler knows is not written to
     for (int64_t i = begin; i < end; ++i) to[i] = own.Encode(keys[i]);
   });
   const Bits* sorted = SortAsAsked(args, buffers, parallel, report);
-  if (sorted == out && order.Decode(Bits{0}) == 0) return;  // codes of integers are keys with some bits flipped: none
+  if (sorted == out && order.Decode(Bits{0}) == 0) return;  // integers with no bits to flip: codes are keys
   parallel.ForRange(args.ResultCount(), kElementGrain, [&order, sorted, out](int64_t begin, int64_t end) {
     const Ordering own = order;
     for (int64_t i = begin; i < end; ++i) out[i] = own.Decode(sorted[i]);
   });
 }
 
-// Rank above index: in 64 bits or in 128.
+// Rank above index, in 64 bits or in 128.
 template <typename Bits>
 struct Packed64 {
   static constexpr int kShift = 64 - 8 * static_cast<int>(sizeof(Bits));
@@ -122,7 +122,7 @@ struct Packed128 {
   static int64_t Index(const Item& item) { return static_cast<int64_t>(item.lo); }
 };
 
-// Writes every wanted value and index at [0, ResultCount()), given source(i): the input index of the i-th result.
+// Writes every requested value and index at [0, ResultCount()). source(i) is the input index of the i-th result.
 template <typename Source>
 void Gather(const SortArgs& args, const Source& source, Parallel& parallel) {
   if (args.value_bytes > 0) {
@@ -151,7 +151,7 @@ void SortPacked(const SortArgs& args, Buffers<typename Pack::Item> buffers, cons
   if (out != nullptr) {
     parallel.ForRange(args.ResultCount(), kElementGrain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        // A rank stands for its key's bits, except where equal keys differ in them.
+        // A rank determines the bits of its key unless equal keys differ in their bits.
         const Bits rank = Pack::Rank(sorted[i]);
         out[i] = order.IsAmbiguous(rank) ? keys[Pack::Index(sorted[i])] : order.Decode(rank);
       }
@@ -161,7 +161,7 @@ void SortPacked(const SortArgs& args, Buffers<typename Pack::Item> buffers, cons
       args, [&](int64_t i) { return Pack::Index(sorted[i]); }, parallel);
 }
 
-// Sorts all of 64-bit keys by prefixes of their ranks, unless too many of those are alike. Answers whether it did.
+// Sorts 64-bit keys completely by prefixes of their ranks, unless too many prefixes are equal. Returns whether it did.
 template <typename Ordering>
 bool SortByPrefixes(const SortArgs& args, Workspace workspace, const Ordering& order, Parallel& parallel,
                     OperatorReport* report) {

@@ -1,8 +1,8 @@
 // Sort on the cores of the host.
 //
-// Keys become items (item_sort.h) of which equal ones cannot be told apart: their codes, where nothing moves with them,
-// otherwise rank and index in one integer. Items are sorted; keys, values and indices are then gathered. Work
-// O(n log n); memory passes: 2 to make items and results, and those of the item sort.
+// Keys become items (item_sort.h) whose equal values are identical: the keys' codes if nothing moves with them,
+// otherwise rank and index in one integer. The items are sorted; then keys, values and indices are gathered. Work O(n
+// log n). Memory passes: 2 to make items and results, plus those of the item sort.
 #ifndef CORANK_KERNELS_CPU_SORT_H_
 #define CORANK_KERNELS_CPU_SORT_H_
 

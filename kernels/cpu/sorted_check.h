@@ -1,4 +1,4 @@
-// Where an array stops being sorted.
+// Finds the first element that is out of order.
 #ifndef CORANK_KERNELS_CPU_SORTED_CHECK_H_
 #define CORANK_KERNELS_CPU_SORTED_CHECK_H_
 
@@ -10,13 +10,13 @@
 
 namespace corank::cpu {
 
-/// The least i in [1, count) for which out_of_order(i), or `count`. One read of what out_of_order reads, less where a
-/// fault is found early.
+/// The least i in [1, count) with out_of_order(i), or `count`. Reads the input of out_of_order once, and less of it if
+/// an element is found early.
 template <typename OutOfOrder>
 int64_t FirstOutOfOrder(int64_t count, Parallel& parallel, const OutOfOrder& out_of_order) {
-  // Blocks are tested without a branch per element, so that the compiler can vectorise the test.
+  // A block is tested without a branch per element, so that the compiler can vectorise the test.
   constexpr int64_t kBlock = 1024;
-  constexpr int64_t kFirstBlock = 64;  // where most arrays that are not sorted are found out
+  constexpr int64_t kFirstBlock = 64;  // most unsorted arrays fail here
   std::atomic<int64_t> least{count};
   parallel.ForRange(count, 16 * kBlock, [&](int64_t begin, int64_t end) {
     int64_t block_end = begin;
@@ -37,7 +37,7 @@ int64_t FirstOutOfOrder(int64_t count, Parallel& parallel, const OutOfOrder& out
   return least.load();
 }
 
-/// The least index whose key comes before the key in front of it, or `count` where keys are sorted.
+/// The least index whose key comes before the previous key, or `count` if the keys are sorted.
 template <typename Bits, typename Ordering>
 int64_t FirstUnsorted(const Bits* keys, int64_t count, const Ordering& order, Parallel& parallel) {
   return FirstOutOfOrder(count, parallel, [&](int64_t i) { return order.Before(keys[i], keys[i - 1]); });

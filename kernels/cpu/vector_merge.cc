@@ -37,13 +37,13 @@ HWY_INLINE void MergeFew(const Key* few, const Key* few_end, const Key* many, co
   std::copy(many, many_end, out);
 }
 
-// One merge on its way.
+// A merge in progress.
 template <typename Key>
 class Merger {
  public:
   HWY_INLINE Merger(const Key* a, const Key* a_end, const Key* b, const Key* b_end, Key flip, Key* out)
       : a_(a), a_end_(a_end), b_(b), b_end_(b_end), flip_(flip), out_(out) {
-    // The network wants lanes in the order of their reversed bits, and one of its operands backwards.
+    // The network needs lanes in bit-reversed order, and one operand reversed.
     Lane forward[kLanes], backward[kLanes];
     for (int64_t lane = 0; lane < kLanes; ++lane) {
       int64_t reversed = 0;
@@ -68,7 +68,7 @@ class Merger {
   // Outputs one vector.
   HWY_INLINE void Step() {
     const int from_b = (*b_ ^ flip_) < (*a_ ^ flip_);
-    const Key* const heads[] = {a_, b_};  // looked up, since the compiler makes a branch of a choice
+    const Key* const heads[] = {a_, b_};  // a table, because the compiler would turn a choice into a branch
     auto lower = hn::TableLookupLanes(Load(heads[from_b]), backward_);
     a_ += kLanes * !from_b;
     b_ += kLanes * from_b;
@@ -87,7 +87,7 @@ class Merger {
     out_ += kLanes;
   }
 
-  // Outputs the rest. Answers whether all keys were in order.
+  // Outputs the rest. Returns whether all keys were in order.
   HWY_INLINE bool Finish() {
     while (CanStep()) Step();
     Key waiting[kLanes], few[2 * kLanes];
@@ -108,7 +108,7 @@ class Merger {
   using Lane = std::make_signed_t<Key>;
   static constexpr int64_t kLanes = HWY_LANES(Key);
 
-  // Reads one key beyond the vector too, for the check of the order.
+  // Also reads the key after the vector, to check the order.
   HWY_INLINE hn::Vec<Tag> Load(const Key* from) {
     const auto keys = hn::Xor(hn::LoadU(Tag(), from), flips_);
     wrong_ = hn::Or(wrong_, hn::Lt(hn::Xor(hn::LoadU(Tag(), from + 1), flips_), keys));
@@ -129,7 +129,7 @@ class Merger {
 
 template <typename Key>
 HWY_INLINE bool MergeOf(const Key* a, int64_t a_count, const Key* b, int64_t b_count, Key flip, Key* out) {
-  // A merge waits for its own network: two halves take turns.
+  // One merge waits for its own network, so two halves take turns.
   const int64_t half = (a_count + b_count) / 2;
   const int64_t a_half = CoRank(half, a, a_count, b, b_count, [flip](Key x, Key y) { return (x ^ flip) < (y ^ flip); });
   const int64_t b_half = half - a_half;

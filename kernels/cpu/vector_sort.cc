@@ -1,7 +1,7 @@
 #include "kernels/cpu/vector_sort.h"
 
-// Of Highway's own library one function serves all processors, and it exports none of one instruction set: AVX2's is
-// compiled here once more, beside that of the target which the compiler takes for granted.
+// Highway's library has one function for all processors and exports none for a single instruction set. This file
+// compiles AVX2's once more, beside the compiler's baseline target.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3 | HWY_AVX3_DL)
 #define HWY_TARGET_INCLUDE "kernels/cpu/vector_sort.cc"
 #include <hwy/foreach_target.h>
@@ -58,7 +58,7 @@ bool HasSlowCompressedStores() {
 }
 
 void VectorSortAvx2(uint32_t* items, int64_t count) {
-  // Asked once: CPUID takes 20 us in a virtual machine, twenty times what a small sort does.
+  // Cached: CPUID takes 20 us in a virtual machine, twenty times as long as a small sort.
   static const bool has_avx2 = (hwy::SupportedTargets() & HWY_AVX2) != 0;
   if (!has_avx2) return SortByChoiceOfHighway(items, count);
   N_AVX2::SortU32(items, static_cast<size_t>(count));

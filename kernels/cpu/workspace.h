@@ -1,5 +1,5 @@
-// Cuts an operator's workspace into arrays. The same code measures (no memory given) and cuts, so that the bytes an
-// operator asks for and the bytes it uses cannot differ.
+// Cuts an operator's workspace into arrays. The same code measures (without memory) and cuts, so that an operator
+// cannot use other bytes than it requests.
 #ifndef CORANK_KERNELS_CPU_WORKSPACE_H_
 #define CORANK_KERNELS_CPU_WORKSPACE_H_
 

@@ -1,4 +1,4 @@
-// Memory that a stream hands out during one request and takes back at once: host, pinned or device memory, by source.
+// Memory that a stream hands out during one request and takes back all together: host, pinned or device memory.
 #ifndef CORANK_KERNELS_ENGINE_ARENA_H_
 #define CORANK_KERNELS_ENGINE_ARENA_H_
 
@@ -14,7 +14,7 @@
 
 namespace corank {
 
-/// A bump allocator over a list of chunks that outlive requests. Not thread-safe. Source says where chunks come from:
+/// A bump allocator over chunks that outlive requests. Not thread-safe. Source provides the chunks:
 ///
 ///   absl::StatusOr<void*> Allocate(int64_t bytes);  // 256-byte aligned, not initialised
 ///   void Free(void* memory);                        // what Allocate gave
@@ -25,9 +25,9 @@ class Arena {
 
   struct Options {
     int64_t minimum_chunk_bytes = int64_t{1} << 20;
-    /// The same of the first one: who needs little does not wait for more.
+    /// The same for the first chunk, so that small requests do not wait for a large allocation.
     int64_t first_chunk_bytes = int64_t{1} << 20;
-    /// Kept from one request to the next; what is beyond goes back to the source.
+    /// Bytes kept for the next request. The arena frees the rest.
     int64_t keep_bytes = int64_t{1} << 30;
   };
 
@@ -36,12 +36,12 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// Memory, not initialised, 256-byte aligned, valid until Reset. RESOURCE_EXHAUSTED or what the source answers.
+  /// Uninitialised memory, 256-byte aligned, valid until Reset. RESOURCE_EXHAUSTED, or the source's error.
   absl::StatusOr<void*> Allocate(int64_t bytes) {
     if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - kAlignment) {
       return absl::ResourceExhaustedError("more memory asked for than can exist");
     }
-    // Never zero, so that every call gives a pointer of its own.
+    // At least one unit, so that every call returns a distinct pointer.
     const int64_t rounded = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
     for (Chunk& chunk : chunks_) {
       if (chunk.bytes - chunk.used < rounded) continue;
@@ -57,9 +57,10 @@ class Arena {
     return *memory;
   }
 
-  /// Takes everything back.
+  /// Takes all memory back.
   void Reset() {
-    // Smallest first: small arrays leave the large chunks to large ones, and what is beyond the cap are the largest.
+    // Smallest first: small arrays leave the large chunks to large arrays, and the chunks beyond the cap are the
+    // largest.
     std::sort(chunks_.begin(), chunks_.end(), [](const Chunk& a, const Chunk& b) { return a.bytes < b.bytes; });
     int64_t kept_bytes = 0;
     size_t kept = 0;
@@ -70,7 +71,7 @@ class Arena {
     FreeFrom(kept);
   }
 
-  /// Gives everything back to the source.
+  /// Returns all chunks to the source.
   void Clear() { FreeFrom(0); }
 
  private:

@@ -1,4 +1,4 @@
-// An engine and a stream that pass every call on, for those who change some of them.
+// An engine and a stream that forward every call. Derive from them to change some calls.
 #ifndef CORANK_KERNELS_ENGINE_FORWARDING_ENGINE_H_
 #define CORANK_KERNELS_ENGINE_FORWARDING_ENGINE_H_
 
