@@ -1,7 +1,8 @@
-"""The Prometheus that scripts/setup.sh unpacks, and the rules as a plain Prometheus reads them."""
+"""Runs the Prometheus that scripts/setup.sh unpacks, with the rules as a plain Prometheus reads them."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 MONITORING = ROOT / "deploy" / "monitoring"
 RULES = MONITORING / "prometheus-rule.yaml"
+GUIDE = ROOT / "docs" / "operations"
 
 
 def program(name: str) -> Path:
@@ -20,7 +22,7 @@ def program(name: str) -> Path:
 
 
 def complaints(scrape: str) -> str:
-    """What promtool has to say of the text of metrics; nothing, where all is well."""
+    """What promtool reports about the text of a scrape; empty if all is well."""
     command = [str(program("promtool")), "check", "metrics"]
     checked = subprocess.run(command, input=scrape, capture_output=True, text=True, check=False, timeout=60)
     said = checked.stdout + checked.stderr
@@ -34,3 +36,11 @@ def write_rules(folder: Path) -> Path:
     (rule,) = yaml.safe_load_all(RULES.read_text(encoding="utf-8"))
     path.write_text(yaml.safe_dump(rule["spec"], width=1000), encoding="utf-8")
     return path
+
+
+def listed_metrics() -> dict[str, tuple[str, set[str]]]:
+    """The metrics that the monitoring page lists: type and labels by name."""
+    page = (GUIDE / "monitor.md").read_text(encoding="utf-8")
+    found = re.findall(r"^- `(\w+)` \((\w+)(?:; ([\w, ]+))?\):", page, re.MULTILINE)
+    assert len({name for name, _, _ in found}) == len(found), "no metric is listed twice"
+    return {name: (kind, set(re.findall(r"\w+", labels))) for name, kind, labels in found}

@@ -27,6 +27,11 @@ SECURED = [variant for variant in VARIANTS if variant.endswith("+tls")]
 Manifest = dict[str, Any]
 
 
+def page(name: str) -> str:
+    """A page of the operations guide."""
+    return (ROOT / "docs" / "operations" / name).read_text(encoding="utf-8")
+
+
 def load(path: Path) -> list[Manifest]:
     return [document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]
 
@@ -214,7 +219,7 @@ def size(text: str) -> int:
 
 # Jobs of Execute that may all have the most (server/execute/stream_options.cc).
 SHARES = 4
-# deploy/README.md: each that counts, as often as it may be in use at once.
+# docs/operations/capacity.md: each budget that counts, and how often it may be in use at once.
 HOST_BUDGETS = {"--host-pool-bytes": 1, "--max-buffered-bytes": 1, "--max-stream-host-bytes": SHARES}
 
 
@@ -229,23 +234,23 @@ def test_memory_budgets_fit_the_pods_limit(variant: str) -> None:
     assert size(flags["--max-queued-bytes"]) < size(flags["--host-pool-bytes"])
 
 
-def test_readme_lists_all_budgets() -> None:
-    rows = re.findall(r"^  \| `(--[a-z-]+)`", (ROOT / "deploy" / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+def test_capacity_page_lists_all_budgets() -> None:
+    section = page("capacity.md").split("\n## Host memory\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(--[a-z-]+)`", section, re.MULTILINE)
     assert set(rows) == {*HOST_BUDGETS, "--device-budget-bytes", "--kept-bytes"}
 
 
 def token_recipes() -> list[str]:
     """The commands by which the documents make a line of the tokens file."""
-    readme = (ROOT / "deploy" / "README.md").read_text(encoding="utf-8")
     component = (KUBERNETES / "tls" / "kustomization.yaml").read_text(encoding="utf-8")
-    recipes = [block for block in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL) if "openssl" in block]
+    recipes = [block for block in re.findall(r"```sh\n(.*?)```", page("secure.md"), re.DOTALL) if "openssl" in block]
     recipes += ["\n".join(re.findall(r"^# {3}((?:token=|echo ).*)$", component, re.MULTILINE))]
     assert len(recipes) == 2
     assert all("sha256sum" in recipe for recipe in recipes)
     return recipes
 
 
-@pytest.mark.parametrize("recipe", token_recipes(), ids=["README", "component"])
+@pytest.mark.parametrize("recipe", token_recipes(), ids=["page", "component"])
 @pytest.mark.parametrize("has_openssl", [True, False])
 def test_recipes_make_no_line_of_an_empty_token(recipe: str, has_openssl: bool, tmp_path: Path) -> None:
     """The hash of nothing would let everybody in who sends no token at all."""
@@ -291,14 +296,11 @@ def test_image_tag_is_the_version_of_the_build() -> None:
     assert match
     assert container("base")["image"] == f"corank:{match[1]}"
     assert f"ARG VERSION={match[1]}\n" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    readme = (ROOT / "deploy" / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"\bcorank:(\d[\d.]*\d)\b", readme)) == {match[1]}
+    assert set(re.findall(r"\bcorank:(\d[\d.]*\d)\b", page("deploy.md"))) == {match[1]}
 
 
-def test_readme_explains_the_ports_of_the_pod() -> None:
-    rows = re.findall(
-        r"^\| (\d+) \| `--([a-z-]+)`", (ROOT / "deploy" / "README.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
+def test_deploy_page_explains_the_ports_of_the_pod() -> None:
+    rows = re.findall(r"^\| (\d+) \| `--([a-z-]+)`", page("deploy.md"), re.MULTILINE)
     flags = {"grpc": "listen", "metrics": "metrics-listen", "health": "health-listen"}
     assert set(rows) == {(str(port["containerPort"]), flags[port["name"]]) for port in container("base")["ports"]}
 

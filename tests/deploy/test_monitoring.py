@@ -1,4 +1,4 @@
-"""The rules record and alert as they should; dashboard, rules and the table of metrics speak of the same metrics."""
+"""The rules record and alert as they should; rules, dashboard and documents name the same metrics and alerts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from prometheus_tools import MONITORING, ROOT, RULES, program, write_rules
+from prometheus_tools import MONITORING, ROOT, RULES, listed_metrics, program, write_rules
 
 ALERTS = Path(__file__).parent / "alerts.yaml"
 
@@ -29,7 +29,7 @@ def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def expressions() -> list[str]:
-    """Of the rules and of the dashboard."""
+    """The expressions of the rules and the dashboard."""
     dashboard = json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))
     targets = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
     return [rule["expr"] for rule in rules()] + targets
@@ -41,7 +41,7 @@ def test_rules_pass_promtools_check(tmp_path: Path) -> None:
 
 
 def run_alerts(folder: Path, name: str = "") -> subprocess.CompletedProcess[str]:
-    """Those whose name begins like that, with the rules in the folder."""
+    """Runs the tests of alerts.yaml whose name begins with `name` against the rules in the folder."""
     path = folder / "alerts.yaml"
     tests = load(ALERTS)
     tests["tests"] = [test for test in tests["tests"] if test["name"].startswith(name)]
@@ -117,20 +117,16 @@ def test_each_alert_says_how_bad_it_is_and_what_to_do() -> None:
     for rule in rules():
         if "alert" in rule:
             assert rule["labels"]["severity"] in ("page", "ticket"), rule["alert"]
-            assert set(rule["annotations"]) == {"summary", "description"}, rule["alert"]
+            assert set(rule["annotations"]) == {"summary", "description", "runbook"}, rule["alert"]
 
 
-def documented() -> set[str]:
-    table = (MONITORING / "README.md").read_text(encoding="utf-8")
-    return set(re.findall(r"^\| `((?:corank|process|exposer)_\w+)` \|", table, re.MULTILINE))
-
-
-def test_rules_and_dashboard_use_metrics_that_are_in_the_table() -> None:
+def test_rules_and_dashboard_use_metrics_that_the_monitoring_page_lists() -> None:
+    listed = listed_metrics()
     recorded = {rule["record"] for rule in rules() if "record" in rule}
     for expression in expressions():
         for name in re.findall(r"\b(?:\w+:)?(?:corank|process)_\w+(?::\w+)?", expression):
             plain = re.sub(r"_(bucket|sum|count)$", "", name)
-            assert name in recorded or plain in documented() or name in documented(), (name, expression)
+            assert name in recorded or plain in listed or name in listed, (name, expression)
 
 
 def test_dashboard_has_what_grafana_asks_for() -> None:
