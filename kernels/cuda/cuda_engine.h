@@ -1,4 +1,4 @@
-// The CUDA engine: every operator on one NVIDIA GPU.
+// The CUDA engine: runs every operator on one NVIDIA GPU.
 #ifndef CORANK_KERNELS_CUDA_CUDA_ENGINE_H_
 #define CORANK_KERNELS_CUDA_CUDA_ENGINE_H_
 
@@ -11,19 +11,19 @@
 namespace corank {
 
 struct CudaEngineOptions {
-  /// The GPU's ordinal, as the driver counts them.
+  /// The ordinal of the GPU, as the driver counts.
   int device = 0;
-  /// The GPUs whose memory this one's is copied to and from, as far as they are linked; this one or none may be among
-  /// them. Those that are not linked reach it through the host.
+  /// The GPUs to exchange memory with directly, where a link exists. May include this GPU. GPUs without a link exchange
+  /// memory through the host.
   std::vector<int> peers;
 };
 
-/// How many GPUs the driver sees, 1 or more. FAILED_PRECONDITION, in words for an operator, where there is no driver, a
-/// driver too old or no GPU.
+/// The number of GPUs that the driver shows, 1 or more. FAILED_PRECONDITION, with a message for operators, if there is
+/// no driver, no GPU, or the driver is too old.
 absl::StatusOr<int> CountCudaDevices();
 
-/// FAILED_PRECONDITION, in words for an operator, where there is no driver, no GPU, a driver too old or a GPU that the
-/// kernels were not compiled for. Never needs the driver to be installed just to be called.
+/// FAILED_PRECONDITION, with a message for operators, if there is no driver, no GPU, the driver is too old, or the
+/// kernels were not compiled for this GPU. Callers do not need an installed driver.
 absl::StatusOr<std::unique_ptr<Engine>> CreateCudaEngine(const CudaEngineOptions& options);
 
 }  // namespace corank

@@ -1,10 +1,11 @@
-// Codes of rows: 64 bits that decide as much as 64 bits can (kernels/common/row_code.h).
+// Codes of rows: 64 bits that decide as many comparisons as 64 bits can (kernels/common/row_code.h).
 //
-// Algorithm: a sample, which may say that nothing is worth leaving out; the least value of each column of integers; how
-//            many bytes all streams begin with in common; which bits behind them differ from row 0's in any row; and
-//            the codes. Threads stop reading a row where what they know already says that the rest cannot matter.
-// Work: O(n) words of the streams. Memory: one read of the columns of integers for their bases, one of the bytes in
-//       common and a few of those behind them, one of the bytes that the codes are made of; one write of the codes.
+// Algorithm: a sample shows whether anything can be left out. If so, a survey of all rows finds the least value of each
+//            integer column, the number of bytes that all streams begin with, and the bits after them in which some row
+//            differs from row 0. Then the codes are made. Threads stop reading a row as soon as the rest cannot matter.
+// Work: O(n) words of the streams.
+// Memory: one read of the integer columns for their bases, one of the common bytes and a few bytes after them, one of
+//         the bytes that the codes consist of; one write of the codes.
 // Workspace: CodeState.
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +19,7 @@ namespace {
 
 using Tuning = ColumnTuning;
 
-/// Calls fn(row) for the rows that fall to this thread, as long as it returns true.
+/// Calls fn(row) for this thread's rows until it returns false.
 template <typename Fn>
 __device__ __forceinline__ void ForEachRow(int64_t count, Fn fn) {
   const int64_t stride = int64_t{gridDim.x} * Tuning::kThreads;
@@ -26,13 +27,13 @@ __device__ __forceinline__ void ForEachRow(int64_t count, Fn fn) {
   }
 }
 
-/// Whether the first 64 bits of the streams are known to differ all: nothing can be left out.
+/// Whether all of the first 64 bits of the streams are known to differ, so that nothing can be left out.
 __device__ __forceinline__ bool NothingIsCommon(const CodeState& state) {
   return state.survey.common_bytes == 0 && state.survey.differing[0] == ~uint64_t{0};
 }
 
-/// One block. Looks at some rows only, which may be enough to know that nothing is worth leaving out: all of the first
-/// 64 bits differ, and not because small numbers of both signs do.
+/// One block. Looks at a sample of rows, which may suffice to show that nothing is worth leaving out: all of the first
+/// 64 bits differ, and not only because small numbers have both signs.
 __global__ void __launch_bounds__(Tuning::kSampleRows)
     SampleKernel(const __grid_constant__ RowOrder order, int64_t count, CodeState* d_state) {
   __shared__ unsigned long long differing, least, greatest;
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(Tuning::kThreads)
     DifferingBitsKernel(const __grid_constant__ RowOrder order, int64_t count, CodeState* d_state) {
   const int64_t first = d_state->survey.common_bytes;
   const int64_t words = min(int64_t{RowSurvey::kWords}, CeilDiv(order.stream_bytes() - first, 8));
-  // Of the whole block at once: other blocks are still changing what it looks at.
+  // The block decides together, because other blocks are still changing the state.
   if (__syncthreads_or(NothingIsCommon(*d_state))) return;
   __shared__ uint64_t start[RowSurvey::kWords];
   if (threadIdx.x < words) start[threadIdx.x] = order.Word(0, first + 8 * threadIdx.x);
@@ -111,7 +112,7 @@ __global__ void __launch_bounds__(Tuning::kThreads)
   }
 }
 
-/// One thread. `all`: the code is simply the first 64 bits.
+/// One thread. `all`: the code is the first 64 bits.
 __global__ void ChooseCodeKernel(int64_t stream_bytes, bool all, CodeState* d_state) {
   RowSurvey survey;
   if (all) {  // without a survey
@@ -147,9 +148,9 @@ unsigned RowBlocks(int64_t count) {
   return static_cast<unsigned>(std::min(CeilDiv(count, Tuning::kThreads), Tuning::kMaxBlocks));
 }
 
-/// Enqueues the survey; `order` then knows its bases.
+/// Enqueues the survey and gives `order` its bases.
 cudaError_t SurveyRows(RowOrder& order, int64_t count, CodeState* d_state, cudaStream_t stream) {
-  // Least values and lengths begin at the greatest number, with what pads them, and bits at none.
+  // Least values and lengths (and their padding) start at the greatest number, differing bits at zero.
   static_assert(offsetof(CodeState, survey) == sizeof(CodeState::bases) && offsetof(RowSurvey, common_bytes) == 0);
   CORANK_RETURN_IF_CUDA_ERROR(
       cudaMemsetAsync(d_state, 0xFF, sizeof(CodeState::bases) + offsetof(RowSurvey, differing), stream));

@@ -1,4 +1,4 @@
-// The rows' codes, and what the device keeps of how they are made.
+// The codes of rows, and the device's record of how they are made.
 #ifndef CORANK_KERNELS_CUDA_COLUMNS_COLUMN_CODES_H_
 #define CORANK_KERNELS_CUDA_COLUMNS_COLUMN_CODES_H_
 
@@ -10,19 +10,19 @@
 
 namespace corank::cuda {
 
-/// In device memory.
+/// Lies in device memory.
 struct CodeState {
   unsigned long long bases[kMaxKeyColumns];
   RowSurvey survey;
   RowCode code;
 };
 
-/// Enqueues the survey of all rows, the choice of d_state->code by it, and d_codes[row] = the row's code. `order` then
-/// knows the bases in d_state. count > 0.
+/// Enqueues the survey of all rows, the choice of d_state->code, and d_codes[row] = the code of the row. Gives `order`
+/// the bases in d_state. count > 0.
 cudaError_t MakeCodes(RowOrder& order, int64_t count, CodeState* d_state, uint64_t* d_codes, cudaStream_t stream);
 
-/// Enqueues the halves of the codes of rows whose streams have at most 8 bytes, which are those bytes: d_high[row] has
-/// the first 4, d_low[row], unless d_low is null, the others. count > 0.
+/// For rows whose streams have at most 8 bytes, which are their codes. Enqueues the halves of the codes: d_high[row]
+/// gets the first 4 bytes and d_low[row], unless d_low is null, the others. count > 0.
 cudaError_t MakeCodeHalves(const RowOrder& order, int64_t count, uint32_t* d_low, uint32_t* d_high,
                            cudaStream_t stream);
 

@@ -14,7 +14,7 @@
 namespace corank::cuda {
 namespace {
 
-/// Gathers everything that is wanted by d_rows, the row numbers in order.
+/// Gathers all requested outputs by d_rows, the row numbers in sorted order.
 cudaError_t GatherOutputs(const ColumnSortArgs& args, const void* d_rows, int index_bytes, Workspace& workspace,
                           cudaStream_t stream) {
   const int64_t count = args.ResultCount();
@@ -40,15 +40,17 @@ cudaError_t GatherOutputs(const ColumnSortArgs& args, const void* d_rows, int in
   return cudaSuccess;
 }
 
-/// Whether the rows are sorted by the halves of their codes: those of short rows are all there is to compare, and two
-/// sorts of 4-byte keys with 4-byte row numbers move less than one of 8-byte keys. The mergesort's do not.
+/// Whether to sort the rows by the halves of their codes. The codes of short rows decide everything, and two sorts of
+/// 4-byte keys with 4-byte row numbers move less data than one sort of 8-byte keys. This does not hold for the
+/// mergesort.
 bool SortsHalves(const ColumnSortArgs& args, const RowOrder& order, int index_bytes) {
   if (order.stream_bytes() > 8 || index_bytes != 4) return false;
   if (args.algorithm != SortAlgorithm::kAuto) return args.algorithm == SortAlgorithm::kRadix;
   return args.count >= AutoRadixCount(sizeof(uint32_t));
 }
 
-/// d_rows = the row numbers in order: sorted by the lower halves of the codes, and then, stably, by the upper ones.
+/// Writes the row numbers in sorted order to d_rows: sorts by the lower halves of the codes, and then stably by the
+/// upper halves.
 cudaError_t SortByHalves(const ColumnSortArgs& args, const RowOrder& order, uint32_t* d_rows, Workspace& workspace,
                          OperatorReport* h_report, cudaStream_t stream) {
   const bool has_low = order.stream_bytes() > 4;
@@ -61,7 +63,7 @@ cudaError_t SortByHalves(const ColumnSortArgs& args, const RowOrder& order, uint
   by_low.algorithm = SortAlgorithm::kRadix;
   by_low.count = args.count;
   by_low.keys_in = has_low ? d_low : d_high;
-  // While sizing there are no addresses yet, but null would say that an output is not wanted.
+  // While sizing there are no addresses yet, but null would mean that the caller does not want the output.
   by_low.indices_out = workspace.IsSizing() ? static_cast<void*>(&by_low) : has_low ? d_rows_by_low : d_rows;
   SortArgs by_high = by_low;
   by_high.keys_in = d_low;
@@ -76,13 +78,13 @@ cudaError_t SortByHalves(const ColumnSortArgs& args, const RowOrder& order, uint
   CORANK_RETURN_IF_CUDA_ERROR(MakeCodeHalves(order, args.count, has_low ? d_low : nullptr, d_high, stream));
   CORANK_RETURN_IF_CUDA_ERROR(Sort(by_low, d_sort_workspace, bytes, h_report, stream));
   if (!has_low) return cudaSuccess;
-  // The upper halves take the place of the lower ones, which are done with.
+  // The upper halves overwrite the lower ones, which are no longer needed.
   CORANK_RETURN_IF_CUDA_ERROR(
       GatherRows(d_high, sizeof(uint32_t), d_rows_by_low, sizeof(uint32_t), d_low, args.count, stream));
   return Sort(by_high, d_sort_workspace, bytes, h_report, stream);
 }
 
-/// d_rows = the row numbers in order.
+/// Writes the row numbers in sorted order to d_rows.
 cudaError_t SortRows(const ColumnSortArgs& args, int index_bytes, void* d_rows, Workspace& workspace,
                      OperatorReport* h_report, cudaStream_t stream) {
   RowOrder order(args.columns, args.column_count);
@@ -98,7 +100,7 @@ cudaError_t SortRows(const ColumnSortArgs& args, int index_bytes, void* d_rows, 
   codes.algorithm = args.algorithm;
   codes.count = args.count;
   codes.keys_in = d_codes;
-  // While sizing there are no addresses yet, but null would say that an output is not wanted.
+  // While sizing there are no addresses yet, but null would mean that the caller does not want the output.
   codes.keys_out = workspace.IsSizing() ? static_cast<void*>(&codes) : d_sorted_codes;
   codes.indices_out = workspace.IsSizing() ? static_cast<void*>(&codes) : d_rows;
   const int64_t sort_bytes = SortWorkspaceBytes(codes);
@@ -132,7 +134,7 @@ int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args) {
   OperatorReport unused;
   ColumnSortArgs upper_bound = args;
   upper_bound.indices_out = nullptr;
-  // An error of the device is met again, and returned, by SortColumns itself.
+  // SortColumns will meet and return an error of the device.
   static_cast<void>(Run(upper_bound, sizing, &unused, nullptr));
   return sizing.bytes();
 }

@@ -1,16 +1,16 @@
 // Sort by several key columns on the GPU.
 //
-// Algorithm: every row gets a code, 64 bits of its stream that leave out what all rows have in common
-//            (kernels/common/row_code.h). Codes and row numbers are sorted by Sort; that decides all rows whose codes
-//            differ. Rows of up to 8 bytes, which are their own codes, are sorted by the lower halves and then by the
-//            upper ones, where that is RADIX. Rows with equal codes are taken out, sorted among themselves by a
-//            merge-path mergesort that compares the next 8 bytes of the stream and, where these are equal too, the
-//            rows themselves, and put back (equal_codes.cu). Columns, values and indices are gathered by the
-//            permutation.
+// Algorithm: every row gets a code: 64 bits of its stream, without what all rows have in common
+//            (kernels/common/row_code.h). Sort sorts codes and row numbers, which decides all rows with different
+//            codes. Rows of up to 8 bytes are their own codes; RADIX sorts them by the lower halves and then by the
+//            upper ones. Rows with equal codes are taken out, sorted among themselves, and put back (equal_codes.cu): a
+//            merge-path mergesort compares the next 8 bytes of the stream and, if these are equal, the rows themselves.
+//            The permutation then gathers columns, values and indices.
 // Work: that of Sort for n 8-byte keys with indices; O(m log m) comparisons for m rows with equal codes.
-// Memory: a read or two of the bytes that the codes are made of, what Sort moves, one random read and one write for
-//         each output; 24 bytes a row more to find equal codes where the key is longer than 8 bytes.
-// Workspace: 2 codes and an index a row, Sort's, and for keys longer than 8 bytes 44 bytes a row (72 from 2^32 on).
+// Memory: one or two reads of the bytes that the codes consist of, the traffic of Sort, one random read and one write
+//         for each output; 24 more bytes for each row to find equal codes if the key is longer than 8 bytes.
+// Workspace: 2 codes and an index for each row, that of Sort, and 44 bytes for each row (72 from 2^32 rows on) if keys
+//            are longer than 8 bytes.
 // Stability: Sort is stable, and so is the mergesort, which takes rows in the order that Sort left.
 #ifndef CORANK_KERNELS_CUDA_COLUMNS_COLUMN_SORT_H_
 #define CORANK_KERNELS_CUDA_COLUMNS_COLUMN_SORT_H_
@@ -24,14 +24,14 @@
 
 namespace corank::cuda {
 
-/// Bytes of workspace that SortColumns needs for these arguments. Of the columns their kinds and widths count; other
-/// pointers are not followed, but whether they are null counts: null for what is wanted gives no less.
+/// Bytes of workspace that SortColumns needs for these arguments. Reads the kinds and widths of columns. Does not
+/// follow other pointers, but depends on which are null; a null output never raises the result.
 int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args);
 
-/// Enqueues the sort on `stream` of the current device; never allocates, never waits. d_workspace is 256-byte aligned
-/// and of workspace_bytes >= ColumnSortWorkspaceBytes(args) bytes, unused by others until the work is done.
-/// args.columns are not read after the return. h_report->sort_algorithm, set before the return, says how the codes are
-/// sorted. Errors: cudaErrorInvalidValue when the workspace is too small; otherwise the first error of a launch.
+/// Enqueues the sort on `stream` of the current device. Never allocates, never waits. d_workspace is 256-byte aligned,
+/// has workspace_bytes >= ColumnSortWorkspaceBytes(args) bytes, and stays reserved until the work is done. The caller
+/// may release args.columns after the return. h_report->sort_algorithm, set before the return, is the algorithm that
+/// sorts the codes. Errors: cudaErrorInvalidValue if the workspace is too small, otherwise the first error of a launch.
 cudaError_t SortColumns(const ColumnSortArgs& args, void* d_workspace, int64_t workspace_bytes,
                         OperatorReport* h_report, cudaStream_t stream);
 

@@ -1,16 +1,17 @@
-// Order among rows with equal codes.
+// Orders rows with equal codes.
 //
-// Algorithm: a scan over the sorted codes numbers the rows that share their code with a neighbour and finds where their
-//            run of equal codes starts; these m rows become items (run, next 8 bytes of the stream, row) in that order.
-//            One cooperative kernel sorts the items: tiles in shared memory, then merge-path passes with a grid barrier
-//            between them, and puts the rows back into the places that the items came from. How many passes there are
-//            is decided on the device, by m: no launch and no wait of the host depends on the data.
-// Work: O(n) and O(m log m) comparisons. A comparison reads rows only where run and next 8 bytes are equal and the key
-//       goes on behind them.
-// Memory: one read of the codes, one write and one read of the scan; m items once for the tiles, and in each pass twice
-//         those that are not in their places, at most the run of equal codes across the middle of each pair.
-// Workspace: for 4-byte row numbers 8 (scan) + 32 (items, twice) + 4 (places) bytes a row; for 8-byte ones 16 + 48 + 8.
-// Stability: items are made in the order of d_rows; tiles are sorted stably and merges take the earlier run first.
+// Algorithm: a scan over the sorted codes numbers the rows that share their code with a neighbour, and finds the start
+//            of their run of equal codes. These m rows become items (run, next 8 bytes of the stream, row) in that
+//            order. One cooperative kernel sorts the items: tiles in shared memory, then merge-path passes with a grid
+//            barrier between them. It then puts the rows back into the places of the items. The device derives the
+//            number of passes from m, so that neither launches nor waits of the host depend on the data.
+// Work: O(n), and O(m log m) comparisons. A comparison reads rows only if run and next 8 bytes are equal and the key
+//       continues after them.
+// Memory: one read of the codes, one write and one read of the scan. All m items move once for the tiles. In each pass,
+//         items that are not in place move twice: at most the run of equal codes across the middle of each pair.
+// Workspace: for 4-byte row numbers 8 (scan) + 32 (items, twice) + 4 (places) bytes for each row; for 8-byte ones 16 +
+//            48 + 8.
+// Stability: items are made in the order of d_rows; tiles are sorted stably, and merges take the earlier run first.
 // Source: Odeh, Green et al., "Merge Path", 2012.
 #include <cooperative_groups.h>
 #include <thrust/iterator/counting_iterator.h>
@@ -31,11 +32,11 @@ namespace {
 
 using Tuning = ColumnTuning;
 
-/// What the scan sums up over positions.
+/// The values that the scan accumulates over positions.
 template <typename Index>
 struct Tied {
-  Index rows;       // with a neighbour of equal code
-  Index run_start;  // the last position whose code differs from the one before
+  Index rows;       // rows with a neighbour of equal code
+  Index run_start;  // the last position whose code differs from the previous one
 };
 
 struct AddTied {
@@ -67,11 +68,11 @@ struct alignas(sizeof(Index) == 4 ? 16 : 8) TieItem {
   Index row;
 };
 
-/// The order of items. Rows are compared where the stream goes on behind the items' words.
+/// The order of items. Compares rows if the stream continues after the items' words.
 template <typename Index>
 struct TieOrder {
   const RowOrder& order;
-  int64_t equal_bytes;  // of the streams of items with equal run and word
+  int64_t equal_bytes;  // streams of items with equal run and word are equal up to here
   bool compares_rows;
 
   __device__ __forceinline__ bool operator()(const TieItem<Index>& x, const TieItem<Index>& y) const {
@@ -80,17 +81,17 @@ struct TieOrder {
     if (!compares_rows || (order.ends_in_strings() && order.TailDecides(x.word))) return false;
     return RowBefore(static_cast<int64_t>(x.row), static_cast<int64_t>(y.row));
   }
-  // Not inlined: it is long, rarely taken, and called from many places.
+  // Not inlined: long, rarely taken, and called from many places.
   __device__ __noinline__ bool RowBefore(int64_t x, int64_t y) const { return order.Compare(x, y, equal_bytes) < 0; }
 };
 
 template <typename Index>
 struct TieArrays {
-  const Tied<Index>* tied;  // the scan, one for each position
-  Index* places;            // of the items: positions in rows
+  const Tied<Index>* tied;  // the result of the scan, one for each position
+  Index* places;            // places of the items: positions in rows
   TieItem<Index>* items;
   TieItem<Index>* other_items;
-  int64_t* splits;  // one for each tile border
+  int64_t* splits;  // one for each border of tiles
   Index* rows;
 };
 
@@ -121,7 +122,7 @@ __device__ __forceinline__ void MergeTies(const TieItem<Index>* items, int a, in
   const int a_end = a + a_count, b_end = b + b_count;
   a += CoRank<int>(first, items + a, a_count, items + b, b_count, before);
   b += first - (a + a_count - a_end);
-  // Each item is read once: the two next ones are held.
+  // The two next items stay in registers, so that each item is read once.
   TieItem<Index> a_item{}, b_item{};
   if (a < a_end) a_item = items[a];
   if (b < b_end) b_item = items[b];
@@ -137,7 +138,7 @@ __device__ __forceinline__ void MergeTies(const TieItem<Index>* items, int a, in
   }
 }
 
-/// Stores a thread's outputs `first`, first + 1, ... of `count`.
+/// Stores the outputs `first`, first + 1, ... of a thread, out of `count`.
 template <typename Index>
 __device__ __forceinline__ void StoreTies(const TieItem<Index> (&merged)[Tuning::kTieItems], int first, int count,
                                           TieItem<Index>* out) {
@@ -173,18 +174,18 @@ __device__ void SortTile(TieItem<Index>* items, int count, const TieOrder<Index>
   __syncthreads();
 }
 
-/// The inputs of one tile of a pass: `a_count` items from a_begin, the rest from b_begin.
+/// The inputs of one tile of a pass: `a_count` items from a_begin on, the rest from b_begin on.
 struct TieTile {
   int64_t begin, a_begin, b_begin;
   int a_count, total;
 
-  /// Whether all items are in their places already, as most are once runs are longer than runs of equal codes.
+  /// Whether all items are in place already. Most are, once runs are longer than runs of equal codes.
   __device__ __forceinline__ bool IsInPlace() const {
     return (a_count == total && a_begin == begin) || (a_count == 0 && b_begin == begin);
   }
 };
 
-/// Splits are positions in the first run of a pair, where outputs from the tile's border on begin.
+/// `splits` are positions in the first run of a pair, where the outputs after the tile's border begin.
 __device__ __forceinline__ TieTile TieTileAt(int64_t tile, int64_t width, int64_t count, const int64_t* splits) {
   const int64_t begin = tile * Tuning::kTieTile, end = min(begin + Tuning::kTieTile, count);
   const RunPair pair = PairAt(begin, width, count);
@@ -246,7 +247,7 @@ __global__ void __launch_bounds__(Tuning::kTieThreads, Tuning::kTieBlocks)
                                        items + pair.middle, pair.end - pair.middle, before);
     }
     grid.sync();
-    // Only what moves is merged aside and copied back: mostly little, for rows stay within their run of equal codes.
+    // Merge aside, and copy back, only what moves. Rows stay within their run of equal codes, so that is mostly little.
     for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
       const TieTile tile = TieTileAt(t, width, total, arrays.splits);
       if (!tile.IsInPlace()) MergeTile(arrays.items, arrays.other_items, tile, shared, before);

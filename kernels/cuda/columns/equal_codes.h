@@ -1,4 +1,4 @@
-// The order among rows with equal codes.
+// Orders rows with equal codes.
 #ifndef CORANK_KERNELS_CUDA_COLUMNS_EQUAL_CODES_H_
 #define CORANK_KERNELS_CUDA_COLUMNS_EQUAL_CODES_H_
 
@@ -11,9 +11,9 @@
 
 namespace corank::cuda {
 
-/// Carves its workspace and, unless that is only sizing, enqueues: brings d_rows[0, count), row numbers in the order of
-/// their codes, into the order of the rows. d_codes[i] is the code of row d_rows[i], made as *d_code says. Row numbers
-/// are of index_bytes bytes, 4 or 8. Stable. count > 0.
+/// Carves its workspace. Unless it only sizes, enqueues a reordering of d_rows[0, count), which are row numbers in the
+/// order of their codes, into the order of the rows. d_codes[i] is the code of row d_rows[i], made by *d_code. Row
+/// numbers have index_bytes bytes, 4 or 8. Stable. count > 0.
 cudaError_t SortEqualCodes(const RowOrder& order, const uint64_t* d_codes, const RowCode* d_code, void* d_rows,
                            int index_bytes, int64_t count, Workspace& workspace, cudaStream_t stream);
 

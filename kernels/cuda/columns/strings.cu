@@ -1,11 +1,13 @@
-// Gather of variable-length strings by row number.
+// Gathers strings of variable length by row number.
 //
-// Algorithm: the offsets of the output are the prefix sums of the strings' lengths in their new order. A block then
-//            takes 4096 bytes of the output, however many strings they belong to: one binary search finds the strings
-//            that touch them, and each thread finds among these the string of its first byte and copies 16 bytes from
-//            there on. So one long string is copied by many blocks, and many short ones by one.
-// Work: O(bytes + n). Memory: one random read of the offsets for the lengths and one for the copy, one random read and
-//       one write of the bytes. Workspace: CUB's scan.
+// Algorithm: the offsets of the output are prefix sums of the strings' lengths in their new order. A block then takes
+//            4096 bytes of the output, whatever the number of strings in them. One binary search finds the strings that
+//            touch these bytes; each thread searches among them for the string of its first byte and copies 16 bytes
+//            from there on. Many blocks thus share a long string, and one block copies many short ones.
+// Work: O(bytes + n).
+// Memory: one random read of the offsets for the lengths and one for the copy; one random read and one write of the
+//         bytes.
+// Workspace: that of CUB's scan.
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -38,7 +40,7 @@ __global__ void __launch_bounds__(Tuning::kThreads)
     CopyStringsKernel(const uint8_t* data, const int64_t* offsets, const Index* rows, const int64_t* offsets_out,
                       int64_t count, uint8_t* data_out) {
   const auto before = [](int64_t x, int64_t y) { return x < y; };
-  __shared__ int64_t tile_rows[2];  // the first string that touches the tile, and one past the last
+  __shared__ int64_t tile_rows[2];  // the first string that touches the tile, and the one after the last
   const int64_t total = offsets_out[count];
   for (int64_t tile = int64_t{blockIdx.x} * Tuning::kStringTile; tile < total;
        tile += int64_t{gridDim.x} * Tuning::kStringTile) {
@@ -52,7 +54,7 @@ __global__ void __launch_bounds__(Tuning::kThreads)
     if (begin >= end) continue;
     const int64_t first = tile_rows[0];
     int64_t string = first + UpperBound(offsets_out + first, tile_rows[1] - first, begin, before) - 1;
-    uint64_t low = 0, high = 0;  // the thread's bytes
+    uint64_t low = 0, high = 0;  // the bytes of the thread
     for (int64_t at = begin; at < end; ++string) {
       const int64_t string_begin = offsets_out[string], string_end = min(offsets_out[string + 1], end);
       const uint8_t* from = data + offsets[static_cast<int64_t>(rows[string])] - string_begin;

@@ -1,4 +1,4 @@
-// The strings of a sorted column.
+// Gathers the strings of a sorted column.
 #ifndef CORANK_KERNELS_CUDA_COLUMNS_STRINGS_H_
 #define CORANK_KERNELS_CUDA_COLUMNS_STRINGS_H_
 
@@ -11,8 +11,8 @@
 
 namespace corank::cuda {
 
-/// Carves its workspace and, unless that is only sizing, enqueues: string i of the output is string d_rows[i] of the
-/// column, for i in [0, count). Row numbers are of index_bytes bytes, 4 or 8.
+/// Carves its workspace. Unless it only sizes, enqueues the gather: string i of the output is string d_rows[i] of the
+/// column, for i in [0, count). Row numbers have index_bytes bytes, 4 or 8.
 cudaError_t GatherStrings(const KeyColumn& column, const void* d_rows, int index_bytes, int64_t count,
                           Workspace& workspace, cudaStream_t stream);
 

@@ -30,7 +30,7 @@ cudaError_t FindTraits(DeviceTraits* traits) {
   if (found == nullptr) {
     DeviceTraits asked;
     CORANK_RETURN_IF_CUDA_ERROR(AskForTraits(device, &asked));
-    const auto* const added = new DeviceTraits(asked);  // kept to the end of the process
+    const auto* const added = new DeviceTraits(asked);  // lives until the end of the process
     if (entry.compare_exchange_strong(found, added, std::memory_order_acq_rel)) {
       found = added;
     } else {
@@ -45,7 +45,7 @@ cudaError_t FindTraits(DeviceTraits* traits) {
 
 cudaError_t GetDeviceTraits(DeviceTraits* traits) {
   const cudaError_t error = FindTraits(traits);
-  // Who only sizes by it goes on without; the next launch would take the error for its own.
+  // Callers that only compute sizes continue after an error. The next launch must not take it for its own.
   if (error != cudaSuccess) static_cast<void>(cudaGetLastError());
   return error;
 }

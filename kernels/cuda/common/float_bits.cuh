@@ -1,4 +1,4 @@
-// Where sorted float keys have zeros and NaNs, the ones whose rank does not say which bits they have.
+// Finds the zeros and NaNs among sorted float keys: the keys whose rank does not determine their bits.
 #ifndef CORANK_KERNELS_CUDA_COMMON_FLOAT_BITS_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_FLOAT_BITS_CUH_
 
@@ -13,12 +13,12 @@ namespace corank::cuda {
 template <typename Bits>
 inline constexpr Bits kZeroRank = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
 
-/// Where the results have zeros and NaNs: from these on, if there are any.
+/// The beginnings of zeros and NaNs in the results, or where they would begin.
 struct FloatBegins {
   int64_t zeros, nans;
 };
 
-/// The first of `count` sorted keys whose rank is not below `rank`, or count. By all kThreads threads of the block,
+/// The first of `count` sorted keys whose rank is not below `rank`, or count. All kThreads threads of the block call it
 /// together.
 template <int kThreads, typename Bits>
 __device__ __forceinline__ int64_t FindRankByBlock(const KeyOrder<Bits, true>& order, const Bits* keys, int64_t count,
@@ -35,8 +35,8 @@ __device__ __forceinline__ int64_t FindRankByBlock(const KeyOrder<Bits, true>& o
   return low;
 }
 
-/// Whether the first `count` > 0 results of a sort or merge by rank have zeros or NaNs, and where. Others may give
-/// these their own bits at the same time. By all threads of the block, together.
+/// Whether the first `count` > 0 results of a sort or merge by rank include zeros or NaNs, and where. Other blocks may
+/// restore the bits of these keys meanwhile. All threads of the block call it together.
 template <int kThreads, typename Bits>
 __device__ __forceinline__ bool FindFloatBegins(const KeyOrder<Bits, true>& order, const Bits* results, int64_t count,
                                                 FloatBegins* begins) {

@@ -1,8 +1,9 @@
-// Gather of rows by index.
+// Gathers rows by index.
 //
-// Algorithm: a block takes 256 rows; its threads walk the block's units (the widest power of two, up to 16 bytes, that
-//            divides a row) so that a warp writes neighbouring units and reads each row in one piece.
-// Work: O(count * row_bytes). Memory: one read of the indices, one random read of the rows, one write of the output.
+// Algorithm: a block takes 256 rows. Its threads walk the block's units (the largest power of two, up to 16 bytes, that
+//            divides a row), so that a warp writes adjacent units and reads each row in one piece.
+// Work: O(count * row_bytes).
+// Memory: one read of the indices, one random read of the rows, one write of the output.
 // Workspace: none.
 #include "kernels/common/types.h"
 #include "kernels/cuda/common/gather.h"

@@ -8,9 +8,9 @@
 
 namespace corank::cuda {
 
-/// out[i] = rows[indices[i]] for i in [0, count). Rows are of row_bytes bytes, 1 to kMaxRecordBytes; indices of
-/// index_bytes bytes, 4 or 8, unsigned. rows and out are aligned to min(lowest set bit of row_bytes, 16) and do not
-/// overlap. Enqueues one launch (none when count is 0); needs no workspace.
+/// out[i] = rows[indices[i]] for i in [0, count). Rows have row_bytes bytes, 1 to kMaxRecordBytes. Indices are unsigned
+/// and have index_bytes bytes, 4 or 8. rows and out are aligned to the largest power of two that divides row_bytes, at
+/// most 16, and do not overlap. Enqueues one launch (none if count is 0). Needs no workspace.
 cudaError_t GatherRows(const void* d_rows, int row_bytes, const void* d_indices, int index_bytes, void* d_out,
                        int64_t count, cudaStream_t stream);
 

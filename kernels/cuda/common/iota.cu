@@ -1,3 +1,4 @@
+// Fills an array with consecutive integers: each thread writes every grid-th element. Memory: one write.
 #include <algorithm>
 
 #include "kernels/cuda/common/iota.h"

@@ -1,4 +1,4 @@
-// What a kernel's order of keys is of.
+// The types behind a kernel's order of keys.
 #ifndef CORANK_KERNELS_CUDA_COMMON_KEY_ORDER_TRAITS_H_
 #define CORANK_KERNELS_CUDA_COMMON_KEY_ORDER_TRAITS_H_
 
@@ -6,7 +6,7 @@
 
 namespace corank::cuda {
 
-/// Bits: the unsigned integers that it orders. kFloat: whether equal keys may differ in their bits.
+/// Bits: the unsigned integers that the order compares. kFloat: whether equal keys may differ in their bits.
 template <typename OrderType>
 struct KeyOrderTraits;
 template <typename BitsType, bool kFloatKeys>

@@ -1,4 +1,4 @@
-// Small things that every launch needs.
+// Error handling around launches.
 #ifndef CORANK_KERNELS_CUDA_COMMON_LAUNCH_H_
 #define CORANK_KERNELS_CUDA_COMMON_LAUNCH_H_
 
@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/common/integer_math.h"
 
-/// Returns the error of a runtime call from the calling function, if there is one. After a launch:
+/// Returns the error of a runtime call, if any, from the enclosing function. After a launch:
 /// `CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError())`.
 #define CORANK_RETURN_IF_CUDA_ERROR(call)         \
   do {                                            \

@@ -1,4 +1,4 @@
-// What merge passes carry. Host and device.
+// The data that merge passes carry. Host and device.
 #ifndef CORANK_KERNELS_CUDA_COMMON_MERGE_FORM_H_
 #define CORANK_KERNELS_CUDA_COMMON_MERGE_FORM_H_
 
@@ -9,7 +9,7 @@ namespace corank::cuda {
 
 enum class MergeForm : uint8_t {
   kKeys,     // keys alone
-  kPayload,  // keys; payload of 4 or 8 bytes follows when a tile's order is known
+  kPayload,  // keys; a payload of 4 or 8 bytes moves once the order of a tile is known
   kWords     // key and payload of 4 bytes each, as words of 8 bytes
 };
 
@@ -19,7 +19,8 @@ constexpr MergeForm MergeFormOf(int key_bytes, int payload_bytes) {
   return key_bytes == 4 && payload_bytes == 4 ? MergeForm::kWords : MergeForm::kPayload;
 }
 
-/// Calls use(std::integral_constant<MergeForm, form>()) with MergeFormOf these: the forms that such keys can have.
+/// Calls use(std::integral_constant<MergeForm, form>()) with MergeFormOf(kKeyBytes, payload_bytes). Instantiates only
+/// the forms that keys of this size can have.
 template <int kKeyBytes, typename Use>
 auto WithMergeForm(int payload_bytes, Use use) {
   if (payload_bytes == 0) return use(std::integral_constant<MergeForm, MergeForm::kKeys>());

@@ -1,13 +1,13 @@
-// What a tile of the multiway merge holds for each key, so that merging moves as little as it can.
+// The elements of a tile of the multiway merge: one for each key, small, so that merging moves little data.
 //
 //   keys alone                    the rank, in 4 or 8 bytes
-//   keys of up to 2 bytes with    rank << 16 | position in the tile: one word, no two equal
+//   keys of up to 2 bytes with    rank << 16 | position in the tile: one word, all different
 //     a payload
 //   keys of 4 bytes with a        rank << 32 | payload: one word, merged stably by rank
 //     payload of 4 bytes
-//   others with a payload         the rank; where each came from is found afterwards, by the paths of the merges
+//   others with a payload         the rank; the paths of the merges then tell where each one came from
 //
-// Of equal float keys only the rank is left: see float_bits.h, run_float_bits.h.
+// An element keeps only the rank of equal float keys. float_bits.h and run_float_bits.h restore their bits.
 #ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_ELEMENTS_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_ELEMENTS_CUH_
 
@@ -34,7 +34,7 @@ struct MultiwayElements {
   static constexpr bool kPacked = kForm == MergeForm::kPayload && kBytes <= 2;
   static constexpr bool kHasPath = kForm == MergeForm::kPayload && kBytes >= 4;
   using Element = std::conditional_t<kBytes <= 4 && !kWords, uint32_t, uint64_t>;
-  /// Ranks can be loaded and stored as they are.
+  /// Whether ranks can be loaded and stored unchanged.
   static constexpr bool kIsKeys = !kPacked && kBytes == sizeof(Element);
 
   static __device__ __forceinline__ Element Make(Bits rank, int position) {
@@ -45,13 +45,13 @@ struct MultiwayElements {
     if constexpr (kWords) return WordRank()(element);
     return static_cast<Bits>(kPacked ? element >> 16 : element);
   }
-  /// Whether it may be taken for the elements that close the ranges of a tile.
+  /// Whether the element equals one that closes a range of the tile.
   static __device__ __forceinline__ bool IsLast(Element element) {
     return kWords ? Rank(element) == Rank(kLastElement<Element>) : element == kLastElement<Element>;
   }
 
-  /// Makes slots[i] from keys[i], raw (`encode`) or ranks, for i = begin, begin + 32 and so on below end. The position
-  /// of the key in the tile is i.
+  /// Makes slots[i] from keys[i], which are raw (`encode`) or ranks, for i = begin, begin + 32 and so on below end. i
+  /// is also the position of the key in the tile.
   static __device__ __forceinline__ void Load(const Order& order, bool encode, const Bits* keys, Element* slots,
                                               int begin, int end) {
     constexpr int kBatch = kBytes == 8 ? 8 : 16;
@@ -62,7 +62,8 @@ struct MultiwayElements {
     }
   }
 
-  /// kWords: the same from keys and payload `offset` + i of the run. FinishLoads and a barrier make them visible.
+  /// kWords: makes slots[i] from keys and payload number `offset` + i of the run. Visible after FinishLoads and a
+  /// barrier.
   template <bool kRaw>
   static __device__ __forceinline__ void LoadWords(const Order& order, bool encode, const Run<Bits>& run,
                                                    int64_t offset, Element* slots, int begin, int end) {
@@ -83,7 +84,7 @@ struct MultiwayElements {
     }
   }
 
-  /// kWords: stores keys, where they are wanted, and payload of tile[0, count), after a barrier.
+  /// kWords: stores the payload and, if wanted, the keys of tile[0, count), after a barrier.
   template <int kThreads>
   static __device__ __forceinline__ void StoreWords(const Order& order, bool decode, const Element* tile,
                                                     Bits* keys_out, uint32_t* payload_out, int count) {
@@ -95,7 +96,7 @@ struct MultiwayElements {
     }
   }
 
-  /// Stores the keys of tile[0, count). All threads of the block call it, after a barrier.
+  /// Stores the keys of tile[0, count), after a barrier. All threads of the block call it.
   template <int kThreads>
   static __device__ __forceinline__ void StoreKeys(const Order& order, bool decode, const Element* tile, Bits* out,
                                                    int count) {

@@ -1,7 +1,7 @@
-// The tree of merges within a tile that consists of several sorted pieces: which thread makes what on each level, and
-// where in the tile it reads and writes. Host and device arithmetic.
+// The tree of merges within a tile of several sorted pieces: the outputs of each thread on each level, and the places
+// in the tile that it reads and writes. Arithmetic for host and device.
 //
-// On level l, ranges of 2^l neighbouring pieces are merged in pairs.
+// On level l, ranges of 2^l adjacent pieces are merged in pairs.
 #ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_LEVELS_H_
 #define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_LEVELS_H_
 
@@ -13,11 +13,11 @@
 
 namespace corank::cuda {
 
-/// Pairs on a level; the last one may lack its second range.
+/// The number of pairs on a level. The last pair may lack its second range.
 CORANK_HOST_DEVICE constexpr int LevelPairs(int ways, int level) { return (ways + (2 << level) - 1) >> (level + 1); }
 
-/// What a thread makes on one level, in slots of the tile: outputs first to first + count - 1 of the merge of
-/// [a_begin, a_end) and [b_begin, b_end), to be written from `out` on. `pair`: the number of the pair.
+/// The outputs of a thread on one level, in slots of the tile: outputs first to first + count - 1 of the merge of
+/// [a_begin, a_end) and [b_begin, b_end), which it writes from `out` on. `pair` is the number of the pair.
 struct PairChunk {
   int a_begin, a_end, b_begin, b_end, first, count, out;
   int pair;
@@ -26,27 +26,27 @@ struct PairChunk {
 inline constexpr int kMaxLevels = 5;
 static_assert((1 << kMaxLevels) == kMaxWays);
 
-/// Where a tile's pieces lie, and which chunk each thread makes on each level. In shared memory. Positions count the
-/// tile's keys. A piece is loaded to load_slot; from level 1 on, range r of a level (2^level pieces) starts r slots
-/// behind its position. There is one free slot behind each piece and each range.
+/// The places of a tile's pieces, and the chunk of each thread on each level. Lies in shared memory. Positions count
+/// the keys of the tile. A piece is loaded to load_slot. From level 1 on, range r of a level (2^level pieces) starts r
+/// slots after its position. One free slot follows each piece and each range.
 struct PieceTable {
-  int start[kMaxWays + 1];                       // position of each piece; the end of the last
+  int start[kMaxWays + 1];                       // position of each piece; then the end of the last one
   int load_start[kMaxWays + 1];                  // in units of the load: keys or vectors
-  int load_slot[kMaxWays];                       // of each piece's first key
-  int slot_start[kMaxLevels][kMaxWays / 2 + 1];  // [level][pair]: the first thread that works on it; then the end
+  int load_slot[kMaxWays];                       // slot of the first key of each piece
+  int slot_start[kMaxLevels][kMaxWays / 2 + 1];  // [level][pair]: the first thread of the pair; then the end
 
   CORANK_HOST_DEVICE int Start(int piece, int ways) const { return start[piece < ways ? piece : ways]; }
 };
 
-/// Which of a chunk's outputs come from the pair's second range, and where in the level before the first output of
-/// either range is. A place in a level is the number of the thread that makes an output there times kItems, and the
-/// output's number in the thread's chunk; before level 0, it is the position of a key.
+/// Tells which outputs of a chunk come from the pair's second range, and the place on the previous level just before
+/// the first output of each range. A place on a level is the number of the thread that makes the output there, times
+/// kItems, plus the number of the output in that thread's chunk. Before level 0 it is the position of a key.
 struct PathWord {
-  uint32_t from_b;  // bit i: output i does
-  uint32_t places;  // the first range's; << 16: the second's
+  uint32_t from_b;  // bit i: output i comes from the second range
+  uint32_t places;  // of the first range; << 16: of the second range
 };
 
-/// Where output number `output` of a chunk was in the level before.
+/// The place on the previous level of output number `output` of a chunk.
 CORANK_HOST_DEVICE uint32_t PlaceBefore(const PathWord& word, uint32_t output) {
 #if defined(__CUDA_ARCH__)
   const uint32_t up_to = __funnelshift_lc(0, word.from_b, 31 - output);
@@ -59,7 +59,7 @@ CORANK_HOST_DEVICE uint32_t PlaceBefore(const PathWord& word, uint32_t output) {
   return from_b ? (word.places >> 16) + of_b - 1 : (word.places & 0xFFFF) + output - of_b;
 }
 
-/// About 2^20 / kItems; from above, so that SlotOfPlace divides exactly below both bounds.
+/// About 2^20 / kItems, rounded up, so that SlotOfPlace divides exactly below both bounds.
 template <int kItems>
 inline constexpr uint32_t kPlaceFactor = (uint32_t{1} << 20) / kItems + 1;
 template <int kItems>
@@ -70,13 +70,13 @@ CORANK_HOST_DEVICE constexpr uint32_t SlotOfPlace(uint32_t place) {
   return place * kPlaceFactor<kItems> >> 20;
 }
 
-/// The place of the first output of a pair; of the first key of a piece for level -1.
+/// The place of the first output of a pair. On level -1: of the first key of a piece.
 template <int kItems>
 CORANK_HOST_DEVICE int PlaceOfPair(const PieceTable& table, int ways, int level, int pair) {
   return level < 0 ? table.Start(pair, ways) : table.slot_start[level][pair] * kItems;
 }
 
-/// The chunk of thread `thread` on `level`; count is 0 where there is none.
+/// The chunk of thread `thread` on `level`. count is 0 if it has none.
 template <int kItems>
 CORANK_HOST_DEVICE PairChunk ChunkAt(const PieceTable& table, int ways, int level, int thread) {
   const int pairs = LevelPairs(ways, level);

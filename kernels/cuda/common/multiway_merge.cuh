@@ -1,19 +1,20 @@
-// One pass of a k-way merge: every group of at most 32 sorted runs becomes one run.
+// One pass of a k-way merge: each group of up to 32 sorted runs becomes one run.
 //
 //   using Merge = MultiwayMerge<kForm, kItems, kThreads, kBlocks, Runs, KeyOrder<Bits, kFloat>>;
 //   const auto cut = MultiwayTiles::Cut(count, longest_group, result_count, Merge::MaxTile(ways));
 //   typename Merge::Pass pass{runs, order, ..., cut, workspace.Carve<int64_t>(Merge::SplitCount(cut, ways)), ...};
 //   if (!workspace.IsSizing()) Merge::Run(pass, stream);     launches: one or two of the partition, merge
 //
-// Algorithm: multiway_partition.cuh finds for each tile where it starts in each run; a block loads the pieces of its
-//            tile into shared memory and merges them there, level by level (multiway_tile.cuh). What is merged are
-//            elements of 4 or 8 bytes (multiway_elements.cuh). A payload of 4 bytes travels with a key of 4 bytes.
-//            Others wait: each merge leaves its path, one bit an output; at the end, every output goes back along the
-//            paths to its place in the pieces. Payload is moved then, once and through shared memory.
-// Work: O(n log k). Memory: one read, one write of keys and payload.
+// Algorithm: multiway_partition.cuh finds the start of each tile in each run. A block loads the pieces of its tile into
+//            shared memory and merges them there, level by level (multiway_tile.cuh). It merges elements of 4 or 8
+//            bytes (multiway_elements.cuh). A payload of 4 bytes travels with a key of 4 bytes. Other payloads move at
+//            the end, once and through shared memory: each merge records its path, one bit an output, and every output
+//            follows the paths back to its place in the pieces.
+// Work: O(n log k).
+// Memory: one read, one write of keys and payload.
 // Workspace: 8 bytes for each tile and run.
-// Stability: equal keys come from the earlier run first, and in their order within a run. Zeros, and NaNs, come out
-//            with the same bits each: see float_bits.h, run_float_bits.h.
+// Stability: equal keys of an earlier run come first, and keys of one run keep their order. All zeros come out with the
+//            same bits, and so do all NaNs: see float_bits.h and run_float_bits.h.
 #ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_MERGE_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_MERGE_CUH_
 
@@ -32,7 +33,7 @@
 
 namespace corank::cuda {
 
-/// The order of keys that are raw or ranks.
+/// The rank of keys that are raw or ranks.
 template <typename Order>
 struct RunRank {
   Order order;
@@ -47,19 +48,19 @@ template <typename Runs, typename Order, typename Bits>
 struct MultiwayPass {
   Runs runs;
   Order order;
-  bool encode;  // runs, which are kRaw, are raw keys; otherwise ranks
-  bool decode;  // the result is raw keys; otherwise ranks
+  bool encode;  // kRaw runs hold raw keys; otherwise all runs hold ranks
+  bool decode;  // the result holds raw keys; otherwise ranks
   MultiwayTiles cut;
-  int64_t* splits;  // SplitCount of them, workspace
-  Bits* keys_out;   // null: not wanted
+  int64_t* splits;  // SplitCount elements of workspace
+  Bits* keys_out;   // null: the caller does not want keys
   void* payload_out;
-  int payload_bytes;              // 0, 4 or 8, as the form says
-  uint64_t* words_out = nullptr;  // kWords: the result goes there, as words, not to keys_out and payload_out; or null
-  int64_t result_count;           // this many are stored
-  int32_t* d_suspect = nullptr;   // null, or set to 1 where a run, of kRaw, is not sorted
+  int payload_bytes;              // 0, 4 or 8, as the form requires
+  uint64_t* words_out = nullptr;  // kWords: if not null, receives words instead of keys and payload
+  int64_t result_count;           // stores this many
+  int32_t* d_suspect = nullptr;   // if not null, set to 1 if a kRaw run is unsorted
 };
 
-/// What a block may have on every architecture: 99 KB on sm_86, sm_89 and sm_120.
+/// The shared memory that a block may use on every architecture: 99 KB on sm_86, sm_89 and sm_120.
 inline constexpr int kMaxBlockSharedBytes = 99 * 1024;
 
 template <MergeForm kForm, int kItems, int kThreads, int kBlocks, typename Runs, typename Order>
@@ -74,7 +75,7 @@ struct MultiwayMerge {
   static_assert((kThreads & (kThreads - 1)) == 0, "a thread's number is bounded by a mask");
   static_assert(kThreads >= 32 * kMaxLevels && kThreads >= kMaxWays, "a warp fills one level's slots");
 
-  /// The longest tile that a block can merge: one thread of each pair may have fewer than kItems outputs.
+  /// The longest tile that a block can merge. One thread of each pair may have fewer than kItems outputs.
   static CORANK_HOST_DEVICE constexpr int64_t MaxTile(int ways) {
     return kCapacity - LevelPairs(ways, 0) * (kItems - 1);
   }
@@ -82,33 +83,33 @@ struct MultiwayMerge {
 
   struct Shared {
     PieceTable table;
-    int64_t begin[kMaxWays];  // of each piece, in its run
+    int64_t begin[kMaxWays];  // the beginning of each piece in its run
     cuda::Run<Bits> runs[kMaxWays];
     int64_t out_start;
   };
-  /// Slots of the tile: the keys, a free one behind each range, what a merge reads past the end, the phase.
+  /// Slots of the tile: the keys, a free slot after each range, the reads past the end, the phase.
   static constexpr int kVector = 16 / static_cast<int>(sizeof(Element));
   static constexpr int kSlots = kCapacity + 2 * kVector * kMaxWays + kItems + 16;
   static constexpr int kPathOffset = (sizeof(Shared) + 15) / 16 * 16;
   static constexpr int kPathBytes = Elements::kHasPath ? kMaxLevels * kThreads * static_cast<int>(sizeof(PathWord)) : 0;
   static constexpr int kElementsOffset = (kPathOffset + kPathBytes + 127) / 128 * 128;
-  /// Payload is staged in the place of the elements.
+  /// The payload is staged in the memory of the elements.
   static constexpr int SharedBytes(int payload_bytes) {
     const int element_bytes = static_cast<int>(sizeof(Element));
     return kElementsOffset + kSlots * (payload_bytes > element_bytes ? payload_bytes : element_bytes);
   }
-  /// Of any payload of the form.
+  /// For any payload of the form.
   static constexpr int kMostSharedBytes = SharedBytes(kForm == MergeForm::kPayload ? 8 : 0);
   static_assert(kMostSharedBytes <= kMaxBlockSharedBytes);
 
   static __device__ __forceinline__ bool Encodes(const Pass& pass) { return Runs::kRaw && pass.encode; }
   static __device__ __forceinline__ bool Checks(const Pass& pass) { return Runs::kRaw && pass.d_suspect != nullptr; }
 
-  /// Whether pieces are loaded as vectors of 16 bytes: then each has in the tile the phase that it has in its run.
+  /// Whether pieces are loaded as vectors of 16 bytes. Then each piece has the same phase in the tile as in its run.
   static __device__ __forceinline__ bool LoadsVectors(const Pass& pass) {
     return Elements::kWords ? pass.runs.step == 2 : Elements::kIsKeys && !Encodes(pass);
   }
-  /// The elements of a run of which vectors are loaded.
+  /// The elements of a run that is loaded as vectors.
   static __device__ __forceinline__ const Element* ElementsOf(const cuda::Run<Bits>& run) {
     return static_cast<const Element*>(Elements::kWords ? run.payload : run.keys);
   }
@@ -135,7 +136,7 @@ struct MultiwayMerge {
       shared.begin[lane] = before;
     }
     if (Checks(pass)) {
-      // The splits of runs that are not sorted may not rise: such a tile is left out.
+      // The splits of unsorted runs may not ascend. Such a tile is skipped.
       const auto all = static_cast<int64_t>(__reduce_add_sync(~0u, static_cast<unsigned>(count)));
       if (__any_sync(~0u, broken) || all > MaxTile(ways)) {
         count = 0;
@@ -162,7 +163,7 @@ struct MultiwayMerge {
     }
   }
 
-  /// Sets *d_suspect where a key of the tile comes after the next one of its run. Pieces are loaded.
+  /// Sets *d_suspect if a key of the tile comes after the next key of its run. The pieces are loaded.
   static __device__ __forceinline__ void CheckPieces(const Pass& pass, const Shared& shared, const Element* area) {
     const PieceTable& table = shared.table;
     const RunRank<Order> rank{pass.order, Encodes(pass)};
@@ -183,7 +184,7 @@ struct MultiwayMerge {
     if (unsorted) *pass.d_suspect = 1;
   }
 
-  /// Starts the load of all pieces; FinishLoads and a barrier make them visible.
+  /// Starts the loads of all pieces. Visible after FinishLoads and a barrier.
   static __device__ __forceinline__ void LoadElements(const Pass& pass, const Shared& shared, Element* tile) {
     const PieceTable& table = shared.table;
     if constexpr (Elements::kIsKeys || Elements::kWords) {
@@ -218,8 +219,8 @@ struct MultiwayMerge {
     }
   }
 
-  /// For some outputs, side by side: from their places on the last level back to the positions of their keys. Within
-  /// the tile whatever the paths are.
+  /// Maps several outputs, side by side, from their places on the last level back to the positions of their keys.
+  /// Positions lie within the tile for any paths.
   template <int kBatch>
   static __device__ __forceinline__ void TraceBack(const PathWord* path, int ways, uint32_t (&to)[kBatch]) {
     static_assert(kCapacity + kMaxWays / 2 * kItems <= kPlaceLimit<kItems>);
@@ -238,7 +239,7 @@ struct MultiwayMerge {
     for (int j = 0; j < kBatch; ++j) to[j] = min(to[j], uint32_t{kCapacity - 1});
   }
 
-  /// Merges the pieces that were loaded to `area` into one at `tile`. `has_last`: whether any has an element IsLast.
+  /// Merges the pieces at `area` into one range at `tile`. `has_last`: whether a piece has an element with IsLast.
   static __device__ __forceinline__ void MergeLevels(Shared& shared, int ways, Element* area, Element* tile,
                                                      PathWord* path, bool has_last) {
     const uint32_t tile_address = SharedAddress(tile);
@@ -265,8 +266,8 @@ struct MultiwayMerge {
     }
   }
 
-  /// The payload at positions `sources` of the tile's pieces goes to the outputs, staged in the tile's memory: the
-  /// thread has read its positions before that memory is overwritten.
+  /// Stages the payload at positions `sources` of the tile's pieces in the order of the outputs, in the memory of the
+  /// tile. The thread has read its positions before that memory is overwritten.
   template <typename Payload>
   static __device__ __forceinline__ void MovePayload(const Pass& pass, const Shared& shared, int stored,
                                                      const uint16_t (&sources)[kItems], void* area) {
@@ -291,7 +292,7 @@ struct MultiwayMerge {
     }
   }
 
-  /// Of the elements, where the tile is stored by vectors; 0 elsewhere.
+  /// The phase of the elements if the tile is stored as vectors; otherwise 0.
   static __device__ __forceinline__ int OutputPhase(const Pass& pass, int64_t out_start) {
     if (Elements::kIsKeys && pass.keys_out != nullptr) return PhaseOf(pass.keys_out + out_start);
     if (Elements::kWords && pass.words_out != nullptr) return PhaseOf(pass.words_out + out_start);
@@ -315,7 +316,7 @@ struct MultiwayMerge {
     if (Checks(pass)) CheckPieces(pass, shared, area);
     MergeLevels(shared, ways, area, tile, path, has_last);
 
-    // Read again: what is kept over the merges costs them registers.
+    // Read again: keeping these values across the merges would cost registers.
     const int64_t out_start = shared.out_start;
     const int stored = static_cast<int>(Clamp(pass.result_count - out_start, 0, shared.table.start[ways]));
     Bits* const keys_out = pass.keys_out == nullptr ? nullptr : pass.keys_out + out_start;
@@ -359,7 +360,7 @@ struct MultiwayMerge {
     }
   }
 
-  /// Enqueues the pass: two launches, or three of many tiles.
+  /// Enqueues the pass: two launches, or three if there are many tiles.
   static cudaError_t Run(const Pass& pass, cudaStream_t stream);
 };
 
@@ -375,7 +376,7 @@ cudaError_t MultiwayMerge<kForm, kItems, kThreads, kBlocks, Runs, Order>::Run(co
   CORANK_RETURN_IF_CUDA_ERROR(
       LaunchMultiwayPartition(pass.runs, pass.cut, RunRank<Order>{pass.order, pass.encode}, pass.splits, stream));
   const auto kernel = MultiwayMergeKernel<MultiwayMerge>;
-  // Of any payload: threads share the attribute, and none may lower what another is about to launch with.
+  // The limit for any payload: threads share the attribute, and none may lower it before another one's launch.
   CORANK_RETURN_IF_CUDA_ERROR(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostSharedBytes));
   kernel<<<static_cast<unsigned>(pass.cut.tiles), kThreads, SharedBytes(pass.payload_bytes), stream>>>(pass);

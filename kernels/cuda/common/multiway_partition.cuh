@@ -1,16 +1,15 @@
-// Where the tiles of a k-way merge start in its runs: for each tile, a co-rank for every run.
+// Finds the start of each tile of a k-way merge in each run: for each tile, one co-rank for each run.
 //
-// Algorithm: selection in k sorted runs by one group of lanes, a lane a run. Each round, every lane offers the key at
-//            the wanted fraction of what is left of its run; the weighted median of the offers becomes the pivot; each
-//            lane counts its keys before the pivot (galloping from its own offer), and either those or the others are
-//            settled. Keys are ordered by (rank, run, position), so a pivot never splits equal keys in an unstable way.
-//            A tile may start up to `slack` outputs early, which saves the last rounds. Of many tiles, one of
-//            kMultiwayCoarse is found so, then the others between their neighbours of these.
-// Work: O(ways log width) a round; a quarter of what is left goes with each round in the worst case; two rounds for
-//       mixed runs.
-// Memory: some 20 to 40 keys a tile and run, mostly from the caches.
+// Algorithm: selection in k sorted runs by one group of lanes, one lane for each run. In each round, every lane offers
+//            the key at the wanted fraction of the rest of its run. The weighted median of the offers becomes the
+//            pivot. Each lane counts its keys before the pivot, galloping from its own offer, and either these keys or
+//            the others are settled. Keys are ordered by (rank, run, position), so that a pivot never splits equal keys
+//            unstably. A tile may start up to `slack` outputs early, which saves the last rounds. If there are many
+//            tiles, one of kMultiwayCoarse is found this way, and each of the others between two of these.
+// Work: O(ways log width) a round. A round settles at least a quarter of the rest; mixed runs take two rounds.
+// Memory: 20 to 40 keys for each tile and run, mostly from the caches.
 // Workspace: 8 bytes for each tile and run.
-// Stability: equal keys go to the earlier run first.
+// Stability: equal keys of an earlier run come first.
 // Source: P. Varman et al., "Merging multiple lists on hierarchical-memory multiprocessors", 1991 (multisequence
 //         selection); the pivot rule after Frederickson and Johnson, 1982.
 #ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_PARTITION_CUH_
@@ -26,7 +25,7 @@ namespace corank::cuda {
 
 inline constexpr int kMultiwayPartitionThreads = 128;
 
-/// The lanes of a warp that work on one tile: `lanes` of them, a power of two, this one being number `lane`.
+/// The lanes of a warp that work on one tile: `lanes` of them, a power of two. This thread is lane number `lane`.
 struct LaneGroup {
   int lanes;
   int lane;
@@ -47,11 +46,11 @@ struct LaneGroup {
   }
 };
 
-/// More than 2^41 keys in sorted runs take; runs that are not sorted may not come to an end.
+/// Sorted runs of up to 2^41 keys need fewer rounds. Unsorted runs might never finish.
 inline constexpr int kMaxSelectRounds = 128;
 
-/// How many of the first `target` outputs, or of up to `slack` fewer, come from this lane's run; known to be from `low`
-/// to `high`.
+/// How many of the first `target` outputs, or of up to `slack` fewer, come from this lane's run: between `low` and
+/// `high`.
 template <SearchWidth kWidth, typename Bits, typename RankOf>
 __device__ __forceinline__ int64_t SelectCoRankFrom(const LaneGroup& group, const Run<Bits>& run, int64_t low,
                                                     int64_t high, int64_t target, int64_t slack, RankOf rank) {
@@ -63,12 +62,12 @@ __device__ __forceinline__ int64_t SelectCoRankFrom(const LaneGroup& group, cons
     if (need <= slack) return low;
     if (need >= all_left) return high;
 
-    // Aims at the middle of what is good enough.
+    // Aims at the middle of the acceptable range.
     const double fraction = static_cast<double>(need - slack / 2) / static_cast<double>(all_left);
     const int64_t offer = left == 0 ? low : low + min(left - 1, static_cast<int64_t>(fraction * left));
     const Rank own = left == 0 ? Rank{} : rank(run.Key(offer));
 
-    // Weights fit 26 bits, so that 32 of them have a sum of 32 bits.
+    // Weights have 26 bits, so that the sum of 32 of them fits into 32 bits.
     const int shift = max(0, 64 - 26 - __clzll(all_left));
     const uint32_t weight = left == 0 ? 0 : max(1u, static_cast<uint32_t>(left >> shift));
     uint32_t before = 0, all_weight = 0;
@@ -103,16 +102,16 @@ __device__ __forceinline__ int64_t SelectCoRankFrom(const LaneGroup& group, cons
   return low;
 }
 
-/// As above; nothing is known.
+/// As SelectCoRankFrom, without known bounds.
 template <typename Bits, typename RankOf>
 __device__ __forceinline__ int64_t SelectCoRank(const LaneGroup& group, const Run<Bits>& run, int64_t target,
                                                 int64_t slack, RankOf rank) {
   return SelectCoRankFrom<SearchWidth::kNarrow>(group, run, int64_t{0}, min(run.count, target), target, slack, rank);
 }
 
-/// splits[tile * ways + way]: where the tile starts in that run of its group. `lanes`: the least power of two >= ways.
-/// Not kFine: of each group's tiles 0, `coarse_step` and so on; kFine: of the others, of which each lies between two
-/// of those, kMultiwayCoarse apart.
+/// splits[tile * ways + way] becomes the start of the tile in that run of its group. `lanes` is the least power of two
+/// >= ways. Without kFine: tiles 0, `coarse_step` and so on of each group. With kFine: the other tiles, each between
+/// two of those, which are kMultiwayCoarse apart.
 template <bool kFine, typename Runs, typename RankOf>
 __global__ void __launch_bounds__(kMultiwayPartitionThreads)
     MultiwayPartitionKernel(const __grid_constant__ Runs runs, MultiwayTiles cut, int lanes, int coarse_step,
@@ -137,13 +136,13 @@ __global__ void __launch_bounds__(kMultiwayPartitionThreads)
       high = max(low, min(high, splits[after * runs.ways + lane_group.lane]));
     }
   }
-  // The searches of whole runs are few, and most of their time is waiting.
+  // Searches in whole runs are few and mostly wait for memory.
   constexpr SearchWidth kWidth = kFine ? SearchWidth::kNarrow : SearchWidth::kWide;
   const int64_t split = target == 0 ? 0 : SelectCoRankFrom<kWidth>(lane_group, run, low, high, target, cut.slack, rank);
   if (lane_group.lane < runs.ways) splits[tile * runs.ways + lane_group.lane] = split;
 }
 
-/// Enqueues one kernel or both: a warp, or the least sufficient power of two of its lanes, for each tile.
+/// Enqueues one or both kernels. Each tile gets a warp, or the least power of two of its lanes that suffices.
 template <typename Runs, typename RankOf>
 cudaError_t LaunchMultiwayPartition(const Runs& runs, const MultiwayTiles& cut, const RankOf& rank, int64_t* splits,
                                     cudaStream_t stream) {

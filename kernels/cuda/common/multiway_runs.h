@@ -1,11 +1,11 @@
-// Where the sorted runs of a k-way merge lie, and how a merge is cut into tiles. Host and device arithmetic.
+// The sorted runs of a k-way merge, and the tiles that the merge is cut into. Arithmetic for host and device.
 //
-// A merge works on groups of at most kMaxWays runs; each group becomes one run. Groups are merged independently, in one
-// launch. A Runs type says where they are:
+// A merge works on groups of up to kMaxWays runs; each group becomes one run. One launch merges all groups
+// independently. A Runs type locates the runs:
 //   EvenRuns     runs of equal width, one after the other in one array (the passes of a mergesort);
 //   ListedRuns   one group; each run anywhere (the operator Merge, arrays that consist of a few runs).
 //
-// Runs that are kRaw may be keys and not ranks, not in order, and without payload of their own.
+// Runs with kRaw may hold raw keys instead of ranks, may be unsorted, and may have no payload of their own.
 #ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_RUNS_H_
 #define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_RUNS_H_
 
@@ -16,11 +16,11 @@
 
 namespace corank::cuda {
 
-/// Most runs that one pass merges into one: a warp finds the co-ranks of a tile, a lane a run.
+/// Most runs that one pass merges into one. A warp finds the co-ranks of a tile, one lane for each run.
 inline constexpr int kMaxWays = 32;
 
-/// Of more tiles than kMultiwayShort, every so many one is found in the whole runs, and the others between those: fewer
-/// and nearer probes, but one launch more. Measured on an H200.
+/// If there are more tiles than kMultiwayShort, one in kMultiwayCoarse is found in the whole runs, and the others
+/// between those. That takes fewer and nearer probes, but one more launch. Measured on an H200.
 inline constexpr int kMultiwayCoarse = 16;
 inline constexpr int64_t kMultiwayShort = 8192;
 
@@ -31,7 +31,7 @@ struct Run {
   const void* payload;  // null: the payload of key i is the number first + i
   int64_t count;
   int64_t first;
-  int step = 1;  // from one key to the next, and from one payload; 2 where they lie in words, payload before key
+  int step = 1;  // distance between keys, and between payloads; 2 in words, payload before key
 
   CORANK_HOST_DEVICE const Bits& Key(int64_t i) const { return keys[i * step]; }
 };
@@ -72,15 +72,15 @@ struct ListedRuns {
   CORANK_HOST_DEVICE Run<Bits> RunAt(int64_t, int way) const { return runs[way]; }
 };
 
-/// How a merge is cut: each group of `group_count` keys into tiles_per_group tiles. Tile t of a group starts at an
+/// The tiles of a merge: each group of `group_count` keys has tiles_per_group tiles. Tile t of a group starts at an
 /// output in [t * tile - slack, t * tile], so that no tile is longer than tile + slack.
 struct MultiwayTiles {
   int64_t tile;
   int64_t slack;
   int64_t tiles_per_group;
-  int64_t tiles;  // that are to be made: those with the first result_count outputs
+  int64_t tiles;  // tiles to make: those with the first result_count outputs
 
-  /// `max_tile`: what a block can merge. `longest_group`: keys in each group but the last; `count`: in all.
+  /// `max_tile`: the longest tile of a block. `longest_group`: keys in each group but the last. `count`: keys in total.
   static MultiwayTiles Cut(int64_t count, int64_t longest_group, int64_t result_count, int64_t max_tile) {
     MultiwayTiles cut{};
     cut.slack = max_tile / 64;

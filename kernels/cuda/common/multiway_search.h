@@ -1,4 +1,4 @@
-// Search from a guess: how a lane of the multiway partition counts its keys before a pivot.
+// Search from a guess: counts a lane's keys before a pivot, for the multiway partition.
 #ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_SEARCH_H_
 #define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_SEARCH_H_
 
@@ -9,13 +9,13 @@
 
 namespace corank::cuda {
 
-/// How a search looks for keys. kWide: several at a time, so that it waits for memory as few times as can be, for
-/// searches that have little beside them; kNarrow: one at a time, and so as few as can be, where many searches wait
-/// side by side.
+/// The strategy of a search. kWide reads several keys at a time and so waits for memory as rarely as possible: for
+/// searches that run almost alone. kNarrow reads one key at a time and so reads as few as possible: for many searches
+/// that hide each other's latency.
 enum class SearchWidth { kNarrow, kWide };
 
-/// The first position in [low, high) where !before(position), or high; `before` is true up to a position and false from
-/// there on.
+/// The first position in [low, high) with !before(position), or high. `before` is true up to that position and false
+/// from it on.
 template <SearchWidth kWidth, typename Before>
 CORANK_HOST_DEVICE int64_t FindBorder(int64_t low, int64_t high, Before before) {
   constexpr int kProbes = kWidth == SearchWidth::kWide ? 7 : 1;
@@ -34,16 +34,16 @@ CORANK_HOST_DEVICE int64_t FindBorder(int64_t low, int64_t high, Before before) 
   return low;
 }
 
-/// As FindBorder, from `start` in [low, high], known to be that position or before it (`up`), or that or after it:
-/// looks at distances of step, 4 * step, 16 * step and, for runs that do not overlap, at the far end, and searches
-/// between the two that it must be between.
+/// As FindBorder, from a `start` in [low, high] that is at or before the border (`up`), or at or after it. Looks at
+/// distances of step, 4 * step, 16 * step and, for runs that do not overlap, at the far end, and then searches between
+/// the two distances that enclose the border.
 template <SearchWidth kWidth, typename Before>
 CORANK_HOST_DEVICE int64_t Gallop(int64_t low, int64_t high, int64_t start, bool up, int64_t step, Before before) {
   constexpr int kReach = 4;
   const int64_t all = up ? high - start : start - low;
   if (all == 0) return start;
   const auto distance_of = [&](int i) { return i + 1 < kReach && step << (2 * i) < all ? step << (2 * i) : all; };
-  int count = 0;  // of the distances, those at which the border has not come
+  int count = 0;  // the number of distances short of the border
   CORANK_UNROLL
   for (int i = 0; i < kReach; ++i) {
     if (kWidth == SearchWidth::kNarrow && count < i) break;
@@ -55,7 +55,7 @@ CORANK_HOST_DEVICE int64_t Gallop(int64_t low, int64_t high, int64_t start, bool
             : FindBorder<kWidth>(start - far + 1, start - near, before);
 }
 
-/// About the square root of n, at least 1: how far n random keys may be from where they are expected.
+/// About the square root of n, at least 1: the typical distance of n random keys from their expected places.
 CORANK_HOST_DEVICE int64_t GallopStep(int64_t n) {
   int half_log = 0;
 #if defined(__CUDA_ARCH__)

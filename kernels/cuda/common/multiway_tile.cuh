@@ -1,11 +1,11 @@
-// Merging many short sorted pieces within a block: the tile of a k-way merge.
+// Merges many short sorted pieces within a block: the tile of a k-way merge.
 //
-// Algorithm: the pieces lie one after the other in shared memory; on each of log2(k) levels, neighbouring ranges of
-//            pieces are merged in pairs. The threads are dealt out to the pairs in chunks of kItems outputs, counted
-//            from each pair's start, so that no thread works on two pairs; that leaves at most one thread a pair with
-//            fewer outputs. A thread finds its split by merge path and merges into registers.
+// Algorithm: the pieces lie one after the other in shared memory. On each of log2(k) levels, adjacent ranges of pieces
+//            are merged in pairs. The pairs are divided into chunks of kItems outputs, one for each thread, counted
+//            from the start of each pair. So no thread works on two pairs, and at most one thread of a pair has fewer
+//            outputs. A thread finds its split by merge path and merges into registers.
 // Work: O(tile log k), and one binary search for each thread and level.
-// Stability: the earlier piece is taken first among equal ranks.
+// Stability: among equal ranks, the earlier piece comes first.
 // Source: S. Odeh, O. Green et al., "Merge Path", 2012.
 #ifndef CORANK_KERNELS_CUDA_COMMON_MULTIWAY_TILE_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_MULTIWAY_TILE_CUH_
@@ -18,7 +18,7 @@
 
 namespace corank::cuda {
 
-/// Fills table.slot_start from table.start. Warp `level` of the block makes that level's row.
+/// Fills table.slot_start from table.start. Warp `level` of the block fills the row of that level.
 template <int kItems>
 __device__ __forceinline__ void FillSlots(PieceTable& table, int ways) {
   const int level = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -33,7 +33,7 @@ __device__ __forceinline__ void FillSlots(PieceTable& table, int ways) {
   if (lane < kMaxWays / 2) table.slot_start[level][lane + 1] = slots;
 }
 
-/// Puts kLastElement behind each range of `level`, and for a range that is missing at the end of the last pair.
+/// Puts kLastElement after each range of `level`, and in place of a missing range at the end of the last pair.
 template <typename Element>
 __device__ __forceinline__ void CloseRanges(const PieceTable& table, int ways, int level, Element* tile) {
   const int range = static_cast<int>(threadIdx.x);
@@ -48,7 +48,7 @@ __device__ __forceinline__ void CloseRanges(const PieceTable& table, int ways, i
   }
 }
 
-/// As CloseRanges for level 0. Returns whether this thread's piece, if it has one, ends with an element of is_last.
+/// As CloseRanges for level 0. Returns whether this thread has a piece that ends with an element of is_last.
 template <typename Element, typename IsLast>
 __device__ __forceinline__ bool ClosePieces(const PieceTable& table, int ways, Element* tile, IsLast is_last) {
   CloseRanges(table, ways, 0, tile);
@@ -58,9 +58,9 @@ __device__ __forceinline__ bool ClosePieces(const PieceTable& table, int ways, E
   return is_last(tile[last]);
 }
 
-/// Calls visit(piece, begin, end) for each piece and the part [begin, end) of its load units, by table.load_start, that
-/// this thread's warp loads: begin is the first unit of this lane, the others follow at steps of 32. Each warp takes an
-/// equal share, whatever the pieces' lengths. `starts`: table.start or table.load_start.
+/// Calls visit(piece, begin, end) for each piece and the part [begin, end) of its load units (by table.load_start) that
+/// this thread's warp loads. begin is the first unit of this lane; the others follow in steps of 32. Every warp gets an
+/// equal share, whatever the lengths of the pieces. `starts`: table.start or table.load_start.
 template <int kThreads, typename Visit>
 __device__ __forceinline__ void ForEachPiece(const int* starts, int ways, Visit visit) {
   constexpr int kWarps = kThreads / 32;

@@ -1,4 +1,4 @@
-// How a kernel tells what it found: a cell in device memory that holds the least fault, and the kernel that turns it
+// Reports the findings of kernels: a cell in device memory that holds the least fault, and the kernel that converts it
 // into an OperatorReport.
 #ifndef CORANK_KERNELS_CUDA_COMMON_OPERATOR_REPORT_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_OPERATOR_REPORT_CUH_
@@ -11,8 +11,8 @@
 
 namespace corank::cuda {
 
-/// The least fault found so far: the complement of input << 48 | index, so that one atomicMax keeps the first fault
-/// whatever the order in which blocks run, and a cell of zero bytes holds none.
+/// The least fault so far, as the complement of input << 48 | index. One atomicMax then keeps the first fault for any
+/// order of blocks, and a cell of zero bytes holds no fault.
 using FaultCell = unsigned long long;
 
 inline constexpr FaultCell kNoFault = 0;
@@ -26,7 +26,7 @@ CORANK_HOST_DEVICE int64_t FaultIndex(FaultCell fault) {
   return static_cast<int64_t>(~fault & ((FaultCell{1} << kFaultIndexBits) - 1));
 }
 
-/// One thread. Writes `report`, and kUnsorted where `d_cell` (may be null) holds a fault.
+/// One thread. Writes `report`, with kUnsorted if `d_cell` holds a fault. `d_cell` may be null.
 template <typename Report>
 __global__ void WriteReportKernel(Report report, const FaultCell* d_cell, Report* d_report) {
   if (d_cell != nullptr && *d_cell != kNoFault) {
@@ -37,7 +37,7 @@ __global__ void WriteReportKernel(Report report, const FaultCell* d_cell, Report
   *d_report = report;
 }
 
-/// Enqueues the write of `report`, with the fault in `d_cell` where there is one. Either pointer may be null.
+/// Enqueues a write of `report`, with the fault in `d_cell` if there is one. Either pointer may be null.
 inline cudaError_t WriteReport(const OperatorReport& report, const FaultCell* d_cell, OperatorReport* d_report,
                                cudaStream_t stream) {
   if (d_report == nullptr) return cudaSuccess;

@@ -1,8 +1,11 @@
-// Algorithm: a run has its zeros next to each other, and its NaNs. Each block finds them in the result and, where there
-//            are any, in every run by binary search; all blocks copy them.
+// Restores the bits of zeros and NaNs in merged float keys.
+//
+// Algorithm: the zeros of a run are adjacent, and so are its NaNs. Each block finds them in the result and, if there
+//            are any, by binary search in every run. All blocks copy them.
 // Work: O(k log n), and one copy of the zeros and NaNs.
+// Memory: one read and one write of the zeros and NaNs.
 // Workspace: none.
-// Stability: zeros and NaNs come from the earlier run first, and in their order within a run.
+// Stability: zeros and NaNs of an earlier run come first, and those of one run keep their order.
 #include <algorithm>
 #include <cstdint>
 
@@ -32,8 +35,8 @@ struct RunBitsPass {
 
 template <typename Bits>
 __global__ void __launch_bounds__(kThreads) RestoreRunBitsKernel(const __grid_constant__ RunBitsPass<Bits> pass) {
-  __shared__ int64_t firsts[kClasses][kMaxWays];      // of the class in each run
-  __shared__ int64_t before[kClasses][kMaxWays + 1];  // keys of the class in the runs before
+  __shared__ int64_t firsts[kClasses][kMaxWays];      // the first of the class in each run
+  __shared__ int64_t before[kClasses][kMaxWays + 1];  // keys of the class in earlier runs
   FloatBegins begins;
   if (!FindFloatBegins<kThreads>(pass.order, pass.keys_out, pass.result_count, &begins)) return;
   const int thread = static_cast<int>(threadIdx.x);
@@ -43,7 +46,7 @@ __global__ void __launch_bounds__(kThreads) RestoreRunBitsKernel(const __grid_co
     const int64_t begin = begin_of(key_class);
     int64_t first = 0, count = 0;
     if (way < pass.runs.ways && begin < pass.result_count) {
-      const Bits key = pass.keys_out[begin];  // another key, where the class is empty
+      const Bits key = pass.keys_out[begin];  // a key of another class, if this one is empty
       const bool is_member = key_class == 0 ? pass.order.IsFloatZero(key) : !pass.order.IsNumber(key);
       if (is_member) {
         const auto precedes = [&](Bits x, Bits y) { return pass.order.Before(x, y); };

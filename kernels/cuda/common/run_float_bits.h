@@ -1,4 +1,4 @@
-// Gives float keys that were merged by rank their own bits.
+// Restores the bits of float keys that were merged by rank.
 #ifndef CORANK_KERNELS_CUDA_COMMON_RUN_FLOAT_BITS_H_
 #define CORANK_KERNELS_CUDA_COMMON_RUN_FLOAT_BITS_H_
 
@@ -8,10 +8,10 @@
 
 namespace corank::cuda {
 
-/// merge.d_keys_out holds the first result_count keys in their order, but all zeros have the same bits, and all NaNs:
-/// they get those of the zeros and NaNs of the runs, an earlier run's first. A float key type; keys are wanted.
-/// Enqueues one launch, which ends at once where there are no zeros and no NaNs. What it makes of runs that are not
-/// sorted means nothing. run_float_bits.cu.
+/// merge.d_keys_out holds the first result_count keys in order, but all zeros have the same bits, and so do all NaNs.
+/// Restores the bits of the zeros and NaNs of the runs, an earlier run first. Requires a float key type and a caller
+/// that wants keys. Enqueues one launch, which ends immediately if there are no zeros and no NaNs. With unsorted runs,
+/// its results mean nothing. See run_float_bits.cu.
 cudaError_t RestoreRunFloatBits(const RunMerge& merge, cudaStream_t stream);
 
 }  // namespace corank::cuda

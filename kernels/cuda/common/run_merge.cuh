@@ -1,4 +1,4 @@
-// The merge of run_merge.h for one kind of key: multiway_merge.cuh over runs that are listed in the kernel's arguments.
+// The merge of run_merge.h for one kind of key: multiway_merge.cuh over runs listed in the kernel's arguments.
 #ifndef CORANK_KERNELS_CUDA_COMMON_RUN_MERGE_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_RUN_MERGE_CUH_
 
@@ -10,11 +10,11 @@
 
 namespace corank::cuda {
 
-/// Measured on sm_90 (H200), 16 runs, 2^28 keys in all.
+/// Measured on sm_90 (H200) with 16 runs and 2^28 keys in total.
 struct RunMergeTuning {
   int items;
   int threads;
-  int blocks;  // that must fit a multiprocessor: bounds the registers
+  int blocks;  // that must fit on a multiprocessor: limits the registers
 };
 constexpr RunMergeTuning RunMergeTuningFor(int key_bytes, MergeForm form) {
   switch (form) {
@@ -42,7 +42,7 @@ cudaError_t RunMergeOfForm(const KeyOrder<Bits, kFloat>& order, const RunMerge& 
   if (workspace.IsSizing()) return cudaSuccess;
   pass.runs = ListedRunsOf<Bits>(merge);
   pass.order = order;
-  // Unsigned ascending keys are their own codes, and are loaded faster as such.
+  // Unsigned ascending keys are their own codes and load faster without encoding.
   const bool are_codes = !kFloat && !IsSigned(merge.key_type) && merge.order == Order::kAscending;
   pass.encode = pass.decode = !are_codes;
   pass.keys_out = static_cast<Bits*>(merge.d_keys_out);

@@ -1,4 +1,4 @@
-// Merges up to kMaxWays sorted runs of raw keys, wherever they lie, in one pass over memory.
+// Merges up to kMaxWays sorted runs of raw keys, anywhere in memory, in one pass.
 #ifndef CORANK_KERNELS_CUDA_COMMON_RUN_MERGE_H_
 #define CORANK_KERNELS_CUDA_COMMON_RUN_MERGE_H_
 
@@ -26,16 +26,16 @@ struct RunMerge {
   const MergeRun* runs = nullptr;  // a HOST array; not read while sizing
   int run_count = 0;               // 1 to kMaxWays
   int64_t count = 0;               // keys in all runs together, > 0
-  int64_t result_count = 0;        // outputs hold this many
-  void* d_keys_out = nullptr;      // null: not wanted
+  int64_t result_count = 0;        // the length of the outputs
+  void* d_keys_out = nullptr;      // null: the caller does not want keys
   void* d_payload_out = nullptr;   // null only where payload_bytes is 0
   int payload_bytes = 0;           // 0, 4 or 8
-  /// Null: the runs are known to be sorted. Otherwise device memory; not 0 after the merge where a run is not: then the
-  /// outputs mean nothing, but nothing else was touched.
+  /// Null if the runs are known to be sorted. Otherwise device memory, which the merge sets to a value other than 0 if
+  /// a run is unsorted. The outputs then mean nothing, but the merge has touched nothing else.
   int32_t* d_suspect = nullptr;
 };
 
-/// The runs of a merge as kernels take them.
+/// The runs of a merge as a kernel argument.
 template <typename Bits>
 ListedRuns<Bits> ListedRunsOf(const RunMerge& merge) {
   ListedRuns<Bits> listed{};
@@ -48,8 +48,8 @@ ListedRuns<Bits> ListedRunsOf(const RunMerge& merge) {
   return listed;
 }
 
-/// Stable: equal keys come from the earlier run first. Carves its workspace, which grows with run_count, and, unless
-/// that is only sizing, enqueues two or three launches, for float keys one more.
+/// Stable: equal keys of an earlier run come first. Carves its workspace, which grows with run_count. Unless it only
+/// sizes, enqueues two or three launches, and one more for float keys.
 cudaError_t MergeRuns(const RunMerge& merge, Workspace& workspace, cudaStream_t stream);
 
 }  // namespace corank::cuda

@@ -1,10 +1,10 @@
-// Are these arrays in order? Finds the least (input, index) whose key comes before the key in front of it.
+// Checks that arrays are sorted. Finds the least (input, index) whose key comes before the previous key.
 //
-// Algorithm   each block compares neighbours of one tile after the other; one atomicMax per fault found
-// Work        one comparison per key
-// Passes      one read of the keys (the neighbour comes from the cache)
-// Workspace   one FaultCell, zero before
-// Result      the same for every schedule of the blocks
+// Algorithm: each block compares neighbours in one tile after the other, with one atomicMax for each fault.
+// Work: one comparison for each key.
+// Memory: one read of the keys; the neighbour comes from the cache.
+// Workspace: one FaultCell, zero before the launch.
+// Result: the same for every schedule of the blocks.
 #ifndef CORANK_KERNELS_CUDA_COMMON_SORTED_CHECK_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_SORTED_CHECK_CUH_
 
@@ -22,7 +22,7 @@ struct SortedCheckTuning {
   static constexpr int kThreads = 256;
   static constexpr int kItems = 8;
   static constexpr int kTile = kThreads * kItems;
-  static constexpr int64_t kMaxBlocks = 132 * 8;  // enough to fill an H200; the rest is a loop
+  static constexpr int64_t kMaxBlocks = 132 * 8;  // enough to fill an H200; blocks loop over the rest
   static constexpr int kMaxInputs = 64;           // in one launch
 };
 
@@ -30,8 +30,8 @@ struct SortedCheckTuning {
 struct SortedCheckGroup {
   const void* keys[SortedCheckTuning::kMaxInputs];
   int64_t counts[SortedCheckTuning::kMaxInputs];
-  int64_t tile_ends[SortedCheckTuning::kMaxInputs];  // running sum of the arrays' tiles
-  int32_t inputs[SortedCheckTuning::kMaxInputs];     // the number under which a fault is reported
+  int64_t tile_ends[SortedCheckTuning::kMaxInputs];  // running sum of the tiles of the arrays
+  int32_t inputs[SortedCheckTuning::kMaxInputs];     // the number in the report of a fault
   int32_t size = 0;
 
   bool full() const { return size == SortedCheckTuning::kMaxInputs; }
@@ -55,7 +55,7 @@ __device__ __forceinline__ void CheckNeighbours(Bits previous, Bits key, const K
   if (order.Before(key, previous)) atomicMax(d_cell, PackFault(input, index));
 }
 
-/// Does nothing where d_only_if is not null and points to 0.
+/// Does nothing if d_only_if is not null and points to 0.
 template <typename Bits, bool kFloat>
 __global__ void __launch_bounds__(SortedCheckTuning::kThreads)
     SortedCheckKernel(const __grid_constant__ SortedCheckGroup group, KeyOrder<Bits, kFloat> order,

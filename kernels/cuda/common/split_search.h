@@ -1,7 +1,9 @@
-// Where a merge of two sorted ranges splits: how many of its first outputs come from the first range. Host and device.
+// The split of a merge of two sorted ranges: how many of its first outputs come from the first range. Host and device.
 //
-// The split is the least position at which `before` holds, which says whether the second range's element comes before
-// the first range's one there; from then on it holds. Positions count bytes, kSize an element.
+// The split is the least position at which `before` holds; it holds at all later positions too. `before` tells whether,
+// at a position, the element of the second range comes before that of the first. Positions count bytes, kSize for each
+// element.
+//
 //
 // Source: S. Odeh, O. Green et al., "Merge Path", 2012 (the search itself).
 #ifndef CORANK_KERNELS_CUDA_COMMON_SPLIT_SEARCH_H_
@@ -14,7 +16,7 @@
 
 namespace corank::cuda {
 
-/// In [low, high], where `before` is asked for positions below high only.
+/// Returns a position in [low, high]. Calls `before` for positions below high only.
 template <int kSize, typename Before>
 CORANK_HOST_DEVICE uint32_t FindSplit(uint32_t low, uint32_t high, Before before) {
   while (low < high) {
@@ -26,8 +28,9 @@ CORANK_HOST_DEVICE uint32_t FindSplit(uint32_t low, uint32_t high, Before before
   return low;
 }
 
-/// How far from its mean, in elements, the split of two ranges is that interleave at random: for `count` of both
-/// together 2 to 4 standard deviations, which are a quarter of the root at most. A power of two.
+/// The usual distance, in elements, of the split from its mean if two ranges interleave at random: 2 to 4 standard
+/// deviations for `count` elements in total. One standard deviation is at most a quarter of the square root of `count`.
+/// A power of two.
 CORANK_HOST_DEVICE int SplitReach(int count) {
 #if defined(__CUDA_ARCH__)
   const int log = 31 - __clz(count | 1);
@@ -38,8 +41,8 @@ CORANK_HOST_DEVICE int SplitReach(int count) {
   return 1 << (log / 2);
 }
 
-/// As FindSplit, fastest where the split is less than `reach` elements, 1 or more, from the element `guess`. Otherwise
-/// the far end comes next, for ranges that do not interleave.
+/// As FindSplit. Fastest if the split is less than `reach` (1 or more) elements from the element `guess`. Otherwise it
+/// tries the far end next, for ranges that do not interleave.
 template <int kSize, typename Before>
 CORANK_HOST_DEVICE uint32_t FindSplitNear(uint32_t low, uint32_t high, int guess, int reach, Before before) {
   const int nearest = std::max(static_cast<int>(low), std::min(static_cast<int>(high), (guess - reach) * kSize));

@@ -1,11 +1,11 @@
-// Loads of one warp's share of a range, many at a time.
+// Loads one warp's share of a range, many elements at a time.
 #ifndef CORANK_KERNELS_CUDA_COMMON_STRIDED_LOAD_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_STRIDED_LOAD_CUH_
 
 namespace corank::cuda {
 
-/// Calls use(i, in[i]) for i = begin, begin + 32 and so on below end. The loads of a batch are all on their way before
-/// its first use.
+/// Calls use(i, in[i]) for i = begin, begin + 32 and so on below end. All loads of a batch are in flight before its
+/// first use.
 template <int kBatch, typename T, typename Use>
 __device__ __forceinline__ void LoadStrided(const T* in, int begin, int end, Use use) {
 #pragma unroll 1

@@ -1,9 +1,9 @@
-// What the tile of a block's sort holds for each key, so that merging moves as little as it can.
+// The elements of the tile of a block sort: one for each key, small, so that merging moves little data.
 //
 //   keys alone                       the rank, in 4 or 8 bytes
-//   keys of up to 4 bytes with a     rank << 16 or 32 | position in the tile: one word, no two equal
-//     payload
-//   keys of 8 bytes with a payload   the rank, and positions in an array of their own
+//   keys of up to 4 bytes with a     rank << 16 or 32 | position in the tile: one word, all different
+//   payload
+//   keys of 8 bytes with a payload   the rank, with positions in an array of their own
 #ifndef CORANK_KERNELS_CUDA_COMMON_TILE_ELEMENTS_CUH_
 #define CORANK_KERNELS_CUDA_COMMON_TILE_ELEMENTS_CUH_
 

@@ -1,9 +1,9 @@
-// Merging two sorted ranges of a tile in shared memory, a few outputs a thread: the step that block sorts and multiway
-// merges repeat.
+// Merges two sorted ranges of a tile in shared memory, a few outputs for each thread. Block sorts and multiway merges
+// repeat this step.
 //
-// Elements of a tile have 4 or 8 bytes. Behind each range lies one slot that holds kLastElement, no less than any
-// element, so that the merge needs no bounds: see MergeDistinct. Where equal elements can be told apart, MergeStable
-// looks at the bounds.
+// Elements of a tile have 4 or 8 bytes. One slot after each range holds kLastElement, which is no less than any
+// element, so that the merge needs no bounds: see MergeDistinct. MergeStable, for equal elements that differ otherwise,
+// checks the bounds.
 //
 // Source: S. Odeh, O. Green et al., "Merge Path", 2012.
 #ifndef CORANK_KERNELS_CUDA_COMMON_TILE_MERGE_CUH_
@@ -21,7 +21,7 @@ namespace corank::cuda {
 template <typename Element>
 inline constexpr Element kLastElement = static_cast<Element>(~Element{0});
 
-/// Shared memory by 32-bit address, so that what is added to an address in an unrolled loop is part of the instruction.
+/// Shared memory by 32-bit address: offsets in unrolled loops become part of the instruction.
 template <typename Element>
 __device__ __forceinline__ Element LoadShared(uint32_t address) {
   Element value;
@@ -44,7 +44,7 @@ __device__ __forceinline__ uint32_t SharedAddress(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-/// The rank of elements that are their own.
+/// The rank of elements that are ranks.
 struct SameRank {
   template <typename Element>
   __device__ __forceinline__ Element operator()(Element element) const {
@@ -52,12 +52,12 @@ struct SameRank {
   }
 };
 
-/// How a chunk's split is found. Near: with fewer probes where the ranges interleave at random; not measured in the
+/// The search for the split of a chunk. Near needs fewer probes if the ranges interleave at random. Not measured in the
 /// streamed merge, which is bound by memory.
 enum class SplitSearch { kWhole, kNear };
 
-/// How many of the chunk's pair's outputs before its first come from the first range, in bytes. rank_at(address): of an
-/// element of kSize bytes.
+/// How many outputs of the chunk's pair before its first one come from the first range, in bytes. rank_at(address) is
+/// the rank of an element of kSize bytes.
 template <SplitSearch kSearch, int kSize, typename RankAt>
 __device__ __forceinline__ uint32_t SplitBytes(uint32_t tile, const PairChunk& chunk, RankAt rank_at) {
   const int a_count = chunk.a_end - chunk.a_begin, b_count = chunk.b_end - chunk.b_begin;
@@ -72,12 +72,12 @@ __device__ __forceinline__ uint32_t SplitBytes(uint32_t tile, const PairChunk& c
   return FindSplitNear<kSize>(low, high, static_cast<int>(share), SplitReach(all), before);
 }
 
-/// A step of a merge. `head` is what follows the last output in its range, `other` the head of the other range. The one
-/// that comes first becomes `next`, and the other one `other`; `at` becomes `turned` where that is the other range's,
-/// and `straight` where it is not.
+/// One step of a merge. `head` follows the last output in its range; `other` is the head of the other range. The one
+/// that comes first becomes `next`, and the other one `other`. `at` becomes `turned` if `next` is from the other range,
+/// and `straight` if not.
 ///
-/// 8 bytes are compared once: the compiler would do so again for the lesser and the greater, for which 4 bytes have
-/// instructions.
+/// 8 bytes are compared once: the compiler would compare them again for the minimum and the maximum, which are single
+/// instructions only for 4 bytes.
 template <typename Element>
 __device__ __forceinline__ void Step(Element head, uint32_t turned, uint32_t straight, Element& next, Element& other,
                                      uint32_t& at) {
@@ -103,8 +103,8 @@ __device__ __forceinline__ void Step(Element head, uint32_t turned, uint32_t str
   }
 }
 
-/// As Step for 8 bytes; of equal ones, that of the first range comes first. `in_b`: 1 where `head` is of the second
-/// range, otherwise 0; becomes so for `next`.
+/// As Step for 8 bytes. Among equal elements, that of the first range comes first. `in_b` is 1 if `head` is from the
+/// second range and 0 if not, and then the same for `next`.
 __device__ __forceinline__ void StableStep(uint64_t head, uint32_t turned, uint32_t straight, uint64_t& next,
                                            uint64_t& other, uint32_t& at, uint32_t& in_b) {
   asm("{\n\t"
@@ -126,11 +126,11 @@ __device__ __forceinline__ void StableStep(uint64_t head, uint32_t turned, uint3
       : "l"(head), "r"(turned), "r"(straight));
 }
 
-/// Merges a chunk of elements among which equal ones cannot be told apart. Two elements are at hand: the next output
-/// and the head of the other range; `at` is where the former is, the latter is at turn - at. Both are kept less half an
-/// element a step, so that a step adds a constant or takes the other.
+/// Merges a chunk of elements whose equal values are identical. The state is the next output and the head of the other
+/// range. `at` is the address of the former, and turn - at that of the latter. Both addresses lag by half an element a
+/// step, so that a step either adds a constant or takes the other address.
 ///
-/// `rank` makes of what lies in the tile the elements that are merged. `has_last`: whether one of the tile may be
+/// `rank` converts what lies in the tile into the elements to merge. `has_last`: whether an element of the tile may be
 /// kLastElement.
 template <int kItems, SplitSearch kSearch = SplitSearch::kNear, typename Element, typename RankOf = SameRank>
 __device__ __forceinline__ void MergeDistinct(uint32_t tile, const PairChunk& chunk, Element (&elements)[kItems],
@@ -151,16 +151,16 @@ __device__ __forceinline__ void MergeDistinct(uint32_t tile, const PairChunk& ch
     const Element head = rank(LoadShared<Element>(at + (kHalf * i + kSize)));
     Step(head, turn - at, at + kHalf, next, other, at);
   }
-  // A last element that was there to be merged equals the ones that close the ranges; after it, the merge may have read
-  // past a range. All that is left then are last elements.
+  // A kLastElement among the data equals those that close the ranges, so that the merge may have read past a range
+  // after it. All remaining outputs are then kLastElement.
   if (has_last && other == kLastElement<Element>) {
 #pragma unroll
     for (int i = 1; i < kItems; ++i) elements[i] = max(elements[i - 1], elements[i]);
   }
 }
 
-/// As MergeDistinct, for elements of which equal ones can be told apart: the first range's come first, and the path
-/// that the merge takes is recorded. a_place, b_place: where the ranges' first elements were a level before.
+/// As MergeDistinct, for equal elements that are not identical: those of the first range come first, and the path of
+/// the merge is recorded. a_place, b_place: the places of the ranges' first elements on the previous level.
 template <int kItems, typename Element>
 __device__ __forceinline__ PathWord MergePath(uint32_t tile, const PairChunk& chunk, int a_place, int b_place,
                                               bool has_last, Element (&elements)[kItems]) {
@@ -200,7 +200,7 @@ __device__ __forceinline__ PathWord MergePath(uint32_t tile, const PairChunk& ch
       if (i > 0) elements[i] = max(elements[i - 1], elements[i]);
       less += elements[i] < kLastElement<Element> ? 1 : 0;
     }
-    // What is left of the first range, then the second one.
+    // The rest of the first range, then of the second one.
     const uint32_t known = less < 32 ? (uint32_t{1} << less) - 1 : ~0u;
     const int a_taken = a_before + less - __popc(from_b & known);
     const int turn_to_b = less + (chunk.a_end - chunk.a_begin) - a_taken;
@@ -210,7 +210,7 @@ __device__ __forceinline__ PathWord MergePath(uint32_t tile, const PairChunk& ch
                                                                   << 16};
 }
 
-/// Merges a chunk by rank; equal ranks are taken from the first range first.
+/// Merges a chunk by rank. Among equal ranks, those of the first range come first.
 template <int kItems, SplitSearch kSearch = SplitSearch::kNear, typename Element, typename RankOf>
 __device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chunk, RankOf rank,
                                             Element (&elements)[kItems]) {
@@ -238,19 +238,19 @@ __device__ __forceinline__ void MergeStable(uint32_t tile, const PairChunk& chun
   }
 }
 
-/// Words of a rank above a payload, of 4 bytes each.
+/// Words of a 4-byte rank above a 4-byte payload.
 struct WordRank {
   __device__ __forceinline__ uint32_t operator()(uint64_t word) const { return static_cast<uint32_t>(word >> 32); }
 };
 
-/// As MergeDistinct, for such words by rank; equal ranks are taken from the first range first. `has_last`: whether the
-/// tile has the rank of kLastElement.
+/// As MergeDistinct, for such words by rank. Among equal ranks, those of the first range come first. `has_last`:
+/// whether the tile has the rank of kLastElement.
 template <int kItems>
 __device__ __forceinline__ void MergeWords(uint32_t tile, const PairChunk& chunk, bool has_last,
                                            uint64_t (&words)[kItems]) {
   constexpr int kSize = sizeof(uint64_t), kHalf = kSize / 2;
   constexpr WordRank kRank;
-  if (has_last) {  // the words that close the ranges would be taken for it
+  if (has_last) {  // the closing words would be taken for data
     MergeStable<kItems>(tile, chunk, kRank, words);
     return;
   }
@@ -277,7 +277,7 @@ __device__ __forceinline__ void MergeWords(uint32_t tile, const PairChunk& chunk
   }
 }
 
-/// Writes the outputs of a chunk to its place in the tile.
+/// Writes the outputs of a chunk to their place in the tile.
 template <int kItems, typename Element>
 __device__ __forceinline__ void WriteChunk(uint32_t tile, const PairChunk& chunk, const Element (&elements)[kItems]) {
   const uint32_t out = tile + chunk.out * static_cast<int>(sizeof(Element));

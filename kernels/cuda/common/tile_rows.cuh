@@ -1,12 +1,12 @@
-// Merging sorted ranges of keys in shared memory without bank conflicts, a row of 32 outputs a thread.
+// Merges sorted ranges of keys in shared memory without bank conflicts, one row of 32 outputs for each thread.
 //
-// A pair of ranges lies in a region of whole rows: the first range rising from the region's start, the second one
-// falling from its end, greatest keys where the two meet. The 32 outputs of a thread are some next keys of the one and
-// some of the other; at places of the region that have every remainder modulo 32 once. So register j of each thread of
-// a warp takes the key with remainder j, and, with rows padded to 33 words, no two threads meet in a bank, whatever the
-// keys are. What a thread has then is a rotated bitonic sequence; half-cleaners in registers sort it.
+// A pair of ranges lies in a region of whole rows. The first range ascends from the start of the region, the second one
+// descends from its end, and the greatest keys meet in between. The 32 outputs of a thread are consecutive keys of one
+// range and consecutive keys of the other; their places in the region have every remainder modulo 32 once. So register
+// j of each thread of a warp takes the key with remainder j. With rows padded to 33 words, no two threads meet in a
+// bank, for any keys. The thread then holds a rotated bitonic sequence, which half-cleaners sort in registers.
 //
-// Only for keys that cannot be told apart where they are equal.
+// Works only for keys whose equal values are identical.
 //
 // Source: K. E. Batcher, 1968 (bitonic merge); K. Berney, N. Sitchinava, "Eliminating Bank Conflicts in GPU Mergesort",
 // 2025 (the gather by remainders).
@@ -24,18 +24,18 @@ inline constexpr int kRow = 32;              // keys in a row
 inline constexpr int kRowStride = kRow + 1;  // slots
 inline constexpr int kRowBytes = kRowStride * 4;
 
-/// The slot of place x of a region, counted from the region's first.
+/// The slot of place x of a region, counted from the first slot of the region.
 CORANK_HOST_DEVICE constexpr int RowSlot(int x) { return x + static_cast<int>(static_cast<unsigned>(x) / kRow); }
 
 /// A pair of ranges, and the row of their merge that this thread makes.
 struct RowPair {
   uint32_t base;  // address of place 0 of the region
-  int a_count;    // keys in the first range; all other places are the second one's
-  int rows;       // of the region
+  int a_count;    // keys in the first range; the second one has all other places
+  int rows;       // rows of the region
   int row;        // 0 to rows - 1
 };
 
-/// How many of the pair's outputs before this row come from the first range.
+/// How many outputs of the pair before this row come from the first range.
 __device__ __forceinline__ int RowSplit(const RowPair& pair) {
   const int before = pair.row * kRow;
   uint32_t low = static_cast<uint32_t>(max(0, before - (pair.rows * kRow - pair.a_count)));
@@ -67,13 +67,13 @@ __device__ __forceinline__ void BitonicMerge(uint32_t (&keys)[kRow]) {
   }
 }
 
-/// keys = the lesser ones of keys and `others` where `lesser`, otherwise the greater ones.
+/// The lesser of key and `other` if `lesser`, otherwise the greater.
 __device__ __forceinline__ uint32_t Keep(bool lesser, uint32_t key, uint32_t other) {
   return lesser ? min(key, other) : max(key, other);
 }
 
-/// Merges the sorted rows of `width` neighbouring lanes with those of the next `width`; width is a power of two
-/// below 32. A bitonic merge, through shuffles.
+/// Merges the sorted rows of `width` adjacent lanes with those of the next `width` lanes, by a bitonic merge through
+/// shuffles. The width is a power of two below 32.
 template <int kWidth>
 __device__ __forceinline__ void MergeLaneRows(uint32_t (&keys)[kRow]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -94,13 +94,13 @@ __device__ __forceinline__ void MergeLaneRows(uint32_t (&keys)[kRow]) {
   BitonicMerge(keys);
 }
 
-/// The row's outputs: `split` of the first range's keys come before them, `next_split` before the next row's.
+/// Makes the outputs of the row. `split` keys of the first range come before them, `next_split` before the next row.
 __device__ __forceinline__ void MergeRow(const RowPair& pair, int split, int next_split, uint32_t (&keys)[kRow]) {
-  // The places are split to split + 31, those from next_split on moved by the rows between the ranges' next keys.
+  // The places are split to split + 31. Those from next_split on skip the rows between the next keys of the ranges.
   const uint32_t split_row = static_cast<uint32_t>(split) / kRow;
   const uint32_t a_row = pair.base + split_row * kRowBytes;
   const uint32_t b_row = pair.base + (split_row + static_cast<uint32_t>(pair.rows - pair.row - 1)) * kRowBytes;
-  const int turn = split & (kRow - 1);  // remainders below it lie in the row after
+  const int turn = split & (kRow - 1);  // smaller remainders lie in the next row
   const int switched = turn + next_split - split;
   const bool wraps = switched > kRow;
   const int first = wraps ? switched - kRow : turn, second = wraps ? turn : switched;
@@ -114,8 +114,8 @@ __device__ __forceinline__ void MergeRow(const RowPair& pair, int split, int nex
   BitonicMerge(keys);
 }
 
-/// Writes the row as row `row` of a range that is the first (`falls` false) or the second one of a pair whose region
-/// has `rows` rows. `base`: see RowPair.
+/// Writes a row as row `row` of the first (`falls` false) or second range of a pair whose region has `rows` rows.
+/// `base`: see RowPair.
 __device__ __forceinline__ void WriteRow(uint32_t base, bool falls, int rows, int row, const uint32_t (&keys)[kRow]) {
   if (!falls) {
     const uint32_t out = base + static_cast<uint32_t>(row) * kRowBytes;

@@ -1,9 +1,9 @@
-// Loop unrolling in code that both compilers read.
+// Loop unrolling in code for both compilers.
 #ifndef CORANK_KERNELS_CUDA_COMMON_UNROLL_H_
 #define CORANK_KERNELS_CUDA_COMMON_UNROLL_H_
 
-/// Before a loop: it unrolls in device code, so that arrays indexed by it stay in registers; the host compiler, which
-/// knows no such pragma, sees nothing.
+/// Put it before a loop. Device code unrolls the loop, so that arrays indexed by it stay in registers. The host
+/// compiler, which does not know the pragma, sees nothing.
 #if defined(__CUDA_ARCH__)
 #define CORANK_UNROLL _Pragma("unroll")
 #else

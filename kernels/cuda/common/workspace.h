@@ -1,5 +1,5 @@
-// Cuts a workspace into arrays. The same code says how many bytes are needed (no memory given) and hands them out, so
-// that the two never differ:
+// Cuts a workspace into arrays. The same code counts the bytes (without memory) and hands them out, so that the two
+// never differ:
 //
 //   cudaError_t Run(const Args& args, Workspace& workspace, cudaStream_t stream) {
 //     int64_t* d_partition = workspace.Carve<int64_t>(tiles + 1);
@@ -16,15 +16,15 @@ namespace corank::cuda {
 /// A bump allocator over device memory that the caller owns. Not thread-safe.
 class Workspace {
  public:
-  /// Of each array, in bytes. The base must have it too.
+  /// The alignment of each array, in bytes. The base must have it too.
   static constexpr int64_t kAlignment = 256;
 
-  /// Counts bytes only.
+  /// Only counts bytes.
   Workspace() = default;
-  /// Hands out device memory from d_base, which may be null where no bytes are needed.
+  /// Hands out device memory from d_base, which may be null if no bytes are needed.
   explicit Workspace(void* d_base) : d_base_(static_cast<char*>(d_base)), is_sizing_(false) {}
 
-  /// Counts what is needed behind the arrays that `other` has handed out, and includes these.
+  /// Counts the bytes needed after the arrays that `other` has handed out, and includes those.
   static Workspace SizingAfter(const Workspace& other) {
     Workspace sizing;
     sizing.bytes_ = other.bytes_;
@@ -35,8 +35,8 @@ class Workspace {
   /// Bytes handed out so far.
   int64_t bytes() const { return bytes_; }
 
-  /// `bytes` bytes, not initialised; null for no bytes. While sizing, an address that means nothing: not null, so that
-  /// what depends on whether there is an array goes the same way as in the run.
+  /// `bytes` uninitialised bytes; null for 0 bytes. While sizing, returns a meaningless address that is not null, so
+  /// that code which tests for an array takes the same branch as in the run.
   void* CarveBytes(int64_t bytes) {
     char* const array = bytes == 0 || d_base_ == nullptr ? nullptr : d_base_ + bytes_;
     bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;

@@ -22,10 +22,10 @@
 namespace corank {
 namespace {
 
-// Freed device memory that the driver's pool keeps for all streams before it goes back to the system.
+// Freed device memory that the driver's pool keeps for all streams before it returns memory to the system.
 constexpr uint64_t kPoolKeepBytes = uint64_t{4} << 30;
 
-// What a stream keeps of it from one request to the next: a server has dozens of streams.
+// Device memory that a stream keeps between requests. A server has dozens of streams.
 constexpr int64_t kMostStreamKeepBytes = int64_t{2} << 30;
 constexpr int64_t kStreamShare = 64;
 
@@ -65,10 +65,10 @@ class CudaEngine final : public Engine {
   int64_t WorkspaceBytes(const SearchArgs& args) const override { return OnDevice(cuda::SearchWorkspaceBytes, args); }
 
  private:
-  // Some sizes depend on the GPU, and the caller may be any thread.
+  // Some sizes depend on the GPU. The caller may be any thread.
   template <typename Args>
   int64_t OnDevice(int64_t (*workspace_bytes)(const Args&), const Args& args) const {
-    // The next launch of the thread would take an error for its own.
+    // The next launch of the thread would take the error for its own.
     if (cudaSetDevice(device_) != cudaSuccess) static_cast<void>(cudaGetLastError());
     return workspace_bytes(args);
   }
@@ -77,7 +77,7 @@ class CudaEngine final : public Engine {
   const EngineInfo info_;
 };
 
-// As `nvidia-smi -L` prints it.
+// In the format of `nvidia-smi -L`.
 std::string UuidText(const cudaUUID_t& uuid) {
   std::string text = "GPU-";
   for (size_t i = 0; i < sizeof(uuid.bytes); ++i) {
@@ -89,7 +89,7 @@ std::string UuidText(const cudaUUID_t& uuid) {
 
 std::string CudaVersion(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
 
-// How many GPUs there are, or why there is none to use, in words.
+// The number of GPUs, or an error that explains why none is usable.
 absl::StatusOr<int> CountDevices() {
   int driver = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
@@ -115,15 +115,15 @@ absl::StatusOr<int> CountDevices() {
   return devices;
 }
 
-// For the whole process, before CUDA is first used.
+// For the whole process, before the first use of CUDA.
 void SetUpRuntime() {
-  // Loads all kernels at start; by default each is loaded by the first request that needs it, which then waits 0.6 ms.
-  // The operator's own setting wins.
+  // Loads all kernels at start. By default, the first request that needs a kernel loads it and waits 0.6 ms. The
+  // operator's own setting wins.
   setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
 }
 
-// Copies between the memory of two devices go over their link where they have one, and through the host elsewhere;
-// memory of pools must be opened to each other for it.
+// Copies between two devices use their link if they have one, and otherwise the host. Memory pools need explicit access
+// to each other.
 absl::Status OpenToPeers(int device, const std::vector<int>& peers, cudaMemPool_t pool) {
   for (const int peer : peers) {
     int can_access = 0;

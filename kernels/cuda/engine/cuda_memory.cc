@@ -9,7 +9,7 @@
 namespace corank::cuda {
 namespace {
 
-// An error while memory is given back is a ruined context, which every other call reports too.
+// An error while freeing means a ruined context, which every other call reports too.
 
 class PinnedBlock final : public EngineMemory {
  public:
@@ -17,8 +17,8 @@ class PinnedBlock final : public EngineMemory {
   ~PinnedBlock() override { static_cast<void>(cudaFreeHost(data())); }
 };
 
-// From the device's pool, as memory of requests is: getting it from the system and giving it back there takes
-// milliseconds, and waits for the device. All that used it has ended when it is given back, so that any stream will do.
+// Memory from the device's pool, like that of requests. Allocating from the system and freeing takes milliseconds and
+// waits for the device. All work that used a block has ended when it is freed, so any stream may free it.
 class DeviceBlock final : public EngineMemory {
  public:
   DeviceBlock(int device, void* data, int64_t bytes) : EngineMemory(data, bytes), device_(device) {}
@@ -51,7 +51,7 @@ class IpcBlock final : public EngineMemory {
   void* const base_;
 };
 
-// cuMemGetAddressRange, found at run time: the binary must start where there is no driver.
+// Looks up cuMemGetAddressRange at run time, because the binary must start without a driver.
 absl::StatusOr<int64_t> AllocationBytes(void* d_base) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;

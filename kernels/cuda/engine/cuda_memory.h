@@ -15,7 +15,7 @@
 
 namespace corank::cuda {
 
-/// Device memory from the device's pool, in the order of one stream: neither call waits for the device.
+/// Device memory from the device's pool, in the order of one stream. Neither call waits for the device.
 class DeviceMemory {
  public:
   explicit DeviceMemory(cudaStream_t stream) : stream_(stream) {}
@@ -26,14 +26,14 @@ class DeviceMemory {
                                  "the GPU has no memory left");
     return d_memory;
   }
-  // An error here is a ruined context, which every other call reports too.
+  // An error means a ruined context, which every other call reports too.
   void Free(void* d_memory) { static_cast<void>(cudaFreeAsync(d_memory, stream_)); }
 
  private:
   cudaStream_t stream_;
 };
 
-/// Pinned host memory, for all devices. Slow to get, and giving it back waits for the device: the arena keeps it.
+/// Pinned host memory, for all devices. Allocating is slow and freeing waits for the device, so the arena keeps it.
 class PinnedMemory {
  public:
   absl::StatusOr<void*> Allocate(int64_t bytes) {
@@ -45,7 +45,8 @@ class PinnedMemory {
   void Free(void* h_memory) { static_cast<void>(cudaFreeHost(h_memory)); }
 };
 
-/// What an engine hands out beyond requests (kernels/engine/engine.h). Each sets the device, on any thread.
+/// Memory that an engine hands out outside of requests (kernels/engine/engine.h). Each function sets the device, on any
+/// thread.
 absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHostMemory(int device, int64_t bytes);
 absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateDeviceMemory(int device, int64_t bytes);
 absl::StatusOr<std::unique_ptr<EngineMemory>> PinHostMemory(int device, void* h_bytes, int64_t bytes);

@@ -5,7 +5,7 @@
 namespace corank::cuda {
 namespace {
 
-// The errors after which the CUDA documentation says that the process must be started anew.
+// Errors after which, by the CUDA documentation, the process must be restarted.
 bool RuinsTheContext(cudaError_t error) {
   switch (error) {
     case cudaErrorIllegalAddress:
@@ -34,7 +34,7 @@ bool RuinsTheContext(cudaError_t error) {
 
 absl::Status ToStatus(cudaError_t error, absl::string_view what) {
   if (error == cudaSuccess) return absl::OkStatus();
-  // An error that does not ruin the context must not be met again by the next, innocent call.
+  // An error that does not ruin the context must not reach the next, unrelated call.
   cudaGetLastError();
   const std::string text = absl::StrCat(what, ": ", cudaGetErrorName(error), ": ", cudaGetErrorString(error));
   if (error == cudaErrorMemoryAllocation) return absl::ResourceExhaustedError(text);

@@ -1,4 +1,4 @@
-// The one place where errors of CUDA become absl::Status.
+// Converts CUDA errors to absl::Status. No other file does.
 #ifndef CORANK_KERNELS_CUDA_ENGINE_CUDA_STATUS_H_
 #define CORANK_KERNELS_CUDA_ENGINE_CUDA_STATUS_H_
 
@@ -9,8 +9,8 @@
 
 namespace corank::cuda {
 
-/// RESOURCE_EXHAUSTED for memory; UNAVAILABLE where the context is ruined, so that nothing on this device works until
-/// the process starts anew; INTERNAL otherwise. `what`: what was tried, for the log ("sort", "copy in").
+/// RESOURCE_EXHAUSTED for memory. UNAVAILABLE for a ruined context: nothing works on this device until the process
+/// restarts. INTERNAL otherwise. `what` names the attempt for the log ("sort", "copy in").
 absl::Status ToStatus(cudaError_t error, absl::string_view what);
 
 }  // namespace corank::cuda

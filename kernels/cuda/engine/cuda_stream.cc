@@ -21,19 +21,18 @@
 namespace corank::cuda {
 namespace {
 
-// Chunks large enough that a steady load of small requests asks the driver for memory once. The first ones are small:
-// streams that only copy need no more, and 16 MiB of pinned memory take 6 ms to get.
+// Chunks are large, so that a steady load of small requests allocates from the driver once. The first ones are small:
+// streams that only copy need no more, and 16 MiB of pinned memory take 6 ms to allocate.
 constexpr int64_t kDeviceChunkBytes = int64_t{64} << 20, kPinnedChunkBytes = int64_t{16} << 20;
 constexpr int64_t kFirstChunkBytes = int64_t{1} << 20;
 constexpr int64_t kKeepPinnedBytes = int64_t{1} << 30;
-// A thread that sleeps until the GPU's interrupt wakes it comes back 20 to 500 us late. Work of microseconds is waited
-// for awake; for longer work the thread looks again after pauses, which grow with what has passed and cost a tenth of a
-// core.
+// A thread that sleeps until the GPU's interrupt wakes 20 to 500 us late. It spins for work of microseconds. For longer
+// work it polls after pauses, which grow with the elapsed time and cost a tenth of a core.
 constexpr std::chrono::microseconds kSpin{100};
 constexpr std::chrono::microseconds kLeastPause{10}, kMostPause{50};
-constexpr int kPauseShare = 16;  // of the time waited so far
+constexpr int kPauseShare = 16;  // fraction of the time waited so far
 
-// A sleep of microseconds that takes no 50 us more, which is what a thread's timers may be late by default.
+// Sleeps for microseconds without the 50 us that timers may be late by default.
 void Pause(std::chrono::nanoseconds time) {
   thread_local const bool is_prompt = prctl(PR_SET_TIMERSLACK, 1UL) == 0;
   static_cast<void>(is_prompt);
@@ -48,12 +47,12 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, int64
   CORANK_RETURN_IF_CUDA_FAILED(cudaStreamCreateWithFlags(&raw_stream, cudaStreamNonBlocking), "create stream");
   std::unique_ptr<CudaStream> stream(new CudaStream(device, keep_bytes, raw_stream));
   for (int mark = 0; mark < kMarkCount; ++mark) {
-    // The GPU takes 1.7 us more for an event that notes its time.
+    // The GPU takes 1.7 us longer for an event that records its time.
     const unsigned flags = mark == kBriefEnd ? cudaEventDisableTiming : cudaEventDefault;
     cudaEvent_t* const event = &stream->events_[static_cast<size_t>(mark)];
     CORANK_RETURN_IF_CUDA_FAILED(cudaEventCreateWithFlags(event, flags), "create event");
   }
-  // The first chunk of each arena costs milliseconds, pinned memory most of all: pay before the first request.
+  // The first chunk of each arena takes milliseconds, pinned memory most of all. Allocate it before the first request.
   if (absl::Status status = stream->AllocateResult(1).status(); !status.ok()) return status;
   if (absl::Status status = stream->Begin(Pace::kPhases); !status.ok()) return status;
   return stream;
@@ -66,7 +65,7 @@ CudaStream::CudaStream(int device, int64_t keep_bytes, cudaStream_t stream)
       pinned_arena_(PinnedMemory(), {kPinnedChunkBytes, kFirstChunkBytes, kKeepPinnedBytes}) {}
 
 CudaStream::~CudaStream() {
-  // Work that still runs uses the arenas' memory. Errors are those of a ruined context: nothing is left to do about it.
+  // Running work uses the memory of the arenas. Errors mean a ruined context, and nothing can be done about them.
   static_cast<void>(cudaSetDevice(device_));
   static_cast<void>(cudaStreamSynchronize(stream_));
   for (cudaEvent_t event : events_) {
@@ -79,7 +78,7 @@ CudaStream::~CudaStream() {
 
 absl::Status CudaStream::Begin(Pace pace) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
-  // After a request that was given up, copies may still read and write the memory that is about to be reused.
+  // After an abandoned request, copies may still read and write the memory that is about to be reused.
   if (has_unfinished_work_) CORANK_RETURN_IF_CUDA_FAILED(cudaStreamSynchronize(stream_), "wait for a request given up");
   has_unfinished_work_ = false;
   device_arena_.Reset();
@@ -103,7 +102,7 @@ absl::Status CudaStream::RecordMark(Mark mark) {
 }
 
 absl::Status CudaStream::StartClock() {
-  // The clock starts with the first copy, not with Begin: what the host does in between is not the GPU's time.
+  // The clock starts with the first copy, not with Begin: the host's work in between is not the GPU's time.
   return is_recorded_[kStart] || pace_ == Pace::kBrief ? absl::OkStatus() : RecordMark(kStart);
 }
 
@@ -159,7 +158,7 @@ absl::Status CudaStream::Copy(void* d_to, const void* d_from, int64_t bytes) {
   return CopyThroughHost(d_to, d_from, bytes);
 }
 
-// Between GPUs without a link. Waits for each piece: such hosts are rare, and the bus is slower than the waits.
+// Copies between GPUs without a link. Waits for each piece: such hosts are rare, and the bus is slower than the waits.
 absl::Status CudaStream::CopyThroughHost(void* d_to, const void* d_from, int64_t bytes) {
   constexpr int64_t kPieceBytes = int64_t{16} << 20;
   const absl::StatusOr<void*> h_piece = pinned_arena_.Allocate(std::min(bytes, kPieceBytes));
@@ -252,7 +251,7 @@ int64_t CudaStream::NanosecondsBetween(Mark from, Mark to) const {
   float milliseconds = 0;
   if (!is_recorded_[from] || !is_recorded_[to]) return 0;
   if (cudaEventElapsedTime(&milliseconds, events_[from], events_[to]) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // the next launch would take it for its own
+    static_cast<void>(cudaGetLastError());  // the next launch would take the error for its own
     return 0;
   }
   return std::llround(static_cast<double>(milliseconds) * 1e6);
@@ -263,7 +262,7 @@ absl::StatusOr<PhaseTimes> CudaStream::Finish() {
   absl::Status status = RecordMark(end);
   if (status.ok()) status = WaitForMark(end);
   if (!status.ok()) {
-    // The caller is about to take back what copies and kernels that were enqueued still use.
+    // The caller is about to free memory that enqueued copies and kernels still use.
     if (cudaStreamSynchronize(stream_) == cudaSuccess) has_unfinished_work_ = false;
     static_cast<void>(cudaGetLastError());
     return status;
@@ -325,8 +324,8 @@ absl::Status CudaStream::RunReporting(const Args& args, int64_t workspace_bytes,
                                       const char* name, OperatorReport* report) {
   const absl::StatusOr<void*> d_workspace = AllocateWorkspace(workspace_bytes);
   if (!d_workspace.ok()) return d_workspace.status();
-  // Written by the last kernel where it is read: a copy would wait for the large ones that other streams have on their
-  // way out.
+  // The last kernel writes the report directly to host memory: a copy would queue behind large downloads of other
+  // streams.
   const absl::StatusOr<void*> h_report = AllocateHost(sizeof(OperatorReport));
   if (!h_report.ok()) return h_report.status();
   has_unfinished_work_ = true;

@@ -1,4 +1,4 @@
-// One lane's sequence of work on a GPU.
+// The sequence of work of one lane on a GPU.
 #ifndef CORANK_KERNELS_CUDA_ENGINE_CUDA_STREAM_H_
 #define CORANK_KERNELS_CUDA_ENGINE_CUDA_STREAM_H_
 
@@ -19,10 +19,10 @@
 
 namespace corank::cuda {
 
-/// EngineStream on a CUDA stream of its own. Device and pinned memory are kept between requests.
+/// An EngineStream on a CUDA stream of its own. Keeps device and pinned memory between requests.
 class CudaStream final : public EngineStream {
  public:
-  /// `keep_bytes`: the most device memory that it keeps.
+  /// `keep_bytes`: the most device memory that the stream keeps.
   static absl::StatusOr<std::unique_ptr<CudaStream>> Create(int device, int64_t keep_bytes);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
@@ -59,7 +59,7 @@ class CudaStream final : public EngineStream {
   int64_t workspace_bytes() const override { return workspace_bytes_; }
 
  private:
-  // The borders of a request's phases on the stream; kBriefEnd is the end of one whose phases are not told apart.
+  // The borders between the phases of a request. kBriefEnd ends a request whose phases are not timed.
   enum Mark { kStart, kCopyInEnd, kKernelsEnd, kEnd, kBriefEnd, kMarkCount };
 
   CudaStream(int device, int64_t keep_bytes, cudaStream_t stream);
@@ -80,13 +80,13 @@ class CudaStream final : public EngineStream {
   const cudaStream_t stream_;
   std::array<cudaEvent_t, kMarkCount> events_{};
   std::array<bool, kMarkCount> is_recorded_{};
-  std::vector<cudaEvent_t> points_;  // the first marked_points_ are of this request
+  std::vector<cudaEvent_t> points_;  // the first marked_points_ belong to this request
   size_t marked_points_ = 0;
   Arena<DeviceMemory> device_arena_;
   Arena<PinnedMemory> pinned_arena_;
-  // Where the device writes each report of this request, in pinned memory, and where the caller wants it.
+  // For each report of this request: the pinned memory that the device writes, and the caller's place.
   std::vector<std::pair<const OperatorReport*, OperatorReport*>> reports_;
-  // The same of splits: where they arrive, where they go, and how many.
+  // The same for splits: their source, their destination and their number.
   struct Arrival {
     const int64_t* from;
     int64_t* to;
@@ -96,7 +96,7 @@ class CudaStream final : public EngineStream {
   int64_t workspace_bytes_ = 0;
   bool has_unfinished_work_ = false;
   Pace pace_ = Pace::kPhases;
-  std::chrono::steady_clock::time_point started_;  // of a brief request
+  std::chrono::steady_clock::time_point started_;  // start of a brief request
 };
 
 }  // namespace corank::cuda

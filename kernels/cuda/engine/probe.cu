@@ -2,7 +2,7 @@
 
 namespace corank::cuda {
 namespace {
-// Compiled with the options of all other kernels, so that it loads where they load.
+// Compiled with the options of all other kernels, so that it loads on the same GPUs.
 __global__ void Probe() {}
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Whether this build's kernels run on the current GPU.
+// Tells whether the kernels of this build run on the current GPU.
 #ifndef CORANK_KERNELS_CUDA_ENGINE_PROBE_H_
 #define CORANK_KERNELS_CUDA_ENGINE_PROBE_H_
 
@@ -6,8 +6,8 @@
 
 namespace corank::cuda {
 
-/// cudaErrorNoKernelImageForDevice (or another error of loading code) where kernels were not compiled for the current
-/// GPU. Loads code, runs nothing.
+/// cudaErrorNoKernelImageForDevice (or another error of loading code) if the kernels were not compiled for the current
+/// GPU. Loads code but does not run it.
 cudaError_t ProbeKernelImage();
 
 }  // namespace corank::cuda

@@ -1,8 +1,9 @@
-// Expand: value i, counts[i] times. Algorithm, work and workspace: interval_walk.cuh.
+// Expand: repeats value i counts[i] times. interval_walk.cuh describes algorithm, work and workspace.
 //
-//             A unit is the widest power of two, up to 16 bytes, that divides an element; a lane makes 16 bytes of the
-//             result at a time.
-// Passes      one read of counts and one of them or their bytes, one of values, one write of the result
+// A unit is the largest power of two, up to 16 bytes, that divides an element. A lane makes 16 bytes of the result at a
+// time.
+//
+// Memory: one read of the counts and one of them or their bytes, one read of the values, one write of the result.
 #include "kernels/cuda/common/operator_report.cuh"
 #include "kernels/cuda/intervals/interval_walk.cuh"
 #include "kernels/cuda/intervals/intervals.h"
@@ -10,7 +11,7 @@
 namespace corank::cuda {
 namespace {
 
-/// Elements of one unit.
+/// An element has one unit.
 template <typename Unit, int kUnitItems>
 struct ExpandUnitsOp {
   using Tuning = ExpandTuning<kUnitItems, static_cast<int>(sizeof(Unit))>;
@@ -63,7 +64,7 @@ struct ExpandUnitsOp {
   __device__ __forceinline__ Writer WriterAt(int64_t unit) const { return {out + unit}; }
 };
 
-/// Elements of several units.
+/// An element has several units.
 template <typename Unit>
 struct ExpandRecordsOp {
   using Tuning = ExpandTuning<2, static_cast<int>(sizeof(Unit))>;
@@ -96,7 +97,7 @@ struct ExpandRecordsOp {
     unsigned units_per_element;
     __device__ __forceinline__ unsigned PartOf(int position, const Slot& slot) const {
       const int64_t behind = first + position - slot.start;
-      // A 64-bit remainder costs more than the rest.
+      // A 64-bit remainder would cost more than everything else.
       return behind <= UINT32_MAX ? static_cast<uint32_t>(behind) % units_per_element
                                   : static_cast<unsigned>(behind % units_per_element);
     }
@@ -121,11 +122,11 @@ struct ExpandRecordsOp {
   __device__ __forceinline__ Writer WriterAt(int64_t unit) const { return {out + unit, unit, units_per_element}; }
 };
 
-/// Calls run(op) for the operator that takes the elements, without its arrays.
+/// Calls run(op) with the operator for the element type, whose arrays are not set.
 template <typename Run>
 auto WithOp(const ExpandArgs& args, Run run) {
   const int unit_bytes = UnitBytes(args.element_bytes);
-  // Short intervals: a group of many has as many units as one of few long ones.
+  // Short intervals: a group of many of them has as many units as one of a few long ones.
   const bool is_short = args.total < WalkTuning::kShortMean * args.interval_count;
   const auto with_unit = [&](auto unit) {
     using Unit = decltype(unit);

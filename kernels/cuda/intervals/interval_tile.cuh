@@ -1,17 +1,17 @@
-// One pass over counts, for intervals that may go anywhere: a block scans a tile of intervals, learns what is before
-// them where it must know, and gives each unit of work its interval.
+// One pass over the counts, for intervals at any place: a block scans a tile of intervals, learns the sum before them
+// if it needs that, and finds the interval of each unit of work.
 //
-// Algorithm   (1) a block sums its tile's counts; where the operator needs the sum of all counts before, one warp looks
-//             back over the tiles before (look_back.cuh); (2) each interval that is not empty sets one bit, at its
-//             first unit, in a bitmap of a window of units; the interval of a unit is then the number of bits up to it:
-//             a population count and a sum of those of the words before; (3) the operator takes the window's units,
-//             neighbours by neighbouring threads. A tile with more units than a block should do alone is left to a
-//             second launch, whose blocks share the windows of all such tiles equally, so that a giant interval costs
-//             no more than its bytes. Empty intervals set no bit.
-// Work        O(n + units)
-// Passes      counts are read once, and again by every block that shares a tile that is left over
-// Workspace   8 bytes (look-back) and 32 bytes (left-over list) a tile
-// Source      S. Baxter, moderngpu, "Load-Balancing Search", 2013; look_back.cuh
+// Algorithm: (1) A block sums the counts of its tile. If the operator needs the sum of all earlier counts, one warp
+//            looks back over the earlier tiles (look_back.cuh). (2) Each non-empty interval sets one bit, at its first
+//            unit, in a bitmap of a window of units. The interval of a unit is then the number of bits up to it: a
+//            population count plus the bits in earlier words. (3) The operator processes the units of the window,
+//            adjacent units by adjacent threads. A second launch takes the tiles with more units than one block should
+//            process. Its blocks share the windows of all these tiles equally, so that a giant interval takes no longer
+//            than its bytes require. Empty intervals set no bit.
+// Work: O(n + units).
+// Memory: one read of the counts, and one more by every block that shares a tile of the second launch.
+// Workspace: 8 bytes (look-back) and 32 bytes (list for the second launch) for each tile.
+// Source: S. Baxter, moderngpu, "Load-Balancing Search", 2013; look_back.cuh.
 #ifndef CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_TILE_CUH_
 #define CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_TILE_CUH_
 
@@ -29,19 +29,19 @@
 
 namespace corank::cuda {
 
-/// How the intervals are cut. A kernel argument.
+/// The division of the intervals. A kernel argument.
 struct IntervalPlan {
   const int64_t* counts;
   int64_t count;
-  int tile;  // intervals in each
+  int tile;  // intervals in each tile
   int64_t tiles;
-  int64_t blocks;     // of the first launch; as many as tiles, or fewer where Op::kFewBlocks
-  TileSum* d_sums;    // zero before, `tiles` of them; used where the operator asks for sums
-  LeftCount* d_left;  // zero before
+  int64_t blocks;     // of the first launch: one for each tile, or fewer with Op::kFewBlocks
+  TileSum* d_sums;    // zero before, `tiles` elements; only for operators that need sums
+  LeftCount* d_left;  // zero before the launch
   LeftTile* d_left_tiles;
 };
 
-/// Of a block, while it works on one tile.
+/// The state of a block while it works on one tile.
 struct TileShared {
   template <typename Count>
   using Scan = cub::BlockScan<Count, IntervalTuning::kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
@@ -51,8 +51,8 @@ struct TileShared {
     typename Scan<int64_t>::TempStorage wide_scan;
     typename Sum::TempStorage sum;
   };
-  alignas(16) uint32_t heads[IntervalTuning::kWindow / 32];         // a bit where an interval starts
-  alignas(16) uint16_t heads_before[IntervalTuning::kWindow / 32];  // in all words before
+  alignas(16) uint32_t heads[IntervalTuning::kWindow / 32];         // a bit at the start of each interval
+  alignas(16) uint16_t heads_before[IntervalTuning::kWindow / 32];  // bits in all earlier words
   int64_t base;
   int64_t exact;
 
@@ -68,25 +68,25 @@ struct TileShared {
   }
 };
 
-/// A thread's part of a tile. Count is int where a tile is small enough for one block; larger counts are cut to
-/// kMostUnits there, so that their sum shows that it is not.
+/// A thread's part of a tile. Count is int if the tile is small enough for one block. It then caps counts at
+/// kMostUnits, so that their sum shows that the tile is not small.
 template <typename Count, typename Tuning>
 struct TileItems {
   static constexpr int kItems = Tuning::kItems;
-  static constexpr int kMostUnits = (1 << 30) / Tuning::kTile;  // the sum of a tile of these is an int
+  static constexpr int kMostUnits = (1 << 30) / Tuning::kTile;  // the sum of a tile of such counts is an int
   static_assert(kMostUnits > Tuning::kOwnUnits, "and shows that the tile has too many");
 
-  Count start[kItems];  // first unit, from the tile's first
+  Count start[kItems];  // first unit, counted from the start of the tile
   Count units[kItems];
   int64_t exact = 0;  // sum of the thread's units
-  Count total;        // of the tile
+  Count total;        // of the whole tile
 
   __device__ __forceinline__ void Set(int i, int64_t exact_units) {
     exact += exact_units;
     units[i] = sizeof(Count) == sizeof(int64_t) ? static_cast<Count>(exact_units)
                                                 : static_cast<Count>(min(exact_units, int64_t{kMostUnits}));
   }
-  /// The whole block. A barrier in it comes after all reads of shared memory that come before the call.
+  /// The whole block calls it. Contains a barrier after all reads of shared memory that precede the call.
   __device__ __forceinline__ void Scan(TileShared& shared) {
     Count sum = 0;
 #pragma unroll
@@ -101,7 +101,7 @@ struct TileItems {
   }
 };
 
-/// The sum of the tile's units where items.total is cut. The whole block, after items.Scan.
+/// The sum of the tile's units, even if items.total is capped. The whole block calls it, after items.Scan.
 template <typename Tuning>
 __device__ __forceinline__ int64_t ExactTotal(const TileItems<int, Tuning>& items, TileShared& shared) {
   __syncthreads();
@@ -111,9 +111,10 @@ __device__ __forceinline__ int64_t ExactTotal(const TileItems<int, Tuning>& item
   return shared.exact;
 }
 
-/// Publishes the tile's sum and answers that of all before. The whole block; ends with a barrier.
+/// Publishes the sum of the tile and returns the sum of all earlier tiles. The whole block calls it; ends with a
+/// barrier.
 __device__ __forceinline__ int64_t SumBefore(const IntervalPlan& plan, int64_t tile, int64_t sum, TileShared& shared) {
-  if (threadIdx.x < 32) {  // one warp: the others would only add instructions
+  if (threadIdx.x < 32) {  // one warp: more would only add instructions
     const int64_t before = LookBack(plan.d_sums, tile, sum);
     if (threadIdx.x == 0) shared.base = before;
   }
@@ -121,13 +122,13 @@ __device__ __forceinline__ int64_t SumBefore(const IntervalPlan& plan, int64_t t
   return shared.base;
 }
 
-/// The slot of a position of the window: 0 for the interval that reaches into the window, the others in order.
+/// The slot of a position of the window: 0 for the interval that began before the window, then the others in order.
 __device__ __forceinline__ int SlotAt(const TileShared& shared, int position) {
   return shared.heads_before[position / 32] + HeadsUpTo(shared.heads[position / 32], position % 32);
 }
 
 /// Sets up the window of the units from `begin` on, and calls place(slot, item, position of its start in the window)
-/// for each interval of the thread that has units in it. The heads are zero before. The whole block; ends with a
+/// for each interval of the thread with units in it. The heads are zero before. The whole block calls it; ends with a
 /// barrier.
 template <typename Count, typename Tuning, typename Place>
 __device__ __forceinline__ void OpenWindow(const TileItems<Count, Tuning>& items, Count begin, TileShared& shared,
@@ -142,7 +143,7 @@ __device__ __forceinline__ void OpenWindow(const TileItems<Count, Tuning>& items
     }
   }
   __syncthreads();
-  if (threadIdx.x < 32) {  // one warp, 8 words a lane: cheaper than a scan by the block
+  if (threadIdx.x < 32) {  // one warp, 8 words for each lane: cheaper than a scan by the block
     const auto* const words = reinterpret_cast<const uint4*>(shared.heads) + 2 * threadIdx.x;
     const uint4 low = words[0], high = words[1];
     const uint32_t heads[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
@@ -181,20 +182,24 @@ __device__ __forceinline__ void OpenWindow(const TileItems<Count, Tuning>& items
   __syncthreads();
 }
 
-/// A thread's part of the n numbers of a tile, 0 behind them.
+/// A thread's part of the n numbers of a tile, followed by zeros.
 template <int kItems>
 __device__ __forceinline__ void LoadItems(const int64_t* tile, int n, int64_t (&items)[kItems]) {
   LoadPairs(tile, static_cast<int>(threadIdx.x) * kItems, n, items);
 }
 
-/// One tile a block, or, where Op::kFewBlocks, every tile that is a multiple of plan.blocks behind it, or, where kRest,
-/// an equal share of the windows that are left.
+/// Processes one tile for each block. With Op::kFewBlocks: also every plan.blocks-th tile after it. With kRest: an
+/// equal share of the remaining windows.
 ///
-/// Op has: Tuning; kFewBlocks; Adjust(plan), which may put fewer intervals in the place of all; Shared, with a member
-/// `tile` of TileShared; Registers, of a thread; Load(plan, first, n, base_of, items, shared), which sets the items'
-/// units, scans them, answers Registers and may ask base_of(sum of counts) for the sum of all counts before the tile;
-/// Place(shared, registers, slot, item, position); Process(shared, count), which takes the first `count` units of the
-/// window.
+/// Op has these members:
+/// - Tuning, kFewBlocks.
+/// - Adjust(plan): may replace the intervals by fewer ones.
+/// - Shared: has a member `tile` of type TileShared.
+/// - Registers: the state of a thread.
+/// - Load(plan, first, n, base_of, items, shared): sets the units of the items, scans them, and returns Registers. May
+///   call base_of(sum of counts) for the sum of all counts before the tile.
+/// - Place(shared, registers, slot, item, position).
+/// - Process(shared, count): processes the first `count` units of the window.
 template <typename Op, bool kRest>
 __global__ void __launch_bounds__(IntervalTuning::kThreads, Op::Tuning::kBlocks)
     IntervalKernel(Op op, IntervalPlan plan) {
@@ -270,7 +275,7 @@ __global__ void __launch_bounds__(IntervalTuning::kThreads, Op::Tuning::kBlocks)
   } while (is_another());
 }
 
-/// Carves the plan from a workspace. `units`: about how many there are in all.
+/// Carves the plan from a workspace. `units`: the approximate number of units in total.
 template <typename Tuning>
 IntervalPlan MakePlan(const int64_t* counts, int64_t count, int64_t units, Workspace& workspace) {
   IntervalPlan plan{};
@@ -284,7 +289,7 @@ IntervalPlan MakePlan(const int64_t* counts, int64_t count, int64_t units, Works
   return plan;
 }
 
-/// Enqueues both launches. `most_units`: no tile has more than this.
+/// Enqueues both launches. `most_units`: the largest number of units in a tile.
 template <typename Op>
 cudaError_t RunIntervals(const Op& op, const IntervalPlan& plan, bool needs_sums, int64_t most_units,
                          cudaStream_t stream) {

@@ -1,22 +1,20 @@
-// Every unit of a result in its order, with the interval that it belongs to, for operators whose results lie one behind
-// the other.
+// Visits every unit of a result in order, together with its interval, for operators with consecutive results.
 //
-// Algorithm   (1) Each warp sums its share of the counts, group by group, notes what is before each group, and writes
-//             the counts once more as bytes, which stand for them in groups where they fit; the blocks learn the sums
-//             of all before them (look_back.cuh). (2) Tasks are equal pieces of a line on which
-//             each group takes as many places as it has intervals, and behind them as many as they have units, so that
-//             neither a giant nor millions of empty intervals make a task longer than others (the diagonals of a merge
-//             path, group by group). A warp takes a task, alone. It finds the group where its piece starts; of each
-//             group, a lane holds the counts of a few intervals; a scan tells where they start; each that is not empty
-//             sets a bit in a bitmap of 1024 units and leaves what the operator needs of it in a slot. The slot of a
-//             unit is then the number of bits up to it: a population count and a sum of those of the words before.
-//             Nothing waits for another warp.
-// Work        O(n + units)
-// Passes      counts are read by (1), they or their bytes by (2), and again by tasks that share a group; results are
-//             written once
-// Workspace   a byte for each interval, 8 for each group of 64 to 256, and at most 73 KB more
-// Source      S. Baxter, moderngpu, "Load-Balancing Search", 2013; O. Green, R. McColl, D. Bader, "GPU Merge Path - A
-//             GPU Merging Algorithm", 2012
+// Algorithm: (1) Each warp sums its share of the counts, group by group, and notes the sum before each group. It writes
+//            the counts again as bytes, which replace them in groups where they fit. The blocks learn the sums of all
+//            earlier blocks (look_back.cuh). (2) Tasks are equal pieces of a line. On this line, each group has as many
+//            places as it has intervals, followed by as many as they have units, so that neither giant nor millions of
+//            empty intervals make a task longer than others (the diagonals of a merge path, group by group). One warp
+//            performs a task alone. It finds the group where its piece starts. For each group, a lane holds the counts
+//            of a few intervals, and a scan finds their starts. Each non-empty interval sets a bit in a bitmap of 1024
+//            units and stores the operator's data in a slot. The slot of a unit is then the number of bits up to it: a
+//            population count plus the bits in earlier words. No warp waits for another one.
+// Work: O(n + units).
+// Memory: (1) reads the counts; (2) reads them or their bytes, repeatedly where tasks share a group; one write of the
+//         results.
+// Workspace: a byte for each interval, 8 bytes for each group of 64 to 256 intervals, and at most 73 KB more.
+// Source: S. Baxter, moderngpu, "Load-Balancing Search", 2013; O. Green, R. McColl, D. Bader, "GPU Merge Path - A GPU
+//         Merging Algorithm", 2012.
 #ifndef CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_WALK_CUH_
 #define CORANK_KERNELS_CUDA_INTERVALS_INTERVAL_WALK_CUH_
 
@@ -33,25 +31,25 @@
 
 namespace corank::cuda {
 
-/// How the work is cut. A kernel argument.
+/// The division of the work. A kernel argument.
 struct WalkPlan {
   const int64_t* counts;  // of elements
   int64_t count;
   int64_t groups;
   int64_t share;   // groups whose counts a warp sums
-  int64_t shares;  // all that have a group
-  int64_t blocks;  // that sum
+  int64_t shares;  // shares with at least one group
+  int64_t blocks;  // blocks that sum counts
   int64_t tasks;
   unsigned units_per_element;
-  TileSum* d_sums;           // zero before, a block each
+  TileSum* d_sums;           // zero before, one for each block
   int64_t* d_bases;          // units before each share
   int64_t* d_groups;         // notes on groups
-  uint8_t* d_byte_counts;    // the counts again, where those of a group all fit in bytes; elsewhere anything
+  uint8_t* d_byte_counts;    // the counts again, valid in groups whose counts all fit into bytes
   OperatorReport* d_report;  // or null
 };
 
-/// A note on a group: the units before it, from its share's first, above a bit that says whether its counts are in
-/// d_byte_counts.
+/// A note on a group: the number of units between the start of its share and the group, above a bit that tells whether
+/// its counts are in d_byte_counts.
 __device__ __forceinline__ int64_t MakeNote(int64_t before, bool fit_bytes) {
   return before << 1 | (fit_bytes ? 1 : 0);
 }
@@ -65,7 +63,7 @@ __device__ __forceinline__ int64_t SumOverLanes(int64_t own) {
   return own;
 }
 
-/// Inclusive.
+/// An inclusive scan.
 template <typename Count>
 __device__ __forceinline__ Count ScanOverLanes(Count own) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -77,11 +75,11 @@ __device__ __forceinline__ Count ScanOverLanes(Count own) {
   return own;
 }
 
-/// (1) of the algorithm; a warp a share.
+/// Step (1) of the algorithm, one warp for each share.
 template <typename Tuning>
 __global__ void __launch_bounds__(WalkTuning::kThreads, WalkTuning::kSumBlocksResident) WalkSumsKernel(WalkPlan plan) {
   constexpr int kWarps = WalkTuning::kThreads / 32;
-  constexpr int kPairs = Tuning::kGroup / 64;          // of counts that a lane has of a group
+  constexpr int kPairs = Tuning::kGroup / 64;          // of counts of a group in each lane
   constexpr int kBatch = kPairs < 4 ? 4 / kPairs : 1;  // groups that a warp has in flight
   __shared__ int64_t totals[kWarps];
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
@@ -117,7 +115,7 @@ __global__ void __launch_bounds__(WalkTuning::kThreads, WalkTuning::kSumBlocksRe
   }
   if (lane == 0) totals[warp] = before;
   if (plan.d_report != nullptr && blockIdx.x == 0 && threadIdx.x == 0) {
-    *plan.d_report = OperatorReport();  // a launch of its own would take 2 us
+    *plan.d_report = OperatorReport();  // saves a launch, which takes 2 us
   }
   __syncthreads();
   if (warp > 0) return;
@@ -128,8 +126,7 @@ __global__ void __launch_bounds__(WalkTuning::kThreads, WalkTuning::kSumBlocksRe
   if (lane < kWarps && share + lane < plan.shares) plan.d_bases[share + lane] = base + through - own;
 }
 
-/// The last of [low, high) for which is_before holds; it holds for `low`, and for none behind one for which it does
-/// not.
+/// The last element of [low, high) with is_before. `is_before` is true for `low`, and false after the first false.
 template <typename IsBefore>
 __device__ __forceinline__ int64_t LastBefore(int64_t low, int64_t high, IsBefore is_before) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -143,12 +140,12 @@ __device__ __forceinline__ int64_t LastBefore(int64_t low, int64_t high, IsBefor
   return low;
 }
 
-/// What a lane holds of a group. Count: int64_t, or int where the group's counts are in d_byte_counts.
+/// A lane's part of a group. Count: int64_t, or int if the counts of the group are in d_byte_counts.
 template <typename Op, typename Count>
 struct WalkGroup {
   static constexpr int kItems = Op::Tuning::kItems;
   Count units[kItems];
-  alignas(16) typename Op::Item items[kItems];  // read by vectors
+  alignas(16) typename Op::Item items[kItems];  // read as vectors
 
   __device__ __forceinline__ void Load(const Op& op, const WalkPlan& plan, int64_t group) {
     const int64_t first = group * Op::Tuning::kGroup + static_cast<int>(threadIdx.x) % 32 * kItems;
@@ -176,27 +173,27 @@ struct WalkGroup {
   }
 };
 
-/// Of a warp.
+/// The shared memory of a warp.
 template <typename Op>
 struct WalkShared {
-  uint32_t heads[WalkTuning::kWindow / 32];         // a bit where an interval starts
+  uint32_t heads[WalkTuning::kWindow / 32];         // a bit at the start of each interval
   uint2 words[WalkTuning::kWindow / 32];            // the same, and the slot before the word's first bit
-  typename Op::Slot slots[Op::Tuning::kGroup + 1];  // from 1 on: 0 is that of positions before the group
+  typename Op::Slot slots[Op::Tuning::kGroup + 1];  // slot 0 is that of positions before the group
 };
 
-/// What a task takes of a group. Positions are units from the last line of the cache before the first, so that warps
-/// write whole sectors.
+/// A task's part of a group. Positions count units from the last cache line boundary before the first unit, so that
+/// warps write whole sectors.
 template <typename Op>
 struct WalkPart {
   int64_t group_units;             // of the whole group
-  int64_t origin;                  // unit of the result at position 0
-  int low, high;                   // positions to be written
+  int64_t origin;                  // the unit of the result at position 0
+  int low, high;                   // positions to write
   int started;                     // intervals that start before position 0
-  int places[Op::Tuning::kItems];  // where the lane's intervals start; less than 0 before, kNowhere for empty ones
+  int places[Op::Tuning::kItems];  // starts of the lane's intervals; negative before position 0, kNowhere if empty
 };
 
-/// Finds the units of a group that lie in places [begin, end) of the line, whose place 0 is the group's first unit, and
-/// fills the slots. `before`: units of all groups before. Count is int where that holds all sums.
+/// Finds the units of a group in places [begin, end) of the line, whose place 0 is the first unit of the group, and
+/// fills the slots. `before`: units of all earlier groups. Count is int if all sums fit.
 template <typename Count, typename Op, typename Units>
 __device__ __forceinline__ WalkPart<Op> TakePart(const Op& op, const WalkGroup<Op, Units>& group, int64_t first,
                                                  int64_t before, int64_t begin, int64_t end, WalkShared<Op>& shared) {
@@ -281,14 +278,16 @@ __device__ __forceinline__ void WritePart(const Op& op, const WalkPart<Op>& part
   }
 }
 
-/// (2) of the algorithm; a warp a task.
+/// Step (2) of the algorithm, one warp for each task.
 ///
-/// Op has: Tuning; kVector, units that a lane writes at a time; kUnroll, how often; Item, what is read of an interval,
-/// and Load(first, count, items); Slot, what is kept of it, and SlotOf(item, number of the interval, its first unit);
-/// Phase(unit), units from the last line of the result's memory; WriterAt(unit), which answers what has
-/// One(position, slot), which writes the unit at a position from there, and Vector(position, slot, heads), which writes
-/// the kVector units from a position on that is a multiple of kVector: the first is in the interval of *slot, and each
-/// bit of heads behind the first goes on to the next slot.
+/// Op has these members:
+/// - Tuning; kVector: units that a lane writes at a time; kUnroll: how often.
+/// - Item: the data read for an interval, by Load(first, count, items).
+/// - Slot: the data kept for an interval, by SlotOf(item, number of the interval, its first unit).
+/// - Phase(unit): units between the last line boundary of the result's memory and `unit`.
+/// - WriterAt(unit): returns a writer for positions relative to `unit`. One(position, slot) writes one unit.
+///   Vector(position, slot, heads) writes the kVector units from a position on that is a multiple of kVector: the first
+///   unit is in the interval of *slot, and each later bit of heads advances to the next slot.
 template <typename Op>
 __global__ void __launch_bounds__(WalkTuning::kThreads, WalkTuning::kBlocks) WalkKernel(Op op, WalkPlan plan) {
   using Tuning = typename Op::Tuning;
@@ -327,13 +326,13 @@ __global__ void __launch_bounds__(WalkTuning::kThreads, WalkTuning::kBlocks) Wal
   }
 }
 
-/// Elements between the last line of the cache and p.
+/// The number of elements between the last cache line boundary and p.
 template <typename T>
 __device__ __forceinline__ int LinePhaseOf(const T* p) {
   return static_cast<int>(reinterpret_cast<uintptr_t>(p) & 127) / static_cast<int>(sizeof(T));
 }
 
-/// Carves the plan from a workspace, for `count` > 0 intervals of `elements` elements in all.
+/// Carves the plan from a workspace, for `count` > 0 intervals of `elements` elements in total.
 template <typename Tuning>
 WalkPlan MakeWalkPlan(const int64_t* counts, int64_t count, int64_t elements, int units_per_element,
                       Workspace& workspace) {
@@ -354,7 +353,7 @@ WalkPlan MakeWalkPlan(const int64_t* counts, int64_t count, int64_t elements, in
   return plan;
 }
 
-/// Enqueues all, and a report without faults.
+/// Enqueues all kernels, and a report without faults.
 template <typename Op>
 cudaError_t Walk(const Op& op, WalkPlan plan, OperatorReport* d_report, cudaStream_t stream) {
   plan.d_report = d_report;

@@ -1,6 +1,7 @@
-// LoadBalance: the object of each work item, and its rank in it. Algorithm, work and workspace: interval_walk.cuh.
+// LoadBalance: the object of each work item, and the item's rank in it. interval_walk.cuh describes algorithm, work and
+// workspace.
 //
-// Passes      one read of the counts and one of them or their bytes, one write of each output in 16-byte vectors
+// Memory: one read of the counts and one of them or their bytes, one write of each output in 16-byte vectors.
 #include <type_traits>
 
 #include "kernels/cuda/common/operator_report.cuh"
@@ -17,7 +18,7 @@ struct LoadBalanceOp {
   static constexpr int kUnroll = 1;
   struct Item {};
   struct Slot {
-    Index start;  // first item; differences are right modulo 2^32 too
+    Index start;  // first item; differences are also right modulo 2^32
     Index object;
   };
   Index* objects;
@@ -61,7 +62,7 @@ struct LoadBalanceOp {
   }
 };
 
-/// Calls run(op) for the operator that writes such indices, without its arrays.
+/// Calls run(op) with the operator for the index type, whose arrays are not set.
 template <typename Run>
 auto WithOp(const LoadBalanceArgs& args, Run run) {
   const bool is_short = args.total < WalkTuning::kShortMean * args.object_count;

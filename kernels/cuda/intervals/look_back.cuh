@@ -1,9 +1,10 @@
-// The sum of what all blocks before have counted, without a launch between.
+// The sum of the counts of all earlier blocks, without a launch in between.
 //
-// Algorithm   A block publishes its sum and looks back over those before it, whose blocks have published sums of their
-//             own or sums of all up to them; then it publishes the latter (decoupled look-back). Blocks are taken to
-//             start in the order of their numbers, or at least every block before one that runs to run at some time.
-// Source      D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016
+// Algorithm: a block publishes its own sum and looks back over earlier blocks, which have published either their own
+//            sums or the sums of all blocks up to them. Then it publishes the latter (decoupled look-back). This
+//            requires that blocks start in the order of their numbers, or at least that every block before a running
+//            one runs eventually.
+// Source: D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016.
 #ifndef CORANK_KERNELS_CUDA_INTERVALS_LOOK_BACK_CUH_
 #define CORANK_KERNELS_CUDA_INTERVALS_LOOK_BACK_CUH_
 
@@ -13,13 +14,13 @@
 
 namespace corank::cuda {
 
-/// What a tile has published for those behind it: a sum and how far it reaches, in one word so that no fence is needed.
+/// The published value of a tile: a sum and its extent, in one word so that no fence is needed.
 using TileSum = unsigned long long;
-inline constexpr TileSum kOwnSum = TileSum{1} << 62;    // of the tile
-inline constexpr TileSum kWholeSum = TileSum{2} << 62;  // of the tile and all before it
+inline constexpr TileSum kOwnSum = TileSum{1} << 62;    // of the tile alone
+inline constexpr TileSum kWholeSum = TileSum{2} << 62;  // of the tile and all earlier tiles
 inline constexpr TileSum kSumMask = kOwnSum - 1;
 
-/// Publishes the tile's sum and answers that of all before, to every lane of the one warp that calls it.
+/// Publishes the sum of the tile and returns the sum of all earlier tiles to every lane. One warp calls it.
 __device__ __forceinline__ int64_t LookBack(volatile TileSum* sums, int64_t tile, int64_t sum) {
   constexpr int kLook = IntervalTuning::kLookBack;
   const int lane = static_cast<int>(threadIdx.x) % 32;

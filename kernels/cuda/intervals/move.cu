@@ -1,13 +1,15 @@
-// Move: elements of every interval from source to destination. Algorithm, work and workspace: interval_tile.cuh.
+// Move: copies the elements of every interval from source to destination. interval_tile.cuh describes algorithm, work
+// and workspace.
 //
-//             A unit of a long interval is a 16-byte block of the destination's memory that the interval touches,
-//             whatever the element. A thread reads the bytes of its unit as two whole blocks of the source, shifted,
-//             where those lie within the interval, and word by word where they do not, and writes a block or, at the
-//             ends of an interval, words and bytes. Groups of neighbouring threads write whole sectors or lines of the
-//             cache. A unit of a short interval is a word. Nothing outside an interval is read or written.
-// Passes      one read of counts and offsets, one read and one write of the elements. What short intervals at scattered
-//             destinations leave of a 32-byte sector costs more than its bytes: an H200 writes 16 such sectors a
-//             nanosecond, however they are written. Where many are of a few words, move_bins.cu takes them instead
+// A unit of a long interval is a 16-byte block of the destination's memory that the interval touches, for any element
+// size. A thread reads the bytes of its unit as two whole blocks of the source, shifted, if these lie within the
+// interval, and otherwise word by word. It writes a block or, at the ends of an interval, words and bytes. Groups of
+// adjacent threads write whole sectors or lines of the cache. A unit of a short interval is a word. Nothing outside an
+// interval is read or written.
+//
+// Memory: one read of counts and offsets, one read and one write of the elements. If short intervals at scattered
+//         places leave a part of a 32-byte sector unwritten, the sector costs more than its bytes: an H200 writes 16
+//         such sectors a nanosecond by any method. move_bins.cu takes over if there are many intervals of a few words.
 #include <algorithm>
 
 #include "kernels/cuda/common/operator_report.cuh"
@@ -28,7 +30,7 @@ __device__ __forceinline__ void StoreTo(int64_t address, T value) {
   *reinterpret_cast<T*>(address) = value;
 }
 
-/// What is the same for all kinds of unit.
+/// The common part for all kinds of units.
 struct MoveIntervals {
   using Tuning = MoveTuning;
   static constexpr bool kFewBlocks = false;
@@ -39,12 +41,12 @@ struct MoveIntervals {
     int64_t to[Tuning::kItems];
     int64_t bytes[Tuning::kItems];
   };
-  int64_t source;  // addresses
+  int64_t source;  // addresses of the arrays
   int64_t destination;
   const int64_t* source_offsets;  // null: dense
   const int64_t* destination_offsets;
   int element_bytes;
-  int log_group;  // of blocks, where units are blocks
+  int log_group;  // of a group of blocks, if units are blocks
   BinArrays bins;
 
   __device__ __forceinline__ void Adjust(const IntervalPlan&) const {}
@@ -81,12 +83,12 @@ struct MoveIntervals {
   }
 };
 
-/// Units are words, the same in source and destination, for short intervals.
+/// Units are words, the same in source and destination. For short intervals.
 template <typename Word>
 struct MoveWordsOp : MoveIntervals {
-  static constexpr bool kFewBlocks = sizeof(Word) == sizeof(uint32_t);  // behind bins
+  static constexpr bool kFewBlocks = sizeof(Word) == sizeof(uint32_t);  // after bins
   struct Slot {
-    int64_t from, to;  // addresses of the window's first unit, if the interval reached back to it
+    int64_t from, to;  // addresses of the window's first unit, as if the interval began there or earlier
   };
   struct Shared {
     TileShared tile;
@@ -95,7 +97,7 @@ struct MoveWordsOp : MoveIntervals {
 
   static_assert(BinTuning::kLongMean * int{sizeof(uint32_t)} <= Tuning::kShortBytes, "bins come before words only");
 
-  /// Leaves the intervals that did not go to bins.
+  /// Keeps only the intervals that did not go to bins.
   __device__ __forceinline__ void Adjust(IntervalPlan& plan) {
     if (bins.d_state == nullptr || bins.d_state->is_taken == 0) return;
     plan.counts = bins.d_left_counts;
@@ -147,10 +149,10 @@ struct MoveWordsOp : MoveIntervals {
 template <bool kWords>
 struct MoveBlocksOp : MoveIntervals {
   struct Slot {
-    int64_t block;   // address of the window's first unit, if the interval reached back to it
+    int64_t block;   // address of the window's first unit, as if the interval began there or earlier
     int64_t to;      // address of the interval's first byte
-    int64_t to_end;  // and behind its last
-    int64_t delta;   // from the destination to the source
+    int64_t to_end;  // address after its last byte
+    int64_t delta;   // source address minus destination address
   };
   struct Shared {
     TileShared tile;
@@ -179,8 +181,8 @@ struct MoveBlocksOp : MoveIntervals {
   __device__ __forceinline__ void Process(const Shared& shared, int count) const {
     constexpr int kThreads = IntervalTuning::kThreads;
     for (int at = static_cast<int>(threadIdx.x); at < count; at += kThreads * kBatch) {
-      // Whole blocks of the source, all asked for before the first is used. Units at the ends of an interval, which are
-      // read word by word, come after them.
+      // Whole blocks of the source come first, all loaded before the first is used. Units at the ends of an interval,
+      // which are read word by word, follow.
       uint4 near[kBatch], far[kBatch];
       int slots[kBatch];
       unsigned inner = 0;
@@ -217,7 +219,7 @@ struct MoveBlocksOp : MoveIntervals {
     return make_uint4(out[0], out[1], out[2], out[3]);
   }
 
-  /// The bytes of a unit, where they are in its block.
+  /// The bytes of a unit, at their places in its block.
   static __device__ __forceinline__ uint4 ReadWords(const Slot& slot, int unit) {
     const int64_t from = slot.block + slot.delta + unit * 16;
     const int64_t low = slot.to + slot.delta, high = slot.to_end + slot.delta;
@@ -231,7 +233,7 @@ struct MoveBlocksOp : MoveIntervals {
                       BytesBetween(words[2], words[3], bytes), BytesBetween(words[3], words[4], bytes));
   }
 
-  /// The bytes of an aligned word that are within [low, high).
+  /// The bytes of an aligned word that lie within [low, high).
   static __device__ __forceinline__ uint32_t ReadWord(int64_t address, int64_t low, int64_t high) {
     if (address >= low && address + 4 <= high) return LoadFrom<uint32_t>(address);
     uint32_t word = 0;
@@ -274,7 +276,7 @@ bool ChecksOverlap(const MoveArgs& args) {
 
 bool NeedsSums(const MoveArgs& args) { return args.source_offsets == nullptr || args.destination_offsets == nullptr; }
 
-/// Whether units are words of min(UnitBytes, 4) bytes; otherwise they are 16-byte blocks.
+/// Whether units are words of min(UnitBytes, 4) bytes. Otherwise they are 16-byte blocks.
 bool TakesWords(const MoveArgs& args) {
   return args.total * args.element_bytes < args.interval_count * MoveTuning::kShortBytes;
 }
@@ -287,7 +289,8 @@ int LogGroup(const MoveArgs& args) {
   return args.total * args.element_bytes < args.interval_count * MoveTuning::kLongBytes ? 1 : 3;
 }
 
-/// Most units there can be: an interval's first and last group of blocks hold a byte of it at least.
+/// An upper bound of the number of units: the first and last groups of an interval's blocks have at least one byte of
+/// it.
 int64_t MostUnits(const MoveArgs& args) {
   if (TakesWords(args)) return WordsOf(args);
   return args.total * args.element_bytes / 16 + (std::min(args.interval_count, args.total) << (1 + LogGroup(args)));
@@ -304,7 +307,7 @@ MovePlan PlanOf(const MoveArgs& args, Workspace& workspace) {
   MovePlan plan;
   plan.intervals = MakePlan<MoveTuning>(args.counts, args.interval_count, units, workspace);
   plan.bins = CarveBins(args, workspace);
-  // Where bins take all, as many blocks find nothing to do.
+  // If the bins take all intervals, these blocks find nothing to do.
   if (plan.bins.d_state != nullptr) {
     plan.intervals.blocks = std::min<int64_t>(plan.intervals.tiles, MoveTuning::kLeftBlocks);
   }
@@ -317,7 +320,7 @@ int64_t MoveWorkspaceBytes(const MoveArgs& args) {
   if (args.interval_count <= 0 || args.total <= 0) return 0;
   Workspace workspace;
   PlanOf(args, workspace);
-  // The check and the move run one after the other on one stream: they share the workspace.
+  // The check and the move run one after the other on one stream and share the workspace.
   return std::max(workspace.bytes(), ChecksOverlap(args) ? OverlapCheckWorkspaceBytes(args) : 0);
 }
 

@@ -1,18 +1,18 @@
-// Move of many short intervals to scattered destinations, by way of bins of the destination.
+// Moves many short intervals to scattered destinations, through bins of the destination.
 //
-//             Where the destination is larger than the cache, what a store leaves of a 32-byte sector costs an H200 48
-//             to 62 ps: 16 to 20 words a nanosecond where each goes to a place of its own. So words travel twice, in
-//             whole sectors.
-// Algorithm   (1) a survey of a few thousand intervals finds the part of the destination that is written, and whether
-//             bins pay; (2) a block sorts a tile's words by bin in shared memory, with the words of the destination
-//             they go to, takes room in each bin by one atomic addition and writes each bin's run, filled up to whole
-//             sectors; (3) a block collects a part of a bin in shared memory and writes what is present of it in whole
-//             lines. An interval that lies in two bins or in none, and what a full bin does not take, is moved alone,
-//             in (2); what is alone and long goes to a list, for the kernels of move.cu.
-// Work        O(n + words), for each bin once for each part of it
-// Passes      one read of counts and offsets, one read of the elements, about 1.2 writes and reads of records of twice
-//             their size, one write of the elements
-// Workspace   10 to 11 bytes a word of the elements, and 24 bytes for every 33 words
+// If the destination is larger than the cache, every partly written 32-byte sector costs an H200 48 to 62 ps: it stores
+// only 16 to 20 scattered words a nanosecond. So words travel twice, in whole sectors.
+//
+// Algorithm: (1) A survey of a few thousand intervals finds the written part of the destination, and whether bins pay.
+//            (2) A block sorts the words of a tile by bin in shared memory, together with the destination of each word.
+//            It reserves room in each bin with one atomic addition and writes the run of each bin, filled up to whole
+//            sectors. (3) A block collects a part of a bin in shared memory and writes the words in it as whole lines.
+//            Step (2) moves an interval directly if it lies in two bins or none, and also the words that do not fit
+//            into a full bin. Long intervals of this kind go to a list, for the kernels of move.cu.
+// Work: O(n + words), and for each bin once for each of its parts.
+// Memory: one read of counts and offsets, one read of the elements, about 1.2 writes and reads of records of twice
+//         their size, one write of the elements.
+// Workspace: 10 to 11 bytes for each word of the elements, and 24 bytes for every 33 words.
 #include <algorithm>
 #include <cub/block/block_scan.cuh>
 
@@ -31,7 +31,7 @@ using Tuning = BinTuning;
 struct WordMove {
   const uint32_t* source;
   uint32_t* destination;
-  const int64_t* source_offsets;  // in elements
+  const int64_t* source_offsets;  // counted in elements
   const int64_t* destination_offsets;
   const int64_t* counts;
   int64_t count;
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(Tuning::kThreads) SurveyKernel(const WordMove 
   int own_taken = 0, own_near = 0;
 #pragma unroll
   for (int k = 0; k < Tuning::kSamples; ++k) {
-    // Spread over all intervals, at no fixed distance.
+    // Samples all intervals, at irregular distances.
     uint64_t random = (uint64_t{threadIdx.x} * Tuning::kSamples + k + 1) * 0x9E3779B97F4A7C15u;
     random = (random ^ random >> 29) * 0xBF58476D1CE4E5B9u;
     const auto i = static_cast<int64_t>(__umul64hi(random, static_cast<uint64_t>(move.count - 1)));
@@ -91,15 +91,15 @@ __global__ void __launch_bounds__(Tuning::kThreads) SurveyKernel(const WordMove 
 struct ToBinsShared {
   static constexpr int kRoom = Tuning::kRecords + (Tuning::kSectorRecords - 1) * Tuning::kBins;
   alignas(16) BinRecord records[kRoom];
-  uint32_t places[Tuning::kBins];  // words of the tile that go to the bin, then where its run starts
+  uint32_t places[Tuning::kBins];  // words of the tile for the bin, then the start of its run
   uint32_t delta[Tuning::kBins];   // from there to its place in the bin
   typename cub::BlockScan<uint32_t, Tuning::kThreads>::TempStorage scan;
 };
 
-/// Of no word.
+/// Marks a record without a word.
 constexpr uint32_t kFiller = UINT32_MAX;
 
-/// An interval that does not go to a bin.
+/// Moves an interval that does not go to a bin.
 __device__ void MoveAlone(const WordMove& move, int64_t i, const BinArrays& bins) {
   const int64_t words = move.Words(i);
   if (words > Tuning::kMostWords) {
@@ -116,7 +116,7 @@ __device__ void MoveAlone(const WordMove& move, int64_t i, const BinArrays& bins
   for (int64_t j = 0; j < words; ++j) to[j] = from[j];
 }
 
-/// One tile a block, up to kSlots intervals a thread; of each interval, kWords words are on their way together.
+/// One tile for each block, up to kSlots intervals for each thread. Each interval has kWords words in flight together.
 template <int kSlots, int kWords>
 __global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
     ToBinsKernel(const WordMove move, const BinArrays bins) {
@@ -137,8 +137,8 @@ __global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
   for (int bin = thread; bin < kBins; bin += kThreads) shared.places[bin] = 0;
   __syncthreads();
 
-  // Count the words of each bin.
-  uint32_t to[kSlots], tally[kSlots];  // the interval's length and its rank in its bin
+  // Counts the words of each bin.
+  uint32_t to[kSlots], tally[kSlots];  // tally: the length of the interval, then its rank in its bin
 #pragma unroll
   for (int k = 0; k < kSlots; ++k) {
     const int item = k * kThreads + thread;
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
   }
   __syncthreads();
 
-  // Where each run goes in shared memory, and its room in the bin.
+  // Places each run in shared memory and reserves its room in the bin.
   uint32_t counts[kOwnBins];
   uint32_t sum = 0, place = 0, total = 0;
 #pragma unroll
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
   }
   __syncthreads();
 
-  // Words into their runs.
+  // Copies words into their runs.
   constexpr int kTogether = kWords == 1 ? 8 : 4;
 #pragma unroll
   for (int base = 0; base < kSlots; base += kTogether) {
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
   if (!fits) return;
   __syncthreads();
 
-  // Runs into their bins, two records a thread.
+  // Copies runs into their bins, two records for each thread.
 #pragma unroll 4
   for (uint32_t i = 2 * threadIdx.x; i < total; i += 2 * kThreads) {
     const uint4 two = *reinterpret_cast<const uint4*>(shared.records + i);
@@ -245,12 +245,13 @@ __global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
 }
 
 struct FromBinsShared {
-  static constexpr int kWords = Tuning::kPartWords + 32;  // the line in which a part starts begins before it
+  static constexpr int kWords = Tuning::kPartWords + 32;  // the line in which a part starts may begin before it
   uint32_t words[kWords];
   uint32_t present[kWords / 32];
 };
 
-/// Parts of bins, the parts of one bin by neighbouring blocks, so that its records come from memory once.
+/// One part of a bin for each block. Adjacent blocks take the parts of one bin, so that its records come from memory
+/// once.
 __global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
     FromBinsKernel(const BinArrays bins, uint32_t* destination) {
   constexpr int kThreads = Tuning::kThreads, kBatch = 4;
@@ -274,7 +275,7 @@ __global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
     __syncthreads();
     const auto* const pairs = reinterpret_cast<const uint4*>(bins.d_records + int64_t{bin} * bins.capacity);
     const auto collect = [&](uint32_t to, uint32_t word) {
-      if (to - part >= size) return;  // a filler too: no bin reaches that far
+      if (to - part >= size) return;  // drops fillers too, because no bin reaches that far
       const uint32_t at = to - part + phase;
       shared.words[at] = word;
       atomicOr(shared.present + at / 32, 1u << (at % 32));
@@ -302,14 +303,14 @@ __global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
 
 int64_t WordsOf(const MoveArgs& args) { return args.total * (args.element_bytes / int64_t{sizeof(uint32_t)}); }
 
-/// Whether most intervals are of one word.
+/// Whether most intervals have one word.
 bool TakesSingles(const MoveArgs& args) { return 2 * WordsOf(args) < 3 * args.interval_count; }
 
-/// So many intervals have about as many words as a block has room for.
+/// The number of intervals that have about as many words as a block has room for.
 int TileOf(const MoveArgs& args) {
   const int64_t words = WordsOf(args);
   const int slots = TakesSingles(args) ? Tuning::kSingleSlots : Tuning::kSlots;
-  // A tile of intervals of one word each is full to the last record; others vary.
+  // A tile of one-word intervals fills all records. Others vary.
   const int64_t records = words == args.interval_count ? Tuning::kRecords : Tuning::kRecords / 16 * 15;
   return static_cast<int>(Clamp(records * args.interval_count / words, 1, int64_t{slots} * Tuning::kThreads));
 }
@@ -344,8 +345,8 @@ BinArrays CarveBins(const MoveArgs& args, Workspace& workspace) {
   if (!pays || !BlocksHaveRoom()) return bins;
   const int64_t words = WordsOf(args), tiles = CeilDiv(args.interval_count, TileOf(args));
   constexpr int kBins = Tuning::kBins;
-  // Intervals that do not overlap fill a bin with no more words than it has; fillers are on average half of what a
-  // sector has room for beyond one record, a tile.
+  // Disjoint intervals put no more words into a bin than it has. Each tile adds fillers: on average half of the room of
+  // a sector beyond one record.
   const int64_t capacity = words / kBins * 17 / 16 + tiles * (Tuning::kSectorRecords - 1) / 2 * 17 / 16 + 64;
   bins.capacity = static_cast<uint32_t>(CeilDiv(capacity, Tuning::kSectorRecords) * Tuning::kSectorRecords);
   bins.left_capacity = words / (Tuning::kMostWords + 1) + 1;

@@ -1,17 +1,17 @@
-// Overlap of intervals, by bits.
+// Checks intervals for overlap with bits.
 //
-// Algorithm   (1) every interval sets a bit for each of its elements; (2) where as many bits are set as the intervals
-//             have elements, no two overlap, and all that follows returns at once. (3) Every interval clears its bits
-//             again: whoever finds one clear already is in an element that another one has too. The least such element
-//             is where the later interval of the first pair starts: intervals before that do not overlap. (4) The
-//             earlier one holds the element and starts before it; or both start there.
-//             The words at the ends of an interval are changed by atomic operations. Those between are whole: a thread
-//             takes a few, a warp more, and what is more than that goes to a list, whose windows all blocks share.
-// Work        O(n + elements / 64)
-// Passes      one read of counts and offsets, one write of the bits in random order, one read of them; where intervals
-//             overlap, three reads of counts and offsets
-// Workspace   a bit for each element of the destination, and 24 bytes for every 16,384 elements that move
-// Stability   of equal offsets, the interval with the lower number counts as the earlier one
+// Algorithm: (1) Every interval sets a bit for each of its elements. (2) If the number of set bits equals the number of
+//            elements of all intervals, no two overlap, and all later kernels return immediately. (3) Every interval
+//            clears its bits again. An interval that finds a bit already clear shares that element with another one.
+//            The least such element is the start of the later interval of the first pair, because intervals before it
+//            do not overlap. (4) The earlier interval contains the element and starts before it, or both start there.
+//            Atomic operations change the words at the ends of an interval. The words in between are whole: a thread
+//            takes a few, a warp takes more, and longer ones go to a list whose windows all blocks share.
+// Work: O(n + elements / 64).
+// Memory: one read of counts and offsets, one write of the bits in random order, one read of them; if intervals
+//         overlap, three reads of counts and offsets.
+// Workspace: a bit for each element of the destination, and 24 bytes for every 16,384 elements that move.
+// Stability: among equal offsets, the interval with the lower number is the earlier one.
 #include <algorithm>
 
 #include "kernels/cuda/common/launch.h"
@@ -30,22 +30,22 @@ using Word = unsigned long long;
 constexpr int kWordBits = 64;
 constexpr Word kAll = ~Word{0};
 
-/// The whole words of an interval that is on the list.
+/// The whole words of an interval on the list.
 struct LongInterval {
   int64_t first_word;
   int64_t words;
-  int64_t first_window;  // of Tuning::kWindow words, among those of the whole list
+  int64_t first_window;  // of windows of Tuning::kWindow words, among those of the whole list
 };
 
-/// Zero before. Of a cell that holds a least number, the complement.
+/// Zero before. A cell for a least number holds the complement of the number.
 struct OverlapState {
   unsigned long long set;        // bits
-  unsigned long long element;    // the least that two intervals have
-  unsigned long long holder;     // the interval that holds it and starts before it
-  unsigned long long starter;    // the first interval that starts there,
-  unsigned long long restarter;  // and the second
+  unsigned long long element;    // the least one that two intervals share
+  unsigned long long holder;     // the interval that contains it and starts before it
+  unsigned long long starter;    // the first interval that starts there
+  unsigned long long restarter;  // the second interval that starts there
   LeftCount list;                // intervals on the list, and their windows
-  unsigned blocks_done;          // of NameKernel
+  unsigned blocks_done;          // blocks of NameKernel
 };
 
 /// A kernel argument.
@@ -62,14 +62,13 @@ struct OverlapCheck {
   __device__ __forceinline__ bool HasOverlap() const { return d_state->set != total; }
 };
 
-/// Least of all that come, as a cell of OverlapState holds it. Most are greater than what is there and cost no atomic
-/// operation.
+/// Lowers a cell of OverlapState to `number`. Most numbers are greater than the cell's and need no atomic operation.
 __device__ __forceinline__ void Lower(unsigned long long* cell, int64_t number) {
   const auto complement = ~static_cast<unsigned long long>(number);
   if (complement > *static_cast<volatile unsigned long long*>(cell)) atomicMax(cell, complement);
 }
 
-/// What intervals do with their words. Setting knows no return value, so that it need not wait for one.
+/// Visits the words of intervals. Setting bits does not return the old word, so that no thread waits for it.
 template <bool kClears>
 struct Visitor {
   OverlapCheck check;
@@ -85,7 +84,7 @@ struct Visitor {
     if constexpr (kClears) {
       Found(word, ~atomicExch(check.d_words + word, Word{0}));
     } else {
-      check.d_words[word] = kAll;  // whoever else sets bits of it: all are set in the end
+      check.d_words[word] = kAll;  // a race with others that set bits: all are set in the end
     }
   }
   __device__ __forceinline__ void Found(int64_t word, Word twice) const {
@@ -93,7 +92,7 @@ struct Visitor {
   }
 };
 
-/// The words of the list.
+/// Visits the words of the list.
 template <bool kClears>
 __device__ __forceinline__ void VisitList(const Visitor<kClears>& visitor) {
   const OverlapCheck& check = visitor.check;
@@ -108,7 +107,7 @@ __device__ __forceinline__ void VisitList(const Visitor<kClears>& visitor) {
   }
 }
 
-/// (3) of the algorithm, and (1) but for the words of the list, which it makes.
+/// Step (3) of the algorithm; also step (1), except for the words of the list, which it makes.
 template <bool kClears>
 __global__ void __launch_bounds__(Tuning::kThreads) VisitKernel(const OverlapCheck check) {
   constexpr int kItems = Tuning::kItems;
@@ -126,7 +125,7 @@ __global__ void __launch_bounds__(Tuning::kThreads) VisitKernel(const OverlapChe
     if (is_any) LoadPairs(check.offsets, first, check.count, offsets);
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {
-      int64_t next = 0, end = 0;  // whole words
+      int64_t next = 0, end = 0;  // range of whole words
       if (counts[i] > 0) {
         const int64_t last = offsets[i] + counts[i] - 1;
         const Word low = kAll << (offsets[i] % kWordBits), high = kAll >> (kWordBits - 1 - last % kWordBits);
@@ -158,7 +157,7 @@ __global__ void __launch_bounds__(Tuning::kThreads) SetListKernel(const OverlapC
   VisitList(Visitor<false>{check});
 }
 
-/// (2) of the algorithm.
+/// Step (2) of the algorithm.
 __global__ void __launch_bounds__(Tuning::kThreads) CountKernel(const OverlapCheck check) {
   unsigned own = 0;
   for (int64_t word = int64_t{blockIdx.x} * Tuning::kThreads + threadIdx.x; word < check.words;
@@ -169,7 +168,7 @@ __global__ void __launch_bounds__(Tuning::kThreads) CountKernel(const OverlapChe
   if (threadIdx.x % 32 == 0) atomicAdd(&check.d_state->set, static_cast<unsigned long long>(own));
 }
 
-/// (4) of the algorithm, and the report.
+/// Step (4) of the algorithm, and the report.
 __global__ void __launch_bounds__(Tuning::kThreads)
     NameKernel(const OverlapCheck check, OperatorReport report, OperatorReport* d_report) {
   OverlapState& state = *check.d_state;
@@ -185,7 +184,7 @@ __global__ void __launch_bounds__(Tuning::kThreads)
     if (offset < element) {
       Lower(&state.holder, i);
     } else {
-      // The greater of two complements is the lesser interval; the other one goes on to the second cell.
+      // The greater of two complements is the lesser interval. The other one proceeds to the second cell.
       const auto complement = ~static_cast<unsigned long long>(i);
       const unsigned long long other = min(complement, atomicMax(&state.starter, complement));
       if (other != 0) atomicMax(&state.restarter, other);
@@ -249,7 +248,7 @@ cudaError_t CheckOverlapBits(const MoveArgs& args, void* d_workspace, OperatorRe
   }
   CountKernel<<<BlocksFor(check.words), Tuning::kThreads, 0, stream>>>(check);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
-  // The others have most often nothing to do, and so few blocks.
+  // The later kernels mostly have nothing to do, and so get few blocks.
   VisitKernel<true>
       <<<static_cast<unsigned>(std::min<int64_t>(tiles, Tuning::kBlocks)), Tuning::kThreads, 0, stream>>>(check);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());

@@ -1,4 +1,4 @@
-// Do the destinations of a Move overlap? By a bit for each element of the destination (overlap_bits.cu).
+// Checks the destinations of a Move for overlap, with a bit for each element of the destination (overlap_bits.cu).
 #ifndef CORANK_KERNELS_CUDA_INTERVALS_OVERLAP_BITS_H_
 #define CORANK_KERNELS_CUDA_INTERVALS_OVERLAP_BITS_H_
 
@@ -10,15 +10,15 @@
 
 namespace corank::cuda {
 
-/// Whether there are enough intervals for their destination that bits are less work than a sort. Needs
+/// Whether there are enough intervals for the size of the destination, so that bits are cheaper than a sort. Reads
 /// args.interval_count and args.destination_count only.
 bool TakesOverlapBits(const MoveArgs& args);
 
-/// Needs these and args.total.
+/// Reads these and args.total.
 int64_t OverlapBitsWorkspaceBytes(const MoveArgs& args);
 
 /// Enqueues the check of args.destination_offsets and args.counts and writes *d_report, as Move (intervals.h) does. The
-/// workspace is 256-byte aligned and of at least OverlapBitsWorkspaceBytes(args).
+/// workspace is 256-byte aligned and has at least OverlapBitsWorkspaceBytes(args) bytes.
 cudaError_t CheckOverlapBits(const MoveArgs& args, void* d_workspace, OperatorReport* d_report, cudaStream_t stream);
 
 }  // namespace corank::cuda

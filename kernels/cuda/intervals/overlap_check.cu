@@ -1,12 +1,11 @@
-// Overlap of intervals.
+// Checks intervals for overlap. For many intervals that are not far apart, overlap_bits.cu takes over.
 //
-// Algorithm   stable sort of the intervals by destination offset, with empty intervals behind all others, then a
-//             comparison of neighbours; one atomicMax keeps the first pair that overlaps
-// Work        O(n log n), or that of a radix sort
-// Passes      those of Sort on n 8-byte keys with indices, and three more over n
-// Workspace   16 bytes and an index an interval, and what Sort asks for
-//             Many intervals go another way where they are not far apart: overlap_bits.cu
-// Stability   of equal offsets, the interval with the lower number counts as the earlier one
+// Algorithm: a stable sort of the intervals by destination offset, with empty intervals at the end, then a comparison
+//            of neighbours. One atomicMax keeps the first overlapping pair.
+// Work: O(n log n), or that of a radix sort.
+// Memory: that of Sort for n 8-byte keys with indices, and three more passes over n.
+// Workspace: 16 bytes and an index for each interval, and that of Sort.
+// Stability: among equal offsets, the interval with the lower number is the earlier one.
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/operator_report.cuh"
 #include "kernels/cuda/common/workspace.h"
@@ -18,7 +17,7 @@ namespace corank::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-/// The sort key of an empty interval: no interval that is not empty starts there.
+/// The sort key of an empty interval. No non-empty interval starts there.
 constexpr int64_t kEmpty = INT64_MAX;
 
 __global__ void __launch_bounds__(kThreads)
@@ -69,7 +68,7 @@ Arrays Carve(const MoveArgs& args, Workspace& workspace) {
   arrays.sort.keys_in = arrays.d_starts;
   arrays.sort.keys_out = arrays.d_sorted_starts;
   arrays.sort.indices_out = arrays.d_intervals;
-  // Sort sizes its workspace by which outputs are wanted, so these must not be null while sizing.
+  // Sort sizes its workspace by the requested outputs, so these must not be null while sizing.
   if (workspace.IsSizing()) arrays.sort.keys_out = arrays.sort.indices_out = &arrays;
   arrays.sort_bytes = SortWorkspaceBytes(arrays.sort);
   arrays.d_sort = workspace.CarveBytes(arrays.sort_bytes);

@@ -1,4 +1,4 @@
-// Do the destinations of a Move overlap?
+// Checks the destinations of a Move for overlap.
 #ifndef CORANK_KERNELS_CUDA_INTERVALS_OVERLAP_CHECK_H_
 #define CORANK_KERNELS_CUDA_INTERVALS_OVERLAP_CHECK_H_
 
@@ -10,7 +10,7 @@
 
 namespace corank::cuda {
 
-/// Needs args.interval_count, args.destination_count and args.total only.
+/// Reads args.interval_count, args.destination_count and args.total only.
 int64_t OverlapCheckWorkspaceBytes(const MoveArgs& args);
 
 /// Enqueues the check of args.destination_offsets and args.counts and writes *d_report, as Move (intervals.h) does.

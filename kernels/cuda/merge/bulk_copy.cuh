@@ -1,8 +1,8 @@
-// Copies between global and shared memory that run on their own, and barriers in shared memory that tell of their end.
+// Asynchronous copies between global and shared memory, and barriers in shared memory that signal their end.
 //
-// From sm_90 on, one thread asks for a whole range at once (cp.async.bulk); before, a warp asks for it in vectors of 16
-// bytes, and the threads of a block store what goes back. Ranges start at multiples of 16 bytes on both sides and are
-// as long.
+// From sm_90 on, one thread requests a whole range at a time (cp.async.bulk). On older architectures, a warp loads
+// vectors of 16 bytes, and the threads of a block store the result themselves. Ranges start at multiples of 16 bytes on
+// both sides, and have lengths that are multiples of 16 bytes.
 #ifndef CORANK_KERNELS_CUDA_MERGE_BULK_COPY_CUH_
 #define CORANK_KERNELS_CUDA_MERGE_BULK_COPY_CUH_
 
@@ -19,11 +19,11 @@ inline constexpr bool kHasBulkCopies = true;
 inline constexpr bool kHasBulkCopies = false;
 #endif
 
-/// How often LoadRanges arrives at its barrier. For device code.
+/// The number of arrivals of LoadRanges at its barrier. For device code.
 inline constexpr int kLoadArrivals = kHasBulkCopies ? 1 : 32;
 
-/// A barrier in shared memory, whose phases follow one another: each ends when `arrivals` threads have arrived and the
-/// loads that were announced are done. What was written before an arrival is visible after the wait.
+/// A barrier in shared memory with consecutive phases. A phase ends when `arrivals` threads have arrived and all
+/// announced loads are done. Writes before an arrival are visible after the wait.
 class SharedBarrier {
  public:
   __device__ __forceinline__ void Init(int arrivals) {
@@ -32,7 +32,7 @@ class SharedBarrier {
   __device__ __forceinline__ void Arrive() {
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(Address()) : "memory");
   }
-  /// Waits for the end of phase number `phase`, which must be the current one or the one before.
+  /// Waits for the end of phase number `phase`, which must be the current or the previous one.
   __device__ __forceinline__ void Wait(int phase) {
     uint32_t done = 0;
     while (done == 0) {
@@ -57,22 +57,22 @@ class SharedBarrier {
   uint64_t state_;
 };
 
-/// Makes the barriers that this thread has set up known to the copies; a __syncthreads follows.
+/// Makes the barriers that this thread has initialised visible to the copies. A __syncthreads must follow.
 __device__ __forceinline__ void PublishBarriers() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
 }
 
-/// global[0, bytes) is to be copied to shared.
+/// A request to copy global[0, bytes) to shared.
 struct LoadRange {
   void* shared;
   const void* global;
   int bytes;  // may be 0
 };
 
-/// Loads the ranges and arrives at `barrier`, whose phase ends after the loads; waits for them only before sm_90. All
-/// lanes of a warp call it; what they wrote to shared memory before is visible after the wait, too.
+/// Loads the ranges and arrives at `barrier`, whose phase ends after the loads. Before sm_90, waits for the loads. All
+/// lanes of a warp call it. Their earlier writes to shared memory are visible after the wait, too.
 template <int kRanges>
 __device__ __forceinline__ void LoadRanges(const LoadRange (&ranges)[kRanges], SharedBarrier& barrier) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -104,15 +104,14 @@ __device__ __forceinline__ void LoadRanges(const LoadRange (&ranges)[kRanges], S
 #endif
 }
 
-/// To be called by each thread that wrote to shared memory what is to be stored, before the barrier that StoreRange is
-/// behind.
+/// Each thread that wrote data for a store to shared memory calls it, before the barrier that precedes StoreRange.
 __device__ __forceinline__ void PublishToStores() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
 
-/// Starts to store shared[0, bytes), as one group of stores of this thread. Nothing before sm_90.
+/// Starts to store shared[0, bytes), as one group of stores of this thread. Does nothing before sm_90.
 __device__ __forceinline__ void StoreRange(void* global, const void* shared, int bytes) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   if (bytes > 0) {
@@ -123,7 +122,7 @@ __device__ __forceinline__ void StoreRange(void* global, const void* shared, int
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 #endif
 }
-/// Waits until all groups of stores of this thread but the last `kLeft` have read shared memory.
+/// Waits until all groups of stores of this thread except the last `kLeft` have read shared memory.
 template <int kLeft>
 __device__ __forceinline__ void WaitUntilStoresHaveRead() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -1,4 +1,5 @@
-// How BulkMerge cuts an output into the sections that blocks take one after the other. Host and device arithmetic.
+// The division of BulkMerge's output into sections, which blocks take one after the other. Arithmetic for host and
+// device.
 #ifndef CORANK_KERNELS_CUDA_MERGE_BULK_SECTIONS_H_
 #define CORANK_KERNELS_CUDA_MERGE_BULK_SECTIONS_H_
 
@@ -9,8 +10,8 @@
 
 namespace corank::cuda {
 
-/// Sections of `long_tiles` tiles first, then, so that blocks end at about the same time, of `short_tiles`: about four
-/// for each block; of one tile where there are hardly more tiles than blocks.
+/// Sections of `long_tiles` tiles, followed by about four sections of `short_tiles` tiles for each block, so that all
+/// blocks end at about the same time. Sections have one tile if there are hardly more tiles than blocks.
 class BulkSections {
  public:
   BulkSections() = default;
@@ -22,7 +23,7 @@ class BulkSections {
   }
 
   int64_t count() const { return count_; }
-  /// The first tile of a section; the number of tiles or more behind the last.
+  /// The first tile of a section. After the last section: the number of tiles, or more.
   CORANK_HOST_DEVICE int64_t Begin(int64_t section) const {
     const int64_t of_long = section < long_count_ ? section : long_count_;
     return of_long * long_tiles_ + (section - of_long) * short_tiles_;

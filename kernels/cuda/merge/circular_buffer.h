@@ -8,8 +8,8 @@
 
 namespace corank::cuda {
 
-/// A queue in `capacity` slots that its user owns: elements are consumed at the front, and their slots are filled again
-/// behind the back. A value; every thread of a block keeps the same copy.
+/// A queue in `capacity` slots owned by the caller. The caller consumes elements at the front and refills their slots
+/// at the back. A value type: every thread of a block keeps the same copy.
 template <typename T>
 class CircularBuffer {
  public:
@@ -18,14 +18,14 @@ class CircularBuffer {
   CORANK_HOST_DEVICE int size() const { return size_; }
   /// Free slots.
   CORANK_HOST_DEVICE int room() const { return capacity_ - size_; }
-  /// Element i from the front, 0 <= i < capacity: i >= size() names a slot to be filled.
+  /// Element i from the front, 0 <= i < capacity. For i >= size() it is a slot to fill.
   CORANK_HOST_DEVICE T& operator[](int i) const {
     const int slot = front_ + i;
     return slots_[slot >= capacity_ ? slot - capacity_ : slot];
   }
-  /// The first `count` <= room() slots behind the back were filled.
+  /// Adds the first `count` <= room() slots after the back, which the caller has filled.
   CORANK_HOST_DEVICE void Push(int count) { size_ += count; }
-  /// The first `count` <= size() elements are no longer needed.
+  /// Removes the first `count` <= size() elements.
   CORANK_HOST_DEVICE void Pop(int count) {
     front_ += count;
     if (front_ >= capacity_) front_ -= capacity_;

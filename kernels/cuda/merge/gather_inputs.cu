@@ -1,11 +1,11 @@
-// Gather of rows that lie in several arrays.
+// Gathers rows that lie in several arrays.
 //
-// Algorithm   the table of inputs reaches the device as kernel arguments (nothing to upload or to wait for); a block
-//             finds the sources of 256 rows by binary search in it, then its threads walk the block's units (the widest
-//             power of two, up to 16 bytes, that divides a row), so that a warp writes neighbouring units
-// Work        O(count * (row_bytes + log(inputs)))
-// Passes      one read of the indices, one random read of the rows, one write
-// Workspace   16 bytes an input
+// Algorithm: kernel arguments carry the table of inputs to the device, without an upload or a wait. A block finds the
+//            sources of 256 rows by binary search in the table. Its threads then walk the block's units (the largest
+//            power of two, up to 16 bytes, that divides a row), so that a warp writes adjacent units.
+// Work: O(count * (row_bytes + log(inputs))).
+// Memory: one read of the indices, one random read of the rows, one write.
+// Workspace: 16 bytes for each input.
 #include <algorithm>
 
 #include "kernels/cuda/common/launch.h"
@@ -15,7 +15,7 @@ namespace corank::cuda {
 namespace {
 
 struct Tuning {
-  static constexpr int kThreads = 256;  // rows of a block too
+  static constexpr int kThreads = 256;  // also the rows of a block
   static constexpr int kInputsPerLaunch = 128;
 };
 
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(Tuning::kThreads)
   const int64_t first_row = int64_t{blockIdx.x} * Tuning::kThreads;
   const int row_count = static_cast<int>(min(int64_t{Tuning::kThreads}, count - first_row));
   if (static_cast<int>(threadIdx.x) < row_count) {
-    // The last input that starts at or before the row: of several that do, all but the last are empty.
+    // The last input that starts at or before the row. If several start there, all but the last are empty.
     const auto index = static_cast<int64_t>(d_indices[first_row + threadIdx.x]);
     int low = 0, high = input_count - 1;
     while (low < high) {

@@ -10,14 +10,14 @@
 
 namespace corank::cuda {
 
-/// Where the rows of one input start, and the number of its first row among the rows of all inputs.
+/// The rows of one input, and the number of its first row among the rows of all inputs.
 struct InputRows {
   const void* rows;
   int64_t first;
 };
 
-/// out[i] = row d_indices[i] of the inputs, numbered through all of them. d_inputs: room for args.input_count entries.
-/// Indices are of index_bytes bytes, 4 or 8.
+/// out[i] = row d_indices[i] of the inputs, numbered through all of them. d_inputs has room for args.input_count
+/// entries. Indices have index_bytes bytes, 4 or 8.
 cudaError_t GatherInputs(const MergeArgs& args, const void* d_indices, int index_bytes, InputRows* d_inputs,
                          cudaStream_t stream);
 

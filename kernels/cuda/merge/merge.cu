@@ -1,18 +1,18 @@
-// The operator Merge: which kernels merge what.
+// The operator Merge: chooses the kernels.
 //
-//   AUTO, MERGE_PATH, two inputs     merge_bulk.cu for keys of 4 and 8 bytes alone, merge_path.cu for others
+//   AUTO, MERGE_PATH, two inputs     merge_bulk.cu for keys of 4 and 8 bytes without values, otherwise merge_path.cu
 //   AUTO, MERGE_PATH, more inputs    merge_multiway.cu
-//   the textbook's kernels           a balanced tree of pairwise merges (merge_tree.h), up to 32 pairs of a level in a
-//   launch
+//   textbook algorithms              a balanced tree of pairwise merges (merge_tree.h), up to 32 pairs of a level in a
+//                                    launch
 //
-// Work        O(n log k)
-// Passes      AUTO: one read and one write of keys and values for k <= 32, two for more; the textbook's: ceil(log2 k).
-//             Values of other widths than 4 and 8 bytes do not travel along: their numbers do, and the rows are
-//             gathered once at the end. k = 1: one copy.
-// Workspace   8 bytes a section, or k a tile, and 4 bytes a pair. Several passes: one more array of keys and one of
-//             values of 4 or 8 bytes, which take turns with the outputs. Wide values: one array of indices, two for
-//             several passes, and 16 k bytes.
-// Stability   equal keys from the earlier input first: runs are neighbours in the order of inputs
+// Work: O(n log k).
+// Memory: AUTO: one read and one write of keys and values for k <= 32, two for more. Textbook: ceil(log2 k) of them.
+//         Values of other widths than 4 and 8 bytes do not take part: their numbers do, and one gather moves the rows
+//         at the end. k = 1: one copy.
+// Workspace: 8 bytes for each section, or k of them for each tile, and 4 bytes for each pair. Several passes: one more
+//            array of keys and one of values of 4 or 8 bytes, which alternate with the outputs. Wide values: one array
+//            of indices, two for several passes, and 16 k bytes.
+// Stability: equal keys of an earlier input come first, because neighbouring runs are in the order of inputs.
 #include <vector>
 
 #include "kernels/cuda/common/sorted_check.cuh"
@@ -30,13 +30,13 @@ namespace {
 /// A sorted array on its way through the tree.
 struct SortedRun {
   const void* keys;
-  const void* values;  // null: numbers from first on
+  const void* values;  // null: numbers from `first` on
   int64_t count;
-  int64_t first;  // elements of the runs before it
-  int32_t input;  // the input that this run is; -1: merged of several
+  int64_t first;  // elements of all earlier runs
+  int32_t input;  // the number of the input; -1: a merge of several
 };
 
-/// Where a level writes, for element 0 of all runs.
+/// The output of a level, for element 0 of all runs.
 struct LevelOutput {
   char* keys;
   char* values;
@@ -87,11 +87,12 @@ class Merger {
     return CheckInputs();
   }
 
-  /// Null where the inputs are not to be checked.
+  /// Null if the inputs are not to be checked.
   FaultCell* d_unsorted() const { return args_.check_sorted ? d_found_ : nullptr; }
 
  private:
-  /// Behind the cell: whether any pair is broken or a run suspect, then whether each of the k - 1 pairs is broken.
+  /// The flags after the cell: first whether any pair is broken or a run suspect, then whether each of the k - 1 pairs
+  /// is broken.
   int32_t* d_any_broken() const { return reinterpret_cast<int32_t*>(d_found_ + 1); }
 
   cudaError_t CopyOnlyInput() {
@@ -161,7 +162,7 @@ class Merger {
     return cudaSuccess;
   }
 
-  /// Makes `count` runs of `runs`: run r of those from first_of(r) on, which are one or two.
+  /// Makes `count` runs: run r consists of those from first_of(r) on, one or two of `runs`.
   template <typename FirstOf>
   cudaError_t MergeLevel(FirstOf first_of, int32_t count, const LevelOutput& output, std::vector<SortedRun>& runs) {
     std::vector<SortedRun> merged;
@@ -207,7 +208,8 @@ class Merger {
     return PathMerge(group, kind_, splits, d_unsorted(), stream_);
   }
 
-  /// AUTO's kernels have checked the inputs, unless a pair is broken or a run suspect; the others and the copy do not.
+  /// AUTO's kernels have checked the inputs, unless a pair is broken or a run suspect. Other kernels and the copy have
+  /// not.
   cudaError_t CheckInputs() {
     if (!args_.check_sorted) return cudaSuccess;
     const bool checked = IsPathAlgorithm() && tree_.levels() > 0;

@@ -1,13 +1,13 @@
 // The textbook's basic merge kernel.
 //
-// Algorithm   each thread finds the co-rank of its first output in global memory and merges its piece serially from
-//             there, straight to global memory. The search runs within the block's section (found by PartitionMerge),
-//             not within the whole arrays.
-// Work        O(n + n / kItems * log(section))
-// Passes      one read and one write of keys and values, uncoalesced
-// Workspace   8 bytes a section (the splits)
-// Stability   equal keys from a first
-// Source      W. W. Hwu, D. B. Kirk, I. El Hajj, "Programming Massively Parallel Processors", 4th ed., section 12.4
+// Algorithm: each thread finds the co-rank of its first output in global memory, and serially merges its piece from
+//            there to global memory. It searches in the block's section (found by PartitionMerge) rather than in the
+//            whole arrays.
+// Work: O(n + n / kItems * log(section)).
+// Memory: one uncoalesced read and write of keys and values.
+// Workspace: 8 bytes for each section (the splits).
+// Stability: equal keys of a come first.
+// Source: W. W. Hwu, D. B. Kirk, I. El Hajj, "Programming Massively Parallel Processors", 4th ed., section 12.4.
 #include "kernels/cuda/merge/merge_device.cuh"
 #include "kernels/cuda/merge/merge_tuning.h"
 

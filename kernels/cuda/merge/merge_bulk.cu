@@ -1,17 +1,17 @@
-// Merge of two arrays by blocks that stream: what AUTO takes for keys of 4 and 8 bytes without values.
+// Merges two arrays with blocks that stream: AUTO's choice for keys of 4 and 8 bytes without values.
 //
-// Algorithm   blocks take sections of the output, of some tiles each, one after the other. In a block, one warp takes
-//             the next section and searches where it begins and ends in the inputs; one searches where its tiles do,
-//             near where the tile before lets expect it, and loads their parts of both inputs into a ring of stages by
-//             bulk copies; the other warps merge: a thread finds its piece of the tile by merge path, merges it in
-//             registers and writes it back to the stage, which a bulk copy stores. Nothing is partitioned before, and
-//             what blocks work on at a time lies together in memory. Float keys are merged as integers but in the few
-//             tiles that have numbers of both signs or NaNs.
-// Work        O(n + n / kItems * log(tile))
-// Passes      one read and one write of the keys, the check that the inputs are sorted included
-// Workspace   a BulkMergeState
-// Stability   equal keys are the same bits, or merged by rank, from a first
-// Source      S. Odeh, O. Green et al., "Merge Path", 2012
+// Algorithm: blocks take sections of a few output tiles, one after the other. In a block, one warp takes the next
+//            section and searches its beginning and end in the inputs. Another warp searches the beginnings of its
+//            tiles, near the place that the previous tile suggests, and loads their parts of both inputs into a ring of
+//            stages with bulk copies. The other warps merge: a thread finds its piece of the tile by merge path, merges
+//            it in registers and writes it back to the stage, which a bulk copy stores. There is no partition in
+//            advance, and all blocks work close together in memory. Float keys merge as integers, except in the few
+//            tiles with numbers of both signs or NaNs.
+// Work: O(n + n / kItems * log(tile)).
+// Memory: one read and one write of the keys, including the check that the inputs are sorted.
+// Workspace: a BulkMergeState.
+// Stability: equal keys have equal bits, or merge by rank with those of a first.
+// Source: S. Odeh, O. Green et al., "Merge Path", 2012.
 #include <algorithm>
 
 #include "kernels/cuda/common/device.h"
@@ -57,24 +57,24 @@ struct BulkMerger {
   static constexpr int kTile = Tuning::kTile, kSlots = Tuning::kSlots;
   static constexpr int kVector = kPerVector<Bits>, kLine = Tuning::kLine;
   static constexpr int kLoadWarp = kThreads / 32, kSectionWarp = kLoadWarp + 1;
-  static constexpr int kQueue = 2;  // sections that are found ahead
+  static constexpr int kQueue = 2;  // sections found ahead of time
   static constexpr int kSectionStride = 1024;
 
-  /// Outputs [begin, end) of the merge, which come from a[a_begin, a_end) and b[begin - a_begin, b_end()). The last
-  /// section that a block gets is empty.
+  /// Outputs [begin, end) of the merge, which come from a[a_begin, a_end) and b[begin - a_begin, b_end()). A block's
+  /// last section is empty.
   struct Section {
     int64_t begin, end, a_begin, a_end;
-    bool has_mask;  // all keys may be merged by MaskedRank
+    bool has_mask;  // whether MaskedRank may merge all keys
     Bits mask;
     __device__ __forceinline__ int64_t b_end() const { return end - a_end; }
   };
-  /// What a stage holds of an input: the first slot, how many keys are to be merged, and how many there are with those
+  /// A stage's part of an input: the first slot, the number of keys to merge, and the number of keys including those
   /// that threads may look at.
   struct Part {
     int slot, count, loaded;
     __device__ __forceinline__ int end() const { return slot + count; }
   };
-  /// What a stage holds, and where it goes. No keys: the end.
+  /// The contents of a stage and their destination. No keys mean the end.
   struct Tile {
     Part a, b;
     int64_t begin;
@@ -83,8 +83,8 @@ struct BulkMerger {
     __device__ __forceinline__ int count() const { return a.count + b.count; }
   };
   struct Shared {
-    SharedBarrier loaded[kStages], stored[kStages];  // of a stage
-    SharedBarrier found[kQueue], taken[kQueue];      // of a section
+    SharedBarrier loaded[kStages], stored[kStages];  // of each stage
+    SharedBarrier found[kQueue], taken[kQueue];      // of each section
     Tile tiles[kStages];
     Section sections[kQueue];
   };
@@ -107,8 +107,8 @@ struct BulkMerger {
     PublishBarriers();
   }
 
-  /// How many of the first `diagonal` outputs come from a, known to be from `low` to `high`: kLanes lanes probe at
-  /// `stride` around `near` first, and then what that leaves.
+  /// How many of the first `diagonal` outputs come from a: between `low` and `high`. First, kLanes lanes probe at
+  /// `stride` around `near`; then they search the remaining range.
   template <int kLanes, typename Rank>
   static __device__ __forceinline__ int64_t Split(const Pass& pass, Rank rank, int64_t diagonal, int64_t low,
                                                   int64_t high, int64_t near, int stride) {
@@ -124,8 +124,8 @@ struct BulkMerger {
     return CoRankByLanes<kLanes>(low, high, is_past);
   }
 
-  /// Whether the tiles of a section of sorted inputs may be merged by MaskedRank: not only are the keys in this order,
-  /// but none of those that threads may look at behind the section seems to come before them.
+  /// Whether MaskedRank may merge the tiles of a section of sorted inputs: the keys have this order, and so do those
+  /// that threads may look at after the section.
   static __device__ __forceinline__ bool SectionHasMask(const Pass& pass, const Section& section, Bits mask) {
     if constexpr (!kFloat) return true;
     const int64_t a_begin = section.a_begin, a_end = section.a_end;
@@ -144,7 +144,7 @@ struct BulkMerger {
     return follow(pass.a, a_end, pass.a_count) && follow(pass.b, b_end, pass.b_count);
   }
 
-  /// One warp: takes sections and searches their beginnings and ends, half of the lanes each.
+  /// One warp: takes sections and searches their beginnings and ends, with half of the lanes each.
   static __device__ __forceinline__ void FindSections(const Pass& pass, Shared& shared) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     for (int number = 0;; ++number) {
@@ -161,7 +161,7 @@ struct BulkMerger {
       __syncwarp();
       const int64_t a_begin = __shfl_sync(~0u, split, 0), a_end = __shfl_sync(~0u, split, 31);
       Section section{begin, end, a_begin, a_end, /*has_mask=*/false, /*mask=*/0};
-      // Sections of inputs that are not sorted may not follow one another.
+      // Sections of unsorted inputs may not be consecutive.
       if (begin < end && a_begin <= a_end && begin - a_begin <= section.b_end()) {
         section.mask = pass.order.SignMask(a_begin < a_end ? pass.a[a_begin] : pass.b[begin - a_begin]);
         section.has_mask = SectionHasMask(pass, section, section.mask);
@@ -177,17 +177,17 @@ struct BulkMerger {
     }
   }
 
-  /// Loads keys[begin, begin + count) and up to kItems more, which a thread may look at past the end of its piece, to
-  /// the slots from `line` on, at the place that the first has in a line of 128 bytes: bulk copies are slow between
-  /// unlike places. Behind the end of the array lies a key that comes after all others. What a bulk copy must not move
-  /// is loaded at once.
+  /// Loads keys[begin, begin + count), and up to kItems more that a thread may look at past the end of its piece, to
+  /// the slots from `line` on. The first key keeps its place in a line of 128 bytes, because bulk copies between unlike
+  /// places are slow. A key that comes after all others follows the end of the array. Keys that a bulk copy must not
+  /// move are loaded directly.
   static __device__ __forceinline__ Part LoadPart(const Pass& pass, const Bits* keys, int64_t keys_count, int64_t begin,
                                                   int count, Bits* line, LoadRange& range) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int slot = static_cast<int>(reinterpret_cast<uintptr_t>(keys + begin) / sizeof(Bits) % kLine);
     const int phase = slot % kVector;
     const int wanted = static_cast<int>(min(int64_t{count + kItems}, keys_count - begin));
-    const int64_t zero = begin - slot;  // the key in line[0], were it loaded
+    const int64_t zero = begin - slot;  // the key that would be in line[0]
     const int end = (slot + wanted + kVector - 1) / kVector * kVector;
     const bool begins = begin < phase;
     const bool ends = zero + end > keys_count;
@@ -204,7 +204,7 @@ struct BulkMerger {
     return {slot, count, wanted};
   }
 
-  /// One warp: searches where the tiles of all sections begin, and fills the stages.
+  /// One warp: searches the beginnings of the tiles of all sections, and fills the stages.
   static __device__ __forceinline__ void LoadSections(const Pass& pass, Shared& shared, char* stages) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     int number = 0;  // of the tile
@@ -218,7 +218,7 @@ struct BulkMerger {
       if (section.begin == section.end) break;
       int64_t begin = section.begin, a_begin = section.a_begin;
       if (section.a_end < a_begin || section.b_end() < begin - a_begin) {
-        // Sections of inputs that are not sorted may not follow one another.
+        // Sections of unsorted inputs may not be consecutive.
         if (lane == 0) pass.d_state->suspect = 1;
         continue;
       }
@@ -245,8 +245,7 @@ struct BulkMerger {
     LoadRanges(nothing, shared.loaded[stage]);
   }
 
-  /// Loads tile number `number` of the block: outputs [begin, begin + count), of which those from a are
-  /// a[a_begin, a_end).
+  /// Loads tile number `number` of the block: outputs [begin, begin + count), with a[a_begin, a_end) from a.
   static __device__ __forceinline__ void LoadTile(const Pass& pass, const Section& section, int64_t begin, int count,
                                                   int64_t a_begin, int64_t a_end, int number, Shared& shared,
                                                   char* stages) {
@@ -263,7 +262,7 @@ struct BulkMerger {
     LoadRanges(ranges, shared.loaded[stage]);
   }
 
-  /// Waits for the merging threads.
+  /// A barrier of the merging threads.
   static __device__ __forceinline__ void MergersBarrier() {
     asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
   }
@@ -277,19 +276,19 @@ struct BulkMerger {
     return all != 0;
   }
 
-  /// Whether one of the keys of a part that this thread looks at comes after the next one.
+  /// Whether one of this thread's keys of a part comes after the next key.
   template <typename Rank>
   static __device__ __forceinline__ bool IsUnsorted(const Pass& pass, const Bits* slots, const Part& part, Rank rank) {
     bool unsorted = false;
     for (int i = part.slot + static_cast<int>(threadIdx.x); i + 1 < part.end(); i += kThreads) {
       unsorted |= rank(slots[i + 1]) < rank(slots[i]);
     }
-    // The next one of the last may be of the next tile, and of another sign.
+    // The key after the last one may belong to the next tile, and have another sign.
     const bool ends = threadIdx.x == 0 && part.count > 0 && part.count < part.loaded;
     return unsorted || (ends && pass.order.Before(slots[part.end()], slots[part.end() - 1]));
   }
 
-  /// As SectionHasMask, of a tile; all mergers look at all keys.
+  /// As SectionHasMask, for a tile. All mergers look at all keys.
   static __device__ __forceinline__ bool TileHasMask(const Pass& pass, const Bits* slots, const Tile& tile, Bits mask) {
     const MaskedRank<Bits> rank{mask};
     bool has_mask = true;
@@ -360,7 +359,7 @@ struct BulkMerger {
     if (thread == 0) WaitUntilStoresHaveRead<0>();
   }
 
-  /// Stores tile[0, count); returns when the tile before may be overwritten, once all mergers are here.
+  /// Stores tile[0, count). When it returns, the previous tile may be overwritten once all mergers are here.
   static __device__ __forceinline__ void StoreStage(const Bits* tile, Bits* out, int count) {
     if constexpr (kHasBulkCopies) {
       const int thread = static_cast<int>(threadIdx.x);

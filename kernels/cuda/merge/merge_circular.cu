@@ -1,12 +1,12 @@
 // The textbook's merge kernel with circular buffers.
 //
-// Algorithm   as the tiled kernel, but what a tile does not consume stays in shared memory: the buffers are filled up
-//             behind it, so that every key is loaded once.
-// Work        O(n + n / kItems * log(tile))
-// Passes      one read and one write of keys and values
-// Workspace   8 bytes a section (the splits)
-// Stability   equal keys from a first
-// Source      W. W. Hwu, D. B. Kirk, I. El Hajj, "Programming Massively Parallel Processors", 4th ed., section 12.6
+// Algorithm: as the tiled kernel, but keys that a tile does not consume stay in shared memory. The buffers are refilled
+//            after them, so that every key is loaded once.
+// Work: O(n + n / kItems * log(tile)).
+// Memory: one read and one write of keys and values.
+// Workspace: 8 bytes for each section (the splits).
+// Stability: equal keys of a come first.
+// Source: W. W. Hwu, D. B. Kirk, I. El Hajj, "Programming Massively Parallel Processors", 4th ed., section 12.6.
 #include "kernels/cuda/merge/circular_buffer.h"
 #include "kernels/cuda/merge/merge_device.cuh"
 #include "kernels/cuda/merge/merge_tuning.h"
@@ -16,7 +16,7 @@ namespace {
 
 using Tuning = StagedMergeTuning;
 
-/// Fills the buffer from keys[loaded, count); returns how many are loaded then.
+/// Fills the buffer from keys[loaded, count). Returns the number of keys loaded so far.
 template <typename Bits>
 __device__ __forceinline__ int Fill(CircularBuffer<Bits>& buffer, const Bits* keys, int loaded, int count) {
   const int more = min(buffer.room(), count - loaded);

@@ -1,9 +1,9 @@
 // Device functions that the merge kernels share.
 //
 // Every kernel merges along splits: first of the output into sections (found by PartitionMerge), then of a section into
-// pieces for threads (SplitTile). Splits of sorted arrays ascend. Splits of arrays that are not sorted may not; then
-// the level that sees it takes min(diagonal, a_count) for all its splits: a path that copies a and then b. So the
-// output is a permutation of the input, and nothing outside it is touched, whatever the keys are.
+// pieces for threads (SplitTile). Splits of sorted arrays ascend; those of unsorted arrays may not. A level that
+// detects this uses min(diagonal, a_count) for all its splits: a path that copies a and then b. So the output is a
+// permutation of the input, and all accesses stay within it, for any keys.
 #ifndef CORANK_KERNELS_CUDA_MERGE_MERGE_DEVICE_CUH_
 #define CORANK_KERNELS_CUDA_MERGE_MERGE_DEVICE_CUH_
 
@@ -22,7 +22,7 @@ namespace corank::cuda {
 /// The value type of a merge without values.
 struct NoValue {};
 
-/// Calls fn(order, value): order is the KeyOrder, value a NoValue, uint32_t or uint64_t.
+/// Calls fn(order, value) with the KeyOrder, and a NoValue, uint32_t or uint64_t.
 template <typename Fn>
 cudaError_t WithMergeTypes(const MergeKind& kind, Fn&& fn) {
   return WithKeyOrder(kind.key_type, kind.order, [&](auto order) {
@@ -37,15 +37,15 @@ struct KeyBefore {
   CORANK_HOST_DEVICE bool operator()(Bits a, Bits b) const { return order.Before(a, b); }
 };
 
-/// The order of keys by raw ^ mask: of all integers, and of floats that are numbers of one sign, which is that of mask.
+/// The order of keys by raw ^ mask. Valid for all integers, and for float numbers of one sign, the sign of mask.
 template <typename Bits>
 struct MaskedRank {
   Bits mask;
   __device__ __forceinline__ Bits operator()(Bits raw) const { return raw ^ mask; }
 };
 
-/// Whether keys[0, count) of a sorted array are in the order of MaskedRank, by the first and the last one. Where one of
-/// these is a zero, zeros of the other sign may be among them all the same.
+/// Whether MaskedRank orders keys[0, count) of a sorted array, judged by the first and the last key. If one of these is
+/// a zero, the array may still contain zeros of the other sign.
 template <typename Bits, bool kFloat>
 __device__ __forceinline__ bool HaveMask(const KeyOrder<Bits, kFloat>& order, Bits mask, const Bits* keys,
                                          int64_t count) {
@@ -54,8 +54,9 @@ __device__ __forceinline__ bool HaveMask(const KeyOrder<Bits, kFloat>& order, Bi
   return has_mask(keys[0]) && has_mask(keys[count - 1]);
 }
 
-/// As CoRank, by kLanes neighbouring lanes that all call it: the least i in [low, high) that `is_past`, or high.
-/// is_past is false and then true for sorted inputs; for others the answer is some i in [low, high].
+/// As CoRank, by kLanes adjacent lanes, which all call it: the least i in [low, high) with `is_past`, or high. For
+/// sorted inputs, is_past is false up to some i and true from there on. For others, the result is some i in [low,
+/// high].
 template <int kLanes, typename Index, typename IsPast>
 __device__ __forceinline__ Index CoRankByLanes(Index low, Index high, IsPast is_past) {
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
@@ -72,7 +73,7 @@ __device__ __forceinline__ Index CoRankByLanes(Index low, Index high, IsPast is_
   return low;
 }
 
-/// The pair that holds a section of the group.
+/// The pair that contains a section of the group.
 __device__ __forceinline__ int FindPair(const MergeGroup& group, int64_t section) {
   int low = 0, high = group.size - 1;
   while (low < high) {
@@ -86,7 +87,7 @@ __device__ __forceinline__ int FindPair(const MergeGroup& group, int64_t section
   return low;
 }
 
-/// One section of a pair with its types restored: merge a[0, a_count) and b[0, b_count) to out.
+/// One section of a pair with its types restored: merges a[0, a_count) and b[0, b_count) to out.
 template <typename Bits, typename Value>
 struct MergeSection {
   const Bits* a_keys;
@@ -95,8 +96,8 @@ struct MergeSection {
   const Value* a_values;
   const Value* b_values;
   Value* values_out;
-  int64_t a_first, b_first;  // the numbers that stand for values where a_values or b_values is null
-  int64_t a_begin, b_begin;  // of the section within a and b
+  int64_t a_first, b_first;  // the first numbers, which stand for values if a_values or b_values is null
+  int64_t a_begin, b_begin;  // the beginning of the section within a and b
   int a_count, b_count;
 
   __device__ int count() const { return a_count + b_count; }
@@ -139,15 +140,15 @@ __device__ __forceinline__ MergeSection<Bits, Value> LoadSection(const MergeGrou
   return s;
 }
 
-/// A thread's piece of a tile: outputs [diagonal, diagonal + steps) come from a[a_begin, a_end) and b[b_begin, b_end).
+/// A thread's piece of a tile: outputs [diagonal, diagonal + steps) from a[a_begin, a_end) and b[b_begin, b_end).
 struct ThreadPiece {
   int diagonal, steps;
   int a_begin, a_end, b_begin, b_end;
-  int tile_a_count;  // how much of a the whole tile takes
+  int tile_a_count;  // elements of a in the whole tile
 };
 
-/// Splits the first `outputs` <= kThreads * kItems outputs of merging a and b among the block's threads. All threads
-/// call it; s_splits[kThreads + 1] may be used again after the next __syncthreads.
+/// Splits the first `outputs` <= kThreads * kItems outputs of merging a and b among the block's threads, which all call
+/// it. s_splits[kThreads + 1] may be reused after the next __syncthreads.
 template <int kThreads, int kItems, typename A, typename B, typename Before>
 __device__ __forceinline__ ThreadPiece SplitTile(const A& a, int a_count, const B& b, int b_count, int outputs,
                                                  Before before, int* s_splits) {

@@ -1,12 +1,12 @@
 // k-way merge in one or two passes over memory.
 //
-// Algorithm   MergeRuns (run_merge.h) makes one run of up to 32. More inputs are merged in groups first, and then the
-//             groups. MergeRuns tells when a run looks unsorted; CopyRuns then makes the outputs a permutation of the
-//             inputs all the same.
-// Work        O(n log k)
-// Passes      one read and one write of keys and values for k <= 32, two for more
-// Workspace   8 k bytes a tile of some thousand keys; k > 32: one more array of keys and values
-// Stability   equal keys from the earlier run first
+// Algorithm: MergeRuns (run_merge.h) merges up to 32 runs into one. More inputs merge in groups first, and then the
+//            groups merge. If MergeRuns reports that a run looks unsorted, CopyRuns makes the outputs a permutation of
+//            the inputs.
+// Work: O(n log k).
+// Memory: one read and one write of keys and values for k <= 32, two for more.
+// Workspace: 8 k bytes for each tile of a few thousand keys; for k > 32 one more array of keys and values.
+// Stability: equal keys of an earlier run come first.
 #include <algorithm>
 
 #include "kernels/cuda/common/launch.h"
@@ -31,7 +31,7 @@ struct RunChunk {
 };
 static_assert(sizeof(RunChunk) <= 4096 - 64, "a kernel argument");
 
-/// An error's path: any number of blocks, no tuning.
+/// The path of an error: any number of blocks, without tuning.
 template <typename T>
 __global__ void __launch_bounds__(Tuning::kThreads)
     CopyRunsKernel(const __grid_constant__ RunChunk chunk, const int32_t* d_only_if, T* out) {
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(Tuning::kThreads)
   }
 }
 
-/// Copies elements_of(run) of every run; null: numbers from run.first on.
+/// Copies elements_of(run) of every run. Null means numbers from run.first on.
 template <typename T, typename ElementsOf>
 cudaError_t CopyElements(const std::vector<MergeRun>& runs, ElementsOf elements_of, const int32_t* d_only_if, T* out,
                          cudaStream_t stream) {
@@ -83,7 +83,8 @@ cudaError_t CopyElements(const std::vector<MergeRun>& runs, int element_bytes, E
   }
 }
 
-/// Merges runs one group after the other. All merges share one workspace, as large as the largest needs.
+/// Merges one group of runs after the other. All merges share one workspace, which is as large as the largest one
+/// needs.
 class GroupMerger {
  public:
   GroupMerger(const MergeKind& kind, int32_t* d_suspect, const Workspace& workspace, cudaStream_t stream)
@@ -107,7 +108,7 @@ class GroupMerger {
     if (workspace.bytes() > used_.bytes()) used_ = workspace;
     return cudaSuccess;
   }
-  /// The workspace, with what the largest merge carved.
+  /// The workspace, including what the largest merge carved.
   const Workspace& used() const { return used_; }
 
  private:
@@ -144,7 +145,7 @@ cudaError_t MergeMultiway(const std::vector<MergeRun>& runs, const MergeKind& ki
   for (size_t group = 0; group < merged.size(); ++group) {
     const int32_t begin = groups.FirstInput(static_cast<int32_t>(group));
     const int32_t end = groups.FirstInput(static_cast<int32_t>(group) + 1);
-    // What this pass writes, the next one reads.
+    // The next pass reads what this pass writes.
     CORANK_RETURN_IF_CUDA_ERROR(merger.Merge(&runs[static_cast<size_t>(begin)], end - begin,
                                              const_cast<void*>(merged[group].d_keys),
                                              const_cast<void*>(merged[group].d_payload)));

@@ -1,23 +1,23 @@
 // The co-ranks of all sections of a group of merges.
 //
-// Algorithm   one co-rank search in global memory per section, by several lanes that probe different places at a time;
-//             neighbouring splits are compared, and a pair whose splits do not ascend (only possible when an input is
-//             not sorted) is marked broken
-// Work        O(sections * log(count))
-// Passes      none: scattered reads only
-// Workspace   8 bytes a section, 4 bytes a pair (given by the caller)
-// Source      C. Siebert, J. L. Träff, "Perfectly load-balanced, optimal, stable, parallel merge", 2013;
-//             S. Odeh et al., "Merge Path", 2012
+// Algorithm: one co-rank search in global memory for each section, by several lanes that probe different places at a
+//            time. Neighbouring splits are compared; if they do not ascend, which proves that an input is unsorted, the
+//            pair is marked as broken.
+// Work: O(sections * log(count)).
+// Memory: scattered reads only.
+// Workspace: 8 bytes for each section, 4 bytes for each pair (from the caller).
+// Source: C. Siebert, J. L. Träff, "Perfectly load-balanced, optimal, stable, parallel merge", 2013; S. Odeh et al.,
+//         "Merge Path", 2012.
 #include "kernels/cuda/merge/merge_device.cuh"
 
 namespace corank::cuda {
 namespace {
 
 struct Tuning {
-  static constexpr int kLanes = 4;  // that search one split, each its own probe: fewer rounds, more traffic
+  static constexpr int kLanes = 4;  // search one split, each with its own probe: fewer rounds, more traffic
   static constexpr int kThreads = 128;
   static constexpr int kSplits = kThreads / kLanes;
-  static constexpr int kSections = kSplits - 1;  // the last section of the block before is searched once more
+  static constexpr int kSections = kSplits - 1;  // repeats the search for the previous block's last section
 };
 
 template <typename Bits, bool kFloat>
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(Tuning::kThreads)
   if (diagonal > 0) broken = !ascends(s_splits[place - 1], split, section_size);
   if (left <= section_size) broken = broken || !ascends(split, pair.a_count, left);
   if (broken) {
-    splits.d_broken[number] = 1;  // all who write, write the same
+    splits.d_broken[number] = 1;  // all writers write the same value
     *splits.d_any_broken = 1;
   }
 }

@@ -1,16 +1,16 @@
-// Merge by tiles of the merge path: what AUTO takes for two inputs that are not BulkMerge's: keys with values, keys of
-// 1 and 2 bytes.
+// Merges by tiles of the merge path: AUTO's choice for two inputs that BulkMerge does not support, which are keys with
+// values and keys of 1 and 2 bytes.
 //
-// Algorithm   a block loads the keys of one tile (found by PartitionMerge) from both inputs with 16-byte copies, each
-//             thread co-ranks its piece in shared memory and merges it in registers, and the tile leaves through shared
-//             memory with 16-byte stores. Values follow in a second step: their positions in the tile go through
-//             shared memory, and each output's value is read from its place in global memory (neighbours in an input
-//             stay near one another) and written coalesced.
-// Work        O(n + n / kItems * log(tile))
-// Passes      one read and one write of keys and values; the check that inputs are sorted rides on it
-// Workspace   8 bytes a tile (the splits)
-// Stability   equal keys from a first
-// Source      S. Odeh, O. Green et al., "Merge Path", 2012; S. Baxter, moderngpu, "Merge", 2013
+// Algorithm: a block loads the keys of one tile (found by PartitionMerge) from both inputs with 16-byte copies. Each
+//            thread co-ranks its piece in shared memory and merges it in registers. The tile leaves through shared
+//            memory with 16-byte stores. Values follow in a second step: their positions in the tile go through shared
+//            memory; each output's value is read from its place in global memory (neighbours in an input stay close to
+//            each other) and written coalesced.
+// Work: O(n + n / kItems * log(tile)).
+// Memory: one read and one write of keys and values, including the check that the inputs are sorted.
+// Workspace: 8 bytes for each tile (the splits).
+// Stability: equal keys of a come first.
+// Source: S. Odeh, O. Green et al., "Merge Path", 2012; S. Baxter, moderngpu, "Merge", 2013.
 #include "kernels/cuda/common/sorted_check.cuh"
 #include "kernels/cuda/common/tile_io.cuh"
 #include "kernels/cuda/merge/merge_device.cuh"
@@ -19,7 +19,7 @@
 namespace corank::cuda {
 namespace {
 
-/// Reports the tile's keys of one input that come before the key in front of them.
+/// Reports the keys of one input's part of the tile that come before their predecessors.
 template <int kThreads, typename Bits, bool kFloat>
 __device__ __forceinline__ void CheckTile(const Bits* s_keys, int count, int64_t begin,
                                           const KeyOrder<Bits, kFloat>& order, int32_t input, FaultCell* d_unsorted) {
@@ -29,7 +29,7 @@ __device__ __forceinline__ void CheckTile(const Bits* s_keys, int count, int64_t
   }
 }
 
-/// Whether one of the keys that this thread looks at comes after the next one.
+/// Whether one of this thread's keys comes after the next key.
 template <int kThreads, typename Bits>
 __device__ __forceinline__ bool IsUnsorted(const Bits* s_keys, int count, MaskedRank<Bits> rank) {
   bool unsorted = false;
@@ -39,14 +39,14 @@ __device__ __forceinline__ bool IsUnsorted(const Bits* s_keys, int count, Masked
   return unsorted;
 }
 
-/// Whether the key behind keys[0, count), if it is loaded, comes before the last one of them.
+/// Whether the key after keys[0, count), if loaded, comes before the last of them.
 template <typename Bits, bool kFloat>
 __device__ __forceinline__ bool EndsUnsorted(const Bits* s_keys, int count, int loaded,
                                              const KeyOrder<Bits, kFloat>& order) {
   return count > 0 && count < loaded && order.Before(s_keys[count], s_keys[count - 1]);
 }
 
-/// Values are needed once the keys are merged: until then they come as far as the L2 cache. Null: there are none.
+/// Prefetches values into the L2 cache. They are needed once the keys are merged. Null: there are none.
 template <int kThreads, typename Value>
 __device__ __forceinline__ void PrefetchValues(const Value* values, int count) {
   if (values == nullptr) return;
@@ -56,8 +56,8 @@ __device__ __forceinline__ void PrefetchValues(const Value* values, int count) {
   }
 }
 
-/// Fetches and stores the values of a tile: positions[to] is where output `to` was among the tile's elements of a and
-/// then b. First all loads, then all stores, so that the loads overlap.
+/// Fetches and stores the values of a tile. positions[to] is the place of output `to` among the tile's elements of a
+/// and then b. All loads precede all stores, so that the loads overlap.
 template <int kThreads, int kItems, typename Bits, typename Value>
 __device__ __forceinline__ void MoveValues(const MergeSection<Bits, Value>& section, const uint16_t* s_positions) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -89,8 +89,8 @@ __device__ __forceinline__ void MoveValues(const MergeSection<Bits, Value>& sect
   }
 }
 
-/// Merges the tile straight from shared to global memory: for the few tiles that need ranks, so that those do not cost
-/// the others registers.
+/// Merges the tile from shared to global memory. For the few tiles that need ranks, so that these do not cost the
+/// others registers.
 template <int kThreads, int kItems, typename Bits, typename Value, bool kFloat>
 __device__ __forceinline__ void MergeByRank(const MergeSection<Bits, Value>& section, const Bits* s_a, const Bits* s_b,
                                             const KeyOrder<Bits, kFloat>& order, int* s_splits) {
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads, PathM
   const MergePair& pair = group.pairs[FindPair(group, tile)];
   const auto section = LoadSection<Bits, Value>(group, pair, tile, kTile, splits);
 
-  // Load both inputs' keys, each at its own phase, with the first key of the next tile.
+  // Loads the keys of both inputs, each at its own phase, with the first key of the next tile.
   const int a_loaded = section.a_count + (section.a_begin + section.a_count < pair.a_count ? 1 : 0);
   const int b_loaded = section.b_count + (section.b_begin + section.b_count < pair.b_count ? 1 : 0);
   const int a_place = PlaceAfter(0, section.a_keys);
@@ -137,9 +137,9 @@ __global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads, PathM
   FinishLoads();
   __syncthreads();
 
-  // Merge each thread's piece into registers. A position counts from shared.keys. The last look at the next key may be
-  // one behind its input: within the staging, and never taken. Together the threads see every key next to the one that
-  // follows it, but for the first of the next tile, which may be of another sign; what lies behind the end of an input
+  // Merges each thread's piece into registers. Positions count from shared.keys. The last look at the next key may be
+  // one past the input: within the staging area, and never taken. Together the threads compare every key with its
+  // successor, except with the first key of the next tile, which may have another sign. A key past the end of an input
   // may look like a fault too, so a fault seen here is only a hint.
   const bool checks = d_unsorted != nullptr;
   const Bits mask = order.SignMask(section.a_count > 0 ? s_a[0] : s_b[0]);
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads, PathM
       CheckTile<kThreads>(s_a, a_loaded, section.a_begin, order, pair.a_input, d_unsorted);
       CheckTile<kThreads>(s_b, b_loaded, section.b_begin, order, pair.b_input, d_unsorted);
     }
-    // Zeros of both signs may be in order, though not in that of the mask.
+    // Zeros of both signs may be sorted, although not in the order of the mask.
     if (__syncthreads_or(kFloat && (IsUnsorted<kThreads>(s_a, section.a_count, rank) ||
                                     IsUnsorted<kThreads>(s_b, section.b_count, rank)))) {
       MergeByRank<kThreads, kItems>(section, s_a, s_b, order, s_splits);
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads, PathM
     }
   }
 
-  // Store the keys.
+  // Stores the keys.
   const int out_place = PhaseOf(section.keys_out);
 #pragma unroll
   for (int item = 0; item < kItems; ++item) {
@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads, PathM
   __syncthreads();
   StoreTile<kThreads>(shared.keys + out_place, section.keys_out, section.count());
 
-  // Fetch and store the values.
+  // Fetches and stores the values.
   if constexpr (kHasValues) {
     __syncthreads();
 #pragma unroll

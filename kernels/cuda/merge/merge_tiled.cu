@@ -1,13 +1,13 @@
 // The textbook's tiled merge kernel.
 //
-// Algorithm   a block merges its section tile by tile: it loads the next kTile keys of both inputs to shared memory,
-//             coalesced, merges the first kTile outputs of them, each thread one piece, and starts again behind what
-//             was consumed: half of what was loaded, on average, is loaded again.
-// Work        O(n + n / kItems * log(tile))
-// Passes      two reads of the keys, one of the values, one write of both
-// Workspace   8 bytes a section (the splits)
-// Stability   equal keys from a first
-// Source      W. W. Hwu, D. B. Kirk, I. El Hajj, "Programming Massively Parallel Processors", 4th ed., section 12.5
+// Algorithm: a block merges its section tile by tile. It loads the next kTile keys of both inputs to shared memory,
+//            coalesced, and merges their first kTile outputs, one piece for each thread. Then it starts again after the
+//            consumed keys. On average, half of the loaded keys are loaded again.
+// Work: O(n + n / kItems * log(tile)).
+// Memory: two reads of the keys, one of the values, one write of both.
+// Workspace: 8 bytes for each section (the splits).
+// Stability: equal keys of a come first.
+// Source: W. W. Hwu, D. B. Kirk, I. El Hajj, "Programming Massively Parallel Processors", 4th ed., section 12.5.
 #include "kernels/cuda/merge/merge_device.cuh"
 #include "kernels/cuda/merge/merge_tuning.h"
 

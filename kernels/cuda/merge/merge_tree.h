@@ -1,4 +1,5 @@
-// The shape of a k-way merge: a balanced tree of pairwise merges in which an input without a partner waits where it is.
+// The shape of a k-way merge: a balanced tree of pairwise merges. An input without a partner stays in place until it
+// has one.
 #ifndef CORANK_KERNELS_CUDA_MERGE_MERGE_TREE_H_
 #define CORANK_KERNELS_CUDA_MERGE_MERGE_TREE_H_
 
@@ -8,20 +9,20 @@
 
 namespace corank::cuda {
 
-/// For k >= 1 inputs let P be the greatest power of two <= k. Level 0 makes P runs, run r of the inputs
-/// [FirstInput(r), FirstInput(r + 1)): one input, which stays where it is, or two, which are merged. Every later level
-/// halves the number of runs, and none has an odd one. So no element is ever copied without being merged, and no level
-/// reads from the buffer that it writes.
+/// For k >= 1 inputs, let P be the greatest power of two <= k. Level 0 makes P runs. Run r consists of the inputs
+/// [FirstInput(r), FirstInput(r + 1)): one input, which stays in place, or two, which are merged. Every later level
+/// halves the number of runs without a remainder. So no element is copied without being merged, and no level reads from
+/// the buffer that it writes.
 class MergeTree {
  public:
   explicit MergeTree(int32_t inputs) : inputs_(inputs) {
     while (runs_ * 2 <= inputs) runs_ *= 2;
   }
 
-  /// Runs after level 0.
+  /// The number of runs after level 0.
   int32_t runs() const { return runs_; }
   int32_t FirstInput(int32_t run) const { return static_cast<int32_t>(int64_t{run} * inputs_ / runs_); }
-  /// Levels that merge: the least n with 2^n >= inputs.
+  /// The number of levels that merge: the least n with 2^n >= inputs.
   int levels() const {
     int levels = 0;
     while ((int32_t{1} << levels) < inputs_) ++levels;
@@ -33,9 +34,9 @@ class MergeTree {
   int32_t runs_ = 1;
 };
 
-/// The groups of neighbouring inputs that the first pass of a multiway merge makes one run each: one group where all
-/// fit a pass; otherwise about as many as each has inputs, so that both passes have few ways. Sizes differ by at most
-/// one.
+/// The groups of adjacent inputs that the first pass of a multiway merge turns into one run each: one group if all
+/// inputs fit into one pass; otherwise about as many groups as each has inputs, so that both passes have few ways.
+/// Sizes differ by at most one.
 class MultiwayGroups {
  public:
   explicit MultiwayGroups(int32_t inputs) : inputs_(inputs) {

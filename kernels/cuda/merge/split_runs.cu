@@ -1,11 +1,11 @@
-// Cuts of a k-way merge.
+// Finds the cuts of a k-way merge.
 //
-// Algorithm   SelectCoRank (multiway_partition.cuh) without slack: a warp, or the least sufficient power of two of its
-//             lanes, for each cut, a lane a run
-// Work        O(k log n) a round and cut, some rounds
-// Passes      none: some 20 to 60 keys a cut and run
-// Workspace   none
-// Stability   equal keys belong to the earlier run first
+// Algorithm: SelectCoRank (multiway_partition.cuh) without slack. Each cut gets a warp, or the least power of two of
+//            its lanes that suffices, with one lane for each run.
+// Work: O(k log n) for each round and cut, a few rounds.
+// Memory: 20 to 60 keys for each cut and run.
+// Workspace: none.
+// Stability: equal keys of an earlier run come first.
 #include <limits>
 
 #include "kernels/common/key_order.h"

@@ -1,4 +1,4 @@
-// Where a k-way merge is cut into pieces that are made one after the other.
+// Cuts a k-way merge into pieces that are made one after the other.
 #ifndef CORANK_KERNELS_CUDA_MERGE_SPLIT_RUNS_H_
 #define CORANK_KERNELS_CUDA_MERGE_SPLIT_RUNS_H_
 
@@ -10,11 +10,11 @@
 
 namespace corank::cuda {
 
-/// Enqueues the cuts: d_splits[p * args.input_count + i] as args.splits, for d_positions as args.positions, both device
-/// memory. args.inputs, a host array, is not needed after the return; their keys are device-readable. Never allocates,
+/// Enqueues the cuts. d_splits and d_positions are the device memory counterparts of args.splits and args.positions.
+/// The caller may release args.inputs, a host array, after the return; the device can read their keys. Never allocates,
 /// never waits.
 ///
-/// Errors: cudaErrorInvalidValue for counts that do not fit; else what a launch answers.
+/// Errors: cudaErrorInvalidValue for impossible counts; otherwise the error of a launch.
 cudaError_t SplitRuns(const SplitArgs& args, const int64_t* d_positions, int64_t* d_splits, cudaStream_t stream);
 
 }  // namespace corank::cuda

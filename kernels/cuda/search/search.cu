@@ -1,12 +1,12 @@
-// Sorted search.
+// Search of many needles in a sorted haystack.
 //
-// Algorithm   a block keeps evenly spaced keys of the haystack in shared memory; each thread finds the gap between two
-//             of them that holds its needle's bound, and ends the binary search in global memory
-// Work        O(needles * log(haystack))
-// Passes      one read of the needles and one write of the positions, coalesced; scattered reads of the haystack. The
-//             check that the haystack is sorted is one read of it
-// Workspace   one FaultCell
-// Source      binary search; S. Baxter, moderngpu, "Vectorized Sorted Search", 2013, for the operator
+// Algorithm: a block keeps evenly spaced keys of the haystack in shared memory. Each thread finds the gap between two
+//            of them that holds its needle's bound, and finishes the binary search in global memory.
+// Work: O(needles * log(haystack)).
+// Memory: one coalesced read of the needles and one coalesced write of the positions; scattered reads of the haystack.
+//         The check that the haystack is sorted reads it once.
+// Workspace: one FaultCell.
+// Source: binary search; S. Baxter, moderngpu, "Vectorized Sorted Search", 2013, for the operator.
 #include <algorithm>
 
 #include "kernels/common/key_order.h"
@@ -22,7 +22,7 @@ namespace {
 
 using Tuning = SearchTuning;
 
-/// Ranks of keys, made as they are read.
+/// Ranks of keys, computed as they are read.
 template <typename Bits, bool kFloat>
 struct RankedKeys {
   const Bits* keys;

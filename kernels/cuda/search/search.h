@@ -13,13 +13,14 @@ namespace corank::cuda {
 /// A few bytes, for the check that the haystack is sorted.
 int64_t SearchWorkspaceBytes(const SearchArgs& args);
 
-/// Enqueues the search of all needles, which are in any order. Never allocates device memory, never waits.
+/// Enqueues the search of all needles, which may be in any order. Never allocates device memory, never waits.
 ///
 /// d_workspace: 256-byte aligned device memory of at least SearchWorkspaceBytes(args). d_report: device-accessible
-/// memory; written on the stream. kUnsorted names the least index of the haystack that is out of order (only where
-/// args.check_sorted); then positions are not specified, but are within [0, haystack_count].
+/// memory, written on the stream. With args.check_sorted, kUnsorted names the least index of the haystack that is out
+/// of order. Positions are then unspecified, but lie within [0, haystack_count].
 ///
-/// Errors: cudaErrorInvalidValue for counts or a workspace that do not fit; else what a launch answers.
+/// Errors: cudaErrorInvalidValue for impossible counts or a workspace that is too small; otherwise the error of a
+/// launch.
 cudaError_t Search(const SearchArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* d_report,
                    cudaStream_t stream);
 
