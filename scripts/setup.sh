@@ -40,7 +40,7 @@ packages=(
 )
 requirements=(scripts/requirements-dev.txt)
 if [ "$profile" = docs ]; then
-  packages=(python3 python3-venv doxygen)
+  packages=(python3 python3-venv)
   requirements+=(scripts/requirements-docs.txt)
   cuda=no
 elif [ "$profile" != build ]; then

@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""Makes the plots of docs/plots, and the tables of README.md and of docs/when-does-it-pay.md, from bench/results.
+
+    bench/report/pays.py [--check]
+
+A table stands between `<!-- made by bench/report/pays.py: NAME -->` and `<!-- end -->`. With --check nothing is
+written; a file that is not as its results make it is named, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from plots import pyplot, rate_lines
+from rows import Row
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "bench" / "results"
+PLOTS = Path("docs") / "plots"
+PAGES = ("README.md", "docs/when-does-it-pay.md")
+BLOCK = re.compile(r"(<!-- made by bench/report/pays\.py: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+SIZE = (5.8, 3.4)  # inches: readable on a phone
+OURS, OTHERS, LOSING = "#2a8f6f", "#8c959f", "#d9822b"
+# Stands for the colour of text, which differs between light and dark pages.
+INK = "#24292f"
+DARK = "svg { color: #24292f } @media (prefers-color-scheme: dark) { svg { color: #e6e9ed } }"
+
+STREAMS, SHARED, IPC = "Sort by streams, 4 connections", "Sort in shared memory", "Sort in CUDA IPC memory"
+MERGE = "Merge of two halves in shared memory"
+CPP_STREAMS = "Sort 1 GiB over 8 connections by the client library, echo over one"
+ONE_CALL = "Sort inline, one at a time"
+CUPY = "CuPy, copies included"
+
+
+def load(name: str) -> list[Row]:
+    rows: list[Row] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["rows"]
+    return rows
+
+
+def some(rows: list[Row], row: str, **values: object) -> list[Row]:
+    """The rows of a kind that have these values.
+
+    Raises:
+        SystemExit: there is none.
+    """
+    found = [r for r in rows if r["row"] == row and r["ours"] and all(r[key] == value for key, value in values.items())]
+    if not found:
+        raise SystemExit(f"pays.py: bench/results has no row {row!r} with {values}")
+    return found
+
+
+def time(milliseconds: float) -> str:
+    """As people say it, in two or three digits."""
+    if milliseconds < 1:
+        return f"{milliseconds * 1e3:.0f} µs"
+    if milliseconds < 1000:
+        return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
+    return f"{milliseconds / 1e3:.1f} s"
+
+
+def times(samples: list[float]) -> str:
+    """One time, or from the shortest to the longest."""
+    (low, unit), (high, greater) = (time(edge(samples)).split() for edge in (min, max))
+    if unit != greater:
+        return f"{low} {unit} to {high} {greater}"
+    return f"{high} {unit}" if low == high else f"{low} to {high} {unit}"
+
+
+def ours(rows: list[Row], row: str, **values: object) -> list[float]:
+    return [r["ours"] for r in some(rows, row, **values)]
+
+
+def without(places: list[Row]) -> dict[str, list[float]]:
+    """What the same sort takes otherwise, host memory to host memory: milliseconds, one figure a run."""
+    names = {
+        "np.sort": "np.sort",
+        "polars on all cores": "polars",
+        "CuPy with its copies": CUPY,
+        "PyTorch on all cores": "torch.sort, CPU",
+    }
+    return {
+        words: [r["reference"] for row in (STREAMS, SHARED) for r in some(places, row, reference_name=name)]
+        for name, words in names.items()
+    }
+
+
+def streamed_by_cpp(service: list[Row]) -> float:
+    """Milliseconds of 1 GiB, from the GB/s of the row."""
+    row = some(service, CPP_STREAMS)[0]
+    return float(4 * row["n"] / row["ours"] / 1e6)
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def users_table() -> list[str]:
+    places, service, kernels = load("h200/places"), load("h200/service"), load("h200/kernels")
+    otherwise = without(places)
+    cub = some(kernels, "sort AUTO", type="u32", n=1 << 28, distribution="uniform")[0]
+    one = some(service, ONE_CALL)[0]
+    copies = some(places, MERGE)[0]
+    alone = time(cub["n"] / cub["reference"] / 1e6)
+    rows = [
+        ("sort in shared memory, Python", ours(places, SHARED), f"`np.sort`: {times(otherwise['np.sort'])}"),
+        ("sort a CuPy array where it is, Python", ours(places, IPC), f"CUB's kernels alone: {alone}"),
+        ("sort by streams, C++", [streamed_by_cpp(service)], f"polars on 16 cores: {times(otherwise['polars'])}"),
+        ("sort by streams, Python", ours(places, STREAMS), f"CuPy, copies included: {times(otherwise[CUPY])}"),
+        ("merge two halves in shared memory", ours(places, MERGE), f"copying in and out: {time(copies['reference'])}"),
+        ("sort 1,024 keys in a call", [one["ours"] / 1e3], f"a gRPC echo of them: {time(one['reference'] / 1e3)}"),
+    ]
+    return ["| what you do | corank | what you would do otherwise |", "| --- | ---: | --- |"] + [
+        f"| {what} | {times(took)} | {instead} |" for what, took, instead in rows
+    ]
+
+
+def calls_table() -> list[str]:
+    service = load("h200/service")
+    lines = ["| sorts of 1,024 `uint32` in flight | a sort | an echo of the same bytes |", "| ---: | ---: | ---: |"]
+    for row in some(service, "Sort inline by calls in flight"):
+        details = row["details"]
+        lines.append(
+            f"| {details['in_flight']:.0f} | {time(details['p50_us'] / 1e3)} | {time(details['echo_p50_us'] / 1e3)} |"
+        )
+    return lines
+
+
+def cpu_table() -> list[str]:
+    rows = load("cpu/engine")
+    lines = ["| work, 16,777,216 elements | CPU engine, 2 threads | one thread otherwise |", "| --- | ---: | --- |"]
+    shown = [
+        ("sort keys", "u32", "VQSort", "sort `uint32`"),
+        ("sort keys", "u32", "std::sort", "sort `uint32`"),
+        ("sort keys", "u64", "VQSort", "sort `uint64`"),
+        ("sort pairs", "u32+u32", "std::stable_sort", "sort `uint32` with `uint32` values"),
+        ("merge", "u32", "std::merge", "merge two halves of `uint32`"),
+    ]
+    for kind, element, reference, words in shown:
+        row = next(
+            r for r in some(rows, kind, type=element)
+            if r["reference_name"].startswith(reference) and r["distribution"].startswith("uniform")
+        )  # fmt: skip
+        took, instead = (row["n"] / row[side] / 1e6 for side in ("ours", "reference"))
+        name = row["reference_name"].split(" (")[0].split(",")[0]
+        lines.append(f"| {words} | {time(took)} | `{name}`: {time(instead)} |")
+    return lines
+
+
+TABLES: dict[str, Callable[[], list[str]]] = {"users": users_table, "calls": calls_table, "cpu": cpu_table}
+
+
+# --- plots ----------------------------------------------------------------------------------------------------------
+
+
+def draw_places(plt: Any) -> Any:
+    """What sorting 1 GiB takes, by place and by other means."""
+    places, service = load("h200/places"), load("h200/service")
+    mine = {
+        "GPU memory": ours(places, IPC),
+        "shared memory": ours(places, SHARED),
+        "streams, C++": [streamed_by_cpp(service)],
+        "streams, Python": ours(places, STREAMS),
+    }
+    bars = [*((name, took, OURS) for name, took in mine.items()), *((n, t, OTHERS) for n, t in without(places).items())]
+    bars.reverse()
+    fig, axes = plt.subplots(figsize=SIZE)
+    for at, (_, took, color) in enumerate(bars):
+        low, high = min(took), max(took)
+        axes.barh(at, high, color=color, height=0.62)
+        axes.text(high * 1.08, at, times([low, high]), va="center", fontsize=9)
+    axes.set_yticks(range(len(bars)), [f"corank: {name}" if color == OURS else name for name, _, color in bars])
+    axes.set_xscale("log")
+    axes.set_xlim(2, 6e4)
+    axes.set_xticks([10, 100, 1000, 10000], ["10 ms", "100 ms", "1 s", "10 s"])
+    axes.minorticks_off()
+    axes.set_title("Sorting 1 GiB of uint32; shorter is better", fontsize=10)
+    return fig
+
+
+def draw_sizes(plt: Any) -> Any:
+    """What a call carries, against its size, beside an echo that does no work."""
+    rows = some(load("h200/service"), "Sort inline by size")
+    fig, axes = plt.subplots(figsize=SIZE)
+    for side, color, name in (("ours", OURS, "corank sorts them"), ("reference", OTHERS, "an echo sends them back")):
+        points = sorted((4 * r["n"], r[side]) for r in rows)
+        style = "-o" if side == "ours" else "--o"
+        axes.plot(*zip(*points, strict=True), style, color=color, label=name, markersize=4)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks([2**k for k in (10, 14, 18, 22, 26)], ["1 KiB", "16 KiB", "256 KiB", "4 MiB", "64 MiB"])
+    axes.set_ylim(0)
+    axes.set_xlabel("bytes of a call")
+    axes.set_ylabel("GB/s each way")
+    axes.set_title("Sorts of uint32 in the message, 8 calls in flight", fontsize=10)
+    axes.legend(frameon=False)
+    return fig
+
+
+def draw_calls(plt: Any) -> Any:
+    """The median time of small calls, against how many are in flight."""
+    rows = some(load("h200/service"), "Sort inline by calls in flight")
+    fig, axes = plt.subplots(figsize=SIZE)
+    for detail, color, name in (
+        ("", OURS, "corank sorts 1,024 uint32"),
+        ("echo_", OTHERS, "an echo of the same bytes"),
+    ):
+        points = sorted((r["details"]["in_flight"], r["details"][f"{detail}p50_us"]) for r in rows)
+        axes.plot(*zip(*points, strict=True), "--o" if detail else "-o", color=color, label=name, markersize=4)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_yticks([50, 100, 200, 500, 1000], ["50 µs", "100 µs", "200 µs", "500 µs", "1 ms"])
+    axes.minorticks_off()
+    axes.set_xticks([2**k for k in range(8)], [str(2**k) for k in range(8)])
+    axes.set_xlabel("calls in flight")
+    axes.set_title("Median time of a small call", fontsize=10)
+    axes.legend(frameon=False)
+    return fig
+
+
+def draw_kernels(plt: Any) -> Any:
+    """The rate of the kernels alone, against the number of keys."""
+    lines = rate_lines(load("h200/kernels"))["u32"]
+    names = {
+        "AUTO": ("corank", OURS, "-"),
+        "cub::DeviceRadixSort": ("CUB, radix sort", OTHERS, "--"),
+        "cub::DeviceMergeSort": ("CUB, merge sort", LOSING, ":"),
+    }
+    fig, axes = plt.subplots(figsize=SIZE)
+    for key, (name, color, style) in names.items():
+        points = sorted((n, n / rate / 1e6) for n, rate in lines[key])
+        axes.plot(*zip(*points, strict=True), style, color=color, label=name, linewidth=1.8)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xticks([2**k for k in (10, 15, 20, 25, 30)], ["2^10", "2^15", "2^20", "2^25", "2^30"])
+    axes.set_yticks([0.01, 0.1, 1, 10], ["10 µs", "100 µs", "1 ms", "10 ms"])
+    axes.minorticks_off()
+    axes.set_xlabel("keys, random uint32, in GPU memory")
+    axes.set_title("Time of the kernels alone on an H200", fontsize=10)
+    axes.legend(frameon=False)
+    return fig
+
+
+DRAWN: dict[str, Callable[[Any], Any]] = {
+    "places": draw_places,
+    "sizes": draw_sizes,
+    "calls": draw_calls,
+    "kernels": draw_kernels,
+}
+
+
+def svg(plt: Any, draw: Callable[[Any], Any]) -> str:
+    """The plot as text: without a background, its ink that of the page."""
+    fig = draw(plt)
+    for axes in fig.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+    fig.tight_layout()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "plot.svg"
+        fig.savefig(path, transparent=True, metadata={"Date": None})
+        text = path.read_text(encoding="utf-8")
+    plt.close(fig)
+    text = re.sub(rf"{INK}(?=[;\"])", "currentColor", text)
+    text = text.replace('<style type="text/css">', f'<style type="text/css">{DARK}', 1)
+    return "".join(line.rstrip() + "\n" for line in text.splitlines())
+
+
+def made() -> dict[Path, str]:
+    """Every file that this makes, or makes a part of."""
+    files: dict[Path, str] = {}
+    for name in PAGES:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        files[Path(name)] = BLOCK.sub(lambda at: f"{at[1]}\n" + "\n".join(TABLES[at[2]]()) + f"\n\n{at[3]}", text)
+    plt = pyplot()
+    if plt is None:
+        raise SystemExit("pays.py: needs matplotlib: scripts/setup.sh")
+    for ink in ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"):
+        plt.rcParams[ink] = INK
+    for name, draw in DRAWN.items():
+        files[PLOTS / f"{name}.svg"] = svg(plt, draw)
+    return files
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args().check
+    stale = 0
+    for path, text in made().items():
+        target = ROOT / path
+        if target.exists() and target.read_text(encoding="utf-8") == text:
+            continue
+        stale += 1
+        if check:
+            print(f"pays.py: {path} is not what bench/results make of it: run bench/report/pays.py", file=sys.stderr)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+            print(path)
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
