@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/cli/failure.h"
 #include "client/cpp/short_memory.h"
+#include "version/version.h"
 
 namespace corank::cli {
 namespace {
@@ -100,8 +101,8 @@ int RunCommandLine(const std::vector<std::string>& words) {
     const bool is_general = topic.empty() || topic == "help" || topic == "version";  // these take nothing
     return is_general || FindCommand(topic) != nullptr ? Help(topic) : UnknownCommand(topic);
   }
-  if (name == "version" || name == "--version") {
-    std::puts("corank " CORANK_VERSION);
+  if (name == "version" || name == "--version" || name == "-V") {
+    std::puts(VersionLine("corank").c_str());
     return Done("version");
   }
   const Command* command = FindCommand(name);
