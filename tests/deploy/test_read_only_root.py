@@ -1,4 +1,4 @@
-"""The server as its pods run it: as the manifests' user, without any rights, on a root file system that is read-only.
+"""Runs the server as its pods do: as the manifests' user, without capabilities, on a read-only root file system.
 
 Needs root and mount namespaces; skipped, with the reason, elsewhere.
 """
@@ -81,7 +81,7 @@ def ready(process: subprocess.Popen[bytes], log: Path) -> dict[str, Any]:
 
 
 def sort(process: subprocess.Popen[bytes], address: str, place: str) -> str:
-    """Where the keys were, of a sort by the command line beside the server, as its user; the answer must be right."""
+    """Sorts with the command line, as the server's user; returns the place of the keys. The answer must be right."""
     inside = ["nsenter", f"--target={process.pid}", "--mount", *USER, str(binary("CORANK"))]
     words = ["sort", "-", "--type=u32", "--output=/dev/shm/sorted.bin", "--force", f"--server={address}"]
     answer = subprocess.run(
@@ -98,13 +98,13 @@ def sort(process: subprocess.Popen[bytes], address: str, place: str) -> str:
 
 
 def mounted(process: subprocess.Popen[bytes]) -> set[str]:
-    """Where the process has file systems, but for what the kernel shows of processes."""
+    """The mount points of the process, except /proc."""
     targets = {line.split()[1] for line in Path(f"/proc/{process.pid}/mounts").read_text().splitlines()}
     return {where for where in targets if not where.startswith("/proc")}
 
 
 def is_read_only(process: subprocess.Popen[bytes], where: str) -> bool:
-    """Whether the process can write nothing there."""
+    """Whether the process cannot write there."""
     return bool(os.statvfs(f"/proc/{process.pid}/root{where}").f_flag & os.ST_RDONLY)
 
 
@@ -124,7 +124,7 @@ def test_server_sorts_and_ends_well_without_any_rights(start: Start, tmp_path: P
 
 
 def test_server_that_writes_a_file_does_not_start(start: Start, tmp_path: Path) -> None:
-    """Where anybody may write else: so the other test's file system is what it says."""
+    """Anybody may write to an ordinary /tmp, so the failure shows that the other test's file system is read-only."""
     process = start(f"--ports-file=/tmp/corankd-ports-{os.getpid()}")
     assert process.wait(60) == 1
     assert "Read-only file system" in (tmp_path / "log").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Rules, dashboard and the table of metrics name only metrics, labels and values that a real server has."""
+"""Rules and dashboard name only metrics, labels and label values that a real server has."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 import pytest
 import yaml
-from prometheus_tools import MONITORING, ROOT, RULES, complaints
+from prometheus_tools import GUIDE, MONITORING, ROOT, RULES, complaints
 
 sys.path.append(str(ROOT / "tests" / "e2e"))
 
@@ -45,7 +45,7 @@ Labels = dict[str, set[str]]
 
 
 class Scrape:
-    """The names of the metrics of a server, and each one's labels with their values."""
+    """The metrics of a server by name, each with its labels and their values."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -56,14 +56,14 @@ class Scrape:
                 found.setdefault(label, set()).add(value)
 
     def values(self, metric: str, label: str) -> set[str]:
-        """Those that the label may have: codes are there once a call has ended with them."""
+        """The values that the label may take. A code appears only once a call has ended with it."""
         if label == "code":
             return {code.name for code in grpc.StatusCode}
         return self.metrics[metric][label]
 
 
 def get(url: str) -> str:
-    """The page there; none of it before the server listens."""
+    """The page at that address; raises OSError before the server listens."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=30) as page:
         return str(page.read().decode())
@@ -71,7 +71,7 @@ def get(url: str) -> str:
 
 @pytest.fixture(name="scrape", scope="module")
 def fixture_scrape(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrape]:
-    """Of a server with all that has metrics of its own, but a GPU."""
+    """The metrics of a server that uses every feature except a GPU."""
     corankd = binary("CORANKD")
     folder = tmp_path_factory.mktemp("server")
     own = Authority().issue("server")
@@ -102,7 +102,7 @@ def fixture_scrape(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrape]
 
 @pytest.fixture(name="scrape_of_gpu")
 def fixture_scrape_of_gpu(tmp_path: Path) -> str:
-    """What the server's metrics say of a GPU, whose readings a stand-in of NVIDIA's library gives."""
+    """The metrics of a GPU, with readings from a stand-in for NVIDIA's library."""
     tests = binary("CORANKD").with_name("server_observe_test")
     if not tests.exists():
         pytest.skip(f"no {tests}: this build has no tests")
@@ -120,7 +120,7 @@ def rules() -> list[dict[str, Any]]:
 
 
 RECORDS = {rule["record"]: rule["expr"] for rule in rules() if "record" in rule}
-# An expression, and the labels that texts beside it show.
+# An expression, and the labels that its legend or annotations show.
 EXPRESSIONS = {
     rule.get("alert") or rule["record"]: (
         rule["expr"],
@@ -135,7 +135,7 @@ EXPRESSIONS = {
 
 
 def labels_of(scrape: Scrape, expression: str) -> set[str]:
-    """All labels that the metrics of an expression have, those below its recorded names too."""
+    """All labels of the metrics in an expression, including the metrics behind its recorded names."""
     labels = OF_PROMETHEUS | {label for name, _ in NAME.findall(expression) for label in scrape.metrics[name]}
     for name in RECORDED.findall(expression):
         labels |= labels_of(scrape, RECORDS[name])
@@ -143,7 +143,7 @@ def labels_of(scrape: Scrape, expression: str) -> set[str]:
 
 
 def check(scrape: Scrape, expression: str, shown: set[str]) -> None:
-    """Fails where an expression, or the labels shown beside it, name what no server has."""
+    """Fails if an expression, or a label shown beside it, names something that no server has."""
     assert NAME.search(expression) or RECORDED.search(expression), "no metric at all"
     for name, selector in NAME.findall(expression):
         assert name in scrape.metrics, name
@@ -193,11 +193,13 @@ def test_a_wrong_name_is_found(scrape: Scrape, expression: str, shown: set[str])
         check(scrape, expression, shown)
 
 
-def test_the_table_and_the_alerts_explain_every_value(scrape: Scrape) -> None:
-    """Of the labels whose values are words of the server's own."""
-    rows = dict(
-        re.findall(r"^\| `(\w+)` (\|.*)$", (MONITORING / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
-    )
+def test_the_monitoring_page_and_the_alerts_explain_every_value(scrape: Scrape) -> None:
+    """For labels whose values the server itself chooses."""
+    page = (GUIDE / "monitor.md").read_text(encoding="utf-8")
+    entries = dict(re.findall(r"^- `(\w+)` (\(.*?)\n(?=[-\n])", page, re.MULTILINE | re.DOTALL))
+    sections = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL))
+    entries["corank_refused_total"] = sections["Reasons of refusals"]
+    entries["corank_memory_used_bytes"] = sections["Memory budgets"]
     explained = {
         "corank_refused_total": "reason",
         "corank_memory_used_bytes": "budget",
@@ -209,7 +211,7 @@ def test_the_table_and_the_alerts_explain_every_value(scrape: Scrape) -> None:
     }
     for metric, label in explained.items():
         for value in scrape.values(f"{metric}_count" if metric.endswith("stage_seconds") else metric, label):
-            assert f"`{value}`" in rows[metric], (metric, value)
+            assert f"`{value}`" in entries[metric], (metric, value)
     said = {rule["alert"]: rule["annotations"]["description"] for rule in rules() if "alert" in rule}
     of_devices = scrape.values("corank_device_budget_used_bytes", "budget")
     for budget in scrape.values("corank_memory_used_bytes", "budget"):
