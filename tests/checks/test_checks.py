@@ -1,4 +1,4 @@
-"""The checks of `make test` catch what they are there to catch."""
+"""The checks that `make test` runs catch what they should."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripts behind `make dist`: the bundle holds all that its programs load, and its test runner tells the truth."""
+"""The scripts behind `make dist`: the bundle contains every library it needs, and its test runner reports failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be said of the Dockerfile without building it (`make image` builds it)."""
+"""Checks the Dockerfile without building it (`make image` builds it)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(name="stages")
 def fixture_stages() -> list[str]:
-    """The text of each stage, with continued lines joined and comments left out."""
+    """The text of each stage, with continued lines joined and comments removed."""
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     text = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     return re.split(r"^FROM ", text, flags=re.MULTILINE)[1:]

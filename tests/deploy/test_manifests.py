@@ -18,9 +18,9 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBERNETES = ROOT / "deploy" / "kubernetes"
-# The oldest release that Kubernetes' cloud vendors still run, and the newest with a schema here.
+# The oldest release that cloud vendors still run, and the newest that kubernetes_validate has a schema for.
 RELEASES = ["1.29.0", kubernetes_validate.latest_version()]
-# A folder of kustomizations, with the components that are put on top.
+# Folders under deploy/kubernetes, each with the components to apply on top.
 VARIANTS = ["base", "cpu", "base+tls", "cpu+tls"]
 SECURED = [variant for variant in VARIANTS if variant.endswith("+tls")]
 
@@ -37,7 +37,7 @@ def load(path: Path) -> list[Manifest]:
 
 
 def render(folder: Path) -> list[Manifest]:
-    """The manifests of a kustomization: its resources with its JSON patches, as `kubectl kustomize` does."""
+    """The manifests of a kustomization: its resources with its JSON patches applied, as `kubectl kustomize` does."""
     (kustomization,) = load(folder / "kustomization.yaml")
     known = {"apiVersion", "kind", "resources", "patches"}
     assert set(kustomization) <= known, "render() knows only these fields"
@@ -49,7 +49,7 @@ def render(folder: Path) -> list[Manifest]:
 
 
 def patched(manifests: list[Manifest], kustomization: Manifest) -> list[Manifest]:
-    """The manifests with the patches of a kustomization or component."""
+    """Applies the patches of a kustomization or component to the manifests."""
     for patch in kustomization.get("patches", []):
         targets = [m for m in manifests if m["kind"] == patch["target"]["kind"]]
         assert targets, "a patch without a target"
@@ -131,7 +131,7 @@ def test_cpu_variant_asks_for_no_gpu() -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_pod_has_no_more_rights_than_it_needs(variant: str) -> None:
-    """What the Pod Security Standard "restricted" asks for, and a file system that nobody writes to."""
+    """The pod meets the Pod Security Standard "restricted" and has a read-only file system."""
     pod = deployment(variant)["spec"]["template"]["spec"]
     assert pod["securityContext"] == {
         "runAsNonRoot": True,
@@ -154,7 +154,7 @@ def test_pod_has_no_more_rights_than_it_needs(variant: str) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_all_probes_ask_the_health_port(variant: str) -> None:
-    """Which is plain: the kubelet has no certificate and no token."""
+    """The kubelet has no certificate and no token, and the health port needs neither."""
     ports = {port["name"]: port["containerPort"] for port in container(variant)["ports"]}
     wanted = {"startupProbe": "ready", "readinessProbe": "ready", "livenessProbe": "live"}
     for probe, service in wanted.items():
@@ -217,7 +217,7 @@ def size(text: str) -> int:
     return int(match[1]) << {"Ki": 10, "Mi": 20, "Gi": 30}[match[2]]
 
 
-# Jobs of Execute that may all have the most (server/execute/stream_options.cc).
+# How many jobs of Execute share the host memory for streams (server/execute/stream_options.cc).
 SHARES = 4
 # docs/operations/capacity.md: each budget that counts, and how often it may be in use at once.
 HOST_BUDGETS = {"--host-pool-bytes": 1, "--max-buffered-bytes": 1, "--max-stream-host-bytes": SHARES}
@@ -225,7 +225,7 @@ HOST_BUDGETS = {"--host-pool-bytes": 1, "--max-buffered-bytes": 1, "--max-stream
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_memory_budgets_fit_the_pods_limit(variant: str) -> None:
-    """Otherwise a few large requests are enough for the pod to be killed."""
+    """Larger budgets would let a few large requests get the pod killed."""
     flags = dict(arg.split("=", 1) for arg in container(variant)["args"] if arg.endswith("iB"))
     budgets = HOST_BUDGETS | ({"--device-budget-bytes": 1} if variant.startswith("cpu") else {})
     limit = size(container(variant)["resources"]["limits"]["memory"])
@@ -241,7 +241,7 @@ def test_capacity_page_lists_all_budgets() -> None:
 
 
 def token_recipes() -> list[str]:
-    """The commands by which the documents make a line of the tokens file."""
+    """The commands in the documents that write a line of the tokens file."""
     component = (KUBERNETES / "tls" / "kustomization.yaml").read_text(encoding="utf-8")
     recipes = [block for block in re.findall(r"```sh\n(.*?)```", page("secure.md"), re.DOTALL) if "openssl" in block]
     recipes += ["\n".join(re.findall(r"^# {3}((?:token=|echo ).*)$", component, re.MULTILINE))]
@@ -253,7 +253,7 @@ def token_recipes() -> list[str]:
 @pytest.mark.parametrize("recipe", token_recipes(), ids=["page", "component"])
 @pytest.mark.parametrize("has_openssl", [True, False])
 def test_recipes_make_no_line_of_an_empty_token(recipe: str, has_openssl: bool, tmp_path: Path) -> None:
-    """The hash of nothing would let everybody in who sends no token at all."""
+    """The hash of an empty token would admit every caller who sends an empty token."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ["sha256sum", "cut"]:

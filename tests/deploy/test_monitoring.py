@@ -49,7 +49,7 @@ def run_alerts(folder: Path, name: str = "") -> subprocess.CompletedProcess[str]
     for test in tests["tests"]:
         for series in test["input_series"]:
             assert isinstance(series["values"], str), f"quote {series}: 0x60 alone is 96 to YAML, not many zeros"
-    # promtool knows no merge keys of YAML.
+    # promtool does not support YAML merge keys.
     path.write_text(json.dumps(tests), encoding="utf-8")
     return promtool("test", "rules", path)
 
@@ -132,7 +132,7 @@ def test_rules_and_dashboard_use_metrics_that_the_monitoring_page_lists() -> Non
 def test_dashboard_has_what_grafana_asks_for() -> None:
     dashboard = json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))
     assert [variable["name"] for variable in dashboard["templating"]["list"]] == ["datasource", "job", "instance"]
-    # With a value of its own, "All" would be every process that Prometheus scrapes, not every one of those listed.
+    # With `allValue`, "All" would match every process that Prometheus scrapes, not only the listed servers.
     assert not [variable["name"] for variable in dashboard["templating"]["list"] if "allValue" in variable]
     ids = [panel["id"] for panel in dashboard["panels"]]
     assert len(ids) == len(set(ids))

@@ -1,4 +1,4 @@
-"""The operations guide names the alerts, metrics, flags, files and figures that exist, and all of them."""
+"""The operations guide names exactly the alerts, metrics, flags, panels and rates that exist."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_configuration_page_has_a_row_for_each_flag() -> None:
     assert set(rows) == server_flags()
 
 
-# Flags of other programs, and of corankd and corank that are no settings.
+# Flags of other programs, and flags of corankd and corank that are not settings.
 OTHER_FLAGS = {
     "--help",
     "--check-config",
@@ -110,7 +110,7 @@ def test_pages_name_only_panels_that_exist() -> None:
     named = {name for rows, _ in table for name in rows.split(", ")}
     for _, titles in table:
         left = titles
-        for title in sorted(panels(), key=len, reverse=True):  # titles hold commas themselves
+        for title in sorted(panels(), key=len, reverse=True):  # titles contain commas
             left = left.replace(title, "")
         assert not re.sub("[,; ]", "", left), titles
     named |= set(re.findall(r"\bpanels? \*([^*]+)\*", text("alerts.md") + text("monitor.md")))
@@ -171,7 +171,7 @@ def test_systemd_waits_longer_than_the_drain() -> None:
 
 
 def test_systemd_settings_are_ones_of_the_server(tmp_path: Path) -> None:
-    """Those that are commented out too, but for files that this machine does not have."""
+    """Also the commented-out settings, except those that name files."""
     corankd = os.environ.get("CORANKD")
     if not corankd:
         pytest.skip("CORANKD does not name a built server")

@@ -1,4 +1,4 @@
-"""Fixtures for tests of the real programs over loopback. CORANKD and CORANK name the binaries; both are needed."""
+"""Fixtures for tests of the real programs over loopback. CORANKD and CORANK name the binaries; set both."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cli() -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def server(corankd: pathlib.Path) -> Iterator[LocalServer]:
-    """A server that all tests share which leave it as it was. It must still run, and end well, after the last."""
+    """A server shared by all tests that leave it unchanged. It must still run, and exit with 0, after the last test."""
     local = LocalServer(corankd)
     local.start()
     yield local
@@ -47,8 +47,8 @@ def client(server: LocalServer) -> Iterator[corank.Client]:
 
 @pytest.fixture(scope="session")
 def slow_keys(corankd: pathlib.Path) -> NDArray[np.uint32]:
-    """Keys that take the CPU engine a second or more to sort with the odd-even mergesort, or 32 MiB of them. A GPU is
-    too fast for a test to see such a call at work: servers that are to be seen so have `--engine=cpu`."""
+    """Keys that the CPU engine needs a second or more to sort with the odd-even mergesort, at most 32 MiB of them. A
+    GPU is too fast for a test to observe such a call; servers that must be observed run with `--engine=cpu`."""
     rng = np.random.default_rng(17)
     with LocalServer(corankd, ["--engine=cpu"]) as slow, slow.connect() as client:
         for count in (2**16, 2**18, 2**20, 2**21, 2**22):
@@ -65,7 +65,7 @@ SHARED_PREFIX = "/corank-e2e-"
 
 @pytest.fixture(scope="session")
 def placed_server(corankd: pathlib.Path) -> Iterator[LocalServer]:
-    """A shared server with every place of arrays switched on that needs no GPU, and a small window for streams."""
+    """A shared server with every place of arrays that needs no GPU."""
     local = LocalServer(corankd, [f"--shared-memory={SHARED_PREFIX}", f"--kept-bytes={256 << 20}"])
     local.start()
     yield local
@@ -75,7 +75,7 @@ def placed_server(corankd: pathlib.Path) -> Iterator[LocalServer]:
 
 @pytest.fixture
 def placed(placed_server: LocalServer) -> Iterator[corank.Client]:
-    """A client of the shared server with places. After each test that uses it nothing may be left on the server."""
+    """A client of `placed_server`. After each test that uses it the server must hold nothing."""
     with placed_server.connect() as connected:
         yield connected
     wait_until_empty(placed_server)
@@ -83,7 +83,7 @@ def placed(placed_server: LocalServer) -> Iterator[corank.Client]:
 
 @pytest.fixture
 def needs(placed: corank.Client) -> Callable[[str], None]:
-    """needs(place) skips a test of a place that the server does not have."""
+    """needs(place) skips the test if the server does not have that place."""
 
     def skip(place: str) -> None:
         if place not in placed.info().places:

@@ -1,4 +1,4 @@
-"""Certificates made on the spot, as PEM."""
+"""Makes certificates for tests, as PEM."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _name(common_name: str) -> x509.Name:
 
 
 class Authority:
-    """An authority of its own, with keys on P-256."""
+    """A certificate authority with P-256 keys."""
 
     def __init__(self, name: str = "authority") -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -61,6 +61,6 @@ class Authority:
         )
 
     def issue_server(self, common_name: str = "the server") -> Pair:
-        """For 127.0.0.1 and localhost."""
+        """A server certificate for 127.0.0.1 and localhost."""
         here = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
         return self.issue(common_name, x509.DNSName("localhost"), here)

@@ -1,4 +1,4 @@
-"""Makes the Python client of this tree and the helpers of tests/deploy importable: to be imported before corank."""
+"""Makes the Python client of this tree and the helpers of tests/deploy importable. Import it before corank."""
 
 from __future__ import annotations
 

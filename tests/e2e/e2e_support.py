@@ -1,4 +1,4 @@
-"""What several end-to-end tests look at: metrics, health, and conditions that come true."""
+"""Shared helpers of the end-to-end tests: metrics, health, and waiting for conditions."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ STATE_GAUGES = (
     "corank_regions",
     "corank_region_leases",
 )
-"""Metrics of a server that are 0 where nothing waits, runs or is open, but for memory and connections."""
+"""Gauges that are 0 on an idle server, without those of memory and connections."""
 _BUDGETS = ("host_pool", "device_work", "kept_arrays")
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 MEMORY_SCALE = 64 if os.environ.get("CORANKD_SANITIZED") else 1
-"""Sanitized servers keep freed memory for a while and record each allocation: there, bounds of memory say nothing."""
+"""Factor on memory bounds: sanitized servers hold freed memory and record each allocation, so bounds mean little."""
 
 
 def binary(variable: str) -> pathlib.Path:
-    """The program that an environment variable names; skips without it."""
+    """The program that an environment variable names; skips the test if the variable is not set."""
     value = os.environ.get(variable)
     if not value:
         pytest.skip(f"{variable} is not set: set it to the path of the program to test it end to end")
@@ -42,7 +42,7 @@ def binary(variable: str) -> pathlib.Path:
 
 
 def samples(server: LocalServer) -> dict[str, float]:
-    """What /metrics says now: values by name with labels, and those of short and long lanes together without."""
+    """The samples of /metrics by name with labels; lane gauges also without labels, as the sum of short and long."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(f"http://{server.metrics_address}/metrics", timeout=10) as page:
         text = page.read().decode()
@@ -54,7 +54,7 @@ def samples(server: LocalServer) -> dict[str, float]:
 
 
 def busy(server: LocalServer) -> bool:
-    """Whether a lane works."""
+    """Whether any lane is busy."""
     return samples(server)["corank_lanes_busy"] > 0
 
 
@@ -67,7 +67,7 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30) ->
 
 
 def wait_until_idle(server: LocalServer) -> None:
-    """Returns once nothing waits, runs or is streamed; fails the test if something stays."""
+    """Returns once no call waits or runs; fails the test if one stays."""
     gauges = ("corank_queue_requests", "corank_queue_bytes", "corank_lanes_busy")
 
     def idle() -> bool:
@@ -78,29 +78,29 @@ def wait_until_idle(server: LocalServer) -> None:
 
 
 def held_bytes(now: dict[str, float], *budgets: str) -> float:
-    """Bytes of memory budgets, by default of all, that are in use."""
+    """Bytes in use of the given memory budgets, by default of all."""
     return sum(now[f'corank_memory_used_bytes{{budget="{name}"}}'] for name in budgets or _BUDGETS)
 
 
 def cancelled_before(now: dict[str, float], stage: str) -> float:
-    """Requests that were dropped before this stage."""
+    """How many requests the server dropped before this stage."""
     return now[f'corank_cancelled_total{{stage="{stage}"}}']
 
 
 def is_empty(now: dict[str, float]) -> bool:
-    """Whether nothing waits, runs, is open or is held, but for connections."""
+    """Whether the server is idle and holds nothing except connections."""
     return all(now[name] == 0 for name in STATE_GAUGES) and held_bytes(now) == 0
 
 
 def wait_until_empty(server: LocalServer, seconds: float = 30) -> None:
-    """Returns once all state counters are zero; fails the test, with what is not, if some stay."""
+    """Returns once all state gauges are zero; otherwise fails the test and names those that are not."""
     wait_until_none_left(lambda: samples(server), seconds=seconds)
 
 
 def wait_until_none_left(look: Callable[[], dict[str, float]], *gauges: str, seconds: float = 30) -> None:
-    """Returns once `look` finds all state counters and these gauges at zero; fails the test with those that stay.
+    """Returns once `look` finds all state gauges and these gauges at zero; otherwise fails the test and names the rest.
 
-    A connection ends before the calls on it have: they let go of their lanes and memory when they notice.
+    A connection ends before its calls do: they free lanes and memory when they notice.
     """
     last: dict[str, float] = {}
 
@@ -127,14 +127,14 @@ def code_of(call: Callable[[], object]) -> tuple[str, str]:
 
 
 def health(channel: grpc.Channel, service: str) -> int:
-    """grpc.health.v1's answer for a service."""
+    """The grpc.health.v1 status of a service."""
     check: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/grpc.health.v1.Health/Check")
     answer = check(health_pb2.HealthCheckRequest(service=service).SerializeToString(), timeout=10)
     return health_pb2.HealthCheckResponse.FromString(answer).status
 
 
 def watch_health(channel: grpc.Channel, service: str) -> Iterator[int]:
-    """grpc.health.v1's answers for a service, each time it changes."""
+    """The grpc.health.v1 status of a service, each time it changes."""
     watch: grpc.UnaryStreamMultiCallable[bytes, bytes] = channel.unary_stream("/grpc.health.v1.Health/Watch")
     for answer in watch(health_pb2.HealthCheckRequest(service=service).SerializeToString(), timeout=60):
         yield health_pb2.HealthCheckResponse.FromString(answer).status

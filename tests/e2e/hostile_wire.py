@@ -1,7 +1,7 @@
-"""HTTP/2 by hand, for callers that no library would be: frames of any kind, in any order, over a plain socket.
+"""HTTP/2 by hand, for misbehaving callers that no library produces: any frames, in any order, over a plain socket.
 
-Sources: RFC 9113 (HTTP/2), RFC 7541 (HPACK: only literals without indexing are written, which need no table), and the
-gRPC protocol's description of its messages (a flag, four bytes of length, the message).
+Sources: RFC 9113 (HTTP/2), RFC 7541 (HPACK; this module writes only literals without indexing, which need no table),
+and the gRPC wire format (a flag, four bytes of length, the message).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ EXECUTE = "/corank.v1.CorankService/Execute"
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """One frame, whose payload may be longer than it may be."""
+    """One frame; the payload may exceed the legal length."""
     return struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) + struct.pack(">I", stream) + payload
 
 
 def integer(value: int, prefix_bits: int, first: int = 0) -> bytes:
-    """HPACK's integer."""
+    """An integer in HPACK encoding."""
     most = (1 << prefix_bits) - 1
     if value < most:
         return bytes((first | value,))
@@ -41,7 +41,7 @@ def integer(value: int, prefix_bits: int, first: int = 0) -> bytes:
 
 
 def field(name: bytes, value: bytes, first: int = 0x00) -> bytes:
-    """A header field; `first` 0x40 puts it into the receiver's table too."""
+    """A header field; `first` 0x40 also adds it to the receiver's table."""
     return bytes((first,)) + integer(len(name), 7) + name + integer(len(value), 7) + value
 
 
@@ -60,7 +60,7 @@ def request_fields(path: str, more: Iterable[tuple[str, str]] = (), content_type
 
 
 def message(body: bytes, flag: int = 0, length: int | None = None) -> bytes:
-    """A gRPC message; `length` where it shall lie."""
+    """A gRPC message; `length` is a false length to announce."""
     return struct.pack(">BI", flag, len(body) if length is None else length) + body
 
 
@@ -92,25 +92,25 @@ def literal_fields(block: bytes) -> list[tuple[str, str]]:
 
 
 def padded_fields(path: str, size: int) -> bytes:
-    """The header block of a call whose fields are a list of `size` bytes, 1 KiB or more, as RFC 9113 counts them."""
+    """The header block of a call with fields of `size` bytes in total, 1 KiB or more, as RFC 9113 counts them."""
     block = request_fields(path)
     left = size - sum(len(name) + len(value) + 32 for name, value in literal_fields(block))
     while left > 0:
-        take = left if left < 2000 else 1000  # what is left is never less than a field takes
+        take = left if left < 2000 else 1000  # leaves enough for one more field
         block += field(b"x-pad", b"v" * (take - len(b"x-pad") - 32))
         left -= take
     return block
 
 
 class Connection:
-    """One connection, after the preface unless told otherwise. Nothing is read that a test does not ask for."""
+    """One connection, after the preface unless told otherwise. It reads only what a test asks for."""
 
     def __init__(self, address: str, preface: bool = True, window: int | None = None) -> None:
         host, _, port = address.rpartition(":")
         self.socket = socket.create_connection((host.strip("[]"), int(port)), timeout=20)
         self.next_stream = 1
         self.is_over = False
-        """Whether `frames` came to the end of the connection."""
+        """Whether `frames` reached the end of the connection."""
         self._buffer = b""
         if preface:
             settings = b"" if window is None else struct.pack(">HI", 4, window)
@@ -124,7 +124,7 @@ class Connection:
 
     def send(self, data: bytes) -> bool:
         """False once the server has closed the connection."""
-        self.socket.settimeout(20)  # not what `frames` waited with
+        self.socket.settimeout(20)  # `frames` sets its own timeout
         try:
             self.socket.sendall(data)
         except (BrokenPipeError, ConnectionResetError):
@@ -132,7 +132,7 @@ class Connection:
         return True
 
     def send_patiently(self, data: bytes, seconds: float = 20) -> bool:
-        """Sends, and keeps what comes meanwhile for `frames`. False once the server closed, or takes no more."""
+        """Sends, and keeps incoming bytes for `frames`. False once the server closed or reads no more."""
         self.socket.setblocking(False)
         end = time.monotonic() + seconds
         try:
@@ -158,7 +158,7 @@ class Connection:
         return stream
 
     def frames(self, seconds: float = 10) -> Iterable[tuple[int, int, int, bytes]]:
-        """(kind, flags, stream, payload) as they come, until the connection ends or nothing comes for so long."""
+        """Yields (kind, flags, stream, payload) until the connection ends or stays silent for this long."""
         self.socket.settimeout(seconds)
         while True:
             while len(self._buffer) < 9 or len(self._buffer) < 9 + int.from_bytes(self._buffer[:3], "big"):
@@ -179,9 +179,9 @@ class Connection:
             yield kind, flags, stream, payload
 
     def exchange_settings(self) -> dict[int, int]:
-        """Acknowledges the server's settings, which it returns, and waits until the server has acknowledged these.
+        """Returns and acknowledges the server's settings, and waits until the server has acknowledged ours.
 
-        Only then both know that a frame may be longer than 16 KiB.
+        Only then do both sides know that a frame may exceed 16 KiB.
         """
         settings: dict[int, int] = {}
         acknowledged = False
@@ -196,14 +196,14 @@ class Connection:
         raise AssertionError("the server has sent no settings, or acknowledged none")
 
     def status(self, stream: int) -> dict[str, str]:
-        """The fields that the server ends a call with, in a stream of their own or behind an answer."""
+        """The trailers of a call, whether they come alone or after an answer."""
         for kind, flags, of, payload in self.frames():
             if of == stream and kind == HEADERS and flags & END_STREAM:
                 return dict(literal_fields(payload))
         raise AssertionError("the call has no status")
 
     def ends(self, stream: int, seconds: float = 20) -> bool:
-        """Whether the server ends the stream, or the whole connection, in this time."""
+        """Whether the server ends the stream, or the whole connection, within this time."""
         began = time.monotonic()
         for kind, flags, of, _ in self.frames(seconds):
             if kind == GOAWAY or (of == stream and (kind == RST_STREAM or (flags & END_STREAM and kind == HEADERS))):
@@ -211,7 +211,7 @@ class Connection:
         return time.monotonic() - began < seconds
 
     def is_closed(self, seconds: float = 20) -> bool:
-        """Whether the server closes the connection in this time."""
+        """Whether the server closes the connection within this time."""
         end = time.monotonic() + seconds
         with contextlib.suppress(ConnectionResetError):
             while time.monotonic() < end:

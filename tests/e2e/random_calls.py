@@ -1,4 +1,4 @@
-"""Calls drawn from a seed, and checks of all that they answer and change."""
+"""Draws calls from a seed, makes them, and checks every answer and every side effect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CALLS = 8
 
 
 def arrays_of(message: Any, path: str = "") -> dict[str, a.Array]:
-    """All arrays of a response, by path."""
+    """All arrays of a response by path."""
     found: dict[str, a.Array] = {}
     for descriptor, value in message.ListFields():
         if descriptor.message_type is None:
@@ -37,13 +37,13 @@ def arrays_of(message: Any, path: str = "") -> dict[str, a.Array]:
 
 
 def check(condition: bool, what: str) -> None:
-    """Raises if something is not as it should be."""
+    """Raises an error unless the condition holds."""
     if not condition:
         raise WrongAnswerError(what)
 
 
 def same_bytes(got: bytes, elements: Elements, what: str) -> None:
-    """Raises if bytes are not those of an array."""
+    """Raises an error unless the bytes are those of the array."""
     wanted = elements.data.tobytes()
     if got == wanted:
         return
@@ -57,7 +57,7 @@ def same_bytes(got: bytes, elements: Elements, what: str) -> None:
 
 
 class Case(Planner):
-    """Some calls, one after the other, that share arrays.
+    """A sequence of calls that share arrays.
 
     Args:
         address: of the server.
@@ -69,10 +69,10 @@ class Case(Planner):
     def __init__(self, address: str, seed: int, max_device_bytes: int, counts: Counter[str]) -> None:
         super().__init__(Wire(address, CONNECTIONS), seed, max_device_bytes, counts)
         self.story: list[str] = []
-        """What each call was, for people."""
+        """A readable description of each call."""
 
     def run(self) -> None:
-        """Makes the calls; afterwards the server has nothing of them."""
+        """Makes the calls; afterwards the server holds nothing of them."""
         try:
             for _ in range(CALLS):
                 if self._draw.chance(0.15):
@@ -118,7 +118,7 @@ class Case(Planner):
         return parts
 
     def _perform(self, plan: Plan, chunks: list[list[Chunk]]) -> tuple[list[Any], list[Answer]]:
-        """The responses of the operators, and what came as a stream, of each part."""
+        """The responses of the operators, and the streamed chunks of each part."""
         for write in plan.writes:
             if write.room is None:
                 write.region.write(write.begin, write.elements.data)
@@ -165,7 +165,7 @@ class Case(Planner):
         self._check_kept(touched if self._draw.chance(0.5) else set())
 
     def _together(self) -> None:
-        """Small calls at once, most of which are alike, so that the server may do them as one."""
+        """Makes small calls at the same time, most of them alike, so that the server may batch them."""
         draw = self._draw
         draw.pool, draw.most_bytes, draw.is_large = [], 4 << 10, False
         operations = random_operators.alike(draw, int(self._rng.integers(3, 12)))
@@ -197,7 +197,7 @@ class Case(Planner):
 
     @staticmethod
     def _told(plan: Plan) -> str:
-        """A call, in words."""
+        """A readable description of a call."""
         told = []
         for operation in plan.operations:
             arrays = [
@@ -216,7 +216,7 @@ class Case(Planner):
     # What is checked.
 
     def _refused(self, plan: Plan, error: RefusedError) -> None:
-        """A call failed, which must be right, and must have changed nothing."""
+        """Checks that a failed call had to fail and changed nothing."""
         one = max(
             sum(each.elements.data.nbytes for each in operation.inputs)
             + sum(each.elements.data.nbytes for each in operation.results)
@@ -230,7 +230,7 @@ class Case(Planner):
             check(plan.fault is not None, f"{error} ({error.field})")
             assert plan.fault is not None
             wanted = next(each.fault for each in plan.operations if each.fault is not None)
-            # Of plans, what only the work or the stream shows is named without its operator.
+            # In plans, errors found only during the work or in the stream do not name the operator.
             names = [wanted.field.split(".", 1)[1], wanted.field]
             fits = error.code == wanted.code and error.field.startswith(tuple(names))
             check(fits, f"{error} ({error.field}), but expected {wanted.code} ({names[-1]})")
@@ -242,7 +242,7 @@ class Case(Planner):
         self._check_kept(plan.names & set(self._kept))
 
     def _streams(self, plan: Plan, answers: list[Answer]) -> dict[int, bytes]:
-        """The streamed results, put together."""
+        """The streamed results, joined from their chunks."""
         pieces: dict[int, list[tuple[int, bytes]]] = {each: [] for each in plan.outputs}
         for answer in answers:
             next_element: Counter[int] = Counter()
