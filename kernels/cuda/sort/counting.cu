@@ -1,9 +1,11 @@
-// Counting sort of keys of which few are distinct.
+// Counting sort of keys with few distinct values.
 //
-// Algorithm: CountKernel looks each key up in a hash table in shared memory (made from a sample; a key that is missing
-//            ends it) and counts it in counters of its block. FillKernel writes each distinct key as often as it was
-//            counted.
-// Work: O(n). Memory: one read of the keys; one write. Workspace: the dictionary.
+// Algorithm: CountKernel looks up each key in a hash table in shared memory, made from a sample, and counts it in the
+//            counters of its block. A key that is missing from the table ends the kernel. FillKernel writes each
+//            distinct key as often as it was counted.
+// Work: O(n).
+// Memory: one read of the keys; one write.
+// Workspace: the dictionary.
 // Stability: equal keys have equal bits.
 #include <algorithm>
 #include <cstdint>
@@ -100,7 +102,7 @@ __global__ void __launch_bounds__(Tuning::kThreads)
     FillKernel(const KeyDictionary* dictionary, Bits* out, int64_t result_count) {
   constexpr int kPer = KeyVector<Bits>::kPer;
   constexpr int kVectors = Tuning::kVectors;
-  __shared__ int64_t ends[kMaxDistinctKeys];  // of each key in the sorted array
+  __shared__ int64_t ends[kMaxDistinctKeys];  // the end of each key's copies in the sorted array
   __shared__ Bits keys[kMaxDistinctKeys];
   const int thread = static_cast<int>(threadIdx.x);
   const int size = static_cast<int>(dictionary->size);

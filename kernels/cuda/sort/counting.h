@@ -1,4 +1,4 @@
-// Sorting keys of which few are distinct, by counting them.
+// Sorts keys with few distinct values by counting them.
 #ifndef CORANK_KERNELS_CUDA_SORT_COUNTING_H_
 #define CORANK_KERNELS_CUDA_SORT_COUNTING_H_
 
@@ -12,14 +12,14 @@ namespace corank::cuda {
 
 struct CountingTuning {
   static constexpr int kThreads = 256;
-  static constexpr int kVectors = 4;              // of 16 bytes, a thread and tile
-  static constexpr int kCopies = 8;               // of the counters of a block, so that lanes meet less often
-  static constexpr int64_t kMaxBlocks = 132 * 8;  // enough to fill an H200; the rest is a loop
+  static constexpr int kVectors = 4;              // of 16 bytes, for each thread and tile
+  static constexpr int kCopies = 8;               // of a block's counters, so that lanes rarely meet
+  static constexpr int64_t kMaxBlocks = 132 * 8;  // enough to fill an H200; blocks loop over the rest
 };
 
-/// Counts each of the keys (of key_bytes bytes, 2, 4 or 8) in d_dictionary->counts; where d_ranks is not null, writes
-/// each key's position in the dictionary there. h_letter->missing: whether there are keys that the dictionary does not
-/// have; counts and ranks are good for nothing then. Enqueues one launch; d_dictionary is as SampleKeys left it.
+/// Counts each key (of key_bytes bytes, 2, 4 or 8) in d_dictionary->counts. If d_ranks is not null, also writes each
+/// key's position in the dictionary there. h_letter->missing tells whether the dictionary lacks a key; counts and ranks
+/// are then invalid. Enqueues one launch. d_dictionary is as SampleKeys left it.
 cudaError_t CountKeys(int key_bytes, const void* d_keys, int64_t count, KeyDictionary* d_dictionary, uint8_t* d_ranks,
                       StatisticsLetter* h_letter, cudaStream_t stream);
 

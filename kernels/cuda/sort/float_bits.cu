@@ -1,10 +1,11 @@
-// Algorithm: each block finds zeros and NaNs in the sorted keys by a search; where there are any, each warp counts
-// those
-//            of its part of the input, and in the second launch copies them to behind what the warps before it have.
-// Work: O(n) and nothing but the search without zeros and NaNs. Memory: two reads of the keys, one write of the zeros
-//       and NaNs.
-// Workspace: 8 bytes a warp.
-// Stability: equal keys come in the order of the input.
+// Restores the bits of zeros and NaNs in sorted float keys.
+//
+// Algorithm: each block searches zeros and NaNs in the sorted keys. If there are any, each warp counts those in its
+//            part of the input. In the second launch it copies them to the place after those of earlier warps.
+// Work: O(n); without zeros and NaNs only the search.
+// Memory: two reads of the keys, one write of the zeros and NaNs.
+// Workspace: 8 bytes for each warp.
+// Stability: equal keys keep their input order.
 #include <algorithm>
 #include <cstdint>
 
@@ -21,10 +22,10 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr int kMostWarps = 4096;
-/// Keys of a warp at least, so that short arrays take few blocks.
+/// Fewest keys of a warp, so that short arrays need few blocks.
 constexpr int64_t kLeastPart = 2048;
 
-/// Float keys with equals of other bits.
+/// Numbers of keys that equal keys with other bits.
 struct Counts {
   uint32_t zeros, nans;
 };
@@ -35,13 +36,13 @@ struct BitsPass {
   const Bits* keys_in;
   Bits* keys_out;
   int64_t count, result_count;
-  int64_t part;     // keys of a warp; below 2^32
+  int64_t part;     // keys of a warp; less than 2^32
   Counts* d_parts;  // of each warp
   int warps;
 };
 
-/// Calls visit(key) for the keys of this warp's part, 32 at a time and several on their way; all lanes together, with
-/// `is_key` false past the end.
+/// Calls visit(key) for the keys of this warp's part, 32 at a time with several loads in flight. All lanes call it
+/// together; `is_key` is false past the end.
 template <typename Bits, typename Visit>
 __device__ __forceinline__ void ForEachOfPart(const BitsPass<Bits>& pass, int64_t warp, Visit visit) {
   constexpr int kBatch = 8;

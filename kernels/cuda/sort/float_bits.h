@@ -1,4 +1,4 @@
-// Gives float keys that were sorted by rank their own bits.
+// Restores the bits of float keys that were sorted by rank.
 #ifndef CORANK_KERNELS_CUDA_SORT_FLOAT_BITS_H_
 #define CORANK_KERNELS_CUDA_SORT_FLOAT_BITS_H_
 
@@ -9,10 +9,10 @@
 
 namespace corank::cuda {
 
-/// sort.d_keys_out holds the first result_count keys in their order, but all zeros have the same bits, and all NaNs:
-/// they get those of the zeros and NaNs of sort.d_keys_in, in the order of the input, as a stable sort has them. A
-/// float key type; keys are wanted. Carves its workspace, 32 KiB at most, and, unless that is only sizing, enqueues two
-/// launches, which end at once where there are no zeros and no NaNs. float_bits.cu.
+/// sort.d_keys_out holds the first result_count keys in order, but all zeros have the same bits, and so do all NaNs.
+/// Restores the bits of the zeros and NaNs of sort.d_keys_in, in input order, as in a stable sort. Requires a float key
+/// type and a caller that wants keys. Carves its workspace, at most 32 KiB. Unless it only sizes, enqueues two
+/// launches, which end immediately if there are no zeros and no NaNs. See float_bits.cu.
 cudaError_t RestoreFloatBits(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);
 
 }  // namespace corank::cuda

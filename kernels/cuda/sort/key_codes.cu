@@ -1,7 +1,8 @@
-// Keys to ranks, and ranks to integer keys.
+// Converts keys to ranks, and ranks to integer keys.
 //
-// Algorithm: element by element; a block's tile moves as 16-byte vectors through shared memory, whatever its alignment.
-// Memory: one read, one write. Workspace: none.
+// Algorithm: element by element. The tile of a block moves through shared memory as 16-byte vectors, at any alignment.
+// Memory: one read, one write.
+// Workspace: none.
 #include <type_traits>
 
 #include "kernels/common/key_order.h"

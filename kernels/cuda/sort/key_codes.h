@@ -1,4 +1,4 @@
-// Whole arrays of keys to ranks and back, for the algorithms that order plain unsigned integers only.
+// Converts whole arrays of keys to ranks and back, for algorithms that only order unsigned integers.
 #ifndef CORANK_KERNELS_CUDA_SORT_KEY_CODES_H_
 #define CORANK_KERNELS_CUDA_SORT_KEY_CODES_H_
 
@@ -10,7 +10,7 @@
 
 namespace corank::cuda {
 
-/// The type of the ranks of keys of this type: the unsigned integer of its width.
+/// The type of the ranks of such keys: the unsigned integer of the same width.
 constexpr KeyType RankType(KeyType type) {
   switch (KeyBytes(type)) {
     case 1:

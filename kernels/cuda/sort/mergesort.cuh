@@ -1,12 +1,13 @@
-// Mergesort: a tile sort, then merge passes, each of which merges up to 32 runs into one, until one is left.
+// Mergesort: a tile sort, followed by merge passes until one run is left. A pass merges up to 32 runs into one.
 //
-// Algorithm: see tile_sort.cuh, row_sort.cuh and multiway_merge.cuh. Ranks travel between the passes; the first pass
-//            makes them of keys, the last one keys of them. With `limit`, the last pass makes only the tiles that are
-//            wanted. Zeros and NaNs of floats get their own bits at the end (float_bits.h).
-// Work: O(n log n). Memory: 1 + log32(n / tile), rounded up, reads and writes of keys and payload.
-//         Pairs of 4 and 4 bytes lie in the workspace as words, which the next pass loads by vectors.
-// Workspace: one array of keys, one of payload; another of each where the result is shorter than the input or keys
-//            are not wanted; 8 bytes for each merge tile and each run that it is made of.
+// Algorithm: see tile_sort.cuh, row_sort.cuh and multiway_merge.cuh. Ranks travel between the passes: the first pass
+//            converts keys to ranks, the last one converts ranks to keys. With `limit`, the last pass makes only the
+//            tiles of the result. Zeros and NaNs of floats get their own bits at the end (float_bits.h).
+// Work: O(n log n).
+// Memory: 1 + log32(n / tile), rounded up, reads and writes of keys and payload. Pairs of 4 and 4 bytes lie in the
+//         workspace as words, which the next pass loads as vectors.
+// Workspace: one array of keys, one of payload; another of each if the result is shorter than the input or the caller
+//            does not want keys; 8 bytes for each merge tile and each of its runs.
 // Stability: stable.
 // Source: S. Baxter, moderngpu, 2013; B. Karsin et al., "Analysis-driven engineering of comparison-based sorting
 //         algorithms on GPUs", 2018 (multiway merge passes).

@@ -1,4 +1,4 @@
-// Where each pass of a mergesort writes keys and payload.
+// The arrays that each pass of a mergesort writes.
 #ifndef CORANK_KERNELS_CUDA_SORT_MERGESORT_PLACES_H_
 #define CORANK_KERNELS_CUDA_SORT_MERGESORT_PLACES_H_
 
@@ -9,18 +9,19 @@
 
 namespace corank::cuda {
 
-/// What one pass writes and the next one reads.
+/// The output of one pass and the input of the next.
 struct MergesortPlace {
-  void* keys;     // null: not wanted
+  void* keys;     // null: the caller does not want keys
   void* payload;  // null: there is none
   int step;       // as in Run
 };
 
-/// As PassBuffers: passes write the result and the workspace in turn, the last one the result. Words lie in the
-/// workspace only, for the result is two arrays; the tile sort writes none.
+/// As PassBuffers: passes alternate between the result and the workspace, and the last one writes the result. Words lie
+/// in the workspace only, because the result is two arrays. The tile sort writes no words.
 class MergesortPlaces {
  public:
-  /// Of `count` keys. Passes are numbered 0, the tile sort, to last_pass. result_is_whole: it has room for them all.
+  /// For `count` keys. Passes are numbered from 0, the tile sort, to last_pass. result_is_whole: the result has room
+  /// for all keys.
   MergesortPlaces(Workspace& workspace, MergeForm form, const MergesortPlace& result, bool result_is_whole,
                   int64_t count, int64_t key_bytes, int64_t payload_bytes, int last_pass)
       : result_(result), count_(count), last_pass_(last_pass) {

@@ -1,15 +1,17 @@
 // Odd-even mergesort: Batcher's network on the whole array, for any n.
 //
 // Algorithm: WindowSortKernel sorts windows in shared memory (the steps with 2p <= window). For every greater p, the
-//            steps are grouped into passes of several steps each (ForEachBatcherPass in batcher.h), out of place:
+//            steps are grouped into passes of several steps each (ForEachBatcherPass in batcher.h), out of place.
 //            StridedMergeKernel takes windows of rows that are `stride` positions apart and 32 columns wide, so that a
-//            warp accesses whole lines; WindowMergeKernel does the last steps, down to k = 1, in windows of neighbours.
-//            Ties are broken by the key's index where equal keys can be told apart (an index is wanted).
-// Work: O(n log^2 n). Memory: for keys of 4 bytes, and each p = 2^13 ... n/2, one to four passes of one read and one
-//       write (55 passes for 10^9); those with halos read 4/3.
-// Workspace: one array of keys and one of indices; another of each where the result is shorter than the input or not
+//            warp accesses whole lines. WindowMergeKernel does the last steps, down to k = 1, in windows of adjacent
+//            positions. The index of a key breaks ties if equal keys are distinguishable, which means that an index is
 //            wanted.
-// Stability: by index; without indices equal keys are the same bits.
+// Work: O(n log^2 n).
+// Memory: for keys of 4 bytes, and each p = 2^13 ... n/2, one to four passes of one read and one write (55 passes for
+//         10^9 keys). Passes with halos read 4/3 of the keys.
+// Workspace: one array of keys and one of indices; another of each if the result is shorter than the input or not
+//            wanted.
+// Stability: by index; without indices, equal keys have equal bits.
 // Source: K. E. Batcher, 1968; Knuth, TAOCP 3, 5.2.2.
 #include <type_traits>
 
@@ -23,7 +25,7 @@
 namespace corank::cuda {
 namespace {
 
-/// Stands for the index type where keys are sorted alone.
+/// Replaces the index type if keys are sorted without an index.
 struct NoIndex {};
 
 template <typename Index>
@@ -57,7 +59,7 @@ struct Window {
   Bits keys[kSize];
   std::conditional_t<kIndexed<Index>, Index, NoIndex> indices[kIndexed<Index> ? kSize : 1];
 
-  /// Step (p, k) on positions [first, end) of the window. The window starts at a multiple of 2k.
+  /// Step (p, k) on positions [first, end) of the window, which starts at a multiple of 2k.
   __device__ __forceinline__ void Step(const BatcherBlocks& blocks, int first, int end, bool is_first_of_p, int k) {
     __syncthreads();
     for (int c = static_cast<int>(threadIdx.x); c < kSize / 2; c += kThreads) {
@@ -71,7 +73,7 @@ static_assert(sizeof(Window<uint32_t, uint32_t>) <= kMaxSharedBytes &&
                   sizeof(Window<uint64_t, uint64_t>) <= kMaxSharedBytes,
               "a window does not fit");
 
-/// Columns of a strided window: a warp.
+/// Columns of a strided window: the lanes of a warp.
 inline constexpr int kColumns = 32;
 template <typename Bits, typename Index>
 inline constexpr int kRowsOf = kTuningOf<Bits, Index>.window / kColumns;
@@ -99,7 +101,7 @@ __global__ void __launch_bounds__(kTuningOf<Bits, Index>.threads)
   }
 }
 
-/// A warp has one row at a time, a lane one column.
+/// A warp processes one row at a time, one column in each lane.
 template <typename Bits, typename Index>
 __global__ void __launch_bounds__(kTuningOf<Bits, Index>.threads)
     StridedMergeKernel(const Bits* keys_in, const Index* indices_in, Bits* keys_out, Index* indices_out, int64_t count,
@@ -112,7 +114,7 @@ __global__ void __launch_bounds__(kTuningOf<Bits, Index>.threads)
   const int64_t column = blockIdx.x % groups * kColumns + lane;
   const int64_t core = blockIdx.x / groups * pass.core;
   const int64_t start = core - pass.halo;
-  // Rows of this lane's column: others are not there.
+  // Rows of this lane's column that exist.
   const int first = static_cast<int>(Max<int64_t>(0, -start));
   const int64_t last = count > column ? CeilDiv(count - column, pass.stride) : 0;
   const int end = static_cast<int>(Min<int64_t>(kRows, last - start));

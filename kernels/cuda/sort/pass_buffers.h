@@ -1,4 +1,4 @@
-// Which array each pass of an out-of-place sort writes.
+// The arrays that the passes of an out-of-place sort write.
 #ifndef CORANK_KERNELS_CUDA_SORT_PASS_BUFFERS_H_
 #define CORANK_KERNELS_CUDA_SORT_PASS_BUFFERS_H_
 
@@ -8,11 +8,11 @@
 
 namespace corank::cuda {
 
-/// The arrays that the passes of an out-of-place sort write in turn: the last pass writes the result, those before it
-/// one workspace array and the result's own memory, or a second workspace array where the result cannot hold them.
+/// Assigns arrays to passes. The last pass writes the result. Earlier passes alternate between one workspace array and
+/// the memory of the result, or a second workspace array if the result cannot hold them.
 class PassBuffers {
  public:
-  /// Passes are numbered 0 to last_pass; d_result may be null (not wanted: Output(last_pass) is null).
+  /// Passes are numbered 0 to last_pass. d_result may be null if it is not wanted; Output(last_pass) is then null.
   PassBuffers(Workspace& workspace, void* d_result, bool result_is_whole, int64_t bytes, int last_pass)
       : d_result_(d_result), last_pass_(last_pass) {
     if (last_pass >= 1) d_near_ = workspace.CarveBytes(bytes);

@@ -1,15 +1,16 @@
 // Radix sort of one key width.
 //
-// Algorithm: least significant digit first, 8 bits a digit, one sweep a digit: one kernel makes the histograms of all
-//            digits; then a pass for each digit that is not the same in all keys (the device finds out which these
-//            are) counts its tile, learns by decoupled look-back how many keys of each digit the tiles before it have,
-//            ranks keys within a warp by ballots and writes runs of equal digits. Signed and descending keys differ by
-//            an exclusive or of the digit. Floats are ordered by code, and where codes and ranks differ (-0.0, NaNs) by
-//            the digits of ranks, which costs a few operations and keeps equal keys in their order. A key and a payload
-//            of 4 bytes each travel as one word between the first pass and the last.
-// Work: O(n * key bytes). Memory: one read of the keys; one read and one write of keys and payload for each digit.
-// Workspace: one array of keys and one of payload; counts of at most some 2000 tiles, 1 KiB each, whatever n is; a
-//            whole output of keys or payload where the result is shorter or not wanted.
+// Algorithm: least significant digit first, 8 bits a digit, one sweep a digit. One kernel makes the histograms of all
+//            digits. Then there is a pass for each digit that differs between keys; the device finds out which these
+//            are. A pass counts its tile, learns by decoupled look-back how many keys of each digit earlier tiles have,
+//            ranks keys within a warp by ballots, and writes runs of equal digits. Signed and descending keys differ by
+//            an exclusive or of the digit. Floats are ordered by code. If codes and ranks differ (-0.0, NaNs), the
+//            digits of ranks order them, which costs a few operations and keeps equal keys in order. A key and a
+//            payload of 4 bytes each travel as one word between the first pass and the last.
+// Work: O(n * key bytes).
+// Memory: one read of the keys; one read and one write of keys and payload for each digit.
+// Workspace: one array of keys and one of payload; counts of about 2000 tiles at most, 1 KiB each, for any n; a whole
+//            output of keys or payload if the result is shorter or not wanted.
 // Stability: stable.
 // Source: A. Adinets, D. Merrill, "Onesweep: A Faster Least Significant Digit Radix Sort for GPUs", 2022.
 #ifndef CORANK_KERNELS_CUDA_SORT_RADIX_CUH_
@@ -26,8 +27,8 @@
 
 namespace corank::cuda {
 
-/// Carves the arrays that passes go through. Where the output is not `wanted`, the last pass writes nothing; that does
-/// not take less. `packed`: what passes write in turn is carved by the caller.
+/// Carves the arrays that the passes go through. If the output is not `wanted`, the last pass writes nothing, but needs
+/// as much. `packed`: the caller carves the arrays that passes alternate between.
 template <typename T>
 RadixArrays<T> CarveRadixArrays(const void* in, void* out, bool wanted, bool output_is_whole, int64_t count,
                                 int most_passes, bool packed, Workspace& workspace) {
@@ -70,11 +71,11 @@ cudaError_t RunRadixSort(const CoreSort& sort, Workspace& workspace, cudaStream_
 
   RadixPassArgs<Bits, Payload> args;
   args.count = sort.count;
-  // Float digits may be those of ranks, which differ in more bits than the codes do.
+  // Float digits may be those of ranks, which differ in more bits than codes do.
   args.digits = DigitsOf(kFloat ? ~uint64_t{0} : sort.live_bits, kKeyBits);
   args.keys = CarveRadixArrays<Bits>(sort.d_keys_in, sort.d_keys_out, sort.d_keys_out != nullptr,
                                      sort.OutputsAreWhole(), sort.count, kMostPasses, Tile::kPacked, workspace);
-  if constexpr (Tile::kPayload) {  // always wanted, whether or not sizing knows the array
+  if constexpr (Tile::kPayload) {  // always wanted, even if the array is not known while sizing
     args.payload = CarveRadixArrays<Payload>(sort.d_payload_in, sort.d_payload_out, true, sort.OutputsAreWhole(),
                                              sort.count, kMostPasses, Tile::kPacked, workspace);
   }

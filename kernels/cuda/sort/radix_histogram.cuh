@@ -1,4 +1,4 @@
-// The histograms of all digits in one read, and what the passes will be.
+// The histograms of all digits in one read, and the plan of the passes.
 #ifndef CORANK_KERNELS_CUDA_SORT_RADIX_HISTOGRAM_CUH_
 #define CORANK_KERNELS_CUDA_SORT_RADIX_HISTOGRAM_CUH_
 
@@ -10,7 +10,8 @@
 
 namespace corank::cuda {
 
-/// Bins of one digit become the numbers of keys before them. A warp calls it. Returns whether the digit differs.
+/// Converts the bins of one digit to the numbers of keys before them. Returns whether the digit differs between keys. A
+/// warp calls it.
 template <typename Count>
 __device__ __forceinline__ bool ScanBins(Count* bins, Count count) {
   constexpr int kPerLane = kDigitBins / 32;

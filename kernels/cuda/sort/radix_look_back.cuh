@@ -1,4 +1,4 @@
-// Decoupled look-back: how many keys of each digit are in the tiles before this one. One thread has one digit.
+// Decoupled look-back: how many keys of each digit are in earlier tiles. Each thread handles one digit.
 #ifndef CORANK_KERNELS_CUDA_SORT_RADIX_LOOK_BACK_CUH_
 #define CORANK_KERNELS_CUDA_SORT_RADIX_LOOK_BACK_CUH_
 
@@ -8,7 +8,7 @@
 
 namespace corank::cuda {
 
-/// The statuses of one tile of a launch, and of the `before` tiles before it whose keys go before its own.
+/// The statuses of one tile of a launch, and of the `before` earlier tiles whose keys precede its own.
 class LookBack {
  public:
   __device__ __forceinline__ LookBack(const RadixStatuses& statuses, int launch, int tiles, int tile, int before)
@@ -29,12 +29,12 @@ class LookBack {
     }
   }
 
-  /// Makes the tile's own count known.
+  /// Publishes the count of this tile.
   __device__ __forceinline__ void Publish(int bin, uint32_t count) const {
     Store(RowOf(row_) + bin, count | (before_ == 0 ? PrefixFlag(round_) : kOwnFlag));
   }
 
-  /// The keys of this digit in those tiles; what this tile knows is published for those behind.
+  /// Returns the number of keys of this digit in those tiles. Publishes what this tile knows to later tiles.
   __device__ __forceinline__ uint32_t Resolve(int bin, uint32_t count) const {
     if (before_ == 0) return 0;
     uint32_t prefix = 0;
@@ -42,7 +42,7 @@ class LookBack {
     int row = row_ - 1;
     int left = before_;
     bool done = false;
-    /// Whether the status was there and the tile before it has to be looked at.
+    /// Returns whether the status was there and the previous tile must be examined, too.
     const auto take = [&](uint32_t status) {
       const bool is_own = status >= kOwnFlag;
       done = (status ^ prefix_flag) <= kCountMask;
@@ -81,7 +81,7 @@ class LookBack {
   }
 
  private:
-  // A row holds prefixes of the round before until it is written: that flag means "empty" now.
+  // A row holds prefixes of the previous round until it is written. That flag now means "empty".
   static constexpr uint32_t kCountMask = (1u << 30) - 1;
   static constexpr uint32_t kOwnFlag = 3u << 30;
   static __device__ __forceinline__ uint32_t EmptyFlag(uint32_t round) { return round % 3 << 30; }

@@ -1,4 +1,4 @@
-// Which lanes of a warp hold the same digit.
+// Finds the lanes of a warp with equal digits.
 #ifndef CORANK_KERNELS_CUDA_SORT_RADIX_MATCH_CUH_
 #define CORANK_KERNELS_CUDA_SORT_RADIX_MATCH_CUH_
 
@@ -8,8 +8,8 @@
 
 namespace corank::cuda {
 
-/// The lanes whose digit has the same value in two bits. In assembly, for the logic units bind this kernel: from C++
-/// the compiler makes 7 instructions a bit, from this 2.5.
+/// The lanes whose digit has the same value in two bits. In assembly, because logic units are the bottleneck of this
+/// kernel: the compiler makes 7 instructions a bit from C++, and 2.5 from this.
 template <int kBit>
 __device__ __forceinline__ uint32_t MatchTwoBits(uint32_t digit, uint32_t peers) {
   uint32_t low, high;
@@ -44,8 +44,8 @@ __device__ __forceinline__ uint32_t LanesBefore() {
   return mask;
 }
 
-/// Adds count of the last lane of `peers` to *counter, which all peers name, once; all peers get what was there before.
-/// The whole warp calls it.
+/// Adds the `count` of the last lane of `peers` to *counter, once; all peers name the same counter. Returns the
+/// previous value to all peers. The whole warp calls it.
 __device__ __forceinline__ uint32_t AddOnce(uint32_t* counter, uint32_t peers, uint32_t count) {
   const int last = 31 - __clz(static_cast<int>(peers));
   uint32_t before = 0;

@@ -1,5 +1,5 @@
-// Pairs of a key and a payload of 4 bytes each, as words of 8 bytes: how they lie in memory between the passes of the
-// radix sort.
+// Pairs of a key and a payload of 4 bytes each, as words of 8 bytes, and their arrays between the passes of the radix
+// sort.
 #ifndef CORANK_KERNELS_CUDA_SORT_RADIX_PAIRS_H_
 #define CORANK_KERNELS_CUDA_SORT_RADIX_PAIRS_H_
 
@@ -9,8 +9,8 @@
 
 namespace corank::cuda {
 
-/// An array of pairs, the key in the low half of each, in up to three places. Passes write to the outputs in turn, and
-/// these are two arrays: half of the pairs lie in the one, half in the other.
+/// An array of pairs in up to three places, with the key in the low half of each pair. Passes alternate between the
+/// outputs, which are two arrays: half of the pairs lie in one, half in the other.
 struct PairArray {
   static constexpr int kParts = 3;
   /// Pair i is at parts[p] + i, where p is the first part with i < ends[p], or the last one.
@@ -20,17 +20,17 @@ struct PairArray {
   CORANK_HOST_DEVICE uint64_t* Place(int64_t i) const {
     return (i < ends[0] ? parts[0] : i < ends[1] ? parts[1] : parts[2]) + i;
   }
-  /// Whether the `count` > 0 pairs from `start` on are neighbours in memory.
+  /// Whether the `count` > 0 pairs from `start` on are contiguous in memory.
   CORANK_HOST_DEVICE bool IsWhole(int64_t start, int64_t count) const {
     return Place(start + count - 1) - Place(start) == count - 1;
   }
 };
 
-/// The most pairs that PairsIn leaves over.
+/// Most pairs that PairsIn leaves over.
 inline constexpr int64_t kSparePairs = 2;
 
-/// `count` pairs in the memory of two arrays of `count` words of 4 bytes; those that do not fit, since an array begins
-/// or ends in the middle of a pair, in `spare`.
+/// `count` pairs in the memory of two arrays of `count` words of 4 bytes. Pairs that do not fit, because an array
+/// begins or ends in the middle of one, lie in `spare`.
 inline PairArray PairsIn(void* first, void* second, uint64_t* spare, int64_t count) {
   constexpr auto kPairBytes = static_cast<int64_t>(sizeof(uint64_t));
   PairArray pairs;
@@ -48,8 +48,7 @@ inline PairArray PairsIn(void* first, void* second, uint64_t* spare, int64_t cou
   return pairs;
 }
 
-/// The arrays of the passes that read and write pairs. Pass p of P writes `last` where P - 1 - p is even, otherwise
-/// `near`.
+/// The arrays of passes that read and write pairs. Pass p of P writes `last` if P - 1 - p is even, otherwise `near`.
 struct RadixPairArrays {
   PairArray near, last;
 

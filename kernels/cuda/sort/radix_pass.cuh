@@ -1,4 +1,4 @@
-// One pass of the radix sort: keys and payload move to their place by one digit, in the order they come.
+// One pass of the radix sort: keys and payload move to their place by one digit and keep their order.
 #ifndef CORANK_KERNELS_CUDA_SORT_RADIX_PASS_CUH_
 #define CORANK_KERNELS_CUDA_SORT_RADIX_PASS_CUH_
 
@@ -17,13 +17,13 @@ namespace corank::cuda {
 
 struct NoPayload {};
 
-/// The arrays of all passes. Pass p of P writes `last` where P - 1 - p is even, otherwise `near`.
+/// The arrays of all passes. Pass p of P writes `last` if P - 1 - p is even, otherwise `near`.
 template <typename T>
 struct RadixArrays {
   const T* in = nullptr;  // of the first pass
   T* near = nullptr;
   T* last = nullptr;
-  bool wanted = true;  // that the last pass writes anything
+  bool wanted = true;  // whether the last pass writes anything
 
   __device__ __forceinline__ const T* Input(int pass, int passes) const {
     return pass == 0 ? in : (passes - 1 - pass) % 2 == 0 ? near : last;
@@ -36,15 +36,15 @@ struct RadixArrays {
 template <typename Bits, typename Payload>
 struct RadixPassArgs {
   RadixArrays<Bits> keys;
-  RadixArrays<Payload> payload;  // `in` null: the key's index
-  RadixPairArrays pairs;         // between passes, where the tile is packed
+  RadixArrays<Payload> payload;  // `in` null: the index of the key
+  RadixPairArrays pairs;         // between passes, if the tile is packed
   RadixState* state;
   RadixDigits digits;
   RadixStatuses statuses;
   int64_t count;
   int pass;
-  int portion;            // of the pass: one launch each
-  int launch;             // of all passes and portions
+  int portion;            // part of the pass; each is one launch
+  int launch;             // number among all passes and portions
   int tiles;              // of a launch
   int64_t prefetch_keys;  // PrefetchTiles
   bool prefetches_payload = true;
@@ -54,8 +54,8 @@ template <typename Bits, typename PayloadType, bool kMayPack = true>
 struct RadixTile {
   using Payload = PayloadType;
   static constexpr bool kPayload = !std::is_same_v<Payload, NoPayload>;
-  /// A key and its payload travel as one word of 8 bytes: runs of equal digits are twice as long in bytes, and a tile
-  /// goes through shared memory once.
+  /// Whether a key and its payload travel as one word of 8 bytes. Runs of equal digits then have twice as many bytes,
+  /// and a tile goes through shared memory once.
   static constexpr bool kPacked = kMayPack && kPayload && sizeof(Bits) == 4 && sizeof(Payload) == 4;
   static constexpr bool kApart = kPayload && !kPacked;
   using Held = std::conditional_t<kPacked, uint64_t, Bits>;
@@ -66,7 +66,7 @@ struct RadixTile {
   static constexpr int kKeys = kTuning.Tile();
   static_assert(kThreads >= kDigitBins, "a thread has a digit");
 
-  /// A run of equal digits that goes on in another part of a PairArray, from the tile's position `at` on.
+  /// A run of equal digits that continues in another part of a PairArray, from the tile's position `at` on.
   struct Crossing {
     int bin;
     int at;
@@ -74,7 +74,7 @@ struct RadixTile {
   };
 
   struct Shared {
-    union {  // less the tile's position of the first key with the digit
+    union {  // minus the tile's position of the first key with the digit
       Bits* key_places[kDigitBins];
       uint64_t* pair_places[kDigitBins];
     };
@@ -82,17 +82,17 @@ struct RadixTile {
     uint32_t warp_bins[kWarps][kDigitBins];  // counts, then the position in the tile of the next key
     union {
       Held keys[kKeys];
-      Payload payload[kApart ? kKeys : 1];  // once the keys are stored
+      Payload payload[kApart ? kKeys : 1];  // after the keys are stored
     };
     uint32_t warp_sums[kDigitBins / 32];
     int tile;
-    bool crosses;  // whether there are crossings; the others' bin is -1
+    bool crosses;  // whether there are crossings; unused ones have bin -1
     Crossing crossings[PairArray::kParts - 1];
   };
   static_assert(sizeof(Shared) <= 99 * 1024, "of a block on every architecture");
 };
 
-/// How a key that a thread holds gives its digit. Integers are held as they are: their codes differ by an exclusive or.
+/// Gets the digit of a key that a thread holds. Integers are held unchanged: their codes differ by an exclusive or.
 /// Floats are held, and lie between passes, as codes.
 template <typename Bits, bool kFloat, bool kByRank>
 struct DigitReader {
@@ -108,7 +108,7 @@ struct DigitReader {
   }
 };
 
-/// Brings array[start, start + length), as far as the array of `count` elements has it, to the L2 cache.
+/// Prefetches array[start, start + length), within the array of `count` elements, into the L2 cache.
 template <int kThreads, typename T>
 __device__ __forceinline__ void Prefetch(const T* array, int64_t start, int length, int64_t count) {
   constexpr int kLine = 128 / static_cast<int>(sizeof(T));
@@ -117,7 +117,7 @@ __device__ __forceinline__ void Prefetch(const T* array, int64_t start, int leng
   }
 }
 
-/// Loads what a thread holds of a packed tile: every 32nd pair from `first` on, `pad` for keys behind the end.
+/// Loads a thread's part of a packed tile: every 32nd pair from `first` on, with `pad` for keys past the end.
 template <typename Bits, bool kFloat, typename Tile>
 __device__ __forceinline__ void LoadPairs(const RadixPassArgs<Bits, typename Tile::Payload>& args, int pass,
                                           const KeyOrder<Bits, kFloat>& order, int passes, int64_t start, int first,
@@ -163,14 +163,14 @@ __device__ __forceinline__ void LoadPairs(const RadixPassArgs<Bits, typename Til
   }
 }
 
-/// The keys that a tile takes.
+/// The keys of a tile.
 struct TileKeys {
   int64_t start;
   int count;
 };
 
-/// kByRank: equal keys may have different codes, so that digits must be those of ranks. place_of(bin, before, count)
-/// says where the tile's first key of a bin goes that it has `count` of, and the tiles before it `before`.
+/// kByRank: equal keys may have different codes, so that digits must be those of ranks. place_of(bin, before, count) is
+/// the destination of the tile's first key of a bin that has `count` keys in this tile and `before` in earlier ones.
 template <typename Bits, bool kFloat, bool kByRank, typename Tile, typename PlaceOf>
 __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename Tile::Payload>& args, int pass,
                                              const KeyOrder<Bits, kFloat>& order, int passes, int shift,
@@ -194,7 +194,7 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
   const Payload* const payload_in = args.payload.Input(pass, passes);
   const bool has_payload_array = Tile::kApart && payload_in != nullptr;  // otherwise: the key's index
 
-  // Load: a warp's keys are neighbours. Keys behind the end have the last digit and are not written.
+  // Load: the keys of a warp are adjacent. Keys past the end have the last digit and are not written.
   typename Tile::Held keys[kItems];
   if constexpr (Tile::kPacked) {
     LoadPairs<Bits, kFloat, Tile>(args, pass, order, passes, start, first, tile_count, keys);
@@ -215,7 +215,7 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
     }
   }
   const int64_t ahead = start + args.prefetch_keys;
-  if constexpr (Tile::kApart) {  // what other tiles load would crowd it out: 5 % slower with keys and payload ahead
+  if constexpr (Tile::kApart) {  // it would evict what other tiles load: 5 % slower with keys and payload ahead
     if (has_payload_array && args.prefetches_payload) Prefetch<kThreads>(payload_in, start, Tile::kKeys, args.count);
   } else if constexpr (Tile::kPacked) {
     if (pass == 0) {
@@ -229,7 +229,7 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
     Prefetch<kThreads>(args.keys.Input(pass, passes), ahead, Tile::kKeys, args.count);
   }
   const auto digit_at = [&](int i) {
-    // The rank of no float has the last value in every digit.
+    // No float has a rank with the last value in every digit.
     if (kByRank && !is_full && first + 32 * i >= tile_count) return uint32_t{kDigitBins - 1};
     return digit_of(keys[i]);
   };
@@ -240,7 +240,7 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
   for (int i = 0; i < kItems; ++i) atomicAdd(warp_bins + digit_at(i), 1u);
   if (warp == kWarps - 1) look_back.AwaitRow();
   __syncthreads();
-  asm volatile("" : "+r"(digit_of.shift));  // digits are made anew below: kept, they would spill
+  asm volatile("" : "+r"(digit_of.shift));  // digits are computed again below: keeping them would spill
 
   // Positions in the tile, by digit, then warp.
   uint32_t bin_count = 0;
@@ -297,7 +297,7 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
       }
     }
   };
-  // Under way while the tile looks back and stores keys, where registers allow.
+  // In flight while the tile looks back and stores keys, if registers allow.
   if constexpr (Tile::kApart && sizeof(Payload) <= 4) load_payload();
   if (thread < kDigitBins) {
     const uint32_t prefix = look_back.Resolve(thread, bin_count);
@@ -324,7 +324,7 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
   __syncthreads();
   if (thread == 0) look_back.Finish();
 
-  // Store: neighbours with the same digit go to neighbours.
+  // Store: neighbours with the same digit go to adjacent places.
   if constexpr (Tile::kPacked) {
     if (!is_last_pass) {
       const bool crosses = shared.crosses;
@@ -373,7 +373,7 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
   }
 }
 
-/// Before a tile's first barrier.
+/// Called before the first barrier of a tile.
 template <typename Tile>
 __device__ __forceinline__ void PrepareTile(typename Tile::Shared& shared) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -396,7 +396,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kTuning.blocks)
   const int digit = args.state->digit[args.pass];
   const bool by_rank = kFloat && args.state->codes_differ_from_ranks != 0;
   const int thread = static_cast<int>(threadIdx.x);
-  // Tiles are numbered as they begin: a tile waits for earlier ones only, and those run.
+  // Tiles are numbered as they begin, so a tile only waits for earlier ones, which are running.
   if (thread == 0) shared.tile = static_cast<int>(atomicAdd(args.statuses.d_tickets + args.launch, 1u));
   PrepareTile<Tile>(shared);
   __syncthreads();

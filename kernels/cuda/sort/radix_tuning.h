@@ -1,4 +1,4 @@
-// Tile sizes of the radix sort. The tests take their boundary sizes from here.
+// Tile sizes of the radix sort. Tests derive their boundary sizes from them.
 #ifndef CORANK_KERNELS_CUDA_SORT_RADIX_TUNING_H_
 #define CORANK_KERNELS_CUDA_SORT_RADIX_TUNING_H_
 
@@ -11,12 +11,12 @@ inline constexpr int kDigitBins = 1 << kDigitBits;
 /// Digits of the widest key.
 inline constexpr int kMaxDigits = 8;
 
-/// One pass. Long tiles make the runs that a tile writes for each digit long. Registers bound them: a thread's keys,
-/// then its payload, are in registers, of which it has 64 with two blocks of 512 threads on a multiprocessor.
+/// The sizes of one pass. Longer tiles write longer runs for each digit. Registers limit them: a thread holds its keys,
+/// then its payload, in 64 registers if two blocks of 512 threads share a multiprocessor.
 struct RadixTuning {
   int threads;
   int items;
-  int blocks;  // that must fit a multiprocessor: bounds the registers
+  int blocks;  // that must fit on a multiprocessor: limits the registers
 
   constexpr int Tile() const { return threads * items; }
 };
@@ -27,41 +27,42 @@ constexpr RadixTuning RadixTuningFor(int key_bytes, int payload_bytes) {
   return {512, payload_bytes == 4 ? 18 : 16, 2};
 }
 
-/// How many tiles before its turn a tile is brought to the L2 cache, where `reach` tiles could run at the same time if
-/// registers and shared memory sufficed; half of them do. Too early and it is gone again, too late and all loads of a
-/// tile wait together. Few tiles all run soon, and find in the cache what the pass before has written. Measured on
+/// How many tiles ahead of its turn a tile is prefetched into the L2 cache. `reach` tiles could run at the same time if
+/// registers and shared memory sufficed; half of them do. Too early, and the tile is evicted again; too late, and all
+/// its loads wait together. Few tiles all run soon, and find the output of the previous pass in the cache. Measured on
 /// sm_90 (H200), 2^28: pairs of 4 + 4 bytes 37.7 Gpairs/s without, 38.7 half of reach ahead, 40.2 a quarter, 34.7 all
 /// of it; 8-byte keys 20.2 without, 21.1 a quarter ahead; 4-byte keys are 7 % faster half of reach ahead than without.
 constexpr int PrefetchTiles(int word_bytes, int tiles, int reach) {
   return word_bytes == 8 && tiles > 2 * reach ? reach / 4 : reach / 2;
 }
 
-/// Whether a tile brings its payload, which it loads last, to the L2 cache while it ranks its keys. One of 8 bytes
-/// beside keys of 8 crowds out what tiles write there together, unless few tiles all run soon. Measured on sm_90 (H200)
-/// with and without: 2^22 9.0 and 8.9 Gpairs/s, 2^28 10.9 and 11.05, 2^30 10.8 and 11.0; other widths with it alone.
+/// Whether a tile prefetches its payload, which it loads last, into the L2 cache while it ranks its keys. With 8-byte
+/// keys, an 8-byte payload would evict the tile's own writes, unless there are so few tiles that all run soon. Measured
+/// on sm_90 (H200) with and without: 2^22 9.0 and 8.9 Gpairs/s, 2^28 10.9 and 11.05, 2^30 10.8 and 11.0. Other widths
+/// were measured with prefetching only.
 constexpr bool PrefetchesPayload(int key_bytes, int payload_bytes, int tiles, int reach) {
   return key_bytes < 8 || payload_bytes < 8 || tiles <= 2 * reach;
 }
 
-/// Predecessors whose counts a tile reads at once.
+/// Predecessors whose counts a tile reads at a time.
 inline constexpr int kLookBackWindow = 4;
 /// Tiles whose look-backs are counted together.
 inline constexpr int kTilesPerGroup = 128;
-/// Keys of one launch: counts within it are 30-bit numbers.
+/// Most keys of one launch, within which counts have 30 bits.
 inline constexpr int64_t kMaxLaunchKeys = (int64_t{1} << 30) - 1;
 
 struct RadixHistogramTuning {
   int threads;
   int items;
-  int blocks;  // a multiprocessor; bounds the registers
+  int blocks;  // on each multiprocessor; limits the registers
 };
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
-inline constexpr RadixHistogramTuning kRadixHistogram = {1024, 8, 1};  // 1536 threads are the most
+inline constexpr RadixHistogramTuning kRadixHistogram = {1024, 8, 1};  // a multiprocessor has at most 1536 threads
 #else
 inline constexpr RadixHistogramTuning kRadixHistogram = {1024, 8, 2};
 #endif
-/// Copies of each counter of the histogram that a block keeps, so that the lanes of a warp rarely meet in a bank: 16
-/// take 0.31 ms for 2^28 u32 keys, 1 takes 0.48 ms, 32 (one for each lane) 0.30 ms.
+/// Copies of each counter of a block's histogram, so that the lanes of a warp rarely meet in a bank. 16 take 0.31 ms
+/// for 2^28 u32 keys, 1 takes 0.48 ms, and 32 (one for each lane) take 0.30 ms.
 inline constexpr int kHistogramCopies = 16;
 
 }  // namespace corank::cuda

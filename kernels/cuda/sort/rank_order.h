@@ -1,4 +1,4 @@
-// What the merge passes of a mergesort see of any KeyOrder of their width: codes that are ranks.
+// The order of keys for the merge passes of a mergesort: codes that are ranks, for any KeyOrder of their width.
 #ifndef CORANK_KERNELS_CUDA_SORT_RANK_ORDER_H_
 #define CORANK_KERNELS_CUDA_SORT_RANK_ORDER_H_
 
@@ -7,8 +7,8 @@
 
 namespace corank::cuda {
 
-/// Ranks are compared as they are, and equal ones are equal keys: floats need no kernels of their own. Decode gives
-/// a key of the rank, which of several equal float keys is that of the rank itself (float_bits.h).
+/// Compares ranks as they are. Equal ranks are equal keys, so that floats need no kernels of their own. Decode returns
+/// a key of the rank; among equal float keys, it is the one whose code is the rank (float_bits.h).
 template <typename Bits>
 class RankOrder {
  public:
@@ -28,7 +28,7 @@ class RankOrder {
   static constexpr Bits kTop = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
   static CORANK_HOST_DEVICE bool IsHigh(Bits code) { return (code & kTop) != 0; }
 
-  Bits high_ = 0, low_ = 0;  // what Decode XORs codes with, by their top bit
+  Bits high_ = 0, low_ = 0;  // XORed by Decode, by the top bit of the code
 };
 
 template <typename BitsType>

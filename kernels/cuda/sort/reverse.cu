@@ -1,8 +1,9 @@
-// Reversal of rows, and sequences of indices.
+// Reverses rows, and fills sequences of indices.
 //
-// Algorithm: a thread moves eight units (the widest power of two, up to 16 bytes, that divides a row), all loads before
-//            the first store; neighbouring threads take neighbouring units.
-// Memory: one read, one write. Workspace: none.
+// Algorithm: a thread moves eight units (the largest power of two, up to 16 bytes, that divides a row), with all loads
+//            before the first store. Adjacent threads take adjacent units.
+// Memory: one read, one write.
+// Workspace: none.
 #include "kernels/common/types.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/reverse.h"

@@ -1,9 +1,10 @@
 // Row sort: the tile sort of keys of up to 4 bytes without a payload.
 //
-// Algorithm: every thread sorts 32 ranks in registers by Batcher's network, whichever they are, for equal ranks cannot
-//            be told apart; five rounds of bitonic merges double the runs within a warp, through shuffles; the others
-//            merge in shared memory without bank conflicts (tile_rows.cuh).
-// Work: O(n log tile). Memory: one read, one write of the keys.
+// Algorithm: each thread sorts 32 ranks in registers with Batcher's network; it may take any ranks, because equal ranks
+//            are identical. Five rounds of bitonic merges double the runs within a warp, through shuffles. The other
+//            rounds merge in shared memory without bank conflicts (tile_rows.cuh).
+// Work: O(n log tile).
+// Memory: one read, one write of the keys.
 // Workspace: none.
 // Source: as tile_rows.cuh.
 #ifndef CORANK_KERNELS_CUDA_SORT_ROW_SORT_CUH_

@@ -1,4 +1,4 @@
-// Neighbouring runs of an array that are merged in pairs.
+// Adjacent runs of an array that are merged in pairs.
 #ifndef CORANK_KERNELS_CUDA_SORT_RUN_PAIRS_H_
 #define CORANK_KERNELS_CUDA_SORT_RUN_PAIRS_H_
 
@@ -17,12 +17,12 @@ CORANK_HOST_DEVICE T Max(T x, T y) {
   return x < y ? y : x;
 }
 
-/// Two neighbouring runs in an array; the second may be empty.
+/// Two adjacent runs of an array. The second may be empty.
 struct RunPair {
   int64_t start, middle, end;
 };
 
-/// The pair that position x of [0, count) belongs to, when runs are `width` long. x < count.
+/// The pair that contains position x of [0, count) if runs have `width` elements. x < count.
 CORANK_HOST_DEVICE RunPair PairAt(int64_t x, int64_t width, int64_t count) {
   const int64_t start = x / width / 2 * 2 * width;
   const int64_t middle = count - start < width ? count : start + width;

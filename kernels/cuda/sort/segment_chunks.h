@@ -1,5 +1,5 @@
-// What one thread does in a tile of segments: where keys lie, the merge of a few outputs into registers, and the code
-// of a chunk. Pure arithmetic, for the device and for tests without one.
+// The work of one thread in a tile of segments: the places of keys, the merge of a few outputs into registers, and the
+// code of a chunk. Pure arithmetic, for the device and for tests without one.
 #ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_CHUNKS_H_
 #define CORANK_KERNELS_CUDA_SORT_SEGMENT_CHUNKS_H_
 
@@ -11,16 +11,16 @@
 
 namespace corank::cuda {
 
-/// Keys that a merge may read before and after a tile; they are not used.
+/// Keys that a merge may read before and after a tile, without using them.
 inline constexpr int kTileSlack = 32;
 
-/// Where key i of a tile lies in shared memory. -kTileSlack <= i < capacity + kTileSlack.
+/// The place of key i of a tile in shared memory. -kTileSlack <= i < capacity + kTileSlack.
 template <typename Bits>
 CORANK_HOST_DEVICE constexpr int Padded(int i) {
   return i + (i >> (sizeof(Bits) == 8 ? 4 : 5)) + kTileSlack + (sizeof(Bits) == 8 ? 2 : 1);
 }
 
-/// Keys from `begin` on, or down, as CoRank reads them.
+/// Keys from `begin` upwards or downwards, in the form that CoRank reads.
 template <typename Bits, int kStep>
 struct PaddedKeys {
   const Bits* keys;
@@ -29,9 +29,9 @@ struct PaddedKeys {
 };
 
 /// Merges outputs first to first + kItems - 1 of two runs of a tile into registers: [begin, middle), sorted, and
-/// [middle, end), sorted backwards. Since their greatest keys meet, neither run's end has to be looked for: the key
-/// after the last of one is the last of the other. Outputs past the end are not specified. With kPositions, sources[i]
-/// is where in the tile output i was.
+/// [middle, end), sorted backwards. The greatest keys of both runs meet, so neither end needs a check: the key after
+/// the last of one run is the last of the other. Outputs past the end are unspecified. With kPositions, sources[i] is
+/// the position of output i in the tile.
 template <bool kPositions, typename Bits, int kItems>
 CORANK_HOST_DEVICE void MergeChunk(const Bits* tile, int begin, int middle, int end, int first, Bits (&keys)[kItems],
                                    uint32_t (&sources)[kItems]) {
@@ -40,19 +40,19 @@ CORANK_HOST_DEVICE void MergeChunk(const Bits* tile, int begin, int middle, int 
   const int b = end - 1 - (first - a);
   a += begin;
   Bits a_key = tile[Padded<Bits>(a)], b_key = tile[Padded<Bits>(b)];
-  // Every output moves one of the two places by one, so that one of them and the number of outputs give the other.
+  // Every output moves one of the two places by one, so one place and the number of outputs determine the other.
   int next_a = a + 1;
   const int next_b = b - 1 - next_a;
   CORANK_UNROLL
   for (int i = 0; i < kItems; ++i) {
     bool take_a = !(b_key < a_key);
-    // A key of the second run that is reached from the first one is its last, and may not come before its equals.
+    // A first-run cursor that reaches the second run finds its last key, which must not come before its equals.
     if constexpr (kPositions) take_a = take_a && next_a <= middle;
     keys[i] = take_a ? a_key : b_key;
     int next = take_a ? next_a : next_a + next_b - i;
     if constexpr (kPositions) sources[i] = static_cast<uint32_t>(take_a ? next - 1 : next + 1);
     if (i + 1 < kItems) {
-      // Opaque, or the compiler spreads each choice over several additions.
+      // Opaque, because the compiler would split each choice into several additions.
       asm("" : "+r"(next));
       if (take_a) ++next_a;
       const Bits key = tile[Padded<Bits>(next)];
@@ -62,7 +62,8 @@ CORANK_HOST_DEVICE void MergeChunk(const Bits* tile, int begin, int middle, int 
   }
 }
 
-/// A chunk in 32 bits: where in the window its segment begins, the segment's length less 1, the chunk's number.
+/// A chunk in 32 bits: the beginning of its segment in the window, the segment's length minus 1, the number of the
+/// chunk.
 struct ChunkCode {
   static constexpr int kBeginBits = 12, kLengthBits = 12;
 

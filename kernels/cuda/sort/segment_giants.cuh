@@ -1,11 +1,12 @@
-// Giants, the longest segments, sorted by digits: merging would pass over them as often and do more each time.
+// Sorts giants, the longest segments, by digits: merging would take as many passes and do more work in each.
 //
-// Algorithm: one persistent launch that ends at once when there is no giant. It counts the digits of all giants, then
-//            moves keys and payload by one digit after the other (radix_pass.cuh); tiles are of one giant each, and
-//            look back to those of their own giant only.
-// Work: O(n * key bytes). Memory: one read of the keys; one read and one write of keys and payload for each digit.
-// Workspace: one array of keys and payload; counts of some 1300 tiles, 1 KiB each; the giants' counts of digits are
-//            where splits would be if they were merged.
+// Algorithm: one persistent launch, which ends immediately if there is no giant. It counts the digits of all giants,
+//            then moves keys and payload by one digit after the other (radix_pass.cuh). A tile belongs to one giant and
+//            looks back to tiles of that giant only.
+// Work: O(n * key bytes).
+// Memory: one read of the keys; one read and one write of keys and payload for each digit.
+// Workspace: one array of keys and payload; counts of about 1300 tiles, 1 KiB each. The giants' digit counts use the
+//            space of the splits that merging would need.
 // Stability: stable.
 #ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_GIANTS_CUH_
 #define CORANK_KERNELS_CUDA_SORT_SEGMENT_GIANTS_CUH_
@@ -44,7 +45,7 @@ struct GiantSegments {
     Args radix;
   };
 
-  /// Keys of a giant by digit, then those before the first with the digit.
+  /// The giant's keys by digit, then the number of keys before the first one with the digit.
   static __device__ __forceinline__ uint32_t* BinsOf(const Pass& pass, const LongSegment& giant) {
     return pass.splits + CeilDiv(giant.begin, kWindow) * kMergeWays;
   }
@@ -69,7 +70,7 @@ struct GiantSegments {
     if (lane == 0) plan.giant_tiles[giants] = before;
   }
 
-  /// The giant that the tile is of, known to be `giant` or one after it. A whole warp calls it.
+  /// The giant of a tile: `giant` or a later one. A whole warp calls it.
   static __device__ __forceinline__ int GiantOf(const SegmentPlan& plan, int tile, int giant, int giants) {
     const int lane = static_cast<int>(threadIdx.x % 32);
     while (true) {
@@ -85,7 +86,7 @@ struct GiantSegments {
     return {start, static_cast<int>(Min<int64_t>(Tile::kKeys, giant.end - start))};
   }
 
-  /// Counts the digits of an equal share of all tiles.
+  /// Counts the digits of this block's equal share of all tiles.
   static __device__ __forceinline__ void CountDigits(const Pass& pass, int giants, uint32_t* counters) {
     constexpr int kFit = static_cast<int>(sizeof(typename Tile::Shared)) / (kBins * static_cast<int>(sizeof(uint32_t)));
     constexpr int kCopies = kFit < kHistogramCopies ? 8 : kHistogramCopies;
@@ -146,7 +147,7 @@ struct GiantSegments {
     const int tiles = pass.plan.giant_tiles[giants];
     int giant = 0;
     while (true) {
-      // Tiles are numbered as they begin: a tile waits for earlier ones only, and those run.
+      // Tiles are numbered as they begin, so a tile only waits for earlier ones, which are running.
       if (threadIdx.x < 32) {
         int tile = 0;
         if (threadIdx.x == 0) tile = static_cast<int>(atomicAdd(statuses.d_tickets + digit, 1u));
@@ -200,12 +201,12 @@ struct GiantSegments {
     }
   }
 
-  /// Of rows, tickets and counts of finished tiles, one after the other.
+  /// The number of words in rows, tickets and counts of finished tiles, which are contiguous.
   static CORANK_HOST_DEVICE int64_t ZeroedWords(const RadixStatuses& statuses) {
     return int64_t{statuses.rows} * kDigitBins + kDigits + int64_t{kDigits} * statuses.groups;
   }
 
-  /// Carves the workspace and, unless that is only sizing, enqueues the sort.
+  /// Carves the workspace. Unless it only sizes, enqueues the sort.
   static cudaError_t Sort(const SegmentPass<Bits>& segments, Workspace& workspace, cudaStream_t stream);
 };
 

@@ -1,12 +1,14 @@
-// Merging the pieces of long segments, up to 16 runs at a time.
+// Merges the pieces of long segments, up to 16 runs at a time.
 //
-// Algorithm: one persistent launch that ends at once when there is nothing to merge. Pass by pass, half a warp finds
-//            where the outputs of each window start in each of the runs that they come from (multiway_partition.cuh),
-//            and blocks merge (segment_merge.cuh). The pieces of a segment are first in the array from which its last
-//            pass ends in the result.
-// Work: O(n log n). Memory: log16(segment / window) reads and writes of the long segments.
+// Algorithm: one persistent launch, which ends immediately if there is nothing to merge. In each pass, half a warp
+//            finds the start of each window's outputs in each of their runs (multiway_partition.cuh), and blocks merge
+//            (segment_merge.cuh). The pieces of a segment start in the array from which its last pass ends in the
+//            result.
+// Work: O(n log n).
+// Memory: log16(segment / window) reads and writes of the long segments.
 // Workspace: one array of keys and payload; for each window 16 bytes of the plan and 64 of splits, or 128 from 2^34
-// keys. Stability: stable.
+//            keys on.
+// Stability: stable.
 #ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_LONG_CUH_
 #define CORANK_KERNELS_CUDA_SORT_SEGMENT_LONG_CUH_
 
@@ -34,7 +36,7 @@ struct LongSegments {
     int64_t start;
     int length;
     int left;    // passes after this one
-    int levels;  // of merging; 0: there is nothing to do
+    int levels;  // of merging; 0: nothing to do
   };
   struct Shared {
     typename Merge::Memory tile;
@@ -42,8 +44,8 @@ struct LongSegments {
     Part parts[2];
   };
 
-  /// Where in each run of its group the outputs of a window start that a long segment is across the start of. Called by
-  /// all lanes of half a warp.
+  /// Finds, for the long segment across the start of a window, the start of the window's outputs in each run of its
+  /// group. All lanes of half a warp call it.
   static __device__ __forceinline__ void Split(const SegmentPass<Bits>& pass, int64_t window, int merged) {
     const LongPieces pieces{pass.plan.long_across[window], kWindow};
     if (pieces.segment.end == 0 || pieces.segment.IsGiant()) return;
@@ -59,8 +61,8 @@ struct LongSegments {
     pass.SetSplit(window * kMergeWays + lanes.lane, split);
   }
 
-  /// Part `number` of all: the windows' parts of the segments across their starts, then those of the segments that
-  /// begin in them. Called by warp 0.
+  /// Describes part `number`. All windows' parts of segments across their starts come first, then those of segments
+  /// that begin in them. Warp 0 calls it.
   static __device__ __forceinline__ void Describe(const SegmentPass<Bits>& pass, int64_t number, int64_t windows,
                                                   int merged, Part& part, MergePieces& table) {
     const int lane = static_cast<int>(threadIdx.x);
@@ -80,7 +82,7 @@ struct LongSegments {
     const int64_t end = Min(pieces.segment.end, (window + 1) * kWindow);
     int64_t run_begin = 0, run_end = 0;
     if (lane < kMergeWays) {
-      // A segment's first piece is the first of its group.
+      // The first piece of a segment is the first of its group.
       if (!begins) run_begin = pass.Split(window * kMergeWays + lane);
       run_end = end == group.End() ? group.RunCount(lane) : pass.Split((window + 1) * kMergeWays + lane);
     }
@@ -124,7 +126,7 @@ struct LongSegments {
         const Part part = shared.parts[current];
         const MergePieces& pieces = shared.pieces[current];
         if (part.levels != 0) Merge::Load(pass.KeysAt(part.left + 1), pieces, shared.tile);
-        // While the keys are on their way.
+        // Runs while the keys are in flight.
         if (describes) {
           Describe(pass, number + gridDim.x, windows, merged, shared.parts[current ^ 1], shared.pieces[current ^ 1]);
         }

@@ -1,9 +1,10 @@
-// Merging the pieces of one tile: up to 16 sorted runs become one, in shared memory.
+// Merges the pieces of one tile: up to 16 sorted runs become one, in shared memory.
 //
-// Algorithm: the pieces lie one after the other, those with an odd number backwards, as MergeChunk takes them. On each
-//            level neighbouring ranges of pieces are merged in pairs; the threads are dealt out to the pairs in chunks
-//            of kItems outputs, counted from each pair's start, so that no thread works on two pairs.
-// Work: O(tile log ways). Stability: with positions, the earlier piece first.
+// Algorithm: the pieces lie one after the other, those with an odd number backwards, as MergeChunk requires. On each
+//            level, adjacent ranges of pieces are merged in pairs. The pairs are divided into chunks of kItems outputs,
+//            one for each thread, counted from the start of each pair, so that no thread works on two pairs.
+// Work: O(tile log ways).
+// Stability: with positions, the earlier piece comes first.
 #ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_MERGE_CUH_
 #define CORANK_KERNELS_CUDA_SORT_SEGMENT_MERGE_CUH_
 
@@ -14,11 +15,11 @@
 
 namespace corank::cuda {
 
-/// Where the pieces of a tile lie, in it and in memory. In shared memory.
+/// The places of a tile's pieces, in the tile and in memory. Lies in shared memory.
 struct MergePieces {
-  int start[kMergeWays + 1];                    // in the tile; the end of the last
-  int slots[kMergeLevels][kMergeWays / 2 + 1];  // [level][pair]: the first thread that works on it; then the end
-  int64_t source[kMergeWays];                   // in memory, of the piece's first key, less start
+  int start[kMergeWays + 1];                    // in the tile; then the end of the last one
+  int slots[kMergeLevels][kMergeWays / 2 + 1];  // [level][pair]: the first thread of the pair; then the end
+  int64_t source[kMergeWays];                   // in memory: the place of the piece's first key, minus start
 
   __device__ __forceinline__ int PieceAt(int i) const {
     int piece = 0;
@@ -27,7 +28,7 @@ struct MergePieces {
     return piece;
   }
 
-  /// Called by warp 0: lane w < kMergeWays gives piece w, `count` keys from `begin` in memory on.
+  /// Warp 0 calls it: lane w < kMergeWays adds piece w, `count` keys from `begin` in memory on.
   template <int kItems>
   __device__ __forceinline__ void Fill(int64_t begin, int count) {
     const int lane = static_cast<int>(threadIdx.x);
@@ -68,7 +69,7 @@ struct PieceMerge {
   static_assert((kTile + kMergeWays / 2 * (kItems - 1)) / kItems <= kThreads, "a chunk of each pair may be short");
   using Memory = SegmentTileMemory<Bits, kPositions, kTile>;
 
-  /// Loads the pieces of `keys`; the table is visible to all threads.
+  /// Loads the pieces of `keys`. The table is visible to all threads.
   static __device__ __forceinline__ void Load(const Bits* keys, const MergePieces& pieces, Memory& tile) {
     constexpr int kShare = kTile / (kThreads / 32), kBatch = 8;
     const int lane = static_cast<int>(threadIdx.x % 32), total = pieces.start[kMergeWays];
@@ -96,7 +97,7 @@ struct PieceMerge {
     }
   }
 
-  /// Merges the loaded pieces; positions are then those that the pieces had, one after the other. The result is visible
+  /// Merges the loaded pieces. Positions then count through the pieces, one after the other. The result is visible
   /// after a barrier.
   static __device__ __forceinline__ void Run(const MergePieces& pieces, int levels, Memory& tile) {
     const int thread = static_cast<int>(threadIdx.x);

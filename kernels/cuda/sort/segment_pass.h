@@ -1,4 +1,4 @@
-// What the kernels of the segmented sort are given.
+// The arguments of the segmented sort's kernels.
 #ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_PASS_H_
 #define CORANK_KERNELS_CUDA_SORT_SEGMENT_PASS_H_
 
@@ -17,14 +17,14 @@ struct SegmentPass {
   const void* payload_in;  // null: the key's index
   int payload_bytes;       // 0, 4 or 8
   bool keys_wanted;
-  // The results, and where passes write that have an odd number of passes after them; keys are codes until the last.
+  // The results, and the output of passes followed by an odd number of passes. Keys are codes until the last pass.
   Bits *keys, *odd_keys;
   void *payload, *odd_payload;
   SegmentPlan plan;
-  uint32_t* splits;       // kMergeWays for each window
-  uint32_t* high_splits;  // their upper halves; null where there are none
+  uint32_t* splits;       // kMergeWays elements for each window
+  uint32_t* high_splits;  // the upper halves of splits; null if there are none
 
-  /// Where the pass writes that has `left` passes after it.
+  /// The output of the pass that `left` passes follow.
   CORANK_HOST_DEVICE Bits* KeysAt(int left) const { return left % 2 == 0 ? keys : odd_keys; }
   CORANK_HOST_DEVICE void* PayloadAt(int left) const { return left % 2 == 0 ? payload : odd_payload; }
 

@@ -1,9 +1,10 @@
 // The plan of the segmented sort.
 //
-// Algorithm: one thread a segment. Heads become bits, one for each key, so that however many empty segments share an
-//            offset, what the sort reads does not grow; the bits of a warp's segments that fall into one word are
-//            joined first. Long segments are rare: a warp tells the windows of its own, one segment after the other.
-// Work: O(count / 32 + segments). Memory: two writes of the bits, one read of the offsets.
+// Algorithm: one thread for each segment. Heads become bits, one for each key, so that empty segments at the same
+//            offset do not add to the input of the sort. The bits of a warp's segments within one word are combined
+//            first. Long segments are rare: a warp describes the windows of its own ones, one segment after the other.
+// Work: O(count / 32 + segments).
+// Memory: two writes of the bits, one read of the offsets.
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/segment_plan.h"
 
@@ -17,7 +18,8 @@ __device__ __forceinline__ void SetHeads(int64_t head, bool exists, uint32_t* he
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int64_t word = exists ? head / 32 : -1;
   uint32_t bits = exists ? 1u << (head % 32) : 0;
-  // Words rise from lane to lane but for lanes without a head: joining those that are apart is left to the atomics.
+  // Words increase from lane to lane, except for lanes without a head. Atomics combine the bits of lanes that are
+  // apart.
 #pragma unroll
   for (int step = 1; step < 32; step *= 2) {
     const uint32_t other = __shfl_down_sync(kWarp, bits, step);
@@ -28,7 +30,7 @@ __device__ __forceinline__ void SetHeads(int64_t head, bool exists, uint32_t* he
   if (exists && (lane == 0 || word_before != word)) atomicOr(&heads[word], bits);
 }
 
-/// Tells the windows of each of the warp's long segments.
+/// Describes the windows of each of the warp's long segments.
 __device__ __forceinline__ void TellWindows(int64_t begin, int64_t end, int window, const SegmentPlan& plan) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   for (unsigned left = __ballot_sync(kWarp, end - begin > window); left != 0; left &= left - 1) {
@@ -58,7 +60,7 @@ __global__ void __launch_bounds__(kThreads)
 
 cudaError_t PlanSegments(const int64_t* d_offsets, int64_t segment_count, int64_t count, int window,
                          const SegmentPlan& d_plan, cudaStream_t stream) {
-  // The plan's memory begins with `longest`.
+  // The memory of the plan begins with `longest`.
   CORANK_RETURN_IF_CUDA_ERROR(
       cudaMemsetAsync(d_plan.longest, 0, static_cast<size_t>(SegmentPlan::Bytes(count, window)), stream));
   const auto blocks = static_cast<unsigned>(CeilDiv(segment_count + 1, kThreads));

@@ -1,11 +1,12 @@
-// Segmented sort: every segment for itself, whatever the lengths, without a word from the device to the host.
+// Segmented sort: sorts every segment by itself, for any lengths, without communication from the device to the host.
 //
-// Algorithm: the plan (segment_plan.cu); all segments and pieces of segments that fit a block (segment_windows.cuh);
-//            the merge of the pieces (segment_long.cuh); the giants, which are not cut into pieces
-//            (segment_giants.cuh): four launches, whatever the segments are.
-// Work: O(n log longest + segments). Memory: one read, one write of keys and payload while segments fit a block.
-// Workspace: one array of keys and payload (another of keys where they are not wanted), one bit a key, 80 bytes a
-//            window (144 from 2^34 keys on).
+// Algorithm: four launches for any segments: the plan (segment_plan.cu); all segments and pieces of segments that fit
+//            into a block (segment_windows.cuh); the merge of the pieces (segment_long.cuh); the giants, which are not
+//            divided into pieces (segment_giants.cuh).
+// Work: O(n log longest + segments).
+// Memory: one read, one write of keys and payload while segments fit into a block.
+// Workspace: one array of keys and payload (another of keys if they are not wanted), one bit for each key, 80 bytes for
+//            each window (144 from 2^34 keys on).
 // Stability: stable.
 #ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_SORT_CUH_
 #define CORANK_KERNELS_CUDA_SORT_SEGMENT_SORT_CUH_
@@ -21,7 +22,7 @@
 
 namespace corank::cuda {
 
-/// The blocks of a persistent kernel without dynamic shared memory that the current device holds at once.
+/// The number of blocks of a persistent kernel without dynamic shared memory that fit on the current device together.
 template <typename Kernel>
 cudaError_t ResidentBlocks(Kernel kernel, int threads, unsigned* blocks) {
   DeviceTraits device;

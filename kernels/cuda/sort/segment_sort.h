@@ -6,8 +6,8 @@
 
 namespace corank::cuda {
 
-/// Integer keys in any order, with segments, without a limit. Carves its workspace and, unless that is only sizing,
-/// enqueues a fill and three launches; the last one is cooperative. Nothing waits. segment_sort.cuh.
+/// Integer keys in any order, with segments, without a limit. Carves its workspace. Unless it only sizes, enqueues a
+/// fill and three launches, the last of them cooperative. Nothing waits. See segment_sort.cuh.
 cudaError_t SegmentSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);
 
 }  // namespace corank::cuda

@@ -1,9 +1,9 @@
-// Sorting and merging inside one tile in shared memory.
+// Sorts and merges inside one tile in shared memory.
 //
-// A chunk is what one thread handles: `items` neighbouring keys of one segment, counted from the segment's start. A
-// thread sorts its chunk in registers (Batcher's network, of the least size that the warp's chunks need); then rounds
-// of merge path double the sorted runs of the segments that have more than one chunk. Keys are padded in shared memory,
-// one place after every row of banks, so that threads that walk neighbouring chunks meet in few banks.
+// A chunk is the work of one thread: `items` adjacent keys of one segment, counted from the segment's start. A thread
+// sorts its chunk in registers, with the smallest Batcher network that fits the warp's chunks. Rounds of merge path
+// then double the sorted runs of segments with more than one chunk. Keys are padded in shared memory, one place after
+// every row of banks, so that threads on adjacent chunks meet in few banks.
 //
 // Stability: with positions, the network breaks ties by them, and merges take the earlier run first.
 #ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_TILE_CUH_
@@ -18,7 +18,7 @@
 
 namespace corank::cuda {
 
-/// A tile of kCapacity keys, and each key's position of origin, in shared memory.
+/// A tile of kCapacity keys, with the original position of each key, in shared memory.
 template <typename Bits, bool kPositions, int kCapacity>
 struct SegmentTileMemory {
   struct Empty {};
@@ -26,7 +26,7 @@ struct SegmentTileMemory {
   std::conditional_t<kPositions, uint16_t[Padded<Bits>(kCapacity)], Empty> positions;
 };
 
-/// Stores keys[i] and positions[i] at begin + step * i of a tile, for i in [0, count), count <= kItems.
+/// Stores keys[i] and positions[i] at begin + step * i of a tile, for i in [0, count). count <= kItems.
 template <bool kPositions, typename Memory, typename Bits, int kItems>
 __device__ __forceinline__ void StoreChunk(Memory& tile, int begin, int step, int count, const Bits (&keys)[kItems],
                                            const uint32_t (&positions)[kItems]) {
@@ -45,7 +45,7 @@ struct SegmentTileSort {
   static_assert(kItems == 16, "the networks below end with 16");
   using Memory = SegmentTileMemory<Bits, kPositions, kCapacity>;
 
-  /// Sorts `length` <= kCount keys from `begin` on; backwards where `reversed`.
+  /// Sorts `length` <= kCount keys from `begin` on; backwards if `reversed`.
   template <int kCount>
   static __device__ __forceinline__ void SortChunkOf(Memory& tile, int begin, int length, bool reversed) {
     Bits keys[kCount];
@@ -59,11 +59,11 @@ struct SegmentTileSort {
     StoreChunk<kPositions>(tile, reversed ? begin + length - 1 : begin, reversed ? -1 : 1, length, keys, positions);
   }
 
-  /// Sorts segments, one chunk a thread: the thread's chunk is number `chunk` of the segment of `length` keys from
-  /// `begin` on; length 0: none. Called by all threads of the block with all chunks of each segment; the keys and
-  /// positions[i] = i are visible to all of them. The last chunks' results are visible after a barrier.
+  /// Sorts segments, one chunk for each thread. The thread's chunk is number `chunk` of the segment of `length` keys
+  /// from `begin` on; length 0 means no chunk. All threads of the block call it, with all chunks of each segment. The
+  /// keys and positions[i] = i are visible to all of them. The results of the last chunks are visible after a barrier.
   ///
-  /// Runs of `width` chunks are sorted, those with an odd number backwards, as MergeChunk takes them.
+  /// Runs of `width` chunks are sorted, those with an odd number backwards, as MergeChunk requires.
   static __device__ __forceinline__ void Run(Memory& tile, int begin, int length, int chunk) {
     const int first = chunk * kItems;
     const int chunk_length = Min(length - first, kItems);
@@ -100,8 +100,8 @@ struct SegmentTileSort {
   }
 };
 
-/// Calls move(i) for i in [begin, end) of a block's kThreads threads, loads before stores: load(i) gives what store(i,
-/// value) takes.
+/// Calls move(i) for this thread's i in [begin, end), out of kThreads threads, with loads before stores: store(i,
+/// value) gets the result of load(i).
 template <int kThreads, int kItems, typename Load, typename Store>
 __device__ __forceinline__ void MoveRange(int begin, int end, Load load, Store store) {
   using Value = decltype(load(0));
@@ -118,7 +118,7 @@ __device__ __forceinline__ void MoveRange(int begin, int end, Load load, Store s
   }
 }
 
-/// out[out_start + i] = the payload at position source_at(i) of the input, or that position itself where payload_in is
+/// out[out_start + i] = the payload at position source_at(i) of the input, or that position itself if payload_in is
 /// null, for i in [begin, end). payload_bytes is 4 or 8.
 template <int kThreads, int kItems, typename SourceAt>
 __device__ __forceinline__ void MovePayloadRange(int payload_bytes, const void* payload_in, void* payload_out,

@@ -1,4 +1,4 @@
-// Tile sizes of the segmented sort. The tests take their boundary sizes from here.
+// Tile sizes of the segmented sort. Tests derive their boundary sizes from them.
 #ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_TUNING_H_
 #define CORANK_KERNELS_CUDA_SORT_SEGMENT_TUNING_H_
 
@@ -6,14 +6,14 @@
 
 namespace corank::cuda {
 
-/// A block of `threads` threads takes one window of positions. A thread sorts, or makes by merging, `items` keys.
+/// A block of `threads` threads takes one window of positions. A thread sorts or merges `items` keys.
 struct SegmentTuning {
   int items;
   int threads;
-  int blocks;        // of the window kernel that must fit a multiprocessor: bounds the registers
-  int merge_blocks;  // of the merge kernel
+  int blocks;        // of the window kernel that must fit on a multiprocessor: limits the registers
+  int merge_blocks;  // the same for the merge kernel
 
-  /// Keys of a window. Segments that are not longer are sorted by one block, longer ones by merging.
+  /// Keys of a window. One block sorts a segment of at most this length; longer ones are merged.
   constexpr int Window() const { return items * threads; }
 };
 

@@ -1,12 +1,14 @@
-// The first pass of the segmented sort: every segment that is not longer than a window, and every piece of a longer
-// one.
+// The first pass of the segmented sort: sorts every segment that is not longer than a window, and every piece of a
+// longer one.
 //
-// Algorithm: a block takes the segments that start in its window of positions: they are neighbours, two windows of keys
-//            at most. A long segment has a piece in each of its windows: a block may have one before its first segment
-//            and one that begins last. It reads the heads as bits, makes a list of all chunks by a scan, loads the keys
-//            once and sorts groups of whole segments of as many chunks as it has threads.
-// Work: O(n log window). Memory: one read, one write of keys and payload; two bits a key.
-// Workspace: the plan. Stability: see segment_tile.cuh.
+// Algorithm: a block takes the segments that start in its window of positions. They are adjacent, and have two windows
+//            of keys at most. A long segment has a piece in each of its windows; a block may have one piece before its
+//            first segment, and another one that begins last. The block reads the heads as bits, lists all chunks with
+//            a scan, loads the keys once, and sorts groups of whole segments with as many chunks as it has threads.
+// Work: O(n log window).
+// Memory: one read, one write of keys and payload; two bits for each key.
+// Workspace: the plan.
+// Stability: see segment_tile.cuh.
 #ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_WINDOWS_CUH_
 #define CORANK_KERNELS_CUDA_SORT_SEGMENT_WINDOWS_CUH_
 
@@ -25,7 +27,7 @@ struct SegmentWindow {
   static constexpr int kWindow = kTuning.Window(), kCapacity = 2 * kWindow;
   static constexpr int kWords = kCapacity / 32, kStartWords = kWindow / 32;
   static constexpr int kNone = 2 * kCapacity;  // a head so far away that the segment before it is long
-  // Of segments of two keys, then one that leaves the window; those of one key have none.
+  // Segments of two keys, then one that leaves the window. Segments of one key have no chunk.
   static constexpr int kMaxChunks = kWindow / 2 + kWindow / kItems + 2;
   static_assert(kWords <= kThreads && kWindow % 32 == 0, "a thread has one word of heads");
   static_assert(kWindow <= 1 << ChunkCode::kBeginBits && kWindow <= 1 << ChunkCode::kLengthBits, "chunks have codes");
@@ -39,8 +41,8 @@ struct SegmentWindow {
 
   static __device__ __forceinline__ int ChunksOf(int length) { return length < 2 ? 0 : (length + kItems - 1) / kItems; }
 
-  /// Calls use(begin, length) for each segment whose head is in `heads`, from position `start` on and before `limit`;
-  /// the head after them is at `after`. A long segment has the length of its piece.
+  /// Calls use(begin, length) for each segment with its head in `heads`, from position `start` on and before `limit`.
+  /// The next head is at `after`. For a long segment, length is that of its piece.
   template <typename Use>
   static __device__ __forceinline__ void ForEachSegment(uint32_t heads, int start, int limit, int after, Use use) {
     while (heads != 0) {
@@ -52,7 +54,7 @@ struct SegmentWindow {
     }
   }
 
-  /// Stores the sorted keys and payload in [begin, end) of the window; `left` passes come after this one.
+  /// Stores the sorted keys and payload in [begin, end) of the window. `left` passes follow this one.
   static __device__ __forceinline__ void Store(const SegmentPass<Bits>& pass, const Shared& shared, int64_t window,
                                                int begin, int end, int left) {
     if (left != 0 || pass.keys_wanted) {
@@ -137,14 +139,14 @@ struct SegmentWindow {
           if constexpr (kPayload) shared.tile.positions[Padded<Bits>(i)] = static_cast<uint16_t>(i);
         });
     for (int c = thread; c < across_chunks; c += kThreads) shared.chunks[c] = ChunkCode::Of(0, across_end, c);
-    constexpr int kLoneChunks = 4;  // a segment of more is listed by its warp
+    constexpr int kLoneChunks = 4;  // a warp lists the chunks of a longer segment together
     unsigned many = 0;
     ForEachSegment(own_heads, start, limit, after, [&](int segment, int length) {
       const int count = ChunksOf(length);
       if (count <= kLoneChunks) {
         for (int c = 0; c < count; ++c) shared.chunks[slot + c] = ChunkCode::Of(segment, length, c);
       } else {
-        many = static_cast<unsigned>(slot) | 1u << 31;  // only a thread's last segment is so long
+        many = static_cast<unsigned>(slot) | 1u << 31;  // only the last segment of a thread can be so long
       }
       slot += count;
     });
@@ -159,7 +161,7 @@ struct SegmentWindow {
     __syncthreads();
 
     for (int group = 0; group < total;) {
-      // Whole segments: the last one that begins in this group may be left to the next.
+      // Take whole segments: the last one that begins in this group may be left for the next group.
       int group_end = Min(total, group + kThreads);
       if (group_end < total) {
         const uint32_t last = shared.chunks[group_end - 1];

@@ -1,8 +1,11 @@
-// Selection of the keys up to a threshold.
+// Selects the keys up to a threshold.
 //
-// Algorithm: a block reads tile after tile; who finds keys gets places for them from one atomic addition a tile.
-// Work: O(n). Memory: one read of the keys, one write of the indices of those that are found. Workspace: none.
-// Stability: none; the indices are sorted afterwards where it matters.
+// Algorithm: a block reads tile after tile. Threads that find keys get places for them from one atomic addition for
+//            each tile.
+// Work: O(n).
+// Memory: one read of the keys, one write of the indices of the selected ones.
+// Workspace: none.
+// Stability: none; the indices are sorted afterwards if their order matters.
 #include <algorithm>
 #include <cstdint>
 

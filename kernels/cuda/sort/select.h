@@ -1,4 +1,4 @@
-// The first few keys of a sorted array without sorting all: those up to a threshold.
+// Finds the first few keys of a sorted array without sorting all of them: the keys up to a threshold.
 #ifndef CORANK_KERNELS_CUDA_SORT_SELECT_H_
 #define CORANK_KERNELS_CUDA_SORT_SELECT_H_
 
@@ -11,8 +11,8 @@
 
 namespace corank::cuda {
 
-/// Writes the indices, of index_bytes (4 or 8) bytes, of all keys that do not come after those of rank `threshold` to
-/// d_indices, in no order and at most `capacity` of them, and their number to h_letter->selected. Enqueues one launch;
+/// Writes the indices, of index_bytes (4 or 8) bytes, of all keys that do not come after keys of rank `threshold` to
+/// d_indices, unordered and at most `capacity` of them, and their number to h_letter->selected. Enqueues one launch.
 /// d_scratch is as SampleKeys left it.
 cudaError_t SelectKeys(KeyType type, Order order, const void* d_keys, int64_t count, uint64_t threshold,
                        void* d_indices, int index_bytes, int64_t capacity, StatisticsScratch* d_scratch,

@@ -11,7 +11,7 @@ cudaError_t SortSelected(const SortArgs& args, const void* d_selected, int64_t s
   const int key_bytes = KeyBytes(args.key_type);
   const int index_bytes = IndexBytes(args.count - 1);
   const int64_t results = args.ResultCount();
-  // Where equal keys can be told apart they are put into the order of the input first.
+  // If equal keys are distinguishable, put them into input order first.
   const bool tells_ties = args.value_bytes > 0 || args.indices_out != nullptr || IsFloat(args.key_type);
   void* const d_ordered = workspace.CarveBytes(tells_ties ? selected * index_bytes : 0);
   void* const d_keys = workspace.CarveBytes(selected * key_bytes);

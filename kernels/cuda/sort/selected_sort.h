@@ -1,4 +1,4 @@
-// The sort of the part of the keys that holds all results.
+// Sorts the part of the keys that contains all results.
 #ifndef CORANK_KERNELS_CUDA_SORT_SELECTED_SORT_H_
 #define CORANK_KERNELS_CUDA_SORT_SELECTED_SORT_H_
 
@@ -11,9 +11,9 @@
 
 namespace corank::cuda {
 
-/// Writes the first args.ResultCount() results, given the indices of `selected` keys, in no order, of which none that
-/// is left out comes before a result. Carves its workspace, which grows with `selected`, and, unless that is only
-/// sizing, enqueues a few launches. Stable.
+/// Writes the first args.ResultCount() results, given the unordered indices of `selected` keys. No omitted key comes
+/// before a result. Carves its workspace, which grows with `selected`. Unless it only sizes, enqueues a few launches.
+/// Stable.
 cudaError_t SortSelected(const SortArgs& args, const void* d_selected, int64_t selected, Workspace& workspace,
                          cudaStream_t stream);
 

@@ -1,5 +1,5 @@
-// The small sort by one cluster: blocks that run at the same time can wait for each other, so that one launch is
-// enough.
+// The small sort by one cluster. Its blocks run at the same time and can wait for each other, so that one launch
+// suffices.
 #ifndef CORANK_KERNELS_CUDA_SORT_SMALL_CLUSTER_CUH_
 #define CORANK_KERNELS_CUDA_SORT_SMALL_CLUSTER_CUH_
 
@@ -13,16 +13,17 @@
 
 namespace corank::cuda {
 
-/// Adds to the place of each item how many elements of the other runs, of kMostRuns at most, come before it: equal keys
-/// of earlier runs do. The runs lie from address `all` on, kRun keys each, a power of two; only the last may be padded,
-/// with the greatest key. All steps of all searches are the same, so that their loads do not wait for each other.
+/// Adds to the place of each item the number of elements of the other runs (at most kMostRuns) that come before it;
+/// equal keys of earlier runs do. The runs lie from address `all` on and have kRun keys each, a power of two. Only the
+/// last one may be padded, with the greatest key. All searches have the same steps, so that their loads do not wait for
+/// each other.
 template <int kRun, int kMostRuns, typename Element, int kItems>
 __device__ __forceinline__ void AddRanks(uint32_t all, int own, int runs, const Element (&items)[kItems],
                                          int (&places)[kItems]) {
   using Key = typename Element::Key;
   constexpr int kSize = sizeof(Key), kOthers = kMostRuns - 1;
   uint32_t begins[kOthers], ats[kOthers][kItems];  // addresses
-  Key bounds[kOthers][kItems];                     // keys less than this come before
+  Key bounds[kOthers][kItems];                     // smaller keys come before
 #pragma unroll
   for (int j = 0; j < kOthers; ++j) {
     const int run = j < own ? j : Min(j + 1, runs - 1);
@@ -46,7 +47,7 @@ __device__ __forceinline__ void AddRanks(uint32_t all, int own, int runs, const 
       for (int k = 0; k < kItems; ++k) ats[j][k] += seen[j][k] < bounds[j][k] ? keys * kSize : 0;
     }
   };
-#pragma unroll 2  // long code takes its time to come to the multiprocessor
+#pragma unroll 2  // long code takes time to reach the multiprocessor
   for (int step = kRun / 2; step > 0; step /= 2) advance(step);
   advance(1);
 #pragma unroll
@@ -60,8 +61,8 @@ __device__ __forceinline__ void AddRanks(uint32_t all, int own, int runs, const 
   }
 }
 
-/// One cluster sorts all: each block one run, then, with every run copied to its shared memory, it finds the place of
-/// each of its elements by its rank in all other runs.
+/// One cluster sorts everything. Each block sorts one run. After all runs are copied to its shared memory, it finds the
+/// place of each of its elements by the element's rank in all other runs.
 template <SmallForm kForm, int kItems>
 __global__ void __launch_bounds__(kSmallClusterThreads) SmallClusterKernel(const SmallPass<kForm> pass) {
 #if __CUDA_ARCH__ >= 900
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(kSmallClusterThreads) SmallClusterKernel(const
   for (int k = 0; k < kItems; ++k) {
     pass.runs.keys[start + sorter.warp_first + k * 32] = items[k].key;
   }
-  // Through the L2 cache: that takes less than half the time of reading the other blocks' shared memory.
+  // Through the L2 cache, which takes less than half the time of reading the shared memory of other blocks.
   cooperative_groups::this_cluster().sync();
   constexpr int kPer = 16 / static_cast<int>(sizeof(Key));
 #pragma unroll
@@ -99,7 +100,7 @@ __global__ void __launch_bounds__(kSmallClusterThreads) SmallClusterKernel(const
   for (int k = 0; k < kItems; ++k) places[k] = sorter.warp_first + k * 32;
   __pipeline_wait_prior(0);
   __syncthreads();
-  // Fewer runs of the longer cluster would be a shorter one.
+  // With fewer runs, the longer cluster would be a shorter one.
   constexpr bool kIsShorter = kItems == kSmallClusterItems[0];
   if (kIsShorter && runs <= kMostRuns / 2) {
     AddRanks<kRun, kMostRuns / 2>(SharedAddress(keys), own, runs, items, places);

@@ -1,5 +1,5 @@
-// Many small sorts in one launch: a block for each array of keys, which it sorts as the small sort does what fits one
-// block.
+// Many small sorts in one launch: one block sorts each array of keys, as the small sort does with arrays that fit into
+// one block.
 #ifndef CORANK_KERNELS_CUDA_SORT_SMALL_EACH_CUH_
 #define CORANK_KERNELS_CUDA_SORT_SMALL_EACH_CUH_
 
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(1024) SmallEachKernel(const __grid_constant__ 
   sorter.LoadInput(0, array.count, items);
   SortTile(tile, array.count, items);
   if constexpr (!Element::kKnowsIndex) return sorter.StoreResult(0, array.count, items);
-  // Float keys are fetched by index: from here, since in pinned memory each fetch would be a read over the bus.
+  // Float keys are fetched by index, from here: in pinned memory each fetch would be a read over the bus.
   __syncthreads();
   pass.order.template With<Element::kLeastBytes, Element::kMostBytes>([&](const auto& order) {
     using Bits = typename KeyOrderTraits<std::decay_t<decltype(order)>>::Bits;

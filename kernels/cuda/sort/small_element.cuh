@@ -1,4 +1,4 @@
-// What the small sort orders, and how it gets it from keys of any type and back.
+// The elements of the small sort, and their conversion from and to keys of any type.
 #ifndef CORANK_KERNELS_CUDA_SORT_SMALL_ELEMENT_CUH_
 #define CORANK_KERNELS_CUDA_SORT_SMALL_ELEMENT_CUH_
 
@@ -11,14 +11,14 @@
 
 namespace corank::cuda {
 
-/// The order of any key type, chosen at run time: one kernel serves them all.
+/// The order of any key type, chosen at run time, so that one kernel serves all types.
 class AnyKeyOrder {
  public:
   AnyKeyOrder(KeyType type, Order order) : bytes_(KeyBytes(type)), float_(IsFloat(type)) {
     WithKeyOrder(type, order, [this](const auto& with) { Set(with); });
   }
 
-  /// Calls fn with the KeyOrder, where kLeast <= key bytes <= kMost.
+  /// Calls fn with the KeyOrder, if kLeast <= key bytes <= kMost.
   template <int kLeast, int kMost, typename Fn>
   __device__ __forceinline__ void With(Fn&& fn) const {
     if constexpr (kLeast <= 1) {
@@ -61,8 +61,8 @@ class AnyKeyOrder {
 template <SmallForm kForm>
 struct SmallElement {
   using Key = std::conditional_t<kForm == SmallForm::kRank32, uint32_t, uint64_t>;
-  static constexpr bool kHasIndex = kForm == SmallForm::kRankIndex64;                 // a word of its own
-  static constexpr bool kKnowsIndex = kHasIndex || kForm == SmallForm::kRankIndex32;  // where it came from
+  static constexpr bool kHasIndex = kForm == SmallForm::kRankIndex64;                 // in a word of its own
+  static constexpr bool kKnowsIndex = kHasIndex || kForm == SmallForm::kRankIndex32;  // the original index
   static constexpr int kLeastBytes = kForm == SmallForm::kRank64 || kHasIndex ? 8 : 1;
   static constexpr int kMostBytes = kForm == SmallForm::kRank32 || kForm == SmallForm::kRankIndex32 ? 4 : 8;
 
@@ -90,7 +90,7 @@ struct SmallElement {
                                                               : key);
   }
   __device__ __forceinline__ bool Before(const SmallElement& other) const {
-    // Bitwise, so that there is no branch.
+    // Bitwise, to avoid a branch.
     if constexpr (kHasIndex) return (key < other.key) | ((key == other.key) & (index < other.index));
     return key < other.key;
   }

@@ -12,9 +12,10 @@
 namespace corank::cuda {
 namespace {
 
-/// Dynamic shared memory that every kernel may use without asking, beside the static part of these.
+/// Dynamic shared memory that every kernel may use without a request, beside the static part of these kernels.
 constexpr int kUnaskedSharedBytes = 40 * 1024;
-/// Of any plan. A constant, for threads share the attribute: one must not lower what another is about to launch with.
+/// The largest size of any plan. A constant, because threads share the attribute: none may lower it before another
+/// one's launch.
 template <SmallForm kForm, int kItems>
 constexpr int MostSharedBytes() {
   using Element = SmallElement<kForm>;
@@ -25,7 +26,7 @@ constexpr int MostSharedBytes() {
   static_assert(sizeof(typename SmallSorter<kForm, kItems>::Shared) <= 5 * 1024);
   return most;
 }
-// Beside up to 5 KiB of the static part; the longest runs with an index are for larger blocks.
+// Beside up to 5 KiB of the static part. The longest runs with an index need larger blocks.
 static_assert(MostSharedBytes<SmallForm::kRank32, 8>() <= 94 * 1024);
 static_assert(MostSharedBytes<SmallForm::kRank64, 8>() <= 94 * 1024);
 static_assert(MostSharedBytes<SmallForm::kRankIndex32, 8>() <= 94 * 1024);
@@ -39,8 +40,8 @@ cudaError_t AllowShared(Kernel* kernel, int bytes, int most_bytes) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
 }
 
-/// Whether the code that a GPU of this generation runs was compiled for Hopper or later: clusters and dependent
-/// launches came with it, and older code that the driver translates for a newer GPU knows neither.
+/// Whether a GPU of this generation runs code that was compiled for Hopper or later, which introduced clusters and
+/// dependent launches. Older code that the driver translates for a newer GPU has neither.
 bool RunsHopperCode(int major, int minor) {
   constexpr int kCompiledFor[] = {__CUDA_ARCH_LIST__};
   const auto is_hopper = [&](int architecture) {
@@ -93,7 +94,7 @@ cudaError_t RunCluster(const CoreSort& sort, const SmallPlan& plan, Workspace& w
   attribute.val.clusterDim.x = static_cast<unsigned>(blocks);
   attribute.val.clusterDim.y = 1;
   attribute.val.clusterDim.z = 1;
-  // Two runs, the fewest there are, are more than a tile.
+  // Two runs, the minimum, are longer than a tile.
   const int bytes = blocks * plan.run * static_cast<int>(sizeof(typename Element::Key));
   constexpr int kMostBytes = SmallClusterCount(kItems) * static_cast<int>(sizeof(typename Element::Key));
   static_assert(kMostBytes <= 94 * 1024);

@@ -1,21 +1,22 @@
 // Small sort: arrays that are too short to fill the GPU tile by tile.
 //
-// Algorithm: what is sorted are ranks, or ranks with indices (SmallForm), so that elements are all different or cannot
-//            be told apart. A block sorts by bitonic networks within warps and merges in shared memory
-//            (small_tile_sort.cuh). By count, as SmallPlanFor says:
+// Algorithm: sorts ranks, or ranks with indices (SmallForm), so that elements are either all different or identical
+//            when equal. A block sorts with bitonic networks within warps and merges in shared memory
+//            (small_tile_sort.cuh). SmallPlanFor chooses by count:
 //            - one block;
-//            - one cluster of blocks, each of which sorts a run and finds its elements' places by their ranks in the
-//              runs of all others (small_cluster.cuh);
-//            - two launches. The first sorts runs, one a block. In the second each block picks two of the samples of
-//              all runs, cuts every run at both (small_split.cuh), gathers what is between, in order of the runs, and
-//              sorts it. Samples cut only roughly into equal parts: a block whose part does not fit takes it in
-//              several, cut exactly by a search over the bits of the keys, slow and rarely needed. The second launch is
-//              a dependent one: its blocks are placed while the first runs, once all blocks of the first have started,
-//              so that none can wait for one that has no room.
-// Work: O(n log n); the second launch also looks at all samples in each block, O(n^2 / run^2).
-// Memory: one read and one write of keys and payload, or of keys two of each; all of it stays in the L2 cache.
-// Workspace: none, or for a cluster one array of keys, for two launches one of elements and kSmallSamples keys a run.
-// Stability: by index; without one, equal keys are the same bits, or get theirs afterwards (float_bits.h).
+//            - one cluster of blocks, each of which sorts a run and finds the places of its elements by their ranks in
+//              the runs of all others (small_cluster.cuh);
+//            - two launches. The first one sorts runs, one in each block. In the second one, each block picks two of
+//              the samples of all runs, cuts every run at both (small_split.cuh), gathers the elements in between, in
+//              the order of the runs, and sorts them. Samples cut only roughly into equal parts. A block whose part is
+//              too long takes it in several steps, cut exactly by a search over the bits of the keys, slow and
+//              rare. The second launch is a dependent one: its blocks are placed while the first one runs, after all
+//              blocks of the first have started, so that no block waits for one that has no room.
+// Work: O(n log n). The second launch also examines all samples in each block, O(n^2 / run^2).
+// Memory: one read and one write of keys and payload, or two of each of keys; all of it stays in the L2 cache.
+// Workspace: none; for a cluster one array of keys; for two launches one of elements and kSmallSamples keys for each
+//            run.
+// Stability: by index. Without one, equal keys have equal bits, or get their bits afterwards (float_bits.h).
 // Source: K. E. Batcher, 1968; S. Odeh, O. Green et al., "Merge Path", 2012; H. Shi, J. Schaeffer, "Parallel Sorting by
 //         Regular Sampling", 1992.
 #ifndef CORANK_KERNELS_CUDA_SORT_SMALL_SORT_CUH_
@@ -36,7 +37,7 @@ template <SmallForm kForm>
 struct SmallPass {
   AnyKeyOrder order;
   const void* keys_in;
-  void* keys_out;          // null: not wanted
+  void* keys_out;          // null: the caller does not want keys
   const void* payload_in;  // null: the key's index
   void* payload_out;
   int payload_bytes;
@@ -111,7 +112,7 @@ struct SmallSorter {
     }
   }
 
-  /// Stores each item at its place in the result, unless that is past its end.
+  /// Stores each item at its place in the result, unless the place is past the end.
   __device__ __forceinline__ void StoreAt(const int (&places)[kItems], const Element (&items)[kItems]) const {
     if (pass.keys_out != nullptr) {
       pass.order.template With<Element::kLeastBytes, Element::kMostBytes>([&](const auto& order) {
@@ -136,7 +137,7 @@ struct SmallSorter {
     }
   }
 
-  /// Stores the first `count` items, sorted, from `start` on.
+  /// Stores the first `count` items, which are sorted, from `start` on.
   __device__ __forceinline__ void StoreResult(int start, int count, const Element (&items)[kItems]) const {
     int places[kItems];
 #pragma unroll
@@ -147,7 +148,7 @@ struct SmallSorter {
     StoreAt(places, items);
   }
 
-  /// Exclusive prefix sum over the threads of `size`, and the sums over all threads of both.
+  /// Exclusive prefix sum of `size` over the threads. Also returns the sums of both arguments over all threads.
   __device__ __forceinline__ int Scan(int size, int start, int* all_sizes, int* all_starts) {
     const int lane = thread % 32, warp = thread / 32;
     int sum = size;
@@ -171,9 +172,9 @@ struct SmallSorter {
     return before + sum - size;
   }
 
-  /// Thread r's cut of [low, high) of run r, such that all threads' cuts together are `wanted` elements and come before
-  /// all others: the greatest key with no more than that before it, found bit by bit; of its equals the first. Rare:
-  /// only where the samples misled.
+  /// The cut of thread r in [low, high) of run r, such that all threads' cuts together contain `wanted` elements, which
+  /// come before all others. Finds the greatest key with no more elements before it, bit by bit, and takes the first of
+  /// its equals. Rare: only if the samples misled.
   __device__ __forceinline__ int ExactCut(int low, int high, int wanted) {
     const Key* keys = pass.runs.keys + int64_t{thread} * pass.runs.tile;
     const auto before = [](Key x, Key y) { return x < y; };
@@ -193,8 +194,8 @@ struct SmallSorter {
     return low + less + Min(equal, Max(0, wanted - all_less - equal_before));
   }
 
-  /// Sorts `count` <= Capacity() elements to the result from out_start on: of each run r what thread r says, from `low`
-  /// on, where `begin` is how many come from the runs before.
+  /// Sorts `count` <= Capacity() elements to the result from out_start on. Thread r contributes elements of run r from
+  /// `low` on, and `begin` is the number of elements from earlier runs.
   __device__ __forceinline__ void SortCut(int low, int begin, int count, int out_start) {
     int* const begins = reinterpret_cast<int*>(tile.keys);
     int* const shifts = begins + pass.runs.run_count;
@@ -273,7 +274,7 @@ struct SmallSorter {
 };
 
 enum class SmallStage {
-  kAll,     // one block sorts all
+  kAll,     // one block sorts everything
   kRuns,    // each block sorts a run of the input
   kBuckets  // each block sorts its share of all runs
 };
@@ -294,7 +295,7 @@ __global__ void __launch_bounds__(1024) SmallSortKernel(const SmallPass<kForm> p
     sorter.FromRuns();
   } else {
 #if __CUDA_ARCH__ >= 900
-    // The blocks of the second launch may take their places, and wait there for all of the first to end.
+    // The blocks of the second launch may take their places now. They wait there until all blocks of the first one end.
     if (stage == SmallStage::kRuns) asm volatile("griddepcontrol.launch_dependents;");
 #endif
     sorter.FromInput(stage == SmallStage::kRuns);

@@ -1,4 +1,4 @@
-// Sizes of the small sort. The tests take their boundary sizes from here.
+// Sizes of the small sort. Tests derive their boundary sizes from them.
 #ifndef CORANK_KERNELS_CUDA_SORT_SMALL_SORT_TUNING_H_
 #define CORANK_KERNELS_CUDA_SORT_SMALL_SORT_TUNING_H_
 
@@ -6,21 +6,20 @@
 
 namespace corank::cuda {
 
-/// What is sorted. Elements are either all different or, where equal, cannot be told apart: no sort of them need be
-/// stable.
+/// The elements of the sort. Equal elements are identical, or there are none, so that the sort need not be stable.
 enum class SmallForm {
-  kRank32,       // keys of up to 4 bytes alone: the rank
-  kRank64,       // keys of 8 bytes alone: the rank
+  kRank32,       // keys of up to 4 bytes, without a payload: the rank
+  kRank64,       // keys of 8 bytes, without a payload: the rank
   kRankIndex32,  // keys of up to 4 bytes: rank * 2^32 + index
-  kRankIndex64   // keys of 8 bytes: the rank, and beside it the index
+  kRankIndex64   // keys of 8 bytes: the rank, and the index beside it
 };
 
 /// Samples of each run.
 inline constexpr int kSmallSamples = 32;
-/// A block of the second launch holds this many times a run: samples cut runs only roughly into equal parts.
+/// A block of the second launch holds this many times a run, because samples cut runs only roughly into equal parts.
 inline constexpr int kSmallSlack = 2;
-/// A cluster: its blocks, of which any GPU that has clusters takes 8, threads of a block, elements of a thread in the
-/// shorter and in the longer one, and the most elements that one sorts.
+/// A cluster: its blocks (any GPU with clusters supports 8), the threads of a block, the elements of a thread in the
+/// shorter and in the longer cluster, and the most elements that one sorts.
 inline constexpr int kSmallClusterBlocks = 8;
 inline constexpr int kSmallClusterThreads = 256;
 inline constexpr int kSmallClusterItems[] = {2, 4};
@@ -30,41 +29,40 @@ constexpr int SmallClusterCount(int items) { return kSmallClusterBlocks * kSmall
 inline constexpr int kSmallLongestRun = 4096;
 inline constexpr int kSmallMostRuns = 264;
 
-/// Arrays of one launch that sorts many. Their addresses and counts are the kernel's parameters, 4 KiB at most.
+/// Arrays of one launch that sorts many. Their addresses and counts are parameters of the kernel, at most 4 KiB.
 inline constexpr int kSmallArrays = 128;
 inline constexpr int kSmallArrayItems = 4;
 
 enum class SmallShape { kOneBlock, kOneCluster, kTwoLaunches };
 
-/// How a sort of `count` elements is done. `run`: elements that a block sorts first, a power of two and a multiple of
-/// kSmallSamples; `items`: of each thread.
+/// The plan for a sort of `count` elements. `run`: elements that a block sorts first, a power of two and a multiple of
+/// kSmallSamples. `items`: elements of each thread.
 struct SmallPlan {
   SmallShape shape;
   int run;
   int items;
 };
 
-/// Counts up to this are sorted so; from there on the other sorts are faster. The longest runs, in as many blocks as an
-/// H200 has room for at a time: two on each of its 132 multiprocessors where elements are ranks alone, one where an
-/// index makes them longer. Measured on an H200.
+/// The small sort takes up to this many elements; above it, other sorts are faster. The limit is the longest runs in as
+/// many blocks as an H200 holds at a time: two on each of its 132 multiprocessors if elements are ranks alone, one if
+/// an index makes them longer. Measured on an H200.
 constexpr int64_t SmallSortLimit(SmallForm form) {
   const bool is_rank = form == SmallForm::kRank32 || form == SmallForm::kRank64;
   return (is_rank ? kSmallMostRuns : kSmallMostRuns / 2) * int64_t{kSmallLongestRun};
 }
 
-/// The form that a sort of `count` keys takes. Ranks do not give back the bits of all float keys. These are fetched by
-/// index or, of more keys than that takes, restored in two launches more (float_bits.h).
+/// The form for a sort of `count` keys. Ranks do not determine the bits of all float keys. These bits are fetched by
+/// index or, for larger counts, restored in two more launches (float_bits.h).
 constexpr SmallForm SmallFormFor(int key_bytes, bool is_float, bool has_payload, int64_t count) {
   const SmallForm with_index = key_bytes == 8 ? SmallForm::kRankIndex64 : SmallForm::kRankIndex32;
   if (has_payload || (is_float && count <= SmallSortLimit(with_index))) return with_index;
   return key_bytes == 8 ? SmallForm::kRank64 : SmallForm::kRank32;
 }
 
-/// One block while that is faster; then one cluster where the GPU has them (sm_90 and later): it costs about 1 us more
-/// than one block, and a second launch 2 to 4 us more. Runs of two launches: so many that they fill the GPU, but no
-/// more than 264, since each block looks at the samples of all. Measured on an H200. `shared_bytes`: what a block may
-/// have of shared memory; the longest runs with an index need more than GPUs of 99 KiB give. 0 < count <=
-/// SmallSortLimit(form).
+/// One block while that is fastest. Then one cluster on GPUs that have them (sm_90 and later): it costs about 1 us more
+/// than one block, and a second launch 2 to 4 us more. Two launches have enough runs to fill the GPU, but at most 264,
+/// since each block examines the samples of all. Measured on an H200. `shared_bytes`: the shared memory that a block
+/// may use; the longest runs with an index need more than GPUs with 99 KiB have. 0 < count <= SmallSortLimit(form).
 constexpr SmallPlan SmallPlanFor(int64_t count, SmallForm form, bool has_clusters, int shared_bytes) {
   const bool narrow = form == SmallForm::kRank32;
   const int one_block = narrow ? 2048 : 1024;

@@ -1,4 +1,4 @@
-// Where a block of the small sort's second launch finds its share of all runs.
+// Finds the share of a block of the small sort's second launch in all runs.
 #ifndef CORANK_KERNELS_CUDA_SORT_SMALL_SPLIT_CUH_
 #define CORANK_KERNELS_CUDA_SORT_SMALL_SPLIT_CUH_
 
@@ -9,7 +9,7 @@
 
 namespace corank::cuda {
 
-/// A sample, and so a cut through all runs: what comes before it, ties by run and position.
+/// A sample, and therefore a cut through all runs: the elements before it, with ties broken by run and position.
 template <typename Key>
 struct Pivot {
   Key key;
@@ -17,7 +17,7 @@ struct Pivot {
 };
 
 inline constexpr int kSelectBins = 256;
-/// So few samples are ranked by comparing each with each.
+/// Up to this many samples are ranked by comparing all pairs.
 inline constexpr int kSelectFinalists = 64;
 
 template <typename Key>
@@ -36,7 +36,7 @@ __device__ __forceinline__ uint64_t WarpAnd(uint64_t x) {
 __device__ __forceinline__ int BitLength(uint32_t x) { return 32 - __clz(static_cast<int>(x)); }
 __device__ __forceinline__ int BitLength(uint64_t x) { return 64 - __clzll(static_cast<long long>(x)); }
 
-/// Calls fn(i, keys[i]) for this thread's share of [0, count), with several loads on their way.
+/// Calls fn(i, keys[i]) for this thread's share of [0, count), with several loads in flight.
 template <typename Key, typename Fn>
 __device__ __forceinline__ void ForEachSample(const Key* keys, int count, Fn fn) {
   constexpr int kBatch = 4;
@@ -54,7 +54,7 @@ __device__ __forceinline__ void ForEachSample(const Key* keys, int count, Fn fn)
   }
 }
 
-/// The bin that holds element `wanted` of a histogram, in its order, by the whole warp; the histogram is zero again.
+/// The bin of a histogram that contains element `wanted` in order. The whole warp calls it; it clears the histogram.
 __device__ __forceinline__ void FindBin(uint32_t* histogram, uint32_t wanted, uint32_t* bin, uint32_t* rank,
                                         uint32_t* size) {
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -78,7 +78,7 @@ __device__ __forceinline__ void FindBin(uint32_t* histogram, uint32_t wanted, ui
     before += lane >= step ? other : 0;
   }
   before -= sum;
-  if (wanted - before >= sum) return;  // wraps around where `wanted` is before
+  if (wanted - before >= sum) return;  // wraps around if `wanted` lies in an earlier bin
 #pragma unroll
   for (int i = 0; i < kBins; ++i) {
     if (wanted - before < bins[i]) {
@@ -90,9 +90,9 @@ __device__ __forceinline__ void FindBin(uint32_t* histogram, uint32_t wanted, ui
   }
 }
 
-/// Copies the samples to shared memory and finds those of two ranks, ties by id: a radix select, most significant
-/// digit first, from the first bit in which samples differ, until few are left. Called by all threads, at least
-/// 2 * kSelectFinalists; ends with a barrier.
+/// Copies the samples to shared memory and finds those of two ranks, with ties broken by id: a radix select, most
+/// significant digit first, from the first bit in which samples differ, until few are left. All threads call it, at
+/// least 2 * kSelectFinalists of them. Ends with a barrier.
 template <typename Key>
 __device__ __forceinline__ void SelectPivots(const Key* d_samples, Key* samples, int count, const int (&ranks)[2],
                                              SelectShared<Key>& shared) {
@@ -116,7 +116,8 @@ __device__ __forceinline__ void SelectPivots(const Key* d_samples, Key* samples,
   ones = WarpAnd(has ? shared.warp_ones[lane] : static_cast<Key>(~Key{0}));
   zeros = WarpAnd(has ? shared.warp_zeros[lane] : static_cast<Key>(~Key{0}));
 
-  // Candidates for pivot t have the key bits key_mask[t] in common with keys[t] and the id bits id_mask[t] with ids[t].
+  // A candidate for pivot t agrees with keys[t] in the key bits of key_mask[t], and with ids[t] in the id bits of
+  // id_mask[t].
   Key keys[2] = {ones, ones}, key_mask[2] = {0, 0};
   uint32_t ids[2] = {0, 0}, id_mask[2] = {0, 0};
   uint32_t left[2] = {static_cast<uint32_t>(count), static_cast<uint32_t>(count)};
@@ -183,11 +184,11 @@ __device__ __forceinline__ void SelectPivots(const Key* d_samples, Key* samples,
   __syncthreads();
 }
 
-/// cuts[t][run] = how many elements of the run come before pivot t. Called by all threads, no barrier.
+/// cuts[t][run] = the number of elements of the run that come before pivot t. All threads call it; contains no barrier.
 template <typename Key>
 __device__ __forceinline__ void CutRuns(const SmallRuns<Key>& runs, const Key* samples, const Pivot<Key> (&pivots)[2],
                                         int* const (&cuts)[2]) {
-  constexpr int kLanes = 8;  // work together: the samples of a run first, then the window between two of them
+  constexpr int kLanes = 8;  // work together: on the samples of a run, then on the window between two of them
   constexpr int kEach = kSmallSamples / kLanes;
   constexpr int kBatch = 2;
   struct alignas(16) SampleVector {
@@ -200,7 +201,7 @@ __device__ __forceinline__ void CutRuns(const SmallRuns<Key>& runs, const Key* s
     for (int lanes = 1; lanes < kLanes; lanes *= 2) x += __shfl_xor_sync(0xFFFFFFFF, x, lanes);
     return x;
   };
-  const int t = group % 2;  // groups are even in number: each cuts by one pivot
+  const int t = group % 2;  // the number of groups is even: each cuts by one pivot
   const Pivot<Key> pivot = pivots[t];
   const int own = pivot.id / kSmallSamples;
   const int window = runs.Window();

@@ -1,6 +1,6 @@
-// Sorts what the threads of a block hold: bitonic networks within warps, then merges in shared memory, where a warp
-// finds its share of both runs by a search of 32 places at a time, and the network merges what it finds. No loop
-// depends on the data, and shared memory is read in rows.
+// Sorts the items that the threads of a block hold: bitonic networks within warps, then merges in shared memory. In a
+// merge, a warp finds its share of both runs with a search of 32 places at a time, and the network merges the share. No
+// loop depends on the data, and shared memory is read in rows.
 #ifndef CORANK_KERNELS_CUDA_SORT_SMALL_TILE_SORT_CUH_
 #define CORANK_KERNELS_CUDA_SORT_SMALL_TILE_SORT_CUH_
 
@@ -42,7 +42,7 @@ __device__ __forceinline__ void BitonicMerge(Element (&items)[kItems]) {
   }
 }
 
-/// One step of a bitonic network between lanes: each item meets item kMirrored ? kItems - 1 - i : i of lane ^ lanes.
+/// One step of a bitonic network between lanes: item i meets item kMirrored ? kItems - 1 - i : i of lane ^ lanes.
 template <bool kMirrored, typename Element, int kItems>
 __device__ __forceinline__ void LaneStep(Element (&items)[kItems], int lanes, bool keeps_greater) {
   Element others[kItems];
@@ -50,7 +50,7 @@ __device__ __forceinline__ void LaneStep(Element (&items)[kItems], int lanes, bo
   for (int i = 0; i < kItems; ++i) others[i] = ShuffleXor(items[kMirrored ? kItems - 1 - i : i], lanes);
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
-    // Equal elements cannot be told apart: either choice is right.
+    // Equal elements are identical, so either choice is right.
     if constexpr (sizeof(items[i].key) == 4) {
       items[i].key = keeps_greater ? Max(items[i].key, others[i].key) : Min(items[i].key, others[i].key);
     } else {
@@ -60,7 +60,7 @@ __device__ __forceinline__ void LaneStep(Element (&items)[kItems], int lanes, bo
   }
 }
 
-/// Sorts the 32 * kItems items of a warp: lane l then holds items l * kItems and after.
+/// Sorts the 32 * kItems items of a warp. Lane l then holds items l * kItems and following.
 template <typename Element, int kItems>
 __device__ __forceinline__ void WarpSort(Element (&items)[kItems]) {
   static_assert((kItems & (kItems - 1)) == 0, "a bitonic network");
@@ -95,7 +95,7 @@ struct TileView {
   typename Element::Key* keys;  // 16-byte aligned
   uint32_t* indices;            // null unless kHasIndex
 
-  /// Element i, or Last() unless it exists.
+  /// Element i, or Last() if it does not exist.
   __device__ __forceinline__ Element GetIf(bool exists, int i) const {
     Element element = Element::Last();
     if (exists) element.key = keys[i];
@@ -106,7 +106,7 @@ struct TileView {
     keys[i] = element.key;
     if constexpr (Element::kHasIndex) indices[i] = element.index;
   }
-  /// Stores this thread's items at thread * kItems and after.
+  /// Stores this thread's items at thread * kItems and following places.
   template <int kItems>
   __device__ __forceinline__ void PutBlocked(const Element (&items)[kItems]) const {
     using Key = typename Element::Key;
@@ -138,15 +138,16 @@ struct TileView {
   }
 };
 
-/// Where a thread's items are in the tile: every 32nd from here on, so that a warp holds 32 * kItems in a row.
+/// The place of a thread's first item in the tile. The others follow at distances of 32, so that a warp holds 32 *
+/// kItems consecutive items.
 template <int kItems>
 __device__ __forceinline__ int WarpFirst() {
   const int thread = static_cast<int>(threadIdx.x);
   return thread / 32 * 32 * kItems + thread % 32;
 }
 
-/// The warp's share, outputs `first` to first + 32 * kItems - 1, of merging a[0, a_count) with b[0, b_count),
-/// neighbours in the tile. Outputs past the last are Element::Last(). a_count <= run, a power of two and >= 32.
+/// The warp's share, outputs `first` to first + 32 * kItems - 1, of merging a[0, a_count) with b[0, b_count), which are
+/// adjacent in the tile. Outputs past the last are Element::Last(). a_count <= run, which is a power of two and >= 32.
 template <typename Element, int kItems>
 __device__ __forceinline__ void MergeRuns(const TileView<Element>& tile, int a, int a_count, int b, int b_count,
                                           int run, int first, Element (&items)[kItems]) {
@@ -155,13 +156,13 @@ __device__ __forceinline__ void MergeRuns(const TileView<Element>& tile, int a, 
   int from_a = Max(0, first - b_count);
   for (int step = run / 32; true; step = Max(1, step / 32)) {
     const int last = from_a + (lane + 1) * step - 1;
-    // Where the keys are equal, the element of the earlier run is the earlier one.
+    // If the keys are equal, the element of the earlier run comes first.
     const bool precedes = last < end && !(tile.keys[b + first - 1 - last] < tile.keys[a + last]);
     from_a += step * __popc(__ballot_sync(kWholeWarp, precedes));
     if (step == 1) break;
   }
   const int from_b = first - from_a;
-  // The least of both runs, with the order of b turned round: a bitonic sequence.
+  // The least elements of both runs, with the order of b reversed: a bitonic sequence.
   Element others[kItems];
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
@@ -176,8 +177,8 @@ __device__ __forceinline__ void MergeRuns(const TileView<Element>& tile, int a, 
   for (int stride = 16; stride > 0; stride /= 2) LaneStep<false>(items, stride, (lane & stride) != 0);
 }
 
-/// Sorts the first `count` of the items that the block's threads hold, at WarpFirst and every 32nd place from there;
-/// those past the end are Element::Last(). All threads call it with the same count. The tile may be used again after a
+/// Sorts the first `count` of the items that the block's threads hold, at WarpFirst and every 32nd place from there.
+/// Items past the end are Element::Last(). All threads call it with the same count. The tile may be reused after a
 /// barrier.
 template <typename Element, int kItems>
 __device__ __forceinline__ void SortTile(const TileView<Element>& tile, int count, Element (&items)[kItems]) {

@@ -16,7 +16,7 @@ namespace {
 
 static_assert(sizeof(StatisticsLetter) <= kSortLetterBytes);
 
-/// A lone segment is the whole array.
+/// Treats a single segment as the whole array.
 SortArgs WithoutLoneSegment(SortArgs args) {
   if (args.segment_count == 1) args.segment_offsets = nullptr;
   return args;
@@ -24,7 +24,7 @@ SortArgs WithoutLoneSegment(SortArgs args) {
 
 bool HasPayload(const SortArgs& args) { return args.value_bytes > 0 || args.indices_out != nullptr; }
 
-/// What is left to sort when each key has been replaced by its position among the distinct ones: the payload.
+/// The sort that remains after each key has been replaced by its position among the distinct keys: that of the payload.
 SortArgs PayloadByRank(const SortArgs& args, const uint8_t* d_ranks) {
   SortArgs by_rank = args;
   by_rank.key_type = KeyType::kUint8;
@@ -40,13 +40,13 @@ SortArgs ByMergesort(SortArgs args) {
   return args;
 }
 
-/// The arrays of a sort that looks at the data. What is left behind d_scratch is used in one of several ways.
+/// The arrays of a sort that looks at the data. One of several uses takes the memory after d_scratch.
 struct Arrays {
   StatisticsScratch* d_scratch = nullptr;
   StructureArrays found;
   Workspace left;
-  Workspace left_by_rank;      // behind found.d_ranks
-  Workspace left_by_selected;  // behind found.d_selected
+  Workspace left_by_rank;      // after found.d_ranks
+  Workspace left_by_selected;  // after found.d_selected
 };
 
 cudaError_t CarveArrays(const SortArgs& args, bool looks, Workspace workspace, Arrays* arrays, int64_t* bytes) {
@@ -69,7 +69,7 @@ cudaError_t CarveArrays(const SortArgs& args, bool looks, Workspace workspace, A
     CORANK_RETURN_IF_CUDA_ERROR(add(
         arrays->left, [&](Workspace& sizing) { return RunSort(ByMergesort(args), kAllBitsLive, sizing, nullptr); }));
   }
-  // Ranks take more room than keys of 2 bytes would.
+  // Ranks would take more room than keys of 2 bytes.
   if (KeyBytes(args.key_type) >= 4 && HasPayload(args)) {
     arrays->found.d_ranks = arrays->left_by_rank.Carve<uint8_t>(args.count);
     CORANK_RETURN_IF_CUDA_ERROR(add(arrays->left_by_rank, [&](Workspace& sizing) {
@@ -83,7 +83,7 @@ cudaError_t CarveArrays(const SortArgs& args, bool looks, Workspace workspace, A
              [&](Workspace& sizing) { return SortSelected(args, nullptr, capacity, sizing, nullptr); });
 }
 
-/// Whether the device counts digits while the host learns what a sample of the keys looks like.
+/// Whether the device counts digits while the host waits for the sample of the keys.
 bool CountsDigitsEarly(const SortArgs& args) {
   return TakenAlgorithm(args) == SortAlgorithm::kRadix && args.count <= kAutoEarlyHistogramCount &&
          !MergesRandomKeys(args) && SelectCapacity(args) == 0;
@@ -95,7 +95,7 @@ int64_t SortWorkspaceBytes(const SortArgs& asked, int64_t look_count) {
   const SortArgs args = WithoutLoneSegment(asked);
   Arrays arrays;
   int64_t bytes = 0;
-  // An error of the device is met again, and returned, by Sort itself.
+  // Sort will meet and return an error of the device.
   static_cast<void>(CarveArrays(args, LooksAtData(args, look_count), Workspace(), &arrays, &bytes));
   return bytes;
 }

@@ -26,14 +26,14 @@ bool IsUnsignedAscending(const SortArgs& args) {
   return !IsFloat(args.key_type) && !IsSigned(args.key_type) && args.order == Order::kAscending;
 }
 
-/// How SortArgs become a CoreSort.
+/// The conversion of SortArgs to a CoreSort.
 struct Plan {
   SortAlgorithm algorithm;
-  bool ranks;           // the core sorts ranks in the workspace, not the keys themselves
-  bool gathers_keys;    // ranks of floats do not give the keys back: they are gathered by index
+  bool ranks;           // the core sorts ranks in the workspace instead of the keys
+  bool gathers_keys;    // ranks of floats do not determine the keys, which are gathered by index
   bool gathers_values;  // values are gathered by index
   bool moves_values;    // values are the core's payload
-  int index_bytes;      // of the core's payload where that is the index, otherwise 0
+  int index_bytes;      // of the core's payload if that is the index, otherwise 0
 };
 
 Plan MakePlan(const SortArgs& args) {
@@ -46,7 +46,7 @@ Plan MakePlan(const SortArgs& args) {
       break;
     case SortAlgorithm::kOddEvenMergesort:
       plan.ranks = !IsUnsignedAscending(args);
-      plan.gathers_values = has_values;  // its tie-break is the index
+      plan.gathers_values = has_values;  // the index breaks its ties
       break;
     default:
       plan.ranks = args.segment_offsets != nullptr && is_float;
@@ -91,7 +91,7 @@ cudaError_t RunSort(const SortArgs& args, uint64_t live_bits, Workspace& workspa
   core.radix_part = part;
   core.d_keys_in = args.keys_in;
   core.d_keys_out = plan.gathers_keys ? nullptr : args.keys_out;
-  // The first pass of the algorithms that sort ranks may write where it reads, or keys_out is written after them all.
+  // The first pass of algorithms that sort ranks may write where it reads; or keys_out is written after all passes.
   const bool ranks_fit_output = args.keys_out != nullptr && core.OutputsAreWhole();
   void* const d_rank_scratch = workspace.CarveBytes(plan.ranks && !ranks_fit_output ? args.count * key_bytes : 0);
   void* const d_ranks = ranks_fit_output ? args.keys_out : d_rank_scratch;

@@ -1,4 +1,4 @@
-// A sort whose algorithm is decided by type and size, without a look at the data.
+// A sort whose algorithm depends on type and size, but not on the data.
 #ifndef CORANK_KERNELS_CUDA_SORT_SORT_PLAN_H_
 #define CORANK_KERNELS_CUDA_SORT_SORT_PLAN_H_
 
@@ -12,13 +12,13 @@
 
 namespace corank::cuda {
 
-/// What RunSort takes: args.algorithm, or what is fastest where that is AUTO.
+/// The algorithm of RunSort: args.algorithm, or the fastest one for AUTO.
 SortAlgorithm TakenAlgorithm(const SortArgs& args);
 
 inline constexpr uint64_t kAllBitsLive = ~uint64_t{0};
 
-/// Carves the workspace and, unless that is only sizing, enqueues the sort, or where TakenAlgorithm is RADIX a part of
-/// it. live_bits: as CoreSort's. Never waits.
+/// Carves the workspace. Unless it only sizes, enqueues the sort, or a part of it if TakenAlgorithm is RADIX.
+/// live_bits: see CoreSort. Never waits.
 cudaError_t RunSort(const SortArgs& args, uint64_t live_bits, Workspace& workspace, cudaStream_t stream,
                     RadixPart part = RadixPart::kAll);
 

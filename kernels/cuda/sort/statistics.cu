@@ -1,10 +1,12 @@
-// Statistics of keys: a sample, then all keys.
+// Statistics of keys: of a sample, then of all keys.
 //
-// Algorithm: SampleKernel, one block, takes keys at jittered distances, each with its neighbour, and puts them in a
-//            hash table in shared memory. ExamineKernel compares every key with the next one (16-byte loads, the key
-//            behind a vector from the neighbouring lane), ors the codes, and can copy the keys, forwards or backwards,
-//            on the way. The last block to finish writes the answer to pinned host memory.
-// Work: O(n). Memory: one read of the keys, one write where they are copied. Workspace: a StatisticsScratch.
+// Algorithm: SampleKernel, one block, takes keys at jittered distances, each with its neighbour, and puts them into a
+//            hash table in shared memory. ExamineKernel compares every key with the next one (16-byte loads; the key
+//            after a vector comes from the neighbouring lane), ors the codes, and can copy the keys, forwards or
+//            backwards. The last block to finish writes the answer to pinned host memory.
+// Work: O(n).
+// Memory: one read of the keys, one write if they are copied.
+// Workspace: a StatisticsScratch.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -24,18 +26,18 @@ using Tuning = StatisticsTuning;
 template <typename Bits>
 struct SampleShared {
   Bits raw[Tuning::kSamples];
-  uint32_t slots[KeyDictionary::kSlots];  // number of a sample + 1; 0: free. kSeenAgain is set at the second
-  uint16_t members[kMaxDistinctKeys];     // slots taken
+  uint32_t slots[KeyDictionary::kSlots];  // number of a sample + 1; 0: free. The second occurrence sets kSeenAgain
+  uint16_t members[kMaxDistinctKeys];     // the slots in use
   uint16_t position[KeyDictionary::kSlots];
   uint32_t near_descents, near_ascents, far_descents, far_ascents, distinct, singletons, listed, probes, ambiguous;
   unsigned long long ones, zeros;
   uint32_t digit_counts[256];
-  uint32_t digit, number;  // of the threshold: the digit that was found, and what is left to count in it
+  uint32_t digit, number;  // of the threshold: the digit found, and the number left to count in it
 };
 
 constexpr uint32_t kSeenAgain = 1u << 31;
 
-/// Puts sample `number` into the table and says how many slots it looked at if its key is a new one, otherwise 0.
+/// Puts sample `number` into the table. Returns the number of slots it looked at if its key is new, otherwise 0.
 template <typename Bits>
 __device__ uint32_t Insert(SampleShared<Bits>& shared, uint32_t number) {
   const Bits raw = shared.raw[number];
@@ -134,7 +136,7 @@ __global__ void __launch_bounds__(Tuning::kSampleThreads)
     const uint64_t number = static_cast<uint64_t>(thread) * Tuning::kSampleItems + i;
     uint64_t jitter = (number + 1) * 0x9E3779B97F4A7C15u;
     jitter = (jitter >> 32) * stride >> 32;  // below the stride: samples stay in order
-    // Both in one access: a block's loads that scatter take their time one by one.
+    // Both in one access: the scattered loads of a block take their time one by one.
     const KeyPair<Bits> pair = pairs[(number * stride + jitter) / 2];
     raw[i] = pair.key;
     next[i] = pair.next;
@@ -180,7 +182,7 @@ __global__ void __launch_bounds__(Tuning::kSampleThreads)
   OrOfWarp(&shared.ones, ones);
   OrOfWarp(&shared.zeros, zeros);
   for (int i = 0; i < Tuning::kSampleItems && shared.distinct <= kMaxDistinctKeys; ++i) {
-    __syncthreads();  // all have read `distinct`
+    __syncthreads();  // after all threads have read `distinct`
     const uint32_t probes = Insert(shared, static_cast<uint32_t>(i * Tuning::kSampleThreads + thread));
     __syncwarp();
     AddOfWarp(&shared.distinct, probes != 0 ? 1 : 0);
@@ -207,7 +209,7 @@ __global__ void __launch_bounds__(Tuning::kSampleThreads)
   SendLetter(letter);
 }
 
-/// What one thread has seen.
+/// The findings of one thread.
 template <typename Bits>
 struct Seen {
   Bits ones = 0, zeros = 0;
@@ -227,7 +229,7 @@ struct ExamineArgs {
   StatisticsLetter* letter;
 };
 
-/// Compares a key with the one behind it: whether the order breaks between them.
+/// Compares a key with the next one. Returns whether the order breaks between them.
 template <typename Bits, bool kFloat>
 __device__ __forceinline__ bool IsBreak(const ExamineArgs<Bits, kFloat>& args, Bits raw, Bits rank, Bits next_raw,
                                         Bits next_rank, Seen<Bits>* seen) {
@@ -237,8 +239,8 @@ __device__ __forceinline__ bool IsBreak(const ExamineArgs<Bits, kFloat>& args, B
   return args.descends ? rank < next_rank : next_rank < rank;
 }
 
-/// Counts the breaks of a warp, lists where the runs behind them start, and says whether there are few so far.
-/// Bit i of `breaks`: a run starts at first + i + 1. The whole warp calls it.
+/// Counts the breaks of a warp, lists the starts of the runs after them, and returns whether there are few breaks so
+/// far. Bit i of `breaks`: a run starts at first + i + 1. The whole warp calls it.
 __device__ __forceinline__ bool CountBreaks(uint32_t breaks, int64_t first, KeyStatistics* statistics) {
   if (__ballot_sync(kAllLanes, breaks != 0) == 0) return true;
   const unsigned total = __reduce_add_sync(kAllLanes, static_cast<unsigned>(__popc(breaks)));
@@ -252,7 +254,7 @@ __device__ __forceinline__ bool CountBreaks(uint32_t breaks, int64_t first, KeyS
   return before + total <= kMaxListedRuns;
 }
 
-/// Writes keys[first, first + kPer) where they belong.
+/// Writes keys[first, first + kPer) to their places.
 template <typename Bits, bool kFloat>
 __device__ __forceinline__ void StoreVector(const ExamineArgs<Bits, kFloat>& args, const KeyVector<Bits>& vector,
                                             int64_t first) {
@@ -290,7 +292,7 @@ __global__ void __launch_bounds__(Tuning::kThreads) ExamineKernel(const ExamineA
     seen.zeros |= static_cast<Bits>(~code);
     return order.Rank(code);
   };
-  bool counts = true;  // breaks; the same in all lanes of a warp
+  bool counts = true;  // whether breaks are counted; the same in all lanes of a warp
   for (int64_t tile = blockIdx.x; tile < tiles && (counts || args.reads_all); tile += gridDim.x) {
     const int64_t first_vector = tile * Tuning::kThreads * kVectors + threadIdx.x;
     KeyVector<Bits> loaded[kVectors] = {};
@@ -328,7 +330,7 @@ __global__ void __launch_bounds__(Tuning::kThreads) ExamineKernel(const ExamineA
       if (counts) counts = CountBreaks(breaks, first, args.statistics);
     }
   }
-  // The few keys in front of the vectors and behind them, each with the key behind it.
+  // The few keys before and after the vectors, each with its successor.
   if (blockIdx.x == 0 && threadIdx.x < 32) {
     const int64_t lane = threadIdx.x;
     const int64_t tail = head + vectors * kPer;
@@ -411,7 +413,7 @@ cudaError_t ExamineKeys(const Examination& examination, StatisticsScratch* d_scr
 
 cudaError_t WaitForLetter(const StatisticsLetter* h_letter, cudaStream_t stream) {
   const volatile uint32_t* const arrived = &h_letter->arrived;
-  // A sleeping thread comes back late: only long waits, for work that was in the stream before, are slept through.
+  // A sleeping thread wakes late, so it sleeps only through long waits, for earlier work of the stream.
   constexpr std::chrono::microseconds kAwake{300};
   constexpr std::chrono::microseconds kNap{50};
   const auto sleeps_from = std::chrono::steady_clock::now() + kAwake;

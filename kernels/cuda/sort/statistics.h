@@ -1,4 +1,4 @@
-// What AUTO finds out about the keys before it sorts them.
+// AUTO's examination of the keys before it sorts them.
 #ifndef CORANK_KERNELS_CUDA_SORT_STATISTICS_H_
 #define CORANK_KERNELS_CUDA_SORT_STATISTICS_H_
 
@@ -11,17 +11,17 @@
 
 namespace corank::cuda {
 
-/// Each enqueues one launch that leaves its answer in *h_letter; h_letter->arrived must be 0.
+/// Each function enqueues one launch that leaves its answer in *h_letter. h_letter->arrived must be 0.
 
-/// Takes the sample, prepares d_scratch for what follows and makes its dictionary. count > 2. threshold_number: 0, or n
-/// where the threshold is to be the n-th sample in sorted order, at most kSamples.
+/// Takes the sample, prepares d_scratch for later kernels and makes its dictionary. count > 2. threshold_number: 0, or
+/// n to make the threshold the n-th sample in sorted order, at most kSamples.
 cudaError_t SampleKeys(KeyType type, Order order, const void* d_keys, int64_t count, int threshold_number,
                        StatisticsScratch* d_scratch, StatisticsLetter* h_letter, cudaStream_t stream);
 /// Reads all keys.
 cudaError_t ExamineKeys(const Examination& examination, StatisticsScratch* d_scratch, StatisticsLetter* h_letter,
                         cudaStream_t stream);
 
-/// Waits until the letter has arrived, awake at first, and no longer than for the stream's work before it.
+/// Waits until the letter has arrived: spins at first, and waits no longer than for earlier work of the stream.
 cudaError_t WaitForLetter(const StatisticsLetter* h_letter, cudaStream_t stream);
 
 }  // namespace corank::cuda

@@ -1,4 +1,5 @@
-// What the kernels that look at keys share: vectors of keys, sums over a warp, the last block, the letter to the host.
+// The shared parts of kernels that examine keys: vectors of keys, sums over a warp, the last block, the letter to the
+// host.
 #ifndef CORANK_KERNELS_CUDA_SORT_STATISTICS_DEVICE_CUH_
 #define CORANK_KERNELS_CUDA_SORT_STATISTICS_DEVICE_CUH_
 
@@ -18,7 +19,7 @@ struct KeyVector {
   alignas(16) Bits keys[kPer];
 
   static __device__ __forceinline__ bool IsAligned(const void* p) { return (reinterpret_cast<uintptr_t>(p) & 15) == 0; }
-  /// Keys of an array of `count` in front of its first 16-byte boundary.
+  /// Keys of an array of `count` keys before its first 16-byte boundary.
   static __device__ __forceinline__ int64_t CountBefore(const Bits* keys, int64_t count) {
     const auto phase = static_cast<int64_t>((reinterpret_cast<uintptr_t>(keys) & 15) / sizeof(Bits));
     const int64_t before = (kPer - phase) % kPer;
@@ -32,7 +33,7 @@ struct KeyVector {
   }
 };
 
-/// Adds, or ors, the values of all lanes to what the lanes share. The whole warp calls it.
+/// Adds, or ors, the values of all lanes to a value in shared memory. The whole warp calls it.
 __device__ __forceinline__ void AddOfWarp(uint32_t* shared_sum, uint32_t value) {
   const uint32_t sum = __reduce_add_sync(kAllLanes, value);
   if (threadIdx.x % 32 == 0 && sum != 0) atomicAdd(shared_sum, sum);
@@ -43,8 +44,8 @@ __device__ __forceinline__ void OrOfWarp(unsigned long long* shared_or, uint64_t
   if (threadIdx.x % 32 == 0) atomicOr(shared_or, static_cast<unsigned long long>(high) << 32 | low);
 }
 
-/// Whether all other blocks have called it; then what they wrote before can be read. One thread of a block calls it,
-/// behind a barrier.
+/// Whether all other blocks have called it, so that their earlier writes can be read. One thread of a block calls it,
+/// after a barrier.
 __device__ __forceinline__ bool IsLastBlock(uint32_t* blocks_done) {
   __threadfence();
   const bool is_last = atomicAdd(blocks_done, 1) + 1 == gridDim.x;
@@ -52,7 +53,7 @@ __device__ __forceinline__ bool IsLastBlock(uint32_t* blocks_done) {
   return is_last;
 }
 
-/// The letter has been written by this thread: lets the host see that.
+/// Makes the letter, which this thread has written, visible to the host.
 __device__ __forceinline__ void SendLetter(StatisticsLetter* letter) {
   __threadfence_system();
   *static_cast<volatile uint32_t*>(&letter->arrived) = 1;

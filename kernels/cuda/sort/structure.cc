@@ -87,7 +87,8 @@ class Finder {
   }
 
   void FindReversal() {
-    // Equal keys keep their order: a plain reversal turns it, which shows in the payload, or in the bits of the keys.
+    // Equal keys keep their order. A plain reversal inverts it, which is visible in the payload or in the bits of the
+    // keys.
     const bool ties_show = HasPayload() ? statistics().ties != 0 : statistics().differing_ties != 0;
     if (statistics().breaks == 0 && !ties_show) structure_->kind = StructureKind::kReversed;
   }

@@ -1,4 +1,4 @@
-// The outputs of a sort whose keys were found to have a structure.
+// The outputs of a sort of keys with structure.
 #ifndef CORANK_KERNELS_CUDA_SORT_STRUCTURED_OUTPUT_H_
 #define CORANK_KERNELS_CUDA_SORT_STRUCTURED_OUTPUT_H_
 
@@ -11,15 +11,15 @@
 
 namespace corank::cuda {
 
-/// Each enqueues the writes of the outputs that args want; no workspace, but for the last.
+/// Each function enqueues the writes of the outputs that args want. Only the last one needs workspace.
 
-/// kSorted: all but the keys.
+/// kSorted: writes all outputs except the keys.
 cudaError_t WriteSorted(const SortArgs& args, cudaStream_t stream);
-/// kReversed: likewise.
+/// kReversed: writes all outputs except the keys.
 cudaError_t WriteReversed(const SortArgs& args, cudaStream_t stream);
-/// kFewDistinct: the keys only.
+/// kFewDistinct: writes only the keys.
 cudaError_t WriteCounted(const SortArgs& args, const StatisticsScratch* d_scratch, cudaStream_t stream);
-/// kFewRuns. Carves its workspace, for kMaxListedRuns runs where that is only sizing.
+/// kFewRuns. Carves its workspace; while sizing, for kMaxListedRuns runs.
 cudaError_t WriteMerged(const SortArgs& args, const Structure& structure, Workspace& workspace, cudaStream_t stream);
 
 }  // namespace corank::cuda

@@ -1,4 +1,4 @@
-// Sorts of the few items that one thread holds in registers. All loops unroll: every index is a constant.
+// Sorts the few items that one thread holds in registers. All loops unroll, so that every index is a constant.
 #ifndef CORANK_KERNELS_CUDA_SORT_THREAD_SORT_H_
 #define CORANK_KERNELS_CUDA_SORT_THREAD_SORT_H_
 
@@ -17,8 +17,8 @@ CORANK_HOST_DEVICE void SwapIf(bool swap, T& x, T& y) {
   y = swap ? old : y;
 }
 
-/// Steps (kP, kK) and after of Batcher's network. A recursion over types, since the compiler does not unroll loops
-/// whose strides double and halve.
+/// Steps (kP, kK) and following of Batcher's network. A recursion over types, because the compiler does not unroll
+/// loops whose strides double and halve.
 template <bool kPositions, int kP, int kK, typename Bits, int kItems>
 CORANK_HOST_DEVICE void NetworkSteps(Bits (&keys)[kItems], uint32_t (&positions)[kItems]) {
   CORANK_UNROLL
@@ -38,9 +38,9 @@ CORANK_HOST_DEVICE void NetworkSteps(Bits (&keys)[kItems], uint32_t (&positions)
   }
 }
 
-/// Sorts keys by Batcher's network. kPositions: (key, position) pairs, position breaking ties, so that the sort is
-/// stable where positions rise with the input; otherwise positions are not touched and equal keys must be
-/// indistinguishable.
+/// Sorts keys with Batcher's network. kPositions: sorts (key, position) pairs with ties broken by position, so that the
+/// sort is stable if positions ascend with the input. Otherwise positions are not touched, and equal keys must be
+/// identical.
 template <bool kPositions, typename Bits, int kItems>
 CORANK_HOST_DEVICE void NetworkSort(Bits (&keys)[kItems], uint32_t (&positions)[kItems]) {
   NetworkSteps<kPositions, 1, 1>(keys, positions);

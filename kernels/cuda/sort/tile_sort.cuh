@@ -1,13 +1,14 @@
 // Tile sort: sorts every tile of the input, the first pass of the mergesort.
 //
-// Algorithm: a block loads one tile; every thread sorts its elements in registers by Batcher's network; log2(threads)
+// Algorithm: a block loads one tile. Every thread sorts its elements in registers with Batcher's network. log2(threads)
 //            rounds of merge path in shared memory double the runs. An element (tile_elements.cuh, tile_words.h) is a
-//            rank, with a payload also the key's position in the tile, by which payload is fetched at the end, through
-//            shared memory; so are keys of 8 bytes, for which a word has no room beside a position.
-// Work: O(n log tile). Memory: one read, one write of keys and payload.
+//            rank, and with a payload also the key's position in the tile. At the end, payload is fetched by position
+//            through shared memory. So are keys of 8 bytes, which do not fit into a word beside a position.
+// Work: O(n log tile).
+// Memory: one read, one write of keys and payload.
 // Workspace: none.
-// Stability: equal elements either cannot be told apart or have their positions in them. Of equal float keys only the
-//            rank is left: see float_bits.h.
+// Stability: equal elements are identical, or contain their positions. Of equal float keys, only the rank remains: see
+//            float_bits.h.
 // Source: S. Baxter, moderngpu (mergesort), 2013.
 #ifndef CORANK_KERNELS_CUDA_SORT_TILE_SORT_CUH_
 #define CORANK_KERNELS_CUDA_SORT_TILE_SORT_CUH_
@@ -29,12 +30,12 @@ template <typename Order, typename Bits>
 struct TileSortPass {
   Order order;
   const Bits* keys_in;     // raw
-  Bits* keys_out;          // ranks, or raw keys of these where `last`; null: not wanted
+  Bits* keys_out;          // ranks, or raw keys if `last`; null: not wanted
   const void* payload_in;  // null: the key's index
   void* payload_out;
   int payload_bytes;  // 0, 4 or 8; not 0 if and only if kPayload
   int64_t count;
-  int64_t result_count;  // this many are stored
+  int64_t result_count;  // stores this many
   bool last;             // no merge passes follow
 };
 
@@ -51,13 +52,13 @@ struct TileSort {
   static constexpr bool kWords = sizeof(Bits) == 8 && kPayload;
   using Words = TileWords<kTile>;
 
-  /// Slots of the tile: the keys, one behind each run, what a merge reads past the end, the phase.
+  /// Slots of the tile: the keys, one after each run, the reads of a merge past the end, the phase.
   static constexpr int kSlots = kTile + kThreads + kItems + 16;
   static constexpr int kStageBytes = kPayload ? 8 : static_cast<int>(sizeof(Element));
   static constexpr int kSourcesOffset = kWords ? (kSlots * kStageBytes + 15) / 16 * 16 : 0;
   static constexpr int kSharedBytes = kWords ? kSourcesOffset + 2 * kTile : kSlots * kStageBytes;
 
-  /// Waits for the `threads` threads, a power of two, that work together from a multiple of `threads` on.
+  /// Waits for the group of `threads` threads, a power of two, that starts at a multiple of `threads`.
   static __device__ __forceinline__ void GroupBarrier(int threads) {
     if (threads <= 32) {
       __syncwarp();
@@ -66,9 +67,9 @@ struct TileSort {
     }
   }
 
-  /// Merges runs of `width` threads' elements, in registers, into runs of twice the width.
+  /// Merges runs in the registers of `width` threads into runs of twice the width.
   static __device__ __forceinline__ void MergeRound(int width, uint32_t tile, Element (&own)[kItems]) {
-    // Groups of up to a warp work in their warp's own slots, for other warps may be a round ahead.
+    // Groups of up to a warp work in the slots of their warp, because other warps may be a round ahead.
     const bool in_warp = width < 32;
     const int base = in_warp ? static_cast<int>(threadIdx.x) / 32 * 32 * (kItems + 1) : 0;
     const int thread = in_warp ? static_cast<int>(threadIdx.x) % 32 : static_cast<int>(threadIdx.x);
@@ -92,17 +93,18 @@ struct TileSort {
     MergeDistinct<kItems>(tile, chunk, own);
   }
 
-  /// Sorts what all threads hold. Begins and ends with the tile's memory free, once all threads have come so far.
+  /// Sorts the elements of all threads. At its begin and end, the memory of the tile is free once all threads are
+  /// there.
   static __device__ __forceinline__ void SortElements(char* memory, Element (&own)[kItems]) {
     uint32_t unused[kItems];
     NetworkSort<false>(own, unused);
-    __syncthreads();  // the elements have been made of what lies in shared memory: merge rounds may write it
+    __syncthreads();  // the elements were made from shared memory, which merge rounds may now overwrite
 #pragma unroll 1
     for (int width = 1; width < kThreads; width *= 2) MergeRound(width, SharedAddress(memory), own);
     __syncthreads();
   }
 
-  /// The highest bits that the ranks of all keys agree in. Has a barrier.
+  /// The number of highest bits that the ranks of all keys share. Contains a barrier.
   static __device__ __forceinline__ int CommonBits(const Pass& pass, const Bits* raw, int count) {
     __shared__ int widths[kThreads / 32];
     const Bits first = pass.order.RankOfRaw(raw[0]);
@@ -137,8 +139,8 @@ struct TileSort {
     return __syncthreads_or(turned);
   }
 
-  /// kWords: sources[i] becomes the position of the tile's i-th key in order. The keys lie raw in `raw` afterwards, as
-  /// they came.
+  /// kWords: sources[i] becomes the position of the tile's i-th key in order. `raw` then holds the raw keys in input
+  /// order.
   static __device__ __forceinline__ void SortByWords(const Pass& pass, const Bits* tile_in, int count, Bits* raw,
                                                      uint16_t* sources, char* memory) {
     const int first_place = static_cast<int>(threadIdx.x) * kItems;
@@ -146,7 +148,7 @@ struct TileSort {
     const int common = CommonBits(pass, raw, count);
 #pragma unroll 1
     for (int round = 0; round < Words::kRounds; ++round) {
-      const bool goes_on = round == 2;  // from the order of the round before
+      const bool goes_on = round == 2;  // continues from the order of the previous round
       const int shift = Words::ShiftOf(round, common);
       Element words[kItems];
 #pragma unroll
@@ -211,7 +213,8 @@ struct TileSort {
     }
   }
 
-  /// Sorts and stores the tile's keys; with a payload, all_sources[i] becomes where the i-th of them was.
+  /// Sorts and stores the keys of the tile. With a payload, all_sources[i] becomes the original position of the i-th
+  /// key.
   static __device__ __forceinline__ void SortKeys(const Pass& pass, const Bits* tile_in, int count, Bits* tile_out,
                                                   int stored, uint16_t* all_sources, char* memory) {
     const int first_place = static_cast<int>(threadIdx.x) * kItems;

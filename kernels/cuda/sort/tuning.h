@@ -1,4 +1,4 @@
-// Tile sizes of the sorts. The tests take their boundary sizes from here.
+// Tile sizes of the sorts. Tests derive their boundary sizes from them.
 #ifndef CORANK_KERNELS_CUDA_SORT_TUNING_H_
 #define CORANK_KERNELS_CUDA_SORT_TUNING_H_
 
@@ -12,7 +12,7 @@ namespace corank::cuda {
 /// Static shared memory of a block, on every architecture.
 inline constexpr int kMaxSharedBytes = 48 * 1024;
 
-/// One kernel: `items` keys a thread; `blocks` that must fit a multiprocessor bound the registers.
+/// One kernel: `items` keys for each thread; `blocks` that must fit on a multiprocessor limit the registers.
 struct TileTuning {
   int items;
   int threads;
@@ -22,13 +22,13 @@ struct TileTuning {
 };
 
 /// Mergesort. An odd number of items keeps threads that walk their own keys in shared memory in different banks; 32
-/// make the tile sort a row sort (row_sort.cuh). Longer tiles save co-ranks and passes; shorter ones let more blocks
-/// share a multiprocessor, so that one's loads hide behind another's merges, and let small arrays use all
-/// multiprocessors.
+/// items turn the tile sort into a row sort (row_sort.cuh). Longer tiles save co-ranks and passes. Shorter ones let
+/// more blocks share a multiprocessor, so that the loads of one hide behind the merges of another, and let small arrays
+/// use all multiprocessors.
 struct MergesortTuning {
   TileTuning sort;
   TileTuning merge;
-  int max_ways_log;  // runs that a pass merges: 8 bytes a run and tile must stay below 1 % of the keys
+  int max_ways_log;  // runs that a pass merges: 8 bytes for each run and tile must stay below 1 % of the keys
 
   constexpr int SortTile() const { return sort.Tile(); }
   constexpr int MergeTile() const { return merge.Tile(); }
@@ -50,7 +50,7 @@ constexpr MergesortTuning MergesortTuningFor(int key_bytes, MergeForm form) {
 }
 
 /// Odd-even mergesort. The window is the tile that is sorted, and later merged, in shared memory. 256 threads are
-/// faster than 512 and 1024: less waiting at the barrier after each step. Measured on an H200.
+/// faster than 512 and 1024, because they wait less at the barrier after each step. Measured on an H200.
 struct OddEvenTuning {
   int window;
   int threads;
@@ -61,22 +61,22 @@ constexpr OddEvenTuning OddEvenTuningFor(int key_bytes, int index_bytes) {
   return {bytes <= 4 ? 8192 : bytes <= 8 ? 4096 : 2048, 256};
 }
 
-/// AUTO takes RADIX from this count on, below it MERGESORT, which is then the small sort (small_sort_tuning.h): each
-/// digit costs the radix sort a fixed time, but nothing where all keys have the same one. Measured on an H200.
+/// AUTO uses RADIX from this count on, and MERGESORT below it, which is then the small sort (small_sort_tuning.h). Each
+/// digit costs the radix sort a fixed time, but nothing if it is the same in all keys. Measured on an H200.
 constexpr int64_t AutoRadixCount(int key_bytes) { return (int64_t{1} << (key_bytes >= 4 ? 19 : 17)) + 1; }
 
-/// AUTO looks at the data from this count on: asking the device costs about 12 us.
+/// AUTO looks at the data from this count on: a query of the device takes about 12 us.
 inline constexpr int64_t kAutoLookCount = int64_t{1} << 22;
 
-/// Up to this count AUTO takes MERGESORT, and not RADIX, of keys of 8 bytes that look random, with 4 or 8 bytes each:
-/// RADIX moves them eight times, and MERGESORT five at most. 0: never. Measured on an H200, up to 2^30.
+/// Up to this count, AUTO uses MERGESORT instead of RADIX for random-looking 8-byte keys with 4 or 8 bytes of payload:
+/// RADIX moves them eight times, MERGESORT at most five times. 0: never. Measured on an H200, up to 2^30.
 constexpr int64_t AutoMergesortCount(int key_bytes, int payload_bytes) {
   if (key_bytes != 8) return 0;
   return payload_bytes == 8 ? int64_t{1} << 30 : payload_bytes == 4 ? int64_t{1} << 28 : 0;
 }
 
-/// Up to this count AUTO counts the digits of RADIX while the host waits for the sample. That takes about as long; of
-/// more keys it would keep sorted ones waiting. Measured on an H200.
+/// Up to this count, AUTO counts the digits of RADIX while the host waits for the sample, which takes about as long.
+/// With more keys, sorted ones would wait for the count. Measured on an H200.
 inline constexpr int64_t kAutoEarlyHistogramCount = int64_t{1} << 23;
 
 }  // namespace corank::cuda
