@@ -1,4 +1,4 @@
-"""Calls drawn from a seed through the Python client, alone and in chains."""
+"""Draws calls from a seed and makes them through the Python client, alone and in chains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLACES = ("auto", "auto", "inline", "stream", "stream", "shared_memory")
 
 
 class ClientCase:
-    """Some calls of one client, one after the other.
+    """A sequence of calls of one client.
 
     Args:
         address: of the server.
@@ -40,10 +40,10 @@ class ClientCase:
         self._kept: dict[str, Elements] = {}
         self._draw = Draw(self._rng, self._pool, 0, _TYPES)
         self.story: list[str] = []
-        """What each call was, for people."""
+        """A readable description of each call."""
 
     def run(self) -> None:
-        """Makes the calls; afterwards the server has nothing of them."""
+        """Makes the calls; afterwards the server holds nothing of them."""
         with self._client as client:
             try:
                 for _ in range(CALLS):
@@ -73,7 +73,7 @@ class ClientCase:
         return options
 
     def _names(self, count: int, taken: set[str]) -> list[str]:
-        """So many names for arrays to be kept, fewer where all are in use."""
+        """Up to this many unused names for arrays to keep."""
         free = [f"{self._prefix}{at}" for at in range(12) if f"{self._prefix}{at}" not in taken]
         names = [free.pop(int(self._rng.integers(len(free)))) for _ in range(min(count, len(free)))]
         taken.update(names)
@@ -82,12 +82,12 @@ class ClientCase:
         return names
 
     def _array(self, given: Input, taken: set[str], in_chain: bool) -> Any:
-        """An input, as the client gets it."""
+        """An input in the form in which the client receives it."""
         data = given.elements.data
         if given.held is not None:
             return given.held
         kind = int(self._rng.integers(0, 5))
-        # In a chain it would not be known how long the result of such counts is.
+        # In a chain the client must know the sum of the counts.
         names = self._names(1, taken) if kind == 0 and not (in_chain and given.field == "counts") else []
         for name in names:
             stored = self._client.store(name, data)
@@ -102,7 +102,7 @@ class ClientCase:
         return np.repeat(data, 2)[::2] if kind == 2 and data.nbytes < 1 << 20 else data
 
     def _targets(self, operation: Operation, arrays: list[Any], taken: set[str]) -> dict[str, Any]:
-        """out= or keep=, or neither."""
+        """Chooses out=, keep= or neither."""
         results = [each.elements for each in operation.results]
         kind = int(self._rng.integers(0, 4))
         if kind < 2 or any(each.field.startswith("key_columns") for each in operation.inputs):
@@ -199,7 +199,7 @@ class ClientCase:
             self._check(operation, results)
 
     def _check(self, operation: Operation, found: tuple[Any, ...]) -> None:
-        """Compares results; None: it stayed on the server."""
+        """Compares results; None means that the result stayed on the server."""
         wanted = list(operation.results)
         for at, each in enumerate(found):
             what = f"{operation.kind}: result {at}"

@@ -1,4 +1,4 @@
-"""What a caller can do wrong with an operator, and how the server must say so."""
+"""The mistakes that a caller can make with an operator, and the error that the server must give for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _replace(operation: Operation, name: str, elements: Elements) -> None:
 
 
 def _unsorted(draw: Draw, operation: Operation, name: str) -> Fault | None:
-    """Two keys of a sorted array change places."""
+    """Swaps two keys of a sorted array."""
     elements = next(each.elements for each in operation.inputs if each.field == name)
     keys = oracles.comparable(elements.data, elements.key_type)
     if not len(keys) or keys[0] == keys[-1] or (keys[0] != keys[0] and keys[-1] != keys[-1]):
@@ -29,7 +29,7 @@ def _unsorted(draw: Draw, operation: Operation, name: str) -> Fault | None:
 
 
 def _overlap(operation: Operation, fields: dict[str, Elements]) -> Fault | None:
-    """Two intervals go to one place."""
+    """Sends two intervals to the same place."""
     filled = np.flatnonzero(fields["counts"].data)
     if len(filled) < 2:
         return None
@@ -45,7 +45,7 @@ def _overlap(operation: Operation, fields: dict[str, Elements]) -> Fault | None:
 
 
 def _bad_number(draw: Draw, operation: Operation, fields: dict[str, Elements]) -> Fault | None:
-    """A count, an offset or a bound that cannot be."""
+    """Makes a count, an offset or a bound impossible."""
     possible = [name for name in ("counts", "source_offsets", "segment_offsets") if name in fields]
     possible = [name for name in possible if len(fields[name].data)]
     if not possible:
@@ -60,7 +60,7 @@ def _bad_number(draw: Draw, operation: Operation, fields: dict[str, Elements]) -
 
 
 def spoil(draw: Draw, operation: Operation) -> bool:
-    """Makes an operation wrong in one way, which its `fault` then says; False: it is as it was."""
+    """Makes an operation wrong in one way and sets its `fault`; returns False if that way does not apply."""
     fields = {each.field: each.elements for each in operation.inputs}
     way = int(draw.rng.integers(0, 5))
     fault: Fault | None = None

@@ -1,4 +1,4 @@
-"""More of random_operators: Merge, Search, and the operators that move intervals."""
+"""Continues random_operators: Merge, Search, and the operators that move intervals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _some_sorted(draw: Draw, descending: bool) -> tuple[Elements, Any]:
 
 
 def merge(draw: Draw) -> Operation:
-    """Merge of 2 to 40 arrays, some of which are empty."""
+    """Merge of 2 to 40 arrays, some of them empty."""
     order, descending = draw_order(draw)
     request = o.MergeRequest(order=order, assume_sorted=draw.chance(0.2))
     request.algorithm = int(draw.rng.integers(0, 6))  # type: ignore[assignment]
@@ -96,13 +96,13 @@ def search(draw: Draw) -> Operation:
 
 
 def _positions(begins: Array, counts: Array) -> Array:
-    """The elements of intervals, one interval after the other."""
+    """The elements of the intervals, interval by interval."""
     starts = np.cumsum(counts) - counts
     return np.repeat(begins - starts, counts) + np.arange(int(counts.sum()))
 
 
 def _disjoint(draw: Draw, counts: Array) -> tuple[Array, int]:
-    """Where intervals may go without overlap, in any order, and the length that they take with gaps."""
+    """Destination offsets without overlap, in any order, and the length of the destination including gaps."""
     order = draw.rng.permutation(len(counts))
     gaps = draw.rng.integers(0, 3, len(counts)) if draw.chance(0.7) else np.zeros(len(counts), np.int64)
     ends = np.cumsum((counts + gaps)[order])
@@ -129,7 +129,7 @@ def expand(draw: Draw) -> Operation:
 
 
 def _source(draw: Draw) -> tuple[Elements, Any, Array, Array]:
-    """An array, and intervals of it which may overlap: where they begin, and their lengths."""
+    """An array, and the offsets and lengths of intervals in it, which may overlap."""
     source, held = draw.some_records()
     counts = draw.lengths(len(source.data))
     begins = draw.rng.integers(0, len(source.data) - counts + 1) if len(counts) else np.zeros(0, np.int64)
@@ -149,7 +149,7 @@ def gather(draw: Draw) -> Operation:
 
 
 def _initial(draw: Draw, operation: Operation, source: Elements, size: int) -> Array:
-    """What the destination holds before: its elements, to be written to."""
+    """The elements of the destination before the call, to be overwritten."""
     if draw.chance(0.5):
         operation.request.destination_count = size
         return np.zeros(size * source.width, np.uint8).view(source.data.dtype)
@@ -159,7 +159,7 @@ def _initial(draw: Draw, operation: Operation, source: Elements, size: int) -> A
 
 
 def move(draw: Draw) -> Operation:
-    """MoveIntervals, to places that do not overlap."""
+    """MoveIntervals to places that do not overlap."""
     source, held, begins, counts = _source(draw)
     goals, size = _disjoint(draw, counts)
     operation = Operation("move_intervals", o.MoveIntervalsRequest(allow_overlap=draw.chance(0.3)))
@@ -221,7 +221,7 @@ def load_balance(draw: Draw) -> Operation:
 
 
 def carrier(draw: Draw, elements: Elements) -> Operation:
-    """A GatherIntervals whose result is this array: so does it come from an operator."""
+    """A GatherIntervals whose result is this array, so that an operator produces it."""
     cuts = draw.cuts(len(elements.data), 3)
     order = draw.rng.permutation(3)
     counts = np.diff(cuts)

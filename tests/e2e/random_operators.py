@@ -1,4 +1,4 @@
-"""Calls of any operator, drawn at random, and what NumPy says they must answer."""
+"""Draws calls of any operator at random, with the answers that NumPy expects."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _MOST_BYTES = 6 << 20
 
 
 class Elements(NamedTuple):
-    """An array as the contract has it."""
+    """An array in the terms of the contract."""
 
     type: int
     data: Array
 
     @property
     def width(self) -> int:
-        """Bytes of an element."""
+        """Bytes per element."""
         return int(self.data.dtype.itemsize)
 
     @property
     def key_type(self) -> str:
-        """Its name; not of records."""
+        """The name of the type; not for records."""
         return KEY_TYPES[self.type]
 
 
@@ -46,11 +46,11 @@ class Input(NamedTuple):
     field: str
     elements: Elements
     held: Any = None
-    """Where it lies already, if it was taken from there."""
+    """The place that already holds the array, if it came from one."""
 
 
 class Result(NamedTuple):
-    """An array of a response."""
+    """An array in a response."""
 
     field: str
     destination: str
@@ -58,7 +58,7 @@ class Result(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """How a call must end."""
+    """The error with which a call must end."""
 
     code: str
     field: str
@@ -70,12 +70,12 @@ class Operation:
 
     Attributes:
         kind: the field of an Operation.
-        request: the request, but for arrays and destinations.
+        request: the request without arrays and destinations.
         inputs: its arrays.
-        results: what it answers.
-        python: python(client, arrays, **options) does the same with the Python client, arrays being in the order of
-            `inputs`; None where it cannot say it.
-        fault: with what it is refused.
+        results: the expected results.
+        python: python(client, arrays, **options) makes the same call with the Python client, with arrays in the order
+            of `inputs`; None if the client cannot express it.
+        fault: the error with which the server must refuse it.
     """
 
     kind: str
@@ -98,10 +98,10 @@ class Draw:
     """Draws sizes and arrays.
 
     Args:
-        rng: of the case.
-        pool: what lies somewhere already: (elements, where).
-        most_bytes: about how many bytes an array may have.
-        types: of keys.
+        rng: the random numbers of the case.
+        pool: arrays that already lie somewhere: (elements, where).
+        most_bytes: the approximate size limit of an array.
+        types: the key types to draw from.
     """
 
     def __init__(
@@ -113,18 +113,18 @@ class Draw:
     ) -> None:
         self.rng, self.pool, self.types, self.most_bytes = rng, pool, types, min(most_bytes, _MOST_BYTES)
         self.is_large = False
-        """Whether arrays have a MiB and more."""
+        """Whether arrays may have a MiB or more."""
 
     def chance(self, probability: float) -> bool:
-        """True in so many cases."""
+        """True with this probability."""
         return bool(self.rng.random() < probability)
 
     def one(self, choices: Any) -> Any:
-        """One of a sequence."""
+        """One element of a sequence."""
         return choices[int(self.rng.integers(len(choices)))]
 
     def count(self, width: int) -> int:
-        """A number of elements of `width` bytes: few, or as many as have about the bytes at which something changes."""
+        """A number of elements of `width` bytes: small, or near a size at which the server works differently."""
         drawn = self.rng.random()
         if self.is_large:
             return int(self.rng.integers(1 << 20, 5 << 20)) // width
@@ -145,18 +145,18 @@ class Draw:
         return max(0, aim // width + int(self.rng.integers(-2, 3)))
 
     def fitting(self, fits: Callable[[Elements], bool]) -> list[tuple[Elements, Any]]:
-        """What of the pool may be taken."""
+        """The arrays of the pool that this draw may take."""
         return [each for each in self.pool if each[0].data.nbytes <= self.most_bytes and fits(each[0])]
 
     def taken(self, fits: Callable[[Elements], bool]) -> tuple[Elements, Any] | None:
-        """Something of the pool, now and then; None: nothing fits, or this time not."""
+        """Sometimes an array of the pool; None if nothing fits or the draw decides against it."""
         if self.chance(0.3):
             return None
         fitting = self.fitting(fits)
         return self.one(fitting) if fitting else None
 
     def keys(self, key_type: str, count: int) -> Elements:
-        """Keys in one of several structures that the server may look for."""
+        """Keys with one of the structures that the server looks for."""
         keys = oracles.random_keys(self.rng, key_type, count)
         shape = int(self.rng.integers(0, 9))
         if shape == 0:
@@ -178,7 +178,7 @@ class Draw:
         return self.keys(key_type, self.count(oracles.storage(key_type).itemsize)), None
 
     def records(self, count: int) -> Elements:
-        """Elements of any type, not too many bytes of them."""
+        """Elements of any type, of limited total size."""
         if self.chance(0.5):
             fitting = [name for name in self.types if count * oracles.storage(name).itemsize <= self.most_bytes]
             return self.keys(self.one(fitting or ["uint8"]), count)
@@ -187,7 +187,7 @@ class Draw:
         return Elements(RECORD, np.frombuffer(self.rng.bytes(count * width), f"V{width}"))
 
     def some_records(self, count: int | None = None) -> tuple[Elements, Any]:
-        """Elements of any type, of which there may have to be so many."""
+        """Elements of any type; `count` of them if given."""
         found = self.taken(lambda each: count is None or len(each.data) == count)
         if found is not None:
             return found
@@ -199,7 +199,7 @@ class Draw:
         return np.concatenate([[0], inner, [total]]).astype(np.int64)
 
     def lengths(self, total: int) -> Array:
-        """Lengths of intervals that sum to the total; none where that is nothing, and often empty ones."""
+        """Lengths of intervals that sum to the total, many of them empty; sometimes no interval if the total is 0."""
         intervals = int(self.one((1, 2, 5, 50, 700, 2047, 2048, 2049, 8192)))
         if total == 0 and self.chance(0.5):
             return np.zeros(0, np.int64)
@@ -212,7 +212,7 @@ def integers(values: Any) -> Elements:
 
 
 def indices(values: Array) -> Elements:
-    """Positions as they come back."""
+    """Positions in the type in which the server returns them."""
     return Elements(int(a.ELEMENT_TYPE_UINT32), values.astype(np.uint32))
 
 
@@ -232,7 +232,7 @@ _ALGORITHMS = ("auto", "auto", "mergesort", "radix", "odd-even-mergesort")
 
 
 def sort(draw: Draw) -> Operation:
-    """Sort of one array: alone, with values, with or for indices, by segments, or the first of it."""
+    """Sort of one array: keys alone, with values, with or as indices, by segments, or limited to the first rows."""
     keys, held = draw.some_keys()
     count = len(keys.data)
     number, descending = draw_order(draw)
@@ -274,7 +274,7 @@ def sort(draw: Draw) -> Operation:
 
 
 def plain_sort(draw: Draw) -> Operation:
-    """Sort of keys, with values or without, and of nothing else: what the server can do piece by piece."""
+    """Sort of keys with or without values and no other option, which the server can do in pieces."""
     keys, held = draw.some_keys()
     number, descending = draw_order(draw)
     operation = Operation("sort", o.SortRequest(order=number, algorithm=_algorithm(draw, len(keys.data))))
@@ -289,7 +289,7 @@ def plain_sort(draw: Draw) -> Operation:
 
 
 def alike(draw: Draw, number: int) -> list[Operation]:
-    """Small sorts of different lengths that the server may do as one."""
+    """Small sorts of different lengths that the server may batch."""
     key_type, (order, descending), mode = draw.one(draw.types), draw_order(draw), int(draw.rng.integers(0, 4))
     algorithm, width = _algorithm(draw, 0), int(draw.one((0, 4, 12)))
     operations = []

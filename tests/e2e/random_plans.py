@@ -1,4 +1,4 @@
-"""Puts calls together from a seed: operators, and for each array and each result a place of its own."""
+"""Builds calls from a seed: operators, and a place for each array and each result."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ OPERATORS = (
     random_intervals.load_balance,
 )
 LARGE = (random_operators.plain_sort, random_operators.plain_sort, random_intervals.merge, random_operators.sort)
-"""Of arrays that are all in one kind of place, and for which the device memory of a stream may be too small."""
+"""Operators whose arrays all lie in one kind of place and may exceed the device memory of a stream."""
 STAYING = ("region", "kept", "temporary")
-"""Where a later operator finds a result."""
+"""Kinds of places in which later operators find a result."""
 UNARY = ("region", "kept", "inline", "inline", "unset")
 STREAMED = (*STAYING, "inline", "inline", "unset", "stream", "stream")
 _ARENA_BYTES = 12 << 20
@@ -42,11 +42,11 @@ _NAMES = 12
 
 
 class WrongAnswerError(Exception):
-    """The server did not do what the contract says."""
+    """The server broke the contract."""
 
 
 class Spot(NamedTuple):
-    """Where an array lies beyond a call, or, a temporary, for later operators of one."""
+    """The place of an array that outlives a call, or of a temporary for later operators of the same call."""
 
     kind: str
     name: str
@@ -55,13 +55,13 @@ class Spot(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Bytes that are put into shared memory, by the test or by the server.
+    """Bytes that the test or the server puts into shared memory.
 
     Attributes:
-        region: where.
-        begin: the first byte.
-        elements: what.
-        room: by the server: so many bytes are the result's; what it does not fill of them it may make zero.
+        region: the region.
+        begin: the offset of the first byte.
+        elements: the array.
+        room: the bytes reserved for a result of the server, which may zero those that it does not fill.
     """
 
     region: Region
@@ -72,7 +72,7 @@ class Write(NamedTuple):
 
 @dataclass
 class Plan:
-    """A call as it is put together, and what must come of it."""
+    """A call under construction, and its expected outcome."""
 
     pool: list[tuple[Elements, Spot]]
     kept: dict[str, Elements]
@@ -81,17 +81,17 @@ class Plan:
     operations: list[Operation] = field(default_factory=list)
     places: list[list[tuple[Result, a.Array]]] = field(default_factory=list)
     inputs: dict[int, tuple[Elements, bool]] = field(default_factory=dict)
-    """By stream_id: the array, and whether its length is said."""
+    """By stream_id: the array, and whether the call announces its length."""
     outputs: dict[int, Elements] = field(default_factory=dict)
     writes: list[Write] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
-    """Of kept arrays that the call reads or writes."""
+    """The names of kept arrays that the call reads or writes."""
     everywhere: str = ""
-    """The kind of place of all arrays."""
+    """The kind of place of all arrays, if they share one."""
     device_bytes: int = 0
-    """At most what it takes of the device memory that one stream may take."""
+    """An upper bound of its share of the device memory that one stream may take."""
     short: int | None = None
-    """The stream of which less is sent than was said."""
+    """The stream that sends less than it announced."""
     fault: Fault | None = None
 
 
@@ -107,7 +107,7 @@ def message_at(message: Any, path: str) -> Any:
 
 
 class Planner:
-    """Draws calls, and puts what they take where they find it.
+    """Draws calls, and puts their inputs in place.
 
     Args:
         wire: the server.
@@ -127,7 +127,7 @@ class Planner:
         self._regions: list[Region] = []
 
     def _again(self, action: Any) -> Any:
-        """Does what a server with too much to do refuses for now."""
+        """Repeats an action that a busy server refuses for now."""
         for _ in range(_TRIES):
             try:
                 return action()
@@ -139,7 +139,7 @@ class Planner:
         raise WrongAnswerError(f"refused {_TRIES} times, each time to be tried again")
 
     def plan(self) -> Plan:
-        """The next call. What must lie somewhere before it is put there."""
+        """Draws the next call and puts its inputs in place."""
         draw = self._draw
         wanted = int(draw.one((1, 1, 1, 2, 3, 4, 5, 6)))
         plan = Plan(list(self._pool), dict(self._kept), wanted == 1 and draw.chance(0.5), 1)
@@ -167,7 +167,7 @@ class Planner:
         return plan
 
     def _through(self, plan: Plan, given: Input, left: int, taken: set[str]) -> Input:
-        """An input, which now and then an operator before this one makes; `taken`: names that others have."""
+        """Places an input; sometimes an earlier operator of the call produces it. `taken`: names in use."""
         full = len(plan.operations) + left >= _MOST_OPERATIONS or len(taken) > _NAMES // 2
         if full or given.held is not None or not self._draw.chance(0.12):
             return given
@@ -197,7 +197,7 @@ class Planner:
             self._place_result(plan, operation, result, ranges, written, self._draw.one(places))
 
     def _place_input(self, plan: Plan, operation: Operation, given: Input) -> tuple[Region, int, int] | None:
-        """Says where an array is; returns its range, where that was made for it."""
+        """Writes an array's place into the request; returns its range if one was made for it."""
         draw, elements, held = self._draw, given.elements, given.held
         array = message_at(operation.request, given.field)
         array.CopyFrom(header(elements))
@@ -247,7 +247,7 @@ class Planner:
                 return number
 
     def _store(self, plan: Plan, elements: Elements) -> Spot | None:
-        """Has the server keep an array before the call."""
+        """Stores an array on the server before the call."""
         free = [name for name in self._names if name not in plan.names]
         if not free:
             return None
@@ -262,7 +262,7 @@ class Planner:
         return spot
 
     def _range(self, size: int, width: int) -> tuple[Region, int]:
-        """A range of shared memory that nothing else uses, now and then of an object of its own."""
+        """An unused range of shared memory, sometimes in a new object."""
         step = min(width & -width, 16)
         gap = int(self._rng.integers(0, 300)) * step
         arena = self._regions[0] if self._regions else None
@@ -285,7 +285,7 @@ class Planner:
         written: set[str],
         kind: str,
     ) -> None:
-        """Says where a result goes. `ranges`: of inputs, to be overwritten; `written`: names that it may not have."""
+        """Chooses the place of a result. `ranges`: inputs it may overwrite; `written`: names it may not take."""
         draw, elements, spot = self._draw, result.elements, None
         destination = message_at(operation.request, result.destination)
         should = header(elements)
@@ -318,7 +318,7 @@ class Planner:
 
     @staticmethod
     def _room(operation: Operation, result: Result) -> int:
-        """Bytes that the place of a result must have: of the first of some strings, at most as many as all have."""
+        """The size that a result's place needs. For the first of some strings: at most the size of all of them."""
         like = [each.elements.data.nbytes for each in operation.inputs if each.field == result.field]
         is_limited = operation.kind == "sort" and operation.request.HasField("limit")
         strings = any(each.destination == f"{result.field[:-4]}offsets_destination" for each in operation.results)
@@ -327,7 +327,7 @@ class Planner:
     def _result_range(
         self, plan: Plan, operation: Operation, result: Result, ranges: list[tuple[Region, int, int]]
     ) -> tuple[Region, int]:
-        """Where in shared memory a result goes: also over inputs of its operator that nothing else needs."""
+        """The place of a result in shared memory, which may be that of an input that nothing else needs."""
         width = result.elements.width
         size, step = self._room(operation, result), min(width & -width, 16)
         if ranges and self._draw.chance(0.5):
@@ -342,7 +342,7 @@ class Planner:
 
     @staticmethod
     def _may_write(plan: Plan, region: Region, begin: int, size: int, ranges: list[tuple[Region, int, int]]) -> bool:
-        """Whether nothing but these ranges is there."""
+        """Whether nothing but these ranges lies there."""
         others = [(spot.region, spot.begin, elements.data.nbytes) for elements, spot in plan.pool]
         for write in plan.writes:
             extent = write.region, write.begin, write.elements.data.nbytes
@@ -354,7 +354,7 @@ class Planner:
         return is_free and begin + size + 64 <= len(region.should)
 
     def _misplace(self, plan: Plan) -> None:
-        """Names a place that there is not, in the last operator."""
+        """Names a place that does not exist, in the last operator."""
         draw, operation = self._draw, plan.operations[-1]
         if not operation.inputs:
             return

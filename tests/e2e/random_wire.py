@@ -1,4 +1,4 @@
-"""corank.v1 by hand, as the Python client would not say it: every method, calls of several parts, shared memory."""
+"""corank.v1 by hand, for calls that the Python client never makes: every method, calls of several parts, regions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from google.rpc import error_details_pb2, status_pb2
 from random_operators import RECORD, Array, Elements
 
 PREFIX = "/corank-random-"
-"""What names of shared-memory objects begin with."""
+"""The prefix of the names of shared-memory objects."""
 MAX_CHUNK_BYTES = 4 << 20
 _OPTIONS = [
     ("grpc.use_local_subchannel_pool", 1),
@@ -45,9 +45,9 @@ class RefusedError(Exception):
     """A call that ended with a status.
 
     Attributes:
-        code: its name.
+        code: the name of the status code.
         field: the field that the status names.
-        again: whether it says when to try again.
+        again: whether the status says when to retry.
     """
 
     def __init__(self, error: Any) -> None:
@@ -72,14 +72,14 @@ class Chunk(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What one part of an Execute got."""
+    """The responses to one part of an Execute."""
 
     chunks: list[Chunk]
     results: list[service.OperationResult]
 
 
 class Region:
-    """A shared-memory object of this process that a server knows, and what it should hold."""
+    """A shared-memory object of this process, registered with a server, and its expected contents."""
 
     def __init__(self, wire: Wire, size: int, skipped: int = 0) -> None:
         self.name = uuid.uuid4().hex
@@ -97,7 +97,7 @@ class Region:
         self.used = 0
 
     def write(self, begin: int, data: Array) -> None:
-        """Puts bytes there, and notes that they should be there."""
+        """Writes bytes and records them as expected."""
         self.bytes[begin : begin + data.nbytes] = self.should[begin : begin + data.nbytes] = data.view(np.uint8)
 
 
@@ -133,14 +133,14 @@ class Wire:
             raise RefusedError(error) from None
 
     def one(self, kind: str, request: Any) -> Any:
-        """The answer of an operator's own method."""
+        """Calls an operator by its own method."""
         return self._unary("CorankService", METHODS[kind][0], request, METHODS[kind][1])
 
     def together(self, requests: list[tuple[str, Any]]) -> list[Any]:
-        """The answers of operators that are asked at once, some of which may be RefusedErrors.
+        """Calls operators at the same time; some answers may be RefusedErrors.
 
         Raises:
-            RefusedError: of one that is to be tried again.
+            RefusedError: a call must be tried again.
         """
         futures = []
         for number, (kind, request) in enumerate(requests):
@@ -175,7 +175,7 @@ class Wire:
         self._unary("MemoryService", "DeleteArray", memory.DeleteArrayRequest(name=name), memory.DeleteArrayResponse)
 
     def names(self, begin: str) -> set[str]:
-        """The kept arrays whose names begin so."""
+        """The kept arrays whose names begin with this prefix."""
         found = self._unary("MemoryService", "ListArrays", memory.ListArraysRequest(), memory.ListArraysResponse)
         return {array.name for array in found.arrays if array.name.startswith(begin)}
 
@@ -212,7 +212,7 @@ class Wire:
         return pieces[0].array, b"".join(piece.chunk.data for piece in pieces)
 
     def execute(self, operations: list[Any], parts: list[list[Chunk]]) -> list[Answer | RefusedError]:
-        """Execute, with these chunks in each part; what each part got."""
+        """Execute with these chunks in each part; returns the responses of each part."""
         job = uuid.uuid4().hex if len(parts) > 1 else ""
         outcomes: list[Answer | RefusedError] = [Answer([], []) for _ in parts]
 

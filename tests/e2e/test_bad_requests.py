@@ -1,4 +1,4 @@
-"""Requests that no client library would send: each gets its status and names its field, and the server goes on."""
+"""Requests that no client library sends: each gets its status and field, and the server keeps working."""
 
 from __future__ import annotations
 

@@ -19,32 +19,32 @@ from e2e_support import wait_until
 
 
 def resize(terminal: int, columns: int) -> None:
-    """Says how wide it is."""
+    """Sets the width of the terminal."""
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
 
 class Screen:
-    """What was drawn on a terminal, one line for each time that the line was cleared."""
+    """The text drawn on a terminal, one line for each time that the progress line was cleared."""
 
     def __init__(self, terminal: int) -> None:
         self.terminal, self.text = terminal, ""
         os.set_blocking(terminal, False)
 
     def lines(self) -> list[str]:
-        """All complete lines so far, but for those of width 0."""
+        """All complete lines so far, without those of width 0."""
         with contextlib.suppress(BlockingIOError):
             self.text += os.read(self.terminal, 1 << 16).decode()
         return [line for line in re.split(r"\r\x1b\[K", self.text)[:-1] if line]
 
     def has(self, count: int) -> bool:
-        """Whether there are so many lines by now."""
+        """Whether there are this many lines by now."""
         return len(self.lines()) >= count
 
 
 def test_progress_fits_the_terminal_also_after_a_resize(
     cli: pathlib.Path, server: LocalServer, tmp_path: pathlib.Path
 ) -> None:
-    """Standard output is a pipe that nobody reads, so that the writing stands still, half done."""
+    """Standard output is a pipe that nobody reads, so the write blocks half-way."""
     np.save(tmp_path / "keys.npy", np.arange(1 << 18))
     terminal, stderr = pty.openpty()
     resize(terminal, 60)

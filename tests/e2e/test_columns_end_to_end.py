@@ -26,7 +26,7 @@ def rows_of(column: Any) -> list[Any]:
 
 
 def order_of(columns: Sequence[Any], descending: Sequence[bool]) -> list[int]:
-    """The stable permutation: sorted by the last column first. Python's reverse keeps equal rows in order."""
+    """The stable permutation, by sorting by the last column first. Python's `reverse` keeps equal rows in order."""
 
     def key(value: Any) -> Any:
         return (
@@ -44,14 +44,14 @@ def order_of(columns: Sequence[Any], descending: Sequence[bool]) -> list[int]:
 
 
 def bits(column: Any) -> list[Any]:
-    """A column's rows so that equal means equal bit for bit."""
+    """A column's rows in a form in which equal means equal bit for bit."""
     if isinstance(column, np.ndarray) and column.dtype.kind == "f":
         return list(column.view(f"u{column.dtype.itemsize}").tolist())
     return rows_of(column)
 
 
 def check(client: corank.Client, columns: Sequence[Any], descending: Sequence[bool], **arguments: Any) -> None:
-    """Sorts in every way and compares with order_of, bit for bit."""
+    """Sorts with every method and compares with order_of, bit for bit."""
     expected = order_of(columns, descending)
     limit = arguments.get("limit")
     wanted = expected if limit is None else expected[:limit]
@@ -67,7 +67,7 @@ def check(client: corank.Client, columns: Sequence[Any], descending: Sequence[bo
 
 
 def words(rng: np.random.Generator, count: int, prefix: bytes = b"") -> list[bytes]:
-    """Strings of 0 to 20 bytes of few kinds, zero bytes among them, behind a prefix; many are prefixes of others."""
+    """Strings of 0 to 20 bytes from a small alphabet with zero bytes, after a prefix; many are prefixes of others."""
     lengths = rng.integers(0, 21, count)
     return [prefix + bytes(rng.integers(0, 3, length, dtype=np.uint8)) for length in lengths]
 

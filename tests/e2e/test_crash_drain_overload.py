@@ -1,4 +1,4 @@
-"""What callers see when the server crashes, drains, is full, or too slow."""
+"""What callers see when the server crashes, drains, is full or is too slow."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 Keys = NDArray[np.uint32]
 X = np.array([3, 1, 2], dtype=np.int32)
-# Of servers whose work is to be seen while it lasts: a GPU's is over at once.
+# For servers whose work must be observed while it runs: a GPU finishes too fast.
 SLOW_ENGINE = "--engine=cpu"
-# Keys that keep a lane for a while, not for longer than a client tries again.
+# Keys that keep a lane busy for a while, but not longer than a client retries.
 BUSY_KEYS = 2**14 if os.environ.get("CORANKD_SANITIZED") == "thread" else 2**18
 
 
@@ -115,7 +115,7 @@ def test_full_queue_refuses_with_a_delay_and_retries_get_through(corankd: pathli
         return None
 
     def patient(server: LocalServer) -> corank.CorankError | None:
-        with server.connect() as own:  # one client's budget of retries is not for six callers
+        with server.connect() as own:  # the retry budget of one client is too small for six callers
             return outcome(own, 100)
 
     with LocalServer(corankd, arguments) as server, server.connect() as client, ThreadPoolExecutor(12) as pool:
@@ -150,8 +150,8 @@ def test_deadline_in_the_middle_of_a_merge_leaves_nothing(corankd: pathlib.Path)
         def since() -> dict[str, float]:
             return {name: value - before.get(name, 0) for name, value in samples(server).items()}
 
-        # The first ones pass before the merge has begun; one that passes in the middle is seen behind the kernel. A
-        # merge that ends in time would teach the server how long it takes: it would refuse the next one at once.
+        # The first deadlines pass before the merge begins; one that passes in the middle is noticed after the kernel. A
+        # merge that ends in time would teach the server its duration, and the server would refuse the next one at once.
         deadline = 0.001
         while (passed_in_merge := cancelled_before(since(), "copy_out")) == 0:
             with pytest.raises(corank.DeadlineExceeded):

@@ -1,4 +1,4 @@
-"""Health, reflection, metrics, the log, and garbage on the port."""
+"""Health, reflection, metrics, the log, and garbage sent to the port."""
 
 from __future__ import annotations
 
@@ -109,6 +109,6 @@ def test_garbage_on_the_port_disturbs_nobody(server: LocalServer, client: corank
                 while connection.recv(65536):
                     pass
             except OSError:
-                pass  # the server may hang up first
+                pass  # the server may close first
     np.testing.assert_array_equal(client.sort(X), [1, 2, 3])
     assert samples(server)["corank_queue_requests"] == 0

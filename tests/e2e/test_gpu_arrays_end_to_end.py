@@ -1,4 +1,4 @@
-"""Arrays of CuPy and PyTorch on the server's GPU, through CUDA IPC. Skips where there is no GPU, or none of the two."""
+"""Arrays of CuPy and PyTorch on the server's GPU, through CUDA IPC. Skips without a GPU or either library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEYS = np.random.default_rng(15).integers(0, 2**32, 3_000_000, dtype=np.uint32)
 
 @pytest.fixture(scope="module")
 def gpu_server(corankd: pathlib.Path) -> Iterator[LocalServer]:
-    """A server on the GPU that takes other processes' memory."""
+    """A server on the GPU that accepts memory of other processes."""
     try:
         if ctypes.CDLL("libcuda.so.1").cuInit(0) != 0:
             pytest.skip("no GPU that works")
@@ -38,7 +38,7 @@ def gpu_server(corankd: pathlib.Path) -> Iterator[LocalServer]:
 
 @pytest.fixture
 def gpu_client(gpu_server: LocalServer) -> Iterator[corank.Client]:
-    """A client of it."""
+    """A client of the GPU server."""
     with gpu_server.connect() as client:
         if "cuda_ipc" not in client.info().places:
             pytest.skip("this server has no place 'cuda_ipc'")
@@ -48,17 +48,17 @@ def gpu_client(gpu_server: LocalServer) -> Iterator[corank.Client]:
 
 @pytest.fixture(params=["cupy", "torch"])
 def library(request: pytest.FixtureRequest) -> Any:
-    """CuPy, PyTorch."""
+    """CuPy, then PyTorch."""
     return pytest.importorskip(request.param)
 
 
 def put(library: Any, array: Any) -> Any:
-    """A NumPy array on the GPU."""
+    """Copies a NumPy array to the GPU."""
     return library.asarray(array) if library.__name__ == "cupy" else library.from_numpy(array.copy()).cuda()
 
 
 def get(array: Any) -> Any:
-    """An array of the GPU, or of NumPy, as NumPy's."""
+    """A GPU array or NumPy array as a NumPy array."""
     if isinstance(array, np.ndarray):
         return array
     return array.get() if hasattr(array, "get") else array.cpu().numpy()

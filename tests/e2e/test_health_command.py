@@ -1,4 +1,4 @@
-"""`corank health`, as an operator, Docker and Kubernetes call it."""
+"""`corank health`, as operators, Docker and Kubernetes call it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Health = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(name="health")
 def fixture_health(cli: pathlib.Path) -> Health:
-    """health(address, words..., environment={}) runs `corank health` to its end."""
+    """health(address, words..., environment={}) runs `corank health` until it exits."""
 
     def run(address: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("CORANK_")}
@@ -42,14 +42,14 @@ def fixture_health(cli: pathlib.Path) -> Health:
 
 
 def unused_address() -> str:
-    """An address of this host where nobody listens."""
+    """A local address where nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 def one_line(text: str) -> bool:
-    """Whether it is exactly one line."""
+    """Whether the text is exactly one line."""
     return text.endswith("\n") and text.count("\n") == 1
 
 
@@ -101,7 +101,7 @@ def test_a_server_that_hangs_is_exit_code_4_within_the_deadline(corankd: pathlib
 def test_a_server_that_drains_is_live_but_not_ready(
     corankd: pathlib.Path, health: Health, slow_keys: NDArray[np.uint32]
 ) -> None:
-    # The port for probes is open until the end.
+    # The health port stays open until the process ends.
     with LocalServer(corankd, ["--engine=cpu", f"--health-listen={(probes := unused_address())}"]) as server:
         assert health(probes, "--plaintext").returncode == 0
         with server.connect() as client, ThreadPoolExecutor(1) as pool:
@@ -152,7 +152,7 @@ def test_tls_and_the_plaintext_port_beside_it(corankd: pathlib.Path, health: Hea
         assert health(server.address, "--tls-ca", ca, "--wait", "60s").stdout == "SERVING\n"
         assert health(probes).stdout == "SERVING\n"
         assert health(probes, "--plaintext", CORANK_SERVER_CA=ca).stdout == "SERVING\n"
-        # What waiting does not mend is said at once.
+        # Waiting cannot help here, so the command fails at once.
         for words in ((), ("--wait", "1h")):
             untrusted = health(server.address, "--tls", *words)
             assert (untrusted.returncode, untrusted.stdout) == (4, "")

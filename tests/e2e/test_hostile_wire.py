@@ -1,7 +1,7 @@
-"""Callers that break HTTP/2 and gRPC on purpose: the server stays up, its memory stays bounded, and others are served.
+"""Callers that break HTTP/2 and gRPC on purpose: the server stays up, bounds its memory and serves other callers.
 
-Each attack runs against one server while a well-behaved caller goes on; after it the memory that the server holds has
-grown by no more than the attack's own bound, and nothing of it is left on the server.
+Each attack runs against one server beside a well-behaved caller. Afterwards the server's memory has grown by at most
+the bound of that attack, and the server holds nothing of it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ SMALL_MERGE = o.MergeRequest(
     keys=[a.Array(type=a.ELEMENT_TYPE_INT32, inline_data=struct.pack("<i", i)) for i in (2, 1)]
 ).SerializeToString()
 METADATA_BYTES = 16 << 10
-"""What a call may have by default (--max-header-bytes)."""
+"""The default of --max-header-bytes."""
 
 
 @pytest.fixture(scope="module")
 def target(corankd: pathlib.Path) -> Iterator[LocalServer]:
-    """A server with small limits, warm, that must end well after all attacks."""
+    """A warm server with small limits that must exit with 0 after all attacks."""
     local = LocalServer(corankd, ["--max-request-bytes=1048576", "--log-level=error"])
     local.start()
     with local.connect() as client:
@@ -59,12 +59,12 @@ def status_bytes(server: LocalServer, name: str) -> int:
 
 
 def open_files(server: LocalServer) -> int:
-    """Descriptors that the server has."""
+    """How many file descriptors the server has open."""
     return len(os.listdir(f"/proc/{server.process.pid}/fd"))
 
 
 class Bystander:
-    """Somebody else, who sorts all the time on a connection of their own."""
+    """A well-behaved caller that sorts all the time on its own connection."""
 
     def __init__(self, server: LocalServer) -> None:
         self.answers = 0
@@ -81,11 +81,11 @@ class Bystander:
                     np.testing.assert_array_equal(client.sort(np.array([3, 1, 2], np.int32)), [1, 2, 3])
                     self.answers += 1
                     self._stop.wait(0.005)
-        except BaseException as error:  # told by finish
+        except BaseException as error:  # `finish` reports it
             self._failure = error
 
     def finish(self) -> None:
-        """Ends it. Every answer must have been right and in time, and one must have come after the attack."""
+        """Stops the caller. Every answer must have been right and in time, and one must have come after the attack."""
         seen = self.answers
         wait_until(lambda: self.answers > seen or self._failure is not None, "another caller is served")
         self._stop.set()
@@ -96,10 +96,10 @@ class Bystander:
 
 @pytest.fixture
 def attack(target: LocalServer) -> Iterator[Callable[[int], LocalServer]]:
-    """attack(bytes) gives the server, which must not take more memory than that at any time of the test."""
+    """attack(bytes) returns the server, whose memory must not grow by more than that at any time of the test."""
     files = open_files(target)
     before = status_bytes(target, "VmRSS")
-    pathlib.Path(f"/proc/{target.process.pid}/clear_refs").write_text("5")  # VmHWM from here on
+    pathlib.Path(f"/proc/{target.process.pid}/clear_refs").write_text("5")  # resets VmHWM
     bound: list[int] = []
     bystander = Bystander(target)
     wait_until(lambda: bystander.answers > 0, "the bystander is served")
@@ -168,7 +168,7 @@ def test_frames_against_the_protocol_hurt_nobody_else(name: str, attack: Callabl
     server = attack(8 * MEBIBYTE)
     with connect(server) as connection:
         connection.send_patiently(BROKEN[name])
-        # A closed connection, a reset stream or an ignored frame: whatever it is, it is over soon.
+        # A closed connection, a reset stream or an ignored frame: each is over soon.
         connection.send_patiently(h2.frame(h2.PING, 0, 0, b"hostile!"))
         for kind, _, _, payload in connection.frames(5):
             if kind == h2.GOAWAY or (kind == h2.PING and payload == b"hostile!"):
@@ -216,13 +216,13 @@ def test_calls_against_the_protocol_end_at_once(name: str, attack: Callable[[int
 
 
 def merges(server: LocalServer) -> float:
-    """Calls of Merge, which the bystander does not use, that the service has counted, whatever became of them."""
+    """How many calls of Merge the service counted, whatever their status. The bystander makes none."""
     counts = samples(server)
     return sum(counts[name] for name in counts if "corank_requests_total" in name and 'operator="merge"' in name)
 
 
 def call_merge(connection: h2.Connection, metadata_bytes: int) -> int:
-    """A call with so much metadata. Returns its stream."""
+    """Starts a call with this much metadata and returns its stream."""
     stream = connection.open(h2.padded_fields(h2.MERGE, metadata_bytes))
     connection.send(h2.frame(h2.DATA, h2.END_STREAM, stream, h2.message(SMALL_MERGE)))
     return stream
@@ -239,12 +239,12 @@ def test_metadata_up_to_the_limit_is_served(attack: Callable[[int], LocalServer]
 
 @pytest.mark.parametrize("size", [METADATA_BYTES + 1, 20_000, 100_000])
 def test_metadata_over_the_limit_is_refused(size: int, attack: Callable[[int], LocalServer]) -> None:
-    """With the reason, and before anything of the call comes to the service. It costs the caller the connection.
+    """gRPC refuses it with the reason before the service sees the call, and closes the connection.
 
-    What a gRPC client reports is not one thing: gRPC 1.51 closes the connection right behind its words, without GOAWAY.
-    A client that writes before it reads, as gRPC's own does if its threads come late, finds the connection closed
-    and ends the call with UNAVAILABLE, and so the next one on that channel, until it has noticed. On the wire there is
-    one answer, and a caller that reads to the end always has it.
+    A gRPC client does not always report that reason: gRPC 1.51 closes the connection right after its answer, without
+    GOAWAY. A client that writes before it reads finds the connection closed and ends the call with UNAVAILABLE, and so
+    the next call on that channel until it notices. The wire carries one answer, and a caller that reads to the end
+    always gets it.
     """
     server = attack(16 * MEBIBYTE)
     before = merges(server)
@@ -263,7 +263,7 @@ def test_metadata_over_the_limit_is_refused(size: int, attack: Callable[[int], L
 
 @pytest.mark.parametrize("indexed", [False, True])
 def test_headers_without_end_take_no_more_than_they_send(indexed: bool, attack: Callable[[int], LocalServer]) -> None:
-    """CONTINUATION frames for ever (CVE-2024-27316), also of fields that go into HPACK's table."""
+    """Endless CONTINUATION frames (CVE-2024-27316), also with fields that enter HPACK's table."""
     block = h2.field(b"x-flood", b"v" * 4000, 0x40 if indexed else 0) * 4
     frames = 2000
     server = attack(2 * frames * len(block) + 16 * MEBIBYTE)
@@ -275,7 +275,7 @@ def test_headers_without_end_take_no_more_than_they_send(indexed: bool, attack: 
 
 
 def test_a_bomb_in_hpacks_table_does_not_unfold(attack: Callable[[int], LocalServer]) -> None:
-    """One large field goes into the table, then 16,000 one-byte references to it come: 64 MB of metadata a call."""
+    """One large field enters the table, then 16,000 one-byte references follow: 64 MB of metadata per call."""
     server = attack(32 * MEBIBYTE)
     with connect(server) as connection:
         connection.open(BLOCK + h2.field(b"x-bomb", b"v" * 3900, 0x40))
@@ -301,7 +301,7 @@ def test_a_compressed_bomb_is_refused_before_it_unfolds(attack: Callable[[int], 
 
 
 def test_a_flood_of_resets_leaves_nothing(attack: Callable[[int], LocalServer]) -> None:
-    """Calls that are opened and reset at once, 4,000 of them (CVE-2023-44487): no more than calls that wait cost."""
+    """4,000 calls opened and reset at once (CVE-2023-44487): they cost no more than waiting calls do."""
     server = attack(4000 * (24 << 10) + 16 * MEBIBYTE)
     with connect(server) as connection:
         for _ in range(20):
@@ -325,7 +325,7 @@ FLOODS: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", FLOODS)
 def test_a_flood_of_frames_that_nobody_reads(name: str, attack: Callable[[int], LocalServer]) -> None:
-    """200,000 frames, whose answers the caller leaves in the socket."""
+    """200,000 frames whose answers the caller never reads."""
     server = attack(192 * MEBIBYTE)
     with connect(server) as connection:
         connection.socket.settimeout(5)
@@ -336,7 +336,7 @@ def test_a_flood_of_frames_that_nobody_reads(name: str, attack: Callable[[int], 
 
 
 def test_a_flood_of_empty_data_frames(attack: Callable[[int], LocalServer]) -> None:
-    """200,000 DATA frames without a byte (CVE-2019-9518), on a call that never ends."""
+    """200,000 empty DATA frames (CVE-2019-9518) on a call that never ends."""
     server = attack(32 * MEBIBYTE)
     with connect(server) as connection:
         stream = connection.open(BLOCK)
@@ -346,7 +346,7 @@ def test_a_flood_of_empty_data_frames(attack: Callable[[int], LocalServer]) -> N
 
 
 def test_connections_that_say_nothing(attack: Callable[[int], LocalServer]) -> None:
-    """Half of them open no HTTP/2, the others no call."""
+    """Half of the connections never start HTTP/2, the others never start a call."""
     server = attack(48 * MEBIBYTE)
     with contextlib.ExitStack() as stack:
         for i in range(200):
@@ -354,7 +354,7 @@ def test_connections_that_say_nothing(attack: Callable[[int], LocalServer]) -> N
 
 
 def test_callers_that_send_a_byte_at_a_time(attack: Callable[[int], LocalServer]) -> None:
-    """100 calls whose messages come byte by byte hold no lane and no queue."""
+    """100 calls whose messages arrive byte by byte occupy neither lane nor queue."""
     server = attack(48 * MEBIBYTE)
     body = h2.message(SMALL_SORT)
     with contextlib.ExitStack() as stack:
@@ -367,13 +367,13 @@ def test_callers_that_send_a_byte_at_a_time(attack: Callable[[int], LocalServer]
                 connection.send(b"".join(h2.frame(h2.DATA, 0, stream, bytes((byte,))) for stream in streams))
         with server.connect(deadline=30) as client:
             assert client.sort(np.array([2, 1], np.int64)).tolist() == [1, 2]
-        for connection, streams in slow:  # what was slow is served in the end
+        for connection, streams in slow:  # the slow calls are served in the end
             connection.send(b"".join(h2.frame(h2.DATA, h2.END_STREAM, stream, body[-1:]) for stream in streams))
             assert connection.ends(streams[-1])
 
 
 def test_callers_that_do_not_read_their_answers(attack: Callable[[int], LocalServer]) -> None:
-    """64 calls whose answers of 512 KiB stay on the server, because the caller's window is shut."""
+    """64 calls whose answers of 512 KiB stay on the server because the caller's window is closed."""
     count = MEBIBYTE // 8
     keys = a.Array(type=a.ELEMENT_TYPE_INT32, inline_data=np.arange(count, dtype=np.int32)[::-1].tobytes())
     body = h2.message(o.SortRequest(keys=keys).SerializeToString())
@@ -385,13 +385,13 @@ def test_callers_that_do_not_read_their_answers(attack: Callable[[int], LocalSer
                 last = at + 16384 >= len(body)
                 data = body[at : at + 16384]
                 if not connection.send_patiently(h2.frame(h2.DATA, h2.END_STREAM if last else 0, stream, data), 5):
-                    return  # the server takes no more of it, which is a bound too
+                    return  # the server reads no more, which bounds it too
         with server.connect(deadline=30) as client:
             assert client.sort(np.array([2, 1], np.int64)).tolist() == [1, 2]
 
 
 def test_streams_that_stand_still_delay_no_small_request(attack: Callable[[int], LocalServer]) -> None:
-    """Plans whose chunks never come."""
+    """Plans whose chunks never arrive."""
     server = attack(64 * MEBIBYTE)
     plan = c.Plan(
         operations=[
@@ -414,7 +414,7 @@ def test_streams_that_stand_still_delay_no_small_request(attack: Callable[[int],
 
 
 def test_a_connection_that_is_cut_anywhere(attack: Callable[[int], LocalServer]) -> None:
-    """A whole conversation, cut by a reset after each of some bytes."""
+    """A whole conversation, cut by a reset after various numbers of bytes."""
     server = attack(16 * MEBIBYTE)
     talk = h2.PREFACE + h2.frame(h2.SETTINGS, 0, 0) + h2.frame(h2.HEADERS, h2.END_HEADERS, 1, BLOCK)
     talk += h2.frame(h2.DATA, h2.END_STREAM, 1, h2.message(SMALL_SORT))

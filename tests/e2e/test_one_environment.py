@@ -1,4 +1,4 @@
-"""A server and its clients in one environment: the variables of the one are none of the other's."""
+"""A server and its clients share one environment: neither reads the variables of the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOKEN = "what-the-clients-send"
 def test_server_and_clients_take_each_their_own_tls(
     corankd: pathlib.Path, cli: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Mutual TLS with two authorities: whoever took the other's certificate or authority would not get through.
+    # Mutual TLS with two authorities: a side that used the other's certificate or authority would fail to connect.
     servers, clients = Authority("of servers"), Authority("of clients")
     server_pair = servers.issue("server", x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
     client_pair = clients.issue("client")
@@ -48,10 +48,10 @@ def test_server_and_clients_take_each_their_own_tls(
             assert client.sort(np.array([3, 1, 2])).tolist() == [1, 2, 3]
         done = subprocess.run([cli, "info"], capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
-        # The clients' variables are there when a server starts that another one of this machine talks to.
+        # A server starts while the clients' variables name another server.
         with LocalServer(corankd) as second:
             events = [json.loads(line)["event"] for line in second.log_path.read_text().splitlines()]
-    assert "configuration" not in events  # a warning of a variable that corankd does not know
+    assert "configuration" not in events  # no warning about an unknown variable
 
 
 def test_the_servers_own_variables_leave_clients_alone(

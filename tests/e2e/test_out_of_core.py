@@ -1,6 +1,6 @@
-"""Arrays larger than what a server may have on its device at once: right, and the answer says how they were worked on.
+"""Arrays larger than a request's device memory: the answers are right and say how the server worked.
 
-The server has so little memory for one request that arrays of some MiB are beyond it, on any engine.
+The server gives a request so little memory that arrays of a few MiB exceed it, on any engine.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 MAX_DEVICE_BYTES = 16 << 20
 IN_CORE_BYTES = MAX_DEVICE_BYTES // 2
 PIECE_BYTES = MAX_DEVICE_BYTES // 16
-"""The most that is sorted at once."""
+"""The most bytes that the server sorts at once."""
 ROW_BYTES = 40 << 20
-"""Of all rows of a call: more pieces than are merged at once."""
+"""Bytes of all rows of a call, for more pieces than one merge takes."""
 
 Keys = NDArray[Any]
 Call = Callable[..., Any]
 
 
 class Way(NamedTuple):
-    """How the arrays travel."""
+    """The place in which the arrays travel."""
 
     place: str
     connections: int = 1
@@ -43,7 +43,7 @@ by_every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.place
 
 @pytest.fixture(scope="module")
 def small_server(corankd: pathlib.Path) -> Iterator[LocalServer]:
-    """A server with little memory for each request. It must end well."""
+    """A server with little memory for each request. It must exit with 0."""
     local = LocalServer(corankd, [f"--max-device-bytes={MAX_DEVICE_BYTES}", f"--shared-memory={SHARED_PREFIX}"])
     local.start()
     yield local
@@ -53,14 +53,14 @@ def small_server(corankd: pathlib.Path) -> Iterator[LocalServer]:
 
 @pytest.fixture
 def small(small_server: LocalServer) -> Iterator[corank.Client]:
-    """A client of it. After each test nothing may be left on the server."""
+    """A client of that server. After each test the server must hold nothing."""
     with small_server.connect() as connected:
         yield connected
     wait_until_empty(small_server)
 
 
 def run(way: Way, call: Call, *arrays: Any, **more: Any) -> tuple[Any, corank.Stats]:
-    """What a call returns, and what it cost."""
+    """The result of a call, and its stats."""
     stats: list[corank.Stats] = []
     found = call(*arrays, **more, place=way.place, connections=way.connections, on_stats=stats.append)
     assert [each.place for each in stats] == [way.place]
@@ -68,31 +68,31 @@ def run(way: Way, call: Call, *arrays: Any, **more: Any) -> tuple[Any, corank.St
 
 
 def in_pieces(server: LocalServer, way: Way) -> bool:
-    """Whether large arrays are worked on in pieces: in shared memory a CPU would gain nothing by it."""
+    """Whether the server works on large arrays in pieces. In shared memory a CPU would gain nothing by it."""
     return way.place == "stream" or server.engine == "cuda"
 
 
 def check_sort(server: LocalServer, way: Way, row_bytes: int, stats: corank.Stats) -> None:
-    """That a sort of ROW_BYTES says how it was done."""
+    """Checks that a sort of ROW_BYTES says how the server did it."""
     pieces = -(-(ROW_BYTES // row_bytes) // (PIECE_BYTES // row_bytes))
     assert pieces > 32, "one merge takes them all"
     assert (stats.out_of_core, stats.runs) == ((True, pieces) if in_pieces(server, way) else (False, 0))
 
 
 class Case(NamedTuple):
-    """Rows, and their order."""
+    """Rows and their order."""
 
     keys: Keys
     order: Keys
 
     def numbers(self) -> Keys:
-        """Values that tell the rows apart."""
+        """Values that identify the rows."""
         return np.frombuffer(np.arange(self.keys.size, dtype=np.uint64).tobytes(), "V8")
 
 
 @functools.lru_cache(maxsize=2)  # each is some 100 MiB
 def case(key_type: str, row_bytes: int, descending: bool = False) -> Case:
-    """Rows of ROW_BYTES together: keys with many ties, or floats of any bits."""
+    """Rows of ROW_BYTES in total: keys with many ties, or floats of any bits."""
     rng, rows = np.random.default_rng(41), ROW_BYTES // row_bytes
     if key_type == "float32":
         keys: Keys = rng.integers(0, 2**32, rows, dtype=np.uint32).view(np.float32)
@@ -122,7 +122,7 @@ def test_keys_with_values(small_server: LocalServer, small: corank.Client, way: 
 
 @by_every_way
 def test_argsort(small_server: LocalServer, small: corank.Client, way: Way) -> None:
-    rows = case("uint8", 5)  # a byte, and four of its index
+    rows = case("uint8", 5)  # one byte for the key and four for its index
     got, stats = run(way, small.argsort, rows.keys)
     np.testing.assert_array_equal(got, rows.order)
     check_sort(small_server, way, 5, stats)
@@ -146,7 +146,7 @@ def test_merge_of_uneven_inputs(small_server: LocalServer, small: corank.Client,
 
 @by_every_way
 def test_merge_of_large_and_small_inputs(small_server: LocalServer, small: corank.Client, way: Way) -> None:
-    """Inputs of which some would fit into the message, or are empty."""
+    """Inputs, some of them empty or small enough for the message."""
     rows = case("uint32", 4)
     keys = [np.sort(part) for part in np.split(rows.keys, [0, 100, rows.keys.size - 5000])]
     got, stats = run(way, small.merge, keys)
@@ -164,7 +164,7 @@ def test_few_bytes_of_keys_with_many_of_values(small_server: LocalServer, small:
     order = np.argsort(keys, kind="stable")
     np.testing.assert_array_equal(got, keys[order])
     assert moved.tobytes() == values[order].tobytes()
-    # In shared memory as little as this, under 32 MiB in and out, is not worked on in pieces.
+    # In shared memory the server does not cut less than 32 MiB of inputs and results into pieces.
     assert stats.out_of_core is (way.place == "stream")
 
 
@@ -177,7 +177,7 @@ def test_what_has_more_bytes_than_half_of_the_device_memory_is_out_of_core(small
 
 
 class Intervals(NamedTuple):
-    """Intervals that do not overlap in a destination, from anywhere in a source, both larger than the device."""
+    """Intervals from anywhere in a source, without overlap in the destination, both larger than the device memory."""
 
     source: Keys
     destination: Keys
@@ -186,7 +186,7 @@ class Intervals(NamedTuple):
     counts: Keys
 
     def moved(self, source_offsets: Keys) -> Keys:
-        """The destination with the intervals in it."""
+        """The destination after the copies."""
         moved = self.destination.copy()
         for start, to, count in zip(source_offsets, self.destination_offsets, self.counts, strict=True):
             moved[to : to + count] = self.source[start : start + count]
@@ -195,7 +195,7 @@ class Intervals(NamedTuple):
 
 @functools.cache
 def intervals() -> Intervals:
-    """20,000 of them."""
+    """20,000 intervals."""
     random = np.random.default_rng(6)
     counts = random.integers(0, 900, 20_000)
     ends = np.cumsum(counts + random.integers(0, 30, counts.size))

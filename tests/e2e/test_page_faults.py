@@ -1,4 +1,4 @@
-"""What arrives lies in memory that the server has used before: clearing pages takes longer than copying bytes."""
+"""The server reuses memory for incoming bytes, because clearing new pages takes longer than copying the bytes."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ pytestmark = pytest.mark.skipif("CORANKD_SANITIZED" in os.environ, reason="sanit
 
 
 def page_faults(server: LocalServer) -> int:
-    """Pages that the server's threads were given so far."""
+    """Minor page faults of the server so far."""
     fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[7])
 
 
 def move_by_stream(client: corank.Client, array: NDArray[np.uint32]) -> None:
-    """Sends the array and takes it back, as two intervals that change places."""
+    """Sends the array and receives it back with its two halves swapped."""
     half = len(array) // 2
     result = client.move(array, [0, half], [half, 0], [half, half], destination=len(array), place="stream")
     np.testing.assert_array_equal(result, np.concatenate([array[half:], array[:half]]))
 
 
 def sort_in_messages(client: corank.Client, array: NDArray[np.uint32]) -> None:
-    """Sends the array in sorted pieces of 8 MiB, in one message each."""
+    """Sends the array in sorted pieces of 8 MiB, one message each."""
     for piece in np.array_split(array, array.nbytes >> 23):
         client.sort(piece, place="inline")
 
@@ -48,5 +48,5 @@ def test_arrays_come_into_memory_that_was_used_before(
             call(client, array)
             faults.append(page_faults(server) - before)
     pages = array.nbytes // PAGE_BYTES
-    # Of all calls: one that has more on its way at a time than those before it needs new memory for that.
+    # Summed over all calls: a call with more bytes in flight than any before it needs new memory for them.
     assert min(faults) < pages / 16, f"{faults} page faults for {pages} pages of arrays in each call"

@@ -30,13 +30,13 @@ Needs = Callable[[str], None]
 
 
 def regions(client: corank.Client) -> list[str]:
-    """The names of the regions that the server has."""
+    """The names of the registered regions."""
     found = client.memory_call("ListRegions", memory.ListRegionsRequest(), memory.ListRegionsResponse)
     return [region.name for region in found.regions]
 
 
 def named_objects(pid: int) -> list[str]:
-    """Shared-memory objects of a process that have a name."""
+    """The named shared-memory objects of a process."""
     return [name for name in os.listdir("/dev/shm") if name.startswith(f"corank-e2e-{pid}-")]
 
 
@@ -73,7 +73,7 @@ def test_every_operator_on_shared_arrays(placed: corank.Client, needs: Needs, na
     case = CASES[name]
     same(case.call(placed, shared), case.expected)
     out = tuple(placed.empty_shared(each.size, each.dtype) for each in case.expected)
-    if name not in ("argsort", "load_balance", "search"):  # their results are converted on the way
+    if name not in ("argsort", "load_balance", "search"):  # the client converts their results
         stats: list[corank.Stats] = []
         got = case.call(placed, shared, out=out, on_stats=stats.append)
         same(got, case.expected)
@@ -151,7 +151,7 @@ def test_shared_array_is_sorted_in_place(placed: corank.Client, needs: Needs) ->
     with placed.share(KEYS) as shared:
         assert placed.sort(shared, out=shared) is shared
         same(shared, (ORDERED,))
-        # Out of the middle, into the middle.
+        # From the middle of one array into the middle of another.
         shared[:] = KEYS
         placed.sort(shared[1000:500_000], out=shared[1000:500_000])
     same(shared[1000:500_000], (np.sort(KEYS[1000:500_000]),))
@@ -292,7 +292,7 @@ def test_many_streams_and_shared_arrays_at_the_same_time(
 
 @pytest.fixture(scope="module")
 def small_server(corankd: pathlib.Path) -> Iterator[LocalServer]:
-    """A server that takes requests of 1 MiB."""
+    """A server that accepts requests up to 1 MiB."""
     with LocalServer(corankd, ["--max-request-bytes=1048576", "--max-queued-bytes=1048576"]) as server:
         yield server
 

@@ -31,7 +31,7 @@ QUERIES = [
     for panel in DASHBOARD["panels"]
     for target in panel.get("targets", [])
 ]
-# What NVIDIA's management library says: not on every machine. tests/server/observe_test.cc has it from a stand-in.
+# Readings of NVIDIA's management library, which not every machine has. tests/server/observe_test.cc uses a stand-in.
 OF_GPUS = [
     "corank_device_utilisation_ratio",
     "corank_device_memory_used_bytes",
@@ -39,13 +39,13 @@ OF_GPUS = [
     "corank_device_power_watts",
     "corank_device_temperature_celsius",
 ]
-# Only where there are certificates or tokens: tests/deploy/test_scrape.py has them.
+# Only servers with certificates or tokens have these; tests/deploy/test_scrape.py covers them.
 OF_TLS = ["corank_tls_certificate_expiry_timestamp_seconds", "corank_credentials_current"]
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def get(url: str) -> str:
-    """The page there."""
+    """The page at that address."""
     with _OPENER.open(url, timeout=30) as page:
         return str(page.read().decode())
 
@@ -56,7 +56,7 @@ def scrape(server: LocalServer) -> str:
 
 
 def work(client: corank.Client) -> None:
-    """Calls that leave something in all metrics."""
+    """Makes calls that leave a value in every metric."""
     for _ in range(6):
         client.sort(np.arange(100_000)[::-1])  # in a lane
     client.sort(np.arange(1000)[::-1])  # on the host
@@ -67,7 +67,7 @@ def work(client: corank.Client) -> None:
 
 @pytest.fixture(name="scraped", scope="module")
 def fixture_scraped(corankd: pathlib.Path) -> Iterator[LocalServer]:
-    """A server that has worked."""
+    """A server that has served calls."""
     with LocalServer(corankd, ["--kept-bytes=1MiB"]) as server:
         with server.connect() as client:
             work(client)
@@ -101,7 +101,7 @@ def test_the_monitoring_page_lists_the_served_metrics(scraped: LocalServer) -> N
 
 
 class GpuMetrics(http.server.BaseHTTPRequestHandler):
-    """A server's metrics with those of a GPU, which this machine may not have, and of TLS."""
+    """Serves metrics of a GPU and of TLS, which the tested server lacks."""
 
     def do_GET(self) -> None:
         """Answers a scrape."""
@@ -114,12 +114,12 @@ class GpuMetrics(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @contextlib.contextmanager
 def gpu_metrics() -> Iterator[str]:
-    """The address of a server of GpuMetrics."""
+    """The address of a running GpuMetrics server."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), GpuMetrics)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -130,7 +130,7 @@ def gpu_metrics() -> Iterator[str]:
 
 
 def free_port() -> int:
-    """A port that nobody has."""
+    """An unused port."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
@@ -143,21 +143,21 @@ class Prometheus:
         self._address = address
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The series that an expression has now."""
+        """The current series of an expression."""
         answer = json.loads(self._get("query", query=expression))
         assert answer["status"] == "success", answer
         return list(answer["data"]["result"])
 
     def has_data(self, expression: str) -> bool:
-        """Whether there is any series."""
+        """Whether the expression has any series."""
         return bool(self.query(expression))
 
     def targets(self) -> list[dict[str, Any]]:
-        """What it scrapes."""
+        """The scrape targets."""
         return list(json.loads(self._get("targets"))["data"]["activeTargets"])
 
     def rules(self) -> list[dict[str, Any]]:
-        """What it evaluates."""
+        """The rules."""
         groups = json.loads(self._get("rules"))["data"]["groups"]
         return [rule for group in groups for rule in group["rules"]]
 
@@ -167,7 +167,7 @@ class Prometheus:
 
 @pytest.fixture(name="prometheus", scope="module")
 def fixture_prometheus(scraped: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """One with the example's configuration, which looks every second, and the rules."""
+    """A Prometheus with the example's configuration, the rules, and a scrape every second."""
     folder = tmp_path_factory.mktemp("prometheus")
     write_rules(folder)
     config = yaml.safe_load((MONITORING / "prometheus.yaml").read_text())

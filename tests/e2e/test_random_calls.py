@@ -1,8 +1,8 @@
-"""Calls drawn at random, from several connections at once, against NumPy.
+"""Random calls from several connections at once, checked against NumPy.
 
-A round is a seed: it says which server, how many cases run at once, and what they do. `make test` runs the first ones;
-RANDOM_CALLS_SECONDS=900 goes on with others for so long, from RANDOM_CALLS_SEED on. RANDOM_CALLS_SEED=12 alone runs the
-round 12, and RANDOM_CALLS_SEED=12.3 its case 3 alone.
+A round is a seed, which decides the server, how many cases run at once, and what they do. `make test` runs the first
+rounds; RANDOM_CALLS_SECONDS=900 runs more of them for that long, from RANDOM_CALLS_SEED on. RANDOM_CALLS_SEED=12 alone
+runs round 12, and RANDOM_CALLS_SEED=12.3 only its case 3.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from random_plans import WrongAnswerError
 from random_wire import PREFIX
 
 ROUNDS = range(12)
-"""Of `make test`."""
+"""Rounds of `make test`."""
 _SECONDS = float(os.environ.get("RANDOM_CALLS_SECONDS", "0"))
 _SEED = os.environ.get("RANDOM_CALLS_SEED", "")
 
 
 class Kind(NamedTuple):
-    """A server: its flags, and the device memory that one stream may take."""
+    """A kind of server: its flags, and the device memory that one stream may take."""
 
     flags: tuple[str, ...]
     max_device_bytes: int
@@ -53,10 +53,10 @@ KINDS = (
 
 
 class Servers:
-    """The servers of the kinds, each started when it is first needed.
+    """One server of each kind, started when first needed.
 
     Args:
-        binary: of corankd.
+        binary: path of corankd.
     """
 
     def __init__(self, binary: Path) -> None:
@@ -65,7 +65,7 @@ class Servers:
         self.counts: Counter[str] = Counter()
 
     def get(self, kind: Kind) -> LocalServer:
-        """The server of a kind."""
+        """The server of that kind."""
         if kind not in self._started:
             places = [f"--shared-memory={PREFIX}", f"--kept-bytes={256 << 20}"]
             server = LocalServer(self._binary, [*places, f"--max-device-bytes={kind.max_device_bytes}", *kind.flags])
@@ -74,7 +74,7 @@ class Servers:
         return self._started[kind]
 
     def stop(self) -> None:
-        """Ends all of them; they must have run until now, and end well."""
+        """Stops all servers; they must still run, and exit with 0."""
         wrong = []
         for server in self._started.values():
             log, early = server.log_path.read_text(errors="replace")[-3000:], server.process.poll()
@@ -85,7 +85,7 @@ class Servers:
 
 @pytest.fixture(scope="module")
 def servers(corankd: Path) -> Iterator[Servers]:
-    """The servers; each must run on to the end."""
+    """The servers; each must run until the end."""
     found = Servers(corankd)
     yield found
     print(f"\nrandom calls: {dict(found.counts)}")
@@ -93,7 +93,7 @@ def servers(corankd: Path) -> Iterator[Servers]:
 
 
 def _run_case(server: LocalServer, seed: int, number: int, most: int, counts: Counter[str]) -> str:
-    """What went wrong with one case; nothing if all is well."""
+    """The failure of one case; empty if it passed."""
     if number % 3 == 2:
         case: Case | random_client.ClientCase = random_client.ClientCase(
             server.address, seed * 8 + number, most, counts
@@ -102,7 +102,7 @@ def _run_case(server: LocalServer, seed: int, number: int, most: int, counts: Co
         case = Case(server.address, seed * 8 + number, most, counts)
     try:
         case.run()
-    except Exception as error:  # whatever it is, how to have it again is worth more
+    except Exception as error:  # whatever it is, the way to reproduce it matters more
         told = str(error) if isinstance(error, WrongAnswerError) else traceback.format_exc()
         story = "\n  ".join(case.story)
         replay = f"RANDOM_CALLS_SEED={seed}.{number} {sys.executable} -m pytest {__file__}"
@@ -114,7 +114,7 @@ def _run_case(server: LocalServer, seed: int, number: int, most: int, counts: Co
 
 
 def run_round(servers: Servers, seed: int, only: int | None = None) -> None:
-    """One round; afterwards the server must be as it was."""
+    """Runs one round; afterwards the server must be as before."""
     kind = KINDS[seed % len(KINDS)]
     server = servers.get(kind)
     cases = [only] if only is not None else range(1 + (seed // len(KINDS) + seed) % 4)

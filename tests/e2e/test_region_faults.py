@@ -1,4 +1,4 @@
-"""Regions and names that no client library would make: all get a status, the server goes on, and all is freed."""
+"""Regions and names that no client library makes: each gets a status, and the server keeps working and frees all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPTIONS = [("grpc.max_receive_message_length", -1)]
 
 
 class Object:
-    """A shared-memory object with a name, and a region of it."""
+    """A named shared-memory object, and a region of it."""
 
     def __init__(self, client: corank.Client, size: int) -> None:
         self.key = f"{SHARED_PREFIX}{secrets.token_hex(8)}"
@@ -39,18 +39,18 @@ class Object:
         self.mapped = mmap.mmap(self.handle, size)
 
     def register(self, **more: Any) -> None:
-        """Registers it, as `more` says."""
+        """Registers the region with the fields of `more`."""
         fields = {"name": self.name, "key": self.key, "size_bytes": len(self.mapped), **more}
         request = memory.RegisterSharedMemoryRequest(**fields)
         self._client.memory_call("RegisterSharedMemory", request, memory.RegisterSharedMemoryResponse)
 
     def unregister(self) -> None:
-        """Unregisters it, once the last request is through with it."""
+        """Unregisters the region once no request uses it."""
         request = memory.UnregisterRegionRequest(name=self.name)
         self._client.memory_release("UnregisterRegion", request, memory.UnregisterRegionResponse)
 
     def unregister_now(self) -> None:
-        """Unregisters it, also under a request."""
+        """Unregisters the region even while a request uses it."""
         request = memory.UnregisterRegionRequest(name=self.name)
         self._client.memory_call("UnregisterRegion", request, memory.UnregisterRegionResponse)
 
@@ -192,7 +192,7 @@ def test_region_that_was_replaced_is_the_object_that_was_registered(
         region.unregister()
 
 
-@pytest.mark.parametrize("times", [1, 5])  # so many that a GPU works in pieces
+@pytest.mark.parametrize("times", [1, 5])  # enough for a GPU to work in pieces
 def test_region_that_shrinks_under_a_request_does_not_kill_the_server(
     placed_server: LocalServer, placed: corank.Client, needs: Needs, times: int
 ) -> None:

@@ -1,4 +1,4 @@
-"""TLS, tokens, limits and the rule for plaintext, on real processes."""
+"""TLS, tokens, limits and the rule for plain text, with real processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Serve = Callable[[Sequence[str]], LocalServer]
 
 @pytest.fixture(name="serve")
 def fixture_serve(corankd: pathlib.Path) -> Iterator[Serve]:
-    """serve(flags) is a server that ends with the test, and must end well."""
+    """serve(flags) starts a server that stops with the test and must exit with 0."""
     with contextlib.ExitStack() as servers:
 
         def start(flags: Sequence[str]) -> LocalServer:
@@ -59,7 +59,7 @@ def replace(path: pathlib.Path, data: bytes | str) -> pathlib.Path:
 
 
 def tls_flags(folder: pathlib.Path, pair: Pair, client_ca: bytes = b"") -> list[str]:
-    """Writes the files; returns the flags that name them."""
+    """Writes the files and returns the flags that name them."""
     flags = [
         f"--tls-certificate={replace(folder / 'tls.crt', pair.certificate)}",
         f"--tls-key={replace(folder / 'tls.key', pair.key)}",
@@ -76,7 +76,7 @@ def log_of(server: LocalServer, event: str) -> list[dict[str, Any]]:
 
 
 def connect(server: LocalServer, **security: Any) -> corank.Client:
-    """A client that does not try again."""
+    """A client that does not retry."""
     return corank.Client(server.address, deadline=20, retries=0, **security)
 
 
@@ -87,7 +87,7 @@ def status_of(server: LocalServer, **security: Any) -> str:
 
 
 def code_of_client(client: corank.Client) -> str:
-    """The name of the error that a sort ends with; "OK" where it does not."""
+    """The name of the error of a sort, or "OK"."""
     try:
         client.sort(X)
     except corank.CorankError as error:
@@ -163,7 +163,7 @@ def test_health_port_beside_tls(serve: Serve, tmp_path: pathlib.Path) -> None:
 
 
 def run(corankd: pathlib.Path, *flags: str) -> tuple[int, str]:
-    """Exit code and words of a server that does not start."""
+    """Exit code and stderr of a server that does not start."""
     ended = subprocess.run(
         [corankd, "--metrics-listen=", *flags], capture_output=True, text=True, check=False, timeout=60
     )
@@ -237,7 +237,7 @@ def test_streams_of_a_connection_and_metadata_are_limited(serve: Serve) -> None:
             connection.open(h2.request_fields(h2.EXECUTE))
         over = connection.open(h2.request_fields(h2.EXECUTE))
         assert connection.ends(over)
-    # By hand: a gRPC client may find the connection closed before it has read the reason (test_hostile_wire.py).
+    # By hand, because a gRPC client may find the connection closed before it reads the reason (test_hostile_wire.py).
     for size, code in ((2048, "0"), (2049, "8")):
         with h2.Connection(server.address) as connection:
             connection.exchange_settings()
@@ -257,7 +257,7 @@ def test_who_pings_too_often_is_hung_up_on(serve: Serve) -> None:
 
 
 class HalfSent:
-    """A connection with a call whose message stops half-way; counts what the server let it send."""
+    """A connection with a call whose message stops half-way; counts the bytes that the server let it send."""
 
     def __init__(self, server: LocalServer, size: int) -> None:
         self.connection = h2.Connection(server.address)
@@ -269,7 +269,7 @@ class HalfSent:
         self._initial = 65535
 
     def push(self) -> bool:
-        """Sends what the windows allow. False once there is nothing left to do."""
+        """Sends as much as the windows allow. False once nothing is left to do."""
         if self.ended or self.left == 0:
             return False
         room = min(*self._windows.values(), self.left, 16384)
@@ -298,7 +298,7 @@ class HalfSent:
 
 
 def resident(server: LocalServer) -> int:
-    """Bytes of memory that the server has."""
+    """Resident bytes of the server."""
     text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
     return 1024 * int(text.split("VmRSS:")[1].split()[0])
 

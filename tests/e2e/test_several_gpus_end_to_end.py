@@ -1,6 +1,6 @@
-"""A server on two GPUs: kept arrays, shared memory and GPU arrays on both, and the loss of one. Skips elsewhere.
+"""A server on two GPUs: kept arrays, shared memory and GPU arrays on both, and the loss of one. Skips without them.
 
-CORANKD_FAULTY names the server whose engine a Sort of 7001 keys breaks (tests/faults); without it the loss is skipped.
+CORANKD_FAULTY names the server that breaks at a Sort of 7001 keys (tests/faults); without it the tests of a loss skip.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from numpy.typing import NDArray
 RNG = np.random.default_rng(23)
 FLAGS = ["--engine=cuda", "--cuda-ipc=true", "--shared-memory=/corank-e2e-", "--kept-bytes=4GiB"]
 BREAKS = 7001
-"""Keys of a Sort that writes out of bounds on the GPU that runs it."""
+"""The number of keys of a Sort that writes out of bounds on its GPU."""
 
 
 def keys(count: int) -> NDArray[np.uint32]:
-    """Random ones."""
+    """Random keys."""
     return RNG.integers(0, 2**32, count, dtype=np.uint32)
 
 
 @pytest.fixture(scope="module")
 def two_gpus() -> None:
-    """Skips where there are not as many."""
+    """Skips the test if there are fewer GPUs."""
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -53,7 +53,7 @@ def both(corankd: pathlib.Path, two_gpus: None) -> Iterator[LocalServer]:
 
 @pytest.fixture
 def client(both: LocalServer) -> Iterator[corank.Client]:
-    """A client of it."""
+    """A client of that server."""
     with both.connect() as connected:
         yield connected
     wait_until_idle(both)
@@ -129,14 +129,14 @@ def test_gpu_arrays_of_both(client: corank.Client) -> None:
         with cupy.cuda.Device(device):
             array = keys(2_000_000)
             on_gpu = cupy.asarray(array)
-            out = cupy.empty_like(on_gpu)  # in place is refused: results are written while inputs are read
+            out = cupy.empty_like(on_gpu)  # in place is refused: the server writes results while it reads inputs
             got: Any = client.sort(on_gpu, out=out, place="cuda_ipc", on_stats=stats.append)
             assert np.array_equal(got.get(), np.sort(array))
             assert device_of(stats) == device
 
 
 def test_a_fault_of_one(two_gpus: None) -> None:
-    """Either the other serves on, or the fault took it too and the process ends with 3: both within seconds."""
+    """Within seconds either the other GPU serves on, or the fault took it too and the process exits with 3."""
     binary = os.environ.get("CORANKD_FAULTY")
     if not binary:
         pytest.skip("CORANKD_FAULTY names no binary")

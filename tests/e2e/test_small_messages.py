@@ -1,4 +1,4 @@
-"""Calls whose messages are a few fields: what they cost before anybody knows the caller; names, results, deadlines."""
+"""Calls with messages of a few fields: their cost before the caller is known; names, results, deadlines."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def raw(
 
 
 def varint(number: int) -> bytes:
-    """As protobuf writes it."""
+    """The varint encoding of protobuf."""
     groups = [number >> shift & 0x7F for shift in range(0, max(1, number.bit_length()), 7)]
     return bytes([group | 0x80 for group in groups[:-1]] + groups[-1:])
 
@@ -63,14 +63,14 @@ def refused(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
 
 
 def most_memory(server: LocalServer) -> int:
-    """Bytes of memory that the server had at most."""
+    """Peak resident bytes of the server."""
     text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
     return 1024 * int(text.split("VmHWM:")[1].split()[0])
 
 
 @pytest.fixture(scope="module", name="guarded")
 def fixture_guarded(corankd: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """A server with tokens, of which `a-token` may do all."""
+    """A server with tokens; `a-token` has all permissions."""
     tokens = tmp_path_factory.mktemp("tokens") / "tokens"
     tokens.write_text(f"tenant {hashlib.sha256(b'a-token').hexdigest()} all\n")
     flags = [f"--tokens-file={tokens}", "--kept-bytes=64MiB", "--shared-memory=/corank-small-"]
@@ -82,7 +82,7 @@ def fixture_guarded(corankd: pathlib.Path, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(name="channel")
 def fixture_channel(guarded: LocalServer) -> Iterator[grpc.Channel]:
-    """Plain gRPC to the server with tokens."""
+    """A plain gRPC channel to the server with tokens."""
     with grpc.insecure_channel(guarded.address, options=[("grpc.max_send_message_length", -1)]) as channel:
         yield channel
 
@@ -93,7 +93,7 @@ TOKEN = (("authorization", "Bearer a-token"),)
 @pytest.mark.parametrize("method", UNARY + STREAMING)
 def test_a_large_message_is_refused_unparsed(guarded: LocalServer, channel: grpc.Channel, method: str) -> None:
     before = most_memory(guarded)
-    junk = b"\x78\x01" * (10 * MiB)  # an unknown field of two bytes, of which a parser keeps sixteen and more
+    junk = b"\x78\x01" * (10 * MiB)  # an unknown field of two bytes, for which a parser keeps sixteen or more
     code, text = refused(lambda: raw(channel, method, junk, TOKEN))
     assert (code, "65536" in text) == (INVALID, True), text
     assert most_memory(guarded) - before < 100 * MiB * MEMORY_SCALE
@@ -168,7 +168,7 @@ def test_parts_with_other_inline_arrays_are_of_another_plan(channel: grpc.Channe
     execute = channel.stream_stream(
         "/corank.v1.CorankService/Execute", request_serializer=bytes, response_deserializer=bytes
     )
-    # Whichever comes second is of another plan than the first, which goes on waiting for its other part.
+    # Whichever part arrives second has another plan than the first, which keeps waiting for its other part.
     parts = [
         execute(iter([plan(part, needles)]), timeout=20, metadata=TOKEN)
         for part, needles in enumerate(([10, 20, 30], [10, 20, 31]))

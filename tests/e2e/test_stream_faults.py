@@ -1,4 +1,4 @@
-"""Streams that no client library would make: all get a status, and all is freed."""
+"""Streams that no client library makes: each gets a status, and the server frees everything."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def sort_plan(count: int | None = COUNT, **more: Any) -> service.ExecuteRequest:
 
 
 def chunk(first: int, last: int, stream_id: int = 0, data: bytes | None = None) -> service.ExecuteRequest:
-    """Elements first to last of KEYS."""
+    """Elements `first` to `last` of KEYS."""
     data = KEYS[first:last].tobytes() if data is None else data
     return service.ExecuteRequest(chunk=a.ArrayChunk(stream_id=stream_id, first_element=first, data=data))
 
 
 def execute(address: str, requests: Iterable[service.ExecuteRequest], timeout: float = 30) -> list[Any]:
-    """The answers of a call on a connection of its own; raises grpc.RpcError."""
+    """The answers of a call on its own connection; raises grpc.RpcError."""
     with grpc.insecure_channel(address, OPTIONS) as channel:
         method: Any = channel.stream_stream(
             EXECUTE,
@@ -135,7 +135,7 @@ def test_count_may_be_left_out(placed_server: LocalServer, placed: corank.Client
 
 
 def held_open(requests: list[service.ExecuteRequest], until: threading.Event) -> Iterator[service.ExecuteRequest]:
-    """The requests, and then neither another one nor the end."""
+    """Yields the requests, then neither another one nor the end."""
     yield from requests
     until.wait(60)
 
@@ -167,12 +167,12 @@ def test_upload_that_stops_in_the_middle_frees_everything(
 
 def test_deadline_in_the_middle_of_the_work_stops_it(placed_server: LocalServer, needs: Needs) -> None:
     needs("stream")
-    # What a kernel has begun it ends: seconds of a sanitizer that is fifty times as slow.
+    # A kernel finishes once begun, which takes seconds under a sanitizer that is fifty times slower.
     keys = KEYS if os.environ.get("CORANKD_SANITIZED") == "thread" else np.tile(KEYS, 8)
     late = 0
     with placed_server.connect() as client:
         client.info()
-        for deadline in (0.005, 0.02, 0.1, 0.3):  # a GPU meets the longer ones
+        for deadline in (0.005, 0.02, 0.1, 0.3):  # a GPU meets the longer deadlines
             try:
                 answer = client.sort(keys, algorithm="odd-even-mergesort", place="stream", deadline=deadline)
             except corank.DeadlineExceeded:

@@ -1,4 +1,4 @@
-"""Metrics of every kind of call, ids and traces in trailing metadata and log, and the settings that are told."""
+"""Metrics of every kind of call, ids and traces in trailing metadata and log, and the settings that callers see."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def lines_of(server: LocalServer, event: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(name="tenants", scope="module")
 def fixture_tenants(corankd: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """A server with two tenants, whose calls are all slow ones."""
+    """A server with two tenants that logs every call as slow."""
     tokens = tmp_path_factory.mktemp("tokens") / "tokens"
     lines = [f"{name} {hashlib.sha256(token.encode()).hexdigest()} all\n" for name, token in TOKENS.items()]
     tokens.write_text("".join(lines))
@@ -67,7 +67,7 @@ def calling(server: LocalServer, tenant: str) -> Iterator[corank.Client]:
 
 @pytest.fixture(name="way", scope="module", params=["lane", "host"])
 def fixture_way(request: pytest.FixtureRequest, corankd: pathlib.Path) -> Iterator[tuple[str, LocalServer]]:
-    """Where small calls go, and a server on which they do."""
+    """Where the server runs small calls, "lane" or "host", and the server."""
     with LocalServer(corankd, [f"--host-bytes={0 if request.param == 'lane' else '64KiB'}"]) as server:
         yield request.param, server
 
@@ -99,7 +99,7 @@ def test_one_call_shows_in_every_metric_of_its_operator(way: tuple[str, LocalSer
     assert rise('corank_tenant_lane_seconds_total{tenant="anonymous"}') > 0
     if place == "host":
         return
-    with server.connect() as client:  # some more, to learn from
+    with server.connect() as client:  # more calls for the server to learn from
         for _ in range(5):
             call(client)
     assert samples(server)[f"corank_estimated_bytes_per_second{{{of}}}"] > 0
@@ -295,7 +295,7 @@ def test_calls_that_their_callers_give_up_at_the_deadline_count_as_late(corankd:
                     client.sort(X, deadline=0.25, place="inline")
             holder.result()
         late = 'corank_requests_total{code="DEADLINE_EXCEEDED",operator="sort"}'
-        # On a busy machine a call may be given up before it was sent.
+        # On a busy machine a call may end before it was sent.
         wait_until(lambda: samples(server)[late] >= 1, "they are late")
         assert samples(server).get('corank_requests_total{code="CANCELLED",operator="sort"}', 0) == 0
 

@@ -1,4 +1,4 @@
-"""Clients that are processes of their own: one that is to be killed, and one that floods a server.
+"""Client processes: one for a test to kill, and one that floods a server.
 
 Usage: client_process.py call ADDRESS PLACE PHASE COUNT   says "ready", and calls once its stdin ends
                                                           (COUNT: of the keys of slow work)
@@ -23,7 +23,7 @@ FLOOD_THREADS = 8
 
 
 def flood_call(client: corank.Client, place: Any, keys: Keys) -> Callable[[], object]:
-    """A sort of the keys in a place, to be made again and again."""
+    """A function that sorts the keys in a place."""
     if place == "kept":
         name = f"flood-{threading.get_ident()}"
         stored = client.store(name, keys)
@@ -36,7 +36,7 @@ def flood_call(client: corank.Client, place: Any, keys: Keys) -> Callable[[], ob
 
 
 def flood(address: str, token: str, place: str, count: int) -> None:
-    """Sorts of `count` keys, as many at a time as there are threads, for ever."""
+    """Sorts `count` keys in every thread, for ever."""
     keys = random_keys(count)
 
     def ask() -> None:
@@ -51,7 +51,7 @@ def flood(address: str, token: str, place: str, count: int) -> None:
 
 
 def main() -> int:
-    """0: the call ended well."""
+    """Returns 0 if the call succeeded."""
     mode, address, *rest = sys.argv[1:]
     if mode == "flood":
         flood(address, rest[0], rest[1], int(rest[2]))

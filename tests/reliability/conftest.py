@@ -1,4 +1,4 @@
-"""Fixtures for tests of a corankd under faults and load. CORANKD names the binary."""
+"""Fixtures for tests of corankd under faults and load. CORANKD names the binary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sorts in every place, as calls that stop where a test wants them to, and say what came of them."""
+"""Sorts in every place, as calls that pause where a test wants and then report their outcome."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 Keys = NDArray[np.uint32]
 CHUNK = 1 << 18
-"""Elements of a chunk."""
+"""Elements per chunk."""
 OPTIONS = [
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.max_receive_message_length", -1),
@@ -30,42 +30,42 @@ METHOD = "/corank.v1.CorankService/"
 
 
 def random_keys(count: int, seed: int = 11) -> Keys:
-    """Keys in no order."""
+    """Unsorted keys."""
     return np.random.default_rng(seed).integers(0, 2**32, count, dtype=np.uint32)
 
 
 @dataclass
 class Work:
-    """What a call is to sort, and where it stops by itself."""
+    """The keys of a call, and the point at which it pauses."""
 
     keys: Keys
     algorithm: int = o.SORT_ALGORITHM_AUTO
     timeout: float = 120.0
     """Seconds until the call's deadline."""
     send: int | None = None
-    """Streams: after how many chunks it stops to send until `go_on`."""
+    """Streams: the number of chunks after which it stops sending until `go_on`."""
     read: int | None = None
-    """Streams: after how many chunks of the answer it stops to read until `go_on`."""
+    """Streams: the number of answer chunks after which it stops reading until `go_on`."""
 
 
 class HeldCall:
-    """A call in flight, on a connection of its own."""
+    """A call in flight, on its own connection."""
 
     def __init__(self, address: str, work: Work) -> None:
         self.work = work
         self.chunks = 0
-        """Chunks of the answer that were read."""
+        """Answer chunks read so far."""
         self._channel = grpc.insecure_channel(address, OPTIONS)
         self._go_on = threading.Event()
         self._call: Any = None
 
     @property
     def is_over(self) -> bool:
-        """Whether it has its status."""
+        """Whether the call has its status."""
         return bool(self._call.done())
 
     def go_on(self) -> None:
-        """Sends and reads what is left."""
+        """Sends and reads the rest."""
         self._go_on.set()
 
     def cancel(self) -> None:
@@ -74,7 +74,7 @@ class HeldCall:
         self._go_on.set()
 
     def code(self, timeout: float = 120) -> str:
-        """The status that it ends with, which is waited for; an answer must be right. Closes the connection."""
+        """Waits for the call to end and returns its status; an answer must be right. Closes the connection."""
         try:
             self._finish(timeout)
         except grpc.FutureTimeoutError:
@@ -148,7 +148,7 @@ class StreamCall(HeldCall):
                 self.chunks += 1
                 if self.chunks == self.work.read:
                     self._go_on.wait()
-        except BaseException as error:  # told by code
+        except BaseException as error:  # `code` reports it
             self._error = error
 
     def _finish(self, timeout: float) -> None:
@@ -166,7 +166,7 @@ class SharedCall(HeldCall):
     Args:
         address: of the server.
         work: what to sort.
-        request: another request than the sort of the keys, whose answer is not checked: how to make it of the region.
+        request: makes another request of the region instead of the sort; its answer is not checked.
     """
 
     def __init__(self, address: str, work: Work, request: Any = None) -> None:

@@ -1,6 +1,6 @@
-"""Two network namespaces and a link between them whose packets pass through the test: it delays, loses and drops them.
+"""Two network namespaces, and a link between them that delays, loses and cuts packets in the test's own process.
 
-Needs root, /dev/net/tun and `ip`. Where the kernel has it, `tc netem` could do as much; this runs without it too.
+Needs root, /dev/net/tun and `ip`. `tc netem` could do the same, but needs a kernel module that many machines lack.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _check(result: int) -> None:
 
 
 def _on_a_thread(work: Callable[[], R]) -> R:
-    """What `work` returns on a thread of its own, which may change the namespace that it is in."""
+    """Runs `work` on its own thread, which may change its namespace, and returns the result."""
     results: list[R] = []
     failures: list[BaseException] = []
 
@@ -73,20 +73,20 @@ class _End:
         return namespace, device
 
     def close(self) -> None:
-        """Ends the namespace, once no process is in it."""
+        """Removes the namespace; no process may be in it."""
         os.close(self.device)
         os.close(self.namespace)
 
 
 class LossyLink:
-    """Made by entering it; OSError or CalledProcessError where this machine does not allow it.
+    """A context manager; entering raises OSError or CalledProcessError if this machine does not allow namespaces.
 
     Attributes:
         delay: seconds that a packet takes, each way.
-        loss: share of the packets that are lost, each way.
-        is_cut: whether all are.
-        passed: packets that went through.
-        lost: packets that did not.
+        loss: the share of packets that the link loses, each way.
+        is_cut: whether the link loses every packet.
+        passed: how many packets went through.
+        lost: how many packets the link lost.
     """
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class LossyLink:
         self._thread = threading.Thread(target=self._forward, daemon=True)
 
     def inside(self, side: str, work: Callable[[], R]) -> R:
-        """What `work` returns in the namespace of "client" or "server". Processes that it starts stay there."""
+        """Runs `work` in the namespace of "client" or "server" and returns the result. Child processes stay there."""
 
         def run() -> R:
             _check(_LIBC.setns(self._ends[side].namespace, _CLONE_NEWNET))
@@ -122,7 +122,7 @@ class LossyLink:
                     heapq.heappush(waiting, (time.monotonic() + self.delay, next(numbers), other[device], packet))
             while waiting and waiting[0][0] <= time.monotonic():
                 _, _, device, packet = heapq.heappop(waiting)
-                with contextlib.suppress(OSError):  # the queue is full: lost, as on any link
+                with contextlib.suppress(OSError):  # a full queue loses packets, as on any link
                     os.write(device, packet)
                     self.passed += 1
 

@@ -1,8 +1,9 @@
-"""Calls that are in a given phase for sure: queued, copying, running or answering, in each place of arrays.
+"""Puts a call surely into a phase: queued, copying, running or answering, in each place of arrays.
 
-None of it is luck: a phase is held open (a lane that is taken, an upload or a download that stands still, work that
-takes long, a server that is stopped while a result is half in its region) and seen in the server's metrics or memory,
-or it is proven afterwards by the stage before which the server dropped the work, and tried again where it was missed.
+Nothing depends on luck. A test holds the phase open: it occupies a lane, stalls an upload or download, gives the server
+long work, or stops the server while a result is half in its region. Then it observes the phase in the server's metrics
+or memory. Where it cannot, it proves the phase afterwards by the stage before which the server dropped the work, and
+tries again if it missed the phase.
 """
 
 from __future__ import annotations
@@ -32,30 +33,30 @@ SERVER_FLAGS = (
     "--cpu-threads=1",
     "--stream-window-bytes=4MiB",
 )
-"""One lane of each kind, so that one call keeps the next one waiting, and an engine whose work takes long enough to be
-aimed at, and stands still where its process does."""
+"""One lane of each kind, so that one call makes the next one wait; and an engine whose work lasts long enough to hit,
+and stops with its process."""
 STAGE_AFTER = {"copying": "kernel", "running": "copy_out", "answering": "respond"}
-"""Before which stage the server drops work that is cancelled in this phase on a lane."""
+"""The stage before which the server drops work that is cancelled on a lane in this phase."""
 
 _ODD_EVEN = o.SORT_ALGORITHM_ODD_EVEN_MERGESORT
 _PIPE_BYTES = 64 << 10
-_LARGE = 10 << 20  # elements: what takes that much shared memory is work for the long lanes
+_LARGE = 10 << 20  # elements: this much shared memory is work for the long lanes
 _HUGE = 32 << 20
 
 
 class MissedError(Exception):
-    """The call was not in the phase, or not for long enough."""
+    """The call missed the phase, or stayed in it too briefly."""
 
 
 @dataclass
 class Scene:
-    """A server of these flags, a way to it that can be held, and keys that take it a while."""
+    """A server with SERVER_FLAGS, a proxy to it that can stall, and keys that take it a while."""
 
     server: LocalServer
     proxy: TcpProxy
     slow: Keys
     is_stopped: bool = False
-    """Whether the server's process is stopped: then it answers nobody, and has no metrics."""
+    """Whether the server's process is stopped; then it answers nobody and serves no metrics."""
 
     def stop_server(self) -> None:
         """Stops the server's process until `release` or `let_server_go_on`."""
@@ -63,13 +64,13 @@ class Scene:
         stop(self.server)
 
     def let_server_go_on(self) -> None:
-        """Ends stop_server."""
+        """Ends `stop_server`."""
         if self.is_stopped:
             go_on(self.server)
         self.is_stopped = False
 
     def release(self) -> None:
-        """Lets the server and the network go on."""
+        """Lets the server and the network continue."""
         self.let_server_go_on()
         self.proxy.release()
 
@@ -79,7 +80,7 @@ class Scene:
 
 
 def slow_keys(server: LocalServer) -> Keys:
-    """Keys that take half a second or more to sort with the odd-even mergesort, without other work."""
+    """Keys that take an idle server half a second or more to sort with the odd-even mergesort."""
     with server.connect() as client:
         for power in range(17, 23):
             stats: list[corank.Stats] = []
@@ -91,7 +92,7 @@ def slow_keys(server: LocalServer) -> Keys:
 
 
 def _gather(where: a.SharedMemoryPlace) -> tuple[str, o.GatherIntervalsRequest]:
-    """Few elements out of a large array: nearly all of it is the copy of that."""
+    """A request for few elements of a large array, which spends nearly all its time on the copy of that array."""
     zeros = np.zeros(1, np.int64).tobytes()
     return "GatherIntervals", o.GatherIntervalsRequest(
         source=a.Array(type=a.ELEMENT_TYPE_UINT32, count=_HUGE, shared_memory=where),
@@ -101,7 +102,7 @@ def _gather(where: a.SharedMemoryPlace) -> tuple[str, o.GatherIntervalsRequest]:
 
 
 def _expand(where: a.SharedMemoryPlace) -> tuple[str, o.ExpandIntervalsRequest]:
-    """Many elements, none of them 0, out of few: half of it is the copy of the answer."""
+    """A request for many non-zero elements out of few, which spends half its time on the copy of the answer."""
     return "ExpandIntervals", o.ExpandIntervalsRequest(
         values=a.Array(type=a.ELEMENT_TYPE_UINT32, inline_data=np.arange(1, 17, dtype=np.uint32).tobytes()),
         counts=a.Array(type=a.ELEMENT_TYPE_INT64, inline_data=np.full(16, _HUGE // 16, np.int64).tobytes()),
@@ -110,7 +111,7 @@ def _expand(where: a.SharedMemoryPlace) -> tuple[str, o.ExpandIntervalsRequest]:
 
 
 def begin(place: str, phase: str, address: str, slow: Keys, timeout: float = 120) -> HeldCall:
-    """Starts the call of a place that will be in a phase; what holds it there on the server's side is the caller's."""
+    """Starts the call that will be in a phase. The caller of this function holds it there on the server's side."""
     if place == "shared_memory" and phase in ("copying", "answering"):
         request = _gather if phase == "copying" else _expand
         return SharedCall(address, Work(np.zeros(_HUGE, np.uint32), timeout=timeout), request)
@@ -129,7 +130,7 @@ def begin(place: str, phase: str, address: str, slow: Keys, timeout: float = 120
 
 
 def hold_lane(scene: Scene, place: str) -> HeldCall:
-    """A call that keeps the lane that this place's queued call would take."""
+    """A call that occupies the lane for which a queued call of this place waits."""
     if place == "unary":
         holder: HeldCall = UnaryCall(scene.server.address, Work(scene.slow, _ODD_EVEN))
     else:
@@ -139,7 +140,7 @@ def hold_lane(scene: Scene, place: str) -> HeldCall:
 
 
 def hold_network(scene: Scene, place: str, phase: str) -> None:
-    """Where the network is what holds a call in its phase: lets a part of the message pass."""
+    """Lets part of the message pass if the network holds a call in this phase."""
     if place == "unary" and phase == "copying":
         scene.proxy.up.hold(after=1 << 20)
     if place == "unary" and phase == "answering":
@@ -156,11 +157,11 @@ def _is_reached(scene: Scene, place: str, phase: str) -> Callable[[dict[str, flo
         if (place, phase) == ("unary", "copying"):
             return scene.proxy.up.is_stopped
         if (place, phase) == ("unary", "answering"):
-            answers = scene.proxy.down.is_stopped  # it lets less pass than the answer has
+            answers = scene.proxy.down.is_stopped  # passes less than the whole answer
             return answers and busy == 0 and now["corank_calls"] == 1 and held_bytes(now, "host_pool") > 0
         if (place, phase) == ("stream", "copying"):
             return busy == 1 and held_bytes(now, "host_pool") + now["corank_stream_job_bytes"] >= sent
-        if (place, phase) == ("stream", "running"):  # all has come, and nothing is left in the window
+        if (place, phase) == ("stream", "running"):  # the server has received everything, and the window is empty
             all_there = now["corank_stream_job_bytes"] >= scene.slow.nbytes
             return busy == 1 and all_there and held_bytes(now, "host_pool") == 0
         if (place, phase) == ("stream", "answering"):
@@ -171,10 +172,10 @@ def _is_reached(scene: Scene, place: str, phase: str) -> Callable[[dict[str, flo
 
 
 def wait_for_phase(scene: Scene, place: str, phase: str, call: HeldCall | None = None, seconds: float = 30) -> None:
-    """Returns once the server's metrics say that the phase is reached, or the server is stopped in it (`is_stopped`).
+    """Returns once the server's metrics show the phase, or the server is stopped in it (`is_stopped`).
 
     Raises:
-        MissedError: the call passed it, or it is not seen in time.
+        MissedError: the call passed the phase, or did not reach it in time.
     """
     end = time.monotonic() + seconds
 
@@ -205,9 +206,9 @@ def _stop_while_result_is_copied(scene: Scene, check: Callable[[], None]) -> Non
 
 
 def proof(place: str, phase: str, before: dict[str, float], after: dict[str, float]) -> bool:
-    """Whether the server's counters say that what was dropped in between was dropped in this phase.
+    """Whether the server's counters show that it dropped the work of the call in this phase.
 
-    Only for calls whose phase is over without anybody's doing; the others stand still in it.
+    Only for calls that leave their phase by themselves; the others are held in it.
     """
     stage = STAGE_AFTER.get(phase)
     if stage is None or place == "stream" or (place == "unary" and phase != "running"):
@@ -216,7 +217,7 @@ def proof(place: str, phase: str, before: dict[str, float], after: dict[str, flo
 
 
 def settle(scene: Scene) -> None:
-    """Lets all pass that was held, and waits until nothing of it is left on the server."""
+    """Releases everything that was held, and waits until the server holds nothing of it."""
     scene.release()
     scene.proxy.cut()
     wait_until_empty(scene.server)

@@ -1,4 +1,4 @@
-"""What the tests of reliability share, those of e2e_support among it."""
+"""Shared helpers of the reliability tests; includes those of e2e_support."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = [
 ]
 
 LONG = bool(os.environ.get("RELIABILITY_LONG"))
-"""Whether the long forms of the tests run: `make soak`."""
+"""Whether to run the long forms of the tests, as `make soak` does."""
 PREFIX = "/corank-reliability-"
-"""What names of shared-memory objects begin with."""
+"""The prefix of the names of shared-memory objects."""
 
 
 def own_memory(server: LocalServer) -> float:

@@ -1,15 +1,15 @@
-"""Hours at 0.8 of a server's capacity, with clients that crash, stall and reconnect; what it holds must not grow.
+"""Runs a server for hours at 0.8 of its capacity, with clients that crash, stall and reconnect; it must not grow.
 
 Usage: soak.py [RESULTS_FOLDER]      writes soak.json and soak.svg there (default: tests/reliability/results)
 
-The load pauses after the warm-up, and again at its end: what the server then still holds, a few minutes of
-housekeeping later, shows growth that a load which moves by some percent would hide. It may be 2 % of what the server
-holds under load: of its own tenth or so, the heaps' fragments alone are more.
+The load pauses after the warm-up and again at the end. The memory that the server then still holds, after minutes of
+housekeeping, shows growth that the fluctuation of a load would hide. The limit is 2 % of the memory under load; of the
+memory at rest, about a tenth of that, heap fragments alone exceed 2 %.
 
 Environment: CORANKD, the server's binary; SOAK_MINUTES of load (60); SOAK_SHARE of the capacity (0.8); SOAK_FLAGS,
 more flags.
-Exit code 1: an answer was wrong, a failure not retryable, something grew by 2 % or more, or did not return to zero, or
-after the warm-up fewer than 0.95 of the calls were made that the share asks for.
+Exit code 1: an answer was wrong, a failure was not retryable, something grew by 2 % or more or did not return to zero,
+or the clients made fewer than 0.95 of the calls that the share asks for, after the warm-up.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PROCESSES = 2
 FLAGS = (f"--shared-memory={PREFIX}", "--kept-bytes=64MiB", "--kept-expiry=3m", "--host-pool-bytes=512MiB",
          "--stream-window-bytes=4MiB", "--keepalive-interval=5s", "--keepalive-timeout=5s",
          "--log-level=error")  # fmt: skip
-"""What crashed clients kept expires well within the warm-up, so that arrays come and go alike all the time."""
+"""Arrays kept by crashed clients expire well within the warm-up, so their number is steady afterwards."""
 WATCHED = {
     "resident memory": "process_resident_memory_bytes",
     "pinned memory kept": "corank_host_pool_kept_bytes",
@@ -51,29 +51,29 @@ WATCHED = {
     "lanes busy": "corank_lanes_busy",
 }
 OWN_MEMORY = "own memory"
-"""Resident memory without what clients share with the server, which is theirs."""
+"""Resident memory without the memory that clients share with the server."""
 BOUNDED = (OWN_MEMORY, "threads")
-"""What may not grow by 2 %. Open files beside connections and regions may not grow at all."""
+"""Figures that may not grow by 2 %. Open files other than connections and regions may not grow at all."""
 SHOWN = (OWN_MEMORY, *WATCHED)
 MOST_GROWTH = 0.02
 LEAST_REACHED = 0.95
-"""Of the calls that were asked for."""
+"""The least share of the requested calls."""
 REST = 150.0
-"""Seconds of a pause: two rounds of housekeeping, one a minute, and some."""
+"""Seconds of a pause: more than two rounds of housekeeping, which runs once a minute."""
 
 
 @dataclass(frozen=True)
 class Leg:
-    """What came of a part of the load."""
+    """The outcome of a part of the load."""
 
     calls_per_second: float
-    """Those that were answered, and those that stood still as they were to."""
+    """Calls that were answered, and calls that stalled on purpose."""
     other_cores: float
-    """How many of the machine's cores were taken by what is neither the server nor its clients, on average."""
+    """How many cores other programs than the server and its clients used on average."""
 
 
 def busy_seconds() -> float:
-    """CPU time of all that runs on this machine, and what its host kept from it."""
+    """CPU time of everything that runs on this machine, including time that its host withheld."""
     words = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
     user, nice, system, _idle, _iowait, irq, softirq, steal = map(float, words[1:9])
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
@@ -85,7 +85,7 @@ class Soak:
 
     server: LocalServer
     rate: float = 0
-    """Calls a second of each process; 0: all the time."""
+    """Calls a second of each process; 0: without pause."""
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     rows: list[dict[str, float]] = field(default_factory=list)
@@ -93,13 +93,13 @@ class Soak:
     legs: int = 0
 
     def listen(self, process: subprocess.Popen[str]) -> None:
-        """Takes in what a process counted, until it ends."""
+        """Adds up the counts of a process until it ends."""
         assert process.stdout is not None
         for line in process.stdout:
             try:
                 told: dict[str, Any] = json.loads(line)
             except json.JSONDecodeError:
-                continue  # the last words of one that was killed
+                continue  # the incomplete last line of a killed process
             with self.lock:
                 if "wrong" in told:
                     self.wrong.append(told["wrong"])
@@ -138,9 +138,9 @@ class Soak:
         return Leg((self.calls() - calls) / seconds, max(0.0, other / took))
 
     def run_clients(self, began: float, end: float, number: int, crashes: bool) -> None:
-        """Clients until the end, one process after the other; those that crash do so every half minute or so.
+        """Runs client processes one after the other until the end; crashing ones crash about every half minute.
 
-        Each makes up for the calls that its predecessor did not make because it was gone.
+        Each makes up for the calls that its predecessor missed.
         """
         chance = random.Random(number)
         seed = number * 1000
@@ -159,7 +159,7 @@ class Soak:
                     self.wrong.append(f"a client ended with {code}")
 
     def sample(self, stopped: threading.Event) -> None:
-        """Looks at the server until it is told to stop; times are those of load, without pauses."""
+        """Records the server's figures until told to stop; times count load without pauses."""
         before = self.rows[-1]["seconds"] if self.rows else 0.0
         began = time.monotonic()
         while not stopped.wait(2):
@@ -170,8 +170,8 @@ class Soak:
             self.rows.append({"seconds": before + time.monotonic() - began, **row})
 
     def rest(self) -> float:
-        """Own memory of a server that has had nothing to do for a while, without buffers that wait for a taker."""
-        with self.server.connect() as client:  # what clients that crashed had kept expires later
+        """The server's own memory after it has been idle for a while, without buffers kept for reuse."""
+        with self.server.connect() as client:  # arrays kept by crashed clients expire later
             for array in client.arrays().arrays:
                 array.delete()
         try:
@@ -183,7 +183,7 @@ class Soak:
 
 
 def capacity(server: LocalServer) -> Leg:
-    """What the same clients get, crashes and all, when they ask all the time: over the better part of 40 seconds."""
+    """The capacity: calls a second that the same clients, crashes included, get without pauses in most of 40 seconds."""
     trial = Soak(server)
     whole = trial.run(40)
     steady = [row for row in trial.rows if 10 <= row["seconds"] <= 40]
@@ -192,7 +192,7 @@ def capacity(server: LocalServer) -> Leg:
 
 
 def shortfall(asked: float, judged: Leg, trial: Leg) -> list[str]:
-    """What to say where the load was less than it was to be; nothing where it was not."""
+    """A message if the load fell short of its share; empty otherwise."""
     share = judged.calls_per_second / asked
     if share >= LEAST_REACHED:
         return []
@@ -206,7 +206,7 @@ def shortfall(asked: float, judged: Leg, trial: Leg) -> list[str]:
 
 
 def warm_up(seconds: float) -> float:
-    """How much of a load is its warm-up: a quarter, at most 10 minutes."""
+    """Seconds of warm-up: a quarter of the load, at most 10 minutes."""
     return min(seconds / 4, 600)
 
 
@@ -221,7 +221,7 @@ def growth(rows: list[dict[str, float]], name: str) -> tuple[float, float, float
 
 
 def plot(rows: list[dict[str, float]], path: pathlib.Path) -> None:
-    """Draws what was watched over time."""
+    """Plots the recorded figures over time."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -246,7 +246,7 @@ def plot(rows: list[dict[str, float]], path: pathlib.Path) -> None:
 
 
 def main() -> int:
-    """Runs it, writes the figures and judges them."""
+    """Runs the soak, writes the figures and judges them."""
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).with_name("results"))
     folder.mkdir(parents=True, exist_ok=True)
     seconds = 60 * float(os.environ.get("SOAK_MINUTES", "60"))

@@ -1,4 +1,4 @@
-"""A TCP proxy between client and server that delays, throttles, holds and cuts what passes, each way by itself."""
+"""A TCP proxy that delays, throttles, stalls and cuts connections, each direction separately."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 _PIECE = 16 << 10
-_PIECES = 16  # read ahead: what is slow here is soon slow for the sender
+_PIECES = 16  # bytes read ahead; the limit makes a slow proxy slow for the sender
 _LOOK_SECONDS = 0.05
 
 
@@ -22,20 +22,20 @@ class Way:
 
     def __init__(self) -> None:
         self.delay = 0.0
-        """Seconds that everything takes longer."""
+        """Extra delay in seconds."""
         self.bytes_per_second: float | None = None
         self.passed = 0
-        """Bytes that went through so far, of all connections."""
+        """Bytes passed so far on all connections."""
         self._most: int | None = None
         self._changed = threading.Condition()
 
     def hold(self, after: int = 0) -> None:
-        """Lets `after` more bytes pass, and keeps what comes then. With both ways held, the network is a black hole."""
+        """Lets `after` more bytes pass, then stalls. With both directions stalled, the network is a black hole."""
         with self._changed:
             self._most = self.passed + after
 
     def release(self) -> None:
-        """Lets everything pass again, what was held too."""
+        """Passes everything again, including the stalled bytes."""
         with self._changed:
             self._most = None
             self._changed.notify_all()
@@ -47,12 +47,12 @@ class Way:
             return self._most is not None and self.passed >= self._most
 
     def wait_until_open(self, ended: threading.Event) -> None:
-        """Waits while nothing passes, and the connection has not ended."""
+        """Waits while nothing may pass and the connection lasts."""
         while self.is_stopped and not ended.wait(_LOOK_SECONDS):
             pass
 
     def take(self, wanted: int, ended: threading.Event) -> int:
-        """How many of the wanted bytes may pass now, 1 at least; waits; 0 once the connection has ended."""
+        """Waits until bytes may pass; returns how many, from 1 to `wanted`, or 0 once the connection has ended."""
         with self._changed:
             while not ended.is_set():
                 may = wanted if self._most is None else min(wanted, self._most - self.passed)
@@ -67,7 +67,7 @@ _Work = Callable[[socket.socket, Way, _Pieces], None]
 
 
 class _Connection:
-    """Two sockets and what goes between them."""
+    """Two sockets, and the bytes between them."""
 
     def __init__(self, client: socket.socket, server: socket.socket, up: Way, down: Way) -> None:
         self.ended = threading.Event()
@@ -85,14 +85,14 @@ class _Connection:
             thread.start()
 
     def end(self) -> None:
-        """Ends both sides, as a crashed peer does, whatever still waits; does not wait."""
+        """Ends both sides as a crashed peer does, and drops waiting bytes; does not wait."""
         self.ended.set()
         for each in self._sockets:
             with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)  # wakes the threads, which closing would not
+                each.shutdown(socket.SHUT_RDWR)  # wakes the threads; `close` would not
 
     def join(self) -> None:
-        """Waits until nothing is left of it."""
+        """Waits until its threads have ended."""
         for thread in self._threads:
             thread.join(10)
 
@@ -127,7 +127,7 @@ class _Connection:
             except queue.Empty:
                 continue
             self.ended.wait(max(0.0, due - time.monotonic()))
-            if not data:  # gRPC never half-closes: whoever is gone is gone for both
+            if not data:  # gRPC never half-closes, so an end of one direction ends both
                 way.wait_until_open(self.ended)
                 self.end()
             while data and not self.ended.is_set():
@@ -143,9 +143,9 @@ class _Connection:
 
 
 class TcpProxy:
-    """Listens on a free port of 127.0.0.1 while it is entered, and passes on to `target`, HOST:PORT.
+    """A context manager that listens on a free port of 127.0.0.1 and forwards to `target`, HOST:PORT.
 
-    `up` is the way to the server, `down` the way back.
+    `up` is the direction to the server, `down` the way back.
     """
 
     def __init__(self, target: str) -> None:
@@ -153,7 +153,7 @@ class TcpProxy:
         self.target = (host, int(port))
         self.up, self.down = Way(), Way()
         self.accepted = 0
-        """Connections that came so far."""
+        """Connections accepted so far."""
         self._connections: list[_Connection] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(_LOOK_SECONDS)
@@ -167,7 +167,7 @@ class TcpProxy:
         return f"{host}:{port}"
 
     def cut(self) -> None:
-        """Ends all connections; new ones are taken."""
+        """Ends all connections; accepts new ones."""
         connections, self._connections = self._connections, []
         for each in connections:
             each.end()
@@ -175,12 +175,12 @@ class TcpProxy:
             each.join()
 
     def hold(self) -> None:
-        """Becomes a black hole: nothing passes, and nobody is told."""
+        """Becomes a black hole: nothing passes, and neither side notices."""
         self.up.hold()
         self.down.hold()
 
     def release(self) -> None:
-        """Ends hold."""
+        """Ends `hold`."""
         self.up.release()
         self.down.release()
 

@@ -1,4 +1,4 @@
-"""A real network between two namespaces, with delay, loss and cuts: right answers, retryable statuses, nothing left."""
+"""A real network between two namespaces, with delay, loss and cuts: right answers, retryable errors, no leftovers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLAGS = [
     f"--listen={ADDRESSES['server']}:0",
     "--insecure",
     "--kept-bytes=64MiB",
-    "--kept-expiry=10s",  # of clients that die
+    "--kept-expiry=10s",  # for clients that die
     "--stream-window-bytes=4MiB",
     "--keepalive-interval=500ms",
     "--keepalive-timeout=500ms",
@@ -31,7 +31,7 @@ FLAGS = [
 
 @pytest.fixture(scope="module")
 def between(corankd: pathlib.Path) -> Iterator[tuple[LossyLink, LocalServer]]:
-    """The link, and a server behind it that must end well."""
+    """The link, and a server behind it that must exit with 0."""
     link = LossyLink()
     try:
         link.__enter__()
@@ -47,13 +47,13 @@ def between(corankd: pathlib.Path) -> Iterator[tuple[LossyLink, LocalServer]]:
 
 
 def now(between: tuple[LossyLink, LocalServer]) -> dict[str, float]:
-    """The server's metrics, asked in its namespace."""
+    """The server's metrics, scraped in its namespace."""
     link, server = between
     return link.inside("server", lambda: samples(server))
 
 
 def start_clients(between: tuple[LossyLink, LocalServer], seconds: float) -> subprocess.Popen[str]:
-    """A process of clients on the other side."""
+    """A process of clients at the other end of the link."""
     link, server = between
     began = time.monotonic()
     load = Load(began, began + seconds, rate=200, seed=1, misbehaves=False, threads=4, most_owed=1)
@@ -61,7 +61,7 @@ def start_clients(between: tuple[LossyLink, LocalServer], seconds: float) -> sub
 
 
 def outcomes(process: subprocess.Popen[str]) -> Counter[str]:
-    """What the clients saw; nothing wrong, and nothing that could not be tried again."""
+    """The counts of the clients; no answer may be wrong, and every failure must be retryable."""
     counts: Counter[str] = Counter()
     text, _ = process.communicate(timeout=120)
     for line in text.splitlines():
@@ -74,17 +74,16 @@ def outcomes(process: subprocess.Popen[str]) -> Counter[str]:
 
 
 def wait_until_left(between: tuple[LossyLink, LocalServer]) -> None:
-    """Returns once the server has nothing of its clients, not even a connection.
+    """Returns once the server holds nothing of its clients, not even a connection.
 
-    What a client had kept for a moment, who is cut off or dead, stays until it expires and a housekeeping, one a
-    minute, comes by.
+    Arrays of a client that is cut off or dead stay until they expire and housekeeping runs, once a minute.
     """
     wait_until_none_left(lambda: now(between), "corank_connections", seconds=90)
 
 
 @contextlib.contextmanager
 def cut(link: LossyLink) -> Iterator[None]:
-    """Nothing passes for as long as this is entered."""
+    """A context manager in which nothing passes the link."""
     link.is_cut = True
     try:
         yield
@@ -109,7 +108,7 @@ def test_delay_and_loss(between: tuple[LossyLink, LocalServer], delay: float, lo
 
 
 def test_cuts_that_heal(between: tuple[LossyLink, LocalServer]) -> None:
-    """The network is gone for longer than the server waits for a sign of life, again and again."""
+    """The network disappears repeatedly, each time for longer than the server's keepalive allows."""
     link, _ = between
     clients = start_clients(between, 3600)
     try:
@@ -119,7 +118,7 @@ def test_cuts_that_heal(between: tuple[LossyLink, LocalServer]) -> None:
             wait_until(lambda before=before: link.passed > before + 100, "traffic flows")  # type: ignore[misc]
             with cut(link):
                 wait_until_left(between)
-        time.sleep(SECONDS)  # on a network that has healed
+        time.sleep(SECONDS)  # after the network has recovered
     finally:
         clients.terminate()
     counts = outcomes(clients)
@@ -129,7 +128,7 @@ def test_cuts_that_heal(between: tuple[LossyLink, LocalServer]) -> None:
 
 
 def test_client_that_dies_behind_a_cut_is_found(between: tuple[LossyLink, LocalServer]) -> None:
-    """Nothing tells the server: no packet of the dead client ever comes."""
+    """The server gets no packet that tells of the client's death."""
     link, _ = between
     clients = start_clients(between, 60)
     wait_until(lambda: now(between)["corank_connections"] > 0, "clients are there")

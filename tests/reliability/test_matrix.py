@@ -1,7 +1,7 @@
-"""Calls in every place of arrays that end in every phase, in every way: nothing is left, no answer is wrong.
+"""Calls in every place of arrays end in every phase, in every way: the server keeps nothing, no answer is wrong.
 
-The ways: the client cancels, the deadline passes, the client is killed, the server is told to end (SIGTERM), the
-server is killed and started again. RELIABILITY_LONG: every way in every phase, RELIABILITY_ROUNDS times.
+The ways: the client cancels, the deadline passes, the client is killed, the server gets SIGTERM, the server is killed
+and restarted. With RELIABILITY_LONG every way runs in every phase, RELIABILITY_ROUNDS times.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ ROUNDS = int(os.environ.get("RELIABILITY_ROUNDS", "1")) if LONG else 1
 FLAGS = [*SERVER_FLAGS, f"--shared-memory={PREFIX}"]
 CLIENT_PLACES: dict[str, Place] = {"unary": "inline", "stream": "stream", "shared_memory": "shared_memory"}
 SMALL = random_keys(20_000, seed=5)
-# In one of its phases a call that is cut off by itself is seen; the long form looks at all.
+# `make test` ends calls in this phase of each place; the long form ends them in every phase.
 QUICK_PHASE = {"unary": "answering", "stream": "copying", "shared_memory": "running"}
 
 Cell = tuple[str, str, int]
 
 
 def cells(every_phase: bool) -> list[Cell]:
-    """(place, phase, round) of the tests."""
+    """The (place, phase, round) of each test."""
     return [
         (place, phase, number)
         for place, phase, number in itertools.product(PLACES, PHASES, range(ROUNDS))
@@ -61,11 +61,11 @@ def cells(every_phase: bool) -> list[Cell]:
 
 
 def name_of(cell: Cell) -> str:
-    """What a test of it is called."""
+    """The name of its test."""
     return f"{cell[0]}-{cell[1]}" + (f"-{cell[2]}" if cell[2] else "")
 
 
-# A half of a message is nobody's call yet when the server has done its work and ends.
+# Half a message is not yet a call when the server finishes its work and exits.
 SIGTERM_CELLS = cells(every_phase=LONG) + ([] if LONG else [("unary", "copying", 0)])
 every_phase = pytest.mark.parametrize("cell", cells(every_phase=True), ids=name_of)
 one_phase = pytest.mark.parametrize("cell", cells(every_phase=LONG), ids=name_of)
@@ -73,7 +73,7 @@ one_phase = pytest.mark.parametrize("cell", cells(every_phase=LONG), ids=name_of
 
 @pytest.fixture(scope="module")
 def shared_scene(corankd: pathlib.Path) -> Iterator[Scene]:
-    """A server for all tests that leave it as it was. It must end well."""
+    """A server for all tests that leave it unchanged. It must exit with 0."""
     with LocalServer(corankd, FLAGS) as server, TcpProxy(server.address) as proxy:
         scene = Scene(server, proxy, slow_keys(server))
         wait_until_empty(server)
@@ -85,7 +85,7 @@ def shared_scene(corankd: pathlib.Path) -> Iterator[Scene]:
 
 @pytest.fixture
 def scene(shared_scene: Scene) -> Iterator[Scene]:
-    """The same. After each test nothing may be left on it, and it must answer right in every place."""
+    """That server. After each test it must hold nothing and answer correctly in every place."""
     yield shared_scene
     settle(shared_scene)
     check_answers(shared_scene.server)
@@ -100,32 +100,32 @@ def check_answers(server: LocalServer) -> None:
 
 
 def address_for(scene: Scene, place: str, phase: str) -> str:
-    """Shared memory is for clients of this host: its network is not held, but tells what has reached the server."""
+    """Shared memory serves clients of this host, so the proxy never stalls; it only counts what reached the server."""
     direct = place == "shared_memory" and phase != "answering"
     return scene.server.address if direct else scene.proxy.address
 
 
 class Aimed:
-    """A call, or a process that makes one, in its phase."""
+    """A call in its phase, or a process that makes one."""
 
     def __init__(self, scene: Scene, place: str, phase: str) -> None:
         self.scene, self.place, self.phase = scene, place, phase
         self._holder: HeldCall | None = None
 
     def prepare(self) -> None:
-        """Makes the server hold the call that comes next in its phase."""
+        """Makes the server hold the next call in its phase."""
         settle(self.scene)
         self._holder = hold_lane(self.scene, self.place) if self.phase == "queued" else None
         hold_network(self.scene, self.place, self.phase)
 
     def release(self) -> None:
-        """Lets the call go on."""
+        """Lets the call continue."""
         if self._holder is not None:
             self._holder.go_on()
         self.scene.release()
 
     def check_left_queue(self) -> None:
-        """A call that waited is gone from the queue, while the lane is still taken; else MissedError."""
+        """Checks that a waiting call left the queue while the lane was still busy; raises MissedError otherwise."""
         if self._holder is None:
             return
         end = time.monotonic() + 10
@@ -135,7 +135,7 @@ class Aimed:
             raise MissedError("the lane was free before the call was seen to be gone")
 
     def end_holder(self) -> None:
-        """Ends the call that has the lane."""
+        """Ends the call that occupies the lane."""
         if self._holder is not None:
             self._holder.cancel()
             self._holder.code()
@@ -148,8 +148,8 @@ def until_hit(
     start: Callable[[], None] = lambda: None,
     passed_by: Callable[[], None] = lambda: None,
 ) -> None:
-    """Tries until the attempt was in the phase; fails the test if it never was. `start`: before anything is held.
-    `passed_by`: after an attempt that ended as it should, but in another phase."""
+    """Repeats the attempt until it hits the phase; fails the test if it never does. `start` runs before anything is
+    held, `passed_by` after an attempt that ended correctly but in another phase."""
     place, phase, _ = cell
     for _ in range(TRIES):
         start()
@@ -171,7 +171,7 @@ def until_hit(
 
 
 def cancel(scene: Scene, call: HeldCall) -> None:
-    """Cancels the call. A server that is stopped has the word before it when it goes on."""
+    """Cancels the call. A stopped server finds the cancellation when it continues."""
     passed = scene.proxy.up.passed
     call.cancel()
     if scene.is_stopped:
@@ -207,8 +207,8 @@ def test_deadline(scene: Scene, cell: Cell) -> None:
         call = begin(place, phase, address_for(scene, place, phase), scene.slow, timeout)
         try:
             wait_for_phase(scene, place, phase, call, seconds=timeout)
-            time.sleep(timeout)  # the deadline has passed for sure
-            # gRPC for Python ends no call whose message stands still on its way out; corank's own client does.
+            time.sleep(timeout)  # the deadline has surely passed
+            # gRPC for Python does not end a call while its outgoing message is stalled; corank's own client does.
             scene.release()
             call.go_on()
             code = call.code()
@@ -235,7 +235,7 @@ def test_deadline(scene: Scene, cell: Cell) -> None:
 
 
 def shared_objects() -> set[pathlib.Path]:
-    """What clients of these tests have in shared memory by name."""
+    """The named shared-memory objects of these tests' clients."""
     return set(pathlib.Path("/dev/shm").glob(f"{PREFIX[1:]}*"))
 
 
@@ -244,7 +244,7 @@ def test_client_killed(scene: Scene, cell: Cell) -> None:
     place, phase, _ = cell
     script = pathlib.Path(__file__).with_name("client_process.py")
     clients: list[subprocess.Popen[bytes]] = []
-    before = shared_objects()  # of others: a client of a soak that was killed just then leaves its object
+    before = shared_objects()  # leftovers of others, such as a soak client that was just killed
 
     def start() -> None:
         address = address_for(scene, place, phase)
@@ -257,7 +257,7 @@ def test_client_killed(scene: Scene, cell: Cell) -> None:
     def attempt(aimed: Aimed) -> None:
         with clients.pop() as client:
             assert client.stdin is not None
-            client.stdin.close()  # it begins the call
+            client.stdin.close()  # starts the call
             try:
                 wait_for_phase(scene, place, phase, seconds=60)
                 if place == "shared_memory" and not scene.is_stopped:
@@ -272,14 +272,14 @@ def test_client_killed(scene: Scene, cell: Cell) -> None:
 
 
 def own_scene(corankd: pathlib.Path, shared: Scene) -> Scene:
-    """A server that may be ended."""
+    """A server that a test may end."""
     server = LocalServer(corankd, FLAGS)
     server.start()
     return Scene(server, TcpProxy(server.address), shared.slow)
 
 
 def reach(scene: Scene, cell: Cell) -> tuple[Aimed, HeldCall]:
-    """A call in its phase, on a server that is not to be settled any more."""
+    """A call in its phase, on a server that needs no cleaning up."""
     place, phase, _ = cell
     for _ in range(TRIES):
         aimed = Aimed(scene, place, phase)
@@ -298,7 +298,7 @@ def reach(scene: Scene, cell: Cell) -> tuple[Aimed, HeldCall]:
 
 @pytest.mark.parametrize("cell", SIGTERM_CELLS, ids=name_of)
 def test_server_told_to_end(corankd: pathlib.Path, shared_scene: Scene, cell: Cell) -> None:
-    """What was admitted is answered, right; what comes is told when to come back; the exit code is 0."""
+    """The server answers admitted calls correctly, tells new ones when to retry, and exits with 0."""
 
     def ends_well() -> bool:
         scene = own_scene(corankd, shared_scene)
@@ -314,11 +314,11 @@ def test_server_told_to_end(corankd: pathlib.Path, shared_scene: Scene, cell: Ce
             aimed.release()
             call.go_on()
             code = call.code()
-            # A message of which only a part had come was not admitted.
+            # A partly received message was not admitted.
             assert code == "OK" or (cell[:2] == ("unary", "copying") and code == "UNAVAILABLE"), code
             assert server.process.wait(30) == 0
             server.stop()
-            return refused.value.retry_after is not None  # else it was not there any more
+            return refused.value.retry_after is not None  # otherwise the server was already gone
 
     assert any(ends_well() for _ in range(TRIES)), "the server always ended before another call came"
 

@@ -1,4 +1,4 @@
-"""What a server holds once work has ended: little more than before."""
+"""After work has ended, a server holds little more memory than before."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ CALLERS = 8
 KEYS = random_keys(3 << 20)
 RIGHT = np.sort(KEYS)
 MOST_HELD = 512 << 20
-"""Bytes. Lanes keep what their largest request took, in all 0.2 GiB here; 1.2 GiB were held when freed blocks stayed in
-the heaps of threads."""
+"""Bytes. Lanes keep the memory of their largest request, 0.2 GiB in total here; with freed blocks left in the heaps of
+threads it was 1.2 GiB."""
 
 
 @pytest.mark.skipif(MEMORY_SCALE > 1, reason="sanitizers keep what is freed")
 def test_streams_leave_nothing_in_the_heaps(corankd: pathlib.Path) -> None:
-    """Callers that come, sort streams and go, in two waves."""
+    """Two waves of callers that connect, sort streams and disconnect."""
     flags = ("--engine=cpu", "--host-pool-bytes=256MiB", "--stream-window-bytes=4MiB")
     with LocalServer(corankd, flags) as server:
         before = own_memory(server)

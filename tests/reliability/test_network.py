@@ -1,7 +1,7 @@
-"""A network between client and server that delays, throttles, cuts and swallows: right answers or retryable statuses,
-within the deadline, and nothing left on the server.
+"""A network that delays, throttles, cuts and swallows: right answers or retryable errors within the deadline, and no
+leftovers on the server.
 
-The network is a proxy of the tests' own, which runs everywhere; `test_lossy_link.py` has packets that are lost.
+The network is a proxy, which runs everywhere; `test_lossy_link.py` loses packets.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CUTS = 40 if LONG else 6
 
 @pytest.fixture(scope="module")
 def server(corankd: pathlib.Path) -> Iterator[LocalServer]:
-    """A server that finds out soon that a client is gone. It must end well."""
+    """A server that soon notices that a client is gone. It must exit with 0."""
     with LocalServer(corankd, FLAGS) as local:
         yield local
         assert local.process.poll() is None, f"the server ended with {local.process.poll()}"
@@ -50,7 +50,7 @@ def server(corankd: pathlib.Path) -> Iterator[LocalServer]:
 
 @pytest.fixture
 def proxy(server: LocalServer) -> Iterator[TcpProxy]:
-    """A way to it. After each test nothing may be left on the server, its connections included."""
+    """A proxy to that server. After each test the server must hold nothing, not even a connection."""
     with TcpProxy(server.address) as between:
         yield between
     wait_until_empty(server)
@@ -63,7 +63,7 @@ def connect(proxy: TcpProxy, deadline: float = 60, retries: int = 20) -> corank.
 
 
 def sort_in(client: corank.Client, place: Place, **options: Any) -> None:
-    """One sort, whose answer must be right."""
+    """One sort; its answer must be right."""
     np.testing.assert_array_equal(client.sort(KEYS, place=place, **options), SORTED)
 
 
@@ -87,10 +87,10 @@ def test_far_and_slow(proxy: TcpProxy, place: Place) -> None:
 
 @pytest.mark.parametrize("place", REMOTE)
 def test_cuts_in_the_middle_are_tried_again(server: LocalServer, proxy: TcpProxy, place: Place) -> None:
-    """Each cut comes after another number of bytes, of the request or of the answer."""
+    """Each cut comes after a different number of bytes of the request or the answer."""
     chance = random.Random(7)
     with connect(proxy) as client, ThreadPoolExecutor(1) as pool:
-        sort_in(client, place)  # the way is known
+        sort_in(client, place)  # the client has connected
         for number in range(CUTS):
             way = proxy.up if number % 2 == 0 else proxy.down
             way.hold(after=chance.randrange(KEYS.nbytes))
@@ -119,7 +119,7 @@ def test_cut_without_retries_is_unavailable(proxy: TcpProxy, place: Place) -> No
 @pytest.mark.parametrize("after", [0, 1 << 20])
 @pytest.mark.parametrize("place", REMOTE)
 def test_black_hole_ends_with_the_deadline(proxy: TcpProxy, place: Place, after: int) -> None:
-    """From the start, and in the middle of the upload, which fills all that is between client and server."""
+    """From the start, and in the middle of an upload that fills all buffers between client and server."""
     keys = random_keys(1 << 23)
     with connect(proxy, deadline=1) as client:
         sort_in(client, place, deadline=30)
@@ -146,7 +146,7 @@ def test_asking_what_the_server_is_counts_for_the_deadline(proxy: TcpProxy, plac
 
 
 def half_open(server: LocalServer, proxy: TcpProxy, call: HeldCall) -> None:
-    """The client stays silent behind a black hole, without a deadline: the server lets go of the call."""
+    """A client without a deadline stays silent behind a black hole: the server gives the call up."""
     wait_until(lambda: samples(server)["corank_calls"] > 0, "the server has the call")
     proxy.hold()
     wait_until_empty(server)
@@ -170,7 +170,7 @@ def test_answer_that_nobody_takes_is_given_up(server: LocalServer, proxy: TcpPro
 
 
 def test_cuts_under_many_callers(server: LocalServer, proxy: TcpProxy) -> None:
-    """Connections that end all the time, under callers that retry: every answer is right, every failure retryable."""
+    """Connections break all the time while callers retry: every answer is right, every failure retryable."""
     stop = threading.Event()
     outcomes: list[str] = []
 

@@ -1,6 +1,6 @@
-"""Tenants and priorities that share a server: who floods it waits for itself, and slow readers delay nobody.
+"""Tenants and priorities share a server: a flood delays only its own tenant, and slow readers delay nobody.
 
-Order and counters decide. What depends on time is measured in the long form only, and printed.
+The tests judge order and counters. Only the long form measures times, and prints them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Serve = Callable[..., LocalServer]
 
 @pytest.fixture(name="serve")
 def fixture_serve(corankd: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Serve]:
-    """serve(*flags) is a server with one lane of each kind that knows three tenants; it must end well."""
+    """serve(*flags) starts a server with one lane of each kind and three tenants; it must exit with 0."""
     tokens = tmp_path / "tokens"
     lines = [f"{name} {hashlib.sha256(name.encode()).hexdigest()} all\n" for name in ("one", "two", "holder")]
     tokens.write_text("".join(lines))
@@ -63,7 +63,7 @@ def fixture_serve(corankd: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Ser
 
 
 def replied(server: LocalServer) -> dict[str, float]:
-    """When the lanes were done with each answered request, by its id: seconds of the server's clock."""
+    """When the lanes finished each answered request, by id, in seconds of the server's clock."""
     found = {}
     for text in server.log_path.read_text().splitlines():
         line = json.loads(text)
@@ -74,15 +74,15 @@ def replied(server: LocalServer) -> dict[str, float]:
 
 
 class Line:
-    """Calls that wait behind a slow one, and the order in which the server does them.
+    """Calls that wait behind a slow one, and the order in which the server runs them.
 
-    The server's log gives the order: on a busy machine answers can overtake one another on their way.
+    The order comes from the server's log, because on a busy machine answers overtake one another.
     """
 
     def __init__(self, server: LocalServer) -> None:
         self.server = server
         self.ended: list[str] = []
-        """Names of the calls that were answered."""
+        """The names of the answered calls."""
         self.refused: list[str] = []
         self._calls: list[Any] = []
         self._channel = grpc.insecure_channel(server.address, OPTIONS)
@@ -90,12 +90,12 @@ class Line:
         self._lock = threading.Lock()
 
     def hold(self, keys: Any) -> None:
-        """Takes the lane for a while."""
+        """Occupies the lane for a while."""
         self._send("holder", "holder", keys, o.SORT_ALGORITHM_ODD_EVEN_MERGESORT)
         wait_until(lambda: samples(self.server)["corank_lanes_busy"] == 1, "the lane is taken")
 
     def send(self, name: str, count: int, tenant: str, priority: str = "normal") -> None:
-        """`count` sorts of KEYS."""
+        """Starts `count` sorts of KEYS."""
         for _ in range(count):
             self._send(name, tenant, KEYS, o.SORT_ALGORITHM_AUTO, priority)
 
@@ -114,16 +114,16 @@ class Line:
         self._calls.append(call)
 
     def wait_until_queued(self, count: int) -> None:
-        """Returns once that many calls wait, while the lane is still held; fails the test if it was too fast."""
+        """Returns once that many calls wait while the lane is still busy; fails the test if the lane was too fast."""
         wait_until(lambda: self.waiting() + len(self.refused) >= count or "holder" in self.ended, "calls wait")
         assert "holder" not in self.ended, "the lane was free before all had come"
 
     def waiting(self) -> int:
-        """Calls in the server's queue."""
+        """How many calls wait in the server's queue."""
         return int(samples(self.server)["corank_queue_requests"])
 
     def finish(self) -> list[str]:
-        """Waits for all; the answers must be right. Returns the order in which they were done, without the holder."""
+        """Waits for all calls, whose answers must be right; returns their order without the call that held the lane."""
         for call in self._calls:
             if call.code() is grpc.StatusCode.OK and call is not self._calls[0]:
                 assert call.result().keys.inline_data == RIGHT[:1].tobytes()
@@ -138,7 +138,7 @@ class Line:
 
 @pytest.fixture(scope="session", name="slow")
 def fixture_slow(corankd: pathlib.Path) -> Any:
-    """Keys that take the one lane long enough for a line to form."""
+    """Keys that occupy the lane long enough for a queue to form."""
     with LocalServer(corankd, ["--engine=cpu", "--lanes=1", "--cpu-threads=1"]) as server:
         return slow_keys(server)
 
@@ -153,7 +153,7 @@ def test_flood_of_one_tenant_waits_for_itself(serve: Serve, slow: Any) -> None:
     line.wait_until_queued(28)
     order = line.finish()
     assert len(order) == 28
-    # In turns: the fourth of four comes eighth, or one later where a call of the flood was about to begin.
+    # Tenants alternate: the last of four calls comes eighth, or ninth if a call of the flood was about to begin.
     assert max(at for at, name in enumerate(order) if name == "other") < 12, order
 
 
@@ -196,7 +196,7 @@ def test_flood_is_refused_and_others_are_not(serve: Serve, slow: Any) -> None:
 
 
 def test_slow_readers_delay_nobody(corankd: pathlib.Path) -> None:
-    """A reader that stands still in a stream, another in front of an answer: calls and streams of others go on."""
+    """One reader stalls in a stream, another before an answer: calls and streams of others continue."""
     with LocalServer(corankd, ["--lanes=1", "--long-lanes=2", "--stream-window-bytes=4MiB"]) as server:
         with TcpProxy(server.address) as proxy, server.connect(retries=0) as client:
             stream = StreamCall(server.address, Work(random_keys(32 * CHUNK), read=1))
@@ -216,7 +216,7 @@ def test_slow_readers_delay_nobody(corankd: pathlib.Path) -> None:
 
 
 def p99(client: corank.Client, seconds: float) -> tuple[float, int]:
-    """The 99th percentile of the seconds that a sort takes, and how many there were."""
+    """The 99th percentile of a sort's seconds, and the number of sorts."""
     times = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -228,7 +228,7 @@ def p99(client: corank.Client, seconds: float) -> tuple[float, int]:
 
 @dataclass(frozen=True)
 class Flood:
-    """Sorts of another tenant, eight at a time, and how the CPU engine's server shows that they are there."""
+    """Sorts of another tenant, eight at a time, and the metric by which a server with the CPU engine shows them."""
 
     place: str
     count: int
@@ -253,13 +253,13 @@ FLOODS = {
 
 @pytest.fixture(scope="session", name="has_gpu")
 def fixture_has_gpu(corankd: pathlib.Path) -> bool:
-    """Whether the server finds a GPU that it can use."""
+    """Whether the server finds a usable GPU."""
     with LocalServer(corankd) as server:
         return server.engine == "cuda"
 
 
 def forget_kept(server: LocalServer, tenant: str) -> None:
-    """Has the server forget what a tenant, who is gone, kept there."""
+    """Deletes the arrays that a departed tenant kept on the server."""
     wait_until(lambda: samples(server)["corank_calls"] == 0, "calls of clients that are gone have ended")
     with corank.Client(server.address, token=tenant, progress=False) as client:
         for array in client.arrays().arrays:
@@ -270,8 +270,8 @@ def forget_kept(server: LocalServer, tenant: str) -> None:
 @pytest.mark.parametrize("engine", ["cpu", "cuda"])
 @pytest.mark.parametrize("kind", FLOODS)
 def test_p99_beside_a_flood(serve: Serve, has_gpu: bool, kind: str, engine: str) -> None:
-    """Prints by how much another tenant's flood raises the 99th percentile; needs cores for clients beside the server's
-    to be judged."""
+    """Prints by how much another tenant's flood raises the 99th percentile. It is judged only if clients have their own
+    cores."""
     if engine == "cuda" and not has_gpu:
         pytest.skip("no GPU that this server can use")
     flood = FLOODS[kind]

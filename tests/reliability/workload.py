@@ -1,4 +1,4 @@
-"""Calls of all kinds with answers that NumPy knows, and clients that make them, some of which misbehave."""
+"""Calls of all kinds, checked against NumPy, and the clients that make them, some of which misbehave."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Rng = np.random.Generator
 PLACES: tuple[Place, ...] = ("inline", "stream", "shared_memory")
 RETRYABLE = {"UNAVAILABLE", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED"}
 STALLS = 32
-"""Calls of a process that stand still at a time, at most."""
+"""The most calls of a process that stall at the same time."""
 STALLED_SHARE = 0.02
 _MOST = 1 << 16
 _STALL_KEYS = random_keys(8 * CHUNK)
 
 
 class WrongAnswerError(Exception):
-    """An answer that is not NumPy's."""
+    """An answer differs from NumPy's."""
 
 
 def _expect(got: NDArray[np.generic], right: NDArray[np.generic], what: str) -> None:
@@ -51,7 +51,7 @@ def _keys(rng: Rng) -> NDArray[np.generic]:
 
 
 def sort(client: corank.Client, rng: Rng, place: Place) -> None:
-    """Keys in a place."""
+    """Sorts keys in a place."""
     keys = _keys(rng)
     _expect(client.sort(keys, place=place), np.sort(keys), "sort")
 
@@ -80,7 +80,7 @@ def intervals(client: corank.Client, rng: Rng, place: Place) -> None:
 
 
 def kept(client: corank.Client, rng: Rng, place: Place) -> None:
-    """An array that stays on the server between two calls."""
+    """Keeps an array on the server between two calls."""
     keys = _keys(rng)
     name = f"soak-{os.getpid()}-{threading.get_ident()}"
     array = client.store(name, keys)
@@ -95,7 +95,7 @@ OPERATIONS: tuple[Callable[[corank.Client, Rng, Place], None], ...] = (sort, sor
 
 
 def stall(address: str, chance: random.Random) -> None:
-    """A call that stops in the middle of its upload or of its answer for a while; half of them never go on."""
+    """A call that stalls in the middle of its upload or answer; half of these calls never continue."""
     work = Work(_STALL_KEYS, timeout=10)
     if chance.random() < 0.5:
         work.send = chance.randrange(1, 8)
@@ -115,24 +115,24 @@ def stall(address: str, chance: random.Random) -> None:
 
 @dataclass(frozen=True)
 class Load:
-    """What the clients of one process do. Times are those of time.monotonic."""
+    """The load that the clients of one process make. Times are those of time.monotonic."""
 
     began: float
-    """Turns since then are owed."""
+    """The time since which turns are due."""
     until: float
     rate: float
-    """Turns a second; 0: as many as are asked for."""
+    """Turns a second; 0: without limit."""
     seed: int
     misbehaves: bool = True
-    """Whether calls stand still."""
+    """Whether some calls stall."""
     threads: int = 12
-    """Beside those of calls that stand still: so many, that the next turn finds one that is free."""
+    """Threads beside those of stalling calls; enough that each turn finds a free one."""
     most_owed: float = 10.0
-    """Seconds of turns that are made up for when nobody could take them; older ones are lost."""
+    """Seconds of missed turns that the clients make up for; older ones are lost."""
 
 
 class Pace:
-    """Gives out the turns of a load, whether the earlier ones are through or not. Thread-safe."""
+    """Hands out the turns of a load, whether or not earlier calls have ended. Thread-safe."""
 
     def __init__(self, load: Load) -> None:
         self._lock = threading.Lock()
@@ -149,7 +149,7 @@ class Pace:
 
 
 class Callers:
-    """The clients of one process: threads that make calls, others for calls that stand still, and what they count."""
+    """The clients of one process: threads that make calls, threads for calls that stall, and their counts."""
 
     def __init__(self, address: str, load: Load) -> None:
         self._address, self._load, self._until = address, load, load.until
@@ -161,7 +161,7 @@ class Callers:
         self._counts: Counter[str] = Counter()
 
     def run(self) -> None:
-        """Makes calls until the end; prints a JSON line several times a second: counts since the last one."""
+        """Makes calls until the end; several times a second prints a JSON line with the counts since the last one."""
         first = self._load.seed * 100
         seeds = range(first, first + self._load.threads)
         threads = [threading.Thread(target=self._serve, args=(seed,)) for seed in seeds]
@@ -174,7 +174,7 @@ class Callers:
         self._tell()
 
     def end(self) -> None:
-        """Has the threads end after the calls that they are at."""
+        """Tells the threads to end after their current calls."""
         self._until = -math.inf
 
     def _tell(self) -> None:
@@ -189,7 +189,7 @@ class Callers:
 
     @contextlib.contextmanager
     def _counted(self, what: str) -> Iterator[None]:
-        """Counts what is done in it: as `what`, or by its error. Only errors that ask for another try are no fault."""
+        """A context manager that counts its body as `what`, or by its error. Only retryable errors are not faults."""
         try:
             yield
         except corank.CorankError as error:
@@ -206,7 +206,7 @@ class Callers:
             print(json.dumps({"wrong": text}), flush=True)
 
     def _serve(self, seed: int) -> None:
-        """One thread's calls: a new connection now and then."""
+        """The calls of one thread, which reconnects now and then."""
         rng, chance = np.random.default_rng(seed), random.Random(seed)
         while time.monotonic() < self._until:
             with (
@@ -216,7 +216,7 @@ class Callers:
                 self._call(client, rng, chance)
 
     def _call(self, client: corank.Client, rng: Rng, chance: random.Random) -> None:
-        """One operator and place after the other."""
+        """Takes one operator and place after the other."""
         places = [place for place in PLACES if place == "inline" or place in client.info().places]
         for _ in range(chance.randrange(50, 200)):
             self._pace.wait()
@@ -238,14 +238,14 @@ class Callers:
 
 
 def start(address: str, load: Load) -> subprocess.Popen[str]:
-    """A process of clients: `main`."""
+    """A process of clients, which runs `main`."""
     script = pathlib.Path(__file__).with_name("workload_process.py")
     command = [sys.executable, str(script), address, json.dumps(asdict(load))]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def main() -> int:
-    """Usage: workload_process.py ADDRESS LOAD, as JSON. SIGTERM is an end before its time."""
+    """Usage: workload_process.py ADDRESS LOAD, where LOAD is JSON. SIGTERM ends the load early."""
     callers = Callers(sys.argv[1], Load(**json.loads(sys.argv[2])))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: callers.end())
