@@ -183,7 +183,7 @@ class Soak:
 
 
 def capacity(server: LocalServer) -> Leg:
-    """The capacity: calls a second that the same clients, crashes included, get without pauses in most of 40 seconds."""
+    """The capacity: calls a second that the same clients, crashing ones too, get without pauses in about 40 seconds."""
     trial = Soak(server)
     whole = trial.run(40)
     steady = [row for row in trial.rows if 10 <= row["seconds"] <= 40]
