@@ -103,7 +103,7 @@ TEST(BinOf, FindsTheBinBetweenTwoBeginnings) {
       }
     }
   }
-  // The number of a filler is behind the last bin.
+  // The number of a filler lies after the last bin.
   const uint32_t scale = cuda::BinScale(0x7FFFFFFFu, cuda::BinTuning::kBins);
   EXPECT_LT(cuda::BinBegin(cuda::BinTuning::kBins, scale), UINT32_MAX);
 }

@@ -1,4 +1,4 @@
-// Expand, Move and LoadBalance on a GPU against plain std:: oracles.
+// Expand, Move and LoadBalance on a GPU, compared with plain std:: oracles.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,10 +29,10 @@ std::vector<T> VectorOf(const T (&array)[n]) {
   return std::vector<T>(array, array + n);
 }
 
-/// Element-aligned, no more: one element behind a boundary.
+/// The weakest allowed alignment: one element after a boundary.
 int64_t Shift(int element_bytes) { return cuda::UnitBytes(element_bytes); }
 
-/// Arrays are so many bytes behind a boundary of 256.
+/// The shifts are in bytes after a 256-byte boundary.
 Bytes RunExpand(const Bytes& values, int element_bytes, const Counts& counts, int64_t out_shift, int64_t values_shift,
                 int64_t counts_shift = 0) {
   const DeviceBuffer d_values(values, values_shift), d_counts(ToBytes(counts), counts_shift);
@@ -108,7 +108,7 @@ void ExpectMoved(const MoveProblem& problem) {
       << "elements of " << problem.element_bytes;
 }
 
-/// How Expand cuts elements of 4 bytes.
+/// The division of elements of 4 bytes in Expand.
 using Short = cuda::ExpandTuning<cuda::ShortItems(4), 4>;
 using Long = cuda::ExpandTuning<2, 4>;
 
@@ -142,7 +142,7 @@ std::vector<Counts> ManyCounts() {
       all.push_back(counts);
     }
   }
-  // ...full windows and tasks, and as many units as a block does alone...
+  // ...full windows and tasks, and the most units that a block processes alone...
   for (int64_t limit : {cuda::IntervalTuning::kWindow, cuda::WalkTuning::kWindow, Long::kTask - Long::kGroup,
                         Short::kTask, cuda::MoveTuning::kOwnUnits}) {
     for (int64_t units = limit - 1; units <= limit + 1; ++units) {
@@ -151,14 +151,14 @@ std::vector<Counts> ManyCounts() {
       all.push_back({units - 3, 0, 0, 3});
     }
   }
-  // ...and several tiles that are left to the second launch, with others between them.
+  // ...and several tiles for the second launch, with others in between.
   Counts giants(12 * cuda::MoveTuning::kTile, 1);
   for (size_t i : {size_t{5}, giants.size() / 2, giants.size() - 1}) giants[i] = 70000 + static_cast<int64_t>(i);
   all.push_back(giants);
   return all;
 }
 
-/// Offsets of disjoint intervals in a shuffled order with gaps; returns the elements needed.
+/// Offsets of disjoint intervals in shuffled order with gaps. Returns the number of elements needed.
 int64_t ScatteredOffsets(const Counts& counts, uint64_t seed, Counts& offsets) {
   Random random(seed);
   return Place(counts, Shuffled(counts.size(), random), 3, 4, random, offsets);
@@ -235,7 +235,7 @@ TEST(Arguments, UnitsWithoutIntervalsAndAWorkspaceThatIsTooSmallAreErrors) {
   EXPECT_EQ(cuda::Expand(expand, nullptr, cuda::ExpandWorkspaceBytes(expand) - 1, nullptr, nullptr),
             cudaErrorInvalidValue);
   EXPECT_EQ(cuda::Move(move, nullptr, cuda::MoveWorkspaceBytes(move) - 1, nullptr, nullptr), cudaErrorInvalidValue);
-  // A check for overlap needs to know how large the destination is.
+  // The overlap check needs the size of the destination.
   const int64_t any = 0;
   move.destination_offsets = &any;
   EXPECT_EQ(cuda::Move(move, nullptr, cuda::MoveWorkspaceBytes(move), nullptr, nullptr), cudaErrorInvalidValue);
@@ -319,8 +319,8 @@ TEST(Move, ReportsTheFirstOverlapInDestinationOrder) {
   }
 }
 
-/// As many intervals as give every warp that sums counts several groups, and more blocks than are looked back at
-/// together.
+/// Enough intervals that every warp that sums counts has several groups, and that there are more blocks than one
+/// look-back reads together.
 constexpr int64_t ManyIntervals(int group) {
   constexpr int64_t kShares = cuda::WalkTuning::kSumBlocks * (cuda::WalkTuning::kThreads / 32);
   static_assert(cuda::WalkTuning::kSumBlocks / 2 > 32 * cuda::IntervalTuning::kLookBack, "with 2 groups a share too");
@@ -346,10 +346,10 @@ TEST(Expand, AddsUpManyCountsOfLongIntervals) {
   EXPECT_TRUE(RunExpand(values, 1, counts) == Gather(values, 1, LoadBalance(counts).first));
 }
 
-/// A warp sums in 32 bits where that is enough.
+/// A warp sums in 32 bits if that suffices.
 TEST(Expand, TakesCountsAroundThoseWhoseSumsNeedMoreThan32Bits) {
   CORANK_SKIP_WITHOUT_GPU();
-  // A lane holds the first two.
+  // A lane holds the first two counts.
   constexpr int64_t kMost = cuda::WalkTuning::kMostNarrow, kPlaced = cuda::WalkTuning::kMostPlaced;
   for (int64_t count : {kPlaced - 7, kPlaced - 6, kMost - 7, kMost - 6}) {
     const Counts counts = {7, count, 0, 5};
@@ -363,7 +363,7 @@ TEST(Expand, TakesCountsAroundThoseWhoseSumsNeedMoreThan32Bits) {
 
 TEST(Move, MovesBytesFromAnyPhaseToAnyOther) {
   CORANK_SKIP_WITHOUT_GPU();
-  // Every pair of phases modulo 16, with lengths about those at which whole blocks begin; long means take blocks.
+  // Every pair of phases modulo 16, with lengths around those at which whole blocks begin. Long means use blocks.
   MoveProblem problem;
   problem.element_bytes = 1;
   problem.source_offsets.emplace();
@@ -388,7 +388,7 @@ TEST(Move, MovesBytesFromAnyPhaseToAnyOther) {
   ExpectMoved(problem);
 }
 
-/// Outputs are so many bytes behind a boundary of 256.
+/// The shifts are in bytes after a 256-byte boundary.
 void ExpectBalanced(const Counts& counts, int64_t objects_shift, int64_t ranks_shift) {
   if (!RunsNextCase()) return;
   const DeviceBuffer d_counts(ToBytes(counts), 8);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kBeyond32 = int64_t{1} << 32;
 
-/// Short intervals, empty ones, one giant, and short ones behind it.
+/// Short intervals, empty ones, one giant, and short ones after it.
 std::vector<int64_t> Counts() {
   std::vector<int64_t> counts;
   for (int64_t i = 0; i < 3000; ++i) counts.push_back(i % 7);

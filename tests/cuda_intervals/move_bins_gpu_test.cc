@@ -1,4 +1,4 @@
-// Move of so many short intervals that they go by way of bins, on a GPU against a loop.
+// Move of many short intervals, which goes through bins, on a GPU, compared with a loop.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Intervals {
   int64_t source_elements = 0, destination_elements = 0;
 };
 
-/// Scattered without overlap.
+/// Scattered intervals that do not overlap.
 Intervals Scatter(Counts counts, uint64_t seed, int64_t gaps, int64_t first = 0) {
   Random random(seed);
   Intervals intervals;
@@ -37,7 +37,7 @@ Intervals Scatter(Counts counts, uint64_t seed, int64_t gaps, int64_t first = 0)
   return intervals;
 }
 
-/// Counts made by `next` until they are at least `total`.
+/// Counts from `next` until their sum is at least `total`.
 Counts Until(int64_t total, const std::function<int64_t()>& next) {
   Counts counts;
   for (int64_t sum = 0; sum < total; sum += counts.back()) counts.push_back(next());
@@ -74,7 +74,7 @@ struct Arrays {
   }
 };
 
-/// `by_bins`: whether the host carves bins, which needs 8 bytes a word of workspace.
+/// `by_bins`: whether the host carves bins, which need 8 bytes of workspace for each word.
 void ExpectMoved(const Intervals& intervals, int element_bytes, bool by_bins = true) {
   const Bytes from = MakeBytes(intervals.source_elements * element_bytes, 21);
   const Bytes to = MakeBytes(intervals.destination_elements * element_bytes, 22);
@@ -125,7 +125,7 @@ TEST(MoveThroughBins, MovesLongIntervalsBesideShortOnes) {
 
 TEST(MoveThroughBins, MovesATileOfMoreWordsThanABlockHasRoomFor) {
   CORANK_SKIP_WITHOUT_GPU();
-  // Ones, then intervals that are six times as long as the mean by which tiles are cut.
+  // Intervals of one word, then intervals six times as long as the mean that determines tiles.
   Counts counts(static_cast<size_t>(Tuning::kLeastWords / 2), 1);
   counts.resize(counts.size() + static_cast<size_t>(Tuning::kLeastWords / 2 / 20 + 1), 20);
   ExpectMoved(Scatter(counts, 8, 0), 4);
@@ -153,7 +153,7 @@ TEST(MoveThroughBins, MovesWhatAFullBinDoesNotTake) {
 
 TEST(MoveThroughBins, MovesWhatTheSurveyDidNotSee) {
   CORANK_SKIP_WITHOUT_GPU();
-  // All but one at each end are in the middle.
+  // All intervals are in the middle, except one at each end.
   const int64_t first = Tuning::kLeastWords / 2;
   Random random(11);
   Counts counts = Until(Tuning::kLeastWords, [&] { return 1 + random.Below(3); });
@@ -188,7 +188,7 @@ TEST(MoveThroughBins, ReportsOverlapAndKeepsToTheIntervals) {
   CORANK_SKIP_WITHOUT_GPU();
   Random random(15);
   Intervals intervals = Scatter(Until(Tuning::kLeastWords, [&] { return 1 + random.Below(3); }), 16, 3);
-  // A quarter of them to the places of others.
+  // A quarter of the intervals go to the places of others.
   const size_t count = intervals.counts.size();
   for (size_t i = 0; i < count; i += 4) {
     const auto other = static_cast<size_t>(random.Below(int64_t(count)));
@@ -204,7 +204,7 @@ TEST(MoveThroughBins, ReportsOverlapAndKeepsToTheIntervals) {
   EXPECT_EQ(report.fault, OperatorReport::Fault::kOverlapping);
   EXPECT_EQ(report.other, expected->first);
   EXPECT_EQ(report.index, expected->second);
-  // What overlaps here agrees.
+  // Overlapping intervals write equal data here.
   EXPECT_TRUE(arrays.destination.Download() ==
               Move(from, to, 4, intervals.sources, intervals.destinations, intervals.counts));
 }

@@ -1,4 +1,4 @@
-// The check of a Move's destinations for overlap, by bits and by a sort, on a GPU against a sort on the host.
+// The overlap check of a Move's destinations, by bits and by a sort, on a GPU, compared with a sort on the host.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,7 +67,7 @@ void ExpectFirstOverlap(const Destinations& destinations, int64_t elements) {
   EXPECT_EQ(report.index, expected ? expected->second : -1);
 }
 
-/// By bits, and, of a destination so large that its elements are far apart, by a sort.
+/// Checks by bits and, with a destination so large that its elements are far apart, by a sort.
 void ExpectFirstOverlap(const Destinations& destinations) {
   ASSERT_TRUE(TakesBits(destinations, destinations.elements));
   ExpectFirstOverlap(destinations, destinations.elements);
@@ -76,7 +76,7 @@ void ExpectFirstOverlap(const Destinations& destinations) {
   ExpectFirstOverlap(destinations, far);
 }
 
-/// Lengths at which another one of thread, warp and list takes an interval's words, and around words.
+/// Lengths around those at which threads, warps or the list take an interval's words, and around whole words.
 Counts ManyLengths(size_t count, uint64_t seed) {
   Random random(seed);
   constexpr int64_t kOwn = Tuning::kOwnWords * kWord;
@@ -91,7 +91,7 @@ Counts ManyLengths(size_t count, uint64_t seed) {
   return counts;
 }
 
-/// Counts of all shapes, by many numbers of intervals.
+/// Counts of all shapes, for many numbers of intervals.
 std::vector<Counts> ManyCounts() {
   constexpr int64_t kTile = int64_t{Tuning::kThreads} * Tuning::kItems, kLeast = Tuning::kLeastIntervals;
   std::vector<Counts> all;
@@ -102,7 +102,7 @@ std::vector<Counts> ManyCounts() {
   all.emplace_back(static_cast<size_t>(kLeast), 0);
   all.emplace_back(static_cast<size_t>(kLeast), 2 * kWord + 1);
   Counts giant(static_cast<size_t>(kLeast), 0);
-  giant[kLeast / 2] = (Tuning::kMostElements - 8) * kLeast;  // gaps need some too
+  giant[kLeast / 2] = (Tuning::kMostElements - 8) * kLeast;  // leaves some elements for gaps
   giant[kLeast - 1] = 1;
   all.push_back(std::move(giant));
   return all;
@@ -125,7 +125,7 @@ TEST(Overlap, OfOneElementIsFound) {
   for (const Counts& counts : ManyCounts()) {
     for (const bool is_before : {false, true}) {
       Destinations destinations = Scatter(counts, ++seed);
-      // From some interval on that another one ends at, one element back.
+      // Start at an interval at which another one ends, but one element earlier.
       std::vector<size_t> order = InOrder(counts.size());
       order.erase(std::remove_if(order.begin(), order.end(), [&](size_t i) { return counts[i] == 0; }), order.end());
       std::sort(order.begin(), order.end(),
@@ -156,7 +156,7 @@ TEST(Overlap, NamesTheFirstPairOfMany) {
       for (int64_t k = 0; k < moved; ++k) {
         const auto i = static_cast<size_t>(random.Below(int64_t(counts.size())));
         const auto other = static_cast<size_t>(random.Below(int64_t(counts.size())));
-        // To any place, or to where another one starts.
+        // Move it to any place, or to the start of another interval.
         const int64_t to = random.OneIn(2) ? random.Below(destinations.elements) : destinations.offsets[other];
         destinations.offsets[i] = std::min(to, destinations.elements - counts[i]);
       }

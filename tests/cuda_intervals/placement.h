@@ -13,8 +13,8 @@ namespace corank::testing {
 
 using Counts = std::vector<int64_t>;
 
-/// Offsets one behind the other in the order of `order`, from `next` on, with a gap before one in `gaps` (0: none).
-/// Returns the elements needed.
+/// Consecutive offsets in the order of `order`, from `next` on, with a gap before one interval in `gaps` (0: no gaps).
+/// Returns the number of elements needed.
 inline int64_t Place(const Counts& counts, const std::vector<size_t>& order, int64_t next, int64_t gaps, Random& random,
                      Counts& offsets) {
   offsets.resize(counts.size());

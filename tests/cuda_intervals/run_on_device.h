@@ -22,7 +22,7 @@ OperatorReport RunOnDevice(int64_t workspace_bytes, Fn fn) {
   EXPECT_EQ(fn(workspace.data(), static_cast<OperatorReport*>(report.data()), stream), cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   cudaStreamDestroy(stream);
-  workspace.Download();  // its guards
+  workspace.Download();  // checks its guards
   OperatorReport result;
   std::memcpy(&result, report.Download().data(), sizeof(result));
   return result;

@@ -1,4 +1,4 @@
-// Sort by several key columns: every kind, order and algorithm, against std::stable_sort of whole rows.
+// Sort by several key columns: every kind, order and algorithm, compared with std::stable_sort of whole rows.
 #include <algorithm>
 
 #include "tests/engine/conformance_fixture.h"
@@ -11,12 +11,12 @@ namespace {
 
 constexpr auto kAscending = Order::kAscending;
 constexpr auto kDescending = Order::kDescending;
-// Around what kernels cut their work into.
+// Sizes around the pieces of the kernels' work.
 constexpr int64_t kRowCounts[] = {0, 1, 2, 1023, 1024, 1025, 2049, 4097, 70001};
 
 class SortColumns : public OnEngineUnderTest<::testing::Test> {
  protected:
-  // Sorts in every way that the case does not set, and compares all outputs with the oracle's.
+  // Sorts in all ways that the case leaves open, and compares all outputs with the oracle.
   void Check(const std::vector<TestColumn>& columns) {
     ColumnSortCase test;
     test.columns = columns;
@@ -63,7 +63,7 @@ class SortColumns : public OnEngineUnderTest<::testing::Test> {
       Bytes data = outcome.outputs[output++];
       if (expected.kind == ColumnKind::kStrings) {
         EXPECT_TRUE(outcome.outputs[output++] == IndexArray(expected.offsets, 8)) << "offsets of column " << i;
-        // The output has room for all strings; a limit leaves the rest unused.
+        // The output has room for all strings. A limit leaves the rest unused.
         ASSERT_GE(data.size(), expected.data.size());
         data.resize(expected.data.size());
       }
@@ -72,7 +72,8 @@ class SortColumns : public OnEngineUnderTest<::testing::Test> {
   }
 };
 
-// Rows of few kinds, so that many are equal: byte strings whose bytes are 0 to `kinds` - 1 but for a common beginning.
+// Rows with few distinct values, so that many are equal: byte strings with bytes 0 to `kinds` - 1 after a common
+// beginning.
 Bytes FewBytes(int64_t rows, int row_bytes, int common, int64_t kinds, uint64_t seed) {
   Random random(seed);
   Bytes bytes;
@@ -84,8 +85,8 @@ Bytes FewBytes(int64_t rows, int row_bytes, int common, int64_t kinds, uint64_t 
   return bytes;
 }
 
-// Strings of 0 to `longest` bytes 0 and 1 behind `prefix`, which now and then is cut short: prefixes of each other,
-// zero bytes inside, duplicates.
+// Strings of 0 to `longest` bytes 0 and 1 after `prefix`, which is sometimes cut short: prefixes of each other,
+// embedded zero bytes, duplicates.
 std::vector<std::string> FewStrings(int64_t rows, int64_t longest, const std::string& prefix, uint64_t seed) {
   Random random(seed);
   std::vector<std::string> strings;
@@ -131,7 +132,7 @@ TEST_F(SortColumns, OrdersRowsOfAtMostEightBytes) {
     Check(columns(count, KeyType::kInt16, KeyType::kUint16));
     Check(columns(count, KeyType::kInt8, KeyType::kUint32));
   }
-  // So many that AUTO of every engine takes its sort for long arrays.
+  // Enough rows that AUTO uses the sort for long arrays on every engine.
   ColumnSortCase test;
   test.columns = columns((int64_t{1} << 19) + 2, KeyType::kInt32, KeyType::kUint32);
   test.want_indices = true;
@@ -140,7 +141,7 @@ TEST_F(SortColumns, OrdersRowsOfAtMostEightBytes) {
 
 TEST_F(SortColumns, OrdersByteStringsOfEveryWidth) {
   for (int width : {1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 64, 100, 255, 256}) {
-    // Differences right at the front, only in the last two bytes, and none at all.
+    // Differences at the front, only in the last two bytes, and none at all.
     for (int common : {0, width - 2, width}) {
       const Order order = kBothOrders[width % 2];
       Check({BytesColumn(width, order, FewBytes(3001, width, std::max(common, 0), 2, 7))});

@@ -1,4 +1,4 @@
-// The fixture of the conformance suite: every test runs on the engine that the binary was linked for.
+// The fixture of the conformance suite: every test runs on the engine that the binary is linked with.
 #ifndef CORANK_TESTS_ENGINE_CONFORMANCE_FIXTURE_H_
 #define CORANK_TESTS_ENGINE_CONFORMANCE_FIXTURE_H_
 
@@ -17,7 +17,7 @@ template <typename Base>
 class OnEngineUnderTest : public Base {
  protected:
   void SetUp() override {
-    // One engine for all tests of the binary: to start a GPU takes a second.
+    // One engine for all tests of the binary, because starting a GPU takes a second.
     static absl::StatusOr<std::unique_ptr<Engine>>& engine =
         *new absl::StatusOr<std::unique_ptr<Engine>>(CreateEngineUnderTest());
     if (absl::IsFailedPrecondition(engine.status())) {
@@ -44,7 +44,7 @@ inline constexpr SortAlgorithm kSortAlgorithms[] = {SortAlgorithm::kAuto, SortAl
 inline constexpr MergeAlgorithm kMergeAlgorithms[] = {MergeAlgorithm::kAuto, MergeAlgorithm::kMergePath,
                                                       MergeAlgorithm::kBasic, MergeAlgorithm::kTiled,
                                                       MergeAlgorithm::kCircularBuffer};
-/// Sizes around what kernels cut their work into; the last needs many tiles.
+/// Sizes around the pieces of the kernels' work. The last one needs many tiles.
 inline constexpr int64_t kSizes[] = {0, 1, 2, 100, 4095, 4096, 4097, 100003};
 inline constexpr int kValueWidths[] = {1, 3, 4, 8, 16, 256};
 

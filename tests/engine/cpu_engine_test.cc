@@ -1,4 +1,4 @@
-// What is particular to the CPU engine.
+// Properties of the CPU engine alone.
 #include "kernels/cpu/cpu_engine.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST(CpuEngine, ReusesMemoryOfTheRequestBefore) {
   EXPECT_EQ(*(*stream)->AllocateHost(5 << 20), first);
 }
 
-// Anonymous memory of this process that is in use.
+// The resident anonymous memory of this process.
 int64_t ResidentBytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -89,7 +89,7 @@ TEST(CpuEngine, GivesMemoryBackWhenTrimmed) {
   }
 }
 
-// The VmFlags of the mapping that an address lies in, from /proc/self/smaps; empty where the system tells none.
+// The VmFlags of the mapping that contains an address, from /proc/self/smaps. Empty if the system provides none.
 std::string MappingFlags(const void* address) {
   const auto wanted = reinterpret_cast<uintptr_t>(address);
   std::ifstream smaps("/proc/self/smaps");
@@ -110,7 +110,7 @@ TEST(CpuEngine, LargeMemoryLiesOnHugePages) {
   if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) GTEST_SKIP() << "a system without huge pages";
   const auto engine = CreateCpuEngine({/*threads=*/2});
   ASSERT_TRUE(engine.ok()) << engine.status();
-  // Not whole pages: what follows in the same mapping is not asked for.
+  // The size is not a multiple of the page size: the rest of the mapping is not part of the request.
   const auto memory = (*engine)->AllocateHost((16 << 20) + 12345);
   ASSERT_TRUE(memory.ok()) << memory.status();
   const char* const bytes = static_cast<const char*>((*memory)->data());

@@ -3,7 +3,7 @@
 
 namespace corank::testing {
 
-// More threads than cores of a small machine, so that every parallel path is taken everywhere.
+// More threads than a small machine has cores, so that every parallel path runs everywhere.
 absl::StatusOr<std::unique_ptr<Engine>> CreateEngineUnderTest() { return CreateCpuEngine({/*threads=*/5}); }
 
 }  // namespace corank::testing

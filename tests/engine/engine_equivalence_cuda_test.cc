@@ -1,5 +1,5 @@
-// Random requests on both engines must give the same bytes and the same faults. The seed is printed on failure; pass
-// it in CORANK_TEST_SEED to run that case alone.
+// Random requests must give the same bytes and the same faults on both engines. A failure prints the seed;
+// CORANK_TEST_SEED runs that case alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ constexpr SortAlgorithm kSortAlgorithms[] = {SortAlgorithm::kAuto, SortAlgorithm
                                              SortAlgorithm::kOddEvenMergesort};
 constexpr int kWidths[] = {1, 2, 3, 4, 5, 8, 12, 16, 24, 32, 100, 256};
 
-// Mostly small, now and then several tiles, rarely enough for what only large arrays get.
+// Mostly small counts, sometimes several tiles, and rarely enough for the paths of large arrays.
 int64_t AnyCount(Random& random) {
   if (random.OneIn(500)) return random.Below(int64_t{1} << 22);
   return random.OneIn(10) ? random.Below(30000) : random.Below(300);
@@ -77,7 +77,7 @@ int64_t AnyCount(Random& random) {
 
 Bytes SortedKeys(KeyType type, Order order, int64_t count, Random& random) {
   const Bytes keys = MakeKeys(type, OneOf(kAllDistributions, random), count, random.Next());
-  // Once in a while as they are: then the fault must be the same.
+  // Sometimes the keys stay unsorted: then the faults must be equal.
   if (random.OneIn(8)) return keys;
   return Gather(keys, KeyBytes(type), StableOrder(type, order, keys));
 }
@@ -117,7 +117,7 @@ TEST_F(BothEngines, SortGivesTheSameBytes) {
   });
 }
 
-// Of few kinds of bytes, so that rows are equal in it and the next column counts.
+// Few distinct bytes, so that rows are equal in it and the next column decides.
 TestColumn AnyColumn(int64_t rows, Random& random) {
   const Order order = OneOf(kOrders, random);
   const int64_t kinds = random.OneIn(3) ? 256 : 1 + random.Below(3);
@@ -157,7 +157,7 @@ TEST_F(BothEngines, SortColumnsGivesTheSameBytes) {
       test.want_indices = true;
       test.want_columns = random.OneIn(2);
     }
-    // What a limit leaves of an output of strings is not specified.
+    // Under a limit, the rest of an output of strings is unspecified.
     if (!has_strings && random.OneIn(3)) test.limit = random.Below(rows + 10);
     return harness.SortColumns(test);
   });
@@ -215,7 +215,7 @@ TEST_F(BothEngines, MoveGivesTheSameBytes) {
       std::rotate(test.source_offsets.begin(), test.source_offsets.begin() + turn, test.source_offsets.end());
       std::rotate(test.destination_offsets.begin(), test.destination_offsets.begin() + turn,
                   test.destination_offsets.end());
-      // Now and then an overlap.
+      // Sometimes an overlap.
       if (random.OneIn(4)) {
         int64_t& moved = test.destination_offsets[static_cast<size_t>(random.Below(turn + 1))];
         moved = std::max<int64_t>(0, moved - random.Below(4));

@@ -1,4 +1,4 @@
-// More than 2^31 elements: no operator counts in 32 bits. Needs some 5 GiB of memory and skips without it.
+// More than 2^31 elements: no operator may count in 32 bits. Needs about 5 GiB of memory, and skips without it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -19,7 +19,7 @@ int64_t Sum(const std::vector<int64_t>& counts) { return std::accumulate(counts.
 
 }  // namespace
 
-// One request: inputs, guarded outputs, run, checks.
+// One request: prepares inputs and guarded outputs, runs, checks.
 class Harness::Request {
  public:
   Request(Engine* engine, EngineStream* stream) : engine_(engine), stream_(stream) {
@@ -36,7 +36,7 @@ class Harness::Request {
     return static_cast<const int64_t*>(Input(*owned_.back()));
   }
 
-  /// Device memory for an output between two guards; `initial`: what it holds before.
+  /// Device memory for an output between two guards. `initial`: its previous contents.
   void* Output(int64_t bytes, const Bytes* initial = nullptr) {
     owned_.push_back(std::make_unique<Bytes>(GuardedImage(bytes)));
     if (initial != nullptr) std::copy(initial->begin(), initial->end(), owned_.back()->begin() + kGuardBytes);
@@ -57,7 +57,7 @@ class Harness::Request {
   template <typename Args>
   Outcome Run(absl::Status (EngineStream::*run)(const Args&, OperatorReport*), const Args& args) {
     Outcome outcome;
-    outcome.report.input = -77;  // to be overwritten
+    outcome.report.input = -77;  // the operator must overwrite it
     EXPECT_TRUE(stream_->EndCopyIn().ok());
     const absl::Status status = (stream_->*run)(args, &outcome.report);
     EXPECT_TRUE(status.ok()) << status;

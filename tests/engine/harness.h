@@ -1,5 +1,5 @@
-// Runs operators on an engine as the server does, and watches what an operator must not do: change its inputs, write
-// outside its outputs, use more workspace than announced.
+// Runs operators on an engine as the server does, and detects violations: changed inputs, writes outside the outputs,
+// more workspace than announced.
 #ifndef CORANK_TESTS_ENGINE_HARNESS_H_
 #define CORANK_TESTS_ENGINE_HARNESS_H_
 
@@ -53,7 +53,7 @@ struct MergeCase {
 
 struct MoveCase {
   Bytes source;
-  Bytes destination;  // what it holds before
+  Bytes destination;  // before the move
   int element_bytes = 4;
   std::vector<int64_t> source_offsets;       // empty with counts: dense
   std::vector<int64_t> destination_offsets;  // empty with counts: dense
@@ -70,21 +70,20 @@ struct SearchCase {
   bool check_sorted = true;
 };
 
-/// An operator's outputs, in the order of the Args struct; those not asked for are empty.
+/// An operator's outputs, in the order of the Args struct. Outputs that the case does not request are empty.
 struct Outcome {
   OperatorReport report;
   std::vector<Bytes> outputs;
   PhaseTimes times;
 };
 
-/// Holds one stream and uses it for all cases, so that reuse of memory is tested too. Faults of the watch are test
-/// failures (EXPECT).
+/// Holds one stream for all cases, which also tests the reuse of memory. Violations are test failures (EXPECT).
 class Harness {
  public:
   explicit Harness(Engine* engine);
 
   Outcome Sort(const SortCase& test);  // keys, values, indices
-  /// values, indices, then of each column its data and, of strings, their offsets.
+  /// values, indices, then for each column its data and, for strings, its offsets.
   Outcome SortColumns(const ColumnSortCase& test);
   Outcome Merge(const MergeCase& test);  // keys, values
   Outcome Expand(const Bytes& values, int element_bytes, const std::vector<int64_t>& counts);

@@ -1,4 +1,4 @@
-// Expand, Move (gather and scatter included) and LoadBalance, against plain loops.
+// Expand, Move (including gather and scatter) and LoadBalance, compared with plain loops.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ int64_t Sum(const std::vector<int64_t>& counts) { return std::accumulate(counts.
 
 class Intervals : public OnEngineUnderTest<::testing::Test> {
  protected:
-  /// Lists of counts that are hard in one way or another.
+  /// Lists of counts that are difficult in various ways.
   static std::vector<std::vector<int64_t>> HardCounts() {
     Random random(1);
     std::vector<std::vector<int64_t>> all = {
@@ -38,7 +38,7 @@ class Intervals : public OnEngineUnderTest<::testing::Test> {
     return all;
   }
 
-  /// Disjoint destinations with gaps, in a random order of the intervals. Returns the destination's length.
+  /// Disjoint destinations with gaps, in a random order of the intervals. Returns the length of the destination.
   static int64_t ScatterDestinations(const std::vector<int64_t>& counts, Random& random,
                                      std::vector<int64_t>* offsets) {
     std::vector<int64_t> order = Iota(counts.size());

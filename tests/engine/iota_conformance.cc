@@ -1,4 +1,4 @@
-// Iota: numbers of both widths, around the width of 32 bits and the blocks of the engines. Points: the order of
+// Iota: numbers of both widths, around the limit of 32 bits and the block sizes of the engines. Points: the order of
 // streams.
 #include <numeric>
 
@@ -14,7 +14,7 @@ void ExpectCounted(Engine& engine, int64_t first, int64_t count) {
   SCOPED_TRACE(::testing::Message() << sizeof(Number) << " bytes, first=" << first << " count=" << count);
   const std::unique_ptr<EngineStream> stream = *engine.CreateStream();
   ASSERT_TRUE(stream->Begin().ok());
-  constexpr int64_t kGuard = 3;  // behind the numbers
+  constexpr int64_t kGuard = 3;  // elements after the numbers
   const int64_t bytes = (count + kGuard) * static_cast<int64_t>(sizeof(Number));
   const absl::StatusOr<ResultBuffer> numbers = stream->AllocateResult(bytes);
   ASSERT_TRUE(numbers.ok());
@@ -48,9 +48,9 @@ TEST_F(StreamOrderTest, WorkBeginsAfterThePointsOfOtherStreams) {
   constexpr int kStreams = 4;
   std::vector<std::unique_ptr<EngineStream>> streams;
   for (int i = 0; i < kStreams; ++i) streams.push_back(*engine().CreateStream());
-  for (const int64_t first : {11, 12}) {  // the second time with the points of the first
+  for (const int64_t first : {11, 12}) {  // the second round reuses the points of the first
     for (const auto& stream : streams) ASSERT_TRUE(stream->Begin().ok());
-    // Each copies what the one before made, much faster than it can be made.
+    // Each stream copies the result of the previous one, much faster than that can be made.
     void* d_numbers = *streams[0]->AllocateDevice(kBytes);
     ASSERT_TRUE(streams[0]->Zero(d_numbers, kBytes).ok());
     for (int again = 0; again < 20; ++again) {

@@ -1,4 +1,4 @@
-// Merge: 0 to 1024 inputs, every type and algorithm, against std::merge on the keys' real values.
+// Merge: 0 to 1024 inputs, every type and algorithm, compared with std::merge on the keys' real values.
 #include <algorithm>
 
 #include "tests/engine/conformance_fixture.h"
@@ -75,7 +75,7 @@ TEST_P(Merge, MergesTwoInputsOfAnySizes) {
 TEST_P(Merge, TakesEqualKeysFromTheEarlierInput) {
   for (Order order : kBothOrders) {
     for (int64_t inputs : {2, 3, 9}) {
-      // Long enough that the work is cut in pieces, most of them in the middle of equal keys.
+      // Long enough that the work is cut into pieces, most of them in the middle of equal keys.
       const std::vector<int64_t> counts(static_cast<size_t>(inputs), 100000 / inputs);
       MergeCase test = Make(counts, order, Distribution::kSixteenDistinct, 5);
       AddValues(test, 4);
@@ -117,14 +117,14 @@ TEST_P(Merge, ReportsTheFirstIndexOfTheFirstUnsortedInput) {
     for (int64_t fault : {1, 4095, 4096, 4097, 19999}) {
       MergeCase test = Make({5000, 20000, 20000}, Order::kAscending, Distribution::kUniform, 13);
       test.algorithm = algorithm;
-      // Faults in the last two inputs: keys swapped from `fault` on.
+      // Faults in the last two inputs: swapped keys from `fault` on.
       for (size_t faulty : {size_t{1}, size_t{2}}) {
         Bytes& keys = test.keys[faulty];
         const int64_t at = faulty == 1 ? fault : 1;
         const auto first = keys.begin() + at * KeyBytes(test.type);
         std::swap_ranges(keys.begin(), keys.begin() + KeyBytes(test.type), first);
       }
-      // Keys of 8 bits repeat, so that a swap may leave an input in order.
+      // Keys of 8 bits repeat, so that a swap may leave an input sorted.
       int32_t input = 1;
       if (!FirstUnsorted(test.type, test.order, test.keys[1])) input = 2;
       const std::optional<int64_t> expected =
@@ -139,7 +139,7 @@ TEST_P(Merge, ReportsTheFirstIndexOfTheFirstUnsortedInput) {
 }
 
 TEST_P(Merge, ReportsTheOneUnsortedIndexOfTwoInputs) {
-  // Two inputs may be checked while they are merged. One key out of order, anywhere, also where parts of a merge meet.
+  // The merge of two inputs may also check them. One key is out of order, at any place, including the borders of parts.
   for (size_t faulty : {size_t{0}, size_t{1}}) {
     for (int64_t fault = 1; fault < 30000; fault += 1 + fault / 3) {
       MergeCase test = Make({30000, 30000}, Order::kAscending, Distribution::kUniform, 17);

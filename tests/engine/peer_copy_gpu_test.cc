@@ -1,5 +1,5 @@
 // Copies between the memory of two GPUs: through the host while their pools are closed to each other, and over their
-// link afterwards. Skips where there is one GPU.
+// link afterwards. Skips with a single GPU.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -63,7 +63,7 @@ TEST_P(PeerCopyTest, BothWaysByEitherStream) {
   }
 }
 
-// In this order: what is opened stays open.
+// The order matters: opened pools stay open.
 INSTANTIATE_TEST_SUITE_P(ClosedThenOpen, PeerCopyTest, ::testing::Values(std::vector<int>(), std::vector<int>({0, 1})));
 
 }  // namespace

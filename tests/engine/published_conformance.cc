@@ -1,4 +1,4 @@
-// The worked examples of the literature, on the engine under test.
+// The worked examples from the literature, on the engine under test.
 #include <cstring>
 #include <iterator>
 #include <vector>

@@ -1,4 +1,4 @@
-// Sorts of 64-bit keys with values or indices, by prefixes of their ranks, where prefixes are alike or not.
+// Sorts of 64-bit keys with values or indices, by prefixes of their ranks, with equal and different prefixes.
 #include "kernels/cpu/rank_prefix.h"
 
 #include <gtest/gtest.h>
@@ -20,11 +20,11 @@ namespace {
 
 struct Pattern {
   std::string name;
-  bool told_apart;  // by prefixes, for 100003 of them
+  bool told_apart;  // whether prefixes distinguish 100003 of them
   std::function<uint64_t(Random&, int64_t i)> key;
 };
 
-// Nearly all keys share a prefix, but for those that the sample of 100003 looks at.
+// Nearly all keys share a prefix, except those that the sample of 100003 reads.
 uint64_t HiddenFromTheSample(Random& random, int64_t i) {
   static const auto* const sampled = [] {
     auto* const positions = new std::set<int64_t>;
@@ -34,7 +34,7 @@ uint64_t HiddenFromTheSample(Random& random, int64_t i) {
   return sampled->count(i) > 0 ? random.Next() : random.Next() >> 48;
 }
 
-// All 64 bits vary where a pattern says "wide".
+// All 64 bits vary in patterns with "wide" in their names.
 std::vector<Pattern> Patterns() {
   return {
       {"uniform", true, [](Random& random, int64_t) { return random.Next(); }},

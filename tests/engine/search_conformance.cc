@@ -1,4 +1,4 @@
-// Search: every type, order and bound, against std::lower_bound and std::upper_bound on the keys' real values.
+// Search: every type, order and bound, compared with std::lower_bound and std::upper_bound on the keys' real values.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +16,7 @@ class Search : public OnEngineUnderTest<::testing::TestWithParam<KeyType>> {
     test.order = order;
     const Bytes keys = MakeKeys(test.type, distribution, haystack, seed);
     test.haystack = Gather(keys, KeyBytes(test.type), StableOrder(test.type, order, keys));
-    test.needles = MakeKeys(test.type, distribution, needles, seed);  // the same seed: many are found
+    test.needles = MakeKeys(test.type, distribution, needles, seed);  // the same seed: many needles are found
     return test;
   }
 };
@@ -45,7 +45,7 @@ TEST_P(Search, ReportsTheFirstUnsortedIndex) {
   for (Order order : kBothOrders) {
     SearchCase test = Make(100003, 10, order, Distribution::kUniform, 3);
     for (int64_t at : {99999, 4097, 2, 1}) {
-      // The greatest key to the front of a tail, so that the key behind it is out of order.
+      // Moves the greatest key to the front of a tail, so that the next key is out of order.
       std::swap_ranges(test.haystack.begin(), test.haystack.begin() + KeyBytes(test.type),
                        test.haystack.begin() + at * KeyBytes(test.type));
       const std::optional<int64_t> expected = FirstUnsorted(test.type, order, test.haystack);

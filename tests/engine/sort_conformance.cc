@@ -1,4 +1,4 @@
-// Sort: every type, order, algorithm and distribution, against std::stable_sort on the keys' real values.
+// Sort: every type, order, algorithm and distribution, compared with std::stable_sort on the keys' real values.
 #include <algorithm>
 
 #include "tests/engine/conformance_fixture.h"
@@ -12,7 +12,7 @@ using Report = OperatorReport;
 
 class Sort : public OnEngineUnderTest<::testing::TestWithParam<KeyType>> {
  protected:
-  // Runs the case and compares everything it asked for with `order`, the expected permutation.
+  // Runs the case and compares all requested outputs with `order`, the expected permutation.
   void Check(const SortCase& test, const std::vector<int64_t>& order) {
     if (!RunsNextCase()) return;
     SCOPED_TRACE(::testing::Message() << KeyTypeName(test.type) << (test.order == Order::kAscending ? " asc" : " desc")
@@ -23,13 +23,13 @@ class Sort : public OnEngineUnderTest<::testing::TestWithParam<KeyType>> {
     std::vector<int64_t> wanted = order;
     if (test.limit >= 0 && test.limit < static_cast<int64_t>(order.size())) wanted.resize(test.limit);
     EXPECT_EQ(outcome.report.fault, Report::Fault::kNone);
-    // Not every algorithm sorts segments on every engine; the report then says what did.
+    // Not every algorithm sorts segments on every engine. The report then names the one that did.
     if (test.algorithm == SortAlgorithm::kAuto || !test.segment_offsets.empty()) {
       EXPECT_NE(outcome.report.sort_algorithm, SortAlgorithm::kAuto);
     } else {
       EXPECT_EQ(outcome.report.sort_algorithm, test.algorithm);
     }
-    // Compared with ==, not EXPECT_EQ, which would print megabytes.
+    // Uses == instead of EXPECT_EQ, which would print megabytes.
     if (test.want_keys) {
       EXPECT_TRUE(outcome.outputs[0] == Gather(test.keys, KeyBytes(test.type), wanted)) << "keys";
     }

@@ -1,4 +1,4 @@
-// SortEach: many short arrays in one call, where they lie, against std::stable_sort on the keys' real values.
+// SortEach: many short arrays in one call, read in place, compared with std::stable_sort on the keys' real values.
 #include <cstring>
 #include <vector>
 

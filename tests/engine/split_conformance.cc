@@ -1,4 +1,4 @@
-// SplitRuns: the cuts of a merge of 1 to 32 inputs, against a merge that counts.
+// SplitRuns: the cuts of a merge of 1 to 32 inputs, compared with a merge that counts.
 #include <algorithm>
 
 #include "tests/engine/conformance_fixture.h"
@@ -20,7 +20,7 @@ class SplitRuns : public OnEngineUnderTest<::testing::TestWithParam<KeyType>> {
       inputs.push_back(Gather(keys, KeyBytes(GetParam()), StableOrder(GetParam(), order, keys)));
       total += count;
     }
-    std::vector<int64_t> positions = {0, 0};  // a cut may come twice
+    std::vector<int64_t> positions = {0, 0};  // a cut may occur twice
     for (int64_t p = 1; p < total; p += 1 + total / 37) positions.push_back(p);
     positions.push_back(total);
 
@@ -55,7 +55,7 @@ class SplitRuns : public OnEngineUnderTest<::testing::TestWithParam<KeyType>> {
     std::fill(positions.begin(), positions.end(), -1);  // not needed after the return
     ASSERT_TRUE(stream->Finish().ok());
 
-    // Which input each output of the merge is of.
+    // The input of each output of the merge.
     const std::vector<int64_t> merged = MergeOrder(GetParam(), order, inputs);
     std::vector<size_t> input_of;
     for (size_t i = 0; i < counts.size(); ++i) input_of.insert(input_of.end(), static_cast<size_t>(counts[i]), i);

@@ -1,4 +1,4 @@
-// The CPU engine's vector merge, on every instruction set that this machine has, beside std::merge.
+// The CPU engine's vector merge, on every instruction set of this machine, compared with std::merge.
 #include "kernels/cpu/vector_merge.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The AVX2 code of VQSort that the CPU engine compiles itself, and its choice among the two, beside std::sort.
+// The AVX2 build of VQSort in the CPU engine, and the engine's choice between the two builds, compared with std::sort.
 #include "kernels/cpu/vector_sort.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ void SortsLikeTheStandardLibrary(void (*sort)(uint32_t*, int64_t)) {
     Random random(seed);
     const int64_t count = seed == 0 ? kLargest : random.Below(random.OneIn(20) ? 70'000 : 700);
     const int64_t distinct = random.OneIn(2) ? int64_t{1} << 32 : 1 + random.Below(40);
-    // A word at either end that is not the sort's.
+    // One word at each end that does not belong to the sort.
     std::vector<uint32_t> items(static_cast<size_t>(count) + 2);
     for (uint32_t& item : items) item = static_cast<uint32_t>(random.Below(distinct));
     std::vector<uint32_t> expected = items;

@@ -19,7 +19,7 @@ constexpr Order kOrders[] = {Order::kAscending, Order::kDescending};
 
 class KeyOrderOf : public ::testing::TestWithParam<KeyType> {
  protected:
-  // All patterns of 8 and 16 bits; of wider types uniform ones, special ones, and neighbours of special ones.
+  // All patterns of 8 and 16 bits. For wider types: uniform patterns, special ones, and neighbours of special ones.
   static Bytes Patterns(KeyType type) {
     const int width = KeyBytes(type);
     Bytes keys;
@@ -64,7 +64,7 @@ TEST_P(KeyOrderOf, RanksAreOrderedAsTheNumbersAre) {
       for (size_t i = 1; i < positions.size(); ++i) {
         const auto a = keys[static_cast<size_t>(positions[i - 1])];
         const auto b = keys[static_cast<size_t>(positions[i])];
-        // Neighbours in the real order: strictly before, or equal. Both ways decide all pairs.
+        // Neighbours in the real order come strictly before or are equal. Checking both directions decides all pairs.
         ASSERT_EQ(key_order.Before(a, b), before(positions[i - 1], positions[i])) << +a << " " << +b;
         ASSERT_FALSE(key_order.Before(b, a)) << +a << " " << +b;
       }

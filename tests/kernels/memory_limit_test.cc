@@ -1,4 +1,4 @@
-// What a process may take of the host's memory, by the files that the system shows it.
+// The memory limit of a process, from the files of the system.
 #include "kernels/common/memory_limit.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST_F(ControlGroups, NothingToReadIsNoLimit) {
   }
 }
 
-// As a container of Kubernetes sees it: a namespace of its own.
+// The view of a Kubernetes container: a namespace of its own.
 TEST_F(ControlGroups, VersionTwoInANamespace) {
   Write("/proc/self/cgroup", "0::/\n");
   Write("/proc/self/mountinfo", kUnified);
@@ -52,7 +52,7 @@ TEST_F(ControlGroups, VersionTwoInANamespace) {
   EXPECT_EQ(Bytes(), 17179869184);
 }
 
-// As a service of systemd sees it: the slice above may have less than the service.
+// The view of a systemd service: the slice above it may have a lower limit.
 TEST_F(ControlGroups, VersionTwoTakesTheLeastOfAllAbove) {
   Write("/proc/self/cgroup", "0::/system.slice/corankd.service\n");
   Write("/proc/self/mountinfo", kUnified);
@@ -66,7 +66,7 @@ TEST_F(ControlGroups, VersionTwoTakesTheLeastOfAllAbove) {
   EXPECT_EQ(Bytes(), 9000);
 }
 
-// As a container of Docker sees it: the mount begins at its group.
+// The view of a Docker container: the mount begins at its group.
 TEST_F(ControlGroups, VersionOneBesideAnEmptyVersionTwo) {
   Write("/proc/self/cgroup", "9:name=systemd:/docker/abc\n4:cpu,memory:/docker/abc/inner\n3:cpuset:/\n0::/\n");
   Write("/proc/self/mountinfo",

@@ -1,4 +1,4 @@
-// CoRank, bounds and SerialMerge: the properties that every parallel merge leans on.
+// CoRank, bounds and SerialMerge: the properties that every parallel merge relies on.
 #include "kernels/common/merge_path.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace corank::testing {
 namespace {
 
-// An element that remembers where it came from, so that stability can be seen. Only `key` is compared.
+// An element that remembers its origin, which makes stability visible. Comparisons use `key` only.
 struct Element {
   int key;
   char input;

@@ -1,4 +1,4 @@
-// The order of rows and their codes, against plain comparisons of the rows' values.
+// The order of rows and their codes, compared with plain comparisons of the rows' values.
 #include "kernels/common/row_order.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class Table {
     const std::vector<int64_t> order = StableRowOrder(test_columns_);
     places_.resize(order.size());
     for (size_t i = 0; i < order.size(); ++i) {
-      // Equal rows share the place of the first of them.
+      // Equal rows share the place of the first one.
       const bool equal = i > 0 && SameRow(order[i - 1], order[i]);
       places_[static_cast<size_t>(order[i])] =
           equal ? places_[static_cast<size_t>(order[i - 1])] : static_cast<int64_t>(i);
@@ -41,14 +41,14 @@ class Table {
 
   RowOrder order() const { return {columns_.data(), static_cast<int>(columns_.size())}; }
   int64_t rows() const { return test_columns_.front().rows(); }
-  /// What Compare must answer.
+  /// The expected result of Compare.
   int Expected(int64_t a, int64_t b) const {
     const int64_t x = places_[static_cast<size_t>(a)], y = places_[static_cast<size_t>(b)];
     return (x > y) - (x < y);
   }
 
  private:
-  // Sorting both ways round puts a before b in one of them only, unless they are equal.
+  // Sorting both ways round puts a before b only once, unless the rows are equal.
   bool SameRow(int64_t a, int64_t b) const {
     std::vector<TestColumn> pair;
     for (const TestColumn& column : test_columns_) pair.push_back(TakeRows(column, {b, a}));
@@ -143,7 +143,7 @@ TEST(RowOrder, TheFirstDifferenceOfStreamsDecides) {
       for (int64_t first = 0; first < end; ++first) {
         const uint64_t x = order.Word(a, first) >> 56, y = order.Word(b, first) >> 56;
         if (x == y) {
-          // What is known to be equal need not be read again.
+          // Compare need not read bytes that are known to be equal.
           ASSERT_EQ(order.Compare(a, b, first + 1) < 0, table.Expected(a, b) < 0) << a << " " << b << " at " << first;
           continue;
         }

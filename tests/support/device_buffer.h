@@ -12,7 +12,7 @@
 #include "tests/support/guard_zone.h"
 #include "tests/support/real_keys.h"
 
-/// First line of a test that launches kernels.
+/// The first line of a test that launches kernels.
 #define CORANK_SKIP_WITHOUT_GPU()                              \
   if (!::corank::testing::HasGpu()) {                          \
     GTEST_SKIP() << "no NVIDIA GPU or driver on this machine"; \
@@ -26,14 +26,14 @@ inline bool HasGpu() {
   return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
 }
 
-/// Copies bytes to the device and waits until they are there: cudaMemcpy from pageable memory returns while its last
-/// piece is still on the way, and streams that do not block with the default stream would not wait for it.
+/// Copies bytes to the device and waits until they have arrived. cudaMemcpy from pageable memory returns while its last
+/// piece is still in flight, and streams that do not block with the default stream would not wait for it.
 inline bool CopyToDevice(void* d_to, const void* h_from, size_t bytes) {
   return cudaMemcpy(d_to, h_from, bytes, cudaMemcpyHostToDevice) == cudaSuccess &&
          cudaStreamSynchronize(cudaStreamLegacy) == cudaSuccess;
 }
 
-/// Bytes in device memory between two guard zones, `shift` bytes behind a 256-byte boundary.
+/// Bytes in device memory between two guard zones, `shift` bytes after a 256-byte boundary.
 class DeviceBuffer {
  public:
   /// Holds a copy of `payload`.
@@ -60,7 +60,7 @@ class DeviceBuffer {
   void* data() const { return d_base_ + shift_ + kGuardBytes; }
   int64_t bytes() const { return bytes_; }
 
-  /// The payload; a test failure if a guard was written to.
+  /// The payload. A damaged guard is a test failure.
   Bytes Download() const {
     Bytes image(static_cast<size_t>(bytes_ + 2 * kGuardBytes));
     EXPECT_EQ(cudaMemcpy(image.data(), d_base_ + shift_, image.size(), cudaMemcpyDeviceToHost), cudaSuccess);

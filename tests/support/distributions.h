@@ -1,4 +1,4 @@
-// Keys to test and measure with, by distribution. The same seed gives the same keys on every machine.
+// Keys for tests and measurements, by distribution. A seed gives the same keys on every machine.
 #ifndef CORANK_TESTS_SUPPORT_DISTRIBUTIONS_H_
 #define CORANK_TESTS_SUPPORT_DISTRIBUTIONS_H_
 
@@ -10,15 +10,15 @@
 namespace corank::testing {
 
 enum class Distribution : uint8_t {
-  kUniform,       // every bit pattern alike; for floats NaNs and denormals too
+  kUniform,       // every bit pattern equally often; for floats including NaNs and denormals
   kSorted,        // uniform numbers, sorted ascending
   kReversed,      // uniform numbers, sorted descending
   kNearlySorted,  // sorted, then 1 % of the keys replaced
   kAllEqual,
   kSixteenDistinct,
   kZipf,          // few keys very often, many keys rarely
-  kSixteenBits,   // only the 16 lowest bits live
-  kRuns,          // a saw of ascending runs of 1000
+  kSixteenBits,   // only the 16 lowest bits vary
+  kRuns,          // a saw-tooth of ascending runs of 1000
   kSpecialFloats  // NaNs of many payloads, both zeros, both infinities, denormals; integers: extremes
 };
 
@@ -29,7 +29,7 @@ inline constexpr Distribution kAllDistributions[] = {
 
 const char* DistributionName(Distribution distribution);
 
-/// `count` keys of `type`, seeded.
+/// `count` keys of `type`, determined by the seed.
 Bytes MakeKeys(KeyType type, Distribution distribution, int64_t count, uint64_t seed);
 
 /// Random bytes.

@@ -166,7 +166,7 @@ class FaultyStream final : public ForwardingStream {
     return ForwardingStream::Download(result, bytes);
   }
   absl::StatusOr<PhaseTimes> Finish() override {
-    // The work is waited for all the same, as a GPU does when its event cannot be read.
+    // Waits for the work anyway, as a GPU does when its event cannot be read.
     absl::StatusOr<PhaseTimes> times = ForwardingStream::Finish();
     FAIL_IF_PLANNED("Finish");
     return times;

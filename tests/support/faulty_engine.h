@@ -1,4 +1,4 @@
-// An engine of which any call can be made to fail.
+// An engine in which any call can be made to fail.
 #ifndef CORANK_TESTS_SUPPORT_FAULTY_ENGINE_H_
 #define CORANK_TESTS_SUPPORT_FAULTY_ENGINE_H_
 
@@ -14,32 +14,33 @@
 
 namespace corank::testing {
 
-/// Which call fails, or waits for what a test does, shared by an engine and all its streams. Thread-safe.
+/// The plan for one engine and all its streams: a call that fails, or that first waits for an action of the test.
+/// Thread-safe.
 class FaultPlan {
  public:
-  /// The n-th call from now on, from 1, fails with `status` instead of doing anything; n of 0: none, from now on. Where
-  /// it stays, and with UNAVAILABLE, so does every call after it.
+  /// The n-th call from now on (from 1) fails with `status` and does nothing. If `stays`, or with UNAVAILABLE, all
+  /// later calls fail too. n of 0: no call fails from now on.
   void FailCall(int64_t n, const absl::Status& status, bool stays = false) ABSL_LOCKS_EXCLUDED(mutex_);
-  /// The call that failed, such as "Upload"; empty as long as none has.
+  /// The call that failed, such as "Upload". Empty until one fails.
   std::string failed() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// Before the n-th call of this name from now on, from 1, such as "Merge", `action` runs once, on the thread that
-  /// calls.
+  /// `action` runs once, before the n-th call of this name from now on (from 1), on the calling thread. Example of a
+  /// name: "Merge".
   void AtCall(const std::string& call, int64_t n, std::function<void()> action) ABSL_LOCKS_EXCLUDED(mutex_);
-  /// How many calls of that name came since AtCall.
+  /// The number of calls of that name since AtCall.
   int64_t calls() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// From now on, streams wait in Begin until Release.
   void Hold() ABSL_LOCKS_EXCLUDED(mutex_);
   void Release() ABSL_LOCKS_EXCLUDED(mutex_);
-  /// Waits until one does.
+  /// Waits until a stream waits in Begin.
   void AwaitHeld() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// What the engine asks before each call.
+  /// The engine calls it before each of its calls.
   absl::Status Enter(const std::string& call) ABSL_LOCKS_EXCLUDED(mutex_);
   void Wait() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// Blocks of EngineMemory that were made and not yet destroyed.
+  /// Blocks of EngineMemory that exist.
   void AddBlocks(int64_t blocks) ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t blocks() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -47,11 +48,11 @@ class FaultPlan {
   absl::Status FailIfPlanned(const std::string& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
-  int64_t calls_left_ ABSL_GUARDED_BY(mutex_) = 0;  // until one fails; 0: none will
+  int64_t calls_left_ ABSL_GUARDED_BY(mutex_) = 0;  // calls until one fails; 0: none will
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::string failed_ ABSL_GUARDED_BY(mutex_);
   bool stays_ ABSL_GUARDED_BY(mutex_) = false;
-  bool fails_ ABSL_GUARDED_BY(mutex_) = false;  // every call
+  bool fails_ ABSL_GUARDED_BY(mutex_) = false;  // every call fails
   std::string action_call_ ABSL_GUARDED_BY(mutex_);
   int64_t action_at_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t action_calls_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -61,7 +62,7 @@ class FaultPlan {
   int64_t blocks_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-/// `engine` under the plan.
+/// `engine`, subject to the plan.
 std::unique_ptr<Engine> Faulty(std::unique_ptr<Engine> engine, std::shared_ptr<FaultPlan> plan);
 
 }  // namespace corank::testing

@@ -1,4 +1,4 @@
-// Guard zones around outputs: a kernel that writes outside its array is caught even where no sanitizer runs.
+// Guard zones around outputs: they catch a kernel that writes outside its array, even without a sanitizer.
 #ifndef CORANK_TESTS_SUPPORT_GUARD_ZONE_H_
 #define CORANK_TESTS_SUPPORT_GUARD_ZONE_H_
 
@@ -8,10 +8,10 @@
 
 namespace corank::testing {
 
-/// Bytes in front of and behind the payload; keeps the payload as aligned as the whole.
+/// Bytes before and after the payload. Keeps the alignment of the whole.
 inline constexpr int64_t kGuardBytes = 256;
 
-/// Differs from byte to byte, so that a shifted copy of a guard is not taken for a guard.
+/// Differs from byte to byte, so that a shifted copy of a guard is not mistaken for a guard.
 constexpr uint8_t GuardByte(int64_t index) { return static_cast<uint8_t>(0xA5 ^ (index * 37)); }
 
 /// Guard, payload (filled with the pattern as well), guard.
@@ -21,7 +21,7 @@ inline Bytes GuardedImage(int64_t payload_bytes) {
   return image;
 }
 
-/// Whether both guards of an image are as GuardedImage made them.
+/// Whether both guards of an image are unchanged since GuardedImage.
 inline bool GuardsAreIntact(const uint8_t* image, int64_t payload_bytes) {
   for (int64_t i = 0; i < payload_bytes + 2 * kGuardBytes; ++i) {
     if (i == kGuardBytes) i += payload_bytes;

@@ -1,4 +1,4 @@
-// Device memory for tests of many gigabytes: filled from a period, and read back front to back.
+// Device memory for tests of many gigabytes, filled by repeating a period and read from front to back.
 #ifndef CORANK_TESTS_SUPPORT_LARGE_DEVICE_H_
 #define CORANK_TESTS_SUPPORT_LARGE_DEVICE_H_
 
@@ -29,14 +29,14 @@ inline DeviceMemory OnDevice(int64_t bytes) {
   EXPECT_EQ(cudaMalloc(&memory, static_cast<size_t>(bytes)), cudaSuccess);
   return DeviceMemory(memory);
 }
-/// Kernels can write it too.
+/// Host memory that kernels can write too.
 inline PinnedMemory Pinned(int64_t bytes) {
   void* memory = nullptr;
   EXPECT_EQ(cudaMallocHost(&memory, static_cast<size_t>(bytes)), cudaSuccess);
   return PinnedMemory(memory);
 }
 
-/// First line of a test that allocates `bytes` of device memory.
+/// The first line of a test that allocates `bytes` of device memory.
 #define CORANK_SKIP_WITHOUT_GPU_MEMORY(bytes)                                               \
   if (!::corank::testing::HasFreeGpuMemory(bytes)) {                                        \
     GTEST_SKIP() << "no NVIDIA GPU with " << ((bytes) >> 30) << " GiB of free memory left"; \
@@ -49,7 +49,7 @@ inline bool HasFreeGpuMemory(int64_t bytes) {
   return cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess && bytes + kSpare <= static_cast<int64_t>(free_bytes);
 }
 
-/// Fills `bytes` bytes with the period again and again.
+/// Fills `bytes` bytes by repeating the period.
 inline void FillDevice(const Bytes& period, void* d_array, int64_t bytes) {
   int64_t filled = std::min(bytes, static_cast<int64_t>(period.size()));
   EXPECT_TRUE(CopyToDevice(d_array, period.data(), static_cast<size_t>(filled)));
@@ -68,7 +68,7 @@ class DeviceReader {
  public:
   DeviceReader(const void* d_array, int64_t count) : d_array_(static_cast<const T*>(d_array)), left_(count) {}
 
-  /// Whether the next `length` elements are expected(0) to expected(length - 1). False past the end.
+  /// Whether the next `length` elements are expected(0) to expected(length - 1). False past the end of the array.
   template <typename Fn>
   bool NextAre(int64_t length, Fn expected) {
     bool same = true;
@@ -101,7 +101,7 @@ class DeviceReader {
   PinnedMemory chunk_ = Pinned(kChunk * int64_t{sizeof(T)});
 };
 
-/// Whether the array holds `results` of the keys in order, which are of type Key.
+/// Whether the array holds the first `results` keys in order. Key is the type of the keys.
 template <typename Key>
 bool HoldsKeysInOrder(const void* d_array, const LargeKeys& keys, Order order, int64_t results) {
   DeviceReader<Key> reader(d_array, results);
@@ -112,7 +112,7 @@ bool HoldsKeysInOrder(const void* d_array, const LargeKeys& keys, Order order, i
   return same;
 }
 
-/// Whether the array holds of_index(i) for the indices i of `results` keys in order.
+/// Whether the array holds of_index(i) for the indices i of the first `results` keys in order.
 template <typename T, typename Fn>
 bool HoldsInOrder(const void* d_array, const LargeKeys& keys, Order order, int64_t results, Fn of_index) {
   DeviceReader<T> reader(d_array, results);

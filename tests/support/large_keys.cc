@@ -8,7 +8,7 @@
 namespace corank::testing {
 
 LargeKeys LargeKeys::Random(int64_t count, int key_bytes, int64_t distinct, uint64_t seed) {
-  constexpr int64_t kLeastPeriod = (1 << 20) + 7;  // of no relation to any tile
+  constexpr int64_t kLeastPeriod = (1 << 20) + 7;  // unrelated to the size of any tile
   LargeKeys keys(count, key_bytes);
   testing::Random random(seed);
   const int64_t step = (int64_t{1} << (8 * key_bytes)) / distinct;

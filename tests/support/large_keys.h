@@ -11,14 +11,14 @@
 
 namespace corank::testing {
 
-/// Unsigned keys of 1, 2 or 4 bytes: a pattern of ranges of equal keys, again and again.
+/// Unsigned keys of 1, 2 or 4 bytes: a repeated pattern of ranges of equal keys.
 class LargeKeys {
  public:
-  /// 1 to 15 times the same key, then another: `distinct` keys spread over all of `key_bytes`, drawn by `seed`.
+  /// Ranges of 1 to 15 equal keys. `distinct` keys, spread over all values of `key_bytes` bytes, drawn by `seed`.
   static LargeKeys Random(int64_t count, int key_bytes, int64_t distinct, uint64_t seed);
-  /// 256 keys, spread over all of `key_bytes`, in each of `runs` runs, ascending or descending.
+  /// 256 keys, spread over all values of `key_bytes` bytes, in each of `runs` runs, ascending or descending.
   static LargeKeys Runs(int64_t count, int key_bytes, int64_t runs, Order order);
-  /// Where run i of these begins; their number is allowed too.
+  /// The beginning of run i of Runs. i may equal the number of runs.
   int64_t RunStart(int64_t run) const {
     const auto range = static_cast<size_t>(run * kDistinct);
     return range < ranges_.size() ? ranges_[range].first : count_;
@@ -26,11 +26,11 @@ class LargeKeys {
 
   int64_t count() const { return count_; }
   int key_bytes() const { return key_bytes_; }
-  /// The keys of the first period, which are followed by the same ones.
+  /// The keys of the first period, which repeats.
   Bytes FirstPeriod() const;
 
-  /// Calls fn(key, first, length) in the stable order of the keys: equal keys, where the next are those of indices
-  /// `first` to first + length - 1. `results` in all.
+  /// Calls fn(key, first, length) for ranges of equal keys in stable order: the next keys are those of indices `first`
+  /// to first + length - 1. Stops after `results` keys.
   template <typename Fn>
   void InOrder(Order order, int64_t results, Fn fn) const {
     std::vector<Range> sorted = ranges_;
@@ -58,14 +58,14 @@ class LargeKeys {
     int64_t first, length;
   };
 
-  static constexpr int64_t kDistinct = 256;  // of a run
+  static constexpr int64_t kDistinct = 256;  // keys in a run
 
   LargeKeys(int64_t count, int key_bytes) : count_(count), key_bytes_(key_bytes) {}
 
   int64_t count_;
   int key_bytes_;
   int64_t period_ = 0;
-  std::vector<Range> ranges_;  // of one period, in the order of their indices
+  std::vector<Range> ranges_;  // ranges of one period, by index
 };
 
 }  // namespace corank::testing

@@ -1,4 +1,4 @@
-// What the operators must answer, in plain std:: code, made from a copy of the input and real_keys.h only.
+// The expected results of the operators, in plain std:: code, made from a copy of the input and real_keys.h only.
 #ifndef CORANK_TESTS_SUPPORT_ORACLES_H_
 #define CORANK_TESTS_SUPPORT_ORACLES_H_
 
@@ -12,17 +12,17 @@
 
 namespace corank::testing {
 
-/// The stable permutation that sorts keys; each segment for itself where offsets are given.
+/// The stable permutation that sorts keys; by segments if offsets are given.
 std::vector<int64_t> StableOrder(KeyType type, Order order, const Bytes& keys,
                                  const std::vector<int64_t>& segment_offsets = {});
 
 /// elements[positions[0]], elements[positions[1]], ...
 Bytes Gather(const Bytes& elements, int element_bytes, const std::vector<int64_t>& positions);
 
-/// The least index whose key comes before the key in front of it.
+/// The least index whose key comes before the previous key.
 std::optional<int64_t> FirstUnsorted(KeyType type, Order order, const Bytes& keys);
 
-/// Positions, in all inputs one after the other, of the elements of a stable merge.
+/// The elements of a stable merge, as positions in the concatenation of all inputs.
 std::vector<int64_t> MergeOrder(KeyType type, Order order, const std::vector<Bytes>& inputs);
 
 /// Lower or upper bound of each needle.
@@ -35,10 +35,10 @@ std::pair<std::vector<int64_t>, std::vector<int64_t>> LoadBalance(const std::vec
 Bytes Move(const Bytes& source, Bytes destination, int element_bytes, const std::vector<int64_t>& source_offsets,
            const std::vector<int64_t>& destination_offsets, const std::vector<int64_t>& counts);
 
-/// 0, counts[0], counts[0] + counts[1], ...: as many as there are counts.
+/// 0, counts[0], counts[0] + counts[1], ..., with one element for each count.
 std::vector<int64_t> PrefixSums(const std::vector<int64_t>& counts);
 
-/// The first two neighbours by destination offset, empty intervals left out, that overlap: (earlier, later) index.
+/// The first overlapping pair of neighbours by destination offset, without empty intervals: (earlier, later) index.
 std::optional<std::pair<int64_t, int64_t>> FirstOverlap(const std::vector<int64_t>& destination_offsets,
                                                         const std::vector<int64_t>& counts);
 

@@ -13,7 +13,7 @@ struct CoRankExample {
   static constexpr int32_t kA[] = {1, 7, 8, 9, 10};
   static constexpr int32_t kB[] = {7, 10, 10, 12};
   static constexpr int32_t kMerged[] = {1, 7, 7, 8, 9, 10, 10, 10, 12};
-  /// Ends of the threads' outputs, and how many of the outputs before come from A and from B.
+  /// The ends of the threads' outputs, and the numbers of earlier outputs that come from A and from B.
   static constexpr int kK[] = {3, 6, 9};
   static constexpr int kI[] = {2, 5, 5};
   static constexpr int kJ[] = {1, 1, 4};
@@ -37,7 +37,7 @@ struct IntervalExpandExample {
                                           4181, 4181, 4181, 4181, 6765, 6765, 6765, 6765, 6765, 6765};
 };
 
-/// The same page: the move demonstration, 20 intervals of the source 0, 1, 2, ..., 99.
+/// The move demonstration of the same page: 20 intervals of the source 0, 1, 2, ..., 99.
 struct IntervalMoveExample {
   static constexpr int64_t kCounts[] = {3, 9, 1, 9, 8, 5, 10, 2, 5, 2, 8, 6, 5, 2, 4, 0, 8, 2, 5, 6};
   static constexpr int64_t kSourceOffsets[] = {75, 86, 17, 2, 67, 24, 37, 11, 95, 35,
@@ -79,7 +79,7 @@ struct LoadBalanceExample {
                                          48, 49, 49, 49, 49};
 };
 
-/// 40 objects and 79 work items, after the method of the same page; made for this project, not a copy of its figures.
+/// 40 objects and 79 work items, after the method of the same page. Made for this project; not a copy of its figures.
 struct FortyObjectsExample {
   static constexpr int64_t kCounts[] = {1, 2, 4, 0, 4, 4, 3, 3, 2, 4,  //
                                         0, 0, 1, 2, 1, 1, 0, 2, 2, 1,  //

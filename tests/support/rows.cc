@@ -40,7 +40,7 @@ TestColumn StringColumn(Order order, const std::vector<std::string>& strings) {
 std::vector<int64_t> StableRowOrder(const std::vector<TestColumn>& columns) {
   std::vector<int64_t> order(static_cast<size_t>(columns.front().rows()));
   std::iota(order.begin(), order.end(), int64_t{0});
-  // The last column first: each stable sort keeps what the ones before it did.
+  // The last column first: each stable sort keeps the order of the previous ones.
   for (auto column = columns.rbegin(); column != columns.rend(); ++column) {
     if (column->kind == ColumnKind::kNumbers) {
       std::stable_sort(order.begin(), order.end(), KeyBefore(column->type, column->order, column->data));

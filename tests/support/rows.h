@@ -1,4 +1,4 @@
-// Tables of rows to sort by several columns, and what must come of it, in plain std:: code.
+// Tables of rows to sort by several columns, and the expected result, in plain std:: code.
 #ifndef CORANK_TESTS_SUPPORT_ROWS_H_
 #define CORANK_TESTS_SUPPORT_ROWS_H_
 
@@ -11,7 +11,7 @@
 
 namespace corank::testing {
 
-/// A column that owns what it holds.
+/// A column that owns its data.
 struct TestColumn {
   ColumnKind kind = ColumnKind::kNumbers;
   KeyType type = KeyType::kUint32;
@@ -29,11 +29,11 @@ TestColumn NumberColumn(KeyType type, Order order, Bytes data);
 TestColumn BytesColumn(int row_bytes, Order order, Bytes data);
 TestColumn StringColumn(Order order, const std::vector<std::string>& strings);
 
-/// The stable permutation that sorts rows by the first column, equal ones by the second, and so on. Numbers compare as
-/// the numbers they are, bytes and strings as std::string does.
+/// The stable permutation that sorts rows by the first column, equal ones by the second, and so on. Numbers compare by
+/// value, bytes and strings as std::string.
 std::vector<int64_t> StableRowOrder(const std::vector<TestColumn>& columns);
 
-/// The column with these rows, in this order.
+/// The column with these rows in this order.
 TestColumn TakeRows(const TestColumn& column, const std::vector<int64_t>& rows);
 
 }  // namespace corank::testing
