@@ -1,5 +1,6 @@
-// Merges of float keys on the GPU: two inputs are merged as integers but in tiles with numbers of both signs or NaNs,
-// so the tests put ends of negative numbers, zeros of both signs, positive numbers and NaNs everywhere in a tile.
+// Merges of float keys on the GPU. Two inputs merge as integers, except in tiles with numbers of both signs or NaNs.
+// The tests therefore put ends of negative numbers, zeros of both signs, positive numbers and NaNs everywhere in a
+// tile.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ struct Format {
   static constexpr Bits kInfinity = sizeof(Bits) == 4 ? Bits{0x7F800000u} : static_cast<Bits>(0x7FF0000000000000u);
 };
 
-/// A key of a kind. `few`: one of a few.
+/// A key of a kind. `few`: one of a few values.
 template <typename Bits>
 Bits MakeKey(Kind kind, Signs signs, bool few, Random& random) {
   using F = Format<Bits>;
@@ -91,7 +92,7 @@ MergeProblem RandomProblem(KeyType type, int64_t tile, uint64_t seed) {
   return problem;
 }
 
-/// Puts some key where there was another one, which the order may stand or not.
+/// Replaces some key by another one; the input may stay sorted or not.
 template <typename Bits>
 void Damage(MergeProblem& problem, uint64_t seed) {
   Random random(seed);
@@ -172,8 +173,8 @@ TEST(MergeFloats, ReportTheFirstKeyOutOfOrderAmongSignsAndNans) {
   ExpectReported<uint64_t>(KeyType::kFloat64, cuda::BulkMergeTuning<8>::kTile);
 }
 
-/// Merges of more than two inputs see ranks, and zeros and NaNs get their bits afterwards: with many, with few, with
-/// none but these, and where an input has none.
+/// Merges of more than two inputs compare ranks; zeros and NaNs get their bits afterwards. Cases: many of them, few,
+/// nothing else, and none in one input.
 TEST(MergeFloats, OfManyInputsKeepTheirBits) {
   CORANK_SKIP_WITHOUT_GPU();
   for (KeyType type : {KeyType::kFloat16, KeyType::kBfloat16, KeyType::kFloat32, KeyType::kFloat64}) {
@@ -223,8 +224,8 @@ TEST(MergeFloats, OfNothingButZerosOrNans) {
   }
 }
 
-/// Descending numbers of one sign with a NaN of sign 1 at the beginning of each of some tiles, one at a time: by its
-/// bits it seems to come after them.
+/// Descending numbers of one sign. In each of some tiles, one at a time, a NaN of sign 1 comes first: by its bits it
+/// seems to come after the numbers.
 template <typename Bits>
 void ExpectNanReported(KeyType type, int64_t tile) {
   using F = Format<Bits>;

@@ -1,4 +1,4 @@
-// The merge kernels on a GPU against plain std:: oracles.
+// The merge kernels on a GPU, compared with plain std:: oracles.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::string Describe(const MergeProblem& problem) {
   return text.substr(0, 300);
 }
 
-/// Runs the problem on every algorithm and compares with the oracle.
+/// Runs the problem with every algorithm and compares the results with the oracle.
 void ExpectMerged(MergeProblem problem) {
   const std::vector<int64_t> positions = MergeOrder(problem.type, problem.order, problem.keys);
   const Bytes keys = Gather(Concatenate(problem.keys), KeyBytes(problem.type), positions);
@@ -96,7 +96,7 @@ TEST(Merge, IsStableForEveryTypeOrderAndNumberOfInputs) {
           const int64_t count = random.OneIn(4) ? 0 : random.Below(random.OneIn(3) ? 4000 : 300);
           problem.keys.push_back(SortedKeys(type, order, count, static_cast<int>(random.Below(10)), seed * 100 + i));
         }
-        // The source index as the value: shows every exchange of equal keys.
+        // The value is the source index, which shows every exchange of equal keys.
         problem.value_bytes = 4;
         uint32_t number = 0;
         for (const Bytes& keys : problem.keys) {
@@ -143,7 +143,7 @@ TEST(Merge, IsRightAroundTheSizesOfTilesAndSections) {
   }
 }
 
-/// Two sorted arrays of about `total` random keys, and all of them in order.
+/// Two sorted arrays of about `total` random keys, and all keys in order.
 template <typename Key>
 std::pair<MergeProblem, Bytes> LongProblem(KeyType type, int64_t total, uint64_t seed) {
   std::vector<Key> all = FromBytes<Key>(MakeKeys(type, Distribution::kUniform, total, seed));
@@ -159,7 +159,7 @@ std::pair<MergeProblem, Bytes> LongProblem(KeyType type, int64_t total, uint64_t
 
 TEST(Merge, StreamsManySectionsFromAnyAddress) {
   CORANK_SKIP_WITHOUT_GPU();
-  // Several sections a block on an H200, long and short ones, and inputs that start at every offset within a line.
+  // Several sections, long and short, for each block on an H200, and inputs that start at every offset within a line.
   constexpr int64_t kTiles = 132 * cuda::BulkMergeTuning<4>::kBlocks * 9;
   for (auto& [problem, expected] :
        {LongProblem<uint32_t>(KeyType::kUint32, kTiles * cuda::BulkMergeTuning<4>::kTile + 12345, 7001),
@@ -225,7 +225,7 @@ TEST(Merge, KeepsTheOrderOfInputsThroughLongRunsOfEqualKeys) {
 
 TEST(Merge, KnowsTheGreatestKeyFromTheEndOfAnInput) {
   CORANK_SKIP_WITHOUT_GPU();
-  // The greatest code closes ranges of a tile; here it is a key as well, on every side of a tile's end.
+  // The greatest code closes ranges of a tile. Here it is a key as well, on every side of a tile's end.
   for (KeyType type : {KeyType::kUint32, KeyType::kUint64}) {
     for (int inputs : {2, 5}) {
       for (int64_t greatest : {1, 40, 20000}) {
@@ -247,7 +247,7 @@ TEST(Merge, KnowsTheGreatestKeyFromTheEndOfAnInput) {
 
 TEST(Merge, KeepsTheBitsOfZerosAndNans) {
   CORANK_SKIP_WITHOUT_GPU();
-  // Tiles with zeros of both signs or NaNs among many without: their equals must not change places.
+  // A few tiles with zeros of both signs or NaNs among many without: equal keys must not change places.
   Random random(79);
   for (int inputs : {2, 3, 16}) {
     for (bool descending : {false, true}) {
@@ -341,7 +341,7 @@ TEST(Merge, ReportsTheFirstKeyOutOfOrderOfTheFirstInputThatHasOne) {
     for (int i = 0; i < inputs; ++i) {
       problem.keys.push_back(SortedKeys(problem.type, problem.order, random.Below(30000), 0, seed * 100 + uint64_t(i)));
     }
-    // One or two keys are swapped, or an input is random altogether.
+    // Swaps one or two keys, or randomises a whole input.
     for (int64_t faults = 1 + random.Below(2); faults > 0; --faults) {
       Bytes& keys = problem.keys[size_t(random.Below(inputs))];
       const auto count = static_cast<int64_t>(keys.size()) / key_bytes;
@@ -376,8 +376,8 @@ TEST(Merge, ReportsTheFirstKeyOutOfOrderOfTheFirstInputThatHasOne) {
 
 TEST(Merge, NeedsExactlyTheWorkspaceThatItAsksFor) {
   CORANK_SKIP_WITHOUT_GPU();
-  // RunMerge gives every merge exactly what it asks for, between guards; here: no byte less, and hardly more than
-  // copies.
+  // RunMerge gives every merge exactly the bytes it requests, between guards. This test uses no byte less, and checks
+  // that they are hardly more than copies.
   for (int value_bytes : {0, 4, 24}) {
     for (int32_t input_count : {1, 2, 8, cuda::kMaxWays, cuda::kMaxWays + 1}) {
       std::vector<MergeInput> inputs(static_cast<size_t>(input_count));

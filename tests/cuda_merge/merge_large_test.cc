@@ -1,4 +1,4 @@
-// More keys than 32-bit arithmetic can count, by every merge and both searches.
+// More keys than 32-bit arithmetic can count, with every merge and both searches.
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
@@ -40,7 +40,7 @@ constexpr LargeMerge kMerges[] = {
     {"CircularBuffer", MergeAlgorithm::kCircularBuffer, 3, 0},
 };
 
-/// The value of key i. The period has no relation to powers of two.
+/// The value of key i. The period is not a power of two.
 constexpr int64_t kValues = 251;
 int64_t ValueOf(int64_t i) { return i % kValues; }
 Bytes ValuePeriod(int value_bytes) {
@@ -128,7 +128,7 @@ TEST(CudaSearchLarge, FindsBothBoundsOfEveryKey) {
   const LargeKeys keys = LargeKeys::Runs(kCount, 1, 1, Order::kAscending);
   Bytes needles(kNeedles);
   for (size_t i = 0; i < needles.size(); ++i) needles[i] = static_cast<uint8_t>(i);
-  std::vector<int64_t> bounds;  // where each key begins, and the end
+  std::vector<int64_t> bounds;  // the beginning of each key, then the end
   keys.InOrder(Order::kAscending, kCount, [&](uint32_t, int64_t first, int64_t) { bounds.push_back(first); });
   bounds.push_back(kCount);
 

@@ -21,7 +21,7 @@ struct Device {
   OperatorReport* d_report() const { return static_cast<OperatorReport*>(report.data()); }
   OperatorReport Finish() const {
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-    workspace.Download();  // its guards
+    workspace.Download();  // checks its guards
     OperatorReport result;
     std::memcpy(&result, report.Download().data(), sizeof(result));
     return result;
@@ -64,7 +64,7 @@ MergeAnswer RunMerge(const MergeProblem& problem) {
   const int64_t workspace_bytes = cuda::MergeWorkspaceBytes(args);
   Device device(workspace_bytes);
   EXPECT_EQ(cuda::Merge(args, device.workspace.data(), workspace_bytes, device.d_report(), device.stream), cudaSuccess);
-  for (MergeInput& input : inputs) input = MergeInput();  // the host array is not needed any more
+  for (MergeInput& input : inputs) input = MergeInput();  // Merge no longer needs the host array
   MergeAnswer answer;
   answer.report = device.Finish();
   answer.keys = keys_out.Download();

@@ -1,4 +1,4 @@
-// Runs corank::cuda::Merge and corank::cuda::Search on arrays of the host.
+// Runs corank::cuda::Merge and corank::cuda::Search on arrays in host memory.
 #ifndef CORANK_TESTS_CUDA_MERGE_MERGE_RUNNER_H_
 #define CORANK_TESTS_CUDA_MERGE_MERGE_RUNNER_H_
 
@@ -18,7 +18,7 @@ struct MergeProblem {
   std::vector<Bytes> values;
   int value_bytes = 0;
   bool check_sorted = true;
-  int shift = 0;  // elements behind a 256-byte boundary at which every array starts
+  int shift = 0;  // elements between a 256-byte boundary and the start of every array
 };
 
 struct MergeAnswer {
@@ -27,7 +27,7 @@ struct MergeAnswer {
   Bytes values;
 };
 
-/// Failures of the run and writes outside of outputs and workspace are test failures.
+/// Failures of the run, and writes outside of outputs and workspace, are test failures.
 MergeAnswer RunMerge(const MergeProblem& problem);
 
 struct SearchProblem {
@@ -46,7 +46,7 @@ struct SearchAnswer {
 
 SearchAnswer RunSearch(const SearchProblem& problem);
 
-/// `count` keys of a distribution, in order.
+/// `count` sorted keys of a distribution.
 Bytes SortedKeys(KeyType type, Order order, int64_t count, int distribution, uint64_t seed);
 
 }  // namespace corank::testing

@@ -1,4 +1,4 @@
-// The search kernel on a GPU against plain std:: oracles.
+// The search kernel on a GPU, compared with plain std:: oracles.
 #include <gtest/gtest.h>
 
 #include <string>

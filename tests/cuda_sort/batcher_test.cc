@@ -1,4 +1,4 @@
-// Batcher's network, run by the index arithmetic that the kernels use.
+// Batcher's network, run with the kernels' index arithmetic.
 #include "kernels/cuda/sort/batcher.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using testing::Random;
 
-/// Step (p, k) on positions [first, end) of keys, numbered as StepKernel and Window::Step number them.
+/// Step (p, k) on positions [first, end) of keys, with the numbering of StepKernel and Window::Step.
 void Step(std::vector<int>& keys, int64_t start, int64_t first, int64_t end, int64_t p, int64_t k) {
   const int64_t size = static_cast<int64_t>(keys.size());
   for (int64_t c = 0; c < 2 * p + size; ++c) {
@@ -30,7 +30,7 @@ void NetworkSort(std::vector<int>& keys) {
   }
 }
 
-/// One window of a BatcherPass: rows [core - halo, ...) of `rows` rows of one column, as the kernels do it.
+/// One window of a BatcherPass, as in the kernels: rows [core - halo, ...) of `rows` rows of one column.
 void WindowPass(const std::vector<int>& input, const BatcherPass& pass, int64_t rows, int64_t core, int64_t column,
                 std::vector<int>* output) {
   const int64_t size = static_cast<int64_t>(input.size());

@@ -18,7 +18,7 @@ using ::testing::AssertionFailure;
 using ::testing::AssertionResult;
 using ::testing::AssertionSuccess;
 
-/// Device memory with guard zones. Each is an allocation of its own, so that memcheck sees reads outside it too.
+/// Device memory with guard zones. Each array is its own allocation, so that memcheck detects reads outside it too.
 class GuardedArray {
  public:
   /// Holds `content`, `skew_bytes` after a 256-byte boundary.
@@ -35,7 +35,7 @@ class GuardedArray {
   bool ok() const { return ok_; }
   void* data() const { return static_cast<char*>(d_image_) + skew_; }
 
-  /// The content; empty, with *intact false, when a guard was written.
+  /// The content. Empty, with *intact false, if a guard was overwritten.
   Bytes Read(bool* intact) const {
     Bytes image(static_cast<size_t>(bytes_ + 2 * kGuardBytes));
     *intact = cudaMemcpy(image.data(), d_image_, image.size(), cudaMemcpyDeviceToHost) == cudaSuccess &&
@@ -48,7 +48,7 @@ class GuardedArray {
  private:
   void* d_image_ = nullptr;
   int64_t bytes_;
-  int64_t skew_;  // of the content in the image
+  int64_t skew_;  // of the content within the image
   bool ok_ = false;
 };
 
@@ -107,7 +107,7 @@ AssertionResult RunCase(const SortInput& input, const SortRequest& request, Sort
   cudaStream_t stream = nullptr;
   void* h_letter = nullptr;
   cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-  // A copy from pageable memory may return before it has landed, and the stream does not wait for it.
+  // A copy from pageable memory may return before its data arrive, and the stream does not wait for them.
   if (error == cudaSuccess) error = cudaDeviceSynchronize();
   if (error == cudaSuccess) error = cudaMallocHost(&h_letter, cuda::kSortLetterBytes);
   OperatorReport report;

@@ -25,7 +25,7 @@ struct SortInput {
 
   SortInput(KeyType type, Order order, Distribution distribution, int64_t count, uint64_t seed,
             std::vector<int64_t> segment_offsets = {});
-  /// Keys made by the test; distribution and seed mean nothing.
+  /// Uses the keys of the test. Distribution and seed are unused.
   SortInput(KeyType type, Order order, Bytes keys);
   int64_t count() const { return static_cast<int64_t>(keys.size()) / KeyBytes(type); }
 };
@@ -33,7 +33,7 @@ struct SortInput {
 /// Keys of two given bit patterns in random order.
 Bytes TwoPatterns(int key_bytes, uint64_t one, uint64_t other, int64_t count);
 
-/// What is asked for.
+/// The parameters of a sort.
 struct SortRequest {
   SortAlgorithm algorithm = SortAlgorithm::kMergesort;
   bool keys = true;
@@ -46,8 +46,8 @@ struct SortRequest {
   int64_t look_count = cuda::kAutoLookCount;
 };
 
-/// Sorts on the GPU, with guard zones around every output and the workspace. Outputs must be those of the oracle and
-/// the inputs must be as they were. *taken: the reported algorithm.
+/// Sorts on the GPU, with guard zones around every output and the workspace. Compares the outputs with the oracle and
+/// checks that the inputs are unchanged. *taken: the reported algorithm.
 ::testing::AssertionResult SortsRight(const SortInput& input, const SortRequest& request,
                                       SortAlgorithm* taken = nullptr);
 

@@ -1,5 +1,5 @@
-// MERGESORT of more float keys than it fetches by index: zeros and NaNs must come out with their own bits, in the order
-// of the input, wherever the results end.
+// MERGESORT of more float keys than it fetches by index. Zeros and NaNs must keep their own bits and their input order,
+// wherever the results end.
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -33,8 +33,8 @@ cuda::SmallForm Form(KeyType type, int64_t count) {
   return cuda::SmallFormFor(KeyBytes(type), /*is_float=*/true, /*has_payload=*/false, count);
 }
 
-/// The least count that is sorted without an index, one within the small sort, the most of it, and ones of merge
-/// passes.
+/// The least count that is sorted without an index, one within the small sort, the largest of the small sort, and
+/// counts that need merge passes.
 std::vector<int64_t> CountsWithoutIndex(KeyType type) {
   const int64_t indexed = cuda::SmallSortLimit(Form(type, 1));
   const int64_t small = cuda::SmallSortLimit(Form(type, indexed + 1));
@@ -69,7 +69,7 @@ TEST_F(FloatBits, OfNothingButZerosOrNans) {
   }
 }
 
-/// Few zeros and NaNs among numbers, so that results of a limit end before, in and behind each kind.
+/// A few zeros and NaNs among numbers, so that limited results end before, inside and after each kind.
 TEST_F(FloatBits, WhereverTheResultsEnd) {
   const int64_t count = CountsWithoutIndex(KeyType::kFloat32)[3];
   for (const Order order : kOrders) {

@@ -1,5 +1,5 @@
-// Zeros and NaNs of more float keys than 32-bit arithmetic can count keep their bits, through MERGESORT and through a
-// merge of three.
+// Zeros and NaNs keep their bits among more float keys than 32-bit arithmetic can count, in MERGESORT and in a merge of
+// three inputs.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kCount = (int64_t{1} << 31) + 12345;
 constexpr int kInputs = 3;
 
-/// FLOAT16 keys that the input holds again and again: -1, 1, zeros and NaNs of both signs.
+/// FLOAT16 keys that the input repeats: -1, 1, zeros and NaNs of both signs.
 constexpr uint16_t kPattern[] = {0x8000, 0x3C00, 0x7E01, 0x0000, 0xBC00, 0xFFFF,
                                  0x0000, 0x8000, 0x7C01, 0x3C00, 0x8000};
 
@@ -32,7 +32,7 @@ Class ClassOf(uint16_t key) {
   return (key & 0x7FFF) == 0 ? Class::kZero : key == 0xBC00 ? Class::kMinusOne : Class::kOne;
 }
 
-/// Whether the next keys are those of one class of the input, in its order.
+/// Whether the next keys are those of one class of the input, in input order.
 bool NextAreOf(Class wanted, DeviceReader<uint16_t>& reader) {
   std::vector<uint16_t> members;
   int64_t count = 0;
@@ -51,7 +51,7 @@ TEST(FloatBitsLarge, OfMoreThanTwoBillionKeys) {
   sort.key_type = KeyType::kFloat16;
   sort.algorithm = SortAlgorithm::kMergesort;
   sort.count = kCount;
-  sort.keys_out = &sort;  // only whether it is null counts
+  sort.keys_out = &sort;  // only whether it is null matters
   const int64_t sort_bytes = cuda::SortWorkspaceBytes(sort);
   const MergeInput unknown[kInputs] = {
       {nullptr, nullptr, kCount}, {nullptr, nullptr, kCount}, {nullptr, nullptr, kCount}};

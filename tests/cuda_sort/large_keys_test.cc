@@ -1,4 +1,4 @@
-// The order that LargeKeys claims to know, against the oracle, for arrays that can be sorted here.
+// The order that LargeKeys promises, compared with the oracle, for arrays that are small enough to sort here.
 #include "tests/support/large_keys.h"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The arithmetic of the multiway merge: where runs, tiles, chunks and rows lie, and which passes there are.
+// The arithmetic of the multiway merge: places of runs, tiles, chunks and rows, and the division into passes.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -63,7 +63,7 @@ TEST(MultiwayTiles, LimitLeavesOutTilesThatStartBehindIt) {
   for (const int64_t wanted : {int64_t{1}, int64_t{984}, int64_t{985}, int64_t{500'000}, kCount - 1, kCount}) {
     const auto cut = MultiwayTiles::Cut(kCount, kCount, wanted, kMaxTile);
     EXPECT_LE(cut.tiles, all);
-    // The tile behind the last one starts at tiles * tile, or up to the slack before.
+    // The tile after the last one starts at tiles * tile, or up to the slack earlier.
     if (cut.tiles < all) {
       EXPECT_GE(cut.tiles * cut.tile - cut.slack, wanted);
     }
@@ -96,7 +96,7 @@ struct Probes {
   int whole = 0, near = 0;
 };
 
-// Searches for every split of two ranges, with guesses as the kernels make them, and returns what that took.
+// Searches every split of two ranges, with guesses like those of the kernels. Returns the number of probes.
 template <typename Element>
 Probes SearchAllSplits(std::vector<Element> a, std::vector<Element> b) {
   constexpr int kSize = sizeof(Element);
@@ -137,7 +137,7 @@ TEST(SplitSearch, FindsEverySplitOfAnyRanges) {
     std::vector<uint32_t> a(static_cast<size_t>(random.Below(random.OneIn(4) ? 1500 : 40)));
     std::vector<uint32_t> b(static_cast<size_t>(random.Below(random.OneIn(4) ? 1500 : 40)));
     const int64_t distinct = random.OneIn(2) ? 1'000'000 : 1 + random.Below(5);
-    const int64_t shift = random.OneIn(2) ? 0 : random.Below(2 * distinct);  // up to ranges one behind the other
+    const int64_t shift = random.OneIn(2) ? 0 : random.Below(2 * distinct);  // up to ranges one after the other
     const bool is_a = random.OneIn(2);
     for (uint32_t& key : a) key = static_cast<uint32_t>(random.Below(distinct) + (is_a ? shift : 0));
     for (uint32_t& key : b) key = static_cast<uint32_t>(random.Below(distinct) + (is_a ? 0 : shift));
@@ -207,7 +207,7 @@ TEST(MergePlan, MergesAllRunsInAsFewPassesAsItTakes) {
   }
 }
 
-/// The lengths of a tile's pieces: random ones, some of them empty, or all in one piece.
+/// The lengths of a tile's pieces: random, some of them empty, or everything in one piece.
 std::vector<int> RandomPieces(Random& random, int ways) {
   std::vector<int> pieces(static_cast<size_t>(ways));
   const bool one = random.OneIn(4);

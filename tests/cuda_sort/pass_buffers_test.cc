@@ -33,7 +33,8 @@ TEST(Workspace, WithoutMemoryItIsNotSizing) {
   EXPECT_EQ(workspace.CarveBytes(0), nullptr);
 }
 
-/// Checks that no pass writes what it reads, that all passes but the last have memory, and the last writes `result`.
+/// Checks that no pass writes what it reads, that all passes except the last have memory, and that the last writes
+/// `result`.
 void ExpectPassesWork(char* result, bool result_is_whole) {
   for (int last_pass = 0; last_pass < 6; ++last_pass) {
     SCOPED_TRACE(last_pass);

@@ -1,4 +1,4 @@
-// Which digits a radix sort makes of the bits that vary.
+// The digits that a radix sort derives from the bits that vary.
 #include <cstdint>
 #include <vector>
 

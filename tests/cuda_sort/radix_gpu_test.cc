@@ -29,7 +29,7 @@ SortRequest Radix(int value_bytes = 0, bool keys = true) {
   return request;
 }
 
-/// Keys alone, with values of both widths, with the permutation, the permutation alone.
+/// Keys alone, with values of both widths, with the permutation, and the permutation alone.
 void ExpectSorts(const SortInput& input) {
   for (const int value_bytes : {0, 4, 8}) EXPECT_TRUE(SortsRight(input, Radix(value_bytes)));
   SortRequest request = Radix();
@@ -119,7 +119,7 @@ TEST_P(CudaRadixOfType, LimitTakesTheFirst) {
   }
 }
 
-/// Between passes, pairs of 4 + 4 bytes lie in both outputs, wherever these begin.
+/// Between passes, pairs of 4 + 4 bytes lie in both outputs, at any alignment.
 TEST_F(CudaRadix, KeepsPairsInOutputsOfAnyAlignmentAndLength) {
   const int64_t tile = cuda::RadixTuningFor(4, 4).Tile();
   for (const KeyType type : {KeyType::kInt32, KeyType::kFloat32}) {
@@ -143,7 +143,7 @@ TEST_F(CudaRadix, KeepsPairsInOutputsOfAnyAlignmentAndLength) {
   }
 }
 
-/// More tiles than there are rows of statuses: rows are written again within a pass.
+/// More tiles than rows of statuses: rows are reused within a pass.
 TEST_F(CudaRadix, SharesStatusRowsBetweenTiles) {
   int device = 0, multiprocessors = 0;
   ASSERT_EQ(cudaGetDevice(&device), cudaSuccess);
@@ -154,7 +154,7 @@ TEST_F(CudaRadix, SharesStatusRowsBetweenTiles) {
   EXPECT_TRUE(SortsRight(SortInput(KeyType::kInt16, Order::kDescending, Distribution::kUniform, count, 80), Radix(4)));
 }
 
-/// RadixSort by itself: keys whose bits outside live_bits are all the same.
+/// RadixSort alone: keys whose bits outside live_bits are all equal.
 void ExpectSortsByLiveBits(KeyType type, Order order, uint64_t live_bits, uint64_t same_bits) {
   SCOPED_TRACE(::testing::Message() << KeyTypeName(type) << " live bits " << live_bits);
   constexpr int64_t kCount = 60'000;

@@ -1,4 +1,4 @@
-// Where pairs lie in two arrays of words, without a GPU.
+// The places of pairs in two arrays of words, without a GPU.
 #include "kernels/cuda/sort/radix_pairs.h"
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace corank::cuda {
 namespace {
 
-/// `count` words, the first one `skew` words after an address that pairs can have.
+/// `count` words. The first one lies `skew` words after an address that is aligned for pairs.
 class Words {
  public:
   Words(int64_t count, int64_t skew) : memory_(static_cast<size_t>(count + skew) / 2 + 1), skew_(skew), count_(count) {}

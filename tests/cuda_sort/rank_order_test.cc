@@ -1,4 +1,4 @@
-// RankOrder against the KeyOrder that it stands for, of every type and direction.
+// RankOrder, compared with the KeyOrder that it replaces, for every type and direction.
 #include "kernels/cuda/sort/rank_order.h"
 
 #include <cstring>
@@ -21,7 +21,7 @@ void Compare(KeyType type, const KeyOrder<Bits, kFloat>& order) {
       const Bits code = order.Encode(raw);
       ASSERT_EQ(ranks.Decode(code), raw) << KeyTypeName(type);
       ASSERT_EQ(ranks.RankOfRaw(raw), code) << KeyTypeName(type);
-      // What a rank is decoded to is a key of this rank.
+      // Decoding a rank gives a key of this rank.
       ASSERT_EQ(order.RankOfRaw(ranks.Decode(order.Rank(code))), order.Rank(code)) << KeyTypeName(type);
     }
   }

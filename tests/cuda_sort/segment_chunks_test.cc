@@ -1,4 +1,4 @@
-// What one thread of the segmented sort does, without a GPU.
+// The work of one thread of the segmented sort, without a GPU.
 #include "kernels/cuda/sort/segment_chunks.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using testing::Random;
 
 constexpr int kItems = 5;
 
-/// A tile in padded memory; what lies around the two runs is noise that a merge may read and must not use.
+/// A tile in padded memory. Noise surrounds the two runs: a merge may read it but must not use it.
 template <typename Bits>
 struct Tile {
   static constexpr int kCapacity = 200;
@@ -93,7 +93,7 @@ TEST(Padded, GivesEachKeyAndTheSlackAPlaceOfItsOwn) {
   ExpectPlacesOfTheirOwn<uint64_t>(3072);
 }
 
-/// The threads of a warp that walk neighbouring chunks of 16 keys meet in no bank.
+/// The threads of a warp on adjacent chunks of 16 keys meet in no bank.
 TEST(Padded, SpreadsChunksOverTheBanks) {
   std::set<int> banks;
   for (int lane = 0; lane < 32; ++lane) banks.insert(Padded<uint32_t>(16 * lane) % 32);

@@ -1,4 +1,4 @@
-// How the segmented sort merges long segments, without a GPU.
+// The schedule for merging long segments, without a GPU.
 #include "kernels/cuda/sort/segment_schedule.h"
 
 #include <cstdint>
@@ -26,7 +26,7 @@ TEST(MergeSchedule, PassesHaveAllLevelsAndAreEven) {
 
 TEST(MergeSchedule, OnePieceNeedsNoPass) { EXPECT_EQ(MergeSchedule(1).passes, 0); }
 
-/// Splits of 32 bits are enough: no run of any pass has more keys.
+/// Splits of 32 bits suffice: no run of any pass has more keys.
 TEST(MergeSchedule, RunsHaveShortLengthsUpToTheLimit) {
   constexpr int kWindow = 2048;
   const MergeSchedule schedule(MergeSchedule::kMaxShortSplits / kWindow + 1);
@@ -53,7 +53,8 @@ TEST(LongPieces, AreThePartsOfTheWindows) {
   }
 }
 
-/// In each pass every piece is in one group, whose runs are the groups of the pass before; the last pass has one group.
+/// In each pass, every piece is in one group, whose runs are the groups of the previous pass. The last pass has one
+/// group.
 TEST(MergeGroup, RunsAreTheGroupsOfThePassBefore) {
   for (const int64_t length : {kWindow + 1, 7 * kWindow, 17 * kWindow - 3, 300 * kWindow, 5000 * kWindow + 1}) {
     const LongPieces pieces{{5, 5 + length}, kWindow};

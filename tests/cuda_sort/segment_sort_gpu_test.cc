@@ -1,4 +1,4 @@
-// Sort by segments on the GPU against the oracle, at the lengths where a segment's path changes.
+// Sort by segments on the GPU, compared with the oracle, at the lengths where the path of a segment changes.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class CudaSegmentSort : public ::testing::TestWithParam<KeyType> {
     if (!HasGpu()) GTEST_SKIP() << "no NVIDIA GPU or driver on this machine";
   }
 
-  /// Keys alone, with values that move and that are gathered, into indices alone. Wide types of floats go by index.
+  /// Keys alone, with values that move and that are gathered, and indices alone. Wide float types go by index.
   static void ExpectSorts(Order order, Distribution distribution, uint64_t seed, const Offsets& offsets) {
     const SortInput input(GetParam(), order, distribution, offsets.back(), seed, offsets);
     SortRequest request;
@@ -54,7 +54,7 @@ std::vector<cuda::SegmentTuning> Tunings(KeyType type) {
   return {cuda::SegmentTuningFor(KeyBytes(type), false), cuda::SegmentTuningFor(KeyBytes(type), true)};
 }
 
-/// Segments of `length`, the first and the last one shorter, so that they begin at any place of a window.
+/// Segments of `length` keys; the first and the last one are shorter, so that segments begin at any place of a window.
 Offsets EqualSegments(int64_t length, int64_t count, int64_t first) {
   Offsets offsets = {0};
   for (int64_t end = std::min(first, count); end < count; end += length) offsets.push_back(end);
@@ -132,7 +132,7 @@ TEST_P(CudaSegmentSort, SortsUnevenSegments) {
   }
 }
 
-/// Giants are sorted by digits: the shortest, next to what is still merged, with windows of which they have a part.
+/// Giants are sorted by digits: the shortest giant, next to the longest merged segment, with windows that both share.
 TEST_P(CudaSegmentSort, SortsGiantsBetweenOthers) {
   const int64_t giant = cuda::LongSegment::kLeastGiant;
   const int64_t window = Tunings(GetParam())[0].Window();
@@ -144,7 +144,7 @@ TEST_P(CudaSegmentSort, SortsGiantsBetweenOthers) {
   ExpectSorts(Order::kDescending, Distribution::kZipf, 4001, offsets);
 }
 
-/// More tiles of giants than there are rows of statuses: rows are written again within a pass.
+/// More tiles of giants than rows of statuses: rows are reused within a pass.
 TEST_P(CudaSegmentSort, SortsSoManyGiantsThatTilesShareRows) {
   if (GetParam() != KeyType::kInt16) GTEST_SKIP() << "once is enough";
   int device = 0, multiprocessors = 0;
@@ -167,7 +167,7 @@ TEST_P(CudaSegmentSort, NeedsOneMoreCopyABitAKeyAndTwoPercent) {
   SortArgs args;
   args.key_type = GetParam();
   args.count = int64_t{1} << 28;
-  args.keys_out = &args;  // only whether it is null counts
+  args.keys_out = &args;  // only whether it is null matters
   args.segment_offsets = &args.count;
   args.segment_count = 2;
   const int64_t copy = args.count * KeyBytes(GetParam());

@@ -1,5 +1,5 @@
-// The small sort on the GPU: short arrays of every length, the counts at which its shape changes, and inputs that its
-// samples tell nothing about.
+// The small sort on the GPU: short arrays of every length, the counts at which its shape changes, and inputs that
+// mislead its samples.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -100,8 +100,8 @@ TEST_P(SmallSortOfType, LimitsAndAlignments) {
   }
 }
 
-/// Keys of which every run looks the same to its samples: between two samples of one run lie keys that no sample of any
-/// run tells from those between the same two samples of the others.
+/// Keys whose runs all look the same to their samples: the keys between two samples of one run are indistinguishable,
+/// by any samples, from those between the same samples of the other runs.
 template <typename Key>
 Bytes MisleadingKeys(int64_t count, int run_length) {
   cuda::SmallRuns<Key> runs{};

@@ -12,7 +12,7 @@ namespace {
 constexpr SmallForm kForms[] = {SmallForm::kRank32, SmallForm::kRank64, SmallForm::kRankIndex32,
                                 SmallForm::kRankIndex64};
 
-/// Counts where plans may change, and their neighbours.
+/// Counts at which plans may change, and their neighbours.
 std::vector<int64_t> CountsAroundPlans(SmallForm form) {
   std::vector<int64_t> counts = {1, 2, 3};
   for (int64_t count = 256; count <= SmallSortLimit(form); count += 128) {
@@ -23,7 +23,7 @@ std::vector<int64_t> CountsAroundPlans(SmallForm form) {
 }
 
 TEST(SmallPlan, FitsItsKernels) {
-  constexpr int kGpus[] = {99 * 1024, 227 * 1024};  // what a block may have on some of sm_80 and later, and on sm_90
+  constexpr int kGpus[] = {99 * 1024, 227 * 1024};  // shared memory of a block on sm_86 and others, and on sm_90
   for (const SmallForm form : kForms) {
     const int element_bytes = form == SmallForm::kRank32 ? 4 : form == SmallForm::kRankIndex64 ? 12 : 8;
     for (const int shared_bytes : kGpus) {
@@ -77,7 +77,7 @@ TEST(SmallRuns, TakesOneSampleOfEachWindow) {
     }
     EXPECT_EQ(runs.RunLength(298), tile);
     EXPECT_EQ(runs.RunLength(299), 5);
-    // Like runs are sampled all over their windows.
+    // Similar runs are sampled all over their windows.
     const double mean = static_cast<double>(offsets) / runs.run_count / runs.Window();
     EXPECT_GT(mean, 0.3);
     EXPECT_LT(mean, 0.6);

@@ -1,4 +1,5 @@
-// Sort on the GPU against the oracle: every type, order and algorithm, at the sizes where tiles and passes change.
+// Sort on the GPU, compared with the oracle: every type, order and algorithm, at the sizes where tiles and passes
+// change.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -33,7 +34,7 @@ class CudaSortOfType : public CudaSort, public ::testing::WithParamInterface<Key
 INSTANTIATE_TEST_SUITE_P(EveryType, CudaSortOfType, ::testing::ValuesIn(kAllKeyTypes),
                          [](const auto& info) { return std::string(KeyTypeName(info.param)); });
 
-/// What a mergesort of such keys may carry.
+/// The forms in which a mergesort of such keys may carry data.
 std::vector<cuda::MergeForm> FormsOf(KeyType type) {
   std::vector<cuda::MergeForm> forms = {cuda::MergeForm::kKeys, cuda::MergeForm::kPayload};
   const cuda::MergeForm with_index = cuda::MergeFormOf(KeyBytes(type), 4);
@@ -68,7 +69,7 @@ std::vector<int64_t> BoundaryCounts(KeyType type) {
   return counts;
 }
 
-/// Keys alone, indices alone, both: by every algorithm.
+/// Keys alone, indices alone, and both, with every algorithm.
 void ExpectEveryAlgorithmSorts(const SortInput& input) {
   for (const SortAlgorithm algorithm : kAlgorithms) {
     SortRequest request;
@@ -123,7 +124,7 @@ TEST_P(CudaSortOfType, MergesortMergesGroupsOfRuns) {
   for (const auto form : FormsOf(GetParam())) {
     const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(KeyBytes(GetParam()), form);
     const int64_t group = int64_t{tuning.SortTile()} << tuning.max_ways_log;
-    // Shorter arrays of this form are sorted in other ways.
+    // Shorter arrays of this form take other paths.
     const auto small = cuda::SmallFormFor(KeyBytes(GetParam()), IsFloat(GetParam()), form != cuda::MergeForm::kKeys,
                                           std::numeric_limits<int64_t>::max());
     const int64_t groups = cuda::SmallSortLimit(small) / group * group + group;
@@ -152,7 +153,7 @@ TEST_F(CudaSort, MergesortTakesThreePasses) {
 
 TEST_F(CudaSort, MergesortCutsLongPassesInTwoSteps) {
   const cuda::MergesortTuning tuning = cuda::MergesortTuningFor(8, cuda::MergeForm::kPayload);
-  const int64_t most = cuda::kMultiwayShort * tuning.MergeTile();  // that is cut in one, with tiles as long as can be
+  const int64_t most = cuda::kMultiwayShort * tuning.MergeTile();  // cut directly, with the longest tiles
   for (const Distribution distribution : {Distribution::kUniform, Distribution::kRuns}) {
     SortRequest request;
     request.indices = true;
@@ -161,8 +162,8 @@ TEST_F(CudaSort, MergesortCutsLongPassesInTwoSteps) {
   }
 }
 
-/// Tiles of ranks of which two neighbours, another pair in each tile, agree in all bits above the lowest 13 and come in
-/// the wrong order. `span`: the bits in which ranks differ.
+/// Tiles of ranks. In each tile, another pair of neighbours agrees in all bits above the lowest 13 and is in the wrong
+/// order. `span`: the bits in which ranks differ.
 std::vector<uint64_t> TilesWithOneTurnedPair(int tile, int items, int span) {
   std::vector<uint64_t> ranks;
   Random random(span);
@@ -183,14 +184,14 @@ std::vector<uint64_t> TilesWithOneTurnedPair(int tile, int items, int span) {
   return ranks;
 }
 
-/// Keys of 8 bytes with a payload are sorted by words that have no room for all their bits (tile_words.h).
+/// Keys of 8 bytes with a payload are sorted by words without room for all their bits (tile_words.h).
 TEST_F(CudaSort, MergesortSortsTilesWhoseRanksDifferInTheLowestBits) {
   const cuda::TileTuning tile = cuda::MergesortTuningFor(8, cuda::MergeForm::kPayload).sort;
   const int64_t count = cuda::SmallSortLimit(cuda::SmallForm::kRankIndex64) + 7;
   std::vector<std::vector<uint64_t>> arrays;
   for (const int span : {64, 63, 52, 51}) {
     arrays.push_back(TilesWithOneTurnedPair(tile.Tile(), tile.items, span));
-    // In all tiles, many alike in all bits but the lowest: in any order, in order, in reverse, all alike.
+    // In all tiles, many ranks equal except in the lowest bits: in any order, sorted, reversed, all equal.
     Random random(span);
     std::vector<uint64_t> any, rising, falling, alike;
     for (int64_t i = 0; i < count; ++i) {
@@ -269,7 +270,7 @@ TEST_F(CudaSort, MovesValuesOfEveryWidth) {
   }
 }
 
-/// Offsets of segments of lengths below `bound`; the last one takes what is left.
+/// Offsets of segments of lengths below `bound`. The last segment takes the rest.
 std::vector<int64_t> SegmentsBelow(int64_t bound, int64_t count, uint64_t seed) {
   Random random(seed);
   std::vector<int64_t> offsets = {0};
@@ -282,7 +283,7 @@ TEST_P(CudaSortOfType, SortsEachSegmentForItself) {
   const int64_t count = 6 * tile + 123;
   std::vector<std::vector<int64_t>> patterns = {
       {0, count},                                                       // one
-      {0, 0, 0, tile, tile, 2 * tile + 1, 2 * tile + 2, count, count},  // empty ones, and cuts at tiles
+      {0, 0, 0, tile, tile, 2 * tile + 1, 2 * tile + 2, count, count},  // empty segments, and cuts at tiles
       SegmentsBelow(5, count, 1),                                       // tiny
       SegmentsBelow(100, count, 2),
       SegmentsBelow(3 * tile, count, 3),  // longer than a tile

@@ -1,4 +1,4 @@
-// More keys than 32-bit arithmetic can count: every algorithm, and everything that AUTO may do instead.
+// More keys than 32-bit arithmetic can count: every algorithm, and every other path of AUTO.
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct LargeCase {
   LargeKeys (*make_keys)();
   bool keys;
   bool indices;
-  bool values;  // of one byte: the keys themselves, where these have one byte
+  bool values;  // of one byte: the keys themselves if these have one byte
   int64_t limit;
   SortAlgorithm taken;
 };
@@ -81,7 +81,7 @@ TEST_P(CudaSortLarge, AnswersAsTheOrderThatIsKnown) {
   const int64_t keys_bytes = want.keys ? results * keys.key_bytes() : 0;
   const int64_t indices_bytes = want.indices ? results * int64_t{sizeof(int64_t)} : 0;
   const int64_t values_bytes = want.values ? results : 0;
-  if (want.keys) args.keys_out = &args;  // only whether they are null counts
+  if (want.keys) args.keys_out = &args;  // only whether they are null matters
   if (want.indices) args.indices_out = &args;
   const int64_t workspace_bytes = cuda::SortWorkspaceBytes(args);
 

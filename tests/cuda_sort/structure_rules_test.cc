@@ -1,4 +1,4 @@
-// What a sample gives reason to look for.
+// The structures that a sample suggests.
 #include "kernels/cuda/sort/structure_rules.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ SortArgs AutoArgs(int64_t count) {
   return args;
 }
 
-/// What random keys look like.
+/// The sample of random keys.
 KeySample RandomSample() {
   KeySample sample;
   sample.near_descents = sample.near_ascents = sample.far_descents = sample.far_ascents = 2000;
@@ -142,7 +142,7 @@ TEST(Suspect, FewBitsWhereADigitCanBeSavedOfIntegers) {
   args.key_type = KeyType::kFloat32;
   EXPECT_FALSE(Suspect(args, sample).few_bits);
   args.key_type = KeyType::kUint32;
-  sample.varying = 0xFFFF << 8;  // the radix sort skips the other bytes by itself
+  sample.varying = 0xFFFF << 8;  // the radix sort skips the other bytes anyway
   EXPECT_FALSE(Suspect(args, sample).few_bits);
 }
 

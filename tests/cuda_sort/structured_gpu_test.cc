@@ -1,5 +1,4 @@
-// AUTO looks at the data: what it takes for keys with a structure, and that keys which only seem to have one are sorted
-// all the same.
+// AUTO looks at the data: its choice for keys with a structure. Keys that only seem to have one must be sorted too.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -16,10 +15,10 @@
 namespace corank::testing {
 namespace {
 
-/// Enough for keys that no sample sees, and no multiple of a vector.
+/// Enough keys that samples miss some, and not a multiple of a vector.
 constexpr int64_t kCount = 64 * cuda::StatisticsTuning::kSamples + 5;
 
-/// An array of keys, as numbers that ascend with their bits: positive ones, of floats too.
+/// An array of keys, as numbers that ascend with their bits: positive ones, also for floats.
 class Keys {
  public:
   Keys(KeyType type, int64_t count) : width_(KeyBytes(type)), bytes_(static_cast<size_t>(count * width_)) {}
@@ -61,7 +60,7 @@ uint64_t GreatestBits(KeyType type) {
   }
 }
 
-/// kCount keys in the order asked for; all different where the width allows it.
+/// kCount keys in the given order; all different if the width allows it.
 Keys InOrder(KeyType type, Order order) {
   Keys keys(type, kCount);
   const uint64_t greatest = GreatestBits(type);
@@ -73,7 +72,7 @@ Keys InOrder(KeyType type, Order order) {
   return keys;
 }
 
-/// `runs` runs of nearly equal length in the order asked for.
+/// `runs` runs of nearly equal length in the given order.
 Keys Runs(KeyType type, Order order, int64_t runs) {
   const Keys sorted = InOrder(type, order);
   Keys keys(type, kCount);
@@ -101,7 +100,7 @@ class CudaSortStructured : public ::testing::TestWithParam<std::pair<KeyType, Or
 
   static KeyType type() { return GetParam().first; }
   static Order order() { return GetParam().second; }
-  /// Every key of InOrder is another one.
+  /// Whether all keys of InOrder are different.
   static bool IsWide() { return KeyBytes(type()) >= 4; }
   static uint64_t SignBit() { return uint64_t{1} << (8 * KeyBytes(type()) - 1); }
   static uint64_t Nan(uint64_t payload) {
@@ -112,8 +111,8 @@ class CudaSortStructured : public ::testing::TestWithParam<std::pair<KeyType, Or
     return infinity | payload;
   }
 
-  /// Keys alone, and with every payload form. `alone` and `with_payload`: what is taken; none: anything but copying,
-  /// reversing, merging and counting.
+  /// Keys alone, and with every form of payload. `alone` and `with_payload` are the expected algorithms; none means
+  /// anything except copying, reversing, merging and counting.
   static void ExpectTaken(const Keys& keys, std::optional<SortAlgorithm> alone,
                           std::optional<SortAlgorithm> with_payload) {
     const SortInput input(type(), order(), keys.bytes());
@@ -157,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
              (info.param.second == Order::kAscending ? "Ascending" : "Descending");
     });
 
-/// More keys than MERGESORT takes: what AUTO begins to do while it waits must serve, or do no harm.
+/// More keys than MERGESORT takes: the work that AUTO starts while it waits must be useful or harmless.
 TEST_P(CudaSortStructured, DigitsAreCountedWhileKeysAreLookedAt) {
   const int64_t count = cuda::AutoRadixCount(KeyBytes(type())) + 77;
   ASSERT_LE(count, cuda::kAutoEarlyHistogramCount);
@@ -235,7 +234,7 @@ TEST_P(CudaSortStructured, KeysInTheOppositeOrderAreReversed) {
   keys.Reverse(0, kCount);
   if (IsWide()) {
     ExpectTaken(keys, SortAlgorithm::kReverse);
-    // Once a tie shows, a reversal would turn it.
+    // A visible tie would change its order in a reversal.
     keys.Set(1000, keys.Get(999));
   }
   const SortInput input(type(), order(), keys.bytes());
@@ -296,7 +295,7 @@ TEST_P(CudaSortStructured, LiveBitsThatNoSampleSeesAreSorted) {
 TEST_P(CudaSortStructured, EqualFloatsWithOtherBitsAreSorted) {
   if (!IsFloat(type())) return;
   Keys keys = InOrder(type(), order());
-  // As many zeros at the low end, of both signs, and NaNs where they belong: still in order.
+  // Many zeros of both signs at the low end, and NaNs at their end: still sorted.
   const bool ascends = order() == Order::kAscending;
   for (int64_t i = 0; i < 1000; ++i) {
     keys.Set(ascends ? i : kCount - 1 - i, i % 3 == 0 ? SignBit() : 0);

@@ -27,7 +27,7 @@ struct Items {
   }
 };
 
-/// The positions that a stable sort gives.
+/// The positions after a stable sort.
 template <typename Bits, int kItems>
 std::vector<uint32_t> ExpectedPositions(const Items<Bits, kItems>& items) {
   std::vector<uint32_t> positions(items.positions, items.positions + kItems);

@@ -50,7 +50,7 @@ Places SortedByWords(const std::vector<uint64_t>& ranks, const Places& places, i
   return sorted;
 }
 
-/// What a tile sort takes for the order of its keys, by as many rounds as it needs.
+/// Determines the order of keys as a tile sort does, in as many rounds as it needs.
 void ExpectSorts(const std::vector<uint64_t>& ranks) {
   Places expected = Identity(ranks.size());
   const auto by_rank = [&](int x, int y) { return ranks[static_cast<size_t>(x)] < ranks[static_cast<size_t>(y)]; };

@@ -1,4 +1,4 @@
-// What sorts may be asked for, as their workspace sees it.
+// The forms of sorts that matter for their workspace.
 #ifndef CORANK_TESTS_CUDA_SORT_WORKSPACE_FORMS_H_
 #define CORANK_TESTS_CUDA_SORT_WORKSPACE_FORMS_H_
 
@@ -12,7 +12,7 @@ namespace corank::testing {
 inline constexpr SortAlgorithm kAlgorithms[] = {SortAlgorithm::kAuto, SortAlgorithm::kMergesort, SortAlgorithm::kRadix,
                                                 SortAlgorithm::kOddEvenMergesort};
 
-/// What is asked for beside the keys.
+/// The requested outputs beside the keys.
 struct Payload {
   bool keys;
   bool indices;
@@ -23,7 +23,7 @@ inline constexpr Payload kPayloads[] = {{true, false, 0},  {true, true, 0},   {f
                                         {true, false, 3},  {true, false, 4},  {false, false, 4}, {true, false, 8},
                                         {true, false, 12}, {true, false, 256}};
 
-/// SortArgs of which only the sizes are right.
+/// SortArgs with valid sizes only.
 inline SortArgs ArgsFor(KeyType type, Order order, SortAlgorithm algorithm, const Payload& payload, int64_t count) {
   static char some_memory;
   SortArgs args;
@@ -39,7 +39,7 @@ inline SortArgs ArgsFor(KeyType type, Order order, SortAlgorithm algorithm, cons
   return args;
 }
 
-/// Calls fn(algorithm, payload, order) for each; traces name the type of keys.
+/// Calls fn(algorithm, payload, order) for each form. Traces name the key type.
 template <typename Fn>
 void ForEachForm(KeyType type, Fn fn) {
   for (const SortAlgorithm algorithm : kAlgorithms) {

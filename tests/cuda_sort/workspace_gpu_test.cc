@@ -1,4 +1,4 @@
-// The workspace of Sort: that it is enough, and that less is refused.
+// The workspace of Sort suffices, and Sort refuses less.
 #include <cstdint>
 #include <string>
 
@@ -30,7 +30,7 @@ TEST_P(CudaSortWorkspace, OneByteLessIsRefused) {
   }
 }
 
-// SortsRight gives exactly the bytes asked for, between guards.
+// SortsRight gives exactly the requested bytes, between guards.
 TEST_P(CudaSortWorkspace, IsEnough) {
   constexpr int64_t kCount = 70'001;
   for (const Order order : {Order::kAscending, Order::kDescending}) {

@@ -1,4 +1,4 @@
-// How much workspace Sort asks for. Needs the CUDA runtime, but no GPU.
+// The workspace that Sort requests. Needs the CUDA runtime, but no GPU.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -23,12 +23,12 @@ TEST_P(SortWorkspace, IsOneMoreCopyAndOnePercent) {
       const int key_bytes = KeyBytes(GetParam());
       const bool moves_values = payload.value_bytes == 4 || payload.value_bytes == 8;
       const bool gathers_values = payload.value_bytes > 0 && !moves_values;
-      // Keys and payload once more. Where an output is missing that passes could write to in turn, once again.
+      // Keys and payload once more, and once again for each missing output that passes could alternate with.
       int copies = key_bytes + std::max(payload.value_bytes, payload.indices ? index_bytes : 0);
       if (!payload.keys) copies += key_bytes;
       if (gathers_values) copies = std::max(copies, key_bytes + 2 * index_bytes);
       if (algorithm == SortAlgorithm::kOddEvenMergesort) {
-        // Its payload is always the index, and where ranks do not give the keys back they are no result.
+        // Its payload is always the index. Ranks that do not determine the keys are not a result.
         const bool gathers = payload.value_bytes > 0 || (IsFloat(GetParam()) && !payload.indices);
         const int index_copies = gathers ? 2 : payload.indices ? 1 : 0;
         const int key_copies = !payload.keys ? 3 : IsFloat(GetParam()) ? 2 : 1;

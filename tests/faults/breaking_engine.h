@@ -1,4 +1,4 @@
-// An engine that breaks when a request asks it to: a Sort of so many keys is such a request.
+// An engine that breaks when a request asks for it: a Sort with one of the key counts below.
 #ifndef CORANK_TESTS_FAULTS_BREAKING_ENGINE_H_
 #define CORANK_TESTS_FAULTS_BREAKING_ENGINE_H_
 
@@ -9,19 +9,19 @@
 
 namespace corank::testing {
 
-/// Key counts of the sorts that break something.
+/// The key counts of sorts that break something.
 enum Break : int64_t {
-  /// The device is lost. On a GPU by a kernel: one that writes out of bounds, one that ends with an assertion, one that
-  /// runs an illegal instruction. Elsewhere all three are UNAVAILABLE.
+  /// The device is lost. On a GPU, a kernel writes out of bounds, ends with an assertion, or runs an illegal
+  /// instruction. Elsewhere all three return UNAVAILABLE.
   kOutOfBounds = 7001,
   kAssertion = 7002,
   kIllegalInstruction = 7003,
-  /// Does not end: a kernel on every multiprocessor on a GPU, a sleep elsewhere.
+  /// The sort does not end: on a GPU, a kernel occupies every multiprocessor; elsewhere, the sort sleeps.
   kHang = 7004,
-  /// The same in the background: the sort itself ends, what comes behind it on the device does not. Elsewhere the next
-  /// call of any stream does not end.
+  /// The same in the background: the sort itself ends, but later work on the device does not. Elsewhere the next call
+  /// of any stream does not end.
   kHangBehind = 7005,
-  /// From now on every sort answers with its keys as they came, until a sort of kMend keys.
+  /// From now on, every sort returns its keys unsorted, until a sort of kMend keys.
   kWrong = 7006,
   kMend = 7007,
   /// A fault with nothing in flight: kLaterMilliseconds after the sort, which succeeds.

@@ -1,4 +1,4 @@
-// corankd as it is, but for an engine that requests can break (breaking_engine.h).
+// corankd with one change: an engine that requests can break (breaking_engine.h).
 #include <memory>
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-// What the tests of a failing CUDA runtime share.
+// The shared parts of tests with a failing CUDA runtime.
 #ifndef CORANK_TESTS_FAULTS_CUDA_FAULT_FIXTURE_H_
 #define CORANK_TESTS_FAULTS_CUDA_FAULT_FIXTURE_H_
 
@@ -11,17 +11,17 @@
 
 namespace corank::testing {
 
-/// Before a request on a new stream has failed at each of its calls in turn, a run that is never reached has to end.
+/// Upper bound of the calls in a run. A request on a new stream has failed at each of its calls before that.
 inline constexpr int64_t kMostCalls = 2000;
 
-/// What calls answer, and which status comes of it.
+/// The errors that calls return, and the statuses that must result.
 struct ErrorSet {
   const char* name;
   cudaError_t of_memory, of_others;
   absl::StatusCode memory_code, other_code;
   bool ruins;
 
-  /// Of the call that has failed.
+  /// The status for the call that failed.
   absl::StatusCode Expected() const { return FailedCudaCallKind() == CudaCall::kAllocation ? memory_code : other_code; }
 };
 inline constexpr ErrorSet kPassing = {"passing",

@@ -1,5 +1,5 @@
-// Every call that the CUDA engine makes to the CUDA runtime fails once, in every operator: the right status comes back,
-// nothing is leaked, and the next request has the right answer.
+// Every call of the CUDA engine to the CUDA runtime fails once, in every operator. The right status comes back, nothing
+// leaks, and the next request succeeds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace corank::testing {
 namespace {
 
-// The answer of the CPU engine.
+// The result of the CPU engine.
 const std::vector<Bytes>& Wanted(const Workload& workload) {
   static std::map<std::string, std::vector<Bytes>>& known = *new std::map<std::string, std::vector<Bytes>>;
   const auto [entry, is_new] = known.try_emplace(workload.name);
@@ -35,7 +35,7 @@ const std::vector<Bytes>& Wanted(const Workload& workload) {
 
 class CudaFaultTest : public CudaFixture {
  protected:
-  // What each call answers, on a stream that has run the same request before, or on a new one.
+  // Fails each call in turn, on a stream that has run the same request before, and on a new one.
   void FailEachCall(const Workload& workload, const ErrorSet& errors) {
     const std::vector<Bytes>& wanted = Wanted(workload);
     const int64_t objects = CudaObjects();
@@ -43,7 +43,7 @@ class CudaFaultTest : public CudaFixture {
     for (bool reached = true; reached; ++n) {
       ASSERT_LT(n, kMostCalls) << "the request never gets through";
       if (!RunsNextCase()) continue;
-      // A new stream for each: its arenas are empty, so that allocations are among the calls.
+      // Each run has a new stream with empty arenas, so that allocations are among the calls.
       FailCudaCall(n, errors.of_memory, errors.of_others);
       absl::StatusOr<std::unique_ptr<EngineStream>> stream = engine_->CreateStream();
       absl::Status status = stream.status();
@@ -51,7 +51,7 @@ class CudaFaultTest : public CudaFixture {
       if (stream.ok()) status = workload.run(**stream, &result);
       reached = CudaHasFailed();
       const std::string where = " where call " + std::to_string(n) + ", " + FailedCudaCall() + ", fails";
-      // Some calls are only asked for advice or for times; what they say then must not be the request's error.
+      // Some calls only ask for advice or times. Their errors must not become the request's error.
       if (status.ok()) {
         EXPECT_TRUE(result.outputs == wanted) << "a wrong answer" << where;
       } else {
@@ -67,7 +67,7 @@ class CudaFaultTest : public CudaFixture {
     std::printf("%-40s %4d calls fail, %s\n", workload.name.c_str(), static_cast<int>(n - 2), errors.name);
   }
 
-  // What the failed request left behind must not be found by the next one.
+  // The next request must not meet leftovers of the failed one.
   static void ExpectMended(const Workload& workload, EngineStream* stream, const ErrorSet& errors,
                            const std::string& where) {
     MendCuda();
@@ -81,7 +81,7 @@ class CudaFaultTest : public CudaFixture {
   }
 };
 
-// So that every launch of the engine is among the calls that fail below.
+// Ensures that every launch of the engine is among the calls that fail below.
 TEST_F(CudaFaultTest, EveryKernelIsLaunchedByAWorkload) {
   cuda::DeviceTraits device;
   ASSERT_EQ(cuda::GetDeviceTraits(&device), cudaSuccess);
@@ -109,8 +109,8 @@ TEST_F(CudaFaultTest, EveryKernelIsLaunchedByAWorkload) {
   if (!has_all_paths) GTEST_SKIP() << "which kernels are launched is known of GPUs of compute capability 9.0 only";
   std::set<std::string> missing;
   for (const std::string& kernel : CudaKernels()) missing.insert(KernelFamily(kernel));
-  missing.erase("");                // of others
-  missing.erase("probe_cu Probe");  // only loaded, to see whether it can be
+  missing.erase("");                // kernels of others
+  missing.erase("probe_cu Probe");  // only loaded, to test whether that works
   for (const std::string& family : families) missing.erase(family);
   for (const std::string& family : missing) ADD_FAILURE() << "no workload launches " << family;
 }
@@ -129,7 +129,7 @@ TEST_F(CudaFaultTest, ARuinedContextIsUnavailableFromThenOn) {
   }
 }
 
-// AUTO waits for a letter of the device, and asks now and then whether it can still come.
+// AUTO waits for a letter of the device, and checks from time to time whether it can still arrive.
 TEST_F(CudaFaultTest, AStreamMayFailWhileItsLetterIsAwaited) {
   const Workload& workload = EngineWorkload("look at uniform keys");
   for (const ErrorSet& errors : {kPassing, kRuinous}) {
@@ -146,7 +146,7 @@ TEST_F(CudaFaultTest, AStreamMayFailWhileItsLetterIsAwaited) {
   }
 }
 
-// The driver's words for a copy between GPUs that have no link: the copy goes through the host instead.
+// If the driver refuses a copy, as between GPUs without a link, the copy goes through the host.
 TEST_F(CudaFaultTest, ACopyThatTheDriverRefusesGoesThroughTheHost) {
   const Workload& copies = EngineWorkload("copies");
   const std::unique_ptr<EngineStream> stream = *engine_->CreateStream();
@@ -175,7 +175,7 @@ TEST_F(CudaFaultTest, EveryCallOfACopyThroughTheHostMayFail) {
 }
 
 TEST_F(CudaFaultTest, AFailedRequestWritesNothingLater) {
-  // A cut whose copy back fails must not be delivered by the next request on the stream.
+  // If the copy of a cut to the host fails, the next request on the stream must not deliver the cut.
   const std::unique_ptr<EngineStream> stream = *engine_->CreateStream();
   const Bytes keys(4000, 1);
   auto splits = std::make_unique<std::vector<int64_t>>(1, -1);
@@ -191,7 +191,7 @@ TEST_F(CudaFaultTest, AFailedRequestWritesNothingLater) {
   args.position_count = 1;
   args.splits = splits->data();
   ASSERT_TRUE(stream->SplitRuns(args).ok());
-  FailCudaCall(2, cudaErrorInvalidValue, cudaErrorInvalidValue);  // the event at the end, behind cudaSetDevice
+  FailCudaCall(2, cudaErrorInvalidValue, cudaErrorInvalidValue);  // the event at the end, after cudaSetDevice
   EXPECT_FALSE(stream->Finish().ok()) << FailedCudaCall();
   EXPECT_EQ(FailedCudaCall(), "cudaEventRecord");
   MendCuda();
@@ -200,7 +200,7 @@ TEST_F(CudaFaultTest, AFailedRequestWritesNothingLater) {
   EXPECT_EQ((*splits)[0], -1);
 }
 
-// Without a GPU.
+// Tests without a GPU.
 
 TEST(EngineWorkloadsTest, EachHasANameAndAnAnswer) {
   std::set<std::string> names;
@@ -224,7 +224,7 @@ TEST(KernelNamesTest, TheBinaryHasTheKernelsOfTheEngine) {
     families.insert(KernelFamily(kernel));
     EXPECT_NE(Demangled(kernel), kernel);
   }
-  // Kernels of one name, of two files and of none.
+  // Kernels with the same name in two files, and one that belongs to no file.
   for (const char* family : {"statistics_cu SampleKernel", "column_codes_cu SampleKernel", "RadixPassKernel"}) {
     EXPECT_EQ(families.count(family), 1u) << family;
   }

@@ -1,5 +1,5 @@
-// Calls to the CUDA runtime that fail outside of requests: while an engine is made, while a device is asked what it is,
-// and for memory that belongs to no request.
+// Failing calls to the CUDA runtime outside of requests: while an engine starts, while a device is queried, and for
+// memory that belongs to no request.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using Memory = absl::StatusOr<std::unique_ptr<EngineMemory>>;
 
 class CudaMemoryFaultTest : public CudaFixture {
  protected:
-  // Lets each call of `run` fail once, and then calls `check`; returns how many there are.
+  // Fails each call of `run` once, and calls `check` after each. Returns the number of calls.
   static int64_t FailEachCall(const ErrorSet& errors, const std::function<void()>& run,
                               const std::function<void()>& check) {
     for (int64_t n = 1; n < kMostCalls; ++n) {
@@ -39,7 +39,7 @@ class CudaMemoryFaultTest : public CudaFixture {
     const int64_t objects = CudaObjects();
     for (const ErrorSet& errors : {kPassing, kRuinous}) {
       SCOPED_TRACE(errors.name);
-      Memory memory;  // given back when nothing fails any more
+      Memory memory;  // freed when nothing fails any more
       FailEachCall(
           errors, [&] { memory = allocate(); },
           [&] {
@@ -53,7 +53,7 @@ class CudaMemoryFaultTest : public CudaFixture {
   }
 };
 
-// The first test of all: what a device is, is asked only once.
+// Must be the first test: the traits of a device are queried only once.
 TEST_F(CudaMemoryFaultTest, ADeviceThatDoesNotTellWhatItIsIsAskedAgain) {
   cuda::DeviceTraits traits;
   cudaError_t error = cudaSuccess;
@@ -61,7 +61,7 @@ TEST_F(CudaMemoryFaultTest, ADeviceThatDoesNotTellWhatItIsIsAskedAgain) {
       kPassing,
       [&] {
         error = cuda::GetDeviceTraits(&traits);
-        TakeErrorLeftBehind();  // who calls a kernel's entry sees to it
+        TakeErrorLeftBehind();  // callers of a kernel's entry clear it
       },
       [&] { EXPECT_EQ(error, kPassing.of_others) << FailedCudaCall(); });
   EXPECT_GE(calls, 1);
@@ -73,7 +73,7 @@ TEST_F(CudaMemoryFaultTest, ADeviceThatDoesNotTellWhatItIsIsAskedAgain) {
 TEST_F(CudaMemoryFaultTest, AnEngineThatCannotBeMadeSaysWhy) {
   CudaEngineOptions options;
   for (int peer = 0; peer < *CountCudaDevices(); ++peer) options.peers.push_back(peer);
-  // Whether there is a GPU for this build is a question of the machine, whatever the answer that did not come.
+  // These calls ask whether the machine has a GPU for this build, whatever error they return.
   const auto asks_for_gpu = [](const std::string& call) {
     return call == "cudaDriverGetVersion" || call == "cudaGetDeviceCount" || call == "cudaFuncGetAttributes";
   };
@@ -92,7 +92,7 @@ TEST_F(CudaMemoryFaultTest, AnEngineThatCannotBeMadeSaysWhy) {
   }
 }
 
-// Its answer may be wrong then, and the request that it is for fails.
+// The answer may then be wrong, and the request that needs it fails.
 TEST_F(CudaMemoryFaultTest, AQuestionForWorkspaceLeavesNoErrorBehind) {
   SortArgs sort;
   sort.count = 1000;
@@ -128,7 +128,7 @@ TEST_F(CudaMemoryFaultTest, MemoryOfAnotherProcessMayFail) {
   StandInForIpcMemory(d_memory);
   const auto open = [&]() -> Memory { return engine_->OpenIpc(handle, 96, kBytes - 96); };
   CheckMemory(open);
-  // What is none is not found, whatever CUDA says of it.
+  // An invalid handle is NOT_FOUND, whatever error CUDA returns.
   const int64_t objects = CudaObjects();
   FailCudaCall(2, cudaErrorInvalidResourceHandle, cudaErrorInvalidResourceHandle);
   EXPECT_EQ(open().status().code(), absl::StatusCode::kNotFound);

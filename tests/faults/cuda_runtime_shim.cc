@@ -11,7 +11,7 @@
 namespace corank::testing {
 namespace {
 
-// One engine, one thread: these tests run nothing at the same time.
+// One engine, one thread: these tests run nothing in parallel.
 struct State {
   int64_t calls = 0;
   int64_t fails_at = 0;  // a value of `calls`; 0: never
@@ -19,20 +19,20 @@ struct State {
   const char* failed = nullptr;
   CudaCall failed_kind = CudaCall::kOther;
   cudaError_t ruined = cudaSuccess;
-  cudaError_t last = cudaSuccess;  // what cudaGetLastError has of an error that was made here
+  cudaError_t last = cudaSuccess;  // cudaGetLastError's copy of an error that the shim made
   int64_t objects = 0;
-  bool polls = false;  // the call before was one that asks whether something is done
+  bool polls = false;  // the previous call was a poll
   bool refuses_device_copies = false;
-  cudaError_t of_query = cudaSuccess;  // the answer of the next cudaStreamQuery
-  bool holds = false;                  // the device is to stop behind the next copy
+  cudaError_t of_query = cudaSuccess;  // the result of the next cudaStreamQuery
+  bool holds = false;                  // the device stops after the next copy
   void* d_ipc_memory = nullptr;
 };
 State state;
-std::atomic<bool> is_asked = false;  // read by a thread of CUDA's
+std::atomic<bool> is_asked = false;  // read by a CUDA thread
 
 bool Ruins(cudaError_t error) { return error == cudaErrorIllegalAddress; }
 
-// What the call answers instead of being made; cudaSuccess: it is to be made.
+// The error to return instead of making the call; cudaSuccess: make the call.
 cudaError_t Enter(CudaCall kind, const char* name) {
   state.polls = false;
   ++state.calls;
@@ -47,19 +47,19 @@ cudaError_t Enter(CudaCall kind, const char* name) {
   return error;
 }
 
-// Of what is known without the context: a ruined one does not show there.
+// For calls that do not need the context and do not show that it is ruined.
 cudaError_t EnterOutsideOfContext(const char* name) {
   return Ruins(state.of_others) ? cudaSuccess : Enter(CudaCall::kOther, name);
 }
 
-// A wait that asks again and again is one call, so that a request makes as many each time.
+// A wait that polls is one call, so that a request makes the same number of calls each time.
 cudaError_t EnterPoll(const char* name) {
   const cudaError_t error = state.polls ? state.ruined : Enter(CudaCall::kOther, name);
   state.polls = true;
   return error;
 }
 
-// Not for ever: a tool may wait for each launch before the host goes on, and nobody asks then.
+// Not forever: a tool may wait for each launch before the host continues, and nobody polls then.
 void WaitUntilAsked(void*) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (!is_asked && std::chrono::steady_clock::now() < end) std::this_thread::yield();
@@ -122,7 +122,7 @@ void StandInForIpcMemory(void* d_memory) { state.d_ipc_memory = d_memory; }
     return __real_##name arguments;                                                                 \
   }
 
-// Notes the kernel where the launch succeeds.
+// Records the kernel if the launch succeeds.
 #define WRAP_LAUNCH(name, parameters, arguments)                                                       \
   extern "C" cudaError_t __real_##name parameters;                                                     \
   extern "C" cudaError_t __wrap_##name parameters {                                                    \
@@ -132,7 +132,7 @@ void StandInForIpcMemory(void* d_memory) { state.d_ipc_memory = d_memory; }
     return result;                                                                                     \
   }
 
-// Giving back always works, as it does in CUDA: what fails there is a ruined context, whose memory is gone anyway.
+// Freeing always works, as in CUDA: a failure means a ruined context, whose memory is gone anyway.
 #define WRAP_GIVE_BACK(name, parameters, arguments) \
   extern "C" cudaError_t __real_##name parameters;  \
   extern "C" cudaError_t __wrap_##name parameters { \
@@ -240,7 +240,7 @@ extern "C" cudaError_t __wrap_cudaStreamQuery(cudaStream_t stream) {
   return error != cudaSuccess ? error : __real_cudaStreamQuery(stream);
 }
 
-// Asks in CUDA itself also after an error that was made here: it clears what there is.
+// Also calls CUDA after an error that the shim made, to clear CUDA's own.
 extern "C" cudaError_t __real_cudaGetLastError();
 extern "C" cudaError_t __wrap_cudaGetLastError() {
   const cudaError_t real = __real_cudaGetLastError();

@@ -1,5 +1,5 @@
-// A CUDA runtime that fails when it is told to: every call of it that the engine makes goes through the linker's --wrap
-// (tests/faults/CMakeLists.txt lists them) to a function here, which counts it and may answer with an error instead.
+// A CUDA runtime that fails on request. The linker's --wrap (listed in tests/faults/CMakeLists.txt) redirects every
+// runtime call of the engine to a function here, which counts it and may return an error instead.
 #ifndef CORANK_TESTS_FAULTS_CUDA_RUNTIME_SHIM_H_
 #define CORANK_TESTS_FAULTS_CUDA_RUNTIME_SHIM_H_
 
@@ -10,7 +10,7 @@
 
 namespace corank::testing {
 
-/// What kind of call may fail.
+/// The kinds of calls that may fail.
 enum class CudaCall : uint8_t {
   kAllocation,  // of device or pinned memory
   kCopy,        // and fills
@@ -18,35 +18,34 @@ enum class CudaCall : uint8_t {
   kOther,  // events, waits, attributes, devices
 };
 
-/// From now on the n-th call (from 1) answers with an error: `of_memory` where it allocates, `of_others` otherwise,
-/// without doing anything. As in CUDA, cudaGetLastError then has it too. An error that ruins the context is the answer
-/// of every later call, until MendCuda, but of those that ask nothing of the context; they are not counted then. Nor is
-/// cudaStreamQuery, ever: whether a wait gets so far is a matter of time. 0: none.
+/// From now on, the n-th call (from 1) does nothing and returns an error: `of_memory` if it allocates, `of_others`
+/// otherwise. As in CUDA, cudaGetLastError then returns it too. After an error that ruins the context, every later call
+/// returns it until MendCuda, except calls that do not need the context; those are then not counted. cudaStreamQuery is
+/// never counted, because its number depends on timing. n of 0: no call fails.
 void FailCudaCall(int64_t n, cudaError_t of_memory, cudaError_t of_others);
 void MendCuda();
 
-/// Whether the call that was to fail has come, and which it was: "cudaMallocAsync".
+/// Whether the call has failed, and its name, such as "cudaMallocAsync".
 bool CudaHasFailed();
 std::string FailedCudaCall();
 CudaCall FailedCudaCallKind();
 
-/// Of an error that was made here and that nobody has asked cudaGetLastError for: it, and from now on none. The next
-/// launch of the thread would take it for its own.
+/// An error that the shim made and that nobody has cleared with cudaGetLastError. Clears it. The next launch of the
+/// thread would take it for its own.
 cudaError_t TakeErrorLeftBehind();
 
-/// Streams, events, and blocks of device, pinned and opened memory that were made and not yet given back.
+/// The number of streams, events, and blocks of device, pinned and opened memory that exist.
 int64_t CudaObjects();
 
-/// Until it is told false: copies from device memory to device memory are refused, as by the driver between GPUs that
-/// have no link.
+/// While `refuses`, copies from device memory to device memory fail, as the driver's do between GPUs without a link.
 void RefuseDeviceCopies(bool refuses);
 
-/// The next cudaStreamQuery answers with this error, and there is one: the device stops behind the next copy until it
-/// is asked. Until MendCuda.
+/// The next cudaStreamQuery returns this error. To ensure that there is one, the device stops after the next copy until
+/// the query. Lasts until MendCuda.
 void FailStreamQuery(cudaError_t error);
 
-/// Memory that cudaIpcOpenMemHandle answers with, whatever the handle: a process cannot open its own, and another one
-/// would be needed. Null: none, and CUDA is asked.
+/// Memory that cudaIpcOpenMemHandle returns for any handle: a process cannot open its own handles, and a test should
+/// not need a second process. Null: CUDA decides.
 void StandInForIpcMemory(void* d_memory);
 
 }  // namespace corank::testing

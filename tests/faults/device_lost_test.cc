@@ -1,5 +1,5 @@
-// A device that is lost, hangs or works wrongly, under a corankd with calls of all kinds in flight: what callers,
-// probes and the supervisor see. On the CPU engine the device is broken by a double, on a GPU by kernels.
+// A device that is lost, hangs or returns wrong results, under a corankd with calls of all kinds in flight: what
+// callers, probes and the supervisor see. On the CPU engine a double breaks the device, on a GPU kernels do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -29,15 +29,15 @@ using ::testing::HasSubstr;
 
 constexpr char kEngine[] = CORANK_ENGINE_UNDER_TEST;
 constexpr char kWatch[] = "/grpc.health.v1.Health/Watch";
-// What every probe asks for.
+// The services that probes ask for.
 const char* const kReadiness[] = {"", "ready", "corank.v1.CorankService", "corank.v1.MemoryService"};
 
 class DeviceLostTest : public ::testing::Test {
  protected:
-  // False, with the test skipped, where there is no such engine.
+  // Returns false, with the test skipped, if there is no such engine.
   bool Start(std::vector<std::string> more = {}) {
     more.push_back("--kept-bytes=1000000");
-    more.push_back("--host-bytes=0");  // what breaks is the device
+    more.push_back("--host-bytes=0");  // only the device breaks
     process_ = std::make_unique<Process>(ProgramBeside("corankd_faulty"), FreePorts(kEngine, more));
     if (!process_->AwaitReady()) {
       if (process_->Log().find("no NVIDIA driver") == std::string::npos) ADD_FAILURE() << process_->Log();
@@ -82,7 +82,7 @@ class DeviceLostTest : public ::testing::Test {
   std::unique_ptr<v1::CorankService::Stub> stub_;
 };
 
-// Calls of all kinds that are in flight when the device goes.
+// Calls of all kinds that are in flight when the device fails.
 class InFlight {
  public:
   InFlight(const std::shared_ptr<grpc::Channel>& channel, v1::CorankService::Stub* stub)

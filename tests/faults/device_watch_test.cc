@@ -1,4 +1,4 @@
-// What judges the errors of an engine, what notices calls that do not return, and what tells of it.
+// The judgement of an engine's errors, the detection of calls that do not return, and the reports of both.
 #include "server/execute/device_watch.h"
 
 #include <gmock/gmock.h>

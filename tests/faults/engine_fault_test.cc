@@ -1,5 +1,5 @@
-// Any call that the server makes to its engine fails once, for every operator in every place: the right status, nothing
-// is left behind, and the next request has the right answer.
+// Each call of the server to its engine fails once, for every operator in every place. The right status comes back,
+// nothing is left behind, and the next request succeeds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,13 +30,13 @@ using ::testing::Not;
 constexpr int64_t kMostCalls = 3000;
 constexpr char kSecret[] = "words of the engine";
 
-// Something that a caller does. `prepare` and `clean` are not made to fail.
+// An action of a caller. `prepare` and `clean` do not fail.
 struct Scenario {
   std::string name;
   std::function<void(World&)> prepare;
   std::function<Answer(World&)> run;
   std::function<void(World&)> clean;
-  bool waits = false;  // for memory of its answer
+  bool waits = false;  // for memory of its response
   Server::Options options = FaultOptions();
 };
 
@@ -44,7 +44,7 @@ Scenario Inline(const std::string& name, const AnyRequest& request) {
   return {name + ", inline", nullptr, [request](World& world) { return world.Unary(request); }, nullptr};
 }
 
-// Inputs and results in the region, a page each.
+// Inputs and results in the region, one page each.
 Scenario InRegion(const std::string& name, AnyRequest request) {
   auto inputs = std::make_shared<std::vector<std::pair<int64_t, std::string>>>();
   int64_t page = 0;
@@ -99,7 +99,7 @@ Scenario KeptOnServer(const std::string& name, AnyRequest request) {
   return {name + ", kept", prepare, run, clean};
 }
 
-// The arrays of a request as streams; the plan's operation with their chunks.
+// Turns the arrays of a request into streams. Returns the plan's operation and the chunks.
 std::pair<v1::Operation, std::vector<StreamedInput>> ToStreams(AnyRequest request) {
   std::vector<StreamedInput> inputs;
   uint32_t outputs = 0;
@@ -130,7 +130,7 @@ v1::SortRequest LargeSort() {
   return request;
 }
 
-// Two calls that are one job; the answers come in either. Both have joined before there is anything to fail.
+// Two calls that form one job. Responses may arrive in either call. Both have joined before anything fails.
 Answer RunInParts(World& world) {
   const std::string keys = LargeSort().keys().inline_data();
   const auto half = static_cast<int64_t>(keys.size() / 8);
@@ -168,7 +168,7 @@ Answer RunInParts(World& world) {
 
 Scenario Parts() { return {"job of two parts", nullptr, RunInParts, nullptr, true}; }
 
-// A sort into a temporary that a search reads.
+// A sort into a temporary array, which a search reads.
 Scenario Chain() {
   v1::Plan plan;
   v1::SortRequest& sort = *plan.add_operations()->mutable_sort();
@@ -185,7 +185,7 @@ Scenario Chain() {
   return {"chain", nullptr, [=](World& world) { return world.Stream(plan, chunks); }, nullptr, true};
 }
 
-// Arrays of unknown length that are more than half of the device's memory.
+// Arrays of unknown length with more than half of the device's memory.
 Scenario Spilling() {
   v1::Plan plan;
   v1::SearchRequest& search = *plan.add_operations()->mutable_search();
@@ -256,7 +256,7 @@ void ExpectStatus(const grpc::Status& status, absl::StatusCode code, const std::
   }
 }
 
-// Lets the n-th call fail, n = 1, 2, 3..., until the scenario gets through.
+// Fails the n-th call for n = 1, 2, 3, ... until the scenario succeeds.
 void FailEachCall(const Scenario& scenario, absl::StatusCode code, bool stays = false) {
   SCOPED_TRACE(absl::StrCat(scenario.name, ", ", absl::StatusCodeToString(code)));
   World reference(scenario.options);
@@ -275,7 +275,7 @@ void FailEachCall(const Scenario& scenario, absl::StatusCode code, bool stays = 
     if (failed.empty()) break;
     const std::string where = absl::StrCat(" where call ", n, ", ", failed, ", fails");
     if (answer.status.ok()) {
-      // What needs memory that is short for a moment may try again.
+      // The server may retry an allocation when memory is short for a moment.
       EXPECT_TRUE(code == absl::StatusCode::kResourceExhausted && !stays) << where;
       EXPECT_EQ(answer.bytes, wanted.bytes) << where;
       if (scenario.clean) scenario.clean(world);
@@ -298,7 +298,7 @@ TEST(EngineFault, MemoryIsShortAtEveryCall) {
 
 TEST(EngineFault, MemoryStaysShortFromEveryCallOn) {
   for (const Scenario& scenario : Scenarios()) {
-    if (scenario.waits) continue;  // for seconds, while others may give memory back
+    if (scenario.waits) continue;  // waits for seconds, in case others free memory
     FailEachCall(scenario, absl::StatusCode::kResourceExhausted, /*stays=*/true);
   }
 }
@@ -307,7 +307,7 @@ TEST(EngineFault, EveryCallFails) {
   for (const Scenario& scenario : Scenarios()) FailEachCall(scenario, absl::StatusCode::kInternal);
 }
 
-// A lost device stays lost: a server for each.
+// A lost device stays lost, so each case gets a new server.
 TEST(EngineFault, TheDeviceIsLostAtEveryCall) {
   for (const Scenario& scenario : Scenarios()) {
     SCOPED_TRACE(scenario.name);

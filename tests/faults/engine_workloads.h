@@ -1,4 +1,4 @@
-// Requests of every operator as the server runs them on a stream, for tests that let any call of them fail.
+// Requests of every operator as the server runs them on a stream, for tests that fail any of their calls.
 #ifndef CORANK_TESTS_FAULTS_ENGINE_WORKLOADS_H_
 #define CORANK_TESTS_FAULTS_ENGINE_WORKLOADS_H_
 
@@ -20,21 +20,21 @@ struct WorkloadResult {
 
 struct Workload {
   std::string name;
-  /// From Begin to Finish, which comes whatever failed before it. The result is set where the status is OK.
+  /// Runs from Begin to Finish, which is called even after an error. Sets the result if the status is OK.
   std::function<absl::Status(EngineStream& stream, WorkloadResult* result)> run;
-  /// How it shows that the CUDA engine goes the way that this one is for: parts of the names of kernels, all of which
-  /// it launches on a GPU of compute capability 9.0,
+  /// Evidence that the CUDA engine takes the intended path: parts of the names of kernels. On a GPU of compute
+  /// capability 9.0 it launches all of them.
   std::vector<std::string> kernels;
-  /// and what a sort reports to have taken, on every GPU; kAuto: it is no sort.
+  /// The algorithm that a sort reports on every GPU; kAuto: the workload is not a sort.
   SortAlgorithm sort_algorithm = SortAlgorithm::kAuto;
 };
 
 /// Each operator on each path through the CUDA engine that allocates, copies or launches in its own way. Made once.
 const std::vector<Workload>& EngineWorkloads();
-/// The one of this name, which is there.
+/// The workload of this name, which must exist.
 const Workload& EngineWorkload(const std::string& name);
 
-/// Those of one subject.
+/// The workloads of one subject.
 std::vector<Workload> SortWorkloads();
 /// Large enough that AUTO looks at the keys.
 std::vector<Workload> LookWorkloads();

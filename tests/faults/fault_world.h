@@ -1,4 +1,4 @@
-// A server on an engine that fails when it is told to, and its client.
+// A server on an engine that fails on request, and its client.
 #ifndef CORANK_TESTS_FAULTS_FAULT_WORLD_H_
 #define CORANK_TESTS_FAULTS_FAULT_WORLD_H_
 
@@ -27,14 +27,14 @@ inline Server::Options FaultOptions() {
   Server::Options options = TestOptions();
   options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
   options.arrays.max_bytes = options.arrays.quota_bytes = int64_t{16} << 20;
-  options.host_pool.max_kept_bytes = 0;  // every buffer is asked of the engine
+  options.host_pool.max_kept_bytes = 0;  // every buffer comes from the engine
   options.max_kept_run_bytes = 0;
   options.streams.piece_bytes = 8 << 10;
   options.limits.max_chunk_bytes = 4 << 10;
   return options;
 }
 
-/// What a caller has in the end: the status, and all bytes of the answer.
+/// The outcome for a caller: the status, and all bytes of the response.
 struct Answer {
   grpc::Status status;
   std::string bytes;
@@ -46,7 +46,7 @@ std::string WithoutStats(Response response) {
   return response.SerializeAsString();
 }
 
-/// A server on an engine that fails, and what lies beside it.
+/// A server on a failing engine, and its surroundings.
 class World {
  public:
   explicit World(const Server::Options& options = FaultOptions(), const Clock* clock = &Clock::Steady())
@@ -63,7 +63,7 @@ class World {
   SharedObject& object() { return object_; }
 
   grpc::Status Register(const std::string& name) { return Register(name, object_); }
-  // The first kRegionBytes bytes of an object.
+  // Registers the first kRegionBytes bytes of an object.
   grpc::Status Register(const std::string& name, const SharedObject& object) {
     v1::RegisterSharedMemoryRequest request;
     request.set_name(name);
@@ -134,7 +134,7 @@ class World {
     return answer;
   }
 
-  // Nothing is in use but what was at the start.
+  // Expects that no more is in use than at the start.
   void ExpectNothingLeft(const std::string& where) {
     const auto is_free = [this] {
       return server().active_calls() == 0 && server().host_pool().buffers_in_use() == 0 &&
@@ -152,7 +152,7 @@ class World {
                                      << server().arrays().used_bytes() - kept_bytes_ << " bytes kept, "
                                      << plan().blocks() - kept_blocks_ << " blocks of memory";
   }
-  // What there is now stays.
+  // Makes the current state the one to compare with.
   void Settle() {
     EXPECT_TRUE(
         Eventually([this] { return server().active_calls() == 0 && server().host_pool().buffers_in_use() == 0; }));

@@ -16,10 +16,10 @@ __global__ void WriteTo(uintptr_t address, uint64_t after_ns) {
   *reinterpret_cast<volatile int*>(address) = 1;
 }
 
-// What a failed assert() becomes, also where NDEBUG takes assert() away.
+// The effect of a failed assert(), also if NDEBUG removes assert().
 __global__ void Fail() { __trap(); }
 
-// An address that no shared memory has: the instruction itself faults.
+// An address outside of shared memory: the instruction itself faults.
 __global__ void Misuse() { asm volatile("{ .reg .b32 r; mov.b32 r, 0x7ffffff0; st.shared.b32 [r], r; }" ::: "memory"); }
 
 __global__ void Spin(volatile int* never) {
@@ -61,7 +61,7 @@ bool SpinForEver() {
   if (cudaMemset(never, 0, sizeof(int)) != cudaSuccess) return false;
   cudaDeviceProp properties;
   if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return false;
-  // Enough threads that no other block fits on any multiprocessor.
+  // Enough threads to leave no room for another block on any multiprocessor.
   const int blocks = properties.multiProcessorCount * properties.maxThreadsPerMultiProcessor / 1024;
   Spin<<<blocks, 1024, 0, stream>>>(never);
   return Launched(made);

@@ -1,4 +1,4 @@
-// Kernels that ruin the context they run in. Each is enqueued on a stream of its own; true where that worked.
+// Kernels that ruin the context they run in. Each is enqueued on its own stream. Returns whether that worked.
 #ifndef CORANK_TESTS_FAULTS_GPU_FAULTS_H_
 #define CORANK_TESTS_FAULTS_GPU_FAULTS_H_
 
@@ -7,7 +7,7 @@ namespace corank::testing {
 bool WriteOutOfBounds(int after_milliseconds);
 bool FailAssertion();
 bool RunIllegalInstruction();
-/// On every multiprocessor, for ever.
+/// Runs on every multiprocessor, forever.
 bool SpinForEver();
 
 }  // namespace corank::testing

@@ -45,7 +45,7 @@ WorkloadRun LoadBalance() {
   });
 }
 
-// From or to every place in reverse, so that none is dense.
+// From or to all places in reverse, so that none is dense.
 WorkloadRun Move(int64_t interval_count, int64_t interval_length, bool scatters) {
   const std::vector<int64_t> counts(static_cast<size_t>(interval_count), interval_length);
   std::vector<int64_t> offsets(counts.size());
@@ -67,7 +67,7 @@ WorkloadRun Move(int64_t interval_count, int64_t interval_length, bool scatters)
   });
 }
 
-// Intervals of one element each, of as many words as may go through bins, and as few of them as do.
+// Intervals of one element each: elements of as many words as bins allow, and as few intervals as bins need.
 WorkloadRun MoveThroughBins() {
   using Tuning = cuda::BinTuning;
   constexpr int64_t kWords = Tuning::kLongMean - 1;
@@ -92,7 +92,7 @@ WorkloadRun MoveThroughBins() {
   });
 }
 
-// Operators that have nothing to do only report.
+// Operators without work only write their report.
 WorkloadRun Nothing() {
   return Whole([](Request& request) -> absl::Status {
     MergeArgs merge;
@@ -109,8 +109,8 @@ WorkloadRun Nothing() {
 }  // namespace
 
 std::vector<Workload> IntervalWorkloads() {
-  // As few as are checked for overlap by bits; more units than a block of Move keeps, and such that the list of long
-  // intervals has room for one.
+  // As few intervals as the overlap check by bits takes, with more units than a block of Move keeps, and such that the
+  // list of long intervals has room for one.
   constexpr int64_t kShort = cuda::OverlapTuning::kLeastIntervals;
   constexpr int64_t kLength = 8;
   static_assert(kShort * kLength > cuda::MoveTuning::kOwnUnits);

@@ -14,11 +14,11 @@ namespace {
 
 struct Kernels {
   std::map<const void*, std::string> names;            // by host function
-  std::map<cudaKernel_t, const void*> host_functions;  // of those that were launched
+  std::map<cudaKernel_t, const void*> host_functions;  // of launched kernels
   std::set<std::string> launched;
 };
 
-// Kernels are registered before main, in no order.
+// Kernels are registered before main, in any order.
 Kernels& AllKernels() {
   static Kernels& kernels = *new Kernels;
   return kernels;
@@ -33,7 +33,7 @@ size_t TakeNumber(absl::string_view* text) {
   return number;
 }
 
-// The next part of a mangled name, "12SelectKernel"; empty where there is none.
+// The next part of a mangled name, such as "12SelectKernel". Empty at the end.
 absl::string_view TakePart(absl::string_view* mangled) {
   const size_t length = TakeNumber(mangled);
   const absl::string_view part = mangled->substr(0, length);
@@ -96,7 +96,7 @@ extern "C" void __wrap___cudaRegisterFunction(void** module, const char* host_fu
                                 grid_size, warp_size);
 }
 
-// A kernel's first launch asks for what all its launches then name it by.
+// The first launch of a kernel asks for the handle that later launches use.
 extern "C" cudaError_t __real___cudaGetKernel(cudaKernel_t* kernel, const void* host_function);
 extern "C" cudaError_t __wrap___cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
   const cudaError_t result = __real___cudaGetKernel(kernel, host_function);

@@ -1,5 +1,5 @@
-// Which kernels a binary has, and which of them were launched, by the names that the compiler gave them: what nvcc's
-// host code tells the CUDA runtime is heard on the way (the linker's --wrap). No GPU is needed to know the names.
+// The kernels of a binary, and the launched ones, by their mangled names. The linker's --wrap intercepts what nvcc's
+// host code registers with the CUDA runtime. The names are available without a GPU.
 #ifndef CORANK_TESTS_FAULTS_KERNEL_NAMES_H_
 #define CORANK_TESTS_FAULTS_KERNEL_NAMES_H_
 
@@ -21,10 +21,10 @@ void NoteLaunch(const void* host_function);
 std::set<std::string> LaunchedCudaKernels();
 void ForgetLaunches();
 
-/// What the source calls a kernel of the engine, whatever its template arguments, and the file that it is in if it is
-/// that file's own: "select_cu SelectKernel", "IntervalKernel". Empty for kernels of others.
+/// The name of an engine's kernel in the source, without template arguments, preceded by its file if the kernel is
+/// local to the file: "select_cu SelectKernel", "IntervalKernel". Empty for kernels of others.
 std::string KernelFamily(absl::string_view mangled);
-/// As C++ has it: "void corank::cuda::IntervalKernel<...>(...)".
+/// In C++ syntax: "void corank::cuda::IntervalKernel<...>(...)".
 std::string Demangled(const std::string& mangled);
 
 }  // namespace corank::testing

@@ -9,7 +9,7 @@
 namespace corank::testing {
 namespace {
 
-// Floats have zeros of both signs and NaNs of several kinds.
+// Floats include zeros of both signs and NaNs of several kinds.
 Bytes SortedKeys(KeyType type, int64_t count, uint64_t seed) {
   if (!IsFloat(type)) return MakeKeys(type, Distribution::kSorted, count, seed);
   const Bytes keys = MakeKeys(type, Distribution::kSpecialFloats, count, seed);
@@ -46,7 +46,7 @@ WorkloadRun Merge(KeyType type, MergeAlgorithm algorithm, int inputs, int value_
   });
 }
 
-// Zeros, which the device makes, and a tail of other keys, of which the result is shown.
+// Zeros made by the device, and a tail of other keys. Only the tail of the result is shown.
 WorkloadRun MergeOfManyKeys() {
   constexpr int kInputs = 3;
   constexpr int64_t kTail = 5000;

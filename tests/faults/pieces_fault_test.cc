@@ -1,5 +1,5 @@
-// Large sorts and merges in pieces whose deadline passes, or whose memory goes away, in the middle of the work: the
-// right status, and nothing is left.
+// Large sorts and merges in pieces that lose their deadline or their memory in the middle of the work. The right status
+// comes back, and nothing is left behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ Server::Options PiecesOptions(int64_t max_device_bytes) {
   options.long_lanes = 1;
   options.streams.window_bytes = 32 << 10;
   options.streams.max_device_bytes = max_device_bytes;
-  options.streams.idle_timeout = absl::Hours(24);  // the clock leaps
+  options.streams.idle_timeout = absl::Hours(24);  // the clock jumps
   return options;
 }
 
@@ -71,13 +71,13 @@ v1::Destination ToRegion(const std::string& region) {
 
 struct Ended {
   grpc::Status status;
-  std::string bytes;  // of the sorted keys
+  std::string bytes;  // the bytes of the sorted keys
 };
 
 /// A large sort or merge of kCount keys.
 struct Work {
   std::string name;
-  // Streams have their inputs in themselves, the others in the region "in"; results in shared memory go to "r".
+  // Streams carry their inputs; others read them from the region "in". Results in shared memory go to "r".
   std::function<Ended(World&, grpc::ClientContext*)> run;
   bool is_sort;
 };
@@ -87,7 +87,7 @@ Ended RunShared(World& world, const Request& request, grpc::ClientContext* conte
   typename Unary<Request>::Response response;
   Ended ended;
   ended.status = Call(world.stub(), context, request, &response);
-  // Otherwise the object may have no such pages any more.
+  // After a failure, the object may have lost these pages.
   if (ended.status.ok()) ended.bytes.assign(world.object().As<char>(), 4 * kCount);
   return ended;
 }
@@ -106,7 +106,7 @@ v1::MergeRequest SharedMerge() {
   return request;
 }
 
-// Of an array, as the inputs of a merge.
+// The halves of an array, as the inputs of a merge.
 std::vector<StreamedInput> Halves(const std::vector<uint32_t>& keys) {
   const auto middle = keys.begin() + static_cast<ptrdiff_t>(keys.size() / 2);
   return {{0, 4, AsBytes(Sorted({keys.begin(), middle}))}, {1, 4, AsBytes(Sorted({middle, keys.end()}))}};
@@ -139,7 +139,7 @@ std::vector<Work> AllWork() {
            [](World& world, grpc::ClientContext* context) { return RunShared(world, SharedMerge(), context); }, false}};
 }
 
-/// A server, and an object of which the region "in" is made.
+/// A server, and the object of the region "in".
 class Scene {
  public:
   explicit Scene(int64_t max_device_bytes) : world_(PiecesOptions(max_device_bytes), &clock_) {
@@ -165,7 +165,7 @@ class Scene {
     EXPECT_TRUE(ended.status.ok()) << ended.status.error_message();
     EXPECT_TRUE(ended.bytes == AsBytes(Sorted(Uniform(kCount, 1))));
   }
-  // Both regions as they were at the start.
+  // Restores both regions.
   void RenewRegions() {
     for (const auto& [name, object] : {std::pair{"in", &in_}, std::pair{"r", &world_.object()}}) {
       EXPECT_TRUE(world_.Unregister(name).ok()) << "something holds the region still";
@@ -175,7 +175,7 @@ class Scene {
   }
 
  private:
-  // What the work finds in the region "in".
+  // Writes the inputs of the work to the region "in".
   void Fill(const Work& work) {
     const std::vector<uint32_t> keys = Uniform(kCount, 1);
     std::string bytes = AsBytes(keys);
@@ -197,7 +197,7 @@ void ExpectMadeSmaller(const grpc::Status& status, const std::string& field) {
   EXPECT_EQ(BadField(status), field);
 }
 
-// The parameter: device memory for one request.
+// The parameter is the device memory for one request.
 class PiecesFaultTest : public ::testing::TestWithParam<int64_t> {};
 
 INSTANTIATE_TEST_SUITE_P(Memory, PiecesFaultTest, ::testing::Values(kInCore, kOutOfCore),
@@ -218,7 +218,7 @@ TEST_P(PiecesFaultTest, ADeadlineInTheMiddleOfTheMergeEndsItAndLeavesNothing) {
     EXPECT_EQ(ended.status.error_message(), "the deadline passed before the work was done") << "the server says so";
     EXPECT_EQ(scene.plan().calls(), tiles - 1) << "the last tile is not made";
     EXPECT_EQ(scene.Cancelled("copy_in") + scene.Cancelled("copy_out"), before_copies + after_copies + 1);
-    // A streamed merge may be that far before its last chunk has come.
+    // A streamed merge may reach that point before its last chunk arrives.
     if (work.name != kStreamedMerge) {
       EXPECT_EQ(scene.Cancelled("copy_out"), after_copies + 1);
     }
@@ -237,10 +237,10 @@ TEST_P(PiecesFaultTest, ARegionThatIsMadeSmallerInTheMiddleFailsTheRequest) {
   };
   const Work &sort = all[2], &merge = all[3];
   const Moment moments[] = {
-      {sort, "CopyToDevice", 3, true},                                  // behind it are pieces that were not read yet
+      {sort, "CopyToDevice", 3, true},                                  // later pieces were not read yet
       {sort, "Sort", 3, false},         {sort, "Merge", 2, true},       // all of it was read
-      {sort, "Merge", 2, false},        {merge, "SplitRuns", 1, true},  // which looks for its tiles in the region
-      {merge, "EndKernels", 1, true},  // between that and the look at what the tiles leave out
+      {sort, "Merge", 2, false},        {merge, "SplitRuns", 1, true},  // looks for its tiles in the region
+      {merge, "EndKernels", 1, true},  // between that and the check of what the tiles omit
       {merge, "CopyToDevice", 3, true}, {merge, "Merge", 2, true},     {merge, "Merge", 2, false},
   };
   for (const Moment& moment : moments) {
@@ -285,7 +285,7 @@ TEST_P(PiecesFaultTest, ARegionWhoseNameMeansAnotherObjectInTheMiddleIsTheOneTha
   }
 }
 
-// What was read of memory that is not there are zeros: no answer, wherever that goes, and no mistake of the caller's.
+// Reads of missing memory return zeros, which must become neither a result nor an error of the caller.
 TEST(SourcesTest, AnInputThatIsMadeSmallerFailsWhatIsNotInPiecesToo) {
   for (const char* moment : {"CopyToDevice", "Search"}) {
     SCOPED_TRACE(moment);

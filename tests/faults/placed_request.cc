@@ -8,7 +8,7 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 
-// Whether there is a result for a destination of this name.
+// Whether the request has a result for a destination of this name.
 bool IsWanted(const google::protobuf::Message& request, const FieldDescriptor& destination) {
   const auto has = [&request](const char* name) {
     const FieldDescriptor* field = request.GetDescriptor()->FindFieldByName(name);

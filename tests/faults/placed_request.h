@@ -1,4 +1,4 @@
-// A request whose arrays lie elsewhere than in its message, whatever its operator is.
+// Moves the arrays of a request, of any operator, out of its message.
 #ifndef CORANK_TESTS_FAULTS_PLACED_REQUEST_H_
 #define CORANK_TESTS_FAULTS_PLACED_REQUEST_H_
 
@@ -12,12 +12,12 @@
 
 namespace corank::testing {
 
-/// Hands every input array of a request, and the destination of every result that it asks for, to who puts them
-/// elsewhere. Arrays are inline before.
+/// Calls `input` with every input array of a request, and `output` with the destination of every requested result.
+/// Arrays are inline before.
 void Place(google::protobuf::Message* request, const std::function<void(v1::Array*)>& input,
            const std::function<void(v1::Destination*)>& output);
 
-/// Elements of an inline array, and bytes of each.
+/// Number of elements of an inline array, and bytes of each.
 int64_t ElementBytes(const v1::Array& array);
 int64_t InlineCount(const v1::Array& array);
 

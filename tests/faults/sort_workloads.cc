@@ -59,7 +59,7 @@ WorkloadRun Sort(SortOf of) {
       of.pace);
 }
 
-// More arrays than a launch takes, the first of them so long that the launch has to ask for its shared memory.
+// More arrays than one launch takes. The first ones are so long that the launch must request its shared memory.
 WorkloadRun SortEach() {
   std::vector<int64_t> counts(cuda::kSmallArrays + 1, 100);
   counts[0] = kSortEachKeys;
@@ -82,7 +82,7 @@ WorkloadRun SortEach() {
       Pace::kBrief);
 }
 
-// What AUTO looks at: so many keys that it does, and of the results no more than show what came of it.
+// Enough keys that AUTO looks at them, and just enough of the results to show the outcome.
 SortOf Looked(KeyType type) {
   SortOf of;
   of.type = type;
@@ -94,12 +94,12 @@ SortOf Looked(KeyType type) {
   return of;
 }
 
-// As many of these keys.
+// Repeats these keys up to that count.
 Source Looked(KeyType type, const Bytes& pattern) { return Repeated(pattern, cuda::kAutoLookCount * KeyBytes(type)); }
 
 Bytes LookedPattern(KeyType type, Distribution distribution) { return MakeKeys(type, distribution, 1 << 16, 1); }
 
-// 16 live bits that begin in the middle of a byte: two digits, in three bytes.
+// 16 live bits that begin in the middle of a byte: two digits in three bytes.
 Bytes FewLiveBits() {
   Bytes keys = LookedPattern(KeyType::kUint32, Distribution::kSixteenBits);
   for (size_t i = 0; i < keys.size(); i += sizeof(uint32_t)) {
@@ -129,14 +129,15 @@ std::vector<Workload> SortWorkloads() {
   constexpr int64_t kInCluster = cuda::SmallClusterCount(cuda::kSmallClusterItems[1]);
   static_assert(SmallPlanFor(kInCluster, SmallForm::kRank64, true, kRoomyBlock).shape == SmallShape::kOneCluster);
   static_assert(SmallPlanFor(kInCluster + 1, SmallForm::kRank32, true, kRoomyBlock).shape == SmallShape::kTwoLaunches);
-  // The most that AUTO leaves to the small sort: so long runs that the launch has to ask for its shared memory.
+  // The largest count that AUTO leaves to the small sort: its runs are so long that the launch must request its shared
+  // memory.
   constexpr int64_t kLastSmall = cuda::AutoRadixCount(sizeof(uint32_t)) - 1;
   static_assert(SmallPlanFor(kLastSmall, SmallForm::kRankIndex32, true, kRoomyBlock).run == cuda::kSmallLongestRun);
-  // Floats without an index, and what is too many for the small sort.
+  // The least count without an index, and the least count beyond the small sort.
   constexpr int64_t kUnindexed = cuda::SmallSortLimit(SmallForm::kRankIndex32) + 1;
   constexpr int64_t kBeyondSmall = cuda::SmallSortLimit(SmallForm::kRank32) + 1;
   static_assert(kUnindexed < kBeyondSmall);
-  constexpr int64_t kDigits = 50'000;  // as few as are quick
+  constexpr int64_t kDigits = 50'000;  // the smallest quick count
   constexpr int64_t kWindows = 2 * int64_t{cuda::OddEvenTuningFor(sizeof(uint32_t), 0).window} + 1;
   constexpr int64_t kWindow = cuda::SegmentTuningFor(sizeof(uint32_t), false).Window();
   constexpr int64_t kGiant = cuda::LongSegment::kLeastGiant;
@@ -191,7 +192,7 @@ std::vector<Workload> SortWorkloads() {
       [](SortOf& of) { of.count = kDigits, of.type = KeyType::kUint64, of.indices = true, of.algorithm = kRadix; });
   add("first keys by digits with values", kRadix, {"RadixPassKernel<"},
       [](SortOf& of) { of.count = kDigits, of.limit = 10, of.value_bytes = 8, of.algorithm = kRadix; });
-  // An empty one, one that fits a window, one that is merged, and a giant.
+  // An empty segment, one that fits into a window, one that is merged, and a giant.
   add("sort of segments", kMergesort,
       {"PlanKernel(", "SegmentWindowKernel<", "LongSegmentsKernel<", "GiantSegmentsKernel<"}, [](SortOf& of) {
         of.segment_offsets = {0, 10, 10, 3 * kWindow, 3 * kWindow + kGiant};
@@ -219,7 +220,7 @@ std::vector<Workload> LookWorkloads() {
     kernels.push_back("::SampleKernel<");
     all.push_back(Of(name, taken, std::move(kernels), of));
   };
-  // Digits are counted while the sample is on its way.
+  // Digits are counted while the sample is in flight.
   add("look at uniform keys", SortAlgorithm::kRadix, {"RadixHistogramKernel<", "RadixPassKernel<"},
       [&](SortOf& of) { of.keys = uniform; });
   add("look at uniform pairs of eight bytes", SortAlgorithm::kMergesort, {"TileSortKernel<", "MultiwayMergeKernel<"},

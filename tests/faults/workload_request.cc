@@ -7,7 +7,7 @@
 namespace corank::testing {
 namespace {
 
-// Sources are copied with the workloads that have them, their bytes are not.
+// Workloads may be copied, together with their sources, but the bytes are shared.
 std::shared_ptr<const Bytes> Shared(Bytes bytes) { return std::make_shared<const Bytes>(std::move(bytes)); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What workloads are made of: requests and their arrays.
+// The building blocks of workloads: requests and their arrays.
 #ifndef CORANK_TESTS_FAULTS_WORKLOAD_REQUEST_H_
 #define CORANK_TESTS_FAULTS_WORKLOAD_REQUEST_H_
 
@@ -20,20 +20,20 @@ using WorkloadRun = std::function<absl::Status(EngineStream& stream, WorkloadRes
 
 Bytes AsBytes(const std::vector<int64_t>& numbers);
 
-/// One request. Inputs are copied to pinned memory first, as payloads are.
+/// One request. Copies inputs to pinned memory first, as the server does with payloads.
 class Request {
  public:
   explicit Request(EngineStream* stream) : stream_(stream) {}
 
   absl::StatusOr<const void*> Input(const Bytes& bytes);
   absl::StatusOr<const int64_t*> Numbers(const std::vector<int64_t>& numbers);
-  /// `bytes` bytes on the device: the pattern, again and again. Large arrays travel in a small part so.
+  /// `bytes` bytes on the device that repeat the pattern. Keeps the transfer of large arrays small.
   absl::StatusOr<const void*> Repeated(const Bytes& pattern, int64_t bytes);
-  /// 0, 1, 2, ..., made on the device, `runs` times; `count` numbers of element_bytes bytes (4 or 8) in all.
+  /// 0, 1, 2, ..., made on the device, `runs` times; `count` numbers of element_bytes bytes (4 or 8) in total.
   absl::StatusOr<const void*> Counted(int element_bytes, int64_t count, int runs = 1);
 
   absl::StatusOr<void*> Output(int64_t bytes);
-  /// Bytes of device memory that are shown as an output is, for what is too large to be shown whole.
+  /// Shows these bytes of device memory as an output, for results that are too large to show completely.
   absl::Status Show(void* d_bytes, int64_t bytes);
 
   template <typename Args>

@@ -1,9 +1,9 @@
-# Stops the build where the CUDA engine calls the CUDA runtime past the shim, so that the call would never fail in a test.
+# Fails the build if the CUDA engine calls the CUDA runtime without the shim, so that no test could fail the call.
 #
 #   cmake -DNM=nm -DARCHIVES="a b" -DWRAPPED="cudaMallocAsync ..." -P wrapped_calls.cmake
 separate_arguments(ARCHIVES)
 separate_arguments(WRAPPED)
-# What cannot fail, and what nvcc adds to set up kernels and their arguments.
+# Calls that cannot fail, and those that nvcc adds to set up kernels and their arguments.
 set(others
   cudaGetErrorName cudaGetErrorString
   __cudaInitModule __cudaPopCallConfiguration __cudaPushCallConfiguration __cudaRegisterFatBinary

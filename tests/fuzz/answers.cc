@@ -52,7 +52,7 @@ std::vector<int64_t> WholePositions(const std::vector<int64_t>& counts) {
   return positions;
 }
 
-// What MoveIntervals and ScatterIntervals begin with.
+// The destination before MoveIntervals and ScatterIntervals.
 template <typename Request>
 Bytes Initial(const Request& request, int element_bytes) {
   if (request.has_destination()) return BytesOf(request.destination());
@@ -98,7 +98,7 @@ bool IsRight(const v1::MergeRequest& request, const v1::MergeResponse& response)
   for (int i = 0; i < request.keys_size(); ++i) {
     if (!IsInline(request.keys(i)) || (request.values_size() > 0 && !IsInline(request.values(i)))) return true;
     inputs.push_back(BytesOf(request.keys(i)));
-    // Nothing is promised of inputs that were said to be sorted and are not.
+    // Nothing is promised for unsorted inputs with assume_sorted.
     if (testing::FirstUnsorted(KeyTypeOf(request.keys(i)), order, inputs.back())) return request.assume_sorted();
     keys.insert(keys.end(), inputs.back().begin(), inputs.back().end());
     if (request.values_size() == 0) continue;
@@ -128,7 +128,7 @@ bool IsRight(const v1::MoveIntervalsRequest& request, const v1::MoveIntervalsRes
   }
   const std::vector<int64_t> counts = Int64sOf(request.counts());
   const std::vector<int64_t> to = Int64sOf(request.destination_offsets());
-  if (testing::FirstOverlap(to, counts)) return request.allow_overlap();  // which of them wins is not promised
+  if (testing::FirstOverlap(to, counts)) return request.allow_overlap();  // which interval wins is not promised
   const int element_bytes = ElementBytes(request.source());
   return Holds(response.result(), request.source(),
                testing::Move(BytesOf(request.source()), Initial(request, element_bytes), element_bytes,

@@ -1,5 +1,5 @@
-// Runs one request as a call does, from its bytes to the bytes of its response, and compares the answer with what plain
-// std:: code makes of the request.
+// Runs one request as a call does, from its bytes to the bytes of its response, and compares the result with plain
+// std:: code.
 #ifndef CORANK_TESTS_FUZZ_ANSWERS_H_
 #define CORANK_TESTS_FUZZ_ANSWERS_H_
 
@@ -11,14 +11,14 @@
 
 namespace corank::fuzz {
 
-/// How many operators there are; `op` counts from 0 in the contract's order.
+/// The number of operators. `op` counts from 0 in the contract's order.
 inline constexpr int kOperators = 8;
 
-/// Whatever the bytes are: parsing agrees with Protobuf's own parser, and what is valid is executed and answered right.
-/// `cuts`: of the slices (Sliced).
+/// For any bytes: the parser agrees with protobuf's own, and valid requests get the right result. `cuts`: the ends of
+/// slices (see Sliced).
 void RunRequestBytes(int op, absl::string_view bytes, uint8_t cuts);
 
-// Whether the answer is right, where every array of the request is in the message; true for all others.
+// Whether the result is right if every array of the request is inline; true for all other requests.
 bool IsRight(const v1::SortRequest& request, const v1::SortResponse& response);
 bool IsRight(const v1::MergeRequest& request, const v1::MergeResponse& response);
 bool IsRight(const v1::ExpandIntervalsRequest& request, const v1::ExpandIntervalsResponse& response);

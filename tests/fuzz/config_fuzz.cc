@@ -1,8 +1,8 @@
-// What corankd is told: the configuration file, variables of the environment, arguments. What it takes is printed as a
-// file that says the same, and what it refuses is named.
+// The configuration of corankd: file, environment, arguments. An accepted configuration can be printed as a file with
+// the same meaning, and an error names its cause.
 //
-// Input: parts (fuzz_target.h). The first is the file; of each other one, the first byte says whether it is a variable
-// or an argument.
+// Input: parts (fuzz_target.h). The first part is the file. The first byte of each other part selects a variable or an
+// argument.
 #include <algorithm>
 #include <set>
 
@@ -41,7 +41,7 @@ Sources Sort(absl::string_view bytes) {
     Input input(parts[i]);
     const bool variable = input.Choice(kKinds) == kVariable;
     const absl::string_view text = input.Rest();
-    // The system ends both where a zero is.
+    // The system ends both at a zero byte.
     (variable ? sources.variables : sources.arguments).emplace_back(text.substr(0, text.find('\0')));
   }
   return sources;
@@ -55,7 +55,7 @@ absl::StatusOr<Configuration> Read(const std::vector<std::string>& arguments,
   return ReadConfiguration(arguments, environment.data());
 }
 
-// One error a line, each with what it is about at its begin.
+// One error in each line, which starts with its subject.
 void CheckError(const absl::Status& status, const std::string& path) {
   FUZZ_CHECK(absl::IsInvalidArgument(status), status.ToString());
   const std::vector<std::string> lines = absl::StrSplit(status.message(), '\n');
@@ -72,7 +72,7 @@ void CheckError(const absl::Status& status, const std::string& path) {
   }
 }
 
-// As a file, with what is hidden as flags, it says the same.
+// Printed as a file, with hidden settings as flags, it has the same meaning.
 void CheckPrinted(const Configuration& configuration, const ScratchFile& file) {
   const std::string text = SettingsText(configuration);
   std::vector<std::string> arguments = {absl::StrCat("--config=", file.Fill(text))};
@@ -80,7 +80,7 @@ void CheckPrinted(const Configuration& configuration, const ScratchFile& file) {
     FUZZ_CHECK(IsUtf8(setting.value()), "no message may hold this");
     const std::string value = FindSetting(setting.name()).setting->flag->CurrentValue();
     FUZZ_CHECK(setting.value() == (setting.hidden() ? "" : value), setting.name());
-    // The printed file takes the place of the one that was given.
+    // The printed file replaces the given one.
     if (setting.hidden() && setting.name() != "config") {
       arguments.push_back(absl::StrCat("--", setting.name(), "=", value));
     }

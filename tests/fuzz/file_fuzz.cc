@@ -1,7 +1,7 @@
-// What the command line reads: .npy headers, whole files of arrays, raw files of counts, types, options; and the JSON
-// that it writes.
+// The inputs of the command line: .npy headers, whole files of arrays, raw files of counts, types, options; and the
+// JSON that it writes.
 //
-// Input: what to read it as, then the content.
+// Input: the kind of input, then its content.
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -23,7 +23,7 @@ using client::ElementType;
 
 enum Reader { kHeader, kNpyFile, kRawFile, kInt64File, kInt64Npy, kOptions, kJson, kReaders };
 
-// What the header says is in the file, and a header that says the same has the same length modulo 64.
+// A header describes what is in the file, and a header with the same description has the same length modulo 64.
 void ReadHeader(absl::string_view bytes) {
   const absl::StatusOr<cli::NpyHeader> header = cli::ReadNpyHeader(bytes);
   if (!header.ok()) {
@@ -92,7 +92,7 @@ void ReadOptions(absl::string_view line) {
   static_cast<void>(cli::TypeOption(*arguments, "type", "record-bytes").ok());
 }
 
-// One line, and as many quotes as belong there.
+// One line, with balanced quotes.
 void WriteJson(Input& input) {
   const int64_t number = input.Number();
   const std::string text = cli::JsonObject().Add("text", input.Rest()).Add("number", number).Text();

@@ -1,7 +1,7 @@
 // MemoryService: any sequence of its calls, each with the bytes of its messages, without a network.
 //
-// Input: parts (fuzz_target.h) of method and message; a message for StoreArray goes to the open call, and an empty one
-// ends it.
+// Input: parts (fuzz_target.h) with a method and a message. A message for StoreArray goes to the open call; an empty
+// one ends it.
 #include <memory>
 #include <utility>
 
@@ -97,7 +97,7 @@ class Reader final : public grpc::ServerCallbackReader<grpc::ByteBuffer> {
 class Writer final : public grpc::ServerCallbackWriter<grpc::ByteBuffer> {
  public:
   explicit Writer(grpc::ServerWriteReactor<grpc::ByteBuffer>* reactor) : reactor_(reactor) { BindReactor(reactor); }
-  // Takes all that comes, or gives up after a few messages; then the call ends.
+  // Reads everything, or gives up after a few messages; then the call ends.
   ~Writer() override {
     for (int writes = 0; writing_ && writes < 100; ++writes) {
       writing_ = false;

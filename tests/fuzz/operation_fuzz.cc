@@ -1,4 +1,4 @@
-// Requests that are mostly well-formed, so that fuzzing reaches the engine: shapes and contents come from the input.
+// Mostly well-formed requests, so that fuzzing reaches the engine. The input determines shapes and contents.
 //
 // Input: operator, then choices in the order in which the functions below make them.
 #include <algorithm>
@@ -20,7 +20,7 @@ int64_t Count(Input& input) {
 
 v1::ElementType AnyKey(Input& input) { return static_cast<v1::ElementType>(1 + input.Choice(12)); }
 
-// `count` elements that repeat a few bytes of the input, or all alike, with what tells them apart now and then.
+// `count` elements that repeat a few bytes of the input, or are all equal, with occasional differences.
 v1::Array Elements(Input& input, v1::ElementType type, int64_t count, int record_bytes = 0) {
   v1::Array array;
   array.set_type(type);
@@ -33,7 +33,7 @@ v1::Array Elements(Input& input, v1::ElementType type, int64_t count, int record
     if (!pattern.empty()) bytes[i] = pattern[i % pattern.size()];
     if (mode == 1) bytes[i] = static_cast<char>(bytes[i] + static_cast<char>(i * i >> 3));
   }
-  if (mode >= 2 && element_bytes <= 8 && record_bytes == 0) {  // in order, or in reverse, as unsigned numbers
+  if (mode >= 2 && element_bytes <= 8 && record_bytes == 0) {  // sorted or reversed, as unsigned numbers
     for (int64_t i = 0; i < count; ++i) {
       const int64_t number = mode == 2 ? i / 3 : (count - i) / 2;
       std::memcpy(&bytes[static_cast<size_t>(i * element_bytes)], &number, static_cast<size_t>(element_bytes));
@@ -63,7 +63,7 @@ std::vector<int64_t> SmallNumbers(Input& input, int64_t count) {
   return numbers;
 }
 
-// Rising offsets from 0 to `last`, most of the time.
+// Mostly ascending offsets from 0 to `last`.
 std::vector<int64_t> Offsets(Input& input, int64_t last) {
   std::vector<int64_t> offsets = {0};
   for (int i = input.Choice(12); i > 0; --i) {

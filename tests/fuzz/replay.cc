@@ -24,7 +24,7 @@ namespace {
 constexpr int kMutations = 4000;
 
 void RunInput(const std::string& input) {
-  // A copy of its own size, so that AddressSanitizer sees a read behind the end.
+  // A copy of exact size, so that AddressSanitizer detects reads past the end.
   const std::vector<uint8_t> bytes(input.begin(), input.end());
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
 }
@@ -91,8 +91,8 @@ int WriteSeeds(const std::string& folder) {
 }  // namespace
 }  // namespace corank::fuzz
 
-// No input is large, so none may have that much reserved: a length that a message claims is not one that it has. The
-// same bound as scripts/fuzz.sh has for libFuzzer.
+// Inputs are small, so none may reserve this much: a message must not get memory for a length that it only claims.
+// scripts/fuzz.sh sets the same limit for libFuzzer.
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   constexpr size_t kMost = size_t{64} << 20;
   if (bytes > kMost) {

@@ -1,6 +1,6 @@
-// Bytes as they come off the wire, for each operator: parse, validate, execute, answer.
+// Bytes from the wire, for each operator: parse, validate, execute, respond.
 //
-// Input: operator, size of slices, the request's bytes.
+// Input: operator, size of slices, bytes of the request.
 #include <variant>
 
 #include "tests/fuzz/answers.h"
@@ -19,7 +19,7 @@ std::vector<std::string> Seeds() {
   for (const testing::AnyRequest& request : testing::GoodRequests()) add(request);
   for (const testing::BadRequest& bad : testing::MalformedRequests()) add(bad.request);
   for (const testing::BadRequest& bad : testing::FaultyRequests()) add(bad.request);
-  // Other places than the message.
+  // Places outside the message.
   v1::SortRequest sort = testing::GoodSort();
   sort.mutable_keys()->mutable_stored()->set_name("a");
   sort.mutable_keys_destination()->mutable_stored()->set_name("b");

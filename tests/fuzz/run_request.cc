@@ -14,7 +14,7 @@ namespace {
 
 std::string Shown(absl::string_view bytes) { return absl::StrCat("bytes: ", absl::BytesToHexString(bytes)); }
 
-// What a status that leaves the server must be.
+// Checks the rules for a status that leaves the server.
 void CheckStatus(const absl::Status& status, absl::string_view bytes) {
   FUZZ_CHECK(status.code() != absl::StatusCode::kInternal && status.code() != absl::StatusCode::kUnknown,
              absl::StrCat(status.ToString(), "\n", Shown(bytes)));
@@ -22,8 +22,8 @@ void CheckStatus(const absl::Status& status, absl::string_view bytes) {
   ToGrpcStatus(status, "id");
 }
 
-// What Protobuf's parser takes, ParseHeads takes too, and reads the same in it; what SerializeHeads makes of it reads
-// so again. ParseHeads also takes tags and lengths that are longer than they need be.
+// ParseHeads accepts what protobuf's parser accepts, and reads the same from it. The output of SerializeHeads reads the
+// same again. ParseHeads also accepts tags and lengths that are longer than necessary.
 template <typename Request>
 bool CheckParsing(absl::string_view bytes, const grpc::ByteBuffer& buffer, Request* whole) {
   Request heads;

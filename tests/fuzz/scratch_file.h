@@ -1,4 +1,4 @@
-// A file that each input fills anew.
+// A file that each input overwrites.
 #ifndef CORANK_TESTS_FUZZ_SCRATCH_FILE_H_
 #define CORANK_TESTS_FUZZ_SCRATCH_FILE_H_
 
@@ -8,7 +8,7 @@
 
 namespace corank::fuzz {
 
-/// In memory where the system has /dev/shm. Gone with the object, but not where the process aborts.
+/// In memory if the system has /dev/shm. Deleted with the object, but not if the process aborts.
 class ScratchFile {
  public:
   explicit ScratchFile(const char* suffix);
@@ -16,7 +16,7 @@ class ScratchFile {
   ScratchFile(const ScratchFile&) = delete;
   ScratchFile& operator=(const ScratchFile&) = delete;
 
-  /// Makes these bytes all that it holds. Returns its path.
+  /// Replaces the contents by these bytes. Returns the path.
   const std::string& Fill(absl::string_view bytes) const;
   const std::string& path() const { return path_; }
 

@@ -1,8 +1,8 @@
-// Execute: the real calls, jobs, plans and exchanges between a transport made of the input and a lane that is this
-// thread. Everything that may happen at any time (messages, half-close, cancellation, slow readers) happens where a
-// lane looks whether it is still wanted, so that each input has one outcome.
+// Execute: the real calls, jobs, plans and exchanges, between a transport driven by the input and a lane on this
+// thread. Everything that may happen at any time (messages, half-close, cancellation, slow readers) happens when a lane
+// checks whether it is still wanted, so that each input has one outcome.
 //
-// Input: parts (fuzz_target.h) of kind, call and content; see `Step`.
+// Input: parts (fuzz_target.h) with kind, call and content; see `Step`.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -27,11 +27,11 @@ constexpr int kCalls = 3;
 
 enum Kind : uint8_t {
   kMessage,    // the message's bytes
-  kChunk,      // stream_id, then data; first_element is the next one
+  kChunk,      // stream_id, then data; first_element is the next element
   kHalfClose,  // no message follows
   kCancel,     // by the caller
-  kRunLane,    // a lane takes up a job that waits, if one does
-  kPause,      // the caller stops to read; what is sent from now on waits until the end
+  kRunLane,    // a lane takes a waiting job, if there is one
+  kPause,      // the caller stops reading; later messages wait until the end
   kKinds,
 };
 
@@ -74,7 +74,7 @@ class Transport final : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer
     half_closed_ = true;
     call_->OnCancel();
   }
-  // One thing that is due; false: there is none.
+  // Performs one pending action. Returns false if there is none.
   bool Step() {
     if (writing_ && (!paused_ || finished_)) {
       writing_ = false;
@@ -93,7 +93,7 @@ class Transport final : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer
     call_->OnReadDone(!ended);
     return true;
   }
-  // The call is over: gRPC has no more to do with it.
+  // Ends the call: gRPC has nothing more to do.
   void End() {
     FUZZ_CHECK(finished_ && !writing_ && read_ == nullptr, "the call is not over");
     call_->OnDone();
@@ -103,7 +103,7 @@ class Transport final : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer
   bool reading() const { return read_ != nullptr; }
   const grpc::Status& status() const { return status_; }
   const std::vector<std::string>& answers() const { return answers_; }
-  // What the call has read: what comes after its end is nobody's.
+  // The messages that the call has read. Nobody reads messages after its end.
   const std::vector<std::string>& read_messages() const { return read_messages_; }
 
  private:
@@ -119,15 +119,15 @@ class Transport final : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer
   std::vector<std::string> answers_, read_messages_;
 };
 
-// What one caller sent: for the next chunk's place, and for the oracle.
+// What one caller sent: for the place of the next chunk, and for the oracle.
 struct Sent {
   int messages = 0;
   std::map<uint32_t, int64_t> next;          // elements, by stream
-  std::map<uint32_t, v1::Array> arrays;      // of the plan, as far as it has streams
-  std::optional<v1::SortRequest> only_sort;  // the plan is one Sort
+  std::map<uint32_t, v1::Array> arrays;      // streamed arrays of the plan
+  std::optional<v1::SortRequest> only_sort;  // set if the plan is one Sort
 };
 
-// The arrays of a plan that are streams. A plan is taken apart here by Protobuf alone.
+// Finds the streamed arrays of a plan, with protobuf alone.
 void NotePlan(const std::string& bytes, Sent& sent) {
   v1::ExecuteRequest request;
   if (!request.ParseFromString(bytes) || !request.has_plan()) return;
@@ -149,7 +149,7 @@ void NotePlan(const std::string& bytes, Sent& sent) {
   }
 }
 
-// Puts streamed bytes where the array of an ordinary request would have them.
+// Puts streamed bytes into the array, as in a unary request.
 void Fill(v1::Array& array, const std::map<uint32_t, std::string>& streams) {
   if (!array.has_stream()) return;
   const auto bytes = streams.find(array.stream().stream_id());
@@ -198,7 +198,7 @@ class Run {
     world_.lane.set_pump(nullptr);
     FUZZ_CHECK(active_calls_.count() == 0, "calls are left");
     FUZZ_CHECK(queue_.waiting_requests() == 0, "tasks are left");
-    jobs_.reset();  // jobs whose parts have not all come go with it
+    jobs_.reset();  // also drops jobs that still wait for parts
     world_.Reset();
   }
 
@@ -268,7 +268,7 @@ class Run {
     if (bytes > 0) sent_[index].next[chunk.stream_id()] += static_cast<int64_t>(chunk.data().size()) / bytes;
   }
 
-  // All that is due on any call.
+  // Performs all pending actions of any call.
   void Pump() {
     for (bool any = true; any;) {
       any = false;
@@ -277,7 +277,7 @@ class Run {
     if (task_ != nullptr) Unstick();
   }
 
-  // While a job is on the lane, its callers go on in the end: those who have said all close, and all read.
+  // While a job is on the lane, its callers finally continue: those that sent everything half-close, and all read.
   void Unstick() {
     for (const auto& call : calls_) {
       if (call == nullptr || call->finished()) continue;
@@ -349,7 +349,7 @@ class Run {
   std::shared_ptr<ExecuteJobs> jobs_;
   std::array<std::unique_ptr<Transport>, kCalls> calls_;
   std::array<Sent, kCalls> sent_;
-  Task* task_ = nullptr;  // of the lane
+  Task* task_ = nullptr;  // on the lane
 };
 
 // --- Seeds -----------------------------------------------------------------------------------------------------------
@@ -406,7 +406,7 @@ std::vector<std::string> Seeds() {
       if (with_values) parts.push_back(ChunkPart(0, 1, Text(600, 3)));
       if (count < 0) parts.push_back(ChunkPart(0, 0, ""));
       if (count < 0 && with_values) parts.push_back(ChunkPart(0, 1, ""));
-      seeds.push_back(Join(parts));  // the caller stays until the job has all
+      seeds.push_back(Join(parts));  // the caller stays until the job has everything
       parts.push_back(Part(kHalfClose, kNow));
       seeds.push_back(Join(parts));
       parts.insert(parts.begin() + 2, Part(kPause, kNow));

@@ -1,5 +1,5 @@
-// Who calls, and what they say of themselves: the tokens file and its reload, authorization and certificate names,
-// traceparent, the log line that repeats them. And the files that a TLS port is made of.
+// Callers and their claims: the tokens file and its reload, authorization and certificate names, traceparent, and the
+// log line that repeats them. Also the files of a TLS port.
 //
 // Input: parts (fuzz_target.h). The first two are tokens files; each other one is a kind and its content. In a tokens
 // file, $TOKEN stands for its SHA-256, which no fuzzer finds.
@@ -38,13 +38,13 @@ namespace {
 enum Kind : uint8_t {
   kAuthorization,    // one more value of the metadata
   kCertificateName,  // one more name of the client's certificate
-  kCall,             // with these
-  kReload,           // the second tokens file takes the place of the first
+  kCall,             // a call with these credentials
+  kReload,           // the second tokens file replaces the first
   kTrace,
   kRequestId,
   kTlsKey,
   kTlsClientCa,
-  kTlsCertificate,  // with the key and the roots before it
+  kTlsCertificate,  // with the preceding key and roots
   kKinds,
 };
 
@@ -70,7 +70,7 @@ std::string WithHashes(absl::string_view text) {
   return file;
 }
 
-// A log line is JSON, and says what was logged.
+// A log line is JSON and contains what was logged.
 void CheckLine(absl::string_view line) {
   FUZZ_CHECK(absl::EndsWith(line, "}\n") && std::count(line.begin(), line.end(), '\n') == 1, std::string(line));
   google::protobuf::Struct parsed;
@@ -96,7 +96,7 @@ void CheckLogged(absl::string_view text) {
 
 // --- Tokens ----------------------------------------------------------------------------------------------------------
 
-// What a tokens file that was taken says, read in the plainest way.
+// The contents of an accepted tokens file, read as simply as possible.
 struct Row {
   std::string tenant;
   std::vector<std::string> permissions;
@@ -136,7 +136,7 @@ void CheckCaller(const Caller& caller, const Row& row) {
   FUZZ_CHECK(CheckStoredArrays(caller).ok() == listed("stored-arrays"), caller.tenant);
 }
 
-// Names the file and the line, and fits a screen.
+// The error names the file and the line, and fits on a screen.
 void CheckFileError(const absl::Status& status, const std::string& path) {
   FUZZ_CHECK(absl::IsInvalidArgument(status), status.ToString());
   const absl::string_view message = status.message();
@@ -147,7 +147,7 @@ void CheckFileError(const absl::Status& status, const std::string& path) {
              status.ToString());
 }
 
-// A server whose tokens file is the input's first part; one without tokens where that is empty.
+// A server whose tokens file is the input's first part. Empty: a server without tokens.
 class Door {
  public:
   explicit Door(absl::string_view text) {
@@ -260,7 +260,7 @@ void CheckTls(absl::string_view certificate, absl::string_view key, absl::string
   TlsFiles names{files[0].Fill(certificate), files[1].Fill(key), ""};
   if (!client_ca.empty()) names.client_ca = files[2].Fill(client_ca);
   const absl::StatusOr<TlsMaterial> material = TlsMaterial::Read(names, kNow);
-  // gRPC's handshakes would take an error that is left for their own.
+  // gRPC's handshakes would take a leftover error for their own.
   FUZZ_CHECK(ERR_peek_error() == 0, ERR_error_string(ERR_peek_error(), nullptr));
   if (material.ok()) {
     FUZZ_CHECK(material->certificate == certificate && material->key == key && material->client_ca == client_ca, "");
@@ -272,7 +272,7 @@ void CheckTls(absl::string_view certificate, absl::string_view key, absl::string
   CheckLogged(status.message());
 }
 
-// A certificate of its own authority, from 2020 to 2033, always the same: Ed25519 signs without chance.
+// A self-signed certificate, from 2020 to 2033, always the same: Ed25519 signatures are deterministic.
 struct Pem {
   std::string certificate, key;
 };

@@ -57,7 +57,7 @@ void Keep(ArrayStore& arrays, const std::string& name, int64_t count) {
 OwnLane::OwnLane(Engine* engine) : engine_(engine) { static_cast<void>(ExtraStream(0)); }
 
 absl::StatusOr<EngineStream*> OwnLane::ExtraStream(int i) {
-  while (static_cast<int>(streams_.size()) < i + 2) {  // stream() comes before the further ones
+  while (static_cast<int>(streams_.size()) < i + 2) {  // stream() precedes the extra streams
     auto stream = engine_->CreateStream();
     FUZZ_CHECK(stream.ok(), stream.status().ToString());
     streams_.push_back(*std::move(stream));
@@ -121,7 +121,7 @@ const std::string& OwnRegionKey() {
 }
 
 grpc::ByteBuffer Sliced(absl::string_view bytes, uint8_t cuts) {
-  // A vector of one for each of millions of bytes is more than a target may take.
+  // A vector with one element for each of millions of bytes is more than a target may take.
   constexpr size_t kMostSlices = 1 << 16;
   std::vector<grpc::Slice> slices;
   const size_t step =

@@ -1,4 +1,5 @@
-// What requests find on a server, without a network: the CPU engine on this thread, registered memory, kept arrays.
+// The server's resources for requests, without a network: the CPU engine on this thread, registered memory, kept
+// arrays.
 #ifndef CORANK_TESTS_FUZZ_WORLD_H_
 #define CORANK_TESTS_FUZZ_WORLD_H_
 
@@ -20,8 +21,8 @@
 
 namespace corank::fuzz {
 
-/// A lane that is this thread. `pump` is called wherever a lane looks whether it is still wanted: there the rest of the
-/// world goes on.
+/// A lane on this thread. It calls `pump` wherever a lane checks whether it is still wanted; the rest of the world
+/// proceeds there.
 class OwnLane final : public Lane {
  public:
   explicit OwnLane(Engine* engine);
@@ -49,15 +50,15 @@ struct World {
   World();
   static World& Get();
 
-  /// After a run: nothing of a request is left, and what outlives requests is as it was.
+  /// After a run, nothing of a request is left, and everything that outlives requests is unchanged.
   void Reset();
-  /// "r" again, where a run has unregistered it.
+  /// Registers "r" again if a run has unregistered it.
   void RegisterRegion();
   SharedPlaces places() { return {&regions, &arrays, pool.get(), run_buffers.get(), &devices, &helpers}; }
 
   Limits limits;  // small, so that every bound is reached
   StoppedClock clock;
-  const Logger logger;  // into nothing
+  const Logger logger;  // writes nowhere
   const std::unique_ptr<Engine> engine;
   DeviceSet devices;  // the engine
   Helpers helpers{0};
@@ -71,11 +72,11 @@ struct World {
 inline constexpr char kRegionPrefix[] = "/corank-fuzz.";
 /// The object of region "r", as inputs name it.
 inline constexpr char kRegionKey[] = "/corank-fuzz.object";
-/// What it is called: of the same length, and this process's own, so that targets may run side by side.
+/// The object's real name. It has the same length and belongs to this process, so that targets may run in parallel.
 const std::string& OwnRegionKey();
 inline constexpr int64_t kRegionBytes = 8192;
 
-/// The bytes in slices that end where `cuts` says.
+/// The bytes in slices that end as `cuts` says.
 grpc::ByteBuffer Sliced(absl::string_view bytes, uint8_t cuts);
 std::string Flat(const grpc::ByteBuffer& buffer);
 
