@@ -40,6 +40,7 @@ PAGES = (
     "README.md",
     "docs/index.md",
     "docs/tutorial.md",
+    "docs/when-does-it-pay.md",
     "docs/guides/*.md",
     "docs/concepts/*.md",
     "client/*/README.md",

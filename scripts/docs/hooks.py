@@ -1,6 +1,6 @@
 """What `make docs` does to pages before MkDocs renders them.
 
-- A line `<!-- made from NAME -->` becomes the reference that is made from the sources: `protocol` or `cpp`.
+- A line `<!-- made from NAME -->` becomes the reference that is made from the sources: `protocol`, `cpp` or `metrics`.
 - The words after a fence's language that only scripts/checks/doc_blocks.py reads are removed.
 """
 
@@ -14,9 +14,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import cpp_headers
+import metrics
 import protocol
 
-MADE = {"protocol": protocol.markdown, "cpp": cpp_headers.markdown}
+MADE = {"protocol": protocol.markdown, "cpp": cpp_headers.markdown, "metrics": metrics.markdown}
 OURS = re.compile(r'^( *```\w+)((?: +(?:no-run|fails|output|(?:reason|needs)="[^"]*"))+)(.*)$', re.MULTILINE)
 
 
