@@ -66,7 +66,7 @@ title() { printf '\n%s\n%s\n%s\n\n' "$(printf '=%.0s' {1..118})" "$1" "$(printf 
   awk '!seen[$1]++ { print $1, $2, $3 }' "$work/owners" | while read -r source version package; do
     copyright=/usr/share/doc/$package/copyright
     [ -r "$copyright" ] || fail "$copyright is missing"
-    title "$source $version ($(awk -v s="$source" '$1 == s { print $4 }' "$work/owners" | paste -s -d ' ' | fold -s -w 100))"
+    title "$source $version ($(awk -v s="$source" '$1 == s { print $4 }' "$work/owners" | paste -s -d ' ' | fold -s -w 100 | sed 's, *$,,'))"
     cat "$copyright"
   done
   if [ -e "$work/cuda" ]; then
