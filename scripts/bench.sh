@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs one benchmark and makes its table and plots in bench/results/MACHINE. MACHINE is the GPU's short name ("h200"), or
-# "cpu" where there is no GPU.
+# Runs one benchmark and writes its table and plots to bench/results/MACHINE. MACHINE is the short name of the GPU
+# ("h200"), or "cpu" without a GPU.
 #
 #   scripts/bench.sh kernels|service|places|overload|engine [OPTION OF THE BENCHMARK...]
 #

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# Copies binaries into a tree that needs nothing but glibc on the machine where it runs:
+# Copies binaries into a tree that runs on any machine with glibc:
 #
 #   scripts/bundle.sh PREFIX BINARY...
 #
 #   PREFIX/bin   the binaries, stripped
-#   PREFIX/lib   the shared libraries that they load, without glibc's own, each looking for the others beside itself
+#   PREFIX/lib   the shared libraries they load, without glibc's; each finds the others beside itself
 #
-# Fails when a library stays unresolved or comes from outside the tree, or when a file needs a glibc newer than
-# GLIBC_MAX.
+# Fails if a library is missing or comes from outside the tree, or if a file needs a glibc newer than GLIBC_MAX.
 set -euo pipefail
 
 GLIBC_MAX=2.36
@@ -18,7 +17,7 @@ prefix=$1
 shift
 mkdir -p "$prefix/bin" "$prefix/lib"
 
-# "NAME PATH" of each shared library that a file loads, glibc's left out; PATH is "not" where it is not found.
+# "NAME PATH" of each shared library that a file loads, without glibc's; PATH is "not" if the library is missing.
 libraries_of() { ldd "$1" | awk '$2 == "=>" { print $1, $3 }' | grep -v -E "$glibc" || true; }
 
 for binary in "$@"; do

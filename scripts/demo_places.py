@@ -1,4 +1,4 @@
-"""The part of the demo that sorts the same keys in every place: in a message, in chunks, in shared memory, kept."""
+"""The part of the demo that sorts the same keys in every place: in a message, a stream, shared memory, and kept."""
 
 from __future__ import annotations
 

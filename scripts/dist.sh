@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes dist/corank-VERSION-linux-x86_64.tar.xz from a finished build: server, command line, GPU tests and benchmarks,
-# with every library that is not glibc's, and the licenses of all of them.
+# with every library except glibc's, and the licenses of all of them.
 #
 #   scripts/dist.sh [BUILD_FOLDER]
 set -euo pipefail
@@ -13,7 +13,7 @@ name=corank-$version-linux-x86_64
 tree=dist/$name
 archive=$tree.tar.xz
 
-# The test binaries that ctest knows under a label, one path a line.
+# The paths of the test binaries with a ctest label, one a line.
 tests_labelled() {
   ctest --test-dir "$build" --show-only=json-v1 -L "^($1)\$" |
     python3 -c 'import json, sys; print(*[t["command"][0] for t in json.load(sys.stdin)["tests"]], sep="\n")' |
@@ -37,7 +37,7 @@ install -D -m 644 -t "$tree/systemd" deploy/systemd/corankd.service deploy/syste
 mapfile -t programs < <(find "$tree/bin" -type f -printf '%f\n' | sort)
 scripts/notices.sh "$tree" "$build" "${programs[@]}"
 
-# The test programs hold the same kernels: a dictionary that reaches back over several of them finds each copy.
+# The test programs contain the same kernels: a dictionary that spans several of them finds each copy.
 tar --sort=name --owner=0 --group=0 --numeric-owner -C dist -I 'xz --lzma2=preset=1,dict=128MiB' -cf "$archive" "$name"
 scripts/checks/dist_runs.sh "$tree"
 size=$(du -m "$archive" | cut -f 1)

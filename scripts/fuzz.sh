@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets of tests/fuzz with Clang, AddressSanitizer and UndefinedBehaviorSanitizer, and runs each for a
-# number of inputs. Ends with 1 where one finds a crash, a leak, a hang or too much memory; the input is then in
-# build-fuzz/found/TARGET: mend the fault and move the file to tests/fuzz/corpus/TARGET, where `make test` replays it.
+# number of inputs. Exits with 1 if one finds a crash, a leak, a hang or too much memory; the input is then in
+# build-fuzz/found/TARGET: fix the fault and move the file to tests/fuzz/corpus/TARGET, where `make test` replays it.
 #
-#   scripts/fuzz.sh [TARGET...]       all targets where none is named
+#   scripts/fuzz.sh [TARGET...]       all targets by default
 #
 # RUNS    inputs for each target (1000000)
-# JOBS    how many compilers at a time (all cores); targets run one after the other
+# JOBS    compilers at a time (all cores); targets run one after the other
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -21,8 +21,8 @@ for target in "${targets[@]}"; do binaries+=("fuzz_$target" "fuzz_${target}_repl
 scripts/build.sh "$build" -DCMAKE_CXX_COMPILER=clang++-14 -DCORANK_FUZZ=ON -DCORANK_WERROR=OFF -DCORANK_CUDA=OFF -DCORANK_TESTS=ON \
   -DCORANK_BENCH=OFF -- "${binaries[@]}" || exit 1
 
-# Without its weighing of rare features (entropic), which took three quarters of the time, libFuzzer runs several times as
-# many inputs. The limit of one allocation is the same as in tests/fuzz/replay.cc.
+# Without the entropic weighting of rare features, which takes three quarters of the time, libFuzzer runs several times
+# as many inputs. The limit of one allocation is the same as in tests/fuzz/replay.cc.
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=0
 export LSAN_OPTIONS=suppressions=$PWD/tests/sanitize/leaks.supp:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Builds the container image with buildah and lets its server answer a sort.
+# Builds the container image with buildah and tests it with a sort.
 #
 #   scripts/image.sh [NAME[:TAG]]
 #
-# BASE_IMAGE   a Debian 12 image. Without it debian:12-slim is pulled; where no registry can be reached, a minimal
-#              Debian is put together with debootstrap from the mirror in this machine's apt sources.
+# BASE_IMAGE   a Debian 12 image. By default the script pulls debian:12-slim; if it reaches no registry, it makes a
+#              minimal Debian with debootstrap from the mirror in this machine's apt sources.
 # CORANK_CUDA  ON (default) or OFF
 #
-# The build uses this machine's way to package mirrors: apt's proxy, pip's settings, the CA certificates. They are bound
-# into the build steps and do not end up in the image.
+# The build uses this machine's package mirrors: apt's proxy, pip's settings and the CA certificates. They are mounted
+# during the build steps and do not end up in the image.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,7 +20,7 @@ trap 'rm -rf "$work"' EXIT
 
 export BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot}
 
-# The lines of a sources.list for Debian 12 with the mirrors of this machine's apt.
+# A sources.list for Debian 12 with this machine's mirrors.
 sources() {
   # shellcheck disable=SC2016  # apt's own placeholders
   apt-get indextargets --format '$(CREATED_BY) $(REPO_URI) $(RELEASE)' 2>/dev/null |
@@ -46,7 +46,7 @@ if [ -z "$base" ]; then
     rm -f "$work/base/etc/hostname" "$work/base/etc/resolv.conf"
     rm -rf "$work"/base/var/cache/apt/archives/*.deb "$work"/base/var/lib/apt/lists/* \
       "$work"/base/usr/share/{man,locale,info}/*
-    # Copyright files stay: their licenses ask for it, and scripts/notices.sh reads them.
+    # Copyright files stay: the licenses require them, and scripts/notices.sh reads them.
     find "$work/base/usr/share/doc" -type f ! -name copyright -delete
     tar -C "$work/base" -cf "$work/base.tar" .
     container=$(buildah from scratch)
@@ -87,7 +87,7 @@ if command -v ccache >/dev/null; then
 fi
 
 echo "image: building $image"
-# Docker's format, because OCI's has no HEALTHCHECK.
+# Docker's format, because the OCI format has no HEALTHCHECK.
 buildah bud --format docker --layers -t "$image" --build-arg "BASE_IMAGE=$base" --build-arg "VERSION=$version" \
   --build-arg "CORANK_CUDA=${CORANK_CUDA:-ON}" "${options[@]}" -f Dockerfile .
 

@@ -36,7 +36,7 @@ check "clang-format, ${#cpp[@]} files" clang-format --dry-run -Werror "${cpp[@]}
 check "ruff format" ruff format --check --quiet .
 check "ruff check" ruff check --quiet .
 check "messages of client/python" python client/python/generate.py
-# All runs take the package's settings (strict) and see the package; three, because each side holds a conftest.py.
+# Every run uses the package's strict settings. There are three runs because mypy rejects two conftest.py in one.
 mypy=(mypy --config-file client/python/pyproject.toml)
 mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' ':!tests/reliability')
 mapfile -t reliability < <(files 'tests/reliability/*.py')

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Shows that the tests notice a wrong kernel: breaks one comparison or one bound at a time and runs the tests.
 
-    scripts/mutate.py list                 every mutation, and whether its text still stands in the code
+    scripts/mutate.py list                 every mutation, and whether its text is still in the code
     scripts/mutate.py run [NAME...]        build and test mutants on this machine (unit tests; GPU tests on a GPU)
     scripts/mutate.py pack FOLDER [NAME...]
-                                           build mutants and write a tree that runs on a GPU machine with nothing
-                                           installed: FOLDER/run.sh
+                                           build mutants into a tree that runs on a bare GPU machine: FOLDER/run.sh
 
-The mutations are in tests/mutations.toml. Each is applied to a copy of the last commit; a mutant is killed when one of
-its test programs fails (an abort, a wrong answer, a time-out). The exit status is 1 when a mutant survives.
+The mutations are in tests/mutations.toml. The script applies each to a copy of the last commit. A test program kills a
+mutant by failing: an abort, a wrong answer or a timeout. The exit status is 1 if a mutant survives.
 """
 
 from __future__ import annotations
@@ -56,12 +55,12 @@ class Mutation:
     gpu: bool
 
     def stands(self, root: Path) -> bool:
-        """Whether the text to replace is in the file exactly once."""
+        """Whether the file contains the text to replace exactly once."""
         path = root / self.file
         return path.is_file() and path.read_text(encoding="utf-8").count(self.find) == 1
 
     def apply(self, root: Path) -> str:
-        """Breaks the file; returns what it held."""
+        """Breaks the file and returns its previous contents."""
         path = root / self.file
         whole = path.read_text(encoding="utf-8")
         path.write_text(whole.replace(self.find, self.replace), encoding="utf-8")
@@ -95,7 +94,7 @@ def copy_of_last_commit(folder: Path) -> Path:
 
 
 def build(tree: Path, mutation: Mutation) -> bool:
-    """Builds the test programs of a mutant; False when it does not compile."""
+    """Builds the test programs of a mutant; returns False if it does not compile."""
     command = [str(tree / "scripts" / "build.sh"), "build", "-DCORANK_WERROR=OFF", "--", *mutation.tests]
     done = subprocess.run(command, cwd=tree, check=False, capture_output=True, text=True)
     if done.returncode != 0:
@@ -150,7 +149,7 @@ def mutate(options: argparse.Namespace, folder: Path) -> int:
             print(f"{'SURVIVED' if survived else 'killed':9} {mutation.name}")
         (tree / mutation.file).write_text(whole, encoding="utf-8")
     if options.verb == "pack":
-        # A program looks for its libraries in ../lib, seen from its own folder.
+        # A program looks for its libraries in ../lib, relative to its own folder.
         shutil.copytree(folder / "bundle" / "lib", options.folder / "mutants" / "lib", dirs_exist_ok=True)
         (options.folder / "run.sh").write_text(RUN_SH % TIMEOUT_S, encoding="utf-8")
         os.chmod(options.folder / "run.sh", 0o755)
@@ -169,7 +168,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.verb == "list":
         return list_mutations()
-    # Kept between runs: only what a mutation touches is compiled again.
+    # Kept between runs, so that only the files that a mutation touches are compiled again.
     return mutate(options, ROOT / "build-mutants")
 
 

@@ -5,12 +5,12 @@
 #
 #   --sanitize  under compute-sanitizer (on the PATH, or named by COMPUTE_SANITIZER): memcheck, or TOOL,
 #               racecheck, initcheck or synccheck
-#   --every     only about one in N cases of the tests that have many; under racecheck some take hundreds of times as long
-#   --jobs      each binary's tests are shared out to N processes at a time (1)
-#   --large     the tests of more than 2^31 elements too; they need tens of GB of GPU memory
+#   --every     about one in N cases of tests that have many; racecheck makes some hundreds of times slower
+#   --jobs      run each binary's tests in N processes at a time (1)
+#   --large     also run the tests of more than 2^31 elements, which need tens of GB of GPU memory
 #   --filter    GoogleTest's --gtest_filter, for every binary
 #
-# A log of each process is left in gpu-test-logs/. Exits with 1 if a test failed or nothing but skips was seen.
+# Leaves a log of each process in gpu-test-logs/. Exits with 1 if a test failed or every test was skipped.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 
@@ -49,12 +49,12 @@ command=()
 if [ -n "$tool" ]; then
   sanitizer=${COMPUTE_SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
   [ -x "$sanitizer" ] || { echo "compute-sanitizer not found; name it with COMPUTE_SANITIZER" >&2; exit 2; }
-  # GoogleTest's exit code is kept; errors found by the tool give 99. A process that has no test, or none that comes to
-  # the GPU, is no error.
+  # Keeps GoogleTest's exit code; errors found by the tool give 99. A process without a test, or without one that
+  # reaches the GPU, is no error.
   command=("$sanitizer" --tool "$tool" --error-exitcode 99 --require-cuda-init no)
 fi
 
-# Sums the numbers that follow a GoogleTest tag, "[  PASSED  ] 12 tests.", in all logs of a binary.
+# Sums the numbers after a GoogleTest tag, as in "[  PASSED  ] 12 tests.", in all logs of a binary.
 count() {
   local tag=$1
   shift
@@ -93,7 +93,7 @@ if [ ${#bad_binaries[@]} -gt 0 ]; then
 elif [ $passed -eq 0 ]; then
   echo "no test ran: $(grep -h -m 1 -i 'skipped$' -A 1 gpu-test-logs/*.log | sed -n 2p)"
 fi
-# A binary that crashed printed no count of failures.
+# A crashed binary prints no count of failures.
 [ $failed -gt 0 ] || failed=${#bad_binaries[@]}
 [ "${CORANK_TEST_EVERY:-1}" = 1 ] || echo "of tests with many cases, about one in $CORANK_TEST_EVERY ran"
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Builds the C++ suite and corankd for a sanitizer, on the CPU engine, and runs all tests against them.
 #
-#   scripts/sanitize.sh address|thread [CTEST_ARGUMENT...]     with arguments: only the ctest tests that they pick
+#   scripts/sanitize.sh address|thread [CTEST_ARGUMENT...]     with arguments: only the ctest tests that they select
 #
-# JOBS    how many compilers and tests at a time (all cores)
+# JOBS    compilers and tests at a time (all cores)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 kind=${1:?usage: scripts/sanitize.sh address|thread [CTEST_ARGUMENT...]}
 shift
-# Memory that does not exist is refused, as it is without a sanitizer: tests ask for it.
+# Allocations beyond the machine's memory fail as they do without a sanitizer: tests make them.
 common=allocator_may_return_null=1:print_stacktrace=1:halt_on_error=1:abort_on_error=0:exitcode=99
 case $kind in
   address)
@@ -21,9 +21,9 @@ case $kind in
   thread)
     build="build-tsan"
     scripts/tsan_grpc.sh || exit 1
-    # Each case of the engine's conformance takes a hundred times as long; threads meet in all of them alike.
+    # A case of the engine conformance tests takes a hundred times as long, and threads interact alike in all of them.
     export CORANK_TEST_EVERY=${CORANK_TEST_EVERY:-10}
-    # A process sleeps a second before it ends, by default; the tests start hundreds.
+    # By default a process sleeps for a second before it exits; the tests start hundreds.
     export TSAN_OPTIONS=$common:halt_on_error=0:second_deadlock_stack=1:atexit_sleep_ms=50:suppressions=$PWD/tests/sanitize/races.supp
     ;;
   *)
@@ -31,20 +31,20 @@ case $kind in
     exit 2
     ;;
 esac
-# Where addresses are laid out too randomly, ThreadSanitizer finds its own taken.
+# With too much address randomisation, ThreadSanitizer finds its own addresses taken.
 run=()
 setarch -R true 2>/dev/null && run=(setarch -R)
 
 scripts/build.sh "$build" -DCORANK_SANITIZE="$kind" -DCORANK_WERROR=OFF -DCORANK_CUDA=OFF -DCORANK_TESTS=ON -DCORANK_BENCH=OFF || exit 1
-# What tests may measure is not theirs to measure here: bounds of memory and of time are other tests'.
+# Under a sanitizer, tests do not judge bounds of memory and time.
 export CORANKD_SANITIZED=$kind
 status=0
 "${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -LE '^(large|gpu)$' -j "${JOBS:-$(nproc)}" \
   "$@" || status=1
 if [ $# -eq 0 ]; then
   export CORANKD=$PWD/$build/bin/corankd CORANK=$PWD/$build/bin/corank CORANKD_FAULTY=$PWD/$build/bin/corankd_faulty
-  # Most of these tests do not ask how their server ended: what a sanitizer says of it goes into files. It may warn there
-  # of memory that does not exist.
+  # Most of these tests do not check their server's exit code, so sanitizers report to files. Warnings about allocations
+  # beyond the machine's memory are expected there.
   reports=$PWD/$build/reports
   rm -rf "$reports"
   mkdir -p "$reports"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The long tests of reliability against a server: SOAK_MINUTES at 0.8 of its capacity with clients that crash, stall and
-# reconnect, then every fault in every phase and place, and figures of how tenants share. Figures and a plot go to
-# tests/reliability/results.
+# Runs the long reliability tests: SOAK_MINUTES at 0.8 of a server's capacity with clients that crash, stall and
+# reconnect, then every fault in every phase and place, and measurements of how tenants share. Writes figures and a plot
+# to tests/reliability/results.
 #
-# CORANKD             the server to test, also one with a GPU; where it is not given, one for the CPU is built
+# CORANKD             the server to test, with or without a GPU; by default the script builds one for the CPU
 # SOAK_MINUTES        60
-# RELIABILITY_ROUNDS  how often each fault is tried (3)
+# RELIABILITY_ROUNDS  how often to try each fault (3)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 python=.deps/venv/bin/python

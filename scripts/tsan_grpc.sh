@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Puts gRPC and Abseil with ThreadSanitizer in them into .deps/tsan-grpc/lib, unless they are there: the static archives
-# that the thread build links (cmake/Sanitizers.cmake).
+# Builds gRPC and Abseil with ThreadSanitizer into .deps/tsan-grpc/lib, unless they are there. The thread build links
+# these static archives (cmake/Sanitizers.cmake).
 #
-# gRPC hands calls over by atomic reference counts, and Abseil's mutexes are atomics. Where ThreadSanitizer does not see
-# those, it takes all that is handed over for races; Debian's archives do not show them. So both are built from Debian's
-# own sources, of the versions whose headers are installed. Protobuf, RE2, c-ares, OpenSSL and zlib stay Debian's: they
-# hand nothing over to another thread by themselves.
+# gRPC passes calls between threads by atomic reference counts, and Abseil's mutexes are atomics. ThreadSanitizer reports
+# every such hand-over as a race unless the archives are instrumented, which Debian's are not. So this script builds both
+# from Debian's own sources, in the versions whose headers are installed. Protobuf, RE2, c-ares, OpenSSL and zlib stay
+# Debian's: they pass nothing between threads by themselves.
 #
-# The first run takes ten minutes on two cores; where it is stopped, the next one goes on.
+# The first run takes ten minutes on two cores; an interrupted run continues the next time.
 #
-# JOBS    how many compilers at a time (all cores)
+# JOBS    compilers at a time (all cores)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,18 +17,18 @@ root=$PWD/.deps/tsan-grpc
 work=$root/work
 say() { echo "tsan_grpc: $*"; }
 
-# -w: what others' sources are warned of is not ours to mend.
+# -w: warnings in other projects' sources are not ours to fix.
 flags="-fsanitize=thread -fno-omit-frame-pointer -O1 -g1 -w"
-# The standard as Debian's Abseil and this project have it. Without a build type asserts are in, as in Debian's gRPC.
+# The C++ standard of Debian's Abseil and of this project. Without a build type, asserts are on, as in Debian's gRPC.
 common=(-DCMAKE_BUILD_TYPE= -DCMAKE_CXX_STANDARD=17 -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_SHARED_LIBS=OFF)
-# Without NDEBUG each lock of an Abseil mutex goes through a graph of all mutexes behind one lock: that lock would order
+# Without NDEBUG, each lock of an Abseil mutex updates a graph of all mutexes under one lock. That lock would order
 # threads that nothing else orders, and hide their races. ThreadSanitizer looks for deadlocks itself.
 abseil=("${common[@]}" "-DCMAKE_CXX_FLAGS=$flags -DNDEBUG")
-# As later releases of Abseil do: how a Mutex hands a waiting thread's semaphore to the one that wakes it is hidden from
-# ThreadSanitizer, so the post has to be hidden as well.
+# As in later releases of Abseil: Abseil hides from ThreadSanitizer how a Mutex hands a waiting thread's semaphore to
+# the waking thread, so the post must be hidden as well.
 post='PerThreadSem::Post(w->thread_identity());'
 hidden_post="ABSL_ANNOTATE_IGNORE_READS_AND_WRITES_BEGIN(); $post ABSL_ANNOTATE_IGNORE_READS_AND_WRITES_END();"
-# "Cross-compiling" has gRPC use the generators that are installed instead of building its own; nothing links libprotoc.
+# "Cross-compiling" makes gRPC use the installed generators instead of building its own; nothing links libprotoc.
 grpc=("${common[@]}" "-DCMAKE_C_FLAGS=$flags" "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_SYSTEM_NAME=Linux
   -DgRPC_BUILD_TESTS=OFF -DgRPC_INSTALL=OFF -DgRPC_BUILD_GRPC_CPP_PLUGIN=OFF -DProtobuf_PROTOC_LIBRARY=none
   -DgRPC_{ABSL,CARES,PROTOBUF,RE2,SSL,ZLIB,BENCHMARK}_PROVIDER=package)
@@ -43,7 +43,7 @@ if [ "$(cat "$work/.making" 2>/dev/null)" != "$key" ]; then
   rm -rf "$root"
   mkdir -p "$work/lists/partial" "$work/sources"
   say "fetching the sources of ${sources[*]}"
-  # The system's own list of sources stays as it is.
+  # The system's own sources.list stays unchanged.
   # shellcheck disable=SC2016
   apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
     sort -u >"$work/sources.list"

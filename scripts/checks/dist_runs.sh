@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs the programs of a bundle in an otherwise empty root folder that holds glibc alone, and lets them sort. Before
-# that, checks that the bundle has the licenses of all its libraries.
+# Checks that a bundle has the licenses of all its libraries, then sorts with its programs in a root folder that
+# contains only glibc.
 #
 #   scripts/checks/dist_runs.sh TREE      (made by scripts/bundle.sh)
 #
-# Needs root, for chroot and for /proc, without which no loader can tell $ORIGIN; says so and passes where it is not.
+# Needs root for chroot, and /proc, without which the loader cannot resolve $ORIGIN. Without them it says so and passes.
 set -euo pipefail
 
 tree=$(realpath "$1")
@@ -37,7 +37,7 @@ cp "$loader" "$root/lib64/ld-linux-x86-64.so.2"
 for library in libc libm libdl libpthread librt libresolv; do
   cp "$(dirname "$loader")/$library".so.? "$root/lib/"
 done
-# 1000 keys of 4 bytes, little-endian int32, and what they must become.
+# 1000 little-endian int32 keys, and the expected result.
 python3 - "$root/tmp" <<'PYTHON'
 import random, struct, sys
 keys = random.Random(2).sample(range(-(2**31), 2**31), 1000)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Fails on files that are too long, on leftovers (to-do marks, conflict marks) and on scripts that are not executable.
+"""Fails on files that are too long, on leftovers (to-do and conflict marks) and on scripts that are not executable.
 
 Usage: files.py [ROOT]
 
-Looks at what git tracks or would track.
+Checks the files that git tracks or would track.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def project_files(root: Path) -> list[str]:
 
 
 def problems(root: Path) -> list[str]:
-    """One line for each thing that is wrong, `file:line: what`."""
+    """One line for each problem, `file:line: what`."""
     found: list[str] = []
     for name in project_files(root):
         path = root / name

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks at a built image and lets it work: configuration, size, nothing in it that only a build needs; then its server,
-# started as the image says, answers a sort and stops on SIGTERM.
+# Checks a built image: its configuration, its size, and that it contains no build tools. Then starts its server as the
+# image says, sorts with it, and stops it by SIGTERM.
 #
 #   scripts/checks/image_smoke.sh IMAGE
 set -euo pipefail
@@ -50,7 +50,7 @@ PYTHON
 chmod 777 "$shared"
 
 in_image() { buildah run --volume "$shared:/shared" "$container" -- "$@"; }
-# The image's own entry point, with ports that are free here.
+# The image's own entry point, with free ports.
 read -r -a entrypoint <<<"$(config Entrypoint | tr -d '[]')"
 in_image "${entrypoint[@]}" --listen=127.0.0.1:0 --metrics-listen=127.0.0.1:0 \
   --health-listen=127.0.0.1:0 --ports-file=/shared/ports.json \

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Fails when an #include points against the layers of corank.
+"""Fails if an #include points against the layers of corank.
 
 Usage: include_direction.py [ROOT]
 
-The layers, each of which may include only itself and what it leans on:
+Each layer may include only itself and the layers it depends on:
 
     kernels/common <- kernels/engine <- kernels/cpu, kernels/cuda <- server/execute, server (main)
     server: rpc -> validate -> admit -> batch -> execute -> respond, forwards only; every stage may use observe, respond
-    server/memory (what outlives a request) leans on respond; rpc, validate, admit and execute may use it
-    server/config (flags, environment, file) leans on server.h and every stage; only main.cc may use it
-    server/security (who calls) leans on respond and observe; every stage may use it
+    server/memory (memory that outlives a request) depends on respond; rpc, validate, admit and execute may use it
+    server/config (flags, environment, file) depends on server.h and every stage; only main.cc may use it
+    server/security (authentication) depends on respond and observe; every stage may use it
     client, proto -> kernels/common
 
 Messages (corank/v1, proto) are for rpc, validate, execute, memory, respond and client. bench and tests are free.
@@ -56,7 +56,7 @@ def kernels_rule(layer: str, include: str) -> str | None:
 def server_rule(stage: str, include: str) -> str | None:
     if include.startswith("client/"):
         return "server/ knows nothing of client/"
-    if stage.endswith((".cc", ".h")) or stage == "config":  # what puts the stages together, and says how
+    if stage.endswith((".cc", ".h")) or stage == "config":  # assembles and configures the stages
         return None
     if PROMETHEUS.match(include) and stage != "observe":
         return "only server/observe knows Prometheus"
@@ -95,7 +95,7 @@ def proto_rule(include: str) -> str | None:
 
 
 def rule_broken(parts: tuple[str, ...], include: str) -> str | None:
-    """The rule that a file at `parts` breaks with this include, or None."""
+    """The rule that a file at `parts` breaks by this include, or None."""
     if parts[0] == "kernels":
         return kernels_rule(parts[1], include)
     if parts[0] == "server":
