@@ -1,4 +1,4 @@
-// Calls over connections that stand still: each ends at its deadline, however much of it is still to be sent.
+// Calls over stalled connections: each ends at its deadline, however much it still has to send.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,10 +23,10 @@ using corank::testing::StallingProxy;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// More than fits into sockets, and into what HTTP/2 lets a caller send ahead.
+/// More than sockets hold and HTTP/2 lets a caller send ahead.
 constexpr int64_t kBytes = int64_t{8} << 20;
 constexpr int64_t kMiddle = int64_t{1} << 20;
-/// HTTP/2 has begun then, and nothing is answered yet.
+/// By then HTTP/2 has started, and nothing is answered yet.
 constexpr int64_t kGreeting = 100;
 
 struct Way {
@@ -53,7 +53,7 @@ class BlackHole : public ::testing::Test {
   }
   void SetUp() override { ASSERT_NE(server_->address(), ""); }
 
-  /// Without keepalive, so that nothing but the deadline can end a call.
+  /// Without keepalive, so that only the deadline can end a call.
   static ClientOptions Options(const StallingProxy& proxy) {
     ClientOptions options;
     options.address = proxy.address();
@@ -71,8 +71,7 @@ class BlackHole : public ::testing::Test {
     return call;
   }
 
-  /// Runs `attempt`, whose call has this deadline, with as much time as the call needs to come to where it stands
-  /// still.
+  /// Runs `attempt`, whose call has this deadline, with enough time to reach the point where it stalls.
   template <typename Attempt>
   static void WithEnoughTime(const Stall& stall, Attempt attempt) {
     for (absl::Duration deadline = absl::Milliseconds(400); deadline < absl::Minutes(1); deadline *= 3) {
@@ -115,7 +114,7 @@ TEST_P(BlackHoleAnywhere, EndsTheCallAtItsDeadline) {
   });
 }
 
-// Others write behind the message that stands still.
+// Other calls write behind the stalled message.
 TEST_F(BlackHole, EndsSmallCallsOfTheSameConnectionToo) {
   StallingProxy proxy(server_->address());
   proxy.StallAfter(0, StallingProxy::kToServer, kMiddle);
@@ -169,7 +168,7 @@ TEST_F(BlackHole, LeavesTheNextCallAnotherConnection) {
                  });
 }
 
-// No deadline of the call is near: the connection is found out, and the call goes on over another one.
+// No call's deadline is near: keepalive detects the dead connection, and the call continues over another one.
 TEST_F(BlackHole, KeepaliveFindsADeadConnection) {
   for (const auto direction : {StallingProxy::kToServer, StallingProxy::kToCaller}) {
     StallingProxy proxy(server_->address());
@@ -196,7 +195,7 @@ TEST_F(BlackHole, CommandLineSaysSoAndLeavesNoFile) {
         const Finished done = corank::testing::RunToEnd(
             {CORANK_BINARY, "sort", folder.Path("keys.bin"), "-t", "u32", "-o", folder.Path("sorted.bin"), "--server",
              proxy.address(), "--deadline", absl::FormatDuration(deadline), "--place", place});
-        // Where the time was too short for a connection, it is as if there were no server.
+        // If there was no time to connect, the result is the same as without a server.
         EXPECT_TRUE(done.exit_code == 1 || (proxy.stalled() == 0 && done.exit_code == 4)) << done.exit_code << done.err;
         EXPECT_THAT(done.err, HasSubstr("corank sort: the deadline passed"));
         EXPECT_THAT(done.err, HasSubstr("; give it more time with --deadline"));
@@ -207,7 +206,7 @@ TEST_F(BlackHole, CommandLineSaysSoAndLeavesNoFile) {
   }
 }
 
-// gRPC's own end would wait for the threads that look after a connection that stands still.
+// gRPC's shutdown would wait for the threads of a stalled connection.
 TEST(LastClient, LeavesGrpcInitialized) {
   ASSERT_TRUE(Client::Create().ok());
   EXPECT_NE(grpc_is_initialized(), 0);

@@ -1,4 +1,4 @@
-// How `corank` fails: exit codes, one helpful line, and never half a file.
+// Failures of `corank`: exit codes, one helpful line, and never half a file.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -97,7 +97,7 @@ TEST_F(CliFailure, ATimeThatIsNoneIsExitCode2AndAGreatOneIsTaken) {
   }
 }
 
-// One would take the place of the other.
+// One output would overwrite the other.
 TEST_F(CliFailure, TwoOutputsThatAreOneFileAreExitCode2) {
   WriteFile(Path("k.npy"), Npy("<i4", std::vector<int32_t>{3, 1, 2}));
   WriteFile(Path("v.npy"), Npy("<i8", std::vector<int64_t>{30, 10, 20}));
@@ -129,7 +129,7 @@ TEST_F(CliFailure, TwoOutputsThatAreOneFileAreExitCode2) {
       EXPECT_EQ(ReadFile(Path("old")), "old");
     }
   }
-  // Standard output and the file that the shell has put there.
+  // Standard output, and the file to which the shell redirects it.
   const Finished done =
       RunToEnd({"/bin/sh", "-c",
                 "exec \"$1\" sort \"$0/k.npy\" -f -o - --values \"$0/v.npy\" --values-output \"$0/o\" >\"$0/o\"",
@@ -144,7 +144,7 @@ TEST_F(CliFailure, AnOutputMayBeAnInput) {
     std::filesystem::remove(Path("k.npy"));
     std::filesystem::remove(Path("link.npy"));
     std::filesystem::remove(Path("other.npy"));
-    std::vector<int32_t> keys(1 << 20);  // of a mapped output
+    std::vector<int32_t> keys(1 << 20);  // enough for a mapped output
     for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<int32_t>((i * 7919) % keys.size());
     WriteFile(Path("k.npy"), Npy("<i4", keys));
     std::filesystem::create_symlink("k.npy", Path("link.npy"));
@@ -157,7 +157,7 @@ TEST_F(CliFailure, AnOutputMayBeAnInput) {
   }
 }
 
-// Nothing that it prints is lost without a word.
+// No output is lost silently.
 TEST_F(CliFailure, AFullStandardOutputIsExitCode3) {
   for (const char* words : {"help", "help sort", "sort --help", "version", "info", "info --json", "health",
                             "arrays list --json", "bench --seconds 0.01 --json"}) {
@@ -169,7 +169,7 @@ TEST_F(CliFailure, AFullStandardOutputIsExitCode3) {
   }
 }
 
-// Their numbers would go to the next file or connection, and messages into it.
+// Otherwise the next file or connection would get their numbers, and messages would go into it.
 TEST_F(CliFailure, ClosedStandardStreamsHarmNothing) {
   WriteFile(Path("k.npy"), Npy("<i4", std::vector<int32_t>{3, 1, 2}));
   for (const char* closed : {"<&-", ">&-", "2>&-", "<&- >&- 2>&-"}) {
@@ -273,7 +273,7 @@ TEST_F(CliFailure, ARefusedRequestIsExitCode1AndNamesTheInput) {
 
 TEST_F(CliFailure, NoServerIsExitCode4) {
   WriteFile(Path("keys.npy"), Npy("<u4", std::vector<uint32_t>{1}));
-  // A port of the system range that nothing serves on the loopback interface.
+  // A system port that nothing on the loopback interface serves.
   const Finished done = Corank({"sort", Path("keys.npy"), "-o", Path("out.npy"), "--server", "127.0.0.1:1"});
   EXPECT_EQ(done.exit_code, 4) << done.err;
   EXPECT_THAT(done.err, HasSubstr("no corank server answers at 127.0.0.1:1 (Connection refused) (tried 6 times in "));
@@ -295,7 +295,7 @@ TEST_F(CliFailure, AServerThatNeverSpeaksIsExitCode4) {
   }
 }
 
-// Sanitizers set aside more addresses than such a limit allows, and end a process whose memory is short themselves.
+// Sanitizers reserve more addresses than such a limit allows, and end a process that is short of memory.
 TEST_F(CliFailure, AnInputThatNoMemoryHoldsIsExitCode3AndLeavesNoOutput) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "this build has a sanitizer";
@@ -322,13 +322,13 @@ TEST_F(CliFailure, AKeptArrayThatIsNotThereIsExitCode1) {
   EXPECT_THAT(folder_.Names(), IsEmpty());
 }
 
-// The first input is mapped while the second one is awaited from a pipe.
+// The first input is mapped while the command waits for the second one from a pipe.
 TEST_F(CliFailure, AnInputThatIsMadeShorterIsExitCode3AndLeavesNoOutput) {
   WriteFile(Path("keys.bin"), std::string(1 << 20, 'k'));
   ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
   Process cli({CORANK_BINARY, "sort", Path("keys.bin"), "-t", "u8", "-o", Path("out.bin"), "--values", Path("pipe"),
                "--values-type", "u8", "--values-output", Path("values.bin"), "--server", server_->address()});
-  const int pipe = open(Path("pipe").c_str(), O_WRONLY);  // returns once the other end is open too
+  const int pipe = open(Path("pipe").c_str(), O_WRONLY);  // returns once the other end is open
   ASSERT_GE(pipe, 0);
   ASSERT_EQ(truncate(Path("keys.bin").c_str(), 0), 0);
   const std::string values(1 << 20, 'v');
@@ -345,7 +345,7 @@ TEST_F(CliFailure, AnInputThatIsMadeShorterIsExitCode3AndLeavesNoOutput) {
   EXPECT_THAT(folder_.Names(), ElementsAre("keys.bin", "pipe"));
 }
 
-// The server is stopped, so that the request stays under way until the test has done what it wants to do.
+// The server is stopped, so that the request stays in flight while the test acts.
 class CliUnderWay : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -355,7 +355,7 @@ class CliUnderWay : public ::testing::Test {
     cli_ = std::make_unique<Process>(std::vector<std::string>{CORANK_BINARY, "sort", folder_.Path("keys.bin"), "-t",
                                                               "u32", "-o", folder_.Path("out.bin"), "--server",
                                                               server_.address()});
-    // The temporary output is there before the request goes out.
+    // The temporary output exists before the request is sent.
     ASSERT_TRUE(Eventually([&] { return folder_.Names().size() == 2; }));
   }
 
@@ -368,7 +368,7 @@ TEST_F(CliUnderWay, AKilledServerIsExitCode4AndLeavesNoOutput) {
   server_.process().Signal(SIGKILL);
   const Finished done = cli_->Wait();
   EXPECT_EQ(done.exit_code, 4) << done.err;
-  // The kernel may have taken the connection before the server died.
+  // The kernel may have accepted the connection before the server died.
   EXPECT_THAT(done.err, AnyOf(HasSubstr("no corank server answers at"), HasSubstr("closed the connection")));
   ExpectOneLine(done.err);
   EXPECT_THAT(folder_.Names(), ElementsAre("keys.bin"));

@@ -1,4 +1,4 @@
-// `corank` as a process on a real server, with a folder of files to work on.
+// Runs `corank` as a process against a real server, with a folder of files to work on.
 #ifndef CORANK_TESTS_CLIENT_CLI_FIXTURE_H_
 #define CORANK_TESTS_CLIENT_CLI_FIXTURE_H_
 
@@ -33,14 +33,14 @@ class CliTest : public ::testing::Test {
   static std::string Raw(const std::vector<T>& elements) {
     return std::string(reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(T));
   }
-  /// A .npy file, put together by hand.
+  /// A .npy file, written by hand.
   template <typename T>
   static std::string Npy(const std::string& descr, const std::vector<T>& elements) {
     const std::string text =
         "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + std::to_string(elements.size()) + ",), }\n";
     return std::string("\x93NUMPY\x01") + '\0' + static_cast<char>(text.size()) + '\0' + text + Raw(elements);
   }
-  /// The elements of a .npy file that names this type and count; empty with a failure if it does not.
+  /// The elements of a .npy file. Empty, with a test failure, if its type or count differs.
   template <typename T>
   static std::vector<T> FromNpy(const std::string& file, const std::string& descr) {
     const size_t end = file.find('\n');

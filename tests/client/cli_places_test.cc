@@ -1,4 +1,4 @@
-// `corank` on files larger than a chunk, by every place, and on arrays that the server keeps.
+// `corank` on files larger than a chunk, in every place, and on arrays that the server keeps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Every command of `corank` as a process on the real server. Answers are compared with plain standard algorithms.
+// Every command of `corank` as a process against the real server. Compares results with plain standard algorithms.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -207,7 +207,7 @@ TEST_F(CliTest, VersionAndHelpNeedNoServer) {
   }
 }
 
-// NumPy reads '|V2' as raw bytes: what was text stays text.
+// NumPy reads '|V2' as raw bytes; text must stay text.
 TEST_F(CliTest, BytesKeepTheirDtype) {
   WriteFile(Path("k.npy"), Npy("<i4", std::vector<int32_t>{3, 1, 2}));
   WriteFile(Path("n.npy"), Npy("<i8", std::vector<int64_t>{1, 1, 1}));
@@ -226,7 +226,7 @@ TEST_F(CliTest, BytesKeepTheirDtype) {
       EXPECT_FALSE(FromNpy<uint16_t>(ReadFile(Path("o.npy")), descr).empty()) << run[0];
     }
   }
-  // Straight into the file.
+  // Writes directly to the file.
   std::vector<uint32_t> keys(1 << 20);
   std::iota(keys.rbegin(), keys.rend(), 0);
   WriteFile(Path("k.npy"), Npy("<u4", keys));

@@ -1,4 +1,4 @@
-// The client library's typed calls on the real server; answers are compared with plain standard algorithms.
+// The client library's typed calls against the real server. Compares results with plain standard algorithms.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-/// A way that arrays travel.
+/// A way to transfer arrays.
 struct Way {
   const char* name;
   Place place;
@@ -33,7 +33,7 @@ constexpr Way kWays[] = {{"Inline", Place::kInline, 0},
                          {"StreamInParts", Place::kStream, 3},
                          {"SharedMemory", Place::kSharedMemory, 0}};
 
-/// One server with every place, for all tests.
+/// One server with every place, shared by all tests.
 class ServerOfAllPlaces : public ::testing::Environment {
  public:
   void SetUp() override {
@@ -289,7 +289,7 @@ TEST_P(ClientOnServer, NamesTheColumnThatIsWrong) {
   EXPECT_EQ(ViolatedField(client_.SortColumns(request).status()), "key_columns[1].data.count");
 }
 
-// More than a chunk of everything, with the answer compared to plain code.
+// More than a chunk of everything. Compares results with plain code.
 TEST_P(ClientOnServer, LargeArraysOfEveryOperatorTakeTheSameWay) {
   constexpr int64_t kCount = 700'000;
   std::mt19937_64 random(11);
@@ -383,12 +383,12 @@ TEST_P(ClientOnServer, RegionsAndKeptArraysStayWhereTheyAre) {
   ASSERT_TRUE(stats.ok()) << stats.status();
   EXPECT_TRUE(std::equal(out.begin(), out.end(), expected.begin()));
   const auto is_registered = [&] {
-    const auto regions = client_.ListRegions();  // of all clients on this server
+    const auto regions = client_.ListRegions();  // of all clients of this server
     EXPECT_TRUE(regions.ok()) << regions.status();
     return std::any_of(regions->begin(), regions->end(), [&](const auto& other) { return other.name == *region; });
   };
   EXPECT_TRUE(is_registered());
-  // A server may let go of a call's region a moment after its answer.
+  // A server may release a call's region shortly after its response.
   EXPECT_TRUE(corank::testing::Eventually([&] { return client_.Unregister(*region).ok(); }));
   EXPECT_FALSE(is_registered());
 

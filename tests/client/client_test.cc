@@ -1,4 +1,4 @@
-// The client library against a scripted server: what it sends, what it takes, what it refuses.
+// The client library against a scripted server: what it sends, accepts and refuses.
 #include "client/cpp/client.h"
 
 #include <gmock/gmock.h>
@@ -196,7 +196,7 @@ TEST_F(ClientTest, DeadlinesOfAnyLengthAreTaken) {
       EXPECT_TRUE(client.Sort(std::vector<uint32_t>{1}, {}, call).ok()) << great;
     }
   }
-  // What is over is over: gRPC takes a time before 1970 for one that never comes.
+  // A deadline in the past: gRPC takes a time before 1970 for one that never comes.
   service_.on_sort = [](grpc::ServerContext* context, const v1::SortRequest&, v1::SortResponse*) {
     const absl::Time end = absl::Now() + absl::Seconds(30);
     while (!context->IsCancelled() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
@@ -252,8 +252,7 @@ TEST_F(ClientTest, WhatNoMessageHoldsIsRefusedHere) {
   ClientOptions options;
   options.max_message_bytes = 100;
   const Client client = Connect(options);
-  for (const size_t count :
-       {25u, 26u}) {  // over the limit with the fields around the payload, and by the payload alone
+  for (const size_t count : {25u, 26u}) {  // over the limit with the other fields, and by the payload alone
     const auto result = client.Sort(std::vector<uint32_t>(count));
     EXPECT_TRUE(absl::IsInvalidArgument(result.status())) << result.status();
     EXPECT_THAT(std::string(result.status().message()), HasSubstr("at most 100 bytes"));
@@ -298,7 +297,7 @@ TEST(ClientCreate, NobodyAtTheAddressIsUnavailableAndSaysSo) {
   ClientOptions options;
   {
     PuppetService service;
-    options.address = PuppetServer(&service).address();  // was free a moment ago
+    options.address = PuppetServer(&service).address();  // nobody listens there any more
   }
   const absl::StatusOr<Client> client = Client::Create(options);
   ASSERT_TRUE(client.ok());
@@ -342,7 +341,7 @@ TEST(ElementTypes, FollowFromTheTypesOfTheLanguage) {
   EXPECT_EQ(ElementTypeOf<Row>(), ElementType::Record(12));
   EXPECT_EQ(ElementTypeOf<Row>().Name(), "record of 12 bytes");
   EXPECT_NE(ElementType::Record(4), ElementType(KeyType::kUint32));
-  __extension__ using Wide = __int128;  // an integer in the eyes of -std=gnu++17
+  __extension__ using Wide = __int128;  // -std=gnu++17 counts it as an integer
   EXPECT_EQ(ElementTypeOf<Wide>(), ElementType::Record(16));
 }
 

@@ -1,4 +1,4 @@
-// What is checked before a client makes a connection: addresses, tokens, files, traces, the environment.
+// Checks before a client connects: addresses, tokens, files, traces, the environment.
 #include "client/cpp/credentials.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Output files appear whole or not at all.
+// Output files appear completely or not at all.
 #include "client/cli/files.h"
 
 #include <gmock/gmock.h>

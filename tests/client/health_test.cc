@@ -1,4 +1,4 @@
-// Waiting for a server that is not there yet.
+// Waiting for a server that does not run yet.
 #include <grpcpp/health_check_service_interface.h>
 #include <gtest/gtest.h>
 
@@ -15,10 +15,10 @@
 namespace corank::client {
 namespace {
 
-// How late a waiting client hears of a server that comes up after five seconds.
+// How late a waiting client notices a server that comes up after five seconds.
 void HearOfALateServer(absl::Duration* late) {
   ClientOptions options;
-  options.address = testing::LocalSocket(/*listens=*/false).address();  // free again
+  options.address = testing::LocalSocket(/*listens=*/false).address();  // closed again
   const absl::StatusOr<Client> client = Client::Create(options);
   ASSERT_TRUE(client.ok()) << client.status();
   absl::StatusOr<Health> heard = Health::kUnknown;
@@ -31,7 +31,7 @@ void HearOfALateServer(absl::Duration* late) {
   });
   absl::SleepFor(absl::Seconds(5));
   grpc::EnableDefaultHealthCheckService(true);
-  PuppetService service;  // a server is one of calls, too
+  PuppetService service;  // a server also answers calls
   grpc::ServerBuilder builder;
   builder.RegisterService(&service);
   builder.AddListeningPort(options.address, grpc::InsecureServerCredentials());
@@ -46,7 +46,7 @@ void HearOfALateServer(absl::Duration* late) {
   *late = when - up;
 }
 
-// gRPC by itself would wait for seconds before it asks again, each time; a machine is only busy now and then.
+// On its own, gRPC would wait for seconds before each new attempt. A machine is slow only from time to time.
 TEST(AwaitHealth, HearsSoonOfAServerThatComesUpLate) {
   absl::Duration late = absl::InfiniteDuration();
   for (int tries = 0; tries < 3 && late >= absl::Seconds(1) && !HasFailure(); ++tries) HearOfALateServer(&late);

@@ -1,4 +1,4 @@
-// What a killed client leaves in /dev/shm, and what must not be taken for it.
+// Remains of killed clients in /dev/shm, and files that must not be mistaken for them.
 #include "client/cpp/leftovers.h"
 
 #include <fcntl.h>

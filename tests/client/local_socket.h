@@ -1,4 +1,4 @@
-// A TCP port of this host that speaks to nobody.
+// A TCP port of this host that never answers.
 #ifndef CORANK_TESTS_CLIENT_LOCAL_SOCKET_H_
 #define CORANK_TESTS_CLIENT_LOCAL_SOCKET_H_
 
@@ -11,8 +11,8 @@
 
 namespace corank::testing {
 
-/// Bound for as long as it lives. With `listens`, the system takes connections and nobody answers; without, they are
-/// refused.
+/// Bound for the lifetime of the object. With `listens`, the system accepts connections and nobody answers; without it,
+/// connections are refused.
 class LocalSocket {
  public:
   explicit LocalSocket(bool listens) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

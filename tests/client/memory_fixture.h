@@ -1,4 +1,4 @@
-// A client of a double of the server that has a MemoryService.
+// A client of a puppet server with a MemoryService.
 #ifndef CORANK_TESTS_CLIENT_MEMORY_FIXTURE_H_
 #define CORANK_TESTS_CLIENT_MEMORY_FIXTURE_H_
 
@@ -24,7 +24,7 @@ class MemoryTest : public ::testing::Test {
     service_.on_sort = [this](grpc::ServerContext* context, const v1::SortRequest& request,
                               v1::SortResponse* response) {
       {
-        absl::MutexLock lock(&mutex_);  // calls at the same time end here
+        absl::MutexLock lock(&mutex_);  // serialises concurrent calls
         seen_ = request;
       }
       return StandInSort(context, request, response);
@@ -51,7 +51,7 @@ class MemoryTest : public ::testing::Test {
   PuppetService service_;
   PuppetServer server_{&service_, &memory_};
   absl::Mutex mutex_;
-  v1::SortRequest seen_;  // read while no call runs
+  v1::SortRequest seen_;  // read only while no call runs
 };
 
 }  // namespace corank::client

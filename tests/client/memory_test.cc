@@ -1,4 +1,4 @@
-// Kept arrays and chains against a double of MemoryService.
+// Kept arrays and chains against the puppet's MemoryService.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST_F(MemoryTest, ALimitOfMessagesLeavesChunksAsTheyAre) {
   ASSERT_TRUE(fetched.ok()) << fetched.status();
   EXPECT_EQ(*ToVector<uint32_t>(*fetched), keys);
   call.place = Place::kInline;
-  SortRequest small;  // whose answer is not
+  SortRequest small;  // a small request with a large result
   small.keys = StoredArray{"mine", KeyType::kUint32, 10'000, {}}.view();
   const absl::Status large = client.Sort(small, call).status();
   EXPECT_TRUE(absl::IsResourceExhausted(large)) << large;

@@ -1,4 +1,4 @@
-// The .npy reader and writer. The expected bytes are written out by hand from the format's description.
+// The .npy reader and writer. The expected bytes are written by hand, after the format's specification.
 #include "client/cli/npy.h"
 
 #include <gmock/gmock.h>
@@ -117,7 +117,7 @@ TEST(NpyRead, RefusesWithTheReason) {
 TEST(NpyRead, NoPrefixOfAFileIsTakenOrReadBeyondItsEnd) {
   const std::string whole = File(Dictionary("<u4", "(2,)"), "12345678", 2);
   for (size_t length = 0; length < whole.size(); ++length) {
-    // A copy of its own size, so that a sanitizer sees a read beyond the end.
+    // A copy of exact size, so that a sanitizer detects reads past the end.
     const std::string prefix(whole.data(), length);
     EXPECT_FALSE(ReadNpyHeader(prefix).ok()) << length;
   }

@@ -1,4 +1,4 @@
-// The option parser, its help, and what messages are made from numbers.
+// The option parser, its help, and the format of numbers in messages.
 #include "client/cli/options.h"
 
 #include <gmock/gmock.h>
@@ -128,7 +128,7 @@ TEST(CommandTable, EveryCommandExplainsItself) {
     EXPECT_THAT(help, HasSubstr(std::string("Examples:\n  corank ") + command.spec.name));
     for (const OptionSpec& option : command.spec.options) {
       EXPECT_THAT(help, HasSubstr(std::string("--") + option.name)) << command.spec.name;
-      // No two options of a command share a letter.
+      // No two options of a command may share a letter.
       int same = 0;
       for (const OptionSpec& other : command.spec.options) same += other.short_name == option.short_name;
       EXPECT_TRUE(option.short_name == 0 || same == 1) << command.spec.name << " -" << option.short_name;
@@ -186,7 +186,7 @@ TEST(ProgressText, OfACallSaysWhichWayTheBytesGo) {
 TEST(Text, JsonIsUtf8WhateverItIsMadeOf) {
   EXPECT_EQ(JsonString("a\"\n\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80"),
             "\"a\\\"\\u000a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\"");
-  // Alone, cut off, too long a form, a surrogate, beyond the last.
+  // Isolated, truncated, overlong, a surrogate, and above the last code point.
   EXPECT_EQ(JsonString("\xFF"), R"("\ufffd")");
   EXPECT_EQ(JsonString("\xE2\x82x"), R"("\ufffd\ufffdx")");
   EXPECT_EQ(JsonString("\xC0\xAF"), R"("\ufffd\ufffd")");
@@ -194,7 +194,7 @@ TEST(Text, JsonIsUtf8WhateverItIsMadeOf) {
   EXPECT_EQ(JsonString("\xF4\x90\x80\x80"), R"("\ufffd\ufffd\ufffd\ufffd")");
 }
 
-// A budget is for programs that make many calls.
+// A retry budget is for programs with many calls.
 TEST(ReadClientOptions, TriesAsOftenAsTheUserSays) {
   const CommandSpec spec = {"info", "", "", 0, 0, "", "", WithCommonOptions({})};
   const auto options = ReadClientOptions(*Arguments::Parse(spec, {"--retries", "50"}));

@@ -1,5 +1,5 @@
-// Results that go into memory which a call also reads: against servers that answer while they still read, and that
-// break off in mid-answer, no input changes before the whole answer is there.
+// Results that overwrite memory which the same call reads. Servers respond while they still read, or break off in the
+// middle of a response. No input may change before the whole response has arrived.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-constexpr uint32_t kWritten = 0x78787878;  // what the doubles answer first
+constexpr uint32_t kWritten = 0x78787878;  // the doubles respond with it first
 
 class OverlapTest : public ::testing::Test {
  protected:
@@ -95,7 +95,7 @@ TEST_F(OverlapTest, AnAnswerThatIsNotWholeChangesNoInput) {
     v1::ExecuteRequest request;
     while (stream->Read(&request)) continue;
     stream->Write(Chunk(0, 0, 4));
-    stream->Write(Chunk(1, 0, 3));  // of 4
+    stream->Write(Chunk(1, 0, 3));  // 3 of 4 elements
     v1::ExecuteResponse response;
     Describe(4, response.mutable_result()->mutable_sort()->mutable_keys());
     Describe(4, response.mutable_result()->mutable_sort()->mutable_values());
@@ -116,7 +116,7 @@ TEST_F(OverlapTest, AnAnswerThatIsNotWholeChangesNoInput) {
 
 TEST_F(OverlapTest, AChainThatIsBrokenOffAfterAResultIsSentAgainAsItWas) {
   std::atomic<int> calls{0};
-  uint32_t answered = 0;  // the operator whose result comes before the break
+  uint32_t answered = 0;  // the operator whose result precedes the break
   service_.on_execute = [&](grpc::ServerContext* context, ExecuteStream* stream) {
     if (++calls > 1) return service_.execute.Serve(context, stream);
     v1::ExecuteRequest request;
@@ -153,7 +153,7 @@ TEST_F(OverlapTest, AChainIsNotTriedAgainWhoseResultInARegionGoesOverAnInputOfAn
   absl::Span<uint32_t> from = memory->span<uint32_t>(0, 4), to = memory->span<uint32_t>(256, 4);
   const struct {
     const char* name;
-    int64_t offset;  // of what the second operator reads
+    int64_t offset;  // of the second operator's input
     bool is_tried;
   } cases[] = {{"over one key", 268, false}, {"beside", 272, true}};
   for (const auto& c : cases) {
@@ -174,7 +174,7 @@ TEST_F(OverlapTest, TheServerDoesNotWriteOverAnInputThatIsSent) {
   const auto memory = SharedMemory::Create(1024, "/corank-puppet-");
   ASSERT_TRUE(client.Register(*memory).ok());
   const std::vector<uint32_t> keys = {4, 3, 2, 1};
-  char* const odd = memory->data() + 2;  // where the server takes no number
+  char* const odd = memory->data() + 2;  // misaligned for the server
   std::copy_n(ToBytes(keys).data(), 16, odd);
   absl::Span<uint32_t> sorted = memory->span<uint32_t>(0, 4);
   SortRequest sort;

@@ -1,4 +1,4 @@
-// Messages split into heads and payloads are the messages that protobuf knows.
+// Messages split into heads and payloads are equal to protobuf's messages.
 #include "proto/payloads.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ std::vector<v1::ExecuteRequest> Examples() {
   return examples;
 }
 
-// What protobuf writes is parsed, whatever the slices, and gives the same message once the payloads are put back.
+// Messages that protobuf writes are parsed in any slices, and restoring the payloads gives the same message.
 TEST(Payloads, ParseWhatProtobufWrites) {
   for (const v1::ExecuteRequest& example : Examples()) {
     const std::string bytes = example.SerializeAsString();
@@ -148,7 +148,7 @@ TEST(Payloads, OfTwoPlacesTheLastCounts) {
   EXPECT_EQ(payloads[0].bytes, 1);
 }
 
-// Every prefix of a message, and every message with one byte changed, is parsed as protobuf does: taken or refused.
+// Every prefix of a message, and every message with one changed byte, is accepted or refused as by protobuf.
 TEST(Payloads, TakeAndRefuseWhatProtobufTakesAndRefuses) {
   v1::ExecuteRequest example;
   v1::SortRequest* sort = example.mutable_plan()->add_operations()->mutable_sort();
@@ -197,7 +197,7 @@ TEST(Payloads, RefusesManyPartsOfFewBytes) {
   EXPECT_FALSE(Parses(Times(3'000'000, number_of_no_field), &request));
 }
 
-// Each change of the destination's place looks for the payloads that it deletes, among all of them.
+// Each change of the destination's place searches all payloads for those it deletes.
 TEST(Payloads, RefusesManyChangesOfAPlaceBesideManyPayloads) {
   v1::MoveIntervalsRequest one_payload, one_array, one_count;
   one_payload.mutable_source()->set_inline_data("");

@@ -1,4 +1,4 @@
-// Which way arrays go, as a table.
+// The choice of places for arrays, as a table.
 #include "client/cpp/place_choice.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(ChoosePlace, GoesBySizeHostAndServer) {
   }
 }
 
-// What a wrong number in the request asks for must not be set aside here before the server has seen it.
+// A wrong number in the request must not reserve its memory here before the server has checked it.
 TEST(ChoosePlace, AResultThatIsFarLargerThanTheInputsTakesNoRegion) {
   const ServerInfo all = Info({"inline", "stream", "shared_memory"});
   PlaceQuestion question;
@@ -89,7 +89,7 @@ TEST(ChoosePlace, AResultThatIsFarLargerThanTheInputsTakesNoRegion) {
   EXPECT_EQ(ChoosePlace(question, {}, {}, &all)->place, Place::kSharedMemory);
   question.claimed_bytes += kMostGrowth;
   EXPECT_EQ(ChoosePlace(question, {}, {}, &all)->place, Place::kStream);
-  question.input_bytes = 0;  // they lie in a region
+  question.input_bytes = 0;  // the inputs lie in a region
   question.read_bytes = 9 * kMiB;
   EXPECT_EQ(ChoosePlace(question, {}, {}, &all)->place, Place::kSharedMemory);
   CallOptions call;

@@ -1,4 +1,4 @@
-// Memory that is about to be filled.
+// Populating memory that is about to be written.
 #include "client/cpp/populate.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(Populate, PutsPagesBehindWholePagesAndChangesNothing) {
   ASSERT_NE(memory, MAP_FAILED);
   if (madvise(memory, page, 23 /* MADV_POPULATE_WRITE */) != 0) GTEST_SKIP() << "this system is older than Linux 5.14";
   memory[page + 99] = 'x';
-  char* const data = memory + page + 100;  // its first page is not whole, nor is the last
+  char* const data = memory + page + 100;  // the first and the last page are partial
   Populate(data, kLarge);
   const size_t whole = (kLarge - (page - 100)) / page;
   EXPECT_EQ(ResidentPages(memory + 2 * page, whole), whole);

@@ -53,7 +53,7 @@ Process::Process(const std::vector<std::string>& arguments, const std::string& i
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  // The new values stand in front: the first of two equal names counts.
+  // The new values come first: the first of two equal names counts.
   std::vector<char*> envp;
   for (const std::string& entry : environment) envp.push_back(const_cast<char*>(entry.c_str()));
   for (char** entry = environ; *entry != nullptr; ++entry) envp.push_back(*entry);

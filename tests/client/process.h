@@ -1,4 +1,4 @@
-// Programs as processes, for the end-to-end tests: one that runs and ends, and a corankd that serves.
+// Processes for the end-to-end tests: programs that run and end, and a corankd that serves.
 #ifndef CORANK_TESTS_CLIENT_PROCESS_H_
 #define CORANK_TESTS_CLIENT_PROCESS_H_
 
@@ -11,7 +11,7 @@
 
 namespace corank::testing {
 
-/// A folder of its own, removed with all it holds.
+/// A private folder, removed with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -20,7 +20,7 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   std::string Path(const std::string& name) const { return (path_ / name).string(); }
-  /// Names of all files in it, hidden ones too, in order.
+  /// Names of all files in the folder, including hidden ones, in order.
   std::vector<std::string> Names() const;
 
  private:
@@ -30,18 +30,17 @@ class TemporaryFolder {
 std::string ReadFile(const std::string& path);
 void WriteFile(const std::string& path, const std::string& text);
 
-/// What a process left behind.
+/// The result of a process.
 struct Finished {
-  int exit_code = -1;  // -signal where a signal ended it
+  int exit_code = -1;  // -signal if a signal ended it
   std::string out;
   std::string err;
 };
 
-/// A process; killed, if it still runs, when this goes.
+/// A process. The destructor kills it if it still runs.
 class Process {
  public:
-  /// Starts arguments[0] with this standard input and, on top of this process's environment, `environment`
-  /// (NAME=VALUE).
+  /// Starts arguments[0] with this standard input. `environment` (NAME=VALUE) extends this process's environment.
   explicit Process(const std::vector<std::string>& arguments, const std::string& input = "",
                    const std::vector<std::string>& environment = {});
   ~Process();
@@ -50,7 +49,7 @@ class Process {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal) const;
-  /// Waits for its end; after a minute it is killed.
+  /// Waits until it ends; kills it after a minute.
   Finished Wait();
 
  private:
@@ -58,11 +57,11 @@ class Process {
   pid_t pid_ = -1;
 };
 
-/// Starts, waits and returns what was left.
+/// Starts a process, waits, and returns its result.
 Finished RunToEnd(const std::vector<std::string>& arguments, const std::string& input = "",
                   const std::vector<std::string>& environment = {});
 
-/// Whether `condition` came true within a minute; looks every few milliseconds.
+/// Whether `condition` becomes true within a minute. Polls every few milliseconds.
 template <typename Condition>
 bool Eventually(Condition condition) {
   for (int i = 0; i < 12000; ++i) {
@@ -78,7 +77,7 @@ class Server {
  public:
   explicit Server(const std::vector<std::string>& flags = {});
 
-  /// host:port; empty if it did not come up.
+  /// host:port; empty if the server did not start.
   const std::string& address() const { return address_; }
   Process& process() { return process_; }
 

@@ -19,7 +19,7 @@ struct PuppetExecute::Job {
     v1::Array* array;
     std::string bytes;
     int64_t received = 0;
-    std::map<int, int64_t> next;  // by part: where its next chunk must begin
+    std::map<int, int64_t> next;  // by part: the first element of its next chunk
     std::set<int64_t> begun;      // first elements of all chunks
   };
 

@@ -1,4 +1,5 @@
-// Execute of the puppet: collects the chunks of all parts of a job, runs the plan, and deals the results out in chunks.
+// Execute of the puppet: collects the chunks of all parts of a job, runs the plan, and distributes the results in
+// chunks.
 #ifndef CORANK_TESTS_CLIENT_PUPPET_EXECUTE_H_
 #define CORANK_TESTS_CLIENT_PUPPET_EXECUTE_H_
 
@@ -21,21 +22,21 @@ using ExecuteStream = grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteR
 /// Thread-safe.
 class PuppetExecute {
  public:
-  /// Runs one operation whose arrays are inline or elsewhere, but not streams; the results are inline.
+  /// Runs one operation whose arrays lie in any place except streams. The results are inline.
   using Run = std::function<grpc::Status(grpc::ServerContext*, v1::Operation*, v1::OperationResult*)>;
 
   explicit PuppetExecute(Run run) : run_(std::move(run)) {}
 
   grpc::Status Serve(grpc::ServerContext* context, ExecuteStream* stream);
 
-  /// Bytes of a chunk of the results, at least one element.
+  /// Bytes of a result chunk. A chunk has at least one element.
   int64_t chunk_bytes = 1000;
-  /// What all calls sent, in the order of their arrival.
+  /// The plans of all calls, in order of arrival.
   std::vector<v1::Plan> plans();
-  /// Bytes of the largest chunk that came, and number of the chunks that each part sent.
+  /// Bytes of the largest chunk received, and the number of chunks from each part.
   int64_t largest_chunk();
   std::map<int, int> chunks_by_part();
-  /// The addresses that called.
+  /// The addresses of the callers.
   std::set<std::string> peers();
 
  private:

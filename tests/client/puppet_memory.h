@@ -1,4 +1,4 @@
-// A MemoryService in this process: maps shared memory, and keeps arrays, as the contract says.
+// A MemoryService in this process: maps shared memory and keeps arrays, as the contract specifies.
 #ifndef CORANK_TESTS_CLIENT_PUPPET_MEMORY_H_
 #define CORANK_TESTS_CLIENT_PUPPET_MEMORY_H_
 
@@ -19,25 +19,25 @@ class PuppetMemory final : public v1::MemoryService::Service {
  public:
   ~PuppetMemory() override;
 
-  /// What RegisterSharedMemory answers instead, if set before the server serves.
+  /// If set before the server starts, replaces RegisterSharedMemory.
   std::function<grpc::Status()> on_register;
-  /// So many times UnregisterRegion says that a request uses the region.
+  /// The number of times that UnregisterRegion reports that a request uses the region.
   std::atomic<int> refused_unregisters{0};
-  /// Added to the first element of every chunk of FetchArray but the first.
+  /// Added to the first element of every chunk of FetchArray except the first chunk.
   std::atomic<int64_t> fetch_shift{0};
   std::atomic<int> registered{0};  // so far
   std::atomic<int> open_leases{0};
   std::atomic<int> asked_leases{0};       // so far
-  std::atomic<bool> holds_leases{false};  // until then OpenLease does not answer
+  std::atomic<bool> holds_leases{false};  // while true, OpenLease does not respond
 
   size_t region_count();
-  /// The bytes of an array in a region or of a kept array, put inline; NOT_FOUND for an unknown name.
+  /// Replaces an array in a region, or a kept array, by its bytes inline. NOT_FOUND for an unknown name.
   grpc::Status Inline(v1::Array* array);
-  /// The other way round: puts an inline result into the region, or keeps it.
+  /// The inverse: puts an inline result into its region, or keeps it.
   grpc::Status Place(const v1::Destination& destination, v1::Array* result);
-  /// Forgets all regions, as a server that was started anew.
+  /// Forgets all regions, like a restarted server.
   void DropRegions();
-  /// Ends the leases that are open, and with them their regions.
+  /// Ends all open leases, and with them their regions.
   void EndLeases() { ++ended_; }
 
   grpc::Status RegisterSharedMemory(grpc::ServerContext*, const v1::RegisterSharedMemoryRequest* request,

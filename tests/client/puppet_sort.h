@@ -1,4 +1,4 @@
-// A plain, stable Sort for the puppet: UINT32 keys with values of any kind, or indices.
+// A plain, stable Sort for the puppet: UINT32 keys with values of any type, or indices.
 #ifndef CORANK_TESTS_CLIENT_PUPPET_SORT_H_
 #define CORANK_TESTS_CLIENT_PUPPET_SORT_H_
 
@@ -32,7 +32,7 @@ inline std::vector<uint32_t> StableOrder(const std::vector<uint32_t>& keys) {
   return order;
 }
 
-/// The elements of `width` bytes each in this order.
+/// Elements of `width` bytes each in this order.
 inline std::string Gathered(const std::string& bytes, size_t width, const std::vector<uint32_t>& order) {
   std::string gathered;
   for (const uint32_t i : order) gathered.append(bytes, i * width, width);
@@ -63,7 +63,7 @@ inline grpc::Status StandInSort(grpc::ServerContext*, const v1::SortRequest& req
   return grpc::Status::OK;
 }
 
-/// What a server that has every place says of itself.
+/// The description of a server that has every place.
 inline v1::GetServerInfoResponse InfoOfAllPlaces() {
   v1::GetServerInfoResponse info;
   info.mutable_limits()->set_max_request_bytes(int64_t{1} << 20);

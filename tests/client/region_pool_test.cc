@@ -1,4 +1,4 @@
-// The regions that the client keeps for later calls, and what it does where the server has no room for them.
+// The regions that the client keeps for later calls, and its behaviour when the server has no room for them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/statvfs.h>
@@ -22,7 +22,7 @@ namespace {
 class RegionPoolTest : public MemoryTest {
  protected:
   RegionPoolTest() { shared_.place = Place::kSharedMemory; }
-  /// As many calls at the same time as leave so many regions behind.
+  /// Makes enough concurrent calls to leave this many regions behind.
   void FillPool(const Client& client, int regions) {
     std::atomic<int> inside{0};
     service_.on_sort = [&](grpc::ServerContext* context, const v1::SortRequest& request, v1::SortResponse* response) {
@@ -38,7 +38,7 @@ class RegionPoolTest : public MemoryTest {
     service_.on_sort = StandInSort;
     EXPECT_EQ(memory_.region_count(), static_cast<size_t>(regions));
   }
-  /// For regions without a client in front of them.
+  /// For regions that are used without a client.
   std::unique_ptr<Connection> NewConnection() const {
     ClientOptions options;
     options.address = server_.address();
@@ -70,7 +70,7 @@ TEST_F(RegionPoolTest, TheLargestFewAreKept) {
   AwaitRegions(8);
   for (size_t i = 2; i < sizes.size(); ++i) use_region_of(sizes[i]);
   EXPECT_EQ(memory_.registered, 10);
-  use_region_of(1);  // in a larger one
+  use_region_of(1);  // reuses a larger region
   EXPECT_EQ(memory_.registered, 10);
 }
 
@@ -111,7 +111,7 @@ TEST_F(RegionPoolTest, ThoseOfAnEndedLeaseAreNotUsed) {
   memory_.EndLeases();
   AwaitRegions(0);
   while (memory_.open_leases > 0) absl::SleepFor(absl::Milliseconds(1));
-  absl::SleepFor(absl::Milliseconds(50));  // until this side has heard of it
+  absl::SleepFor(absl::Milliseconds(50));  // until this side has noticed
   service_.unary_calls = 0;
   EXPECT_TRUE(client.Sort(Keys(1000), {}, shared_).ok());
   EXPECT_EQ(service_.unary_calls, 1) << "tried with one that is gone";

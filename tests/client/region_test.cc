@@ -1,4 +1,5 @@
-// Regions: shared memory of the caller's, and what the client makes for its calls, against a double of MemoryService.
+// Regions: the caller's shared memory, and the regions that the client makes for its calls, against the puppet's
+// MemoryService.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -65,10 +66,10 @@ TEST_F(RegionTest, ArraysInARegisteredRegionAreReadAndWrittenThere) {
   EXPECT_EQ(seen_.keys_destination().shared_memory().offset_bytes(), 65536);
   EXPECT_EQ(service_.info_calls, 0) << "no place to be chosen";
 
-  const auto outside = client.Sort(in);  // the result comes back in the message
+  const auto outside = client.Sort(in);  // the result returns in the message
   ASSERT_TRUE(outside.ok()) << outside.status();
   EXPECT_EQ(outside->keys, Sorted(keys));
-  // Not at a multiple of its element: the client sends the bytes.
+  // Not aligned to its element size: the client sends the bytes.
   SortRequest odd;
   odd.keys = {KeyType::kUint32, absl::string_view(memory->data() + 4097, 400)};
   ASSERT_TRUE(client.Sort(odd).ok());
@@ -188,7 +189,7 @@ TEST_F(RegionTest, WhereOnlyARegionIsWantedALostOneIsReplacedInTheSameCall) {
   EXPECT_EQ(memory_.registered, 2);
 }
 
-// An array that the caller makes there later would count as lying in the region.
+// Otherwise an array at the same address would later be taken for a part of the region.
 TEST_F(RegionTest, ARegionKeepsItsAddressesUntilItIsUnregistered) {
   constexpr size_t kBytes = 1 << 20;
   const Client client = Connect();
@@ -230,7 +231,7 @@ TEST_F(RegionTest, BytesOfARegionWhoseLeaseHasEndedTravel) {
   std::copy(keys.begin(), keys.end(), in.begin());
   memory_.EndLeases();
   while (memory_.region_count() > 0) absl::SleepFor(absl::Milliseconds(1));
-  // Until the client has heard of it, its calls name a region that is no more.
+  // Until the client notices, its calls name a region that no longer exists.
   for (int i = 0; i < 1000 && !client.SortInto(in, out).ok(); ++i) absl::SleepFor(absl::Milliseconds(5));
   ASSERT_TRUE(client.SortInto(in, out).ok());
   EXPECT_EQ(std::vector<uint32_t>(out.begin(), out.end()), Sorted(keys));

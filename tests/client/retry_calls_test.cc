@@ -1,5 +1,5 @@
-// Which calls of the client are tried again after which failure, how often, and after what waits: against servers that
-// fail as they are told, in time that passes only in waits.
+// Which calls the client retries after which failure, how often, and after what delays: against servers that fail on
+// request, in time that passes only in waits.
 #include <gmock/gmock.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Answers calls of any method with these statuses, one after the other, and from then on with the last.
+/// Answers calls of any method with these statuses, one after the other, and then repeats the last one.
 class FailingService final : public grpc::CallbackGenericService {
  public:
   explicit FailingService(std::vector<grpc::Status> statuses) : statuses_(std::move(statuses)) {}
@@ -50,7 +50,7 @@ class FailingService final : public grpc::CallbackGenericService {
     absl::MutexLock lock(&mutex_);
     return calls_[method];
   }
-  /// Of every call, in their order, as the client sent them.
+  /// The deadlines of all calls in order, as the client sent them.
   std::vector<absl::Time> deadlines() {
     absl::MutexLock lock(&mutex_);
     return deadlines_;
@@ -106,7 +106,7 @@ SortRequest SortOf(ArrayView keys, Output output = {}) {
   return request;
 }
 
-/// A call of the client, the method that is tried, and what it may do twice.
+/// A call of the client, its method, and whether it may run twice.
 struct Kind {
   const char* name;
   const char* method;
@@ -194,7 +194,7 @@ TEST(RetriedCalls, EveryCallIsTriedAgainWhereItNeverLeft) {
   std::string address;
   {
     PuppetService service;
-    address = PuppetServer(&service).address();  // nobody is there any more
+    address = PuppetServer(&service).address();  // nobody listens there any more
   }
   for (const Kind& kind : Kinds()) {
     const auto clock = std::make_shared<VirtualClock>(0.5);
@@ -261,7 +261,7 @@ TEST_F(RetryTest, ClientsOfAServerThatRefusesEverythingSoonAskOnce) {
   FailSorts(1000, full_);
   const Client client = Connect();
   for (int i = 0; i < 100; ++i) (void)client.Sort(Keys());
-  EXPECT_EQ(sorts_, 100 + 8);  // of 20 tokens 10 may be spent: 5 retries of the first call, 3 of the second
+  EXPECT_EQ(sorts_, 100 + 8);  // 10 of 20 tokens may be spent: 5 retries of the first call, 3 of the second
   const absl::Status status = client.Sort(Keys()).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("(not tried again: too many calls of this client fail now"));
   FailSorts(0, full_);
@@ -335,7 +335,7 @@ TEST_F(RetryTest, ResultsInRegionsAreWrittenTwiceOnlyWhereTheServerIsThroughAndN
   }
   sorts_ = 0;
   FailSorts(1, lost_);
-  EXPECT_EQ(client.Sort(keys)->stats.attempts, 2);  // reads the region, and changes nothing
+  EXPECT_EQ(client.Sort(keys)->stats.attempts, 2);  // it reads the region and changes nothing
 }
 
 TEST_F(RetryTest, ACallThroughTheClientsOwnRegionThatIsLostGetsAnotherRegion) {

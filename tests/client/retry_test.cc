@@ -1,4 +1,4 @@
-// When a failed call is tried again, as arithmetic.
+// The retry policy, as arithmetic.
 #include "client/cpp/retry.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Memory that is short on gRPC's threads: the call fails, and nobody waits for it. std::length_error stands for
-// std::bad_alloc, which sanitizers do not let pass.
+// Memory runs out on gRPC's threads: the call fails, and nobody waits for it. std::length_error replaces
+// std::bad_alloc, which sanitizers do not allow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ TEST_F(ShortMemory, AStreamedResultThatIsTooLargeForItFailsWhenItsFirstChunkCome
   }
 }
 
-/// Runs out of memory when it sends message number `send`, from 0, or takes one.
+/// Runs out of memory when it sends message number `send` (from 0), or when it receives one.
 class Forgetful final : public StreamEvents {
  public:
   explicit Forgetful(int send) : send_(send) {}

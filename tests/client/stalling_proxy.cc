@@ -17,7 +17,7 @@ namespace corank::testing {
 namespace {
 
 constexpr int kBuffered = 16 << 10;
-/// The callers' kernels give a connection of small segments a small buffer for what is still to be sent.
+/// With small segments, the callers' kernels use small send buffers.
 constexpr int kSegment = 536;
 
 sockaddr_in Loopback(int port) {
@@ -31,14 +31,14 @@ sockaddr_in Loopback(int port) {
 }  // namespace
 
 StallingProxy::StallingProxy(const std::string& server) : server_(server), listener_(socket(AF_INET, SOCK_STREAM, 0)) {
-  // Connections inherit it; a window that was once larger would not shrink.
+  // Connections inherit it. A window that was once larger would not shrink.
   setsockopt(listener_, SOL_SOCKET, SO_RCVBUF, &kBuffered, sizeof(kBuffered));
   setsockopt(listener_, IPPROTO_TCP, TCP_MAXSEG, &kSegment, sizeof(kSegment));
   sockaddr_in address = Loopback(0);
   socklen_t size = sizeof(address);
   if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(listener_, 64) != 0 ||
       getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return;  // address() is empty
+    return;  // address() stays empty
   }
   address_ = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
   acceptor_ = std::thread([this] { Accept(); });

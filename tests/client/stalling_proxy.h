@@ -1,4 +1,4 @@
-// A network that swallows everything: a TCP proxy whose connections can be made to stand still.
+// A network that swallows everything: a TCP proxy whose connections can be stalled.
 #ifndef CORANK_TESTS_CLIENT_STALLING_PROXY_H_
 #define CORANK_TESTS_CLIENT_STALLING_PROXY_H_
 
@@ -14,8 +14,8 @@
 
 namespace corank::testing {
 
-/// Passes bytes on between its callers and one server of this host, until a connection stands still: from then on
-/// nothing of it is taken or passed on, and nothing is closed. Little fits on the way, so that a caller soon cannot
+/// Forwards bytes between its callers and one server of this host until a connection stalls. From then on, it neither
+/// reads nor forwards bytes of that connection, and closes nothing. Buffers are small, so that a caller soon cannot
 /// send. Thread-safe.
 class StallingProxy {
  public:
@@ -30,23 +30,23 @@ class StallingProxy {
 
   /// host:port.
   const std::string& address() const { return address_; }
-  /// Connection `number`, counted from 0 as they come, stands still both ways once it has carried `bytes` bytes in this
-  /// direction. To be said before it comes.
+  /// Connection `number`, counted from 0 by arrival, stalls in both directions once it has carried `bytes` bytes in
+  /// this direction. Call it before the connection arrives.
   void StallAfter(int number, Direction direction, int64_t bytes);
-  /// How many connections have come, and how many of them stand still.
+  /// The number of connections so far, and how many of them are stalled.
   int connections() const;
   int stalled() const;
 
  private:
   struct Connection {
-    int sockets[2] = {-1, -1};  // of the server and the caller, as Direction counts them
+    int sockets[2] = {-1, -1};  // to the server and to the caller, in the order of Direction
     int64_t limits[2];          // bytes still to carry
     bool is_stalled = false;
   };
 
   void Accept();
   void Carry(Connection* connection, Direction direction);
-  /// Waits for as long as the connection stands still. False at the end of the proxy.
+  /// Waits while the connection is stalled. Returns false when the proxy ends.
   bool MayCarry(Connection* connection, Direction direction, int64_t bytes);
 
   std::string server_;

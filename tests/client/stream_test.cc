@@ -1,4 +1,4 @@
-// Arrays in chunks: what the client sends, over how many connections, and what it makes of answers in chunks.
+// Arrays in chunks: what the client sends, over how many connections, and how it handles responses in chunks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -120,7 +120,7 @@ TEST_F(StreamTest, CallsThatAreTooLargeForAMessageAreStreamedByThemselves) {
   call.place = Place::kInline;
   EXPECT_EQ(client.Sort(Keys(75'001), {}, call)->stats.place, Place::kInline);
 
-  const auto over = Connect().Sort(Keys((1 << 20) / 4));  // the server's limit, with the fields around it
+  const auto over = Connect().Sort(Keys((1 << 20) / 4));  // the server's limit, exceeded by the other fields
   ASSERT_TRUE(over.ok()) << over.status();
   EXPECT_EQ(over->stats.place, Place::kStream);
 }
@@ -206,7 +206,7 @@ TEST_F(StreamTest, OffsetsAndCountsGoBeforeTheSource) {
   EXPECT_TRUE(std::all_of(streams.begin() + 4, streams.end(), [](uint32_t i) { return i == 2; }));
 }
 
-// Reads no chunk until all of the answer is out: the client reads while it sends.
+// The server reads no chunk until the whole response is sent: the client must read while it sends.
 TEST_F(StreamTest, AnswersAreReadWhileChunksAreStillSent) {
   constexpr int64_t kCount = int64_t{2} << 20;
   service_.on_execute = [](grpc::ServerContext*, ExecuteStream* stream) {
@@ -238,7 +238,7 @@ TEST_F(StreamTest, AServerThatDoesNotReadHoldsTheClientBack) {
     v1::ExecuteRequest request;
     EXPECT_TRUE(stream->Read(&request));
     int64_t before = -1;
-    while (progress.bytes_sent != before && !context->IsCancelled()) {  // until it stands still
+    while (progress.bytes_sent != before && !context->IsCancelled()) {  // until it stalls
       before = progress.bytes_sent;
       absl::SleepFor(absl::Milliseconds(300));
     }
@@ -306,7 +306,7 @@ TEST_F(StreamTest, IsTriedAgainAlsoInMidAnswerAndOverItsInput) {
   service_.on_execute = [&](grpc::ServerContext* context, ExecuteStream* stream) {
     if (++calls >= 3) return service_.execute.Serve(context, stream);
     v1::ExecuteRequest request;
-    while (stream->Read(&request)) {  // a client that has got an answer still sends all
+    while (stream->Read(&request)) {  // a client with an error response still sends everything
     }
     v1::ExecuteResponse response;
     response.mutable_chunk()->set_data("1234");
@@ -334,7 +334,7 @@ TEST_F(StreamTest, IsTriedAgainAlsoInMidAnswerAndOverItsInput) {
 TEST_F(StreamTest, TheErrorOfOnePartIsTheJobsAndEndsTheOthers) {
   service_.on_execute = [](grpc::ServerContext* context, ExecuteStream* stream) {
     v1::ExecuteRequest request;
-    if (!stream->Read(&request)) return grpc::Status::CANCELLED;  // the error of the other part was faster
+    if (!stream->Read(&request)) return grpc::Status::CANCELLED;  // the other part's error was faster
     if (request.plan().part() == 2) {
       context->AddTrailingMetadata("x-request-id", "p2");
       return InvalidField("keys", "spoilt");

@@ -1,4 +1,4 @@
-// TLS, tokens and traces on the wire, and in which words what is wrong with them reaches the caller.
+// TLS, tokens and traces on the wire, and the error messages about them.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -142,7 +142,7 @@ TEST_F(TlsTest, WhatIsWrongIsSaidWithWhatToChange) {
   }
 }
 
-/// The value of a header that came with a call; empty: it did not.
+/// The value of a header that came with a call. Empty if there was none.
 std::string Header(const grpc::ServerContext& context, const char* name) {
   const auto found = context.client_metadata().find(name);
   return found == context.client_metadata().end() ? "" : std::string(found->second.data(), found->second.size());
@@ -207,7 +207,7 @@ TEST_F(HeadersTest, ATokenThatWasReplacedIsReadAgain) {
   EXPECT_TRUE(client.Sort(std::vector<uint32_t>{1}).ok());
   EXPECT_THAT(seen, ::testing::ElementsAre("Bearer old", "Bearer new"));
   folder_.Write("token", "third");
-  EXPECT_TRUE(client.Sort(std::vector<uint32_t>{1}).ok());  // the one it has is good
+  EXPECT_TRUE(client.Sort(std::vector<uint32_t>{1}).ok());  // the current token is still valid
   EXPECT_EQ(seen.size(), 3u);
 }
 
@@ -231,7 +231,7 @@ TEST_F(HeadersTest, WhoIsNotKnownOrNotAllowedIsToldWhatToDo) {
   }
 }
 
-/// Runs the command line on a server that wants TLS, and notes the headers of its last call.
+/// Runs the command line against a server that requires TLS, and records the headers of its last call.
 class CommandLineTest : public TlsTest {
  protected:
   CommandLineTest() {

@@ -1,4 +1,4 @@
-// Time that passes only when somebody waits, and chance that a test chooses.
+// Time that passes only in waits, and randomness that a test chooses.
 #ifndef CORANK_TESTS_CLIENT_VIRTUAL_CLOCK_H_
 #define CORANK_TESTS_CLIENT_VIRTUAL_CLOCK_H_
 
