@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-asan test-tsan soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-places bench-overload clean
+.PHONY: help demo build test test-python-matrix test-asan test-tsan soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-places bench-overload clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -17,6 +17,10 @@ build: ## build everything, the CUDA engine too (needs no GPU)
 
 test: ## install what is missing, build, and run every check and test
 	@BUILD=$(BUILD) scripts/test.sh
+
+test-python-matrix: ## run the Python tests beside the oldest libraries, each protobuf from 4 to 7, and other Pythons
+	@scripts/setup.sh test --no-cuda
+	@.deps/venv/bin/python client/python/tests/matrix.py
 
 test-asan: ## run the C++ and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/setup.sh test --no-cuda

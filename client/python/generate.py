@@ -1,46 +1,67 @@
-"""Makes src/corank/v1/*_pb2.py and *_pb2.pyi from the project's .proto files.
+"""Makes the messages of the package from the project's .proto files: descriptors, modules and type stubs.
 
 Run it after a change of proto/ when you work in the source tree: `python client/python/generate.py`. `pip install`
-and `pip wheel` run it by themselves (setup.py).
+and `python -m build` run it by themselves (setup.py).
+
+The package holds serialized descriptors, not protoc's Python code. That code needs a protobuf runtime of its own major
+version or the next one; descriptors load in every runtime from 4.25 on, whichever protoc wrote them.
 """
 
 from __future__ import annotations
 
 import pathlib
-import sys
 
 _HERE = pathlib.Path(__file__).resolve().parent
+_PROTOS = _HERE.parent.parent / "proto"
+_SOURCE = _HERE / "src" / "corank"
+_DESCRIPTORS = _SOURCE / "v1" / "descriptors.binpb"
+_WITHOUT_MODULE = ("corank/wire/v1/rpc_status.proto",)
+_MODULE = '''\
+"""The messages of {proto}."""
+
+from corank import _messages
+
+_messages.publish("{proto}", globals())
+'''
 
 
-def proto_root() -> pathlib.Path:
-    """The folder that holds corank/v1/*.proto: beside this file in a source archive, else that of the repository."""
-    for root in (_HERE / "proto", _HERE.parent.parent / "proto"):
-        if (root / "corank" / "v1").is_dir():
-            return root
-    raise FileNotFoundError("no proto/corank/v1 beside client/python/generate.py or at the top of the repository")
+def is_repository() -> bool:
+    """Whether the .proto files are here. A source archive holds what was made from them instead."""
+    return (_PROTOS / "corank" / "v1").is_dir()
 
 
-def generate(output: pathlib.Path) -> None:
-    """Writes the messages as corank/v1/*_pb2.py and .pyi under `output`."""
+def _modules() -> list[str]:
+    """The .proto files that get a Python module."""
+    return sorted(path.relative_to(_PROTOS).as_posix() for path in (_PROTOS / "corank" / "v1").glob("*.proto"))
+
+
+def generate() -> None:
+    """Writes the descriptors, a module for each .proto file of corank.v1, and its type stub, under src/corank/v1."""
+    import grpc_tools
     from grpc_tools import protoc
 
-    root = proto_root()
-    protos = sorted(str(path.relative_to(root)) for path in (root / "corank" / "v1").glob("*.proto"))
-    output.mkdir(parents=True, exist_ok=True)
-    status = protoc.main(["protoc", f"-I{root}", f"--python_out={output}", f"--pyi_out={output}", *protos])
-    if status != 0:
-        raise RuntimeError(f"protoc failed with exit code {status}")
+    modules = _modules()
+    common = ["protoc", f"-I{_PROTOS}", f"-I{pathlib.Path(grpc_tools.__file__).parent / '_proto'}"]
+    for arguments in (
+        ["--include_imports", f"--descriptor_set_out={_DESCRIPTORS}", *modules, *_WITHOUT_MODULE],
+        [f"--pyi_out={_SOURCE.parent}", *modules],
+    ):
+        status = protoc.main([*common, *arguments])
+        if status != 0:
+            raise RuntimeError(f"protoc failed with exit code {status}")
+    for proto in modules:
+        module = _SOURCE.parent / proto.replace(".proto", "_pb2.py")
+        module.write_text(_MODULE.format(proto=proto), encoding="utf-8")
 
 
-def ensure(output: pathlib.Path = _HERE / "src") -> None:
-    """Calls `generate` unless every message file is there and newer than its .proto file."""
-    for proto in (proto_root() / "corank" / "v1").glob("*.proto"):
-        made = output / "corank" / "v1" / f"{proto.stem}_pb2.py"
-        if not made.exists() or made.stat().st_mtime < proto.stat().st_mtime:
-            generate(output)
-            return
+def ensure() -> None:
+    """Calls `generate` if the descriptors are missing or older than a .proto file or this one."""
+    if not is_repository():
+        return
+    sources = [pathlib.Path(__file__), *(_PROTOS / proto for proto in (*_modules(), *_WITHOUT_MODULE))]
+    if not _DESCRIPTORS.exists() or _DESCRIPTORS.stat().st_mtime < max(path.stat().st_mtime for path in sources):
+        generate()
 
 
 if __name__ == "__main__":
-    generate(_HERE / "src")
-    sys.exit(0)
+    generate()

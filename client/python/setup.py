@@ -1,4 +1,4 @@
-"""Builds the package: makes the protobuf messages, and asks for the protobuf runtime that they need."""
+"""Builds the package; what it is and needs is in pyproject.toml. This adds the messages made from proto/."""
 
 from __future__ import annotations
 
@@ -14,40 +14,33 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import generate
 
+_HERE = pathlib.Path(__file__).resolve().parent
+
 
 class BuildWithMessages(build_py):
-    """build_py, and the generated messages beside the modules."""
+    """build_py that makes the messages first."""
 
     def run(self) -> None:
-        """Builds. Editable installs run from src/, so the messages go there."""
-        generate.generate(pathlib.Path("src") if self.editable_mode else pathlib.Path(self.build_lib))
+        """Builds."""
+        generate.ensure()
         super().run()
 
 
-class SdistWithProtos(sdist):
-    """sdist, and the .proto files, so that the archive builds on its own."""
+class SdistWithMessages(sdist):
+    """sdist that makes the messages first, so that the archive builds without protoc."""
 
-    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
-        """Copies proto/ into the release tree."""
-        super().make_release_tree(base_dir, files)
-        target = pathlib.Path(base_dir)
-        shutil.copytree(generate.proto_root() / "corank", target / "proto" / "corank", dirs_exist_ok=True)
-        shutil.copy2("generate.py", target / "generate.py")
+    def run(self) -> None:
+        """Makes the archive."""
+        generate.ensure()
+        super().run()
 
 
-def protobuf_requirement() -> str:
-    """Generated messages run on the protobuf release that made them and later ones."""
-    import google.protobuf
-
-    return f"protobuf>={google.protobuf.__version__}"
-
+if generate.is_repository():
+    # A license file must lie beside pyproject.toml.
+    shutil.copyfile(_HERE.parent.parent / "LICENSE", _HERE / "LICENSE")
 
 setup(
-    cmdclass={"build_py": BuildWithMessages, "sdist": SdistWithProtos},
-    install_requires=[
-        "numpy>=1.22",
-        "grpcio>=1.60",
-        protobuf_requirement(),
-        "googleapis-common-protos>=1.63",
-    ],
+    cmdclass={"build_py": BuildWithMessages, "sdist": SdistWithMessages},
+    # For protoc; an archive holds what protoc made.
+    setup_requires=["grpcio-tools>=1.60"] if generate.is_repository() else [],
 )

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 import pytest
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(_ROOT), str(_ROOT / "src"), str(_ROOT / "tests")]
+sys.path.insert(0, str(_ROOT / "tests"))
+if "CORANK_TEST_INSTALLED" not in os.environ:  # matrix.py: the package is installed
+    sys.path[:0] = [str(_ROOT), str(_ROOT / "src")]
+    import generate
 
-import generate  # noqa: E402
-
-generate.ensure()
+    generate.ensure()
 
 from fake_server import FakeServer  # noqa: E402
 

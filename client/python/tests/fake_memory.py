@@ -85,7 +85,7 @@ class Places:
     def bring(self, message: Any, call: Call) -> None:
         """Makes all arrays of a request inline."""
         for field, value in message.ListFields():
-            each = value if field.is_repeated else [value]
+            each = [value] if isinstance(value, Message) else value
             if field.message_type is None:
                 continue
             for part in each:

@@ -179,6 +179,8 @@ _METHODS: dict[str, tuple[type[Any], str, Callable[[Any], Any]]] = {
     "LoadBalance": (operators_pb2.LoadBalanceRequest, "load_balance", _load_balance),
     "Search": (operators_pb2.SearchRequest, "search", _search),
 }
+GRPC = tuple(int(part) for part in grpc.__version__.split(".")[:2])
+"""The version of gRPC in use, such as (1, 60): older ones know less of what went wrong."""
 ALL_PLACES = ("inline", "stream", "shared_memory", "cuda_ipc", "stored")
 
 

@@ -10,7 +10,7 @@ import grpc
 import numpy as np
 import pytest
 from certificates import Authority, Certificate
-from fake_server import FakeServer
+from fake_server import GRPC, FakeServer
 from virtual_clock import VirtualClock
 
 import corank
@@ -178,12 +178,13 @@ def cases(
         r"not signed by an authority in .*stranger.pem.*\(tls_ca=\)",
         False,
     )
-    yield expired, ca, "it has expired; have it renewed", False
+    yield expired, ca, "it has expired; have it renewed" if GRPC >= (1, 71) else "or has expired", False
     yield elsewhere, ca, r"does not hold the name that was asked for; .*\(tls_server_name=\)", False
     yield plain, {}, r"closed the connection before any call: it may want TLS \(tls_ca=\)", True
     yield None, ca, "does not speak TLS on this port", False
     yield mutual, ca, r"it may want a certificate that it trusts \(tls_certificate=, tls_key=\)", True
-    yield mutual, {**ca, **both}, "tls_key is not the key of tls_certificate", False
+    if GRPC >= (1, 71):  # older versions do not say why there is no connection
+        yield mutual, {**ca, **both}, "tls_key is not the key of tls_certificate", False
 
 
 def test_what_is_wrong_is_said_with_what_to_change(authority: Authority, stranger: Authority, own: Certificate) -> None:

@@ -7,8 +7,13 @@ from typing import NamedTuple
 
 import grpc
 from google.protobuf.message import DecodeError
-from google.rpc import error_details_pb2, status_pb2
 
+from corank import _messages as messages
+
+_RpcStatus = messages.message("corank.wire.v1.RpcStatus")
+_BadRequest = messages.message("corank.wire.v1.BadRequest")
+_RetryInfo = messages.message("corank.wire.v1.RetryInfo")
+_TYPES = "type.googleapis.com/google.rpc."
 _DETAILS = "grpc-status-details-bin"
 _REQUEST_ID = "x-request-id"
 # gRPC's own words for a call that never left. Where it finds others, the call counts as lost: that is the safe side.
@@ -176,13 +181,13 @@ def _details(metadata: dict[str, object]) -> tuple[str, float | None]:
     if not isinstance(raw, bytes):
         return field, retry_after
     try:
-        status = status_pb2.Status.FromString(raw)
-        for detail in status.details:
-            bad_request, retry_info = error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
-            if detail.Unpack(bad_request) and bad_request.field_violations:
-                field = bad_request.field_violations[0].field
-            elif detail.Unpack(retry_info):
-                retry_after = retry_info.retry_delay.ToTimedelta().total_seconds()
+        for detail in _RpcStatus.FromString(raw).details:
+            if detail.type_url == _TYPES + "BadRequest":
+                violations = _BadRequest.FromString(detail.value).field_violations
+                field = violations[0].field if violations else field
+            elif detail.type_url == _TYPES + "RetryInfo":
+                delay = _RetryInfo.FromString(detail.value).retry_delay
+                retry_after = delay.seconds + delay.nanos * 1e-9
     except DecodeError:
         pass  # details of a proxy, not of corankd: the status code and message stand without them
     return field, retry_after
@@ -222,8 +227,9 @@ def _connection_text(details: str, peer: Peer, failure: Failure) -> str:
     last = details.rpartition(": ")[2]
     if "[" not in last:
         last = last.rstrip("]")  # of a list, whose beginning is cut
+    why = f" ({last})" if last else ""
     if failure is Failure.LOST:
-        return f"the connection to {peer.address} broke before the answer came ({last})"
+        return f"the connection to {peer.address} broke before the answer came{why}"
     if any(words in details for words in _CUT_OFF):
         may = (
             "it may want a certificate that it trusts (tls_certificate=, tls_key=)"
@@ -232,7 +238,7 @@ def _connection_text(details: str, peer: Peer, failure: Failure) -> str:
         )
         return f"the server at {peer.address} closed the connection before any call: {may}"
     return (
-        f"no answer from a corank server at {peer.address} ({last}); is corankd running there? "
+        f"no answer from a corank server at {peer.address}{why}; is corankd running there? "
         "Set CORANK_SERVER or give connect() another address"
     )
 
