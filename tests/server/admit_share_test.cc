@@ -1,4 +1,4 @@
-// admit: what tenants get of a busy server, what is refused so that others find room, and what is late.
+// admit: the tenants' shares of a busy server, refusals that leave room to others, and requests that are late.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ class ShareTest : public ::testing::Test {
     auto taken = queue.Take(device, BatchRule{}, [](const Task&, const Task&) { return false; });
     return taken.empty() ? nullptr : std::move(taken.front());
   }
-  // The cost that each tenant gets of the next `tasks`.
+  // The cost that each tenant gets in the next `tasks`.
   static std::map<std::string, double> Serve(AdmissionQueue& queue, int tasks) {
     std::map<std::string, double> served;
     for (int i = 0; i < tasks; ++i) {
@@ -227,7 +227,7 @@ TEST_F(BudgetTest, WorkWaitsUntilItsMemoryIsFreeAndLightWorkPasses) {
   EXPECT_EQ(TakeOne(queue_)->device_bytes, 10);
 }
 
-// Needs pinned memory beside what its request has.
+// Needs pinned memory beside that of its request.
 class PinnedOperation final : public NullOperation {
  public:
   explicit PinnedOperation(int64_t bytes) : NullOperation(Operator::kSort), bytes_(bytes) {}
@@ -322,7 +322,7 @@ TEST_F(ShareTest, ADeadlineThatPassesWhileNobodyTakesEndsTheRequestThen) {
 
 class LateTest : public ShareTest {
  protected:
-  // Does a request of `bytes` in `time`.
+  // Performs a request of `bytes` in `time`.
   void Work(int64_t bytes, milliseconds time) {
     ASSERT_TRUE(queue_.Admit(Of("a", bytes)).ok());
     std::unique_ptr<Task> task = TakeOne(queue_);

@@ -11,7 +11,7 @@
 
 namespace corank::testing {
 
-// Collects requests that each differ from a good one by one change.
+// Collects requests that differ from a good one by one change each.
 class Table {
  public:
   template <typename Request>

@@ -12,7 +12,7 @@ namespace {
 constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-// What can be wrong with any one array, here with the keys of a Sort.
+// Errors that any array can have, shown with the keys of a Sort.
 void AddArrays(Table& table) {
   using R = v1::SortRequest;
   table.Add<R>(
@@ -137,7 +137,7 @@ void AddSorts(Table& table) {
         *r.mutable_segment_offsets() = Int64s({0, 3}), r.set_limit(1);
       },
       "limit");
-  // 20 000 bytes of keys whose indices take 80 000.
+  // 20 000 bytes of keys whose indices take 80 000 bytes.
   table.Add<R>(
       "ResultTooLarge", GoodSort(),
       [](R& r) {

@@ -1,5 +1,5 @@
 // Requests that the server must refuse, with the status and the field that it must name. The unit test of validate and
-// the test of the whole server read the same table.
+// the test of the whole server share this table.
 #ifndef CORANK_TESTS_SERVER_BAD_REQUESTS_H_
 #define CORANK_TESTS_SERVER_BAD_REQUESTS_H_
 
@@ -19,13 +19,13 @@ struct BadRequest {
   std::string field;
 };
 
-/// The limits that the table's sizes are made for.
+/// The limits that the table assumes.
 Limits TableLimits();
 
 /// Refused by validate, before the engine sees them.
 std::vector<BadRequest> MalformedRequests();
 
-/// Well-formed, with data that the engine finds to be wrong.
+/// Well-formed requests with data that the engine finds to be wrong.
 std::vector<BadRequest> FaultyRequests();
 
 }  // namespace corank::testing

@@ -1,4 +1,4 @@
-// How much the queue mistrusts its estimates, and for how long.
+// How much the queue distrusts its estimates, and for how long.
 #include "server/admit/caution.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What the C++ client costs beside the server: each array is copied once into memory that gRPC may keep, and once out
-// of gRPC's slices into the result. Protobuf would copy it twice more.
+// The cost of the C++ client beside the server's: each array is copied once into memory that gRPC may keep, and once
+// from gRPC's slices into the result. Protobuf would copy it twice more.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class ClientCopiesTest : public ::testing::TestWithParam<client::Place> {
  protected:
   ClientCopiesTest() {
     Server::Options options = TestOptions();
-    options.streams.max_device_bytes = int64_t{64} << 20;  // a piece holds all
+    options.streams.max_device_bytes = int64_t{64} << 20;  // one piece holds everything
     auto [puppet, engine] = MakePuppet();
     puppet_ = puppet;
     running_ = std::make_unique<RunningServer>(options, std::move(engine));
@@ -36,7 +36,7 @@ class ClientCopiesTest : public ::testing::TestWithParam<client::Place> {
     client_ = std::make_unique<Client>(*std::move(client));
   }
 
-  // Of calls that send and get an array, and send `offsets` numbers beside.
+  // Measures calls that send and receive an array, and also send `offsets` numbers.
   void ExpectOneCopyAtEachEnd(int64_t offsets, const std::function<absl::Status(const Client&)>& call) {
     const Moved moved = MeasureMoved(*puppet_, kCalls, [&] {
       const absl::Status status = call(*client_);

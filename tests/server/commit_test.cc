@@ -1,4 +1,4 @@
-// What is kept: by calls that succeed, and by no others; and within the memory that was promised.
+// Calls keep arrays only if they succeed, and only within the memory promised to them.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace {
 
 class CommitTest : public ::testing::Test {
  protected:
-  // A server on which so many bytes may be kept.
+  // Starts a server that may keep this many bytes.
   void Start(int64_t kept_bytes) {
     Server::Options options = TestOptions();
     options.arrays.max_bytes = options.arrays.quota_bytes = kept_bytes;
@@ -27,7 +27,7 @@ class CommitTest : public ::testing::Test {
     memory_ = v1::MemoryService::NewStub(running_->channel());
   }
   static void KeepObjects(v1::LoadBalanceRequest& request, const std::string& name) {
-    *request.mutable_counts() = Int64s({0, 0});  // whose result is empty
+    *request.mutable_counts() = Int64s({0, 0});  // their result is empty
     request.mutable_objects_destination()->mutable_stored()->set_name(name);
   }
   void Store(const std::string& name, int64_t bytes) {
@@ -58,7 +58,7 @@ class CommitTest : public ::testing::Test {
 };
 
 TEST_F(CommitTest, ACallKeepsAllItsResultsOrNone) {
-  Start(4096);  // one array
+  Start(4096);  // room for one array
   v1::LoadBalanceRequest request;
   KeepObjects(request, "x");
   request.mutable_ranks_destination()->mutable_stored()->set_name("y");

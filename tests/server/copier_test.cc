@@ -1,4 +1,4 @@
-// Copies outside of lanes, also on a device that hangs.
+// Copies outside of lanes, including on a device that hangs.
 #include "server/memory/copier.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(CopierTest, NobodyWaitsLongForADeviceThatHangs) {
   EXPECT_EQ(late.code(), absl::StatusCode::kUnavailable) << late;
   EXPECT_TRUE(HasRetryDelay(late));
   behind.join();
-  // Many more, in the time of less than two that wait.
+  // Many more copies, in less time than two waits.
   const absl::Time start = absl::Now();
   for (int i = 0; i < 100; ++i) EXPECT_FALSE((*copier)->ToHost(Bytes(unused), Bytes(from), kBytes).ok());
   EXPECT_LT(absl::Now() - start, 50 * kPatience) << "not one after the other";

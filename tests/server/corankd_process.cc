@@ -53,7 +53,7 @@ Process::Process(const std::string& program, std::vector<std::string> arguments)
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  // A setting in the shell that runs the tests is not one of the test's.
+  // Settings in the shell that runs the tests must not reach the process.
   std::vector<char*> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     if (!absl::StartsWith(*variable, "CORANK_")) variables.push_back(*variable);

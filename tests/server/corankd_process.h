@@ -1,4 +1,4 @@
-// corankd as a process: what its users and its supervisor see.
+// corankd as a process, as its users and its supervisor see it.
 #ifndef CORANK_TESTS_SERVER_CORANKD_PROCESS_H_
 #define CORANK_TESTS_SERVER_CORANKD_PROCESS_H_
 
@@ -10,13 +10,13 @@
 
 namespace corank::testing {
 
-/// The string value of a name in a flat JSON object; empty where there is none.
+/// The string value of a name in a flat JSON object; empty if it has none.
 std::string JsonString(const std::string& json, const std::string& name);
 
 /// A program in the folder of this one.
 std::string ProgramBeside(const std::string& name);
 
-/// Killed at the end where it has not ended before.
+/// A process. The destructor kills it if it has not ended.
 class Process {
  public:
   /// Starts `program` with these arguments and a --ports-file.
@@ -25,7 +25,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// Waits until it serves; false where it has ended instead.
+  /// Waits until it serves. Returns false if it ended instead.
   bool AwaitReady();
   std::string Ports() const;
   std::string Address() const { return JsonString(Ports(), "grpc"); }
@@ -47,13 +47,14 @@ class Process {
   std::optional<int> exit_code_;
 };
 
-/// Arguments for free ports, and more.
+/// Arguments for free ports, followed by `more`.
 std::vector<std::string> FreePorts(const std::string& engine, const std::vector<std::string>& more = {});
 
-/// Sends bytes to 127.0.0.1:port and returns all that comes back until the other side closes or is silent for a second.
+/// Sends bytes to 127.0.0.1:port and returns everything that comes back, until the other side closes or is silent for a
+/// second.
 std::string Exchange(const std::string& address, const std::string& bytes);
 
-/// The metrics that are served there, with the HTTP head.
+/// The metrics at that address, including the HTTP head.
 std::string Scrape(const std::string& address);
 
 }  // namespace corank::testing

@@ -22,7 +22,7 @@ void Count(std::atomic<int64_t>& counter, size_t bytes) {
 
 }  // namespace
 
-// The linker has the program call these (tests/server/CMakeLists.txt).
+// The linker redirects the program's calls to these functions (tests/server/CMakeLists.txt).
 extern "C" {
 void* __real_malloc(size_t bytes);
 void* __real_calloc(size_t count, size_t bytes);
@@ -54,7 +54,7 @@ void* __wrap_memmove(void* to, const void* from, size_t bytes) {
 
 namespace corank {
 
-// By their names for the linker.
+// Renames them for the linker.
 using Slices = std::vector<grpc::Slice>;
 void RealCopyRange(const Slices& slices, int64_t offset, int64_t bytes,
                    void* to) __asm__("__real__ZN6corank9CopyRangeERKSt6vectorIN4grpc5SliceESaIS2_EEllPv");

@@ -1,5 +1,5 @@
-// Linked into a test, counts what its threads allocate and copy. What asks for memory, or copies, in a library of the
-// system is not seen, but for operator new: such as the bytes of a std::string, whose memory is.
+// Linked into a test, counts the allocations and copies of its threads. It misses those inside system libraries, except
+// operator new: it counts the memory of a std::string, but not the copy of its bytes.
 #ifndef CORANK_TESTS_SERVER_COUNTED_ALLOCATIONS_H_
 #define CORANK_TESTS_SERVER_COUNTED_ALLOCATIONS_H_
 
@@ -7,15 +7,14 @@
 
 namespace corank::testing {
 
-/// Calls of operator new by this thread until now. malloc is not counted: of what a request meets, only gRPC's core
-/// calls it.
+/// Calls of operator new by this thread so far. Does not count malloc, which only gRPC's core calls in a request.
 int64_t ThreadAllocations();
 
-/// Of all threads until now.
+/// The totals of all threads so far.
 struct Traffic {
-  int64_t allocated_bytes = 0;  // that were asked for, by operator new or malloc, whether given back or not
+  int64_t allocated_bytes = 0;  // requested by operator new or malloc, freed or not
   int64_t payload_bytes = 0;    // by CopyRange (proto/payloads.h)
-  int64_t copied_bytes = 0;     // by memcpy and memmove beside, where the compiler left a call of them
+  int64_t copied_bytes = 0;     // by other memcpy and memmove calls that the compiler did not inline
 };
 Traffic ProcessTraffic();
 

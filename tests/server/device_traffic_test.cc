@@ -1,4 +1,4 @@
-// What crosses the bus to a device, and what does not.
+// The data that crosses the bus to a device, and the data that does not.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -26,11 +26,11 @@ class DeviceTrafficTest : public ::testing::Test {
   }
   DeviceTrafficTest() : running_(AllPlaces(), {Faulty(CpuEngine().engine, plan_), "a test counts its calls"}) {}
 
-  // How often the engine is called by one of these names while `work` is done, once for each name.
+  // How often the engine is called by one of these names during `work`, which runs once for each name.
   int64_t Calls(const std::vector<std::string>& names, const std::function<void()>& work) {
     int64_t calls = 0;
     for (const std::string& name : names) {
-      plan_->AtCall(name, 0, nullptr);  // counts only
+      plan_->AtCall(name, 0, nullptr);  // only counts
       work();
       calls += plan_->calls();
     }

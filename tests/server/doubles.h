@@ -1,5 +1,5 @@
-// Doubles of what the server stands on: a clock that tests move, an engine that they hold and break, and requests that
-// only record what became of them.
+// Test doubles for the server's foundations: a clock that tests move, an engine that they hold and break, and requests
+// that only record their outcome.
 #ifndef CORANK_TESTS_SERVER_DOUBLES_H_
 #define CORANK_TESTS_SERVER_DOUBLES_H_
 
@@ -30,8 +30,8 @@ class FakeClock final : public Clock {
   std::atomic<int64_t> ns_{1'000'000'000};
 };
 
-/// An engine on host memory whose operators compute nothing (Sort copies its keys). Every phase of every stream is
-/// recorded and goes through a script, which may wait, answer with an error, or set a fault. Thread-safe.
+/// An engine on host memory whose operators compute nothing (Sort copies its keys). Records every phase of every stream
+/// and passes it to a script, which may wait, return an error, or set a fault. Thread-safe.
 class PuppetEngine final : public Engine {
  public:
   /// Phases: AllocateMemory, PinHost (outside of requests), Begin, Upload, AllocateHost, AllocateResult, EndCopyIn,
@@ -63,14 +63,14 @@ class PuppetEngine final : public Engine {
   /// Waits until `count` operators wait in Run.
   void AwaitHeld(int count);
 
-  /// Whether there is no memory for streams from now on.
+  /// Whether streams get no more memory from now on.
   void SetStreamsFail(bool fail) { streams_fail_ = fail; }
 
   std::vector<std::string> phases() const;
-  /// What operators and copies have written, and memory for kernels that was given out: a device would do both.
+  /// Bytes that operators and copies have written, and memory handed out for kernels: a device would do both.
   int64_t copied_bytes() const { return copied_bytes_; }
   int64_t allocated_bytes() const { return allocated_bytes_; }
-  /// Whether every pointer that was uploaded was aligned to 8 bytes.
+  /// Whether every uploaded pointer was aligned to 8 bytes.
   bool uploads_were_aligned() const { return uploads_were_aligned_; }
 
   absl::Status Enter(const std::string& phase, OperatorReport* report = nullptr);
@@ -91,7 +91,7 @@ class PuppetEngine final : public Engine {
   std::vector<std::string> phases_ ABSL_GUARDED_BY(mutex_);
 };
 
-/// A puppet as the server takes it. The pointer is valid as long as the server.
+/// A puppet in the form that the server takes. The pointer is valid as long as the server.
 inline std::pair<PuppetEngine*, ChosenEngine> MakePuppet(PuppetEngine::Script script = nullptr,
                                                          EngineKind kind = EngineKind::kCpu) {
   auto engine = std::make_unique<PuppetEngine>(std::move(script), kind);
@@ -114,10 +114,10 @@ class NullOperation : public PhasedOperation {
   const Operator op_;
 };
 
-/// A request that records its end.
+/// A request that records how it ended.
 class RecordedRequest final : public Completion {
  public:
-  /// A task of this request; make one only.
+  /// The task of this request. Make only one.
   std::unique_ptr<Task> MakeTask(int64_t bytes = 1, TaskPriority priority = TaskPriority::kNormal,
                                  Operator op = Operator::kSort) {
     return MakeTask(std::make_unique<NullOperation>(op), bytes, priority);
@@ -146,7 +146,7 @@ class RecordedRequest final : public Completion {
 
   std::atomic<bool> cancelled{false};
   std::atomic<int> ends{0};
-  // Read once the other threads are through.
+  // Read these when the other threads are done.
   std::vector<absl::Status> abandoned;
   absl::Status status = absl::UnknownError("not ended");
   Outcome outcome;

@@ -1,4 +1,4 @@
-// execute: the phases of a request on a lane, and what happens to it when one of them fails.
+// execute: the phases of a request on a lane, and the effects of a failure in each of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ TEST_F(LanePoolTest, AlikeSortsRunAsOne) {
   RunAll(engine);
   EXPECT_THAT(engine.phases(), ElementsAre("Begin", "AllocateHost", "Upload", "AllocateResult", "EndCopyIn", "Run",
                                            "EndKernels", "Download", "Finish"));
-  // The puppet copies: each member gets what it gave.
+  // The puppet copies: each member gets its own input.
   EXPECT_THAT(request_.bytes, ElementsAre(std::string(reinterpret_cast<const char*>(keys_), 32)));
   EXPECT_THAT(second_.bytes, ElementsAre(""));
   EXPECT_THAT(third.bytes, ElementsAre(std::string(reinterpret_cast<const char*>(more), 16)));
@@ -370,7 +370,7 @@ TEST(EngineChoice, CpuOnRequestAndAutoSayWhy) {
   EXPECT_THAT(automatic->front().reason, HasSubstr("--engine=auto"));
 }
 
-// Where a result that is kept goes follows from it.
+// It determines the place of a kept result.
 TEST(PackedStream, IsOfTheDeviceOfItsStream) {
   class OnTheFourth final : public ForwardingStream {
    public:

@@ -1,5 +1,4 @@
-// NVIDIA's management library as the driver brings it, with one GPU that always says the same, and one that says
-// nothing.
+// A double of NVIDIA's management library, with one GPU that always reports the same, and one that reports nothing.
 #include <cstring>
 
 extern "C" {
@@ -11,9 +10,9 @@ struct Memory {
   unsigned long long total, free, used;  // NOLINT(google-runtime-int): the library's
 };
 
-static int gpu;       // what a handle of a device points to
+static int gpu;       // the target of a device handle
 static int mute_gpu;  // all its readings fail
-static int starts;    // nvmlInit_v2 less nvmlShutdown
+static int starts;    // calls of nvmlInit_v2 minus calls of nvmlShutdown
 constexpr int kSuccess = 0;
 constexpr int kInvalidArgument = 2;
 constexpr int kNotSupported = 3;

@@ -1,4 +1,4 @@
-// Small sorts that run as one: what each member gets is what it would get alone.
+// Small sorts that run as one: each member gets the same result as alone.
 #include "server/execute/fused_sort.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ struct Shape {
   bool keys, values, indices;
 };
 
-// Few distinct keys, so that stability shows; records that say where they come from.
+// Few distinct keys, so that stability shows; records that tell their origin.
 std::vector<Member> Members() {
   std::mt19937 random(7);
   std::vector<Member> members;
@@ -126,7 +126,7 @@ TEST_P(FusedSortTest, GivesEachMemberItsOwn) {
   }
 }
 
-// Sees what a batch asks of its stream.
+// Observes the calls of a batch on its stream.
 class SeeingStream final : public ForwardingStream {
  public:
   using ForwardingStream::ForwardingStream;
@@ -149,7 +149,7 @@ TEST(FusedSort, BriefMembersAreSortedWhereTheyLie) {
   std::vector<Member> members = Members();
   const auto is_empty = [](const Member& member) { return member.keys.empty(); };
   members.erase(std::remove_if(members.begin(), members.end(), is_empty), members.end());
-  // The second time one member is too long to be brief, the third time one is elsewhere than in pinned memory.
+  // In the second round, one member is too long to be brief. In the third round, one is outside of pinned memory.
   for (const int round : {1, 2, 3}) {
     if (round == 2) members.push_back({std::vector<uint16_t>(static_cast<size_t>(kSortEachKeys) + 1, 7), {}});
     if (round == 3) members.pop_back();

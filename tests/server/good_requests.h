@@ -1,4 +1,4 @@
-// A small right request of each operator.
+// A small valid request for each operator.
 #ifndef CORANK_TESTS_SERVER_GOOD_REQUESTS_H_
 #define CORANK_TESTS_SERVER_GOOD_REQUESTS_H_
 

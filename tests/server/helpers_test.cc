@@ -1,4 +1,4 @@
-// Helpers against what the slices hold, one byte after the other.
+// Helpers, compared with the bytes of the slices.
 #include "server/rpc/helpers.h"
 
 #include <gtest/gtest.h>
@@ -16,12 +16,12 @@
 namespace corank {
 namespace {
 
-const grpc::internal::GrpcLibraryInitializer kGrpc;  // which nothing else here brings, and slices need
+const grpc::internal::GrpcLibraryInitializer kGrpc;  // slices need it, and nothing else here provides it
 
 constexpr int64_t kPiece = Helpers::kPieceBytes;
 constexpr int64_t kLeast = Helpers::kLeastBytes;
 
-/// Bytes that differ from those a piece, a slice or a page away.
+/// Bytes that differ from those at the distance of a piece, a slice or a page.
 std::string Bytes(int64_t count) {
   std::string bytes(static_cast<size_t>(count), '\0');
   uint32_t state = 12345;
@@ -40,7 +40,7 @@ std::vector<grpc::Slice> Sliced(const std::string& bytes, size_t slice_bytes) {
   return slices;
 }
 
-/// Copies message[offset, offset + bytes) between two guards and looks at all of it.
+/// Copies message[offset, offset + bytes) between two guards and checks all bytes.
 void ExpectCopied(Helpers& helpers, const std::string& message, const std::vector<grpc::Slice>& slices, int64_t offset,
                   int64_t bytes) {
   constexpr size_t kGuard = 64;

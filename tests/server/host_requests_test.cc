@@ -1,4 +1,5 @@
-// Small requests beside a GPU: the host's processor does them. A puppet stands for the GPU, and holds what comes to it.
+// Small requests on a server with a GPU, which run on the host's processor. A puppet replaces the GPU and holds its
+// requests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +31,7 @@ class HostRequestsTest : public ::testing::Test {
     puppet_ = puppet;
     running_ = std::make_unique<RunningServer>(options, std::move(engine));
   }
-  // What the GPU has done, and how often the host.
+  // The work done by the GPU, and by the host.
   int64_t GpuRuns() const {
     const std::vector<std::string> phases = puppet_->phases();
     return std::count(phases.begin(), phases.end(), "Run");
@@ -42,7 +43,7 @@ class HostRequestsTest : public ::testing::Test {
     grpc::ClientContext context;
     return running_->stub().Sort(&context, request, response);
   }
-  // Of descending numbers; their arrays and results are 8 bytes a number.
+  // A sort of descending numbers. Its arrays and results have 8 bytes for each number.
   static v1::SortRequest SortOf(int64_t count) {
     std::vector<int32_t> keys(static_cast<size_t>(count));
     for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<int32_t>(keys.size() - i);
@@ -55,7 +56,7 @@ class HostRequestsTest : public ::testing::Test {
     std::memcpy(keys.data(), response.keys().inline_data().data(), keys.size() * sizeof(int32_t));
     return keys;
   }
-  // Whether it answers SortOf(count).
+  // Whether the response is that of SortOf(count).
   static bool IsRight(const v1::SortResponse& response, int64_t count) {
     std::vector<int32_t> right(static_cast<size_t>(count));
     std::iota(right.begin(), right.end(), 1);
@@ -108,7 +109,7 @@ TEST_F(HostRequestsTest, AreThoseWhoseArraysAndResultsAreSmall) {
   EXPECT_EQ(response.stats().engine(), v1::ENGINE_CUDA);
   v1::ExpandIntervalsRequest expand;
   *expand.mutable_values() = Int32s({1, 2});
-  *expand.mutable_counts() = Int64s({0, kHostBytes});  // its result is what is large
+  *expand.mutable_counts() = Int64s({0, kHostBytes});  // only its result is large
   v1::ExpandIntervalsResponse expanded;
   grpc::ClientContext context;
   ASSERT_TRUE(running_->stub().ExpandIntervals(&context, expand, &expanded).ok());
@@ -121,7 +122,7 @@ TEST_F(HostRequestsTest, MayHaveTwiceAsManyBytesOnlyWhereTheWorkIsLight) {
   Start();
   const auto engine_of_merge = [this](size_t inputs) {
     v1::MergeRequest merge;
-    const std::vector<int32_t> keys(kHostBytes / 8 / inputs + 1, 7);  // with the result more than kHostBytes in all
+    const std::vector<int32_t> keys(kHostBytes / 8 / inputs + 1, 7);  // with the result, more than kHostBytes in total
     for (size_t i = 0; i < inputs; ++i) *merge.add_keys() = Int32s(keys);
     v1::MergeResponse merged;
     grpc::ClientContext context;
@@ -143,7 +144,7 @@ TEST_F(HostRequestsTest, MayHaveTwiceAsManyBytesOnlyWhereTheWorkIsLight) {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return moved.stats().engine();
   };
-  constexpr size_t kMost = (2 * kHostBytes - 8) / (3 * 8 + 8);  // counts, offsets and what is moved, but for two keys
+  constexpr size_t kMost = (2 * kHostBytes - 8) / (3 * 8 + 8);  // counts, offsets and moved data, except two keys
   EXPECT_EQ(engine_of_move(kMost), v1::ENGINE_CPU);
   EXPECT_EQ(engine_of_move(kMost + 1), v1::ENGINE_CUDA);
 }

@@ -1,4 +1,4 @@
-// What a request may cost once the server is warm: how often its payload is copied, and how much memory is asked for.
+// The cost of a request on a warm server: how often its payload is copied, and how much memory it allocates.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class HotPathTest : public ::testing::Test {
     puppet_ = puppet;
     running_ = std::make_unique<RunningServer>(options, std::move(engine));
   }
-  // The memory of an answer comes back when gRPC is through with it.
+  // The memory of a response returns when gRPC is done with it.
   void AwaitPoolAtRest() {
     EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().buffers_in_use() == 0; }));
   }
@@ -48,7 +48,7 @@ class HotPathTest : public ::testing::Test {
     ASSERT_TRUE(status.ok()) << status.error_message();
     ASSERT_EQ(response.keys().inline_data(), request.keys().inline_data());
   }
-  // What the engine was asked for by `kCalls` calls, after some that warm up.
+  // The engine calls of `kCalls` calls, after some warm-up calls.
   std::vector<std::string> PhasesOf(size_t keys) {
     for (int i = 0; i < 3; ++i) Sort(keys);
     AwaitPoolAtRest();
@@ -65,8 +65,8 @@ class HotPathTest : public ::testing::Test {
   std::unique_ptr<RunningServer> running_;
 };
 
-// No AllocateMemory (the pool's) and no AllocateHost (a copy on this side of the device): the payload goes from gRPC's
-// slices into the pinned memory that is uploaded, and that is all.
+// No AllocateMemory (by the pool) and no AllocateHost (a copy on this side of the device): the payload goes from gRPC's
+// slices to the pinned memory for the upload, and nowhere else.
 TEST_F(HotPathTest, LargeRequestsAreCopiedOnceAndAllocateNothing) {
   const std::vector<std::string> phases = PhasesOf(250000);
   ASSERT_EQ(phases.size(), 8U * kCalls);
@@ -90,10 +90,10 @@ class MovedBytesTest : public HotPathTest {
   MovedBytesTest() : HotPathTest(Options()) {}
   static Server::Options Options() {
     Server::Options options = TestOptions();
-    options.streams.max_device_bytes = int64_t{64} << 20;  // a piece holds all
+    options.streams.max_device_bytes = int64_t{64} << 20;  // one piece holds everything
     return options;
   }
-  // A call, whose client copies nothing, and then until the server is through with it.
+  // Runs a call whose client copies nothing, and waits until the server is done with it.
   void Run(const std::function<grpc::Status(grpc::ClientContext*)>& call) {
     grpc::ClientContext context;
     const grpc::Status status = call(&context);
@@ -107,14 +107,14 @@ class MovedBytesTest : public HotPathTest {
     const grpc::Slice slice(message.SerializeAsString());
     return grpc::ByteBuffer(&slice, 1);
   }
-  // That `bytes` of payload go in, and come out, with one copy. Each further one would be of an array or more.
+  // Expects that `bytes` of payload go in and come out with one copy. Another copy would be of a whole array or more.
   void ExpectOneCopy(int64_t bytes, const Moved& moved) {
     constexpr int64_t kHeads = 64 << 10, kHalfACopy = kArrayBytes / 2;
     EXPECT_EQ(moved.payload_bytes, bytes);
     EXPECT_LT(moved.copied_bytes, kHeads);
     EXPECT_LT(moved.allocated_bytes, 2 * bytes + kHalfACopy);
   }
-  // `bytes`: of all arrays of the message; `result_bytes`: of those of the answer.
+  // `bytes`: of all arrays of the message. `result_bytes`: of those of the response.
   void ExpectOneCopyOf(const std::string& method, int64_t bytes, int64_t result_bytes,
                        const google::protobuf::Message& message) {
     SCOPED_TRACE(method);
@@ -132,7 +132,7 @@ class MovedBytesTest : public HotPathTest {
     EXPECT_EQ(std::count(warm, phases.end(), "AllocateHost"), 0);
   }
 
-  static constexpr int64_t kArrayBytes = 1'200'000;  // so much that helpers take a part
+  static constexpr int64_t kArrayBytes = 1'200'000;  // so large that helpers take a part
   static constexpr int64_t kOffsetBytes = 8;
   const std::vector<int32_t> numbers_ = std::vector<int32_t>(kArrayBytes / 4, 7);
 };
@@ -232,12 +232,12 @@ TEST(ResponseSlicesTest, LargeResultsLeaveFromWhereTheyLie) {
   EXPECT_TRUE(kept.expired()) << "gRPC gives the memory back when it is through";
 }
 
-// Counts what it takes to find a call's id.
+// Counts the allocations for finding a call's id.
 class IdService final : public v1::CorankService::CallbackService {
  public:
   grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context, const v1::GetServerInfoRequest*,
                                           v1::GetServerInfoResponse*) override {
-    // Another way to see metadata than gRPC's map, which it makes when it is first asked for, there is none.
+    // gRPC offers no access to metadata except its map, which it makes on the first access.
     const int64_t first = ThreadAllocations();
     entries = static_cast<int64_t>(context->client_metadata().size());
     const int64_t second = ThreadAllocations();
@@ -250,10 +250,10 @@ class IdService final : public v1::CorankService::CallbackService {
     return reactor;
   }
 
-  // Read once a call has ended.
+  // Read these after the call.
   int64_t entries = 0;
   int64_t of_map = 0;
-  int64_t of_id = 1000;  // the least: a thread's first call makes its random numbers
+  int64_t of_id = 1000;  // the minimum: a thread's first call creates its random generator
   bool has_trace = false;
 };
 

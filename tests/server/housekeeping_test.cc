@@ -1,4 +1,4 @@
-// Memory that nobody uses any more goes, also where no request comes.
+// Unused memory is freed, even if no request comes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -130,7 +130,7 @@ TEST(RunBuffersTest, TrimFreesWhatNobodyTookSinceTheLastTime) {
   EXPECT_EQ(buffers->kept_bytes(), 0);
 }
 
-// As corankd has it, with tcmalloc; sanitizers have allocators of their own.
+// As in corankd, with tcmalloc. Sanitizers have their own allocators.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 int64_t ResidentBytes() {
   std::ifstream file("/proc/self/statm");

@@ -1,4 +1,4 @@
-// GPU memory of other processes as a place, on an engine that has host memory instead.
+// GPU memory of other processes as a place, on an engine that uses host memory instead.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Jobs of several parts while these wait for each other: they have no memory, few of them are one caller's, and none
-// stays when its calls are gone.
+// Jobs whose parts wait for each other: they hold no memory, one caller can have only few of them, and none remains
+// after its calls are gone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class PlannedCall {
     call_->Write(request);
   }
   void Cancel() { context_.TryCancel(); }
-  // Sends the elements from `first` on and reads the answer.
+  // Sends the elements from `first` on and reads the response.
   grpc::Status Finish(int64_t first = 0, const std::string& elements = "") {
     if (!elements.empty()) call_->Write(Chunk(0, first, elements));
     call_->WritesDone();
@@ -72,7 +72,7 @@ class JoiningTest : public ::testing::Test {
     })) << server().jobs().joining_jobs()
         << " joining, " << server().host_pool().promised_bytes() << " bytes promised";
   }
-  // A stream of two parts has 4 KiB for a chunk of each and 4 KiB for a tile of the answer.
+  // A stream of two parts has 4 KiB for a chunk of each part, and 4 KiB for a tile of the output.
   static Server::Options Options() {
     Server::Options options = TestOptions();
     options.limits.max_chunk_bytes = 4 << 10;
@@ -90,7 +90,7 @@ class JoiningTest : public ::testing::Test {
   bool AwaitJoining(int64_t jobs) {
     return Eventually([&] { return server().jobs().joining_jobs() == jobs; });
   }
-  // Of two parts, each of which sends a half.
+  // Expects two parts that each send a half to get the sorted result.
   void ExpectSorted(PlannedCall& first, PlannedCall& second) {
     const std::string keys = Elements(kCount);
     std::thread other([&] {
@@ -154,7 +154,7 @@ TEST_F(JoiningTest, ATenantHasAQuarterOfThePlaces) {
 
 TEST_F(JoiningTest, AllPartsLearnThatThereIsNoMemory) {
   std::vector<std::unique_ptr<PlannedCall>> others;
-  for (const int64_t promised : {16 << 10, 24 << 10}) {  // the first grows into half of the pool
+  for (const int64_t promised : {16 << 10, 24 << 10}) {  // the first one grows into half of the pool
     others.push_back(Start(SortPlan(kUint32, kCount)));
     ASSERT_TRUE(Eventually([&] { return server().host_pool().promised_bytes() == promised; }));
   }
@@ -178,7 +178,7 @@ TEST_F(JoiningTest, PartsTakeTheRoomForWhatIsKeptOnce) {
   const auto first = Start(first_plan);
   ASSERT_TRUE(AwaitJoining(1));
   EXPECT_EQ(server().arrays().used_bytes(), 0);
-  const auto second = Start(second_plan);  // the quota has no room for two
+  const auto second = Start(second_plan);  // the quota has no room for both
   ExpectSorted(*first, *second);
   EXPECT_EQ(server().arrays().used_bytes(), ArrayStore::kLeastCharge);
 }

@@ -1,4 +1,4 @@
-// One lane, or few, and the work that tests give them.
+// One or a few lanes, and the work that tests give them.
 #ifndef CORANK_TESTS_SERVER_LANE_POOL_FIXTURE_H_
 #define CORANK_TESTS_SERVER_LANE_POOL_FIXTURE_H_
 
@@ -20,7 +20,7 @@
 
 namespace corank::testing {
 
-/// Hands out given batches, then ends, or waits where it was told to stay open.
+/// Hands out the given batches, then ends; waits instead if it was told to stay open.
 class GivenWork final : public WorkSource {
  public:
   void SetOpen(bool open) {
@@ -59,13 +59,13 @@ class LanePoolTest : public ::testing::Test {
     options.on_device_lost = [this] { ++device_losses_; };
     return *LanePool::Create(options, &engine, &work_, &clock_, &metrics_, &logger_);
   }
-  // Runs only what comes directly.
+  // Lanes that only run direct work.
   std::unique_ptr<LanePool> DirectLanes(Engine& engine) {
     LanePool::Options options;
     options.lanes = 0;
     return *LanePool::Create(options, &engine, /*source=*/nullptr, &clock_, &metrics_, &logger_);
   }
-  // To its end.
+  // Runs all work to its end.
   void RunAll(Engine& engine) { OneLane(engine).reset(); }
   std::unique_ptr<Operation> SortOf(const void* keys, int64_t count) {
     SortOperation::Spec spec;

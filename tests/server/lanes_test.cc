@@ -1,4 +1,4 @@
-// execute: lanes that stand still, are stuck, or have nothing to do.
+// execute: lanes that stall, hang, or are idle.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Stands still until it is told to go on, or for a while.
+// Stalls until it is told to continue, or for a while.
 class StandingStill final : public Operation {
  public:
   StandingStill(absl::Notification* goes_on, absl::Duration most, bool* told)
@@ -140,7 +140,7 @@ TEST_F(LanePoolTest, EachTaskThatComesDirectlyHasALaneThatTheNextOneTakesOver) {
     for (std::thread& caller : callers) caller.join();
   }
   for (const RecordedRequest& request : requests) EXPECT_TRUE(request.ends == 1 && request.status.ok());
-  pool->Trim();  // looks who worked since the call before
+  pool->Trim();  // checks which lanes worked since the last call
   pool->Trim();
   EXPECT_EQ(Trims(engine), 2) << "of the streams that there are";
 }
@@ -150,7 +150,7 @@ TEST_F(LanePoolTest, WhatComesDirectlyAndFindsNoMemoryForAStreamIsToldSo) {
   const std::unique_ptr<LanePool> pool = DirectLanes(engine);
   engine.Hold();
   std::thread first([&pool, task = request_.MakeTask()]() mutable { pool->RunDirectly(std::move(task)); });
-  engine.AwaitHeld(1);  // and has the stream that there was from the start
+  engine.AwaitHeld(1);  // it has the stream that existed from the start
   engine.SetStreamsFail(true);
   pool->RunDirectly(second_.MakeTask());
   EXPECT_EQ(second_.ends, 1);

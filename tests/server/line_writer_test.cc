@@ -1,4 +1,4 @@
-// Log lines for a pipe whose reader stops reading.
+// Log lines to a pipe whose reader stops reading.
 #include "server/observe/line_writer.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::StartsWith;
 
-// Some lines fill it.
+// A few lines fill it.
 struct SmallPipe {
   explicit SmallPipe(bool is_blocking) {
     EXPECT_EQ(pipe(ends), 0);

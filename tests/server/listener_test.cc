@@ -1,4 +1,4 @@
-// Listening sockets: where they listen, and how many connections they let in.
+// Listening sockets: their addresses, and the number of connections that they accept.
 #include "server/security/listener.h"
 
 #include <arpa/inet.h>
@@ -103,7 +103,7 @@ TEST_F(ListenerTest, WaitsForWhatPeersHaveNotTaken) {
   listener->Stop();
   const std::string bytes(1 << 16, 'x');
   ssize_t written = 0;
-  // Until neither system has room for more.
+  // Until the buffers of both sides are full.
   for (ssize_t more; (more = send(taken, bytes.data(), bytes.size(), MSG_DONTWAIT)) > 0;) written += more;
   ASSERT_EQ(errno, EAGAIN);
   const absl::Time began = absl::Now();
@@ -164,11 +164,11 @@ TEST_F(ListenerTest, TheOldestGivesWayWhereItIsToldSo) {
   EXPECT_TRUE(lives(2));
   EXPECT_TRUE(lives(3));
   EXPECT_EQ(listener.refused_connections(), 2);
-  // Those that were ended, and that their owner has not closed, do not add up for ever.
+  // Connections that were ended, but that their owner has not closed, do not accumulate.
   clients.push_back(Connect(listener.address()));
   EXPECT_TRUE(has_ended(4));
   EXPECT_TRUE(lives(2));
-  // Once it has closed them, and a socket of another has their number, that other one is left alone.
+  // After the owner closes them, another socket may get their number. The listener leaves that socket alone.
   close(taken[0]);
   close(taken[1]);
   close(clients.back());
@@ -199,7 +199,7 @@ TEST_F(ListenerTest, APathIsTakenOverFromTheDeadAndNotFromTheLiving) {
   first.reset();
   EXPECT_NE(access(folder_.Path("socket").c_str(), F_OK), 0) << "removed at the end";
   {
-    // As a process that was killed leaves it.
+    // The state that a killed process leaves.
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     struct {
       sa_family_t family = AF_UNIX;

@@ -1,5 +1,5 @@
-// Budgets of pinned and device memory and of kept arrays: a request has its memory before it is admitted, or is refused
-// with a RetryInfo, and then succeeds however full they are.
+// Budgets of pinned memory, device memory and kept arrays. A request gets its memory before it is admitted, or is
+// refused with a RetryInfo. Once admitted it succeeds, however full the budgets are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ v1::SortRequest SortRequestOf(const std::string& elements, const std::string& ke
   return request;
 }
 
-// A call on a thread of its own.
+// A call on its own thread.
 class PendingSort {
  public:
   PendingSort(v1::CorankService::Stub& stub, v1::SortRequest request,
@@ -52,7 +52,7 @@ class PendingSort {
     context_.set_deadline(std::chrono::system_clock::now() + deadline);
     ended_ = std::async(std::launch::async, [this, &stub] { return stub.Sort(&context_, request_, &response_); });
   }
-  ~PendingSort() { Cancel(); }  // also where a test gave up on it
+  ~PendingSort() { Cancel(); }  // also if the test gave up on it
   void Cancel() { context_.TryCancel(); }
   grpc::Status Wait() { return ended_.get(); }
 
@@ -75,7 +75,7 @@ class OpenStream {
   }
   bool Send(const v1::ExecuteRequest& request) { return call_->Write(request); }
   void Cancel() { context_.TryCancel(); }
-  // Sends what is left, reads all, and appends the answer's data.
+  // Sends the rest, reads everything, and appends the data of the response.
   grpc::Status Finish(const std::vector<v1::ExecuteRequest>& chunks = {}, std::string* answer = nullptr) {
     std::thread writer([&] {
       for (const v1::ExecuteRequest& chunk : chunks) {
@@ -140,7 +140,7 @@ TEST_F(PinnedBudget, WhatIsAdmittedSucceedsAndWhatIsRefusedIsCountedAndToldWhenT
   options.lanes = 2;
   options.host_pool.max_bytes = 1 << 20;
   Start(options);
-  const std::string keys = Elements(25'000);  // some four requests and their answers fill the pool
+  const std::string keys = Elements(25'000);  // about four requests and their responses fill the pool
   const std::string sorted = Sorted(keys);
   std::atomic<int> answered{0}, refused{0};
   std::vector<std::thread> callers;
@@ -170,9 +170,9 @@ TEST_F(PinnedBudget, AnswersHaveTheirRoomBeforeTheWorkBegins) {
   options.host_pool.max_bytes = 500 << 10;
   StartPuppet(options);
   puppet_->Hold();
-  PendingSort held(stub(), SortRequestOf(Elements(50'000)));  // 224 KiB, and as much for the answer
+  PendingSort held(stub(), SortRequestOf(Elements(50'000)));  // 224 KiB, and as much for the response
   puppet_->AwaitHeld(1);
-  ExpectShort(PendingSort(stub(), SortRequestOf(Elements(10'000))).Wait());  // the keys find room, the answer none
+  ExpectShort(PendingSort(stub(), SortRequestOf(Elements(10'000))).Wait());  // keys fit, the response does not
   EXPECT_EQ(RefusedForMemory(), 1);
   puppet_->Release();
   EXPECT_TRUE(held.Wait().ok());
@@ -188,8 +188,8 @@ TEST_F(PinnedBudget, WhatNeverFitsIsNotToldToRetry) {
   EXPECT_THAT(status.error_message(), HasSubstr("host_pool_bytes"));
 }
 
-// A stream has 4 KiB for a chunk and 4 KiB for a tile of the answer. The first one, which gets the lane, takes as much
-// again, being alone: half of the pool. Two others have the rest.
+// A stream has 4 KiB for a chunk and 4 KiB for a tile of the output. The first one gets the lane and, while it is
+// alone, takes as much again: half of the pool. Two others share the rest.
 Server::Options ThreeStreams() {
   Server::Options options = TestOptions();
   options.long_lanes = 1;
@@ -217,7 +217,7 @@ TEST_F(PinnedBudget, StreamsHaveTheirWindowsBeforeTheyAreAdmitted) {
   EXPECT_EQ(RefusedForMemory(), 1);
   ExpectShort(PendingSort(stub(), SortRequestOf(Elements(100))).Wait());
   EXPECT_EQ(RefusedForMemory(), 2);
-  // All at once, in windows of one or two chunks and tiles.
+  // All together, in windows of one or two chunks and tiles.
   chunks.erase(chunks.begin());
   std::vector<std::thread> callers;
   for (auto& stream : streams) {
@@ -274,9 +274,9 @@ TEST_F(PinnedBudget, StreamsGiveTheirWindowsBackHoweverTheyEnd) {
 TEST_F(PinnedBudget, InlineResultsOfPlansHaveTheirRoomToo) {
   Server::Options options = ThreeStreams();
   options.host_pool.max_bytes = 64 << 10;
-  options.long_lanes = 2;  // whichever comes first
+  options.long_lanes = 2;  // for either order of arrival
   Start(options);
-  constexpr int64_t kCount = 5000;  // an answer of 20,000 bytes, in a buffer of 20 KiB
+  constexpr int64_t kCount = 5000;  // a response of 20,000 bytes, in a buffer of 20 KiB
   v1::Plan plan = SortPlan(kUint32, kCount);
   plan.mutable_operations(0)->mutable_sort()->mutable_keys_destination()->mutable_inline_response();
   OpenStream first(stub(), plan), second(stub(), plan);
@@ -350,7 +350,7 @@ TEST_F(KeptBudget, RoomIsGivenBackHoweverRequestsEnd) {
 TEST_F(KeptBudget, PlansOfKnownLengthHaveTheirRoomToo) {
   Server::Options options = ThreeStreams();
   options.arrays = RoomForTwo().arrays;
-  options.long_lanes = 2;  // whichever comes first
+  options.long_lanes = 2;  // for either order of arrival
   Start(options);
   const auto plan = [](const std::string& name) {
     v1::Plan kept = SortPlan(kUint32, kBytes / 4);
@@ -406,7 +406,7 @@ TEST_F(TransferBudget, WhatIsStoredOrFetchedIsRefusedAtTheStartOnly) {
   Server::Options options = TestOptions();
   options.arrays.max_bytes = 1 << 22;
   options.limits.max_chunk_bytes = 16 << 10;
-  options.host_pool.max_kept_bytes = 0;  // every buffer is asked of the engine
+  options.host_pool.max_kept_bytes = 0;  // every buffer comes from the engine
   StartPuppet(options, [&is_short](const std::string& phase, OperatorReport*) {
     return is_short && phase == "AllocateMemory" ? absl::ResourceExhaustedError("none") : absl::OkStatus();
   });

@@ -1,4 +1,4 @@
-// The budgets of a server's memory: that they fit together into what a container may have.
+// The budgets of a server's memory together fit into its container.
 #include "server/memory_plan.h"
 
 #include <gmock/gmock.h>
@@ -88,7 +88,7 @@ TEST(MemoryPlan, WhatIsAskedForHoldsAndIsWarnedOfWhereItIsTooMuch) {
   EXPECT_EQ(MemoryPlan::Make(needs).host_bytes, INT64_MAX) << "and no overflow";
 }
 
-// Otherwise a stream of unknown size would be refused, however small it turns out to be.
+// Otherwise the server would refuse every stream of unknown size, however small.
 TEST(MemoryPlan, AStreamFitsTheBudgetOfItsDevice) {
   MemoryPlan::Needs needs = Defaults(EngineKind::kCuda, 128 * kGiB);
   needs.device_bytes = {140 * kGiB, 80 * kGiB};
@@ -158,7 +158,7 @@ TEST(MemoryPlan, BudgetsThatAreMoreThanTheGpuAreWarnedOf) {
                                 HasSubstr("--kept-bytes 42949672961"))));
 }
 
-// Otherwise none that is large would ever be admitted.
+// Otherwise the server would never admit a large one.
 TEST(MemoryPlan, AStreamMayTakeNoMoreThanTheBudgetThatItIsAdmittedBy) {
   MemoryPlan::Needs needs = Defaults(EngineKind::kCuda, 128 * kGiB);
   needs.device_bytes = {140 * kGiB, 80 * kGiB};

@@ -1,4 +1,4 @@
-// What outlives requests: pinned buffers, budgets, regions, kept arrays, and the guard of shared mappings.
+// Memory that outlives requests: pinned buffers, budgets, regions, kept arrays, and the guard of shared mappings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -123,7 +123,7 @@ TEST(FaultGuardTest, AccessBehindTheEndOfTheFileFindsZerosAndIsNoticed) {
   EXPECT_FALSE(guard.broken());
   std::thread([&object] { EXPECT_EQ(*const_cast<volatile char*>(object.As<char>(kPage)), 0); }).join();
   EXPECT_TRUE(guard.broken());
-  *const_cast<volatile char*>(object.As<char>(2 * kPage)) = 1;  // writes end nowhere
+  *const_cast<volatile char*>(object.As<char>(2 * kPage)) = 1;  // the write has no effect
 }
 
 class RegionTest : public ::testing::Test {
@@ -132,7 +132,7 @@ class RegionTest : public ::testing::Test {
   static RegionRegistry::Options TestOptions() {
     RegionRegistry::Options options;
     options.shared_memory_prefixes = {SharedObject::kPrefix};
-    options.max_regions = 12;  // 3 of each owner
+    options.max_regions = 12;  // 3 for each owner
     return options;
   }
   v1::RegisterSharedMemoryRequest Request(const std::string& name, int64_t bytes = 2 * kPage) {

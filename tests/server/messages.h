@@ -1,4 +1,4 @@
-// Arrays as messages, and back.
+// Converts arrays to messages and back.
 #ifndef CORANK_TESTS_SERVER_MESSAGES_H_
 #define CORANK_TESTS_SERVER_MESSAGES_H_
 

@@ -1,4 +1,4 @@
-// What moves in this process for each of some calls, beside what a device does. For tests that link
+// The bytes that this process moves for each call, beside the device's work. For tests that link
 // counted_allocations.cc.
 #ifndef CORANK_TESTS_SERVER_MOVED_BYTES_H_
 #define CORANK_TESTS_SERVER_MOVED_BYTES_H_
@@ -11,14 +11,14 @@
 
 namespace corank::testing {
 
-/// On average, of a call of a warm server.
+/// The average for a call of a warm server.
 struct Moved {
-  int64_t payload_bytes = 0;    // copied out of messages: into pinned memory, or into a client's results
-  int64_t copied_bytes = 0;     // in any other way
-  int64_t allocated_bytes = 0;  // by gRPC for what it reads, and by clients, at both ends
+  int64_t payload_bytes = 0;    // copied from messages: into pinned memory, or into a client's results
+  int64_t copied_bytes = 0;     // copied in any other way
+  int64_t allocated_bytes = 0;  // by gRPC for received data, and by clients, at both ends
 };
 
-/// Runs `call`, which returns once the server is through with it, some times to warm up and `calls` times then.
+/// Runs `call`, which returns once the server is done with it: first to warm up, then `calls` times.
 inline Moved MeasureMoved(const PuppetEngine& device, int calls, const std::function<void()>& call) {
   for (int i = 0; i < 5; ++i) call();
   const Traffic before = ProcessTraffic();

@@ -1,4 +1,4 @@
-// observe: traces of callers, what GPUs and the process say of themselves, tenants.
+// observe: traces of callers, reports of GPUs and of the process, tenants.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ TEST(TraceContext, ReadsWhatTheRecommendationAllows) {
   const std::vector<Case> good = {
       {"00-" + both + "-01", true},
       {"00-" + both + "-00", false},
-      {"00-" + both + "-03", true},  // flags that version 00 does not know are left aside
+      {"00-" + both + "-03", true},  // flags unknown to version 00 are ignored
       {"00-" + both + "-fe", false},
       {"cc-" + both + "-01", true},  // a future version
       {"cc-" + both + "-01-what-the-future-will-be-like", true},
@@ -71,7 +71,7 @@ TEST(TraceContext, LeavesWhatIsMalformed) {
       "00-" + both + "-01-more",  // more than version 00 has
       "00-" + both + "-01-",
       "00-" + both + "-011",
-      "cc-" + both + "-01more",  // no dash before what a future version adds
+      "cc-" + both + "-01more",  // no dash before the fields of a future version
       "ff-" + both + "-01",      // forbidden
       "0-" + both + "-01",
       "000-" + both + "-01",
@@ -196,7 +196,7 @@ TEST(Tenants, AreCountedByName) {
 TEST(Tenants, BeyondTheFirstOnesShareALabel) {
   Metrics metrics;
   for (int i = 0; i < kMaxTenantLabels + 5; ++i) metrics.CountTenant(absl::StrCat("tenant-", i), 1, 0);
-  metrics.CountTenant("tenant-0", 1, 0);  // has its label for good
+  metrics.CountTenant("tenant-0", 1, 0);  // it keeps its label
   const std::string text = Scrape(metrics);
   EXPECT_THAT(text, HasSubstr("corank_tenant_bytes_total{tenant=\"other\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("corank_tenant_bytes_total{tenant=\"tenant-0\"} 2\n"));

@@ -1,4 +1,4 @@
-// The ports that ask for no credentials, health and metrics: whoever holds connections to them keeps nobody else out.
+// The ports without credentials, health and metrics: callers that hold connections to them lock nobody else out.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,10 +24,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// HTTP/2's first words and an empty SETTINGS frame: all that a server waits for before the first call.
+// HTTP/2's preface and an empty SETTINGS frame: all that a server waits for before the first call.
 const std::string kGreeting = absl::StrCat("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", std::string("\0\0\0\4\0\0\0\0\0", 9));
 
-// A TCP connection to 127.0.0.1 whose owner does as it likes.
+// A TCP connection to 127.0.0.1 with full control over its bytes.
 class Peer {
  public:
   explicit Peer(const std::string& address) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -44,12 +44,12 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
 
   void Send(const std::string& bytes) const { send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
-  /// Whether something comes before patience ends; it is left unread.
+  /// Whether something arrives before the timeout. Does not read it.
   bool Hears() const {
     char byte = 0;
     return recv(fd_, &byte, 1, MSG_PEEK) == 1;
   }
-  /// Whether the other side hangs up before patience ends.
+  /// Whether the other side closes the connection before the timeout.
   bool IsHungUpOn() const {
     char bytes[4096];
     for (;;) {

@@ -1,4 +1,4 @@
-// Every operator through the whole server, over loopback, on the CPU engine, against plain std:: code.
+// Every operator through the whole server, over loopback, on the CPU engine, compared with plain std:: code.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

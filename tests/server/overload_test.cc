@@ -1,5 +1,5 @@
-// The whole server when it is full, cancelled, late, draining or without its device. A puppet engine holds the work, so
-// that nothing depends on speed.
+// The whole server when it is full, cancelled, late, draining, or without its device. A puppet engine holds the work,
+// so that nothing depends on speed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace corank::testing {
 namespace {
 
-// A Sort call on a thread of its own.
+// A Sort call on its own thread.
 class PendingSort {
  public:
   explicit PendingSort(v1::CorankService::Stub& stub, absl::Duration timeout = absl::InfiniteDuration(),
@@ -52,7 +52,7 @@ class OverloadTest : public ::testing::Test {
                                     v1::Priority priority = v1::PRIORITY_NORMAL) {
     return std::make_unique<PendingSort>(running_->stub(), timeout, priority);
   }
-  // A request that a lane holds until puppet_->Release().
+  // Sends a request that a lane holds until puppet_->Release().
   std::unique_ptr<PendingSort> SendAndHold() {
     puppet_->Hold();
     auto held = Send();
@@ -145,7 +145,7 @@ TEST_F(OverloadTest, HighPriorityGoesFirst) {
   EXPECT_TRUE(held->Wait().ok());
   EXPECT_TRUE(low->Wait().ok());
   EXPECT_TRUE(high->Wait().ok());
-  // The low one arrived first, and still waited for the high one.
+  // The low-priority request arrived first and still waited for the high-priority one.
   EXPECT_GT(low->response().stats().queue_ns(), high->response().stats().queue_ns());
 }
 

@@ -102,7 +102,7 @@ class PlacesTest : public ::testing::Test {
     EXPECT_EQ(status.error_code(), code) << status.error_message();
     return BadField(status);
   }
-  // In chunks of `chunk` elements.
+  // Sends chunks of `chunk` elements.
   grpc::Status Store(const std::string& name, const std::vector<int32_t>& values, size_t chunk = 1000,
                      int64_t announced = -1) {
     grpc::ClientContext context;
@@ -162,7 +162,7 @@ TEST_F(PlacesTest, SortReadsAndWritesSharedMemory) {
   EXPECT_EQ(response.keys().shared_memory().region(), "r");
   EXPECT_EQ(response.keys().shared_memory().offset_bytes(), 65536);
   EXPECT_EQ(response.keys().count(), 10000);
-  // In place, and from another element than the first.
+  // In place, starting at another element than the first.
   *request.mutable_keys() = Shared(v1::ELEMENT_TYPE_INT32, 9999, 4);
   *request.mutable_keys_destination() = InRegion(4);
   expected.assign(keys + 1, keys + 10000);
@@ -365,7 +365,7 @@ TEST_F(PlacesTest, AStoreThatIsCutLeavesNothing) {
   EXPECT_TRUE(Eventually([this] { return server_.server().arrays().used_bytes() == 0; }));
 }
 
-// A server whose patience with callers that stand still is short.
+// A server with a short timeout for stalled callers.
 class IdleTransferTest : public ::testing::Test {
  protected:
   ~IdleTransferTest() override {

@@ -1,4 +1,4 @@
-// corankd as a process: what its users and its supervisor see.
+// corankd as a process, as its users and its supervisor see it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ std::vector<std::string> FreePorts(const std::vector<std::string>& more = {}) {
   return corank::testing::FreePorts("cpu", more);
 }
 
-// The product's, with these arguments.
+// The product, with these arguments.
 class Corankd : public Process {
  public:
   explicit Corankd(const std::vector<std::string>& arguments) : Process(ProgramBeside("corankd"), arguments) {}
@@ -49,7 +49,7 @@ grpc::Status SortOnce(const std::string& address, std::vector<int32_t> keys) {
   return status;
 }
 
-// Slow on any machine: a sorting network over four million keys, or so many that ThreadSanitizer takes as long for.
+// Slow on any machine: a sorting network over four million keys, or enough keys to take ThreadSanitizer as long.
 #ifdef __SANITIZE_THREAD__
 constexpr size_t kSlowKeys = 1 << 18;
 #else
@@ -71,7 +71,7 @@ TEST(Corankd, ServesRefusesAndStops) {
   const std::string grpc_address = JsonString(process.Ports(), "grpc");
   const std::string metrics_address = JsonString(process.Ports(), "metrics");
   EXPECT_EQ(JsonString(process.Ports(), "engine"), "cpu");
-  // The line comes once the file with the ports is there, which is what the test has waited for.
+  // The line follows the file with the ports, which the test has waited for.
   EXPECT_TRUE(Eventually([&] { return ::testing::Value(process.Log(), HasSubstr("\"event\":\"ready\"")); }));
   EXPECT_THAT(process.Log(), HasSubstr(absl::StrCat("\"grpc\":\"", grpc_address, "\"")));
   EXPECT_TRUE(SortOnce(grpc_address, {5, -3, 9}).ok());
@@ -89,7 +89,7 @@ TEST(Corankd, ServesRefusesAndStops) {
   EXPECT_TRUE(SortOnce(grpc_address, {3, 1}).ok()) << "after a message over the limit";
   EXPECT_THAT(process.Log(), HasSubstr("\"event\":\"request_failed\""));
 
-  // A call is counted when its last byte is out, which the caller may see first.
+  // A call is counted after its last byte is sent, which the caller may see earlier.
   EXPECT_TRUE(Eventually([&] {
     return ::testing::Value(Scrape(metrics_address),
                             HasSubstr("corank_requests_total{code=\"OK\",operator=\"sort\"} 3\n"));
@@ -136,7 +136,7 @@ TEST(Corankd, FinishesAdmittedWorkAfterSigterm) {
   Corankd process(FreePorts({"--lanes=1"}));
   ASSERT_TRUE(process.AwaitReady()) << process.Log();
   BusyCalls calls(JsonString(process.Ports(), "grpc"), 3);
-  // One after the other: two that wait before the lane has taken one may be all that has arrived.
+  // One after the other: of two requests that wait before the lane has taken one, perhaps only these have arrived.
   for (const char* state : {"corank_lanes_busy{lane=\"short\"} 1\n", "corank_queue_requests 2\n"}) {
     ASSERT_TRUE(
         Eventually([&] { return ::testing::Value(Scrape(JsonString(process.Ports(), "metrics")), HasSubstr(state)); }));
@@ -204,7 +204,7 @@ class OpenCalls {
     EXPECT_TRUE(lease_->Read(&response));
   }
   void OpenWithoutAPlan() { streams_.push_back(stub_->Execute(&contexts_.emplace_back())); }
-  // One of two parts of a job.
+  // Opens one of two parts of a job.
   void OpenHalfAJob() {
     v1::Plan plan = SortPlan(v1::ELEMENT_TYPE_UINT32, 1000);
     plan.set_job_id("half");
@@ -212,7 +212,7 @@ class OpenCalls {
     Send(plan, {Chunk(0, 0, std::string(400, 'x'))});
   }
   void OpenHalfSentStream() { Send(SortPlan(v1::ELEMENT_TYPE_UINT32, 1000), {Chunk(0, 0, std::string(400, 'x'))}); }
-  // All is sent, and the answer is more than the sockets and windows hold.
+  // Sends everything for a response that is larger than sockets and windows hold.
   void OpenUnreadStream() {
     constexpr int64_t kCount = 8 << 20;
     const std::string keys(4 * kCount, 'x');
@@ -281,7 +281,7 @@ TEST(Corankd, WhatIsOnlyHeldOpenDoesNotHoldItUp) {
   OpenCalls calls(process.Address());
   calls.OpenLease();
   calls.OpenHalfAJob();
-  // The part has joined once it is counted among the calls that a drain waits for.
+  // A part has joined once it is counted among the calls that a drain waits for.
   ASSERT_TRUE(SortOnce(process.Address(), {2, 1}).ok());
   calls.OpenWithoutAPlan();
   process.Signal(SIGTERM);
@@ -297,8 +297,8 @@ TEST(Corankd, CallersThatStandStillDoNotHoldItBeyondTheTimeout) {
     ASSERT_TRUE(process.AwaitReady()) << process.Log();
     OpenCalls calls(process.Address());
     (calls.*open)();
-    // Whatever was sent before is taken before the signal is. A lane that sorts for a caller who does not read is busy
-    // only until the answer waits in the server's window.
+    // The server handles everything sent earlier before the signal. A lane that sorts for a caller who does not read is
+    // busy only until the response waits in the server's window.
     ASSERT_TRUE(Eventually([&] {
       const std::string metrics = Scrape(process.MetricsAddress());
       return open == &OpenCalls::OpenUnreadFetch ||
@@ -326,7 +326,7 @@ TEST(Corankd, NothingNewIsTakenWhileItDrains) {
   ASSERT_EQ(ready.Read(), kServing);
   process.Signal(SIGTERM);
   EXPECT_EQ(ready.Read(), kNotServing);
-  // Health comes first; the refusal follows at once.
+  // Health changes first; refusals follow immediately.
   EXPECT_TRUE(Eventually([&] { return !SortOnce(process.Address(), {2, 1}).ok(); }));
   grpc::Status refused = SortOnce(process.Address(), {2, 1});
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);

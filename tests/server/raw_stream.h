@@ -1,5 +1,5 @@
 // A call of any method by name, with messages as bytes: for services whose stubs this project does not build, and for
-// bytes that are no message.
+// malformed messages.
 #ifndef CORANK_TESTS_SERVER_RAW_STREAM_H_
 #define CORANK_TESTS_SERVER_RAW_STREAM_H_
 
@@ -29,7 +29,7 @@ class RawStream {
   /// Cancels the call.
   ~RawStream();
 
-  /// The next message; nothing once the call ended.
+  /// The next message; none after the call ends.
   std::optional<std::string> Read();
 
  private:
@@ -43,10 +43,10 @@ class RawStream {
 /// Sends one message to a unary method and returns the call's status.
 grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                      grpc::ClientContext* context, const std::string& request);
-/// The same, of which this process copies neither the request nor the response.
+/// The same, without a copy of the request or the response in this process.
 grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                      grpc::ClientContext* context, const grpc::ByteBuffer& request, grpc::ByteBuffer* response);
-/// The same for a stream that answers once it has all messages.
+/// The same for a method that takes a stream and responds at its end.
 grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                      grpc::ClientContext* context, const std::vector<grpc::ByteBuffer>& requests,
                      std::vector<grpc::ByteBuffer>* responses);

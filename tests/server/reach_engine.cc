@@ -25,7 +25,7 @@ class Reach {
     const absl::MutexLock lock(&mutex_);
     ranges_.emplace(static_cast<const char*>(memory), bytes);
   }
-  // One that was added; others may begin there too.
+  // Removes a range that was added. Other ranges may begin at the same address.
   void Remove(const void* memory, int64_t bytes) {
     const absl::MutexLock lock(&mutex_);
     auto range = ranges_.find(static_cast<const char*>(memory));
@@ -156,7 +156,7 @@ class ReachStream final : public ForwardingStream {
 
  private:
   struct Use {
-    const void* memory;  // null where there is none
+    const void* memory;  // null: unused
     int64_t bytes;
   };
 

@@ -1,5 +1,5 @@
-// The CPU engine with the reach of a GPU: operators fail where what they read or write lies in memory of the host that
-// the engine has neither allocated, uploaded nor pinned.
+// The CPU engine with the restrictions of a GPU: operators fail if they read or write host memory that the engine has
+// not allocated, uploaded or pinned.
 #ifndef CORANK_TESTS_SERVER_REACH_ENGINE_H_
 #define CORANK_TESTS_SERVER_REACH_ENGINE_H_
 
@@ -7,7 +7,7 @@
 
 namespace corank::testing {
 
-/// Two threads, as CpuEngine. Out of reach: INTERNAL, names the operator.
+/// Two threads, like CpuEngine. Memory out of reach gives INTERNAL with the operator's name.
 ChosenEngine ReachEngine();
 
 }  // namespace corank::testing

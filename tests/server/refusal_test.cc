@@ -1,4 +1,4 @@
-// Bad input through the whole server: the status, the field, and the server goes on.
+// Bad input through the whole server: it returns the status and the field, and continues to serve.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ grpc::Status SendAny(v1::CorankService::Stub& stub, const AnyRequest& any) {
 
 std::string MethodPath(const std::string& method) { return "/corank.v1.CorankService/" + method; }
 
-// The id under which the server's log knows a call that ended; empty where it gave none.
+// The id of an ended call in the server's log; empty if the call returned none.
 std::string RequestId(const grpc::ClientContext& context) {
   const auto& metadata = context.GetServerTrailingMetadata();
   const auto found = metadata.find("x-request-id");

@@ -1,4 +1,4 @@
-// corank_refused_total: each reason is counted where it is the reason, and nowhere else.
+// corank_refused_total: each reason is counted when it applies, and only then.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// Reasons that were counted, and how often.
+// The counted reasons, with their numbers.
 std::map<std::string, double> Refused(const Metrics& metrics) {
   std::map<std::string, double> counts;
   for (const prometheus::MetricFamily& family : metrics.Collect()) {
@@ -41,7 +41,7 @@ class LargeOperation final : public NullOperation {
 
 class RefusedByTheQueue : public ::testing::Test {
  protected:
-  // A request of a tenant, of high priority.
+  // Admits a high-priority request of a tenant.
   bool Admit(int64_t bytes, const std::string& tenant = "") {
     auto caller = std::make_shared<Caller>();
     caller->tenant = tenant;
@@ -140,7 +140,7 @@ class RefusedByTheServer : public ::testing::Test {
     grpc::ClientContext context;
     return running_->stub().Sort(&context, request, &response).error_code();
   }
-  // The plan of a stream, alone.
+  // Sends the plan of a stream, and nothing else.
   grpc::StatusCode Execute() {
     grpc::ClientContext context;
     const auto stream = running_->stub().Execute(&context);
@@ -176,7 +176,8 @@ TEST_F(RefusedByTheServer, OnceTheDeviceIsLost) {
   });
   EXPECT_EQ(Sort(4), grpc::StatusCode::UNAVAILABLE);
   EXPECT_THAT(Counts(), IsEmpty()) << "this one was taken";
-  // The parts of the server learn of it one after the other; a call that is taken before ends alike, uncounted.
+  // The parts of the server learn of it one after the other. A call accepted before gets the same end, but is not
+  // counted.
   double counted = 0;
   const auto is_refused = [&](grpc::StatusCode code) {
     EXPECT_EQ(code, grpc::StatusCode::UNAVAILABLE);

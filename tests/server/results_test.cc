@@ -1,4 +1,5 @@
-// Results that go where their callers see them: all are checked before the first is written, and before any is visible.
+// Results in memory that callers see: the server checks all results before it writes the first, and before any is
+// visible.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -27,7 +28,7 @@ class OneStream final : public Lane {
   const std::unique_ptr<EngineStream> stream_ = engine_->CreateStream().value();
 };
 
-// As a region that a caller may make smaller.
+// Like a region that a caller may truncate.
 class Place final : public ResultTarget {
  public:
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
@@ -96,8 +97,8 @@ TEST_F(ResultsTest, NoneIsShownWhereOneHasNoPlaceAnyMore) {
   EXPECT_FALSE(keys_->is_visible);
 }
 
-// Of 4 strings the shortest of 2 bytes, in a place for the longest of 10: what the lane's memory held before stays
-// there.
+// The shortest of 4 strings has 2 bytes, in a place for the longest of 10: leftovers of the lane's memory must not
+// appear there.
 TEST_F(ResultsTest, NothingOfWorkBeforeIsInWhatAShortResultLeaves) {
   const std::vector<uint32_t> secret(1000, 0x5EC3E75E);
   SortOperation::Spec before;

@@ -23,10 +23,10 @@ Server::Options TestOptions();
 
 class RunningServer {
  public:
-  /// With the CPU engine.
+  /// Uses the CPU engine.
   explicit RunningServer(const Server::Options& options = TestOptions());
   RunningServer(const Server::Options& options, ChosenEngine engine, const Clock* clock = &Clock::Steady());
-  /// With several devices, whose ordinals are 0, 1 and so on.
+  /// Uses several devices with the ordinals 0, 1 and so on.
   RunningServer(const Server::Options& options, std::vector<ChosenEngine> engines,
                 const Clock* clock = &Clock::Steady());
 
@@ -44,7 +44,7 @@ class RunningServer {
 /// A channel without limits on messages.
 std::shared_ptr<grpc::Channel> Connect(const std::string& address);
 
-/// The response and the method that belong to a request.
+/// The response and the method of a request.
 template <typename Request>
 struct Unary;
 template <>
@@ -88,24 +88,23 @@ struct Unary<v1::SearchRequest> {
   static constexpr auto kMethod = &v1::CorankService::Stub::Search;
 };
 
-/// Calls the method that belongs to the request.
+/// Calls the method of the request.
 template <typename Request>
 grpc::Status Call(v1::CorankService::Stub& stub, grpc::ClientContext* context, const Request& request,
                   typename Unary<Request>::Response* response) {
   return (stub.*Unary<Request>::kMethod)(context, request, response);
 }
 
-/// The field that the BadRequest of a status names; empty where there is none.
+/// The field that a status's BadRequest names; empty if there is none.
 std::string BadField(const grpc::Status& status);
 
-/// The RetryInfo of a status; a negative duration where there is none.
+/// The delay of a status's RetryInfo; negative if there is none.
 absl::Duration RetryDelay(const grpc::Status& status);
 
-/// A counter or a gauge of the server; `label`: the value of one of its labels, where it has any. -1 where there is
-/// none.
+/// A counter or gauge of the server. `label`: the value of one of its labels, if it has any. -1 if it does not exist.
 double MetricOf(const Server& server, absl::string_view name, absl::string_view label = "");
 
-/// Waits until the condition holds; false after half a minute.
+/// Waits until the condition holds. Returns false after half a minute.
 bool Eventually(const std::function<bool()>& condition);
 
 }  // namespace corank::testing

@@ -1,4 +1,4 @@
-// A server that asks who calls, and clients with credentials.
+// A server that requires credentials, and clients that have them.
 #ifndef CORANK_TESTS_SERVER_SECURED_SERVER_H_
 #define CORANK_TESTS_SERVER_SECURED_SERVER_H_
 
@@ -22,13 +22,13 @@ namespace corank::testing {
 /// A line of a tokens file.
 std::string TokenLine(absl::string_view tenant, absl::string_view token, absl::string_view permissions);
 
-/// With shared memory and kept arrays switched on.
+/// With shared memory and kept arrays enabled.
 Server::Options SecuredOptions();
 
-/// A value of a counter among the server's metrics; 0 where there is none.
+/// A value of a counter among the server's metrics; 0 if it does not exist.
 double RefusedSoFar(const Server& server, absl::string_view reason);
 
-/// The calls of one caller, each with a context of its own and a deadline of a minute.
+/// The calls of one caller, each with its own context and a deadline of a minute.
 class TestCaller {
  public:
   /// `token`: empty for none.
@@ -55,10 +55,10 @@ class TestCaller {
   const std::unique_ptr<v1::MemoryService::Stub> memory_;
 };
 
-/// Credentials of a client that trusts `authority`, with a certificate of its own where there is one.
+/// Credentials of a client that trusts `authority`, with its own certificate if given.
 std::shared_ptr<grpc::ChannelCredentials> TlsClient(const TestAuthority& authority, const TestCertificate& own = {});
 
-/// A connection of its own; `host` stands for the name in the server's certificate, empty: the address.
+/// A connection of its own. `host` replaces the name in the check of the server's certificate; empty: the address.
 std::shared_ptr<grpc::Channel> ConnectWith(const std::string& address,
                                            const std::shared_ptr<grpc::ChannelCredentials>& credentials,
                                            const std::string& host = "");

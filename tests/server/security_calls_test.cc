@@ -1,4 +1,4 @@
-// Who may call what, over the wire: tokens, permissions, and tenants that do not see each other.
+// Permissions over the wire: tokens, methods, and tenants that do not see each other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,7 +110,7 @@ TEST_F(SecurityCallsTest, HealthIsForAllAndReflectionForNobody) {
       grpc::StatusCode::UNIMPLEMENTED);
 }
 
-// Each permission: what wants it is refused without it, with its name, and not refused for it with it.
+// Each permission: without it, its methods are refused with its name; with it, they are not refused for lack of it.
 TEST_F(SecurityCallsTest, APermissionIsForWhatItNames) {
   const TestCaller all = As("l-token");
   const TestCaller narrow = As("n-token");
@@ -233,7 +233,7 @@ TEST_F(SecurityCallsTest, RegionsAndLeasesOfATenantAreItsOwn) {
   v1::UnregisterRegionResponse response;
   EXPECT_EQ(right.memory().UnregisterRegion(right.Context().get(), request, &response).error_code(),
             grpc::StatusCode::NOT_FOUND);
-  // A lease takes what was registered with it along: nobody may hang a region on another's.
+  // The end of a lease unregisters its regions: nobody may attach a region to another tenant's lease.
   const auto context = left.Context();
   const auto lease = left.memory().OpenLease(context.get(), {});
   v1::OpenLeaseResponse opened;
@@ -244,7 +244,7 @@ TEST_F(SecurityCallsTest, RegionsAndLeasesOfATenantAreItsOwn) {
   lease->Finish();
 }
 
-// Both tenants run a job of two parts under one id at the same time; each gets its own keys back.
+// Both tenants run a job of two parts under the same id at the same time. Each gets its own keys back.
 TEST_F(SecurityCallsTest, JobsOfATenantAreItsOwn) {
   const auto part_of = [this](const std::string& token, uint32_t part, int32_t key, StreamedAnswer* answer) {
     const TestCaller caller = As(token);

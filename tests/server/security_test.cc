@@ -1,4 +1,4 @@
-// What guards the ports, without a server: tokens file, TLS files, the rule for plaintext.
+// The guards of the ports, without a server: tokens file, TLS files, the rule for plaintext.
 #include "server/security/security.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ TEST(TokenTable, FindsTheHolderOfAToken) {
   EXPECT_EQ((*table)->FindToken(""), nullptr);
 }
 
-// The digest of the FIPS 180-4 example "abc", and not one that the code under test made.
+// The digest of the FIPS 180-4 example "abc", which does not come from the code under test.
 TEST(TokenTable, HashesWithSha256) {
   const auto table = TokenTable::Parse("t BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD all");
   ASSERT_TRUE(table.ok()) << table.status();
@@ -201,7 +201,8 @@ TEST_F(AuthenticatorTest, TheWatcherSeesRenamedFilesAndTurnedLinks) {
   EXPECT_TRUE(Eventually([&of_file] { return of_file == 1; }));
 }
 
-// A certificate of tomorrow, a folder that cannot be read for a while: time makes them good, and no change of a file.
+// A certificate that becomes valid tomorrow, or a folder that is unreadable for a while: time makes them good, without
+// a change of a file.
 TEST_F(AuthenticatorTest, TheWatcherOffersAgainWhatWasNotTaken) {
   const std::string file = folder_.Write("one", "1");
   FakeClock clock;
@@ -215,7 +216,7 @@ TEST_F(AuthenticatorTest, TheWatcherOffersAgainWhatWasNotTaken) {
     ++offers;
     return is_good.load();
   });
-  // Changes with every look: counts the looks at the other.
+  // Changes with every look, which counts the looks at the other file.
   const std::string restless = folder_.Write("two", "0");
   watcher.Watch({restless}, [&looks] {
     ++looks;

@@ -1,4 +1,4 @@
-// TLS on a port: who gets through the handshake, who a certificate says somebody is, and renewal while the server runs.
+// TLS on a port: which handshakes succeed, which tenant a certificate names, and renewal while the server runs.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TlsFiles WriteFiles(const TestFolder& folder, const TestCertificate& server, con
   return files;
 }
 
-// The common name in the certificate that a handshake with at most this version of TLS shows; empty where it fails.
+// The common name in the certificate of a handshake with at most this version of TLS; empty if the handshake fails.
 std::string ServedName(const std::string& address, int most_version) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -41,7 +41,7 @@ std::string ServedName(const std::string& address, int most_version) {
   const timeval patience = {20, 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
-  SSL_CTX_set_security_level(context, 0);  // so that it is not this side which refuses old versions
+  SSL_CTX_set_security_level(context, 0);  // so that this side does not refuse old versions
   SSL_CTX_set_min_proto_version(context, TLS1_VERSION);
   SSL_CTX_set_max_proto_version(context, most_version);
   SSL* const ssl = SSL_new(context);
@@ -120,7 +120,8 @@ TEST_F(SecurityTlsTest, ClientCertificatesAreAskedForAndVerified) {
   EXPECT_EQ(status_with(authority_.Issue({"node", {}, absl::Hours(1), absl::Hours(2)})), grpc::StatusCode::UNAVAILABLE);
 }
 
-// The first URI, else the first DNS name, else the common name: arrays kept under one certificate show who it names.
+// The first URI, otherwise the first DNS name, otherwise the common name. Arrays kept under a certificate show its
+// tenant.
 TEST_F(SecurityTlsTest, ACertificateNamesTheTenant) {
   const auto running = Serve(WriteFiles(folder_, authority_.IssueServer(), authority_.certificate()));
   const auto caller = [&](const std::string& name, const std::vector<std::string>& alternatives) {
@@ -207,7 +208,7 @@ TEST_F(SecurityTlsTest, NewRootsHoldForNewConnections) {
   EXPECT_EQ(status_of(authority_), grpc::StatusCode::UNAVAILABLE);
 }
 
-// A bare port, so that the test sees the log and says when files are read again.
+// A bare port, so that the test sees the log and decides when files are read again.
 TEST_F(SecurityTlsTest, ABrokenRenewalKeepsTheOldCertificateAndSaysSo) {
   absl::Mutex mutex;
   std::string log;

@@ -1,4 +1,4 @@
-// Devices that tests hold, lose and look into, and a server on them.
+// Devices that tests hold, lose and inspect, and a server on them.
 #ifndef CORANK_TESTS_SERVER_SEVERAL_DEVICES_H_
 #define CORANK_TESTS_SERVER_SEVERAL_DEVICES_H_
 
@@ -16,13 +16,13 @@
 
 namespace corank::testing {
 
-/// What a test does to a device. Thread-safe.
+/// The test's control of a device. Thread-safe.
 class DeviceSwitch {
  public:
   /// From now on sorts and merges wait until Release.
   void Hold() { SetHold(true); }
   void Release() { SetHold(false); }
-  /// From now on every request on it fails as on a GPU that is gone.
+  /// From now on every request fails, as on a GPU that is gone.
   void Lose() { lost_ = true; }
 
   int held() const {

@@ -1,4 +1,4 @@
-// A server with several devices: where work and kept arrays go, and what is left when one of them is lost. The devices
+// A server with several devices: the places of work and kept arrays, and the effects of losing a device. The devices
 // are CPU engines that tests hold and lose, so that nothing depends on speed.
 #include "tests/server/several_devices.h"
 
@@ -49,7 +49,7 @@ class SeveralDevicesTest : public ::testing::Test {
   void Start(int devices = 2, bool directly = false) {
     Server::Options options = TestOptions();
     if (!directly) options.queue.direct_bytes = 0;
-    options.batch.max_tasks = 1;        // a lane that is there before the others would take a burst
+    options.batch.max_tasks = 1;        // otherwise a lane that starts before the others would take a burst
     options.arrays.max_bytes = 40'000;  // 10,000 elements on each device
     options.on_device_lost = [this] { all_lost_.Notify(); };
     std::vector<ChosenEngine> engines;
@@ -275,7 +275,7 @@ TEST_F(SeveralDevicesTest, LosingOneEndsItsWorkAndTheOthersServeOn) {
   EXPECT_TRUE(Eventually([this] { return device(0).held() == 1; }));
   std::future<Answer> waiting = SortLater(Kept("a"));
   EXPECT_TRUE(Eventually([this] { return server().waiting_requests() == 1; }));
-  v1::Plan plan;  // waits on a long lane of the first device for an array that does not come
+  v1::Plan plan;  // waits on a long lane of the first device, for an array that does not come
   v1::MergeRequest& merge = *plan.add_operations()->mutable_merge();
   *merge.add_keys() = Kept("a");
   *merge.add_keys() = Streamed(v1::ELEMENT_TYPE_INT32, 10, 0);
@@ -340,7 +340,7 @@ TEST_F(SeveralDevicesTest, CallersOfALostDeviceAreAnsweredWhileItsLanesAreStuck)
   ASSERT_TRUE(Eventually([this] { return device(0).held() == 2; }));
 
   device(0).Lose();
-  EXPECT_FALSE(Fetch("a").ok());  // finds out
+  EXPECT_FALSE(Fetch("a").ok());  // detects the loss
   for (const grpc::Status& status : {stuck.get().status, stuck_stream.get().status}) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
     EXPECT_GT(RetryDelay(status), absl::ZeroDuration());

@@ -1,4 +1,4 @@
-// One queue for several devices: who may take what, whose memory it needs, and what happens when one is lost.
+// One queue for several devices: which device may take a task, whose memory the task needs, and the loss of a device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ class SeveralQueueTest : public ::testing::Test {
     return task;
   }
   std::unique_ptr<Task> Needy(int64_t bytes) { return Needy(bytes, bytes); }
-  // On the one device, and on the other.
+  // Needs this much memory on either device.
   std::unique_ptr<Task> Needy(int64_t first, int64_t second) {
     const auto bytes = [this, first, second](const Engine& engine) { return &engine == &first_ ? first : second; };
     return requests_.emplace_back().MakeTask(std::make_unique<NeedyOperation>(bytes), 100'000);
@@ -150,7 +150,7 @@ TEST_F(SeveralQueueTest, EachDeviceHasItsOwnTakersOfSmallTasks) {
     return queue.Take(device, BatchRule{}, [](const Task&, const Task&) { return false; });
   };
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(queue.Admit(Anywhere()).ok());
-  const auto first = take(0), second = take(1);  // would wait for each other where they were one
+  const auto first = take(0), second = take(1);  // with a shared budget they would wait for each other
   EXPECT_EQ(first.size(), 1U);
   EXPECT_EQ(second.size(), 1U);
 }

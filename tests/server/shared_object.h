@@ -1,4 +1,4 @@
-// A POSIX shared-memory object of a test.
+// A POSIX shared-memory object for tests.
 #ifndef CORANK_TESTS_SERVER_SHARED_OBJECT_H_
 #define CORANK_TESTS_SERVER_SHARED_OBJECT_H_
 
@@ -14,13 +14,13 @@
 
 namespace corank::testing {
 
-/// Made, mapped and, at the end, unlinked.
+/// Created and mapped; unlinked at the end.
 class SharedObject {
  public:
   static constexpr char kPrefix[] = "/corank-test-";
 
   explicit SharedObject(int64_t bytes) : SharedObject(NextKey(), bytes) {}
-  /// There is no object of that name.
+  /// No object may have this name yet.
   SharedObject(std::string key, int64_t bytes) : bytes_(static_cast<size_t>(bytes)), key_(std::move(key)) {
     fd_ = shm_open(key_.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
     Resize(bytes);

@@ -1,5 +1,5 @@
-// Large arrays in shared memory, sorted and merged in pieces, on the CPU engine: small arrays that a server takes for
-// large ones.
+// Large arrays in shared memory, sorted and merged in pieces, on the CPU engine. The arrays are small; the server's
+// settings make it treat them as large.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -38,12 +38,12 @@ Server::Options PiecesOptions(int64_t max_device_bytes) {
   return options;
 }
 
-// The parameter: device memory for one request.
+// The parameter is the device memory for one request.
 class SharedPiecesTest : public ::testing::TestWithParam<int64_t> {
  protected:
   SharedPiecesTest() { Register("r", 0); }
 
-  // The object from there on.
+  // Registers the object from this offset on.
   void Register(const std::string& name, int64_t offset_bytes) {
     v1::RegisterSharedMemoryRequest request;
     request.set_name(name);
@@ -73,7 +73,7 @@ class SharedPiecesTest : public ::testing::TestWithParam<int64_t> {
   std::vector<T> Read(int64_t offset_bytes, size_t count) {
     return std::vector<T>(object_.As<T>(offset_bytes), object_.As<T>(offset_bytes) + count);
   }
-  // Keys at the start of the region, of which many are equal.
+  // Keys at the start of the region, with many equal ones.
   std::vector<uint32_t> MakeTies(size_t count) {
     std::generate_n(object_.As<uint32_t>(), count, [this] { return random_() % 1000; });
     return Read<uint32_t>(0, count);
@@ -171,7 +171,7 @@ TEST_P(SharedPiecesTest, IndicesAndFirstRowsAreThoseOfTheWholeArray) {
   }
 }
 
-// Those of at most 16 KiB are copied into the response, others leave from pinned memory.
+// Results of up to 16 KiB are copied into the response. Others leave from pinned memory.
 TEST_P(SharedPiecesTest, ResultsMayGoIntoTheResponse) {
   constexpr size_t kCount = 100003;
   const std::vector<uint32_t> before = MakeTies(kCount), order = StableOrderOf(before);
@@ -195,7 +195,7 @@ TEST_P(SharedPiecesTest, ResultsMayGoIntoTheResponse) {
   }
 }
 
-// Clients send small arrays in the message, whatever the others do, and have small results come back so.
+// Clients send small arrays in the message, independently of the others, and receive small results there.
 TEST_P(SharedPiecesTest, SmallArraysOfASortMayTravelInMessages) {
   constexpr size_t kCount = 60000;
   std::string keys(kCount, 0);
@@ -286,7 +286,7 @@ TEST_P(SharedPiecesTest, MergeIsStableAndTakesUnevenInputs) {
 }
 
 TEST_P(SharedPiecesTest, SmallArraysOfAMergeMayTravelInMessages) {
-  // Of each input: its keys, and whether they are in the message. Values are, where they are few.
+  // For each input: its number of keys, and whether they are in the message. Values are if there are few of them.
   const std::vector<std::pair<size_t, bool>> inputs = {
       {0, true}, {100, true}, {70001, false}, {3, false}, {5000, true}};
   for (const bool have_values : {false, true}) {
@@ -320,7 +320,7 @@ TEST_P(SharedPiecesTest, SmallArraysOfAMergeMayTravelInMessages) {
       }
     }
     std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    // With values, the keys come back in the message.
+    // With values, the keys return in the message.
     (have_values ? *request.mutable_values_destination() : *request.mutable_keys_destination()) = To(kHalf);
     const v1::MergeResponse response = Run(request);
     EXPECT_EQ(response.stats().out_of_core(), GetParam() < (have_values ? 1800000 : 600000));
@@ -344,7 +344,7 @@ TEST_P(SharedPiecesTest, OutOfCoreIsWhatHasMoreBytesThanHalfOfTheDeviceMemory) {
   const int64_t most = std::min(GetParam() / 2, kHalf) / 8;  // rows of a key and a value
   for (const int64_t rows : {most, most + 1}) {
     SCOPED_TRACE(rows);
-    if (8 * rows > kHalf) continue;  // the region has no place for more than the device has
+    if (8 * rows > kHalf) continue;  // the region has no room for more than the device
     const bool is_out = 8 * rows > GetParam() / 2;
     std::fill_n(object_.As<uint32_t>(), 2 * rows, 7);
     v1::SortRequest sort;
@@ -353,7 +353,7 @@ TEST_P(SharedPiecesTest, OutOfCoreIsWhatHasMoreBytesThanHalfOfTheDeviceMemory) {
     *sort.mutable_keys_destination() = To(kHalf);
     *sort.mutable_values_destination() = To(kHalf + 4 * rows);
     EXPECT_EQ(Run(sort).stats().out_of_core(), is_out);
-    v1::SortRequest argsort;  // indices count as values do
+    v1::SortRequest argsort;  // indices count like values
     *argsort.mutable_keys() = sort.keys();
     argsort.set_output(v1::SORT_OUTPUT_INDICES);
     *argsort.mutable_indices_destination() = To(kHalf);
@@ -387,7 +387,7 @@ TEST_P(SharedPiecesTest, UnsortedInputsAreNamedWhereverTheyAre) {
     EXPECT_EQ(BadField(status), wrong < kCount ? "keys[0]" : "keys[1]");
     EXPECT_THAT(status.error_message(), HasSubstr(absl::StrCat("index ", wrong % kCount, " ")));
   }
-  // A permutation of the inputs, where the caller wants no check.
+  // A permutation of the inputs, if the caller wants no check.
   request.set_assume_sorted(true);
   Run(request);
   std::vector<int32_t> expected = Read<int32_t>(0, 2 * kCount), merged = Read<int32_t>(kHalf, 2 * kCount);

@@ -1,4 +1,4 @@
-// Execute: what callers do wrong and what goes wrong with them, at every stage; and nothing is left behind.
+// Execute: errors of callers and losses of callers at every stage. Nothing may be left behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ class OpenCall {
   std::unique_ptr<grpc::ClientReaderWriter<v1::ExecuteRequest, v1::ExecuteResponse>> call_;
 };
 
-// All of a sort, in chunks of so many elements, which are made first: a job that has begun must not stand still.
+// Sends a whole sort, in chunks of this many elements. Makes the chunks first, because a started job must not stall.
 void SendSort(OpenCall& call, int64_t count, int64_t chunk_elements) {
   const std::vector<v1::ExecuteRequest> chunks = Chunks({{0, 4, Elements(count)}}, chunk_elements);
   call.Send(SortPlan(kUint32, count));
@@ -226,7 +226,7 @@ TEST_F(StreamFaultTest, DeadlinesEndJobsThatWait) {
 }
 
 TEST_F(StreamFaultTest, SlowCallersHoldUpThemselvesOnly) {
-  // More callers than lanes, none of which reads or sends on; others work in their place.
+  // More callers than lanes, none of which reads or continues to send. Others run in their place.
   std::vector<std::unique_ptr<OpenCall>> slow;
   const std::vector<v1::ExecuteRequest> chunks = Chunks({{0, 4, Elements(100000)}}, 1000);
   for (int i = 0; i < 6; ++i) {
@@ -271,7 +271,7 @@ TEST_F(StreamFaultTest, MemoryStaysWithinTheWindows) {
   }
   call.HalfClose();
   EXPECT_LE(most, options.streams.window_bytes);
-  // A reader that is late: the answer stands in its window, and no more than that is made.
+  // A late reader: the output fills its window, and the server makes no more of it.
   EXPECT_TRUE(Eventually([&] { return pool.bytes_in_use() > options.streams.window_bytes / 2; }));
   most = 0;
   v1::ExecuteResponse response;
@@ -282,8 +282,8 @@ TEST_F(StreamFaultTest, MemoryStaysWithinTheWindows) {
 
 TEST_F(StreamFaultTest, ArraysBeyondABudgetNameIt) {
   v1::Plan whole = SortPlan(kUint32, -1);
-  v1::SortRequest& sort = *whole.mutable_operations(0)->mutable_sort();  // needs its keys in one piece: how wide are
-  sort.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);                     // indices of so many?
+  v1::SortRequest& sort = *whole.mutable_operations(0)->mutable_sort();  // needs all keys first: their number
+  sort.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);                     // determines the width of indices
   *sort.mutable_indices_destination() = ToStream(1);
   ExpectRefused(Execute(stub(), whole, Chunks({{0, 4, Elements(400000), 0, true}}, 1024)).status, "keys.count",
                 "max_device_bytes");
@@ -292,7 +292,7 @@ TEST_F(StreamFaultTest, ArraysBeyondABudgetNameIt) {
                 "max_stream_host_bytes");
 }
 
-// A limit keeps few rows, but claims are claims: 2^55 keys and values of unknown number.
+// A limit keeps few rows, but the server believes claims: 2^55 keys, and an unknown number of values.
 TEST_F(StreamFaultTest, FirstRowsOfMoreThanAnybodyHasAreRefused) {
   v1::Plan plan = SortPlan(v1::ELEMENT_TYPE_UINT8, int64_t{1} << 55);
   v1::SortRequest& sort = *plan.mutable_operations(0)->mutable_sort();
@@ -357,7 +357,7 @@ TEST_F(StreamFaultTest, APartThatGoesFailsAllParts) {
   EXPECT_EQ(first.Finish().error_code(), grpc::StatusCode::CANCELLED);
   const grpc::Status status = second.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED) << status.error_message();
-  // Parts that leave elements out.
+  // Parts that omit elements.
   plan.set_job_id("gap");
   OpenCall third(stub()), fourth(stub());
   third.Send(plan);
@@ -412,12 +412,12 @@ TEST(StreamIdle, ACallerThatStandsStillLosesItsLane) {
   EXPECT_TRUE(Eventually([&] { return running.server().jobs().memory_in_use() == 0; }));
   const grpc::Status taken = reads_late.Finish();
   EXPECT_EQ(taken.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_THAT(taken.error_message(), HasSubstr("nothing for 1s"));  // not "sent", but on a machine that stood still
+  EXPECT_THAT(taken.error_message(), HasSubstr("nothing for 1s"));  // not "sent", except on a stalled machine
   OpenCall reads_nothing(running.stub(), std::chrono::minutes(10));
   SendSort(reads_nothing, kCount, 1024);
   EXPECT_TRUE(Eventually([&] { return running.server().active_calls() == 1; }));
   const auto has_ended = [&] {
-    grpc::ClientContext context;  // a connection that lives: nothing but the call's own end can end it
+    grpc::ClientContext context;  // its connection lives, so that only the call's own end can end it
     v1::GetServerInfoResponse info;
     EXPECT_TRUE(running.stub().GetServerInfo(&context, {}, &info).ok());
     return running.server().active_calls() == 0;
@@ -450,7 +450,7 @@ TEST(StreamSpares, ACallerThatDoesNotReadKeepsNobodyWaiting) {
 TEST(StreamIdle, AnAnswerThatNobodyReadsIsGivenUp) {
   Server::Options options = SmallWindow();
   options.limits.max_chunk_bytes = 1 << 20;
-  options.streams.window_bytes = int64_t{16} << 20;  // the lane is through with it long before its caller
+  options.streams.window_bytes = int64_t{16} << 20;  // the lane finishes long before its caller
   options.streams.max_device_bytes = int64_t{64} << 20;
   options.streams.idle_timeout = absl::Seconds(1);
   RunningServer running(options);

@@ -1,4 +1,4 @@
-// What streamed work says that it needs: enough for all that it takes, and no more than a job may have.
+// The memory estimates of streamed work: enough for all its allocations, and within the limit of a job.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -21,7 +21,7 @@ constexpr int64_t kPiece = 16 << 10;
 constexpr int64_t kTile = 8 << 10;
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-// A lane that is this thread.
+// A lane on this thread.
 class OwnLane final : public Lane {
  public:
   explicit OwnLane(Engine* engine) : engine_(engine) { EXPECT_TRUE(ExtraStream(kMain).ok()); }
@@ -38,7 +38,7 @@ class OwnLane final : public Lane {
   absl::Status CheckWanted() override { return absl::OkStatus(); }
 
  private:
-  static constexpr int kMain = 7;  // behind those that sorts and merges take
+  static constexpr int kMain = 7;  // after the streams of sorts and merges
   Engine* const engine_;
   std::vector<std::unique_ptr<EngineStream>> streams_;
 };
@@ -60,7 +60,7 @@ std::vector<StreamInput> Inputs(int64_t count, bool has_values) {
 
 class StreamNeedTest : public ::testing::Test {
  protected:
-  // Sorts `count` rows whose chunks come from the front, in no more memory than the sort says that it needs.
+  // Sorts `count` rows whose chunks come in order, within the memory that the sort announces.
   absl::Status Sort(int64_t count, bool has_values, bool all_at_once) {
     StreamedSort sort = SortOf(has_values);
     sort.parts = all_at_once ? 0 : 1;
@@ -83,7 +83,7 @@ class StreamNeedTest : public ::testing::Test {
       const absl::Status added = sorter.AddAll({reinterpret_cast<const char*>(keys.data()), values.data()});
       return added.ok() ? sorter.Finish().status() : added;
     }
-    // A window of them at once, which is many pieces.
+    // A whole window together, which is many pieces.
     constexpr int64_t kChunk = 1000, kChunksAtOnce = 64;
     for (int64_t first = 0; first < count;) {
       std::vector<InputChunk> chunks;

@@ -1,4 +1,4 @@
-// Execute: merges of streamed arrays, whose rows leave while others come, in core and out of core.
+// Execute: merges of streamed arrays, in core and out of core. Rows leave while others arrive.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 
-// Small windows and tiles: what is done to gigabytes is done to kilobytes.
+// Small windows and tiles: kilobytes are treated like gigabytes.
 Server::Options InCore() {
   Server::Options options = TestOptions();
   options.long_lanes = 1;
@@ -37,11 +37,11 @@ Server::Options OutOfCore() {
   return options;
 }
 
-// Inputs i in stream i, their values in stream 100 + i, results in streams 0 and 1.
+// Input i comes in stream i, its values in stream 100 + i. Results go to streams 0 and 1.
 struct Merge {
   v1::Plan plan;
   std::vector<StreamedInput> inputs;
-  std::string keys, values;  // what is expected
+  std::string keys, values;  // the expected results
 };
 
 Merge MakeMerge(KeyType type, Order order, Distribution distribution, const std::vector<int64_t>& counts,
@@ -95,7 +95,7 @@ v1::MergeResponse Check(RunningServer& running, const Merge& merge, int value_by
   return answer.results[0].merge();
 }
 
-// Each input to its end before the next.
+// Each input to its end before the next one.
 std::vector<v1::ExecuteRequest> OneAfterTheOther(const Merge& merge, int64_t chunk_elements) {
   std::vector<v1::ExecuteRequest> chunks;
   for (const StreamedInput& input : merge.inputs) {
@@ -156,7 +156,7 @@ TEST_P(StreamMergeTest, RowsLeaveBeforeTheLastOnesCome) {
   v1::ExecuteRequest first;
   *first.mutable_plan() = merge.plan;
   ASSERT_TRUE(call->Write(first));
-  // The last chunk of each input is held back until rows have come.
+  // Holds back the last chunk of each input until rows arrive.
   for (size_t i = 0; i + 2 < chunks.size(); ++i) ASSERT_TRUE(call->Write(chunks[i]));
   v1::ExecuteResponse response;
   ASSERT_TRUE(call->Read(&response));
@@ -171,7 +171,8 @@ TEST_P(StreamMergeTest, RowsLeaveBeforeTheLastOnesCome) {
   ExpectAllFreed(running_);
 }
 
-// As a generated stub's user may: nothing is read until all is sent, and the answer is larger than all windows.
+// A user of a generated stub may do this: nothing is read until everything is sent, and the response is larger than all
+// windows.
 TEST_P(StreamMergeTest, ACallerMaySendAllBeforeItReads) {
   const Merge merge = MakeMerge(KeyType::kUint64, Order::kAscending, Distribution::kUniform, {100000, 100000}, 0);
   grpc::ClientContext context;
@@ -191,7 +192,7 @@ TEST_P(StreamMergeTest, ACallerMaySendAllBeforeItReads) {
 
 TEST_P(StreamMergeTest, NamesWhatIsNotSorted) {
   constexpr int64_t kCount = 30000;
-  // 1985 keys are checked at a time, of what has come.
+  // The check covers 1985 of the received keys at a time.
   for (const int64_t wrong : {int64_t{1}, int64_t{1000}, int64_t{1984}, int64_t{1985}, int64_t{3970}, kCount - 1}) {
     Merge merge = MakeMerge(KeyType::kUint32, Order::kAscending, Distribution::kUniform, {20, kCount}, 0);
     merge.inputs[1].bytes.replace(static_cast<size_t>(4 * wrong), 4, std::string(4, '\0'));

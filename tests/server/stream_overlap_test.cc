@@ -1,5 +1,5 @@
-// What a streamed sort does at the same time: it sorts while it receives, answers while it merges, and takes no more of
-// its caller than its windows hold.
+// The concurrency of a streamed sort: it sorts while it receives, sends while it merges, and accepts no more from its
+// caller than its windows hold.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,7 +25,7 @@ namespace {
 constexpr int64_t kCount = 40000;
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
-// The parameter: device memory for one request, with which the runs stay there or not.
+// The parameter is the device memory for one request, which decides whether the runs stay there.
 class StreamOverlapTest : public ::testing::TestWithParam<int64_t> {
  protected:
   static Server::Options SmallPieces() {
@@ -49,7 +49,7 @@ class StreamOverlapTest : public ::testing::TestWithParam<int64_t> {
     sorted_.assign(sorted.begin(), sorted.end());
     return Chunks({{0, 4, {keys.begin(), keys.end()}}}, chunk_elements);
   }
-  // Begins the call that sorts them.
+  // Starts the call that sorts them.
   void Begin(int64_t count) {
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(3));
     call_ = running_.stub().Execute(&context_);
@@ -57,7 +57,7 @@ class StreamOverlapTest : public ::testing::TestWithParam<int64_t> {
     *first.mutable_plan() = SortPlan(v1::ELEMENT_TYPE_UINT32, count);
     ASSERT_TRUE(call_->Write(first));
   }
-  // Reads what is still to come.
+  // Reads the rest of the response.
   void ExpectSorted(std::string keys) {
     v1::ExecuteResponse response;
     while (call_->Read(&response)) keys += response.chunk().data();
@@ -77,11 +77,11 @@ INSTANTIATE_TEST_SUITE_P(Memory, StreamOverlapTest, ::testing::Values(int64_t{64
                          [](const auto& memory) { return memory.param > (1 << 20) ? "InCore" : "OutOfCore"; });
 
 TEST_P(StreamOverlapTest, PiecesAreSortedBeforeTheLastChunkComes) {
-  plan_->AtCall("Sort", 0, nullptr);  // counts only
+  plan_->AtCall("Sort", 0, nullptr);  // only counts
   const std::vector<v1::ExecuteRequest> chunks = MakeChunks(kCount, 1000);
   Begin(kCount);
   for (size_t i = 0; i + 1 < chunks.size(); ++i) ASSERT_TRUE(call_->Write(chunks[i]));
-  // A piece is an eighth of the array at most, and the last chunk less than that.
+  // A piece is at most an eighth of the array, and the last chunk is smaller.
   EXPECT_TRUE(Eventually([this] { return plan_->calls() >= 7; })) << plan_->calls() << " pieces sorted";
   ASSERT_TRUE(call_->Write(chunks.back()));
   call_->WritesDone();
@@ -90,7 +90,7 @@ TEST_P(StreamOverlapTest, PiecesAreSortedBeforeTheLastChunkComes) {
 
 TEST_P(StreamOverlapTest, TheAnswerBeginsBeforeItsMergeEnds) {
   const std::vector<v1::ExecuteRequest> chunks = MakeChunks(kCount, 1000);
-  plan_->AtCall("Merge", 0, nullptr);  // counts only
+  plan_->AtCall("Merge", 0, nullptr);  // only counts
   ASSERT_TRUE(Execute(running_.stub(), SortPlan(v1::ELEMENT_TYPE_UINT32, kCount), chunks).status.ok());
   const int64_t merges = plan_->calls();
   ASSERT_GE(merges, 6);
@@ -107,7 +107,7 @@ TEST_P(StreamOverlapTest, TheAnswerBeginsBeforeItsMergeEnds) {
   EXPECT_TRUE(in_time) << "the last tile was merged before the first one had come";
 }
 
-// Chunks and windows of a size beside which what lies in sockets is little.
+// Chunks and windows so large that the contents of sockets hardly matter.
 class StreamWindowTest : public StreamOverlapTest {
  protected:
   static Server::Options LargeChunks() {

@@ -1,5 +1,5 @@
-// Execute: results of ExpandIntervals, GatherIntervals and LoadBalance that are larger than what a request may have of
-// the device.
+// Execute: results of ExpandIntervals, GatherIntervals and LoadBalance that are larger than a request's share of the
+// device.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -65,7 +65,7 @@ class StreamRowsTest : public ::testing::Test {
     return options;
   }
 
-  // Of `elements` intervals: many empty ones, and a few that are larger than a piece.
+  // Counts for `elements` intervals: many empty ones, and a few that are larger than a piece.
   static std::vector<int64_t> Counts(int64_t elements) {
     Random random(5);
     std::vector<int64_t> counts(static_cast<size_t>(elements));
@@ -79,7 +79,7 @@ class StreamRowsTest : public ::testing::Test {
     return {bytes.begin(), bytes.end()};
   }
 
-  // Sends the operation of the plan, whose arrays are streams 0 and above, and expects its result in stream 9.
+  // Sends the operation of the plan, whose arrays are streams 0 and above. Expects its result in stream 9.
   void ExpectResult(const v1::Plan& plan, const std::vector<StreamedInput>& inputs, const std::string& expected) {
     ASSERT_GT(static_cast<int64_t>(expected.size()), 2 * kMostOnDevice);
     const StreamedAnswer answer = Execute(running_.stub(), plan, Chunks(inputs, 500));
@@ -142,7 +142,7 @@ TEST_F(StreamRowsTest, GathersMoreThanTheDeviceMayHold) {
 
 TEST_F(StreamRowsTest, BalancesMoreThanTheDeviceMayHold) {
   std::vector<int64_t> counts = Counts(4000);
-  counts.front() = 60'000;  // a piece and more, from the first object on
+  counts.front() = 60'000;  // more than a piece, from the first object on
   std::vector<uint32_t> objects, ranks;
   for (size_t i = 0; i < counts.size(); ++i) {
     for (int64_t k = 0; k < counts[i]; ++k) {

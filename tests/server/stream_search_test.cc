@@ -1,4 +1,4 @@
-// Execute: searches whose arrays or positions are larger than what a request may have of the device.
+// Execute: searches with arrays or positions larger than a request's share of the device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ class StreamSearchTest : public ::testing::Test {
     return options;
   }
 
-  // Of a haystack in stream 0 and needles in stream 1, to stream 9; -1: of unknown length.
+  // A plan with the haystack in stream 0, needles in stream 1, and positions in stream 9. -1: unknown length.
   static v1::Plan SearchPlan(v1::ElementType type, int64_t haystack, int64_t needles) {
     v1::Plan plan;
     v1::SearchRequest& search = *plan.add_operations()->mutable_search();
@@ -79,7 +79,7 @@ class StreamSearchTest : public ::testing::Test {
 
 TEST_F(StreamSearchTest, FindsMoreNeedlesThanTheDeviceMayHold) {
   const std::vector<uint32_t> needles = Keys<uint32_t>(kNeedles, 50'000, 1);
-  for (const int64_t count : {20'000, 200'000}) {  // on the device; more than half of it
+  for (const int64_t count : {20'000, 200'000}) {  // fits on the device; more than half of it
     std::vector<uint32_t> haystack = Keys<uint32_t>(count, 50'000, 2);
     std::sort(haystack.begin(), haystack.end());
     for (const bool known : {true, false}) {

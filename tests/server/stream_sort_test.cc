@@ -1,4 +1,4 @@
-// Execute: sorts of streamed keys, in pieces, in core and out of core, against the oracle.
+// Execute: sorts of streamed keys, in pieces, in core and out of core, compared with the oracle.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -29,7 +29,7 @@ struct SortCase {
   int64_t chunk_elements = 1000;
 };
 
-// Small pieces and windows: what is done to gigabytes is done to kilobytes.
+// Small pieces and windows: kilobytes are treated like gigabytes.
 Server::Options SmallPieces() {
   Server::Options options = TestOptions();
   options.long_lanes = 1;
@@ -124,7 +124,7 @@ TEST_F(StreamSortTest, SortsKeysOfEveryTypeInPieces) {
       test.order = order;
       test.distribution = Distribution::kSpecialFloats;
       test.count = 30011;
-      test.value_bytes = 3;  // tells equal keys apart
+      test.value_bytes = 3;  // distinguishes equal keys
       test.announced = order == Order::kAscending;
       EXPECT_GT(Check(running, test).stats().runs(), 1);
     }
@@ -197,7 +197,7 @@ TEST_F(StreamSortTest, FirstRowsKeepTheirValuesWhateverIsAnnounced) {
         test.value_bytes = 5;
         test.limit = limit;
         test.announced = announced;
-        // No rows: nothing is made in pieces, and the whole has to fit.
+        // Without rows, nothing is made in pieces, and the whole array must fit.
         if (limit > 0 || in_core) Check(running, test);
       }
     }
@@ -205,7 +205,7 @@ TEST_F(StreamSortTest, FirstRowsKeepTheirValuesWhateverIsAnnounced) {
   }
 }
 
-// Few rows go into the answer where the caller wants them there, all of them or some columns.
+// A few rows may go into the response if the caller wants that: all columns or some.
 TEST_F(StreamSortTest, FirstRowsMayGoIntoTheAnswer) {
   constexpr int64_t kCount = 40000, kLimit = 1000;
   const Bytes keys = MakeKeys(KeyType::kUint64, Distribution::kSixteenDistinct, kCount, 3);
@@ -237,7 +237,7 @@ TEST_F(StreamSortTest, FirstRowsMayGoIntoTheAnswer) {
   }
 }
 
-// 600 KB in pieces take more of the host than 20 KB; on the device there is room for them.
+// 600 KB in pieces take more than 20 KB of the host, but fit on the device.
 TEST_F(StreamSortTest, WhatTheHostIsTooSmallForMayFitOntoTheDevice) {
   Server::Options options = SmallPieces();
   options.streams.max_device_bytes = 2 << 20;
@@ -252,7 +252,7 @@ TEST_F(StreamSortTest, WhatTheHostIsTooSmallForMayFitOntoTheDevice) {
   ExpectAllFreed(running);
 }
 
-// What is kept of an array of 4 MB are its pieces in work and their first rows.
+// The server holds the active pieces of a 4 MB array and their first rows only.
 TEST_F(StreamSortTest, FirstRowsOfALongArrayTakeLittleOfTheHost) {
   Server::Options options = OutOfCore();
   options.streams.max_host_bytes = 200 << 10;
@@ -285,7 +285,7 @@ TEST_F(StreamSortTest, TakesKeysFirstAndValuesAfterwards) {
   }
 }
 
-// Keys or indices, of 4 bytes both.
+// Keys or indices, both of 4 bytes.
 void JoinParts(RunningServer& running, v1::SortOutput output, int64_t limit) {
   SCOPED_TRACE(::testing::Message() << "output=" << output << " limit=" << limit);
   const int64_t count = 50000;

@@ -1,4 +1,4 @@
-// Execute: interval operators whose arrays are larger than what a request may have of the device.
+// Execute: interval operators with arrays larger than a request's share of the device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ v1::Array StreamedRecords(int64_t count, uint32_t stream_id) {
   return Streamed(v1::ELEMENT_TYPE_RECORD, count, stream_id, kRecordBytes);
 }
 
-/// Intervals that do not overlap in a destination of kElements, in any order, and come from anywhere in a source.
+/// Intervals that do not overlap in a destination of kElements, in any order, from any places of a source.
 struct Intervals {
   std::vector<int64_t> source_offsets, destination_offsets, counts;
 };
@@ -71,7 +71,7 @@ class StreamSpillTest : public ::testing::Test {
     return intervals;
   }
 
-  // The operation's streams are numbered from 0, its result is stream 9.
+  // The operation's streams are numbered from 0. Its result is stream 9.
   StreamedAnswer Run(const v1::Plan& plan, const std::vector<StreamedInput>& inputs) {
     return Execute(running_.stub(), plan, Chunks(inputs, 3000));
   }
@@ -89,7 +89,7 @@ class StreamSpillTest : public ::testing::Test {
 };
 
 TEST_F(StreamSpillTest, MovesBetweenArraysThatTheDeviceMayNotHold) {
-  for (const bool has_initial : {true, false}) {  // zeros in memory that was used
+  for (const bool has_initial : {true, false}) {  // zeros in memory that was used before
     SCOPED_TRACE(has_initial ? "into an array" : "into zeros");
     std::string expected = has_initial ? initial_ : std::string(source_.size(), '\0');
     for (size_t i = 0; i < intervals_.counts.size(); ++i) {
@@ -122,7 +122,7 @@ TEST_F(StreamSpillTest, MovesBetweenArraysThatTheDeviceMayNotHold) {
 }
 
 TEST_F(StreamSpillTest, MovesIntoAnArrayOfTheMessage) {
-  // Small, where the source is too large: then the result is spilled with it.
+  // Small, with a source that is too large: the result is spilled too.
   const std::string initial(100 * kRecordBytes, 'i');
   std::string expected = initial;
   expected.replace(5 * kRecordBytes, 3 * kRecordBytes, source_, 1000 * kRecordBytes, 3 * kRecordBytes);
@@ -206,7 +206,7 @@ TEST_F(StreamSpillTest, ExpandsValuesThatTheDeviceMayNotHold) {
 }
 
 TEST_F(StreamSpillTest, ArraysOfUnknownLengthSpillAsTheyCome) {
-  // Fewer than half of the device holds, while they grow; fewer than all of it, and more than that.
+  // Fewer elements than fill half of the device, while they grow; fewer than fill all of it; and more.
   constexpr int64_t kFew = 10'000, kMiddle = 60'000, kMany = 200'000;
   for (const int64_t from : {kFew, kMiddle, kMany}) {
     for (const int64_t to : {kFew, kMiddle, kMany}) {
@@ -253,7 +253,7 @@ TEST_F(StreamSpillTest, ArraysOfKnownLengthSpillBesideOneOfUnknownLength) {
 }
 
 TEST_F(StreamSpillTest, AnArrayOfUnknownLengthThatOutgrowsTheHostIsRefused) {
-  const std::string more = source_ + source_ + source_ + source_ + source_;  // 10 MB, of 8 MiB
+  const std::string more = source_ + source_ + source_ + source_ + source_;  // 10 MB, but the limit is 8 MiB
   v1::Plan plan;
   v1::GatherIntervalsRequest& gather = *plan.add_operations()->mutable_gather_intervals();
   *gather.mutable_source() = StreamedRecords(-1, 0);

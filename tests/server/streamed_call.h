@@ -1,4 +1,4 @@
-// A client of Execute: sends arrays in chunks while it reads the answer.
+// A client of Execute that sends arrays in chunks while it reads the response.
 #ifndef CORANK_TESTS_SERVER_STREAMED_CALL_H_
 #define CORANK_TESTS_SERVER_STREAMED_CALL_H_
 
@@ -22,7 +22,7 @@ struct StreamedInput {
   bool ends_with_empty_chunk = false;
 };
 
-/// An array as its bytes; of INT64 where a list in braces does not say.
+/// An array as its bytes. A list in braces without a type is INT64.
 template <typename Element = int64_t>
 std::string BytesOf(const std::vector<Element>& elements) {
   return {reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(Element)};
@@ -33,23 +33,23 @@ struct StreamedAnswer {
   std::vector<v1::ArrayChunk> chunks;
   std::vector<v1::OperationResult> results;
 
-  /// The bytes of an output of a call that is its whole job; empty, with a test failure, where chunks are out of order.
+  /// The bytes of an output of a call that is its whole job. Empty, with a test failure, if chunks are out of order.
   std::string Output(uint32_t stream_id, int32_t element_bytes) const;
 };
 
-/// An Array or a Destination that is a stream. count -1: left out.
+/// An Array or a Destination that is a stream. count -1: unset.
 v1::Array Streamed(v1::ElementType type, int64_t count, uint32_t stream_id, uint32_t record_bytes = 0);
 v1::Destination ToStream(uint32_t stream_id);
 
-/// A plan of one sort, of keys in stream 0 (and values in stream 1), to the same streams.
+/// A plan of one sort, with keys in stream 0 (and values in stream 1), and results in the same streams.
 v1::Plan SortPlan(v1::ElementType type, int64_t count);
 
-/// The chunks of the inputs, each of `chunk_elements` elements but the last, taking turns.
+/// The chunks of the inputs, in turn. Each has `chunk_elements` elements, except the last ones.
 std::vector<v1::ExecuteRequest> Chunks(const std::vector<StreamedInput>& inputs, int64_t chunk_elements);
 
 v1::ExecuteRequest Chunk(uint32_t stream_id, int64_t first_element, const std::string& data);
 
-/// Sends the plan and the chunks and reads until the call ends.
+/// Sends the plan and the chunks, and reads until the call ends.
 StreamedAnswer Execute(v1::CorankService::Stub& stub, const v1::Plan& plan,
                        const std::vector<v1::ExecuteRequest>& chunks, grpc::ClientContext* context);
 StreamedAnswer Execute(v1::CorankService::Stub& stub, const v1::Plan& plan,

@@ -1,4 +1,4 @@
-// Certificates made on the spot, and files in a folder of a test's own.
+// Certificates made on demand, and files in a test's own folder.
 #ifndef CORANK_TESTS_SERVER_TEST_CERTIFICATES_H_
 #define CORANK_TESTS_SERVER_TEST_CERTIFICATES_H_
 
@@ -28,7 +28,7 @@ struct CertificateRequest {
   absl::Duration ends_in = absl::Hours(24);
 };
 
-/// An authority of its own, with keys on P-256.
+/// A separate certificate authority, with P-256 keys.
 class TestAuthority {
  public:
   explicit TestAuthority(const std::string& name);
@@ -47,7 +47,7 @@ class TestAuthority {
   std::string pem_;
 };
 
-/// A folder that goes with the object.
+/// A folder that is removed with the object.
 class TestFolder {
  public:
   TestFolder();
@@ -56,14 +56,14 @@ class TestFolder {
   TestFolder& operator=(const TestFolder&) = delete;
 
   std::string Path(absl::string_view name) const;
-  /// Replaces the file in one step; returns its path.
+  /// Replaces the file atomically. Returns its path.
   std::string Write(absl::string_view name, absl::string_view text) const;
 
  private:
   std::string path_;
 };
 
-/// SHA-256 in hexadecimal digits, as `printf %s TOKEN | sha256sum` prints it.
+/// The SHA-256 in hexadecimal digits, as `printf %s TOKEN | sha256sum` prints it.
 std::string HashOf(absl::string_view token);
 
 }  // namespace corank::testing

@@ -15,7 +15,7 @@
 namespace corank::testing {
 namespace {
 
-// All checks that a request passes, in the server's order.
+// All checks of a request, in the server's order.
 absl::Status ValidateAll(const AnyRequest& any) {
   return std::visit(
       [](const auto& request) -> absl::Status {
@@ -78,7 +78,7 @@ TEST(Validate, TakesIntervalsThatTouchTheEnds) {
 TEST(Validate, TakesAsMuchMovingAsTheLimitAllows) {
   v1::MoveIntervalsRequest move;
   *move.mutable_source() = Records(32, std::string(128, 'x'));
-  *move.mutable_counts() = Int64s(std::vector<int64_t>(512, 4));  // 65536 bytes in all
+  *move.mutable_counts() = Int64s(std::vector<int64_t>(512, 4));  // 65536 bytes in total
   *move.mutable_source_offsets() = *move.mutable_destination_offsets() = Int64s(std::vector<int64_t>(512, 0));
   move.set_destination_count(4);
   move.set_allow_overlap(true);
@@ -100,7 +100,7 @@ TEST(Validate, ASumOfCountsThatProvesAnOverlapSaysSo) {
 }
 
 TEST(Validate, ReadsOffsetsAtAnyAlignment) {
-  // A string of Protobuf's is aligned; a string in a wider one is not.
+  // A protobuf string is aligned. A part of a longer string is not.
   v1::SortRequest sort;
   *sort.mutable_keys() = Int32s({1, 2, 3});
   const std::string offsets = Int64s({0, 1, 3}).inline_data();
@@ -145,7 +145,7 @@ TEST(Validate, ALimitKeepsTheStringsOfAColumnFew) {
   EXPECT_EQ(Validate(sort, limits).status(), absl::OkStatus());
   sort.set_limit(150);
   EXPECT_EQ(NamedField(Validate(sort, limits).status()), "key_columns");
-  // One long string may be among the first.
+  // The first strings may include one long one.
   offsets.back() += 10'000;
   set_strings();
   sort.set_limit(20);
