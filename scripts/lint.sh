@@ -38,7 +38,7 @@ check "ruff check" ruff check --quiet .
 check "messages of client/python" python client/python/generate.py
 # Every run uses the package's strict settings. There are three runs because mypy rejects two conftest.py in one.
 mypy=(mypy --config-file client/python/pyproject.toml)
-mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' ':!tests/reliability')
+mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' 'examples/*.py' ':!tests/reliability')
 mapfile -t reliability < <(files 'tests/reliability/*.py')
 check "mypy --strict, client/python" "${mypy[@]}" client/python/src client/python/tests
 check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:tests/e2e:tests/deploy:bench/report:bench/places:scripts/checks:scripts/docs "${mypy[@]}" "${scripts[@]}"

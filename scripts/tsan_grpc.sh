@@ -2,10 +2,10 @@
 # Builds gRPC and Abseil with ThreadSanitizer into .deps/tsan-grpc/lib, unless they are there. The thread build links
 # these static archives (cmake/Sanitizers.cmake).
 #
-# gRPC passes calls between threads by atomic reference counts, and Abseil's mutexes are atomics. ThreadSanitizer reports
-# every such hand-over as a race unless the archives are instrumented, which Debian's are not. So this script builds both
-# from Debian's own sources, in the versions whose headers are installed. Protobuf, RE2, c-ares, OpenSSL and zlib stay
-# Debian's: they pass nothing between threads by themselves.
+# gRPC passes calls between threads by atomic reference counts, and Abseil's mutexes are atomics. ThreadSanitizer
+# reports every such hand-over as a race unless the archives are instrumented, which Debian's are not. So this script
+# builds both from Debian's own sources, in the versions whose headers are installed. Protobuf, RE2, c-ares, OpenSSL and
+# zlib stay Debian's: they pass nothing between threads by themselves.
 #
 # The first run takes ten minutes on two cores; an interrupted run continues the next time.
 #
