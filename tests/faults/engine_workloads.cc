@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kRows = 20000;
 
-// Strings, which have no end that fits a code, and numbers.
+// Numbers, and strings, whose streams have no end that fits into a code.
 WorkloadRun SortLongRows() {
   std::vector<std::string> strings;
   for (int64_t i = 0; i < kRows; ++i) strings.push_back("row " + std::to_string(i * 7919 % 97) + " of many");
@@ -44,7 +44,7 @@ WorkloadRun SortLongRows() {
   });
 }
 
-// Two numbers of six bytes together: both halves of the codes are sorted. Only the first rows are wanted.
+// Two numbers of six bytes together, which sort both halves of the codes. Only the first rows are wanted.
 WorkloadRun SortShortRows() {
   constexpr KeyType kTypes[] = {KeyType::kInt16, KeyType::kUint32};
   constexpr int64_t kResults = kRows / 2;
@@ -73,7 +73,7 @@ WorkloadRun SortShortRows() {
   });
 }
 
-// Copies alone, in both directions and between two places of the device, with a point between them.
+// Copies alone, in both directions and within the device, with a point in between.
 WorkloadRun Copies() {
   const Bytes bytes = MakeBytes(100'000, 1);
   return [bytes](EngineStream& stream, WorkloadResult* result) -> absl::Status {
@@ -85,7 +85,7 @@ WorkloadRun Copies() {
       CORANK_ASSIGN_OR_RETURN(void* const d_other, stream.AllocateDevice(size));
       CORANK_RETURN_IF_ERROR(stream.CopyToDevice(d_one, bytes.data(), size));
       CORANK_RETURN_IF_ERROR(stream.Iota(d_one, /*element_bytes=*/8, /*first=*/5, /*count=*/100));
-      // Nothing behind it asks for the last error.
+      // No later call queries the last error.
       CORANK_RETURN_IF_ERROR(stream.Copy(d_other, d_one, size));
       CORANK_ASSIGN_OR_RETURN(const void* const point, stream.MarkPoint());
       CORANK_RETURN_IF_ERROR(stream.After(point));

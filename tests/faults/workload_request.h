@@ -55,13 +55,13 @@ class Request {
   OperatorReport report_;
 };
 
-/// Where an array comes from.
+/// The source of an array.
 using Source = std::function<absl::StatusOr<const void*>(Request&)>;
 Source Uploaded(Bytes bytes);
 Source Repeated(Bytes pattern, int64_t bytes);
 Source Counted(int element_bytes, int64_t count, int runs = 1);
 
-/// `enqueue` does all between Begin and Finish.
+/// `enqueue` does everything between Begin and Finish.
 WorkloadRun Whole(std::function<absl::Status(Request&)> enqueue, Pace pace = Pace::kPhases);
 
 }  // namespace corank::testing

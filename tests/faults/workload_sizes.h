@@ -1,4 +1,4 @@
-// Sizes of workloads that only device code knows.
+// Sizes of workloads that depend on device code.
 #ifndef CORANK_TESTS_FAULTS_WORKLOAD_SIZES_H_
 #define CORANK_TESTS_FAULTS_WORKLOAD_SIZES_H_
 
@@ -6,8 +6,8 @@
 
 namespace corank::testing {
 
-/// Keys of one byte in a merge of more than two inputs that has so many tiles that they are partitioned in two
-/// launches.
+/// A number of one-byte keys for a merge of more than two inputs, whose tiles are so many that two launches partition
+/// them.
 int64_t KeysOfTwoPartitions();
 
 }  // namespace corank::testing
