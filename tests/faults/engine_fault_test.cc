@@ -349,7 +349,7 @@ TEST(EngineFault, AFusedBatchFailsTogetherAndOnlyOnce) {
       const auto sort = [&world] { return world.Unary(GoodSort()); };
       world.plan().Hold();
       std::vector<std::future<Answer>> calls;
-      calls.push_back(std::async(std::launch::async, sort));  // has the lane
+      calls.push_back(std::async(std::launch::async, sort));  // holds the lane
       world.plan().AwaitHeld();
       for (int i = 0; i < 3; ++i) calls.push_back(std::async(std::launch::async, sort));
       ASSERT_TRUE(Eventually([&] { return world.server().waiting_requests() == 3; }));

@@ -137,7 +137,7 @@ std::vector<Workload> SortWorkloads() {
   constexpr int64_t kUnindexed = cuda::SmallSortLimit(SmallForm::kRankIndex32) + 1;
   constexpr int64_t kBeyondSmall = cuda::SmallSortLimit(SmallForm::kRank32) + 1;
   static_assert(kUnindexed < kBeyondSmall);
-  constexpr int64_t kDigits = 50'000;  // the smallest quick count
+  constexpr int64_t kDigits = 50'000;  // few, so that the tests are quick
   constexpr int64_t kWindows = 2 * int64_t{cuda::OddEvenTuningFor(sizeof(uint32_t), 0).window} + 1;
   constexpr int64_t kWindow = cuda::SegmentTuningFor(sizeof(uint32_t), false).Window();
   constexpr int64_t kGiant = cuda::LongSegment::kLeastGiant;
