@@ -1,4 +1,4 @@
-"""What gRPC for Python itself takes to carry an array to a server and back: echo_server and no client library."""
+"""Times gRPC for Python alone: an array travels to echo_server and back without the client library."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _START_SECONDS = 60.0
 
 
 class GrpcEcho:
-    """An echo server that sends an array back once it has come as a whole, as one that sorts it has to.
+    """An echo server that returns an array once it has received all of it, as a sort must.
 
     Args:
         binary: path of echo_server.
-        x: the array, which is cut into messages here: no call has to make them.
-        connections: how many carry it, each with a thread of its own.
+        x: the array, cut into messages in advance so that no call has to make them.
+        connections: how many connections carry it, each with its own thread.
     """
 
     def __init__(self, binary: Path, x: np.ndarray, connections: int) -> None:
@@ -61,7 +61,7 @@ class GrpcEcho:
         """Sends the array and receives it.
 
         Raises:
-            RuntimeError: not all of it came back.
+            RuntimeError: part of it did not come back.
         """
         came = [0] * self._connections
 

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Times corank as a user of this host meets it, on 1 GiB arrays in every place, beside what the user would do instead.
+"""Times corank for a user of this host: 1 GiB arrays in every place, beside what the user would do otherwise.
 
     bench/places/places_bench.py --corankd build/bin/corankd --out bench/results/h200/places.json
 
-Starts a corankd of its own and alternates its calls, made with the Python client, with the reference of each row:
-copies over the bus that the work cannot do without, the kernels alone, np.sort, polars, CuPy, PyTorch. What is not
-installed is left out. Streams stand beside what gRPC for Python itself takes, too: an echo without the client library,
-where echo_server lies beside corankd. On the CPU engine the rows that need a GPU are left out too. Every answer is
-checked.
+Starts its own corankd and alternates calls of the Python client with the reference of each row: the bus copies that
+the work needs in any case, the kernels alone, np.sort, polars, CuPy, PyTorch. It leaves out libraries that are not
+installed and, on the CPU engine, rows that need a GPU. Streams also stand beside gRPC for Python alone: an echo without
+the client library, if echo_server lies beside corankd. It checks every answer.
 """
 
 from __future__ import annotations
@@ -54,10 +53,10 @@ except ImportError:
 
 WARM_UP_CALLS, WARM_UP_SECONDS = 12, 1.0
 FEW = 256
-"""Keys of a call that costs what any call costs."""
+"""Keys of a call that costs as little as a call can."""
 
 Work = Callable[[], float]
-"""Does the work once and returns its milliseconds."""
+"""Does the work once and returns the milliseconds."""
 
 
 @dataclass
@@ -71,11 +70,11 @@ class Case:
     reference_name: str
     goal: str = ""
     most: Callable[[float], float] | None = None
-    """The most milliseconds that meet the goal, of the reference's."""
+    """The longest time that meets the goal, from the time of the reference, in milliseconds."""
     reference_rounds: int | None = None
     details: dict[str, float] = field(default_factory=dict)
     stats: list[corank.Stats] = field(default_factory=list)
-    """Of each call of `ours`, which adds them."""
+    """The stats of each call, which `ours` appends."""
 
 
 def milliseconds(work: Callable[[], Any]) -> float:
@@ -89,7 +88,7 @@ def quantiles(samples: list[float]) -> list[float]:
 
 
 def warm_up(case: Case) -> None:
-    """Each of the server's lanes takes the memory that it keeps with its first call: they take turns."""
+    """Warms up every lane: a lane allocates the memory that it keeps at its first call, and lanes take turns."""
     start = time.perf_counter()
     for _ in range(WARM_UP_CALLS):
         case.ours()
@@ -101,7 +100,7 @@ STAGES = ("queue", "copy_in", "kernel", "copy_out", "receive", "send")
 
 
 def stages(stats: list[corank.Stats]) -> dict[str, float]:
-    """The median of each stage, as the server states it. Those of streams only where a call has them."""
+    """The median of each stage as the server reports it; the stages of streams only for calls that have them."""
     times = {name: [getattr(call, f"{name}_ns") * 1e-6 for call in stats] for name in STAGES}
     return {
         f"{name}_p50_ms": statistics.median(of_calls)
@@ -209,7 +208,7 @@ def ways_without(x: np.ndarray) -> list[Instead]:
 
 
 def shared_halves(client: corank.Client, x: np.ndarray) -> list[np.ndarray]:
-    """The two halves of the array, each in order."""
+    """The two halves of the array, each sorted."""
     keys, middle = client.empty_shared(x.size, np.uint32), x.size // 2
     keys[:middle] = np.sort(x[:middle])
     keys[middle:] = np.sort(x[middle:])
@@ -314,7 +313,7 @@ def gpu_cases(client: corank.Client, server: LocalServer, x: np.ndarray) -> list
         return stats[-1].kernel_ns * 1e-6  # of the call before this
 
     few = [milliseconds(lambda: client.sort(keys[:FEW], out=out[:FEW])) for _ in range(25)]
-    with grpc.insecure_channel(server.address) as channel:  # what gRPC alone takes in this language
+    with grpc.insecure_channel(server.address) as channel:  # the time of gRPC alone in this language
         check: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/grpc.health.v1.Health/Check")
         empty = [milliseconds(lambda: check(b"")) for _ in range(25)]
     return [
@@ -336,7 +335,7 @@ def gpu_cases(client: corank.Client, server: LocalServer, x: np.ndarray) -> list
 
 
 def pieces_cases(client: corank.Client, x: np.ndarray, sorted_x: np.ndarray) -> list[Case]:
-    """On a server whose device memory takes a part of the array only: a sort takes each byte over the bus twice each
+    """On a server whose device memory holds only part of the array: a sort moves each byte over the bus twice each
     way, a merge once."""
     inputs, outputs = client.empty_shared(x.size, np.uint32), client.empty_shared(x.size, np.uint32)
     inputs[:] = x
@@ -413,7 +412,7 @@ def main() -> int:
             cases += gpu_cases(client, server, x)
         measure_all(cases)
     arguments = ["--shared-memory=/corank-", f"--max-device-bytes={max(1 << 20, x.nbytes // 4)}"]
-    if server.engine == "cuda":  # the CPU engine works where the array lies
+    if server.engine == "cuda":  # the CPU engine works on the array in place
         with LocalServer(options.corankd, arguments) as server, server.connect(deadline=300) as client:
             measure_all(pieces_cases(client, x, sorted_x))
     if options.out:

@@ -1,4 +1,4 @@
-"""The plots of a results file. Each function draws what the rows give and says whether there was anything to draw."""
+"""The plots of a results file. Each function draws what the rows allow and returns whether it drew anything."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def label(row: Row) -> str:
 
 
 def headline(rows: list[Row]) -> list[Row]:
-    """The rows that a plot can show: of the sorts, each type at its greatest uniform n; of what is drawn against a
-    length, those with a goal. The tables have the rest."""
+    """The rows that a plot can show: for sorts, each type at its largest uniform n; for rates against a length, the
+    rows with a goal. The tables have the rest."""
     uniform = [row for row in rows if row["row"].startswith("sort ") and row["distribution"] == "uniform"]
     greatest: dict[tuple[str, str], int] = {}
     for row in uniform:
@@ -82,7 +82,7 @@ def rate_lines(rows: list[Row]) -> dict[str, dict[str, list[tuple[int, float]]]]
 
 
 def draw_lines(axes: Any, lines: dict[str, list[tuple[int, float]]], references: set[str]) -> None:
-    """Named lines on logarithmic scales; those of references are dashed."""
+    """Named lines on logarithmic scales; references are dashed."""
     for name, points in lines.items():
         points.sort()
         axes.plot(
@@ -98,7 +98,7 @@ def draw_lines(axes: Any, lines: dict[str, list[tuple[int, float]]], references:
 
 
 def grid(plt: Any, panels: int, most_columns: int, size: tuple[float, float]) -> tuple[Any, list[Any]]:
-    """A figure with so many panels of a size in inches, in lines of at most so many."""
+    """A figure with this many panels of a size in inches, and at most this many per row."""
     columns = min(most_columns, panels)
     height = math.ceil(panels / columns)
     fig, lines = plt.subplots(height, columns, figsize=(size[0] * columns, size[1] * height), squeeze=False)
@@ -109,7 +109,7 @@ def grid(plt: Any, panels: int, most_columns: int, size: tuple[float, float]) ->
 
 
 def plot_rates(plt: Any, rows: list[Row], path: Path) -> bool:
-    """The rate of the sorts against the number of keys, one panel a type."""
+    """The rate of the sorts against the number of keys, one panel per type."""
     lines = rate_lines(rows)
     if not lines:
         return False
@@ -125,7 +125,7 @@ def plot_rates(plt: Any, rows: list[Row], path: Path) -> bool:
 
 
 def length_lines(rows: list[Row]) -> dict[str, dict[str, list[tuple[int, float]]]]:
-    """For each kind of work on segments or intervals: named lines of (length, rate), ours and the references'."""
+    """For each kind of work on segments or intervals: named lines of (length, rate) for corank and its references."""
     lines: dict[str, dict[str, list[tuple[int, float]]]] = {}
     for row in rows:
         found = LENGTH.fullmatch(row["distribution"])
@@ -141,7 +141,7 @@ def length_lines(rows: list[Row]) -> dict[str, dict[str, list[tuple[int, float]]
 
 
 def plot_lengths(plt: Any, rows: list[Row], path: Path) -> bool:
-    """Rates against the length of segments or intervals, one panel a kind of work."""
+    """Rates against the length of segments or intervals, one panel per kind of work."""
     lines = length_lines(rows)
     if not lines:
         return False
@@ -158,7 +158,7 @@ def plot_lengths(plt: Any, rows: list[Row], path: Path) -> bool:
 
 
 def plot_curve(plt: Any, path: Path, lines: dict[str, list[tuple[int, float]]], words: tuple[str, str]) -> bool:
-    """One panel of named lines, those of the echo dashed; `words` are those of the axes."""
+    """One panel of named lines, dashed for the echo; `words` label the axes."""
     if not any(len(points) > 1 for points in lines.values()):
         return False
     fig, axes = plt.subplots(figsize=(5.6, 4))
@@ -171,7 +171,7 @@ def plot_curve(plt: Any, path: Path, lines: dict[str, list[tuple[int, float]]], 
 
 
 def plot_sizes(plt: Any, rows: list[Row], path: Path) -> bool:
-    """The throughput of calls against the bytes of each."""
+    """Throughput against the bytes of a call."""
     lines: dict[str, list[tuple[int, float]]] = {}
     for row in rows:
         if row["row"] != BY_SIZE or not row["ours"]:
@@ -182,7 +182,7 @@ def plot_sizes(plt: Any, rows: list[Row], path: Path) -> bool:
 
 
 def plot_in_flight(plt: Any, rows: list[Row], path: Path) -> bool:
-    """The latency of calls against how many are in flight at a time."""
+    """Latency against the number of calls in flight."""
     lines: dict[str, list[tuple[int, float]]] = {}
     for row in rows:
         if row["row"] != BY_CALLS or not row["ours"]:
@@ -204,12 +204,12 @@ def save(plt: Any, fig: Any, path: Path) -> None:
 
 
 def pyplot() -> Any | None:
-    """matplotlib without a display, or None where it is not installed."""
+    """matplotlib without a display, or None if it is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
         return None
     matplotlib: Any = importlib.import_module("matplotlib")
     matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "corank"  # the same file from the same figures
+    matplotlib.rcParams["svg.hashsalt"] = "corank"  # the same figures give the same file
     return importlib.import_module("matplotlib.pyplot")
 
 

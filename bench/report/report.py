@@ -3,9 +3,9 @@
 
     bench/report/report.py bench/results/h200
 
-For every NAME.json that a benchmark program wrote, writes NAME.md and, where matplotlib is installed, the plots that
-its rows give (plots.py), as NAME-rates.svg. All rows are shown; those that lose to
-their reference or miss their goal are marked.
+For every NAME.json of a benchmark program, writes NAME.md and, if matplotlib is installed, the plots that its rows
+allow (plots.py), such as NAME-rates.svg. The tables show all rows and mark those that lose to their reference or miss
+their goal.
 """
 
 from __future__ import annotations
@@ -102,27 +102,27 @@ TIMES = {
     "receiving": "receive_p50",
     "sending": "send_p50",
     "call with 256 keys": "call_with_256_keys",
-    "the same after 5 ms of nothing": "call_with_256_keys_after_idle",
+    "the same after 5 ms idle": "call_with_256_keys_after_idle",
     "empty call": "empty_call",
-    "empty call after 5 ms of nothing": "empty_call_after_idle",
+    "empty call after 5 ms idle": "empty_call_after_idle",
 }
 UNITS = {"us": "µs", "ms": "ms"}
 LOADS = {
     "offered /s": "offered_per_s",
-    "begun by the client /s": "begun_per_s",
+    "started by the client /s": "begun_per_s",
     "arrived at the server /s": "arrived_per_s",
     "answered in time": "in_time",
     "refused": "refused",
     "late": "late",
-    "cores of the client": "client_cores",
-    "cores of the server": "server_cores",
+    "client cores": "client_cores",
+    "server cores": "server_cores",
 }
 ALIKE = {
-    "tcmalloc echo that copies": "copying_echo",
-    "tcmalloc echo that holds, GB/s": "held_echo_GBps",
-    "its caller sends, ms": "held_echo_client_send_p50_ms",
-    "waits, ms": "held_echo_client_wait_p50_ms",
-    "receives, ms": "held_echo_client_answer_p50_ms",
+    "echo with tcmalloc that copies": "copying_echo",
+    "echo with tcmalloc that holds chunks, GB/s": "held_echo_GBps",
+    "echo: sends, ms": "held_echo_client_send_p50_ms",
+    "echo: waits, ms": "held_echo_client_wait_p50_ms",
+    "echo: receives, ms": "held_echo_client_answer_p50_ms",
     "ours: sends, ms": "client_send_p50_ms",
     "ours: waits, ms": "client_wait_p50_ms",
     "ours: receives, ms": "client_answer_p50_ms",
@@ -131,7 +131,7 @@ SHAPES = {"in flight": "in_flight", "streams": "streams", "connections": "parts"
 
 
 def details_table(rows: list[Row], columns: dict[str, str]) -> list[str]:
-    """The lines of a Markdown table of those details that a row has, after what tells the rows apart."""
+    """The lines of a Markdown table of the details that rows have, after the columns that identify the rows."""
     shown = [row for row in rows if any(detail in row.get("details", {}) for detail in columns.values())]
     if not shown:
         return []
@@ -160,8 +160,8 @@ def details_table(rows: list[Row], columns: dict[str, str]) -> list[str]:
 
 
 def details_tables(rows: list[Row]) -> Iterable[list[str]]:
-    """What explains the figures of rows of one kind: latencies with the server's stages, echoes with corankd's
-    allocator that do what it cannot do without, and open loops."""
+    """The tables that explain the figures of one kind of rows: latencies with the server's stages; echo servers with
+    corankd's allocator that also copy messages or hold chunks; and open loops."""
     for unit, sign in UNITS.items():
         yield details_table(rows, {f"{name}, {sign}": f"{stem}_{unit}" for name, stem in TIMES.items()})
     yield details_table(rows, ALIKE)
@@ -169,7 +169,7 @@ def details_tables(rows: list[Row]) -> Iterable[list[str]]:
 
 
 def groups(rows: list[Row]) -> dict[str, list[Row]]:
-    """Rows by kind, in the order of their first appearance."""
+    """Rows by kind, in order of first appearance."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row["row"], []).append(row)
@@ -182,7 +182,7 @@ def summary(rows: list[Row]) -> str:
     failed = sum("error" in row for row in rows)
     return (
         f"{len(rows)} rows. Goals met: {sum(bool(row['met']) for row in goals)} of {len(goals)}. "
-        f"Ahead of the reference: {sum(row['ratio'] >= 1 for row in compared)} of {len(compared)}. Failed: {failed}."
+        f"Better than the reference: {sum(row['ratio'] >= 1 for row in compared)} of {len(compared)}. Failed: {failed}."
     )
 
 
@@ -190,15 +190,15 @@ def markdown(name: str, results: dict[str, Any], drawn: list[str]) -> str:
     lines = [
         f"# {name}",
         "",
-        "Made by `bench/report/report.py` from the JSON file beside it; not edited by hand.",
+        "`bench/report/report.py` makes this page from the JSON file beside it. Do not edit it.",
         "",
         f"- machine: {results['machine']}",
         f"- date: {results['date']}",
         f"- commit: {results['commit']}",
         f"- command: `{results['command']}`",
         "",
-        "Figures are medians; *ratio* is above 1 where ours is better; *spread* is the 10 % and 90 % quantile beside"
-        " the median.",
+        "Figures are medians. A *ratio* above 1 means that corank is better. *Spread* gives the 10 % and 90 % quantiles",
+        "relative to the median.",
         "",
         summary(results["rows"]),
         "",
@@ -231,8 +231,8 @@ def report(source: Path, plt: Any | None, suffix: str) -> Path:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="a folder with JSON files of benchmark programs")
-    parser.add_argument("--format", choices=("svg", "png"), default="svg", help="of the plots (svg)")
-    parser.add_argument("--no-plots", action="store_true", help="tables only")
+    parser.add_argument("--format", choices=("svg", "png"), default="svg", help="format of the plots (svg)")
+    parser.add_argument("--no-plots", action="store_true", help="write tables only")
     options = parser.parse_args()
     sources = sorted(options.folder.glob("*.json"))
     if not sources:
@@ -240,7 +240,7 @@ def main() -> int:
         return 1
     plt = None if options.no_plots else plots.pyplot()
     if plt is None and not options.no_plots:
-        print("report.py: matplotlib is not installed: tables without plots", file=sys.stderr)
+        print("report.py: matplotlib is not installed: writing tables without plots", file=sys.stderr)
     for source in sources:
         print(report(source, plt, options.format))
     return 0

@@ -1,4 +1,4 @@
-"""A row of a results file, as bench/results/schema.json has it, and how its number of elements is written."""
+"""A row of a results file, as bench/results/schema.json defines it, and the notation of its number of elements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Row = dict[str, Any]
 
 
 def count(n: int) -> str:
-    """A number of elements, as a power of two where it is one."""
+    """A number of elements, written as a power of two if it is one."""
     if n >= 1024 and n & (n - 1) == 0:
         return f"2^{n.bit_length() - 1}"
     return f"{n:,}"

@@ -1,4 +1,4 @@
-"""The benchmark of places runs on a machine without a GPU too, and writes what bench/results/schema.json says.
+"""The benchmark of places also runs without a GPU, and its results follow bench/results/schema.json.
 
 CORANKD names the server.
 """

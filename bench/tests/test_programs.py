@@ -1,4 +1,4 @@
-"""The benchmark programs run, check their answers, and write what bench/results/schema.json says.
+"""The benchmark programs run, check their answers, and their results follow bench/results/schema.json.
 
 CORANK_BENCH_BIN names the folder of the programs.
 """
@@ -29,7 +29,7 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def results_of(program: str, out: Path, *arguments: str) -> Results:
-    """Runs a program that must succeed and returns its JSON, valid by the schema."""
+    """Runs a program that must succeed; returns its JSON, which must follow the schema."""
     done = run(program, "--quick", f"--out={out}", "--commit=abc1234", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     results: Results = json.loads(out.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The report shows every row, and marks those that lose, miss or fail."""
+"""The report shows every row and marks those that lose, miss their goal or fail."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_losing_and_missing_rows_are_shown_and_marked(tmp_path: Path) -> None:
     line = line_of(report, "2^22")
     assert "0.50 **loses**" in line
     assert "ratio >= 1: **missed**" in line
-    assert "Goals met: 1 of 2. Ahead of the reference: 1 of 2. Failed: 0." in report
+    assert "Goals met: 1 of 2. Better than the reference: 1 of 2. Failed: 0." in report
 
 
 def test_a_failed_row_shows_its_error(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_echoes_with_the_same_allocator_have_a_table_of_their_own(tmp_path: Path
     calls = make_row(row="Sort inline", details={"in_flight": 8.0, "copying_echo": 10.4})
     report = make_report(tmp_path, [streams, calls], "--no-plots")
     assert "| 2^20 | 1 | 1.5 | 89 | 3 | 79 | 90 | 4 | 80 |" in report
-    assert "| n | in flight | tcmalloc echo that copies |" in report
+    assert "| n | in flight | echo with tcmalloc that copies |" in report
     assert "| 2^20 | 8 | 10.4 |" in report
 
 
@@ -157,7 +157,7 @@ def test_open_loops_show_what_the_client_began_and_what_arrived(tmp_path: Path) 
         for load in (1, 3)
     ]
     report = make_report(tmp_path, loads, "--no-plots")
-    assert "| n | input | offered /s | begun by the client /s | arrived at the server /s |" in report
+    assert "| n | input | offered /s | started by the client /s | arrived at the server /s |" in report
     assert "| 2^20 | 3 x capacity | 300 | 270 | 240 |" in report
     assert report.count("| not judged |") == len(loads)
 
