@@ -1,5 +1,5 @@
-// A corank server in this process whose answers a test scripts, to see what the client sends and what it makes of any
-// answer. Handlers run on gRPC's threads.
+// A corank server in this process with scripted responses. Tests see what the client sends, and how it handles any
+// response. Handlers run on gRPC's threads.
 #ifndef CORANK_TESTS_CLIENT_PUPPET_SERVICE_H_
 #define CORANK_TESTS_CLIENT_PUPPET_SERVICE_H_
 
@@ -25,9 +25,9 @@ grpc::Status StatusWithDetail(grpc::StatusCode code, const std::string& message,
 grpc::Status InvalidField(const std::string& field, const std::string& message);
 grpc::Status RetryLater(grpc::StatusCode code, const std::string& message, absl::Duration delay);
 
-/// The unary methods answer what the handlers say. Execute runs the same handlers on what it collects, unless
-/// `on_execute` is set. With a PuppetMemory, handlers see arrays of regions and kept arrays inline, and their inline
-/// results go where the request wants them. Handlers that are not set answer UNIMPLEMENTED.
+/// The unary methods return the results of the handlers. Execute runs the same handlers on the data that it collects,
+/// unless `on_execute` is set. With a PuppetMemory, handlers see arrays in regions and kept arrays inline, and their
+/// inline results go to the destinations of the request. Methods without a handler return UNIMPLEMENTED.
 class PuppetService final : public v1::CorankService::Service {
  public:
   template <typename Request, typename Response>
@@ -122,10 +122,10 @@ class PuppetService final : public v1::CorankService::Service {
   }
 };
 
-/// Serves a puppet on a free port of the loopback interface for as long as it lives.
+/// Serves a puppet on a free port of the loopback interface until it is destroyed.
 class PuppetServer {
  public:
-  /// `memory` may be null: there is no MemoryService then.
+  /// Without `memory` (null), there is no MemoryService.
   explicit PuppetServer(
       PuppetService* service, PuppetMemory* memory = nullptr,
       const std::shared_ptr<grpc::ServerCredentials>& credentials = grpc::InsecureServerCredentials());

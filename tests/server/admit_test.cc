@@ -1,4 +1,4 @@
-// admit and batch: who is taken, when, with whom, and who is refused.
+// admit and batch: which requests start, when, with which others, and which are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ class AdmitTest : public ::testing::Test {
     options.max_bytes = 100;
     return options;
   }
-  // One task, alone.
+  // Takes one task, which must be alone.
   std::unique_ptr<Task> TakeOne() {
     auto taken = queue_.Take(0, BatchRule{}, [](const Task&, const Task&) { return true; });
     return taken.empty() ? nullptr : std::move(taken.front());
@@ -62,7 +62,7 @@ TEST_F(AdmitTest, TakesHigherPrioritiesFirst) {
   EXPECT_EQ(TakeOne()->completion, &requests_[0]);
 }
 
-// Records what it runs, and may do something meanwhile.
+// Records the requests that it runs, and may call an action meanwhile.
 class RecordingRunner final : public DirectRunner {
  public:
   void RunDirectly(std::unique_ptr<Task> task) override {
@@ -84,7 +84,7 @@ TEST_F(AdmitTest, ASmallRequestRunsAtOnceWhileNothingWaits) {
   };
   ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask()).ok());
   EXPECT_THAT(runner.ran, ElementsAre(&requests_[0]));
-  ASSERT_TRUE(queue_.Admit(requests_[2].MakeTask()).ok());  // behind what waits
+  ASSERT_TRUE(queue_.Admit(requests_[2].MakeTask()).ok());  // after the waiting ones
   EXPECT_EQ(TakeOne()->completion, &requests_[1]);
   EXPECT_EQ(TakeOne()->completion, &requests_[2]);
   runner.meanwhile = nullptr;
@@ -117,10 +117,10 @@ TEST_F(AdmitTest, WhatIsSmallAndInlineRunsOnTheHostWhateverWaits) {
     return task;
   };
   ASSERT_TRUE(queue.Admit(make(0, 100'000, true)).ok());
-  EXPECT_EQ(queue.waiting_requests(), 1);  // and there is room for no more
+  EXPECT_EQ(queue.waiting_requests(), 1);  // there is room for no more
   host.meanwhile = [&] {
     if (host.ran.size() > 1) return;
-    EXPECT_TRUE(queue.Admit(make(2, 10, true)).ok());  // while the first is at work
+    EXPECT_TRUE(queue.Admit(make(2, 10, true)).ok());  // while the first one runs
   };
   EXPECT_TRUE(queue.Admit(make(1, 10, true)).ok());
   EXPECT_THAT(host.ran, ElementsAre(&requests_[1], &requests_[2]));
@@ -175,7 +175,7 @@ TEST_F(AdmitTest, SmallTasksWaitForOneOfTheTakersThatMayHaveThem) {
   first.clear();
   taker.join();
   EXPECT_EQ(second.size(), 2U) << "what came meanwhile is a batch";
-  // A large one passes.
+  // A large request passes.
   ASSERT_TRUE(queue.Admit(requests_[3].MakeTask(11)).ok());
   EXPECT_EQ(take().size(), 1U);
 }
@@ -289,7 +289,7 @@ TEST_F(AdmitTest, RetryDelayFollowsTheMeasuredRate) {
   AdmissionQueue::Options options;
   options.max_requests = 100;
   options.max_bytes = 100'000'000;
-  // 10 MB every second leave while something waits, and 100 MB wait.
+  // 10 MB leave every second, and 100 MB wait.
   std::array<RecordedRequest, 21> requests;
   AdmissionQueue queue(options, &clock_, &metrics_);
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Admit(requests[i].MakeTask(10'000'000, TaskPriority::kHigh)).ok());

@@ -42,7 +42,7 @@ class ConfigTest : public ::testing::Test {
   std::string Error(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {}) {
     return std::string(Read(arguments, environment).status().message());
   }
-  // The flag that names a file with this text.
+  // A flag that names a file with this text.
   std::string File(const std::string& text) {
     std::ofstream(path_, std::ios::trunc) << text;
     return absl::StrCat("--config=", path_);
@@ -180,7 +180,7 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
   for (const auto& [argument, message] : bad) EXPECT_THAT(Error({argument}), HasSubstr(message)) << argument;
 }
 
-// Each of them would do alone.
+// Each value alone would be valid.
 TEST_F(ConfigTest, ValuesThatDoNotFitTogetherAreRefusedWithBothNames) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> bad = {
       {{"--max-device-bytes=8GiB", "--device-budget-bytes=4GiB"},
@@ -259,7 +259,7 @@ TEST_F(ConfigTest, VariablesThatSetNothingAreWarnedOf) {
                                      HasSubstr("CORANK_lanes")));
 }
 
-// A client on the same machine has its own names: none is a setting, or may be mistaken for a misspelt one.
+// A client on the same machine uses its own names: they are not settings, and must not be taken for misspelt ones.
 TEST_F(ConfigTest, TheClientsVariablesSetNothingAndNeedNoWarning) {
   const auto configuration =
       Read({}, {"CORANK_SERVER=gpu-host:50051", "CORANK_TOKEN=secret", "CORANK_SERVER_CA=/none/ca.pem",
@@ -320,7 +320,7 @@ TEST_F(ConfigTest, HiddenSettingsKeepTheirValues) {
     for (const Setting& entry : group->settings) {
       if (!entry.hidden || !entry.flag->IsOfType<std::string>()) continue;
       const auto configuration = Read({absl::StrCat("--", entry.Name(), "=/secret"), "--check-config"});
-      if (!configuration.ok()) continue;  // it checks more than the form
+      if (!configuration.ok()) continue;  // it checks more than the syntax
       EXPECT_EQ(Find(*configuration, entry.Name()).value(), "");
       EXPECT_THAT(SettingsText(*configuration), Not(HasSubstr("/secret")));
     }

@@ -152,7 +152,7 @@ TEST(Errors, AFaultOfTheServerShowsTheRequestIdOnly) {
   EXPECT_THAT(status.error_message(), Not(HasSubstr("0x1234")));
 }
 
-// What a client reads from the response.
+// The response as a client reads it.
 template <typename Response>
 Response Encoded(const Outcome& outcome) {
   std::vector<grpc::Slice> slices;
