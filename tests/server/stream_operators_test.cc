@@ -233,7 +233,7 @@ TEST_F(StreamOperatorsTest, LooksAtOffsetsWhenTheyHaveCome) {
 }
 
 TEST_F(StreamOperatorsTest, EachOperationOfAPlanAnswersInline) {
-  // Small results lie in a lane's memory, which the next operation takes.
+  // Small results lie in a lane's memory, which the next operation reuses.
   v1::Plan plan;
   std::vector<v1::OperationResult> expected;
   for (const AnyRequest& request : GoodRequests()) {
@@ -315,7 +315,7 @@ TEST_F(StreamOperatorsTest, ChainsOperationsOverTemporariesAndKeptArrays) {
   EXPECT_EQ(answer.Output(2, 4), text.substr(28000, 4000) + text.substr(0, 40));
   EXPECT_EQ(running_.server().arrays().used_bytes(), 32000) << "the merged keys are kept, the temporary is not";
 
-  // What was kept is a place like any other, also of the last operation of a plan that fails: nothing changes.
+  // A kept array is a place like any other, even if the last operation of a plan fails: nothing changes.
   plan.mutable_operations(2)->mutable_gather_intervals()->mutable_source()->mutable_stored()->set_name("other");
   plan.mutable_operations(1)->mutable_merge()->mutable_keys_destination()->mutable_stored()->set_name("again");
   const grpc::Status status = Execute(running_.stub(), plan, Chunks(inputs, 500)).status;
@@ -324,7 +324,7 @@ TEST_F(StreamOperatorsTest, ChainsOperationsOverTemporariesAndKeptArrays) {
   EXPECT_TRUE(Eventually([&] { return running_.server().arrays().used_bytes() == 32000; }));
 }
 
-// Only what the caller claims is that large, so that sums of such sizes must not be taken for small ones.
+// Only the caller's claims are that large. The server must not take sums of such sizes for small ones.
 TEST_F(StreamOperatorsTest, SizesThatNothingHasAreRefused) {
   constexpr int64_t kMost = (int64_t{1} << 60) - 1;
   const auto expect_refused = [this](const v1::Plan& plan, const std::string& field) {
