@@ -1,4 +1,4 @@
-// The cases of engine_bench: the CPU engine beside the one-thread code that a program would use instead.
+// The cases of engine_bench: the CPU engine beside the one-thread code that a program would use otherwise.
 #ifndef CORANK_BENCH_ENGINE_CASES_H_
 #define CORANK_BENCH_ENGINE_CASES_H_
 
@@ -22,7 +22,7 @@ struct EngineBenchOptions {
 absl::StatusOr<double> TimeOnStream(EngineStream* stream,
                                     const std::function<absl::Status(EngineStream*, OperatorReport*)>& work);
 
-/// Each appends its cases; `stream` must outlive them.
+/// Each function appends its cases; `stream` must outlive them.
 void AddSortCases(const EngineBenchOptions& options, EngineStream* stream, std::vector<Case>* cases);
 void AddMergeCases(const EngineBenchOptions& options, EngineStream* stream, std::vector<Case>* cases);
 void AddIntervalCases(const EngineBenchOptions& options, EngineStream* stream, std::vector<Case>* cases);

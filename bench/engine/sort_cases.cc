@@ -48,7 +48,7 @@ struct KeyData {
   std::vector<Bits> input, ours, reference, vqsort;
 };
 
-/// Our sort of keys beside std::sort and, where Highway has this width, VQSort.
+/// Our sort of keys beside std::sort and, if Highway has this width, VQSort.
 template <typename Bits>
 absl::StatusOr<Contest> PrepareKeys(Row row, Distribution distribution, EngineStream* stream) {
   auto data = std::make_shared<KeyData<Bits>>();

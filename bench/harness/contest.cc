@@ -11,7 +11,7 @@
 namespace corank::bench {
 namespace {
 
-/// What the cases of one run produced.
+/// The results of the cases of one run.
 struct Results {
   std::vector<Row> rows;
   size_t printed = 0;
@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<Row>> RunCase(const Case& entry, benchmark::State& st
   return rows;
 }
 
-/// Prints our rows in place of Google Benchmark's table, which knows one side only.
+/// Prints our rows instead of Google Benchmark's table, which shows one side only.
 class RowReporter : public benchmark::BenchmarkReporter {
  public:
   explicit RowReporter(Results* results) : results_(results) {}
@@ -107,7 +107,7 @@ int RunSuite(const SuiteOptions& options, std::vector<Case> cases) {
     std::fprintf(stderr, "no case matches the filter %s\n", options.filter.c_str());
     return 1;
   }
-  // Google Benchmark is given no arguments of its own: it would add parts to the names that its filter searches.
+  // Google Benchmark gets no arguments: it would append them to the names that its filter searches.
   std::string program = "bench";
   char* arguments[] = {program.data(), nullptr};
   int count = 1;

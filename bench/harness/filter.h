@@ -10,7 +10,7 @@
 namespace corank::bench {
 
 /// Whether a name contains a match of `pattern`, a POSIX extended regular expression. INVALID_ARGUMENT, with the
-/// reason, where it is not one.
+/// reason, if the pattern is invalid.
 absl::StatusOr<std::function<bool(const std::string& name)>> MakeFilter(const std::string& pattern);
 
 }  // namespace corank::bench

@@ -4,9 +4,9 @@
 
 namespace corank::bench {
 
-/// Reads absl flags. Their names may be written with hyphens, as corankd's are: --max-log2 is --max_log2. Ends the
-/// process, with the reason, at a flag or an argument that there is not. Also leaves the checks of lock order, which
-/// Debian's Abseil has switched on, to the tests: corankd does the same.
+/// Reads absl flags. Names may have hyphens, as corankd's do: --max-log2 is --max_log2. An unknown flag or argument
+/// ends the process with the reason. Also switches off the lock-order checks of Debian's Abseil, as corankd does; the
+/// tests keep them.
 void ParseFlags(const char* usage, int argc, char** argv);
 
 }  // namespace corank::bench

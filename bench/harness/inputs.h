@@ -1,7 +1,7 @@
-// The inputs of the sorting benchmarks, each key a pure function of its position, so that a kernel fills 2^30 keys in a
-// millisecond and the host makes the same ones.
+// The inputs of the sorting benchmarks. Each key is a pure function of its position, so that a kernel fills 2^30 keys
+// in a millisecond and the host makes the same keys.
 //
-// The merge-path adversary is after K. Berney, N. Sitchinava, "Engineering Worst-Case Inputs for Pairwise Merge Sort on
+// The merge-path adversary follows K. Berney, N. Sitchinava, "Engineering Worst-Case Inputs for Pairwise Merge Sort on
 // GPUs", IPDPS 2020: in every merge of every pass, every second or fourth thread of a warp starts in the same
 // shared-memory bank.
 #ifndef CORANK_BENCH_HARNESS_INPUTS_H_
@@ -61,7 +61,7 @@ constexpr const char* DistributionName(Distribution distribution) {
   return "unknown";
 }
 
-/// The merge sort that the adversary is made for: its tile and its keys per thread.
+/// The merge sort that the adversary attacks: its tile and its keys per thread.
 struct AdversaryShape {
   int64_t tile = 512 * 17;
   int64_t keys_per_thread = 17;
@@ -73,7 +73,7 @@ struct InputSpec {
   int64_t count = 0;
   uint64_t seed = 1;
   AdversaryShape adversary;
-  int shift = 0;  // of uniform keys, to the right: 2 makes them the bits of floats in [0, 2), in the same order
+  int shift = 0;  // shift of uniform keys to the right: 2 makes them the bits of floats in [0, 2), in the same order
 };
 
 /// A bijection of 64 bits that looks random (the finaliser of SplitMix64).
@@ -84,7 +84,7 @@ CORANK_HOST_DEVICE uint64_t Scramble(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Position i's key of `count` ascending keys that span the whole width.
+/// The key at position i of `count` ascending keys that span the whole width.
 template <typename Bits>
 CORANK_HOST_DEVICE Bits AscendingKey(uint64_t i, uint64_t count, uint64_t seed) {
   if constexpr (sizeof(Bits) < 4) return static_cast<Bits>((i << (8 * sizeof(Bits))) / (count > 0 ? count : 1));
@@ -92,8 +92,8 @@ CORANK_HOST_DEVICE Bits AscendingKey(uint64_t i, uint64_t count, uint64_t seed) 
   return static_cast<Bits>(i * gap + (gap > 0 ? Scramble(i ^ seed) % gap : 0));
 }
 
-/// Where, among the keys of the sorted array, the adversary's key at position i belongs: the merges undone, from the
-/// last pass to the first, in closed form. Runs that have no partner of full length stay as they are.
+/// The rank of the adversary's key at position i in the sorted array. Undoes the merges from the last pass to the first
+/// in closed form. Runs without a partner of full length stay as they are.
 CORANK_HOST_DEVICE int64_t AdversaryRank(int64_t i, int64_t count, const AdversaryShape& shape) {
   constexpr int64_t kBanks = 32;
   int64_t threads = 1;
@@ -105,8 +105,8 @@ CORANK_HOST_DEVICE int64_t AdversaryRank(int64_t i, int64_t count, const Adversa
     if (pair + 2 * run > count) continue;
     const bool second = i - pair >= run;
     const int64_t j = i - pair - (second ? run : 0);
-    // The first half of the pair's outputs takes kBanks keys of each period from the first run, the other half from
-    // the second run, so that both runs are used up, but for what is left of them behind whole periods.
+    // The first half of the pair's outputs takes kBanks keys of each period from the first run, the second half takes
+    // them from the second run. This uses up both runs except for the keys after the last whole period.
     const int64_t periods = run / period, half = periods * period;
     const int64_t here = second ? rest : kBanks;
     const int64_t there = period - here;

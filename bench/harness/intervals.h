@@ -13,10 +13,10 @@ struct IntervalSet {
   std::vector<int64_t> counts;
 };
 
-/// Counts that sum to `total`, uniform in [1, 2 * mean - 1]; the last one is what is left.
+/// Counts that sum to `total`, uniform in [1, 2 * mean - 1]; the last one is the remainder.
 std::vector<int64_t> MakeCounts(int64_t total, int64_t mean);
 
-/// Intervals that cover a source of `total` elements, in source order, and a destination of as many, in random order.
+/// Intervals that cover a source of `total` elements in source order, and a destination of equal size in random order.
 IntervalSet MakeShuffledIntervals(int64_t total, int64_t mean);
 
 }  // namespace corank::bench

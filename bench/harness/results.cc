@@ -123,7 +123,7 @@ RunInfo DescribeRun(const std::string& machine, const std::string& commit, int a
   RunInfo info;
   info.machine = machine;
   info.date = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone());
-  // Results that are being written do not make the measured code another one.
+  // Results being written do not change the measured code, so bench/results does not count.
   constexpr char kCommit[] =
       "c=$(git rev-parse --short HEAD 2>/dev/null) && "
       "echo \"$c$(git diff --quiet HEAD -- ':(top,exclude)bench/results' || echo -dirty)\"";

@@ -6,7 +6,7 @@
 
 namespace corank::bench {
 
-/// What repeated measurements of one thing say. All 0 for no samples.
+/// A summary of repeated measurements. All 0 without samples.
 struct Summary {
   double median = 0;
   double p10 = 0;
@@ -14,7 +14,7 @@ struct Summary {
   int samples = 0;
 };
 
-/// The quantile q (0 to 1) of the samples, linear between neighbours; 0 for no samples.
+/// The quantile q (0 to 1) of the samples, linear between neighbours; 0 without samples.
 double Quantile(std::vector<double> samples, double q);
 
 Summary Summarize(const std::vector<double>& samples);

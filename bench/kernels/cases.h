@@ -13,27 +13,27 @@
 namespace corank::bench {
 
 struct KernelBenchOptions {
-  int max_log2 = 28;   // no case has more than 2^max_log2 elements
+  int max_log2 = 28;   // the most elements of a case: 2^max_log2
   bool quick = false;  // few repetitions
 
   int64_t Count(int log2) const { return int64_t{1} << std::min(log2, max_log2); }
-  /// Many for what takes microseconds, few for what takes a second.
+  /// Many repetitions for work of microseconds, few for work of a second.
   int Repetitions(int64_t count) const {
     if (quick) return 3;
     return count <= (int64_t{1} << 20) ? 101 : count <= (int64_t{1} << 24) ? 31 : count <= (int64_t{1} << 28) ? 9 : 5;
   }
 };
 
-/// Bytes per second of the hardware on this machine, measured once and used by the goals that name them.
+/// Bytes per second of this machine's hardware, measured once for the goals that name them.
 struct Ceilings {
   double copy_bytes_per_second = 0;   // device to device, read + write
   double write_bytes_per_second = 0;  // fill
 };
 
-/// The ceilings, for goals; `ceilings` must outlive the cases and is filled by MeasureCeilings.
+/// Measures the ceilings that goals name.
 absl::Status MeasureCeilings(Gpu* gpu, Ceilings* ceilings);
 
-/// Each appends its cases; `gpu` and `ceilings` must outlive them.
+/// Each function appends its cases; `gpu` and `ceilings` must outlive them.
 void AddCeilingCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddColumnCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);

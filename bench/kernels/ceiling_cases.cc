@@ -48,7 +48,7 @@ absl::StatusOr<std::shared_ptr<CopyData>> MakeCopyData(bool with_host) {
   return data;
 }
 
-/// Wall time of work on the host's side, from an idle GPU until it is idle again.
+/// Wall time of work on the host, from an idle GPU until it is idle again.
 absl::StatusOr<double> WallSeconds(const std::function<cudaError_t()>& work) {
   const absl::Time start = absl::Now();
   absl::Status status = ToStatus(work(), "a copy");

@@ -23,7 +23,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-/// A column as the host makes it, and its copy on the GPU.
+/// A column made on the host, and its copy on the GPU.
 struct ColumnData {
   KeyColumn column;  // data and offsets point to device memory
   Bytes bytes;
@@ -43,7 +43,7 @@ struct ColumnSortData {
   Memory ours, reference, scratch_indices, ranks, gathered, sorted, workspace;
   size_t workspace_bytes = 0;
   SortAlgorithm taken = SortAlgorithm::kAuto;
-  double host_seconds = 0;  // of std::stable_sort, which runs once: it takes seconds
+  double host_seconds = 0;  // of std::stable_sort, which takes seconds and runs once
 };
 
 using MakeColumns = std::vector<ColumnData> (*)(int64_t count, std::mt19937_64& random);
@@ -94,7 +94,7 @@ std::vector<ColumnData> FixedBytes(int64_t count, std::mt19937_64& random) {
   return columns;
 }
 
-/// Random words of 4 to 14 letters, 4 of 7 of them behind one of four beginnings: 12 bytes on average.
+/// Random words of 4 to 14 letters, 4 of 7 with one of four prefixes: 12 bytes on average.
 std::vector<ColumnData> Words(int64_t count, std::mt19937_64& random) {
   constexpr absl::string_view kBeginnings[] = {"", "", "", "inter", "https://", "user_", "anti"};
   ColumnData data;
@@ -169,7 +169,8 @@ cudaError_t SortByRanks(const ColumnSortData& data, const void* d_ranks, const u
   return CubRadixSortPairs<Bits>(args, data.workspace.get(), workspace_bytes, stream);
 }
 
-/// One step of the reference for numbers: a stable sort of the rows by one column. With no workspace: its size.
+/// One step of the reference for numbers: a stable sort of the rows by one column. Without a workspace, returns its
+/// size.
 cudaError_t SortByColumn(const ColumnSortData& data, const KeyColumn& column, const void* d_ranks,
                          const uint32_t* d_rows, uint32_t* d_rows_out, int64_t count, size_t* workspace_bytes,
                          cudaStream_t stream) {
@@ -183,13 +184,13 @@ cudaError_t SortByColumn(const ColumnSortData& data, const KeyColumn& column, co
   }
 }
 
-/// The reference for numbers: a stable argsort by each column, the last one first, with cub::DeviceRadixSort; between
-/// two of them the next column is gathered. The columns' ranks, which give CUB the order and the directions, and the
-/// first row numbers are made before, not timed.
+/// The reference for numbers: a stable argsort by each column, the last one first, with cub::DeviceRadixSort, and a
+/// gather of the next column between two sorts. The columns' ranks, by which CUB gets order and direction, and the
+/// first row numbers are prepared outside of the timing.
 absl::StatusOr<double> RunRepeatedArgsort(ColumnSortData* data, int64_t count, Gpu* gpu) {
   return gpu->Time([&](cudaStream_t stream) {
     const auto last = static_cast<int>(data->args.size()) - 1;
-    auto* const rows = data->scratch_indices.as<uint32_t>();  // two arrays: 0, 1, 2, ... and one to work with
+    auto* const rows = data->scratch_indices.as<uint32_t>();  // two arrays: 0, 1, 2, ... and a scratch array
     const uint32_t* from = rows;
     for (int i = last; i >= 0; --i) {
       const KeyColumn& column = data->args[static_cast<size_t>(i)];
@@ -242,7 +243,7 @@ absl::Status PrepareRepeatedArgsort(ColumnSortData* data, int64_t count, Gpu* gp
 }
 
 absl::StatusOr<Contest> PrepareColumns(const Row& identity, MakeColumns make, Gpu* gpu) {
-  constexpr int64_t kMostOnHost = int64_t{1} << 22;  // more rows take the host's sort too long
+  constexpr int64_t kMostOnHost = int64_t{1} << 22;  // the host's sort takes too long for more rows
   auto data = std::make_shared<ColumnSortData>();
   const int64_t count = identity.n;
   std::mt19937_64 random(1);
@@ -299,7 +300,7 @@ void AddColumnCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Cas
   for (const auto& table : kTables) {
     for (const int log2 : {20, 22, 24}) {
       if (log2 > options.max_log2 && log2 > 20) continue;
-      if (table.make == &FixedBytes<256> && log2 > 22) continue;  // the host makes 1 GiB for 2^22
+      if (table.make == &FixedBytes<256> && log2 > 22) continue;  // 2^22 rows need 1 GiB on the host
       Case entry;
       Row& identity = entry.failure_row;
       identity.row = "argsort by columns";

@@ -27,7 +27,7 @@ __device__ void AddIf(bool differs, uint64_t* d_differences) {
   if (differs) atomicAdd(reinterpret_cast<unsigned long long*>(d_differences), 1ull);
 }
 
-/// A permutation of [0, count): a bijection of the next power of two, applied until it lands inside.
+/// A permutation of [0, count): a bijection of the next power of two, repeated until the result is in range.
 __device__ int64_t PermutedPosition(int64_t i, int64_t count) {
   const int bits = 64 - __clzll(count - 1 > 0 ? count - 1 : 1);
   const uint64_t mask = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;

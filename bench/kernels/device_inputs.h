@@ -1,4 +1,4 @@
-// Inputs made, and answers compared, on the GPU. All on the caller's stream.
+// Makes inputs and compares answers on the GPU, on the caller's stream.
 #ifndef CORANK_BENCH_KERNELS_DEVICE_INPUTS_H_
 #define CORANK_BENCH_KERNELS_DEVICE_INPUTS_H_
 
@@ -20,16 +20,16 @@ cudaError_t FillPositions(uint32_t* d_values, int64_t count, cudaStream_t stream
 /// Counts uniform in [least, greatest].
 cudaError_t FillCounts(int64_t* d_counts, int64_t count, int64_t least, int64_t greatest, cudaStream_t stream);
 
-/// d_out[p(i)] = d_in[i], and the way back, for a random-looking permutation p of `count` positions.
+/// d_out[p(i)] = d_in[i], and the inverse, for a random-looking permutation p of `count` positions.
 cudaError_t Permute(const int64_t* d_in, int64_t* d_out, int64_t count, cudaStream_t stream);
 cudaError_t Unpermute(const int64_t* d_in, int64_t* d_out, int64_t count, cudaStream_t stream);
 
-/// Adds to *d_differences the number of the 4-byte words in which two arrays differ.
+/// Adds the number of 4-byte words in which two arrays differ to *d_differences.
 cudaError_t CountDifferences(const void* d_a, const void* d_b, int64_t bytes, uint64_t* d_differences,
                              cudaStream_t stream);
 
-/// Adds to *d_differences the number of work items whose object or rank is not what a binary search in the exclusive
-/// sums of the counts says.
+/// Adds to *d_differences the number of work items whose object or rank differs from a binary search in the exclusive
+/// sums of the counts.
 cudaError_t CheckLoadBalance(const int64_t* d_offsets, int64_t objects, const uint32_t* d_objects,
                              const uint32_t* d_ranks, int64_t total, uint64_t* d_differences, cudaStream_t stream);
 

@@ -1,4 +1,4 @@
-// Host code. A CUDA source brings the runtime library to what links it.
+// Host code in a CUDA source, so that its users link the CUDA runtime.
 #include "absl/strings/str_cat.h"
 #include "bench/kernels/device_memory.h"
 
@@ -15,7 +15,7 @@ absl::StatusOr<Memory> Memory::Create(int64_t bytes, MemoryKind kind) {
   const size_t size = static_cast<size_t>(bytes > 0 ? bytes : 1);
   const cudaError_t error = kind == MemoryKind::kDevice ? cudaMalloc(&pointer, size) : cudaMallocHost(&pointer, size);
   if (error != cudaSuccess) {
-    cudaGetLastError();  // an allocation that failed must not be reported again by the next launch
+    cudaGetLastError();  // the next launch must not report the failed allocation again
     return ToStatus(error, absl::StrCat("allocating ", bytes, " bytes"));
   }
   Memory memory;

@@ -1,4 +1,4 @@
-// Memory of the benchmarks that use a GPU, which frees itself.
+// Owned memory for benchmarks that use a GPU.
 #ifndef CORANK_BENCH_KERNELS_DEVICE_MEMORY_H_
 #define CORANK_BENCH_KERNELS_DEVICE_MEMORY_H_
 
@@ -13,7 +13,7 @@
 
 namespace corank::bench {
 
-/// Where the device memory of a benchmark comes from; pinned host memory is for the copies.
+/// Kinds of memory: device memory, and pinned host memory for copies.
 enum class MemoryKind { kDevice, kPinnedHost };
 
 /// Owns memory. Movable, not copyable.

@@ -1,5 +1,5 @@
-// The GPU as kernel_bench sees it: one way of timing for our operators and for the references, CUDA events around one
-// call on an idle stream.
+// The GPU of kernel_bench. Times our operators and the references alike: CUDA events around one call on an idle
+// stream.
 #ifndef CORANK_BENCH_KERNELS_GPU_H_
 #define CORANK_BENCH_KERNELS_GPU_H_
 
@@ -18,15 +18,15 @@
 
 namespace corank::bench {
 
-/// Keys and, where there are any, values, of device memory.
+/// Keys and optional values in device memory.
 struct KeyArrays {
   Memory keys, values;
 
-  /// 0 bytes of values: none.
+  /// `value_bytes` 0: no values.
   absl::Status Create(int64_t key_bytes, int64_t value_bytes);
 };
 
-/// One GPU and one stream, on which our operators and the references run alike. Not thread-safe.
+/// One GPU and one stream for our operators and the references. Not thread-safe.
 class Gpu {
  public:
   static absl::StatusOr<std::unique_ptr<Gpu>> Create(int device);
@@ -34,8 +34,8 @@ class Gpu {
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
-  /// Runs one operator of ours and returns its seconds; its workspace is allocated outside of them. A fault that the
-  /// operator reports is an error. `taken`: the algorithm that AUTO took; may be null.
+  /// Runs one of our operators and returns its seconds, without the allocation of its workspace. A reported fault is an
+  /// error. `taken` receives the algorithm that AUTO took; may be null.
   absl::StatusOr<double> Time(const SortArgs& args, SortAlgorithm* taken);
   absl::StatusOr<double> Time(const ColumnSortArgs& args, SortAlgorithm* taken);
   absl::StatusOr<double> Time(const MergeArgs& args);
@@ -44,7 +44,7 @@ class Gpu {
   absl::StatusOr<double> Time(const LoadBalanceArgs& args);
   /// Runs a reference and returns its seconds.
   absl::StatusOr<double> Time(const std::function<cudaError_t(cudaStream_t)>& work);
-  /// Runs work that is not timed and waits for it.
+  /// Runs work without timing it, and waits for it.
   absl::Status Run(const std::function<cudaError_t(cudaStream_t)>& work);
 
   /// OK if two arrays in device memory are equal bit for bit.
@@ -59,7 +59,7 @@ class Gpu {
  private:
   Gpu() = default;
 
-  /// Makes workspace_ at least this large.
+  /// Grows workspace_ to at least this size.
   absl::Status Reserve(int64_t bytes);
   template <typename Args>
   absl::StatusOr<double> TimeReporting(const Args& args, int64_t workspace_bytes,

@@ -17,7 +17,7 @@
 namespace corank::bench {
 namespace {
 
-/// How long intervals are. Means that goals name and, around them, enough for a plot of rate against length.
+/// Mean lengths of intervals: those of the goals, and enough around them for a plot of rate against length.
 struct Shape {
   enum class Kind { kUniform, kMostlyEmpty, kOneGiant };
   Kind kind = Kind::kUniform;
@@ -97,7 +97,7 @@ absl::StatusOr<std::shared_ptr<IntervalData>> MakeIntervals(int64_t elements, co
   return data;
 }
 
-/// Adds destinations in random order, which cover [0, total) as the sources do.
+/// Adds destinations in random order that cover [0, total), as the sources do.
 absl::Status AddDestinations(IntervalData* data, Gpu* gpu) {
   const int64_t bytes = data->intervals * static_cast<int64_t>(sizeof(int64_t));
   Memory shuffled_counts, shuffled_offsets;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMostInputs = 32;
 
-/// `inputs` sorted arrays of one length one behind the other, and room for merges of all of them.
+/// `inputs` sorted arrays of equal length, one after the other, and room for merges of all of them.
 struct MergeData {
   KeyArrays inputs, ours, reference, spare;
   Memory workspace;
@@ -29,7 +29,7 @@ struct MergeData {
   KeyType type = KeyType::kUint32;
 };
 
-/// What is merged: `input_count` arrays of keys of a type, alone or with u32 values.
+/// The inputs of a merge: `input_count` arrays of keys of a type, alone or with u32 values.
 struct MergeWork {
   KeyType type;
   bool pairs;
@@ -151,7 +151,7 @@ struct Variant {
   bool check_sorted;
 };
 
-/// The given variants of ours beside CUB's merge, in as many passes as it needs.
+/// The given variants of our merge beside CUB's merge, which takes as many passes as it needs.
 template <typename Key>
 absl::StatusOr<Contest> PrepareMerge(const Row& identity, const MergeWork& work, const std::vector<Variant>& variants,
                                      const std::function<void(const Variant&, Row*)>& set_goal, Gpu* gpu) {
@@ -255,7 +255,7 @@ void AddMerge(const KernelBenchOptions& options, KeyType type, bool pairs, Gpu* 
              variants, set_goal, gpu, cases);
 }
 
-/// `goal`: times the passes of cub::DeviceMerge.
+/// `goal`: the wanted speed-up over the passes of cub::DeviceMerge.
 void AddMultiwayMerge(const KernelBenchOptions& options, const MergeWork& work, double goal, Gpu* gpu,
                       std::vector<Case>* cases) {
   const std::string k = absl::StrCat(work.input_count);

@@ -1,7 +1,7 @@
-// The implementations that ours are compared with: CUB and Thrust of the CUDA Toolkit, on the caller's stream.
+// The references: CUB and Thrust of the CUDA Toolkit, on the caller's stream.
 //
-// Counts are below 2^31 and handed to CUB as int, its fastest offset type. As in CUB itself: with a null workspace a
-// function writes the bytes it needs to *workspace_bytes and does nothing else.
+// Counts are below 2^31 and go to CUB as int, its fastest offset type. As in CUB itself, a function with a null
+// workspace only writes the bytes it needs to *workspace_bytes.
 #ifndef CORANK_BENCH_KERNELS_REFERENCE_H_
 #define CORANK_BENCH_KERNELS_REFERENCE_H_
 
@@ -12,7 +12,7 @@
 
 namespace corank::bench {
 
-/// All arrays hold `count` elements; inputs are kept.
+/// All arrays hold `count` elements; inputs stay unchanged.
 template <typename Key, typename Value = uint32_t>
 struct SortReference {
   const Key* keys_in = nullptr;
@@ -40,7 +40,7 @@ template <typename Key, typename Value>
 cudaError_t CubMergeSortPairs(const SortReference<Key, Value>& args, void* d_workspace, size_t* workspace_bytes,
                               cudaStream_t stream);
 
-/// Sorted keys and, where values is not null, a value for each.
+/// Sorted keys and, unless `values` is null, a value for each.
 template <typename Key>
 struct MergeRange {
   const Key* keys = nullptr;

@@ -99,7 +99,7 @@ absl::Status Fill(SegmentedData& data, const InputSpec& spec, const Offsets& off
   });
 }
 
-/// What is sorted: its keys are uniform where nothing else is said.
+/// The input of a sort. Keys are uniform by default.
 struct Work {
   Layout layout;
   bool pairs = false;
@@ -208,7 +208,7 @@ void AddSegmentedCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<
   }
   for (const int log2 : {4, 10, 16}) {  // one way to sort segments each
     for (const Distribution distribution : kAllDistributions) {
-      // The adversary is made for one array.
+      // The adversary works for a single array only.
       if (distribution == Distribution::kUniform || distribution == Distribution::kMergeAdversary) continue;
       AddSegmented(options, {EqualSegments(options.Count(log2)), /*pairs=*/false, distribution}, gpu, cases);
     }

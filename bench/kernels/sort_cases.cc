@@ -16,7 +16,7 @@ namespace {
 template <typename Key, typename Value = uint32_t>
 void AddSort(const KernelBenchOptions& options, SortWork work, Gpu* gpu, std::vector<Case>* cases) {
   if (work.input.distribution == Distribution::kMergeAdversary) {
-    // Made for our own mergesort, and of a size at which its tiles pair up in every pass.
+    // The adversary targets our own mergesort, at a size at which its tiles pair up in every pass.
     const cuda::MergesortTuning tuning =
         cuda::MergesortTuningFor(sizeof(Key), cuda::MergeFormOf(sizeof(Key), work.pairs ? sizeof(Value) : 0));
     work.input.adversary = {tuning.SortTile(), tuning.merge.items};

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kPublishedOddEvenSeconds = 9.16;
 
-/// All memory of one contest; each of our algorithms has an output of its own, so that each is checked.
+/// All memory of one contest. Each of our algorithms has its own output, so that each is checked.
 struct SortData {
   KeyArrays input, reference;
   std::vector<KeyArrays> ours;
@@ -59,7 +59,7 @@ Contestant Ours(const std::shared_ptr<SortData>& data, size_t index, KeyType typ
 template <typename Key, typename Value>
 using CubSort = cudaError_t (*)(const SortReference<Key, Value>&, void*, size_t*, cudaStream_t);
 
-/// A contestant for one of CUB's sorts; grows the shared workspace to what it asks for.
+/// A contestant for one of CUB's sorts; grows the shared workspace to the size that it needs.
 template <typename Key, typename Value = uint32_t>
 absl::StatusOr<Contestant> Reference(const std::shared_ptr<SortData>& data, const std::string& name, int64_t count,
                                      CubSort<Key, Value> sort, size_t* workspace_bytes, Gpu* gpu) {
@@ -303,7 +303,7 @@ absl::StatusOr<Contest> PrepareOddEvenSort(const InputSpec& input, Gpu* gpu) {
   contest.rows = [data, input, count](const std::vector<Summary>& seconds) {
     const bool is_full_size = count == 1000000000;
     std::vector<Row> rows;
-    // Of u32 keys the other sorts have rows of their own.
+    // The other sorts of u32 keys have their own rows.
     for (size_t ours = 0; ours < (kSigned ? 3 : 1); ++ours) {
       Row row;
       row.row = ours == 0 ? "sort ODD_EVEN_MERGESORT" : ours == 1 ? "sort MERGESORT" : "sort AUTO";

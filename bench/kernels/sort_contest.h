@@ -14,8 +14,8 @@ namespace corank::bench {
 
 struct SortWork {
   InputSpec input;
-  bool pairs = false;     // values beside the keys, all different, so that stability is checked too
-  bool is_float = false;  // ours takes the keys as floats (InputSpec::shift is 2); CUB as unsigned
+  bool pairs = false;     // distinct values beside the keys, which also show stability
+  bool is_float = false;  // our sort takes the keys as floats (InputSpec::shift is 2), CUB as unsigned integers
 
   std::string TypeName(int key_bytes, int value_bytes = 4) const;
 };
@@ -25,8 +25,8 @@ struct SortWork {
 template <typename Key, typename Value = uint32_t>
 absl::StatusOr<Contest> PrepareSort(const SortWork& work, Gpu* gpu);
 
-/// What AUTO's look at the data costs: AUTO of keys that give it nothing to find beside RADIX, which it then takes. One
-/// row, `identity` with figures. Key: uint32_t, uint64_t.
+/// The cost of AUTO's look at the data: AUTO on keys without structure beside RADIX, which it then takes. One row,
+/// `identity` with figures. Key: uint32_t, uint64_t.
 template <typename Key>
 absl::StatusOr<Contest> PrepareLook(const SortWork& work, const Row& identity, Gpu* gpu);
 
@@ -35,8 +35,8 @@ absl::StatusOr<Contest> PrepareLook(const SortWork& work, const Row& identity, G
 template <typename Key>
 absl::StatusOr<Contest> PrepareOddEvenSort(const InputSpec& input, Gpu* gpu);
 
-/// AUTO with a limit of `limit` u32 keys, beside cub::DeviceRadixSort of all keys: one row. CUB 13.0 has no selection
-/// of the least keys in order.
+/// AUTO with a limit of `limit` u32 keys, beside cub::DeviceRadixSort of all keys: one row. CUB 13.0 cannot select the
+/// least keys in order.
 absl::StatusOr<Contest> PrepareLimitedSort(int64_t count, int64_t limit, Gpu* gpu);
 
 }  // namespace corank::bench

@@ -1,5 +1,4 @@
-// Requests that carry what they ask for: sorts of arrays in the message. What overloads the server is then its work and
-// the messages on their way.
+// Requests that carry their arrays in the message. Both the work and the transfer of messages overload the server.
 #ifndef CORANK_BENCH_OVERLOAD_INLINE_SORTS_H_
 #define CORANK_BENCH_OVERLOAD_INLINE_SORTS_H_
 
@@ -10,7 +9,7 @@
 
 namespace corank::bench {
 
-/// Requests to sort `arrays` different arrays of `keys` random u32 each, with the check of all keys that come back.
+/// Requests to sort `arrays` different arrays of `keys` random u32 each; checks all keys of the answers.
 std::vector<Request> InlineSorts(int arrays, int64_t keys);
 
 }  // namespace corank::bench

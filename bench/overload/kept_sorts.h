@@ -1,5 +1,5 @@
-// Requests of a few bytes that are much work: sorts of arrays that the server keeps, of which only the least keys come
-// back. What overloads the server is then its work, not the messages on their way.
+// Requests of a few bytes for much work: sorts of kept arrays that return only the least keys. The work overloads the
+// server, not the transfer of messages.
 #ifndef CORANK_BENCH_OVERLOAD_KEPT_SORTS_H_
 #define CORANK_BENCH_OVERLOAD_KEPT_SORTS_H_
 
@@ -14,8 +14,8 @@
 
 namespace corank::bench {
 
-/// Has the server keep `arrays` different arrays of `keys` random u64 each, and returns for each the request to sort it
-/// (MERGESORT) and give back the 16 least keys, with the check of these against std::partial_sort.
+/// Stores `arrays` different arrays of `keys` random u64 each on the server. Returns for each the request that sorts it
+/// (MERGESORT) and returns the 16 least keys, which are checked against std::partial_sort.
 absl::StatusOr<std::vector<Request>> KeepAndAsk(const std::shared_ptr<grpc::Channel>& channel, int arrays,
                                                 int64_t keys);
 

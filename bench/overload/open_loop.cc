@@ -20,13 +20,13 @@ namespace corank::bench {
 namespace {
 
 constexpr size_t kMostFailures = 5;
-constexpr uint64_t kMostSenders = 1024;  // for seeds that differ
+constexpr uint64_t kMostSenders = 1024;  // makes seeds differ
 
 std::string InWords(const grpc::Status& status) {
   return absl::StrCat("code ", static_cast<int>(status.error_code()), ": ", status.error_message());
 }
 
-// What the calls of a loop tell when they end.
+// Collects the outcomes of a loop's calls.
 class Tally {
  public:
   void Begin() {
@@ -60,7 +60,7 @@ class Tally {
   OpenLoopResult result_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Owns itself until it has ended.
+// Owns itself until the call has ended.
 struct OpenCall {
   grpc::ClientContext context;
   grpc::ByteBuffer response;
@@ -83,7 +83,7 @@ void Send(grpc::GenericStub& stub, const Request& request, const OpenLoop& loop,
                  });
 }
 
-// One sender's part of the loop; the first call of each is on a channel of its own.
+// One sender's part of the loop. Each sender starts on a different channel.
 OpenLoopResult SendAll(const std::vector<std::shared_ptr<grpc::Channel>>& channels,
                        const std::vector<Request>& requests, const OpenLoop& loop, absl::Time start, size_t sender) {
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs;

@@ -1,4 +1,4 @@
-// overload_bench: corankd when it is asked for more than it can do.
+// overload_bench: corankd under more load than it can serve.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -30,7 +30,7 @@ ABSL_FLAG(bool, quick, false, "short loads and small arrays: shows that it works
 namespace corank::bench {
 namespace {
 
-constexpr int kArrays = 8;  // that are sorted, of each kind
+constexpr int kArrays = 8;  // arrays to sort, of each kind
 constexpr int64_t kMostQuickKeys = 1 << 14;
 
 int Fail(const absl::Status& status) {

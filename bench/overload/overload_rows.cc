@@ -19,8 +19,8 @@ namespace {
 
 constexpr absl::Duration kLeastDeadline = absl::Milliseconds(20);
 constexpr double kDeadlineCalls = 50;
-constexpr double kMostMissing = 0.05;  // of a load that is called one
-constexpr double kMostAbove = 1.25;    // of all answers in time, above the capacity that was found before
+constexpr double kMostMissing = 0.05;  // the share of a load that may be missing
+constexpr double kMostAbove = 1.25;    // of all answers in time, relative to the capacity measured before
 
 Row MakeRow(const OverloadWork& work, const std::string& what, double load, const std::string& unit) {
   Row row;
@@ -45,10 +45,10 @@ Row ShareRow(const OverloadWork& work, const std::string& what, double load, int
   return row;
 }
 
-// What became of one load.
+// The outcome of one load.
 struct Outcome {
   OpenLoopResult calls;
-  int64_t arrived = 0;  // at the server, of those sent
+  int64_t arrived = 0;  // calls that reached the server
   double client_cores = 0, server_cores = 0;
 };
 
@@ -98,7 +98,7 @@ std::vector<Row> ShareRows(const OverloadWork& work, double load, const Outcome&
   const OpenLoopResult& calls = outcome.calls;
   const int64_t answered = calls[Ending::kInTime] + calls[Ending::kWrong];
   const int64_t refused = calls[Ending::kRefused];
-  // What did not come whole to the server, it cannot have accepted.
+  // The server cannot have accepted a call that did not arrive whole.
   const int64_t late = std::max<int64_t>(0, calls[Ending::kLate] - (calls.sent() - outcome.arrived));
   std::vector<Row> rows = {
       ShareRow(work, "accepted calls that were answered in time", load, answered, answered + late),
@@ -126,7 +126,7 @@ std::string WhyNoLoad(double offered_per_s, absl::Duration duration, double seco
 absl::StatusOr<std::vector<Row>> MeasureOverload(const OverloadWork& work, const OverloadOptions& options) {
   const auto channels = Connect(options.address, options.channels);
   const UnaryCall first = {kSortMethod, work.requests.front().message, 0};
-  // Once to warm up: the server learns how fast it is, and its memory is there.
+  // Once to warm up: the server learns its speed and allocates its memory.
   absl::StatusOr<LoopResult> closed = RunClosedLoop(channels, first, work.in_flight, options.phase / 2);
   if (closed.ok()) closed = RunClosedLoop(channels, first, work.in_flight, options.phase);
   if (!closed.ok()) return closed.status();
@@ -166,7 +166,7 @@ absl::StatusOr<std::vector<Row>> MeasureOverload(const OverloadWork& work, const
   judged.insert(judged.begin(), std::move(rows.back()));
   rows.pop_back();
   for (Row& row : judged) {
-    // A goal that is missed below its load is missed.
+    // A goal missed below its load is missed.
     const std::string& why = no_load.empty() && row.met == true ? less : no_load;
     if (!why.empty()) {
       row.DropGoal();

@@ -1,4 +1,4 @@
-// What is left of a service's answers when it is asked for more than it can do.
+// How many answers a service still gives under more load than it can serve.
 #ifndef CORANK_BENCH_OVERLOAD_OVERLOAD_ROWS_H_
 #define CORANK_BENCH_OVERLOAD_OVERLOAD_ROWS_H_
 
@@ -15,13 +15,13 @@
 
 namespace corank::bench {
 
-/// What is asked for, too often.
+/// The requests of an overload.
 struct OverloadWork {
-  std::string name;  // of its rows: "Open loop"
+  std::string name;  // the name of its rows: "Open loop"
   std::string type;  // of the keys
   int64_t keys = 0;  // of each array
   std::vector<Request> requests;
-  int in_flight = 32;         // calls at a time that find the capacity
+  int in_flight = 32;         // concurrent calls by which the capacity is measured
   std::vector<double> loads;  // multiples of the capacity
 };
 
@@ -36,15 +36,15 @@ struct OverloadOptions {
   uint64_t seed = 1;
 };
 
-/// Finds the capacity with calls that wait for each other, then sends each load as a Poisson process. One row a load:
-/// its goodput, answers in time a second, beside the capacity; the last one, of the greatest load, beside the peak of
-/// all. Then of the greatest load: the share of accepted calls that were answered in time, of refusals with RetryInfo,
-/// of right answers. Where the client could not make the greatest load, or it did not come through to the server, the
-/// rows say so in their notes and have no goals; where it turned out to be less than it is called, no goal is met.
+/// Measures the capacity with a closed loop, then sends each load as a Poisson process. Makes one row per load: its
+/// goodput (answers in time a second) beside the capacity. The last row, of the greatest load, stands beside the best
+/// goodput of all loads. Further rows of the greatest load: the share of accepted calls answered in time, of refusals
+/// with RetryInfo, and of right answers. If the client could not make the greatest load, or it did not reach the
+/// server, the rows say so in their notes and have no goals. If the load fell short of its name, no goal is met.
 absl::StatusOr<std::vector<Row>> MeasureOverload(const OverloadWork& work, const OverloadOptions& options);
 
-/// Why a load was none for the server, of so many calls a second offered; empty: it was. `seconds`, `sent`: of the
-/// loop that was to last `duration`; `arrived`: of its calls, at the server.
+/// Why an offered load of calls a second did not load the server; empty if it did. `seconds`, `sent`: of the loop,
+/// which should last `duration`; `arrived`: how many of its calls reached the server.
 std::string WhyNoLoad(double offered_per_s, absl::Duration duration, double seconds, int64_t sent, int64_t arrived);
 
 }  // namespace corank::bench

@@ -17,7 +17,7 @@
 namespace corank::bench {
 namespace {
 
-// The whole answer of an HTTP server on this host.
+// The whole response of an HTTP server on this host.
 absl::StatusOr<std::string> Get(const std::string& address, const std::string& path) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(address, absl::MaxSplits(':', 1));
   sockaddr_in to{};

@@ -1,4 +1,4 @@
-// What corankd counts of the calls that reach it.
+// Counters of corankd for the calls that reach it.
 #ifndef CORANK_BENCH_OVERLOAD_SERVER_COUNTS_H_
 #define CORANK_BENCH_OVERLOAD_SERVER_COUNTS_H_
 
@@ -10,12 +10,12 @@
 
 namespace corank::bench {
 
-/// Sort requests that have come whole since the server's start, however they ended. Waits until no call is open, so
-/// that all are counted; UNAVAILABLE if that takes longer than half a minute or the metrics cannot be read.
+/// How many Sort requests arrived whole since the server's start, whatever their status. Waits until no call is open,
+/// so that all are counted; UNAVAILABLE if that takes more than half a minute or the metrics cannot be read.
 absl::StatusOr<int64_t> CountArrivedSorts(const std::string& metrics_address);
 
-/// The sum of the samples of one metric that have this among their labels (`operator="sort"`); an empty text is among
-/// all. NOT_FOUND if there is no such sample.
+/// The sum of a metric's samples whose labels contain this text (`operator="sort"`); every sample contains the empty
+/// text. NOT_FOUND if there is no such sample.
 absl::StatusOr<double> SumOf(absl::string_view metrics, absl::string_view name, absl::string_view label);
 
 }  // namespace corank::bench

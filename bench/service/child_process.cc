@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(const std::s
 
 double CpuSeconds(pid_t pid) {
   const std::string text = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
-  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));  // behind the program's name
+  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));  // after the program's name
   std::string skipped;
   for (int field = 3; field < 14; ++field) fields >> skipped;
   int64_t user = 0, system = 0;

@@ -13,8 +13,8 @@
 
 namespace corank::bench {
 
-/// A running server process. Its addresses are read from the file that --ports-file names; its standard error goes to
-/// `name`.log in the folder given to Start. The destructor asks it to stop and waits until it has.
+/// A running server process. Reads its addresses from the file of --ports-file; its standard error goes to `name`.log
+/// in the folder given to Start. The destructor stops the process and waits for it.
 class ServerProcess {
  public:
   /// Runs `program` with `arguments` and --ports-file, and waits until it serves. UNAVAILABLE, with the end of its log,
@@ -26,9 +26,9 @@ class ServerProcess {
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  /// Where it serves gRPC: "127.0.0.1:50051".
+  /// Its gRPC address: "127.0.0.1:50051".
   const std::string& address() const { return address_; }
-  /// Where it serves metrics; empty where it does not.
+  /// Its metrics address; empty without metrics.
   const std::string& metrics_address() const { return metrics_address_; }
   pid_t pid() const { return pid_; }
 
@@ -40,8 +40,8 @@ class ServerProcess {
   std::string metrics_address_;
 };
 
-/// CPU time that a process and all its threads have taken so far, in steps of the kernel's clock (10 ms); 0 where there
-/// is no such process.
+/// CPU time of a process and all its threads so far, in steps of the kernel's clock (10 ms); 0 if there is no such
+/// process.
 double CpuSeconds(pid_t pid);
 
 }  // namespace corank::bench

@@ -22,7 +22,7 @@ namespace {
 
 using google::protobuf::internal::WireFormatLite;
 
-/// What all slots of a loop share.
+/// The state that all slots of a loop share.
 struct Loop {
   const UnaryCall* call = nullptr;
   absl::Time last_start;
@@ -32,7 +32,7 @@ struct Loop {
   absl::Status status ABSL_GUARDED_BY(mutex);
 };
 
-/// One call at a time. Touched by one thread at a time: the one that started the call or that brings its answer.
+/// Makes one call at a time. One thread touches it at a time: the starter of the call, or the bringer of its answer.
 class Slot {
  public:
   Slot(Loop* loop, const std::shared_ptr<grpc::Channel>& channel) : loop_(loop), stub_(channel) {}

@@ -1,7 +1,7 @@
 // A client that keeps a fixed number of calls in flight: each answer sends the next request.
 //
-// Requests are sent from, and answers kept in, gRPC's own byte buffers: the client does the same work for every server,
-// and as little as it can, so that what is compared is the servers.
+// Requests and answers stay in gRPC's own byte buffers. The client does the same minimal work for every server, so that
+// the figures compare the servers.
 #ifndef CORANK_BENCH_SERVICE_CLOSED_LOOP_H_
 #define CORANK_BENCH_SERVICE_CLOSED_LOOP_H_
 
@@ -22,16 +22,16 @@
 
 namespace corank::bench {
 
-/// `count` connections to one server, none shared.
+/// `count` separate connections to one server.
 std::vector<std::shared_ptr<grpc::Channel>> Connect(const std::string& address, int count);
 
 absl::Status FromGrpc(const grpc::Status& status);
 
-/// A call of one message each way, as it is sent again and again.
+/// A call of one message each way, to be sent repeatedly.
 struct UnaryCall {
   std::string method;
   grpc::ByteBuffer request;
-  int stats_field = 0;  // of the response, where its RequestStats are; 0: it has none
+  int stats_field = 0;  // the response's field of RequestStats; 0: none
 };
 
 struct LoopResult {
@@ -40,16 +40,16 @@ struct LoopResult {
   double seconds = 0;              // from the first request to the last answer
 };
 
-/// Makes the call `in_flight` times at once, again and again, call i on channel i modulo their number, and starts none
-/// after `duration`. The first error ends the loop and is returned.
+/// Keeps `in_flight` calls open until `duration` has passed, call i on channel i modulo their number. The first error
+/// ends the loop and is returned.
 absl::StatusOr<LoopResult> RunClosedLoop(const std::vector<std::shared_ptr<grpc::Channel>>& channels,
                                          const UnaryCall& call, int in_flight, absl::Duration duration);
 
 /// Makes the call once.
 absl::StatusOr<grpc::ByteBuffer> CallOnce(const std::shared_ptr<grpc::Channel>& channel, const UnaryCall& call);
 
-/// Reads this field of a response, its RequestStats, and nothing else: payloads are stepped over. Default values if
-/// there are none or the bytes are not a message.
+/// Reads only this field of a response, its RequestStats, and skips payloads. Default values if there are none or the
+/// bytes are not a message.
 corank::v1::RequestStats ReadStats(grpc::ByteBuffer* response, int stats_field);
 
 }  // namespace corank::bench

@@ -12,7 +12,7 @@
 
 namespace corank::bench {
 
-/// A folder that is removed with all it holds.
+/// A temporary folder, removed with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder();

@@ -1,5 +1,5 @@
-// echo_server: the reference of service_bench. The same gRPC, callback API and raw messages as corankd's Sort and
-// Execute; the payload goes straight back. What a sort costs above this is what the service adds to the transport.
+// echo_server: the reference of service_bench. It uses the same gRPC callback API and raw messages as corankd's Sort
+// and Execute, and returns the payload unchanged. The difference to a sort is the cost that the service adds.
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -36,8 +36,8 @@ ABSL_FLAG(
 namespace corank::bench {
 namespace {
 
-/// Sends chunks back as they come. The messages differ in one byte, the number of the field that holds the chunk: no
-/// payload is touched.
+/// Returns chunks as they arrive. Request and response differ in one byte, the field number of the chunk, so the echo
+/// touches no payload.
 class EchoStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   explicit EchoStream(bool hold) : hold_(hold) { StartRead(&incoming_); }
@@ -102,10 +102,10 @@ class EchoStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-/// Memory for copies, which the next one of the same size takes again, as a server does with pinned memory.
+/// Memory for copies, reused by the next copy of the same size, as a server reuses pinned memory.
 class CopyBuffers {
  public:
-  /// The message in one slice. The buffers outlive it.
+  /// The message as one slice. The buffers outlive it.
   grpc::ByteBuffer Copy(const grpc::ByteBuffer& message) {
     std::vector<grpc::Slice> slices;
     if (!message.Dump(&slices).ok()) return message;
@@ -157,7 +157,7 @@ class EchoService final : public EchoBase {
   }
   grpc::ServerUnaryReactor* Sort(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                  grpc::ByteBuffer* response) override {
-    // The keys are field 1 of both messages: the slices that came leave again, and nobody parses or copies them.
+    // The keys are field 1 of both messages, so the received slices are sent again without parsing or copying.
     static_assert(static_cast<int>(v1::SortRequest::kKeysFieldNumber) == v1::SortResponse::kKeysFieldNumber);
     *response = absl::GetFlag(FLAGS_copy) ? buffers_->Copy(*request) : *request;
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
@@ -166,7 +166,7 @@ class EchoService final : public EchoBase {
   }
 
  private:
-  CopyBuffers* const buffers_ = new CopyBuffers;  // never destroyed: gRPC may hold slices to the end
+  CopyBuffers* const buffers_ = new CopyBuffers;  // never destroyed: gRPC may hold slices until the process ends
 };
 
 int Serve() {

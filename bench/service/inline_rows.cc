@@ -20,10 +20,10 @@
 namespace corank::bench {
 namespace {
 
-constexpr double kSmallShare = 0.125;              // thousands of calls say enough of them
-constexpr int64_t kCopiedKeys = int64_t{1} << 14;  // of calls that are large enough for a copy to count
+constexpr double kSmallShare = 0.125;              // thousands of calls suffice for a median
+constexpr int64_t kCopiedKeys = int64_t{1} << 14;  // calls large enough for a copy to matter
 
-/// Everything that one server's rounds left.
+/// The results of one server's rounds.
 struct Side {
   const char* name;
   pid_t pid = 0;
@@ -134,8 +134,8 @@ absl::StatusOr<Row> MeasureInlineLoad(const InlineLoad& load, const LoadOptions&
   const InlineWork work = MakeInlineWork(load.op, load.keys);
   const int channels = std::min(load.in_flight, options.max_channels);
   Side ours{"corankd", options.corankd_pid, work.call, Connect(options.corankd, channels)};
-  // The echo server sends the bytes of any message back, and has one method to take them. A stats_field of 0: those of
-  // a request are no stats.
+  // The echo server returns the bytes of any message from its only method. stats_field is 0, because the bytes of a
+  // request are no stats.
   Side echo{"echo server", options.echo_pid, {kSortMethod, work.call.request, 0}, Connect(options.echo, channels)};
   Side copying = echo;
   copying.name = "copying echo";

@@ -16,7 +16,7 @@
 
 namespace corank::bench {
 
-/// What a row's two figures are.
+/// The kind of a row's two figures.
 enum class Figure {
   kCallsPerSecond,
   kGigabytesPerSecond,  // payload, each way
@@ -30,32 +30,31 @@ struct InlineLoad {
   int in_flight = 1;
   Figure figure = Figure::kCallsPerSecond;
   double goal_ratio = 0;     // 0: none
-  double goal_extra_us = 0;  // of kMedianLatency: at most the echo's figure and this; 0: none
-  bool is_of_curve = false;  // one of several of this name, which a plot shows against keys or in_flight
+  double goal_extra_us = 0;  // for kMedianLatency: at most the echo's figure plus this; 0: none
+  bool is_of_curve = false;  // one point of a curve, which a plot shows against keys or in_flight
   InlineOperator op = InlineOperator::kSort;
-  double round_share = 1;  // of the length of a round
+  double round_share = 1;  // share of the length of a round
 };
 
-/// The lines of the goals; small calls of other operators; two curves of Sort: throughput against the size of a call,
-/// latency against calls in flight.
+/// The rows with goals, small calls of other operators, and two curves of Sort: throughput against the size of a call,
+/// and latency against calls in flight.
 std::vector<InlineLoad> InlineLoads();
 
 struct LoadOptions {
   std::string corankd;  // addresses
   std::string echo;
-  std::string held_echo;  // one with corankd's allocator that holds streams back until their end, and copies messages
+  std::string held_echo;  // an echo with corankd's allocator that holds streams until their end and copies messages
   pid_t corankd_pid = 0;
   pid_t echo_pid = 0;
   pid_t held_echo_pid = 0;
-  int max_channels = 8;  // connections to each server: one a call in flight, up to this
+  int max_channels = 8;  // connections to each server: one per call in flight, up to this
   int rounds = 5;        // alternations; a figure is the median of its rounds
   absl::Duration round = absl::Seconds(2);
 };
 
 /// Checks one answer of each server, warms up, alternates between the servers and makes the row. The row's spread is
-/// over rounds; its details hold latencies, the stages as corankd's responses state them, and the CPU time that a call
-/// takes of each server and of the client that calls it; of large calls also what an echo reaches that copies each
-/// message once.
+/// over rounds. Its details contain latencies, the stages that corankd's responses report, and the CPU time of a call
+/// on each server and client; for large calls also the rate of an echo that copies each message once.
 absl::StatusOr<Row> MeasureInlineLoad(const InlineLoad& load, const LoadOptions& options);
 
 }  // namespace corank::bench

@@ -18,7 +18,7 @@
 namespace corank::bench {
 namespace {
 
-constexpr uint64_t kOtherSeed = 1000;  // apart from those of callers
+constexpr uint64_t kOtherSeed = 1000;  // distinct from the ids of callers
 
 void SetInline(v1::ElementType type, std::string bytes, v1::Array* array) {
   array->set_type(type);

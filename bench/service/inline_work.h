@@ -20,20 +20,20 @@ enum class InlineOperator {
   kSortPairs,  // u32 keys with u32 values
   kMerge,      // of two halves
   kSearch,     // as many needles as the haystack has keys
-  kExpand,     // u32 values, three times each in the mean: as many bytes come back as went
+  kExpand,     // u32 values, each three times on average, so that as many bytes return as were sent
 };
 
 struct InlineWork {
   std::string type, distribution;  // of a row
   UnaryCall call;
-  const google::protobuf::Message* response = nullptr;  // an instance of what answers the call
+  const google::protobuf::Message* response = nullptr;  // an instance of the response type
   std::vector<std::string> results;                     // the arrays of the right answer, by std::
 };
 
-/// With uniform keys, `keys` of them: of a merge in all, of a search in the haystack.
+/// Work on `keys` uniform keys: the sum of a merge's inputs, or the haystack of a search.
 InlineWork MakeInlineWork(InlineOperator op, int64_t keys, uint64_t seed = 1);
 
-/// Whether the arrays of an answer are those of the right one. Copies none of them. Thread-safe.
+/// Whether the arrays of an answer are right. Copies none of them. Thread-safe.
 bool IsAnswer(const InlineWork& work, const grpc::ByteBuffer& answer);
 
 }  // namespace corank::bench

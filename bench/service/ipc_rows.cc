@@ -26,13 +26,13 @@ namespace {
 constexpr char kRegion[] = "service-bench";
 constexpr double kGoalExtraUs = 150;
 constexpr int64_t kFewKeys = 256;
-constexpr int kSmallCalls = 50;  // a round, of each kind
+constexpr int kSmallCalls = 50;  // calls of each kind a round
 constexpr int kIdleCalls = 20;   // the same, each after a pause as long as a large sort
 constexpr absl::Duration kIdle = absl::Milliseconds(5);
-constexpr int kWarmUpCalls = 20;  // each of the server's lanes takes its memory with its first call
+constexpr int kWarmUpCalls = 20;  // each of the server's lanes allocates its memory at its first call
 constexpr double kRoundShare = 0.125;
 
-// Keys, and as much room for them in order, registered with the server.
+// Keys, and room for the sorted keys, registered with the server.
 class IpcArrays {
  public:
   explicit IpcArrays(const std::string& address)
@@ -66,7 +66,7 @@ class IpcArrays {
     return status.ok() ? Register(info.device_uuid()) : status;
   }
 
-  /// Sorts the first `count` keys. The microseconds that the call took.
+  /// Sorts the first `count` keys and returns the microseconds of the call.
   absl::StatusOr<double> Sort(int64_t count, v1::RequestStats* stats) {
     v1::SortRequest request;
     v1::Array& keys = *request.mutable_keys();
@@ -139,7 +139,7 @@ class IpcArrays {
 struct Samples {
   std::vector<double> p50_us, kernel_p50_us;  // one a round
   std::vector<double> few_us, empty_us;
-  std::vector<double> few_after_idle_us, empty_after_idle_us;  // what threads take that wake for a call
+  std::vector<double> few_after_idle_us, empty_after_idle_us;  // with the time to wake threads
   std::vector<StageTimes> stages;
 };
 

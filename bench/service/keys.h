@@ -10,7 +10,7 @@ namespace corank::bench {
 
 std::vector<uint32_t> UniformKeys(int64_t count, uint64_t seed = 1);
 
-/// By std::sort, on all cores: what is checked against takes no longer than what is measured.
+/// Sorts with std::sort on all cores, so that the check takes no longer than the measured work.
 std::vector<uint32_t> SortedOnAllCores(std::vector<uint32_t> keys);
 
 template <typename T>

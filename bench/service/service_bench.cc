@@ -1,4 +1,4 @@
-// service_bench: corankd beside an echo server of the same gRPC, on this host, in turn.
+// service_bench: corankd and an echo server with the same gRPC in turn, on this host.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<CorankdProcess>> StartCorankd(const std::vector<s
   return CorankdProcess::Start({absl::GetFlag(FLAGS_corankd), absl::GetFlag(FLAGS_engine), arguments});
 }
 
-// The rows that the filter selects, and the file that they are written to.
+// The rows that the filter selects, and the file to write them to.
 class Table {
  public:
   using Measure = std::function<absl::StatusOr<Row>()>;
@@ -60,7 +60,7 @@ class Table {
   bool Has(const std::string& name) const { return matches_(name); }
   bool succeeded() const { return succeeded_ && !rows_.empty(); }
 
-  /// Measures a row of the table, and writes all that there are. An error: they cannot be written.
+  /// Measures a row of the table and writes all rows so far. An error means that writing failed.
   absl::Status Add(const std::string& name, int64_t keys, const Measure& measure) {
     absl::StatusOr<Row> row = measure();
     if (!row.ok()) {
@@ -94,7 +94,7 @@ absl::Status AddInlineRows(const LoadOptions& options, Table* table) {
   for (InlineLoad load : InlineLoads()) {
     if (!table->Has(load.name)) continue;
     if (absl::GetFlag(FLAGS_quick)) {
-      if (load.is_of_curve && ++rows_of[load.name] > 2) continue;  // a line takes two points
+      if (load.is_of_curve && ++rows_of[load.name] > 2) continue;  // a curve needs two points
       load.keys = std::min<int64_t>(load.keys, 1 << 16);
     }
     absl::Status added = table->Add(load.name, load.keys, [&] { return MeasureInlineLoad(load, options); });
@@ -103,7 +103,7 @@ absl::Status AddInlineRows(const LoadOptions& options, Table* table) {
   return absl::OkStatus();
 }
 
-/// Of those out of core, or of the others. Out of core each has a server of its own.
+/// Measures the rows out of core, or the others. Out of core each row has its own server.
 absl::Status AddStreamRows(bool out_of_core, LoadOptions options, Table* table) {
   const int64_t chunk_bytes = absl::GetFlag(FLAGS_chunk_bytes);
   for (StreamLoad load : StreamLoads()) {
@@ -163,7 +163,7 @@ int Run(int argc, char** argv) {
   absl::Status added = AddInlineRows(options, &table);
   if (added.ok()) added = AddStreamRows(false, options, &table);
   if (added.ok() && (*corankd)->on_gpu()) added = AddIpcRow(options, &table);
-  corankd->reset();  // the servers of the last rows have the machine to themselves
+  corankd->reset();  // leaves the machine to the servers of the last rows
   if (added.ok()) added = AddStreamRows(true, options, &table);
   if (!added.ok()) return Fail(added);
   return table.succeeded() ? 0 : 1;

@@ -32,7 +32,7 @@ grpc::ByteBuffer PlanMessage(const StreamCall& call) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-// What a call still has to send of one input.
+// The rest of one input that a call still has to send.
 struct Cursor {
   uint32_t stream_id;
   const uint32_t* keys;  // of the whole input
@@ -114,7 +114,7 @@ class Stream {
   enum Event : intptr_t { kStarted = 1, kWritten, kRead, kHalfClosed, kFinished };
   static void* Tag(Event event) { return reinterpret_cast<void*>(static_cast<intptr_t>(event)); }
 
-  // A chunk of each input in turn: a merge needs some of all.
+  // Sends a chunk of each input in turn, because a merge needs some of each.
   void WriteNext(grpc::GenericClientAsyncReaderWriter& stream) {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       Cursor& input = inputs_[turn_++ % inputs_.size()];

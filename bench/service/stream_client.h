@@ -1,4 +1,4 @@
-// A client of Execute that does as little as it can: messages are gRPC's own byte buffers, the arrays are never copied.
+// A minimal client of Execute: messages stay in gRPC's own byte buffers, and arrays are never copied.
 #ifndef CORANK_BENCH_SERVICE_STREAM_CLIENT_H_
 #define CORANK_BENCH_SERVICE_STREAM_CLIENT_H_
 
@@ -26,23 +26,23 @@ struct StreamCall {
   int part = 0, parts = 1;
 };
 
-/// What came back: chunks and results as they came, and when, from the start of the call on.
+/// The answer of a call: chunks and results in order of arrival, and their times since the start of the call.
 struct StreamAnswer {
   std::vector<grpc::ByteBuffer> messages;
-  absl::Duration sent = {};   // the last chunk was with gRPC, as far as its window let it
-  absl::Duration first = {};  // the first message had come
+  absl::Duration sent = {};   // gRPC had accepted the last chunk, as far as its window allowed
+  absl::Duration first = {};  // the first message had arrived
   absl::Duration ended = {};
 };
 
-/// Runs the calls at the same time, each on a thread of its own that sends and receives, and returns their answers
-/// once all have ended. The first error is returned.
+/// Runs the calls concurrently, each on its own thread that sends and receives, and returns their answers once all have
+/// ended, or the first error.
 absl::StatusOr<std::vector<StreamAnswer>> RunStreamCalls(const std::vector<StreamCall>& calls, int64_t chunk_bytes);
 
-/// The stats of the answer's result; default values where it has none, as the echo server's.
+/// The stats of the answer's result; default values if it has none, as the echo server's.
 v1::RequestStats ReadStats(const StreamAnswer& answer);
 
-/// The keys that chunks hold, put together: streams of so many each, one after the other. An error where they are not
-/// all of them once.
+/// The keys of the chunks, joined: streams of the given counts, one after the other. An error unless each key came
+/// exactly once.
 absl::StatusOr<std::vector<uint32_t>> JoinChunks(const std::vector<StreamAnswer>& answers,
                                                  const std::vector<int64_t>& counts);
 

@@ -22,20 +22,20 @@ namespace {
 
 constexpr double kShortShare = 0.125;  // a call or two a round
 
-// A call as its caller sees it: until all is sent, then until the answer begins, then until it ends.
+// The phases of a call for its caller: until all is sent, until the answer begins, until it ends.
 struct PhaseTimes {
   double send_ms = 0, wait_ms = 0, answer_ms = 0;
 };
 
-// What the calls of one run left to their caller.
+// The results of the calls of one run.
 struct Run {
   std::vector<PhaseTimes> phases;                                // of each call of the bare client
-  std::vector<v1::RequestStats> stats;                           // of each call that says it
-  std::shared_ptr<const void> kept;                              // answers, for as long as the run is timed
-  std::function<absl::StatusOr<std::vector<uint32_t>>()> array;  // the answer, of a run of one array
+  std::vector<v1::RequestStats> stats;                           // of each call that reports them
+  std::shared_ptr<const void> kept;                              // keeps the answers while the run is timed
+  std::function<absl::StatusOr<std::vector<uint32_t>>()> array;  // the answer of a run of one array
 };
 
-// One server and whoever calls it.
+// One server and its client.
 struct Side {
   const char* name;
   int streams = 1;  // arrays of one run
@@ -48,7 +48,7 @@ struct Side {
   std::vector<PhaseTimes> phases = {};
 };
 
-// The bare client. `counts`: of the streams that come back.
+// The bare client. `counts`: the element counts of the answer's streams.
 std::function<absl::StatusOr<Run>(int, int64_t)> ByBareClient(std::vector<std::shared_ptr<grpc::Channel>> channels,
                                                               int parts, const StreamWork* work,
                                                               const std::vector<int64_t>& counts, int64_t chunk_bytes) {
@@ -99,7 +99,7 @@ std::function<absl::StatusOr<Run>(int, int64_t)> ByLibrary(const std::string& ad
   options.place = client::Place::kStream;
   options.connections = connections;
   options.deadline = absl::InfiniteDuration();
-  // Shared: a std::function can be copied, a Client cannot.
+  // Shared, because a std::function must be copyable and a Client is not.
   const auto client = std::make_shared<absl::StatusOr<Client>>(Client::Create(options));
   return [client, work](int, int64_t) -> absl::StatusOr<Run> {
     if (!client->ok()) return client->status();
@@ -149,7 +149,7 @@ absl::Status MeasureRound(const StreamLoad& load, absl::Duration length, int rou
   return absl::OkStatus();
 }
 
-// Where the time of calls goes. The wait is negative where the answer begins before all is sent, as a merge's may.
+// The time of calls by phase. The wait is negative if the answer begins before all is sent, as a merge's may.
 void DescribePhases(const Side& side, const std::string& prefix, Row* row) {
   if (side.phases.empty()) return;
   const auto median = [&side](double PhaseTimes::*phase) {
@@ -238,7 +238,7 @@ absl::StatusOr<Row> MeasureStreamLoad(const StreamLoad& load, const LoadOptions&
     return ByBareClient(Connect(address, channels), parts, &work, work.counts, chunk_bytes);
   };
   Side echo{"echo server", load.echo_streams, options.echo_pid, echo_by(options.echo, load.echo_streams, 1)};
-  // As many connections as ours: whose arrays are shared out among parts, is nothing to an echo.
+  // As many connections as ours; to an echo, the parts of one array are separate arrays.
   Side held{"held echo", load.streams, 0, echo_by(options.held_echo, connections, load.parts)};
   Side ours{"corankd", load.streams, options.corankd_pid,
             load.client == StreamClient::kLibrary

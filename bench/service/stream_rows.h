@@ -1,4 +1,4 @@
-// The streamed rows of service_bench: operators by Execute against corankd, the same bytes through the echo server, in
+// The streamed rows of service_bench: operators by Execute on corankd, and the same bytes through the echo server, in
 // turn.
 #ifndef CORANK_BENCH_SERVICE_STREAM_ROWS_H_
 #define CORANK_BENCH_SERVICE_STREAM_ROWS_H_
@@ -14,36 +14,36 @@
 
 namespace corank::bench {
 
-/// Who calls corankd. The echo servers are always called by the bare client.
+/// The client of corankd. The bare client always calls the echo servers.
 enum class StreamClient {
   kBare,     // stream_client.h
-  kLibrary,  // client/cpp, whose result is one vector
+  kLibrary,  // client/cpp, which returns one vector
 };
 
 /// One line of the service table.
 struct StreamLoad {
   std::string name;      // "Sort 256 MiB streamed, 8 streams"
   int64_t keys = 0;      // u32 keys of an array
-  int streams = 1;       // arrays at the same time, each on a connection of its own
+  int streams = 1;       // concurrent arrays, each on its own connection
   int parts = 1;         // connections that share one array
-  int echo_streams = 1;  // what is sent to the echo server at the same time, each an array
+  int echo_streams = 1;  // concurrent arrays to the echo server
   double goal_ratio = 0;
   StreamOperator op = StreamOperator::kSort;
   StreamClient client = StreamClient::kBare;
-  bool is_out_of_core = false;  // on a server that gives a stream the device memory of DeviceBytesOfPieces
-  double round_share = 1;       // of the length of a round
+  bool is_out_of_core = false;  // on a server that gives a stream only DeviceBytesOfPieces of device memory
+  double round_share = 1;       // share of the length of a round
 };
 
 std::vector<StreamLoad> StreamLoads();
 
-/// Device memory for one stream with which arrays of so many u32 are worked on in pieces: a quarter of them, or the
-/// least that corankd takes.
+/// Device memory of one stream that makes corankd work on arrays of this many u32 in pieces: a quarter of their bytes,
+/// or the least that corankd accepts.
 int64_t DeviceBytesOfPieces(int64_t keys);
 
 /// Checks one answer of each server, warms up, alternates and makes the row: payload bytes a second, each way, from the
-/// first call's start to the last one's end. `chunk_bytes`: of the chunks that the bare client sends. The details hold
-/// the stages that corankd states, what CPU time a gigabyte takes, and the rate of an echo that is held back until all
-/// has been sent: what this transport allows to a server that must have all before it answers.
+/// start of the first call to the end of the last. `chunk_bytes`: the size of the bare client's chunks. The details
+/// contain the stages that corankd reports, the CPU time of a gigabyte, and the rate of an echo that holds its answer
+/// until all is sent: the transport's limit for a server that needs all input before it answers.
 absl::StatusOr<Row> MeasureStreamLoad(const StreamLoad& load, const LoadOptions& options, int64_t chunk_bytes);
 
 }  // namespace corank::bench

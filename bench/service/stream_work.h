@@ -12,10 +12,10 @@ namespace corank::bench {
 enum class StreamOperator {
   kSort,
   kMerge,  // of two halves
-  kMove,   // of intervals of 1024 in the mean, whose offsets and counts are in the plan
+  kMove,   // intervals of 1024 on average, with offsets and counts in the plan
 };
 
-/// As many u32 go as come back, to stream 0.
+/// Sends and receives equally many u32; the answer is stream 0.
 struct StreamWork {
   v1::Operation operation;
   std::vector<uint32_t> keys;    // of all inputs, one after the other

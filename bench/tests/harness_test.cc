@@ -35,7 +35,7 @@ InputSpec Spec(Distribution distribution, int64_t count) {
   return spec;
 }
 
-/// How many ascending runs the keys fall into.
+/// The number of ascending runs in the keys.
 template <typename Bits>
 int Runs(const std::vector<Bits>& keys) {
   int runs = keys.empty() ? 0 : 1;
@@ -167,8 +167,8 @@ TEST(Inputs, DistributionsHaveTheShapesTheyAreNamedFor) {
   EXPECT_EQ(live, uint64_t{0xFFFF} << 24);
 }
 
-/// The adversary is undone by merging its runs pass by pass: each pass must leave sorted runs of twice the length, and
-/// a thread's first keys must, for a good part of all threads, lie in one bank. Tiles of whole periods and others.
+/// Merges the adversary's runs pass by pass: each pass must leave sorted runs of twice the length, and for many threads
+/// the first keys must lie in one bank. Covers tiles of whole periods and others.
 TEST(Inputs, AdversaryIsSortedByMergePassesThatMeetInOneBank) {
   const struct {
     int64_t tile, items, period;
