@@ -1,4 +1,4 @@
-"""The blocks of documents run as they are printed, and a wrong one names its page, its line and what it printed."""
+"""The code blocks of documents run as printed; a failing block names its page, its line and its output."""
 
 from __future__ import annotations
 

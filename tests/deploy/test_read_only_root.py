@@ -27,7 +27,7 @@ from e2e_support import binary
 POD = deployment("cpu")["spec"]["template"]["spec"]["securityContext"]
 USER = ["setpriv", f"--reuid={POD['runAsUser']}", f"--regid={POD['runAsGroup']}", "--clear-groups", "--no-new-privs"]
 USER += ["--bounding-set=-all", "--inh-caps=-all"]
-# All that is mounted becomes read-only, but for what the kernel shows of processes, and a /dev/shm as containers have.
+# Makes every mount read-only except /proc and a fresh /dev/shm like a container's.
 READ_ONLY = """
 set -eu
 for target in $(findmnt -rn -o TARGET | sort -u); do
@@ -68,7 +68,7 @@ def fixture_start(tmp_path: Path) -> Iterator[Start]:
 
 
 def ready(process: subprocess.Popen[bytes], log: Path) -> dict[str, Any]:
-    """What the log says of a server that serves."""
+    """The `ready` line of the server's log."""
     end = time.monotonic() + 60
     while True:
         for line in log.read_text(encoding="utf-8").splitlines():

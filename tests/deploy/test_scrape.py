@@ -35,7 +35,7 @@ ELSEWHERE = {
     "corank_tenant_lane_seconds_total": "tenant",
     "corank_estimated_bytes_per_second": "operator",
 }
-# What Prometheus adds, and what is in none but a histogram's buckets.
+# Labels that Prometheus adds, and the label of a histogram's buckets.
 OF_PROMETHEUS = {"job", "instance", "le"}
 NAME = re.compile(r"(?<![\w:$])(up|(?:corank|process|exposer)_\w+)(?![\w:])(?:\{([^}]*)\})?")
 RECORDED = re.compile(r"\b\w+:\w+:\w+")

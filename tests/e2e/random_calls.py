@@ -63,7 +63,7 @@ class Case(Planner):
         address: of the server.
         seed: of all that is drawn.
         max_device_bytes: the server's.
-        counts: how many of what were done, for all cases together.
+        counts: how many calls of each kind were made, for all cases together.
     """
 
     def __init__(self, address: str, seed: int, max_device_bytes: int, counts: Counter[str]) -> None:
@@ -213,7 +213,7 @@ class Case(Planner):
             told.append(f"{operation.kind}({', '.join(arrays)}) -> {', '.join(results)}")
         return "; ".join(told)
 
-    # What is checked.
+    # Checks of a call.
 
     def _refused(self, plan: Plan, error: RefusedError) -> None:
         """Checks that a failed call had to fail and changed nothing."""

@@ -29,7 +29,7 @@ class ClientCase:
         address: of the server.
         seed: of all that is drawn.
         max_device_bytes: the server's.
-        counts: how many of what were done, for all cases together.
+        counts: how many calls of each kind were made, for all cases together.
     """
 
     def __init__(self, address: str, seed: int, max_device_bytes: int, counts: Counter[str]) -> None:

@@ -113,7 +113,7 @@ class Planner:
         wire: the server.
         seed: of all that is drawn.
         max_device_bytes: the server's.
-        counts: how many of what were done, for all cases together.
+        counts: how many calls of each kind were made, for all cases together.
     """
 
     def __init__(self, wire: Wire, seed: int, max_device_bytes: int, counts: Counter[str]) -> None:

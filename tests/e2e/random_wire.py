@@ -199,7 +199,7 @@ class Wire:
             raise RefusedError(error) from None
 
     def fetch(self, name: str) -> tuple[memory.StoredArray, bytes]:
-        """FetchArray: what is kept."""
+        """FetchArray: the kept array."""
         call: Any = self._channels[0].unary_stream(
             "/corank.v1.MemoryService/FetchArray",
             memory.FetchArrayRequest.SerializeToString,

@@ -16,7 +16,7 @@ from e2e_paths import PYTHON, ROOT
 FOLDER = ROOT / "examples"
 EXAMPLES = sorted((FOLDER / "python").glob("*.py"))
 MAY_SKIP = {"torch_cuda_ipc.py"}
-"""Examples that need a GPU and say so where there is none."""
+"""Examples that need a GPU, and skip without one."""
 
 
 @pytest.fixture(name="address", scope="module")

@@ -161,11 +161,11 @@ class StreamCall(HeldCall):
 
 
 class SharedCall(HeldCall):
-    """A Sort of keys in shared memory, in place, where `Work.keys` are copied to.
+    """A Sort in place of keys in shared memory, into which it copies `Work.keys`.
 
     Args:
         address: of the server.
-        work: what to sort.
+        work: the keys to sort.
         request: makes another request of the region instead of the sort; its answer is not checked.
     """
 
