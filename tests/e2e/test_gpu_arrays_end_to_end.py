@@ -154,7 +154,9 @@ def test_client_that_dies_leaves_no_region(gpu_client: corank.Client, gpu_server
     from corank.v1 import memory_service_pb2 as memory
 
     def regions() -> int:
-        found = gpu_client.memory_call("ListRegions", memory.ListRegionsRequest(), memory.ListRegionsResponse)
+        found = gpu_client._connection.memory_call(
+            "ListRegions", memory.ListRegionsRequest(), memory.ListRegionsResponse
+        )
         return len(found.regions)
 
     before = regions()
@@ -178,4 +180,4 @@ def test_handle_of_no_memory_is_not_found(gpu_client: corank.Client) -> None:
         name="stale", handle=bytes(64), size_bytes=4096, device_uuid=gpu_client.info().device_uuid
     )
     with pytest.raises(corank.NotFound, match="handle"):
-        gpu_client.memory_call("RegisterCudaIpc", request, memory.RegisterCudaIpcResponse)
+        gpu_client._connection.memory_call("RegisterCudaIpc", request, memory.RegisterCudaIpcResponse)

@@ -31,7 +31,7 @@ Needs = Callable[[str], None]
 
 def regions(client: corank.Client) -> list[str]:
     """The names of the registered regions."""
-    found = client.memory_call("ListRegions", memory.ListRegionsRequest(), memory.ListRegionsResponse)
+    found = client._connection.memory_call("ListRegions", memory.ListRegionsRequest(), memory.ListRegionsResponse)
     return [region.name for region in found.regions]
 
 
@@ -171,7 +171,7 @@ def test_regions_go_with_their_arrays_and_clients(
     gc.collect()
 
     def given_back() -> bool:
-        placed.regions.sweep()
+        placed._connection.regions.sweep()
         return set(regions(placed)) == before
 
     wait_until(given_back, "the region is given back")

@@ -42,17 +42,17 @@ class Object:
         """Registers the region with the fields of `more`."""
         fields = {"name": self.name, "key": self.key, "size_bytes": len(self.mapped), **more}
         request = memory.RegisterSharedMemoryRequest(**fields)
-        self._client.memory_call("RegisterSharedMemory", request, memory.RegisterSharedMemoryResponse)
+        self._client._connection.memory_call("RegisterSharedMemory", request, memory.RegisterSharedMemoryResponse)
 
     def unregister(self) -> None:
         """Unregisters the region once no request uses it."""
         request = memory.UnregisterRegionRequest(name=self.name)
-        self._client.memory_release("UnregisterRegion", request, memory.UnregisterRegionResponse)
+        self._client._connection.memory_release("UnregisterRegion", request, memory.UnregisterRegionResponse)
 
     def unregister_now(self) -> None:
         """Unregisters the region even while a request uses it."""
         request = memory.UnregisterRegionRequest(name=self.name)
-        self._client.memory_call("UnregisterRegion", request, memory.UnregisterRegionResponse)
+        self._client._connection.memory_call("UnregisterRegion", request, memory.UnregisterRegionResponse)
 
     def __enter__(self) -> Object:
         return self
@@ -107,7 +107,7 @@ def test_bad_registrations_are_refused(
         if code is not None:
             assert caught.value.code == code, caught.value
         assert caught.value.code not in ("INTERNAL", "UNKNOWN", "UNIMPLEMENTED"), caught.value
-        listed = placed.memory_call("ListRegions", memory.ListRegionsRequest(), memory.ListRegionsResponse)
+        listed = placed._connection.memory_call("ListRegions", memory.ListRegionsRequest(), memory.ListRegionsResponse)
         assert list(listed.regions) == []
 
 
@@ -147,7 +147,7 @@ def test_unknown_names_are_not_found(placed_server: LocalServer, placed: corank.
     needs("shared_memory")
     assert code_of(lambda: sort_region(placed_server.address, "unknown", 0, 1))[0] == "NOT_FOUND"
     if "stored" in placed.info().places:
-        stored = corank.StoredArray(placed, "unknown", a.ELEMENT_TYPE_UINT32, np.dtype("<u4"), 5)
+        stored = corank.StoredArray(placed._connection, "unknown", a.ELEMENT_TYPE_UINT32, np.dtype("<u4"), 5)
         for call in (lambda: placed.sort(stored), stored.fetch, stored.delete):
             with pytest.raises(corank.NotFound):
                 call()
@@ -243,7 +243,7 @@ def test_region_in_use_is_not_unregistered(placed_server: LocalServer, placed: c
 
 def test_lease_ends_with_its_call(placed: corank.Client, needs: Needs) -> None:
     needs("shared_memory")
-    call = placed.memory_stream("OpenLease")(memory.OpenLeaseRequest().SerializeToString())
+    call = placed._connection.memory_stream("OpenLease")(memory.OpenLeaseRequest().SerializeToString())
     lease = memory.OpenLeaseResponse.FromString(next(call)).lease_id
     assert lease
     with Object(placed, 4096) as region:
@@ -251,7 +251,9 @@ def test_lease_ends_with_its_call(placed: corank.Client, needs: Needs) -> None:
         call.cancel()
 
         def gone() -> bool:
-            listed = placed.memory_call("ListRegions", memory.ListRegionsRequest(), memory.ListRegionsResponse)
+            listed = placed._connection.memory_call(
+                "ListRegions", memory.ListRegionsRequest(), memory.ListRegionsResponse
+            )
             return len(listed.regions) == 0
 
         wait_until(gone, "the region is gone")

@@ -175,7 +175,7 @@ class SharedCall(HeldCall):
         self._client = corank.Client(address, deadline=60, retries=0)
         self._stack = contextlib.ExitStack()
         self._array = self._stack.enter_context(self._client.share(work.keys))
-        place = self._client.regions.find(memoryview(self._array.view(np.uint8).data), 4)
+        place = self._client._connection.regions.find(memoryview(self._array.view(np.uint8).data), 4)
         assert place is not None
         where = a.SharedMemoryPlace(region=place.region, offset_bytes=place.offset)
         name, message = ("Sort", self._sort(where)) if request is None else request(where)

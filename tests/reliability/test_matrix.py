@@ -347,6 +347,6 @@ def test_server_killed_and_started_again(corankd: pathlib.Path, shared_scene: Sc
         with LocalServer(corankd, flags) as again:
             thread.join()
             np.testing.assert_array_equal(answers[0], np.sort(SMALL))
-            client.regions.forget()
+            client._connection.regions.forget()
             wait_until_empty(again)
             assert samples(again)["corank_queue_requests"] == 0

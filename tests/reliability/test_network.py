@@ -100,7 +100,7 @@ def test_cuts_in_the_middle_are_tried_again(server: LocalServer, proxy: TcpProxy
             proxy.cut()
             proxy.release()
             call.result(timeout=60)
-            client.retrier.budget.__init__()  # type: ignore[misc]  # that of another client: budgets have their tests
+            client._connection.retrier.budget.__init__()  # type: ignore[misc]  # that of another client: budgets have their tests
 
 
 @pytest.mark.parametrize("place", REMOTE)

@@ -95,7 +95,7 @@ def test_deadline_bounds_the_registration_of_gpu_memory(
     if method == "RegisterCudaIpc":  # what is registered too late is given back
         event.set()
         wait_until(lambda: len(fake.places.regions) == 1)
-        fake_client.regions.sweep()
+        fake_client._connection.regions.sweep()
         assert fake.places.regions == {}
     host = array.host
     fake_client.sort(array, out=array)
@@ -116,7 +116,7 @@ def test_attempt_after_regions_were_lost_has_what_is_left_of_the_deadline(
     fake: FakeServer, fake_client: corank.Client
 ) -> None:
     clock = VirtualClock(0.0)
-    fake_client.retrier.clock = clock
+    fake_client._connection.retrier.clock = clock
     shared = fake_client.empty_shared(KEYS.size, np.uint32)
     shared[:] = KEYS
     fake.places.regions.clear()
@@ -138,7 +138,7 @@ def test_giving_memory_back_takes_one_try_and_a_second_at_most(
     gc.collect()
     fake.left.clear()
     stick("UnregisterRegion")
-    fake_client.regions.sweep()
+    fake_client._connection.regions.sweep()
     assert len(seconds_of(fake, "UnregisterRegion")) == 1
     assert seconds_of(fake, "UnregisterRegion")[0] <= about(0.2)
     # What is left of a call's deadline, if that is less.
@@ -148,7 +148,7 @@ def test_giving_memory_back_takes_one_try_and_a_second_at_most(
     with pytest.raises(corank.DeadlineExceeded):
         fake_client.sort(KEYS, place="shared_memory", deadline=0.3)
     assert seconds_of(fake, "UnregisterRegion")[0] <= about(0.3)
-    fake_client.regions.sweep()
+    fake_client._connection.regions.sweep()
     assert len(fake.places.regions) == 0
 
 
@@ -168,7 +168,7 @@ def test_stuck_registration_holds_up_no_other_thread(
     np.testing.assert_array_equal(fake_client.sort(shared.array), np.sort(KEYS))
     np.testing.assert_array_equal(fake_client.sort(KEYS, place="shared_memory"), np.sort(KEYS))
     shared.close()
-    fake_client.regions.sweep()
+    fake_client._connection.regions.sweep()
     assert results == []
     event.set()
     thread.join()

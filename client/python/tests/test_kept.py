@@ -93,11 +93,11 @@ def test_out_of_fetch_must_fit(fake_client: corank.Client) -> None:
 def test_options_that_would_be_ignored_are_refused(fake: FakeServer, fake_client: corank.Client) -> None:
     refused: list[dict[str, Any]] = [{"keep": "y"}, {"out": np.zeros(3)}]
     for given in refused:
-        with pytest.raises(TypeError, match=f"store: .*{next(iter(given))}"):
+        with pytest.raises(TypeError, match=rf"store\(\) takes no option '{next(iter(given))}'"):
             fake_client.store("x", [1.0], **given)
     assert fake.places.kept == {}
-    with pytest.raises(TypeError, match=r"fetch: .*keep"):
-        fake_client.store("x", [1.0]).fetch(keep="y")
+    with pytest.raises(TypeError, match=r"fetch\(\) takes no option 'keep'"):
+        fake_client.store("x", [1.0]).fetch(keep="y")  # type: ignore[call-arg]
 
 
 def test_positions_are_kept_as_the_server_makes_them(fake_client: corank.Client) -> None:
@@ -194,15 +194,14 @@ def test_chain_keeps_results_and_reports_each_operator(fake_client: corank.Clien
 def test_chain_refuses_what_it_cannot_do(fake: FakeServer, fake_client: corank.Client) -> None:
     with fake_client.chain() as chain:
         ordered = chain.sort([3, 1, 2])
-        with pytest.raises(TypeError, match="deadline="):
+        with pytest.raises(TypeError, match=r"sort\(\) takes no option 'deadline'; give it to chain"):
             chain.sort([1], deadline=5)
         with pytest.raises(RuntimeError):
             ordered.result()
         other = fake_client.chain().sort([1, 2])
         with pytest.raises(corank.InvalidArgument, match="another chain"):
             chain.sort(other)
-        with pytest.raises(corank.InvalidArgument, match="sort_columns"):
-            chain.sort_columns([np.arange(3)])
+        assert not hasattr(chain, "sort_columns")
         counts = chain.sort(np.arange(3))
         with pytest.raises(corank.InvalidArgument, match="not known"):
             chain.expand([1, 2, 3], counts)
@@ -211,7 +210,7 @@ def test_chain_refuses_what_it_cannot_do(fake: FakeServer, fake_client: corank.C
         with pytest.raises(corank.InvalidArgument, match="at most 16"):
             chain.sort([1])
     np.testing.assert_array_equal(ordered.result(), [1, 2, 3])
-    with pytest.raises(RuntimeError, match="done"):
+    with pytest.raises(RuntimeError, match="it has run; make another one"):
         chain.sort([1])
     with pytest.raises(corank.InvalidArgument, match="sends elsewhere"), fake_client.chain() as chain:  # noqa: PT012
         kept = chain.sort([3, 1, 2], keep="x")

@@ -49,7 +49,7 @@ def test_sorted_columns_are_kept_and_are_what_they_were(keeping: corank.Client) 
     np.testing.assert_array_equal(keeping.sort(number), [1, 2, 3])
     np.testing.assert_array_equal(keeping.expand(rows, [1, 0, 2]), [20, 10, 10])
     for each in (flag, text, ends, number, rows):
-        assert keeping.stored(each.name).type == each.type
+        assert keeping.stored(each.name)._type == each._type
 
 
 @pytest.mark.parametrize(

@@ -106,12 +106,12 @@ def test_regions_go_with_their_arrays(fake: FakeServer, fake_client: corank.Clie
     shared = fake_client.empty_shared(1000, np.int16)
     view = shared[10:20]
     del shared
-    fake_client.regions.sweep()
+    fake_client._connection.regions.sweep()
     assert len(fake.places.regions) == 1
     np.testing.assert_array_equal(fake_client.sort(view, place="shared_memory"), view)
     del view
     gc.collect()
-    fake_client.regions.sweep()
+    fake_client._connection.regions.sweep()
     assert fake.places.regions == {}
     with fake_client.share(KEYS) as shared:
         assert len(fake.places.regions) == 1
@@ -296,10 +296,10 @@ def test_region_that_a_request_still_uses_for_a_moment_is_waited_for(
 def test_memory_that_is_gone_is_not_taken_for_shared(fake_client: corank.Client) -> None:
     shared = fake_client.empty_shared(KEYS.size, np.uint32)
     address = shared.ctypes.data
-    assert address in fake_client.regions._shared
+    assert address in fake_client._connection.regions._shared
     del shared
     gc.collect()
-    assert address not in fake_client.regions._shared
+    assert address not in fake_client._connection.regions._shared
 
 
 def test_only_sort_writes_over_its_input(fake: FakeServer, fake_client: corank.Client) -> None:
@@ -330,7 +330,7 @@ def test_memory_of_a_call_that_failed_is_not_used_again(fake: FakeServer, fake_c
         fake_client.sort(KEYS, place="shared_memory", deadline=0.2)
     fake.hold.set()  # the server goes on with it, and writes
     np.testing.assert_array_equal(fake_client.sort(KEYS[::-1], place="shared_memory"), np.sort(KEYS))
-    fake_client.regions.sweep()
+    fake_client._connection.regions.sweep()
     assert first not in fake.places.regions
 
 

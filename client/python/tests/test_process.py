@@ -39,7 +39,8 @@ check()
 shared = client.empty_shared(keys.size, np.uint32)
 shared[:] = keys
 children = []
-locks = (client._lock, client._uploads._lock, client.retrier.budget._lock, client.regions._lock)
+connection = client._connection
+locks = (connection._lock, connection._uploads._lock, connection.retrier.budget._lock, connection.regions._lock)
 for end in ("close", "exit", "drop"):
     for lock in locks:
         lock.acquire()  # as another thread may have

@@ -26,7 +26,7 @@ SERVICE, MEMORY = "/corank.v1.CorankService/", "/corank.v1.MemoryService/"
 def failed(failure: Failure, retry_after: float | None = None) -> corank.Unavailable:
     """An error of a try."""
     error = corank.Unavailable("", retry_after=retry_after)
-    error.failure = failure
+    error._failure = failure
     return error
 
 
@@ -94,7 +94,7 @@ class Kind(NamedTuple):
 
 def handle(client: corank.Client) -> corank.StoredArray:
     """Of an array that the server may keep."""
-    return corank.StoredArray(client, "a", 7, np.dtype(np.uint32), 3)
+    return corank.StoredArray(client._connection, "a", 7, np.dtype(np.uint32), 3)
 
 
 KINDS = [
@@ -155,7 +155,7 @@ def failing() -> Iterator[FailingServer]:
 def connect(address: str, chance: float = 0.5) -> tuple[corank.Client, VirtualClock]:
     """A client whose time is virtual."""
     client, clock = corank.connect(address, progress=False), VirtualClock(chance)
-    client.retrier.clock = clock
+    client._connection.retrier.clock = clock
     return client, clock
 
 
@@ -282,7 +282,7 @@ def test_streams_are_sent_again_whole(fake: FakeServer, options: Any, tries: int
     client, _ = connect(fake.address, 0.0)
     keys = np.random.default_rng(1).integers(0, 1000, 50_000, dtype=np.int32)
     with client:
-        client.server()
+        client._connection.server()
         fake.fail_next(grpc.StatusCode.UNAVAILABLE, "Socket closed")
         if tries == 1:
             with pytest.raises(corank.Unavailable, match="it may have been done"):

@@ -98,7 +98,7 @@ def test_scratch_takes_a_quarter_of_shared_memory_at_most(
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_blocks=20, f_frsize=1 << 20))
     for mib in (2, 4, 6):
         fake_client.sort(np.zeros(mib << 18, np.uint32), place="shared_memory")
-        fake_client.regions.sweep()
+        fake_client._connection.regions.sweep()
         # 2 and 4 MiB do not fit into 5 together; 6 MiB do not alone, and drive nothing out.
         assert [len(region.data) >> 20 for region in fake.places.regions.values()] == [min(mib, 4)]
 

@@ -192,7 +192,7 @@ def test_what_is_wrong_is_said_with_what_to_change(authority: Authority, strange
         server = FakeServer(credentials=credentials)
         clock = VirtualClock(0.0)
         with corank.connect(server.address, **arguments) as client:
-            client.retrier.clock = clock
+            client._connection.retrier.clock = clock
             with pytest.raises(corank.Unavailable, match=words):
                 client.sort(X)
         assert len(clock.sleeps) == (5 if tried else 0), words

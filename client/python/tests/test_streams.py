@@ -252,10 +252,10 @@ def test_client_that_dies_with_shared_memory_leaves_nothing(fake: FakeServer) ->
 
 
 def test_progress_functions_are_told_of_every_byte(fake_client: corank.Client) -> None:
-    told: list[tuple[int, int, float | None]] = []
+    told: list[tuple[int, int, float]] = []
 
     def tell(progress: Progress) -> None:
-        told.append((progress.sent, progress.received, progress.fraction))
+        told.append((progress.sent, progress.received, progress.fraction or 0.0))
         assert progress.bytes_per_second >= 0
 
     fake_client.sort(KEYS, place="stream", progress=tell)
@@ -273,11 +273,11 @@ def test_progress_says_bytes_rate_and_time_left() -> None:
     progress = Progress("sorting", 4 << 20, 4 << 20)
     assert "[····················]   0%" in progress.text()
     assert "left" not in progress.text()
-    progress.add(sent=4 << 20, received=2 << 20)
+    progress._add(sent=4 << 20, received=2 << 20)
     text = progress.text()
     assert "[███████████████·····]  75%  ↑ 4.0 MiB ↓ 2.0 MiB" in text
     assert "s left" in text
-    progress.restart()
+    progress._restart()
     assert progress.fraction == 0
 
 
@@ -287,6 +287,6 @@ def test_progress_is_lines_off_a_terminal_if_asked_for(monkeypatch: pytest.Monke
     progress = Progress("sorting", 10, 10)
     with Display(progress, True, out):
         wait_until(lambda: out.getvalue().count("\n") >= 2)
-        progress.add(10, 10)
+        progress._add(10, 10)
     assert "100%" in out.getvalue().splitlines()[-1]
     assert "\r" not in out.getvalue()

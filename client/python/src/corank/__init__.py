@@ -12,7 +12,7 @@ at the first call.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from corank._chains import Chain, Pending
 from corank._client import Client
@@ -30,15 +30,13 @@ from corank._errors import (
     Unimplemented,
 )
 from corank._kept import StoredArray, StoredArrays
-from corank._options import CallOptions, Place, ProgressOption
+from corank._options import CallOptions, ConnectOptions, connect_options
 from corank._progress import Progress
 from corank._regions import SharedArray
-from corank._results import LoadBalance, ServerInfo, ServerLimits, ServerSetting, Stats
+from corank._results import LoadBalance, ServerDevice, ServerInfo, ServerLimits, ServerSetting, Stats
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from corank._options import Security
 
 __version__ = "0.1.0"
 
@@ -48,6 +46,7 @@ __all__ = [
     "Cancelled",
     "Chain",
     "Client",
+    "ConnectOptions",
     "CorankError",
     "DeadlineExceeded",
     "Internal",
@@ -58,6 +57,7 @@ __all__ = [
     "PermissionDenied",
     "Progress",
     "ResourceExhausted",
+    "ServerDevice",
     "ServerInfo",
     "ServerLimits",
     "ServerSetting",
@@ -92,30 +92,21 @@ __all__ = [
 ]
 
 
-def connect(
-    address: str | None = None,
-    *,
-    deadline: float | Literal["auto"] | None = "auto",
-    max_message_bytes: int = 2**31 - 1,
-    retries: int = 5,
-    progress: ProgressOption = None,
-    place: Place = "auto",
-    connections: int | None = None,
-    traceparent: str | None = None,
-    **security: Unpack[Security],
-) -> Client:
-    """A client of the server at `address`; see `Client` for the arguments. The connection is made at the first call."""
-    return Client(
-        address,
-        deadline=deadline,
-        max_message_bytes=max_message_bytes,
-        retries=retries,
-        progress=progress,
-        place=place,
-        connections=connections,
-        traceparent=traceparent,
-        **security,
-    )
+@connect_options
+def connect(address: str | None = None, **options: Unpack[ConnectOptions]) -> Client:
+    """Makes a client of a server. The client connects at its first call.
+
+    Args:
+        address: HOST:PORT of the server, or unix:PATH; None: CORANK_SERVER of the environment, else 127.0.0.1:50051.
+        **options: see ConnectOptions.
+
+    Returns:
+        A Client, which is a context manager.
+
+    Raises:
+        InvalidArgument: the address has no port, a file cannot be read, or a token would leave this host without TLS.
+    """
+    return Client(address, **options)
 
 
 _default = Client()
@@ -140,3 +131,12 @@ stored = _default.stored
 arrays = _default.arrays
 delete = _default.delete
 info = _default.info
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "testing"])
+
+
+for _name in __all__:
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = "corank"  # the name that tracebacks show

@@ -44,26 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         if given.json:
             print(json.dumps({"address": client.address, **dataclasses.asdict(info)}, indent=2))
             return 0
-        rows = {
-            "server": f"{client.address}, corankd {info.version}, up {info.uptime_seconds:,} s",
-            "engine": f"{info.engine}: {info.device}, {info.device_memory_bytes / 2**30:.1f} GiB",
-            "why": info.engine_reason,
-            "lanes": str(info.lanes),
-            "places": ", ".join(info.places),
-            "largest request": f"{info.limits.max_request_bytes / 2**20:,.0f} MiB",
-            "streams": f"chunks of {info.limits.max_chunk_bytes / 2**20:,.0f} MiB, {info.limits.max_parts} connections",
-            "shared memory": ", ".join(info.shared_memory_prefixes) or "off",
-            "queue": f"{info.limits.max_queued_requests:,} requests, {info.limits.max_queued_bytes / 2**20:,.0f} MiB",
-        }
-        for device in info.devices if len(info.devices) > 1 else ():
-            state = "" if device.up else ", down"
-            rows[f"device {device.ordinal}"] = f"{device.name}, {device.memory_bytes / 2**30:.1f} GiB{state}"
-        for name, value in rows.items():
-            print(f"{name:16} {value}")
-        for setting in info.settings:
-            if setting.source != "default":
-                value = "(hidden)" if setting.hidden else setting.value or '""'
-                print(f"{setting.name:24} {value} ({setting.source})")
+        print(f"{client.address}: {info}")
     return 0
 
 

@@ -11,6 +11,7 @@ from corank._connection import kept_handles
 from corank._elements import NAMES
 from corank._intervals import IntervalOperators
 from corank._kept import StoredArray
+from corank._options import LinkOptions
 from corank._ordered import OrderedOperators
 from corank._placing import Step
 from corank._task import Output, Task, leaves
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from corank._connection import Connection
-    from corank._options import CallOptions
+    from corank._options import CallOptions, ChainOptions
 
 MAX_OPERATIONS = 16
 
@@ -33,75 +34,81 @@ class Pending(StoredArray):
 
     _temporary = True
 
-    def __init__(self, chain: Chain, name: str, type_: int, output: Output) -> None:
+    def __init__(self, chain: Chain, name: str, type_: int, output: Output, operator: str) -> None:
         if output.count is None:
-            raise errors.InvalidArgument(f"chain: how long {output.field} is, is not known before the answer")
-        super().__init__(chain.connection, name, type_, output.dtype, output.count)
-        self.chain, self.output = chain, output
-        self.value: Any = None
-        self.done = False
+            raise errors.InvalidArgument(f"chain: the length of {output.field} is not known before the answer")
+        super().__init__(chain._connection, name, type_, output.dtype, output.count)
+        self._chain, self._output, self._operator = chain, output, operator
+        self._value: Any = None
+        self._done = False
 
     def result(self) -> Any:
-        """The array, or the handle of what keep= kept; after the chain.
+        """The array, or the handle of what keep= kept. Call it after the chain.
 
         Raises:
-            RuntimeError: the chain is not done, or a later operator of it took this result.
+            RuntimeError: the chain has not run, or a later operator of it took this result.
         """
-        if not self.done:
-            raise RuntimeError("chain: this result stayed on the server, or the chain is not done")
-        return self.value
+        if not self._done:
+            raise RuntimeError(
+                "chain: a later operator took this result, which stayed on the server"
+                if self._chain._done
+                else "chain: it has not run; leave the `with` block first"
+            )
+        return self._value
 
     def __repr__(self) -> str:
-        return f"Pending({self.output.field} of a chain, {self.count:,} x {NAMES.get(self.type, self.dtype)})"
+        state = "ready" if self._done else "stayed on the server" if self._chain._done else "not run"
+        what = f"{self._output.field} of {self._operator}, {self.count:,} x {NAMES.get(self._type, self.dtype)}"
+        return f"Pending({what}; {state})"
 
     def fetch(self, **options: Any) -> NDArray[Any]:
-        """Not for what is kept by nobody: see `result`."""
-        raise self.misplaced()
+        """Not for results of a chain; use `result`."""
+        raise self._misplaced()
 
     def delete(self) -> None:
-        """Not for what is kept by nobody: see `result`."""
-        raise self.misplaced()
+        """Not for results of a chain, which end with it."""
+        raise self._misplaced()
 
-    def misplaced(self) -> TypeError:
-        """What an operator says that is not one of the chain."""
+    def _misplaced(self) -> TypeError:
+        """The error of an operator outside the chain."""
         return TypeError(
             "this is a result of a chain, which the server does not keep: pass its .result() after the chain"
         )
 
 
-class Chain(OrderedOperators[Pending], IntervalOperators[Pending]):
+class Chain(OrderedOperators[Pending], IntervalOperators[Pending], options=LinkOptions, result="Pending"):
     """Operators that run one after the other on the server, in one call, made by `Client.chain`.
 
-    Its methods are those of Client for operators on numbers; each returns Pendings in place of arrays.
+    Its methods are the operators of Client except `sort_columns`; each returns Pendings in place of arrays.
     """
 
-    def __init__(self, connection: Connection, options: CallOptions) -> None:
-        self.connection = connection
-        self._settings = connection.settings("chain", options)
-        if self._settings.out is not None or self._settings.keep is not None:
-            raise errors.InvalidArgument("chain: out= and keep= are of its operators")
+    def __init__(self, connection: Connection, options: ChainOptions) -> None:
+        self._connection = connection
+        self._settings = connection.settings(options)
         self._steps: list[tuple[Step, list[Pending]]] = []
         self._done = False
 
     def _perform(self, task: Task, options: CallOptions) -> Any:
-        unknown = options.keys() - {"out", "keep"}
-        if unknown:
-            raise TypeError(f"{task.method}: {min(unknown)}= is an option of the whole chain")
         if self._done:
-            raise RuntimeError("chain: it is done")
+            raise RuntimeError("chain: it has run; make another one")
         if len(self._steps) == MAX_OPERATIONS:
             raise errors.InvalidArgument(f"chain: at most {MAX_OPERATIONS} operators")
-        if any(field.holder is not task.request for field in task.outputs):
-            raise errors.InvalidArgument("chain: sort_columns is not one of its operators")
         for leaf in leaves(task.parts):
-            if isinstance(leaf.held, Pending) and leaf.held.chain is not self:
+            if isinstance(leaf.held, Pending) and leaf.held._chain is not self:
                 raise errors.InvalidArgument(f"{leaf.field}: is a result of another chain")
-        given = self.connection.settings(task.method, options)
-        kept = None if given.keep is None else kept_handles(self.connection, task, given.keep)
+        given = self._connection.settings(options)
+        kept = None if given.keep is None else kept_handles(self._connection, task, given.keep)
         made = len(self._steps)
-        results = [Pending(self, f"t{made}.{at}", output.type, output) for at, output in enumerate(task.outputs)]
+        results = [
+            Pending(self, f"t{made}.{at}", output.type, output, task.operation)
+            for at, output in enumerate(task.outputs)
+        ]
         self._steps.append((Step(task, given.out, kept), results))
         return task.finish(results)
+
+    def __repr__(self) -> str:
+        operators = ", ".join(step.task.operation for step, _ in self._steps) or "no operators yet"
+        return f"Chain({operators}; {'done' if self._done else 'not run'})"
 
     def __enter__(self) -> Self:
         return self
@@ -129,8 +136,8 @@ class Chain(OrderedOperators[Pending], IntervalOperators[Pending]):
                     f"chain: a later operator takes a result of {step.task.method}, which out= or keep= sends elsewhere"
                 )
             steps.append(step._replace(kept=tuple(result if result in here else None for result in results)))
-        found = self.connection.perform(steps, self._settings, execute=True)
+        found = self._connection.perform(steps, self._settings, execute=True)
         for (_, results), values in zip(self._steps, found):
             for result, value in zip(results, values):
-                result.done = result.name not in taken
-                result.value = value
+                result._done = result.name not in taken
+                result._value = value

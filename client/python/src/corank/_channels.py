@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import grpc
 
@@ -17,9 +17,6 @@ from corank._credentials import Credentials
 from corank._results import ServerInfo, server_info
 from corank._retry import Limit, Repeat, Retrier
 from corank.v1 import corank_service_pb2 as service
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 DEFAULT_ADDRESS = "127.0.0.1:50051"
 DEADLINE_SECONDS = 60.0
@@ -109,14 +106,10 @@ class Channels:
             else:
                 channel.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.address!r})"
+    @property
+    def is_closed(self) -> bool:
+        """Whether the client was closed."""
+        return self._closed
 
     def _channel(self, connection: int) -> grpc.Channel:
         if self._closed:

@@ -48,7 +48,7 @@ def _strings(path: str, strings: Sequence[Any], kind: type[Any]) -> list[Outgoin
 def _fixed(path: str, column: Any) -> tuple[list[OutgoingArray], np.dtype[Any]]:
     held = conversion.remote(column)
     if held is not None:
-        strings = held.type == array_pb2.ELEMENT_TYPE_RECORD
+        strings = held._type == array_pb2.ELEMENT_TYPE_RECORD
         part, dtype = conversion.values("data", held) if strings else conversion.keys(path, held)
         return [part._replace(field="data")], dtype
     if np.asarray(column).dtype.hasobject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from corank._options import (
     PRIORITIES,
     SORT_ALGORITHMS,
     CallOptions,
-    Security,
     Settings,
     choice,
 )
@@ -36,9 +35,6 @@ from corank._stream import CHUNK_BYTES, Job
 from corank._task import Task
 from corank._wire import decode, encode, nested, parts_of
 from corank.v1 import corank_service_pb2 as service
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 INLINE_BYTES = 64 << 20
 """Arrays of a call that take more travel in chunks or in shared memory, unless it says otherwise."""
@@ -61,7 +57,7 @@ _NO_ROOM = (errors.ResourceExhausted, errors.Unavailable)
 
 
 class Connection(Channels):
-    """The part of a client that all operators share; see corank.Client."""
+    """What a client calls the server with; see ConnectOptions for the arguments."""
 
     def __init__(
         self,
@@ -74,11 +70,8 @@ class Connection(Channels):
         place: str = "auto",
         connections: int | None = None,
         traceparent: str | None = None,
-        **security: Unpack[Security],
+        **security: Any,
     ) -> None:
-        unknown = security.keys() - Security.__annotations__.keys()
-        if unknown:
-            raise TypeError(f"connect: unexpected keyword argument {min(unknown)!r}")
         super().__init__(address, whole("max_message_bytes", max_message_bytes, 1), **security)
         self._defaults: CallOptions = {"deadline": deadline, "retries": retries, "progress": progress}
         if place != "auto":
@@ -87,7 +80,7 @@ class Connection(Channels):
             self._defaults["connections"] = connections
         if traceparent is not None:
             self._defaults["traceparent"] = self._traceparent = traceparent
-        given = self.settings("connect", {})
+        given = self.settings({})
         self._deadline, self._retries = self.deadline(given, 0), given.retries
         self.regions = Regions(self)
         self._no_shared_memory = False
@@ -106,9 +99,9 @@ class Connection(Channels):
         self.regions.forget()
         super().close()
 
-    def settings(self, method: str, options: CallOptions, without: Sequence[str] = ()) -> Settings:
-        """The options of a call with this client's defaults. It takes none of the names in `without`."""
-        return resolved(method, options, self._defaults, without)
+    def settings(self, options: Any) -> Settings:
+        """The options of a call (a TypedDict) with this client's defaults."""
+        return resolved(options, self._defaults)
 
     @staticmethod
     def deadline(settings: Settings, nbytes: int) -> float | None:
@@ -195,7 +188,7 @@ class Connection(Channels):
             except errors.Unavailable as error:
                 self.forget_server()
                 self._no_shared_memory = False
-                if placing.may_move and error.failure is errors.Failure.LOST and settings.retries > 0 and may_move:
+                if placing.may_move and error._failure is errors.Failure.LOST and settings.retries > 0 and may_move:
                     raise _ScratchLost from error
                 raise
             results = [

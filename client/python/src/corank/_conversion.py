@@ -102,8 +102,8 @@ def keys(field: str, array: Input, dtype: DTypeLike | None = None) -> tuple[Outg
 
 
 def _remote_keys(field: str, array: RemoteArray, key_type: str | None) -> OutgoingArray:
-    header = array.header()
-    name = NAMES.get(array.type) if key_type is None else key_type
+    header = array._header()
+    name = NAMES.get(array._type) if key_type is None else key_type
     if name not in TYPES:
         raise TypeError(f"{field}: {name or 'records'} cannot be compared; keys are {', '.join(KEY_TYPES)}")
     if key_bytes(name) != array.dtype.itemsize:
@@ -121,7 +121,7 @@ def values(field: str, array: Input) -> tuple[OutgoingArray, np.dtype[Any]]:
     """
     found = remote(array)
     if found is not None:
-        return _elsewhere(field, found, found.header()), found.dtype
+        return _elsewhere(field, found, found._header()), found.dtype
     out = one_dimensional(field, array)
     if out.dtype.name in TYPES and out.dtype == out.dtype.newbyteorder("<"):
         return outgoing(field, out, TYPES[out.dtype.name]), out.dtype
@@ -138,12 +138,12 @@ def integers(field: str, array: Input) -> OutgoingArray:
     """
     found = remote(array)
     if found is not None:
-        if found.type != array_pb2.ELEMENT_TYPE_INT64:
+        if found._type != array_pb2.ELEMENT_TYPE_INT64:
             hint = ""
-            if found.type in INDEX_DTYPES:
+            if found._type in INDEX_DTYPES:
                 hint = "; positions are uint32 or uint64 on the server: pass what comes back, without keep= or chain"
             raise TypeError(f"{field}: must be int64 where it is, is {found.dtype.name}{hint}")
-        return _elsewhere(field, found, found.header())
+        return _elsewhere(field, found, found._header())
     out = one_dimensional(field, array)
     if out.size and out.dtype.kind not in "iu":
         raise TypeError(f"{field}: must be integers, are {out.dtype.name}")

@@ -104,7 +104,7 @@ class RemoteArray:
     """
 
     def __init__(self, type_: int, dtype: np.dtype[Any], count: int) -> None:
-        self.type, self.dtype, self.count = type_, dtype, count
+        self._type, self.dtype, self.count = type_, dtype, count
 
     def __len__(self) -> int:
         return self.count
@@ -114,11 +114,11 @@ class RemoteArray:
         """Bytes of all elements."""
         return self.count * self.dtype.itemsize
 
-    def header(self) -> array_pb2.Array:
+    def _header(self) -> array_pb2.Array:
         """The Array message, without a place."""
-        record_bytes = self.dtype.itemsize if self.type == array_pb2.ELEMENT_TYPE_RECORD else 0
+        record_bytes = self.dtype.itemsize if self._type == array_pb2.ELEMENT_TYPE_RECORD else 0
         # A mypy stub of protobuf wants ElementType.ValueType, which is an int.
-        return array_pb2.Array(type=self.type, count=self.count, record_bytes=record_bytes)  # type: ignore[arg-type]
+        return array_pb2.Array(type=self._type, count=self.count, record_bytes=record_bytes)  # type: ignore[arg-type]
 
 
 class OnGpu(Protocol):

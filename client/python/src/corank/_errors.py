@@ -55,7 +55,7 @@ class CorankError(Exception):
     """
 
     code = "UNKNOWN"
-    failure = Failure.FINAL
+    _failure = Failure.FINAL
     trace_id = ""
     attempts = 1
 
@@ -65,7 +65,7 @@ class CorankError(Exception):
         self.code = code or type(self).code
         self.request_id = request_id
 
-    def tell(self, attempts: int, seconds: float, reason: str, before: str) -> None:
+    def _tell(self, attempts: int, seconds: float, reason: str, before: str) -> None:
         """Adds to the message how the call ended: after how many tries, why then, and which request it was."""
         self.attempts = attempts
         told = f"{reason}; the try before: {before}" if reason and before else before and f"the try before: {before}"
@@ -252,7 +252,7 @@ def _unavailable(operator: str, details: str, peer: Peer, retry_after: float | N
         failure = Failure.NOT_SENT if details.startswith(_NOT_SENT) else Failure.LOST
         text = details if request_id else _connection_text(details, peer, failure)
     error = Unavailable(f"{operator}: {text}", retry_after=retry_after, request_id=request_id)
-    error.failure = failure
+    error._failure = failure
     return error
 
 
@@ -286,7 +286,7 @@ def _from_call(
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         full = ResourceExhausted(f"{operator}: {details}", retry_after=retry_after, request_id=request_id)
         # Without a delay: a message that is too large, or a quota of the caller's own.
-        full.failure = Failure.FINAL if retry_after is None else Failure.REFUSED
+        full._failure = Failure.FINAL if retry_after is None else Failure.REFUSED
         return full
     if code is grpc.StatusCode.UNAVAILABLE:
         return _unavailable(operator, details, peer, retry_after, request_id)

@@ -46,12 +46,16 @@ class IntervalOperators(Operators[A]):
         """Repeats values[i] counts[i] times, like np.repeat.
 
         Args:
-            values: shape (n,): any fixed-width dtype of 1 to 256 bytes.
+            values: shape (n,), of any fixed-width dtype of 1 to 256 bytes.
             counts: shape (n,), integers, 0 or more.
             **options: see CallOptions.
 
         Returns:
             The repeated values, shape (sum of counts,).
+
+        Example:
+            >>> client.expand([10, 20], [3, 1])
+            array([10, 10, 10, 20])
         """
         part, dtype = conversion.values("values", values)
         request, response = operators.ExpandIntervalsRequest(), operators.ExpandIntervalsResponse
@@ -75,17 +79,21 @@ class IntervalOperators(Operators[A]):
         """Copies many intervals: counts[i] elements from source_offsets[i] to destination_offsets[i], for each i.
 
         Args:
-            source: what to copy from: any fixed-width dtype of 1 to 256 bytes.
+            source: the array to copy from, of any fixed-width dtype of 1 to 256 bytes.
             source_offsets: shape (n,); intervals may overlap in the source.
             destination_offsets: shape (n,); intervals must not overlap in the destination.
             counts: shape (n,), 0 or more.
             destination: what the result holds where no interval goes: an array of the source's dtype (not changed), or
                 the length of a new array of zero bytes.
-            allow_overlap: skip the check that raises InvalidArgument for overlaps; which copy wins is not stated.
+            allow_overlap: skip the check that raises InvalidArgument for overlaps; any of the copies may win.
             **options: see CallOptions.
 
         Returns:
             The destination after all copies, in the dtype of `source`.
+
+        Example:
+            >>> client.move([1, 2, 3, 4], [0, 2], [3, 0], [1, 2], destination=5)
+            array([3, 4, 0, 1, 0])
         """
         part, dtype = conversion.values("source", source)
         request = operators.MoveIntervalsRequest(allow_overlap=allow_overlap)
@@ -106,13 +114,17 @@ class IntervalOperators(Operators[A]):
         """Copies intervals source[source_offsets[i]:][:counts[i]], one after the other, into a dense result.
 
         Args:
-            source: what to copy from: any fixed-width dtype of 1 to 256 bytes.
+            source: the array to copy from, of any fixed-width dtype of 1 to 256 bytes.
             source_offsets: shape (n,); intervals may overlap.
             counts: shape (n,), 0 or more.
             **options: see CallOptions.
 
         Returns:
             The intervals, shape (sum of counts,).
+
+        Example:
+            >>> client.gather([10, 20, 30, 40], [2, 0], [2, 1])
+            array([30, 40, 10])
         """
         part, dtype = conversion.values("source", source)
         parts = [part, conversion.integers("source_offsets", source_offsets), conversion.integers("counts", counts)]
@@ -135,7 +147,7 @@ class IntervalOperators(Operators[A]):
         """Cuts a dense source into intervals of counts[i] elements and copies each to destination_offsets[i].
 
         Args:
-            source: what to copy from, shape (sum of counts,): any fixed-width dtype of 1 to 256 bytes.
+            source: the array to copy from, shape (sum of counts,), of any fixed-width dtype of 1 to 256 bytes.
             destination_offsets: shape (n,); intervals must not overlap.
             counts: shape (n,), 0 or more.
             destination: as for `move`.
@@ -144,6 +156,10 @@ class IntervalOperators(Operators[A]):
 
         Returns:
             The destination after all copies, in the dtype of `source`.
+
+        Example:
+            >>> client.scatter([1, 2, 3], [3, 0], [1, 2], destination=5)
+            array([2, 3, 0, 1, 0])
         """
         part, dtype = conversion.values("source", source)
         request = operators.ScatterIntervalsRequest(allow_overlap=allow_overlap)
@@ -162,15 +178,19 @@ class IntervalOperators(Operators[A]):
     def load_balance(
         self, counts: Input, *, index_dtype: DTypeLike | None = np.intp, **options: Unpack[CallOptions]
     ) -> LoadBalance:
-        """For each work item: the object that made it, and its rank among that object's items.
+        """Finds, for each work item, the object that made it and its rank among that object's items.
 
         Args:
             counts: shape (n,): how many items each object makes, 0 or more.
-            index_dtype: dtype of the results, of integers that hold all of them; None: the server's uint32 or uint64.
+            index_dtype: integer dtype of the results; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
 
         Returns:
             LoadBalance(objects, ranks), each of shape (sum of counts,).
+
+        Example:
+            >>> client.load_balance([2, 0, 1])
+            LoadBalance(objects=array([0, 0, 2]), ranks=array([0, 1, 0]))
         """
         part, request = conversion.integers("counts", counts), operators.LoadBalanceRequest()
         total = _total(part)

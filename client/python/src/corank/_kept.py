@@ -14,14 +14,18 @@ from corank import _aside as aside
 from corank import _conversion as conversion
 from corank import _errors as errors
 from corank._elements import NAMES, TYPES, RemoteArray, storage
+from corank._options import FetchOptions, options_of
 from corank._progress import Display, Progress
 from corank._retry import Limit, Repeat
 from corank._stream import Sink, Source, chunks
+from corank._text import html_table, size, table
 from corank._wire import decode_chunk, encode_chunk, nested, parts_of
 from corank.v1 import array_pb2
 from corank.v1 import memory_service_pb2 as memory
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from corank._connection import Connection
     from corank._options import Settings
 
@@ -30,13 +34,12 @@ _FETCHED = memory.FetchArrayResponse.DESCRIPTOR.fields_by_name
 
 
 class StoredArray(RemoteArray):
-    """An array that the server keeps: every operator takes it in place of a NumPy array.
+    """The handle of an array that the server keeps. Every operator takes it in place of a NumPy array.
 
     Attributes:
-        name: the name that the server keeps it under.
-        dtype: of its elements.
-        count: how many.
-        type: its ELEMENT_TYPE.
+        name: the name that the server keeps the array under.
+        dtype: the dtype of its elements.
+        count: the number of its elements.
     """
 
     _temporary = False
@@ -45,29 +48,43 @@ class StoredArray(RemoteArray):
         super().__init__(type_, dtype, count)
         self._connection, self.name = connection, name
 
+    def _what(self) -> str:
+        return f"{self.count:,} x {NAMES.get(self._type, self.dtype)}"
+
     def __repr__(self) -> str:
-        return f"StoredArray({self.name!r}, {self.count:,} x {NAMES.get(self.type, self.dtype)})"
+        return f"StoredArray({self.name!r}, {self._what()})"
 
-    def fetch(self, **options: Any) -> NDArray[Any]:
-        """Its elements as a new array, or in out=. Takes deadline, progress and out of CallOptions."""
-        return fetch(self._connection, self, self._connection.settings("fetch", options, ("keep",)))  # type: ignore[arg-type]
+    @options_of(FetchOptions)
+    def fetch(self, **options: Unpack[FetchOptions]) -> NDArray[Any]:
+        """Copies the elements from the server.
 
-    def delete(self) -> None:
-        """Has the server forget it.
+        Args:
+            **options: see CallOptions.
+
+        Returns:
+            A new array, or `out`.
 
         Raises:
-            NotFound: it has forgotten it.
+            NotFound: the server keeps another array, or none, under this name now.
+        """
+        return fetch(self._connection, self, self._connection.settings(options))
+
+    def delete(self) -> None:
+        """Has the server forget the array.
+
+        Raises:
+            NotFound: the server has already forgotten it.
             CorankError: a request uses it (FAILED_PRECONDITION).
         """
         delete(self._connection, self.name)
 
-    def place(self) -> array_pb2.StoredPlace:
+    def _place(self) -> array_pb2.StoredPlace:
         """Where it is, in the server's words."""
         return array_pb2.StoredPlace(name=self.name, temporary=self._temporary)
 
 
 class StoredArrays(NamedTuple):
-    """What the server keeps for a caller."""
+    """The arrays that the server keeps for a caller."""
 
     arrays: list[StoredArray]
     """Ordered by name."""
@@ -75,6 +92,18 @@ class StoredArrays(NamedTuple):
     """Bytes in use."""
     quota_bytes: int
     """Bytes that may be in use."""
+
+    def _title(self) -> str:
+        return f"{len(self.arrays)} arrays, {size(self.used_bytes)} of {size(self.quota_bytes)}"
+
+    def _rows(self) -> dict[str, str]:
+        return {array.name: f"{array._what()}, {size(array.nbytes)}" for array in self.arrays}
+
+    def __repr__(self) -> str:
+        return table(self._title(), self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(self._title(), self._rows())
 
 
 def handle(connection: Connection, found: Any) -> StoredArray:
@@ -145,7 +174,7 @@ def store(
         yield nested(_HEADER, header.SerializeToString())
         for stream_id, first, data in chunks([source], 0, 1, chunk_bytes):
             yield encode_chunk(stream_id, first, data)
-            progress.add(sent=data.nbytes)
+            progress._add(sent=data.nbytes)
 
     def send(calls: aside.Calls, remaining: float | None) -> Any:
         call = method.future(requests(), timeout=remaining, metadata=caller.metadata())
@@ -153,7 +182,7 @@ def store(
         return memory.StoreArrayResponse.FromString(call.result()).array
 
     def once(remaining: float | None) -> Any:
-        progress.restart()
+        progress._restart()
         with caller.uploads.sending(source.data.nbytes):
             try:
                 return aside.run(lambda calls: send(calls, remaining))
@@ -190,7 +219,7 @@ def fetch(connection: Connection, array: StoredArray, settings: Settings) -> NDA
         return _taken(call, array, target, progress)
 
     def once(remaining: float | None) -> NDArray[Any]:
-        progress.restart()
+        progress._restart()
         try:
             return aside.run(lambda calls: take(calls, remaining))
         except grpc.RpcError as error:
@@ -217,7 +246,7 @@ def _taken(call: Any, array: StoredArray, target: NDArray[Any] | None, progress:
                 kept = memory.StoredArray.FromString(response[start:end])
                 count = kept.count
                 found = storage(kept.type, kept.record_bytes)
-                if kept.type != array.type or found.itemsize != array.dtype.itemsize:
+                if kept.type != array._type or found.itemsize != array.dtype.itemsize:
                     raise errors.NotFound(
                         f"{array.name}: is another array now, of {NAMES.get(kept.type, found)}; ask for it again"
                     )
@@ -227,7 +256,7 @@ def _taken(call: Any, array: StoredArray, target: NDArray[Any] | None, progress:
             elif number == _FETCHED["chunk"].number and sink is not None:
                 chunk = decode_chunk(response, start, end)
                 sink.write(chunk.first_element, chunk.data)
-                progress.add(received=chunk.data.nbytes)
+                progress._add(received=chunk.data.nbytes)
     if sink is None:
         raise errors.Internal("FetchArray: the server did not say what it keeps")
     return sink.result(count)

@@ -14,6 +14,7 @@ from corank._elements import whole
 from corank._progress import Progress
 from corank._regions import SharedArray
 from corank._results import Stats, names
+from corank._signatures import F, Shown, taking, texts
 from corank.v1 import operators_pb2 as operators
 
 Place = Literal["auto", "inline", "stream", "shared_memory", "cuda_ipc"]
@@ -25,55 +26,130 @@ MAX_DEADLINE_SECONDS = 1e8
 PLACES = ("auto", "inline", "stream", "shared_memory", "cuda_ipc")
 
 
-class CallOptions(TypedDict, total=False):
-    """What every method takes beside its own arguments, by keyword."""
+class InfoOptions(TypedDict, total=False):
+    """Options of `Client.info`; CallOptions says what each does."""
 
     deadline: float | Literal["auto"] | None
-    """Seconds until DeadlineExceeded, more than 0, retries included; None: no limit. Default: connect()'s."""
     retries: int
-    """How often to try again when the server is too busy or cannot be reached. Default: connect()'s."""
-    progress: ProgressOption
-    """Whether to show how far a call is, or a function that is told so: see `connect`. Default: connect()'s."""
-    copy: bool
-    """False: results are views of what they arrived in (of an inline response: read-only, maybe unaligned; of shared
-    memory: that memory). Default: True, writable arrays of their own."""
-    on_stats: Callable[[Stats], object]
-    """Called with the call's Stats before it returns; `on_stats=a_list.append` keeps them."""
-    priority: Priority
-    """What the server takes first when requests wait. Default: "normal"."""
-    request_id: str
-    """Comes back in logs and errors; at most 128 printable ASCII characters. Default: the server makes one."""
     traceparent: str
-    """W3C traceparent of the span that makes the call: the server's log names the trace. Default: connect()'s."""
-    place: Place
-    """How NumPy arrays travel: "inline" in the messages, "stream" in chunks, "shared_memory" through memory that client
-    and server share, "cuda_ipc" for results on the GPU of the inputs. Default: "auto", the fastest that serves."""
-    connections: int
-    """Over how many connections streamed arrays travel. Default: connect()'s, or the best for their size."""
+
+
+class StoreOptions(InfoOptions, total=False):
+    """Options of `Client.store`; CallOptions says what each does."""
+
+    progress: ProgressOption
+
+
+class FetchOptions(StoreOptions, total=False):
+    """Options of `StoredArray.fetch`; CallOptions says what each does."""
+
     out: Any
-    """Where results go, as in NumPy: arrays of the results' dtypes and lengths. Default: new ones."""
-    keep: str | Sequence[str]
-    """The server keeps the results under this name, or these: the method returns StoredArrays. Positions are kept as
-    uint32, or uint64 where they do not fit: they cannot be offsets or counts there, which are int64."""
 
 
-class Security(TypedDict, total=False):
-    """What connect() takes about who the server is and who asks."""
+class ChainOptions(StoreOptions, total=False):
+    """Options of `Client.chain`; CallOptions says what each does."""
 
+    priority: Priority
+    place: Place
+    connections: int
+    copy: bool
+    request_id: str | None
+    on_stats: Callable[[Stats], object] | None
+
+
+class LinkOptions(TypedDict, total=False):
+    """Options of an operator of a chain; CallOptions says what each does."""
+
+    out: Any
+    keep: str | Sequence[str] | None
+
+
+class CallOptions(ChainOptions, LinkOptions, total=False):
+    """Options that every operator takes beside its own arguments, by keyword.
+
+    Attributes:
+        deadline: seconds until the call raises DeadlineExceeded, more than 0, retries included; None: no limit; "auto":
+            60, and one more for every 16 MiB.
+        retries: how often to try again when the server is too busy or cannot be reached.
+        traceparent: W3C traceparent of the span that makes the call; the server's log names the trace.
+        progress: whether to show how far the call is, or a function that is called with a Progress; see Client.
+        priority: "low", "normal" or "high": which waiting request the server takes first.
+        place: how NumPy arrays travel: "inline" in the messages, "stream" in chunks, "shared_memory" through memory
+            that client and server share, "cuda_ipc" for results on the GPU of the inputs, or "auto", the fastest of
+            these.
+        connections: over how many connections streamed arrays travel; None: the best for their size.
+        copy: False: results may be views of what they arrived in: read-only and perhaps unaligned in an inline
+            response, or a block of shared memory. True: results are writable arrays of their own.
+        request_id: a name for the request in logs and errors, at most 128 printable ASCII characters; None: the server
+            makes one.
+        on_stats: a function that is called with the call's Stats before it returns, such as `a_list.append`.
+        out: where results go, as in NumPy: an array, or a tuple of arrays for several results, of the results' dtypes
+            and lengths; None: new arrays.
+        keep: a name, or a sequence of names for several results, under which the server keeps the results; the call
+            returns StoredArrays. Positions are kept as uint32, or as uint64 where they do not fit, so they cannot be
+            offsets or counts there, which are int64.
+    """
+
+
+CALL_TEXTS = texts(CallOptions)
+_OF_CLIENT = ("deadline", "retries", "traceparent", "progress", "place", "connections")
+CALL_DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(_OF_CLIENT, Shown("<the client's>")),
+    "priority": "normal",
+    "copy": True,
+}
+
+
+def options_of(options: Any, result: str = "") -> Callable[[F], F]:
+    """Decorates a function that takes the options of a TypedDict as **options; see `_signatures.taking`."""
+    elsewhere = dict.fromkeys(ChainOptions.__annotations__, "give it to chain()") if options is LinkOptions else {}
+    return taking(options.__annotations__, CALL_TEXTS, CALL_DEFAULTS, result, elsewhere)
+
+
+class ConnectOptions(TypedDict, total=False):
+    """Options of `connect` and `Client`.
+
+    Attributes:
+        deadline: seconds that a call may take, retries included, unless it says otherwise; None: no limit; "auto": 60,
+            and one more for every 16 MiB.
+        retries: how often to try again, with growing pauses, when the server is too busy or cannot be reached; the
+            client never repeats a call that could do harm when it is done twice.
+        progress: None: show how far a call on more than 1 MiB is, on a terminal or in a notebook, once it has taken a
+            second. True: show it at once, and elsewhere as a line every 5 seconds. False: do not. A function: call it
+            with a Progress about ten times a second, on another thread, and once at the end.
+        place: how NumPy arrays travel unless a call says otherwise; see CallOptions.
+        connections: over how many connections streamed arrays travel; None: 4 for more than 128 MiB, else 1.
+        traceparent: W3C traceparent of calls that name none.
+        max_message_bytes: the largest request to send and response to take, in bytes. The server has its own limit.
+        tls: use TLS and trust the authorities that gRPC knows. The other tls_ options switch TLS on too.
+        tls_ca: a PEM file with the authorities to trust; None: CORANK_SERVER_CA of the environment.
+        tls_certificate: a PEM file with this client's certificate; None: CORANK_CLIENT_CERTIFICATE of the environment.
+        tls_key: a PEM file with the key of that certificate; None: CORANK_CLIENT_KEY of the environment.
+        tls_server_name: the name to expect in the server's certificate, if the address has another.
+        token: the token that names the caller. Without TLS it goes to this host only. None: CORANK_TOKEN of the
+            environment.
+        token_file: a file with the token, which the client reads again when the server refuses the token.
+    """
+
+    deadline: float | Literal["auto"] | None
+    retries: int
+    progress: ProgressOption
+    place: Place
+    connections: int | None
+    traceparent: str | None
+    max_message_bytes: int
     tls: bool
-    """Use TLS, and trust the authorities that gRPC knows. The arguments that begin with tls_ use it too."""
     tls_ca: str | os.PathLike[str] | None
-    """A PEM file of the authorities to trust. Default: CORANK_SERVER_CA of the environment."""
     tls_certificate: str | os.PathLike[str] | None
-    """A PEM file with this client's own certificate. Default: CORANK_CLIENT_CERTIFICATE of the environment."""
     tls_key: str | os.PathLike[str] | None
-    """A PEM file with its key. Default: CORANK_CLIENT_KEY of the environment."""
     tls_server_name: str | None
-    """The name in the server's certificate, where the address has another."""
     token: str | None
-    """What says who asks. Without TLS it goes to this host only. Default: CORANK_TOKEN of the environment."""
     token_file: str | os.PathLike[str] | None
-    """The file that holds it, read again when the server does not take what it held."""
+
+
+_CONNECT_DEFAULTS = {"deadline": "auto", "retries": 5, "place": "auto", "max_message_bytes": 2**31 - 1, "tls": False}
+connect_options = taking(ConnectOptions.__annotations__, texts(ConnectOptions), _CONNECT_DEFAULTS)
+"""Decorates a function that takes **options of ConnectOptions."""
 
 
 @dataclass(frozen=True)
@@ -128,16 +204,13 @@ def _deadline(given: Any) -> float | Literal["auto"] | None:
     return None if math.isinf(seconds) else min(seconds, MAX_DEADLINE_SECONDS)
 
 
-def settings(method: str, options: CallOptions, defaults: CallOptions, without: Sequence[str] = ()) -> Settings:
-    """The options of a call of `method`, which takes none of the names in `without`.
+def settings(options: CallOptions, defaults: CallOptions) -> Settings:
+    """The options of a call.
 
     Raises:
-        TypeError: there is no option of a name, or a value is of another type.
+        TypeError: a value is of another type.
         InvalidArgument: a value is none of the choices.
     """
-    unknown = options.keys() - (CallOptions.__annotations__.keys() - set(without))
-    if unknown:
-        raise TypeError(f"{method}: unexpected keyword argument {min(unknown)!r}")
     given: CallOptions = {**defaults, **options}
     place = given.get("place", "auto")
     if place not in PLACES:

@@ -83,18 +83,27 @@ class OrderedOperators(Operators[A]):
         """Sorts keys, alone or with values. Stable in both directions, like np.sort(kind="stable").
 
         Args:
-            keys: n numbers. NaNs come last in ascending and first in descending order.
-            values: one for each key, shape (n,): any fixed-width dtype of 1 to 256 bytes, structured ones included.
+            keys: shape (n,). NaNs come last in ascending and first in descending order.
+            values: shape (n,), one value for each key, of any fixed-width dtype of 1 to 256 bytes.
             descending: greatest first; equal keys keep the order of their input.
-            algorithm: how; the answer is the same for all.
-            segments: s + 1 offsets, the first 0, the last n, none smaller than the one before: each segment
-                keys[segments[i]:segments[i + 1]] is sorted for itself.
+            algorithm: "auto", "mergesort", "radix" or "odd-even-mergesort"; the result is the same.
+            segments: s + 1 offsets that rise from 0 to n. Each segment keys[segments[i]:segments[i + 1]] is sorted for
+                itself.
             limit: return only the first `limit` results of the order. Not together with segments.
             dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             **options: see CallOptions.
 
         Returns:
-            The sorted keys in the dtype of `keys` (little-endian), or a pair (keys, values).
+            The sorted keys in the dtype of `keys`, or a pair (keys, values).
+
+        Raises:
+            InvalidArgument: an argument does not fit the others; `field` names it.
+
+        Example:
+            >>> client.sort([3, 1, 2])
+            array([1, 2, 3])
+            >>> client.sort([3, 1, 2], values=[30, 10, 20], descending=True)
+            (array([3, 2, 1]), array([30, 20, 10]))
         """
         request, parts, ordered = self._sort_request(keys, descending, algorithm, segments, limit, dtype)
         request.output = operators.SORT_OUTPUT_KEYS
@@ -118,12 +127,26 @@ class OrderedOperators(Operators[A]):
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
     ) -> A:
-        """The stable permutation that sorts `keys`, like np.argsort(kind="stable").
+        """Finds the stable permutation that sorts keys, like np.argsort(kind="stable").
 
-        Takes what `sort` takes. With segments, positions count from the start of the whole array.
+        Args:
+            keys: shape (n,), as for `sort`.
+            descending: greatest first; equal keys keep the order of their input.
+            algorithm: "auto", "mergesort", "radix" or "odd-even-mergesort"; the result is the same.
+            segments: s + 1 offsets that rise from 0 to n. Each segment keys[segments[i]:segments[i + 1]] is sorted for
+                itself.
+            limit: return only the first `limit` results of the order. Not together with segments.
+            dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
+            index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
+            **options: see CallOptions.
 
         Returns:
-            Positions, shape (n,) or (min(n, limit),), so that keys[result] is sorted; of `index_dtype`.
+            Positions, shape (n,) or (min(n, limit),), so that keys[positions] is sorted. With segments, positions count
+            from the start of the whole array.
+
+        Example:
+            >>> client.argsort([30, 10, 20])
+            array([1, 2, 0])
         """
         request, parts, ordered = self._sort_request(keys, descending, algorithm, segments, limit, dtype)
         request.output = operators.SORT_OUTPUT_INDICES
@@ -143,61 +166,31 @@ class OrderedOperators(Operators[A]):
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
     ) -> tuple[A, A]:
-        """`sort` and `argsort` in one call: the pair (sorted keys, indices)."""
+        """Does `sort` and `argsort` in one call.
+
+        Args:
+            keys: shape (n,), as for `sort`.
+            descending: greatest first; equal keys keep the order of their input.
+            algorithm: "auto", "mergesort", "radix" or "odd-even-mergesort"; the result is the same.
+            segments: s + 1 offsets that rise from 0 to n. Each segment keys[segments[i]:segments[i + 1]] is sorted for
+                itself.
+            limit: return only the first `limit` results of the order. Not together with segments.
+            dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
+            index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
+            **options: see CallOptions.
+
+        Returns:
+            The pair (sorted keys, positions).
+
+        Example:
+            >>> client.sort_with_indices([30, 10, 20])
+            (array([10, 20, 30]), array([1, 2, 0]))
+        """
         request, parts, ordered = self._sort_request(keys, descending, algorithm, segments, limit, dtype)
         request.output = operators.SORT_OUTPUT_KEYS_AND_INDICES
         greatest = parts[0].header.count - 1
         indices = _indices("indices", request, "indices_destination", ordered.count, greatest, index_dtype)
         return self._pair(_sort(request, parts, [ordered, indices], pair), options)
-
-    def sort_columns(
-        self,
-        columns: Sequence[KeyColumn],
-        *,
-        values: Input | None = None,
-        descending: bool | Sequence[bool] = False,
-        algorithm: SortAlgorithm = "auto",
-        limit: int | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Any:
-        """Sorts rows by several columns: by the first one, equal rows by the second, and so on. Stable.
-
-        Args:
-            columns: 1 to 16 of them, each with n rows:
-                - numbers, as for `sort`, on the server or the GPU too;
-                - byte strings of one width, 1 to 256: an array of dtype "S" or "V", or a kept one, compared byte by
-                  byte. In NumPy's "S" shorter strings end in zero bytes, which come before every other byte;
-                - a list or tuple of bytes or of str, of any lengths. A string comes before what it is a prefix of; str
-                  compare by code points, as in Python (they travel as UTF-8).
-            values: one for each row, as for `sort`.
-            descending: greatest first, in all columns or, as a sequence, in each.
-            algorithm: how the first 8 bytes that differ are sorted; the answer is the same for all.
-            limit: return only the first `limit` rows of the order.
-            **options: see CallOptions. A list of strings is two arrays for out= and keep=: the joined bytes (uint8),
-                and where each string begins and the last one ends (int64).
-
-        Returns:
-            The list of sorted columns, each in the form in which it was given (lists for lists of strings; kept ones
-            are a pair of handles), or with values a pair (columns, values).
-        """
-        number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-        request, found = columns_request(columns, descending, number, limit)
-        parts: list[Part] = [column.part for column in found]
-        request.output = operators.SORT_OUTPUT_KEYS
-        outputs = [output for column in found for output in column.outputs]
-        if values is not None:
-            part, value_dtype = conversion.values("values", values)
-            parts.append(part)
-            rows = found[0].rows if limit is None else min(limit, found[0].rows)
-            outputs.append(
-                Output("values", request, "values_destination", value_dtype, rows, element_type=part.header.type)
-            )
-
-        def finish(results: Sequence[Any]) -> Any:
-            columns = sorted_columns(found, results)
-            return columns if values is None else (columns, results[-1])
-
-        return self._perform(_sort(request, parts, outputs, finish), options)
 
     def argsort_columns(
         self,
@@ -209,12 +202,22 @@ class OrderedOperators(Operators[A]):
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
     ) -> A:
-        """The stable permutation that sorts rows by several columns, like np.lexsort, but with the first column first.
+        """Finds the stable permutation that sorts rows by several columns, like np.lexsort with the first column first.
 
-        Takes what `sort_columns` takes.
+        Args:
+            columns: as for `sort_columns`.
+            descending: greatest first, in all columns or, as a sequence, in each.
+            algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
+            limit: return only the first `limit` rows of the order.
+            index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
+            **options: see CallOptions.
 
         Returns:
-            Row numbers, shape (n,) or (min(n, limit),), of `index_dtype`.
+            Row numbers, shape (n,) or (min(n, limit),).
+
+        Example:
+            >>> client.argsort_columns([["b", "a", "b"], [2, 3, 1]])
+            array([1, 2, 0])
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
         request, found = columns_request(columns, descending, number, limit)
@@ -266,13 +269,18 @@ class OrderedOperators(Operators[A]):
             keys: 2 to 1024 arrays of one dtype, each sorted in the direction of `descending`.
             values: as many arrays as `keys`, each as long as its keys, all of one dtype.
             descending: the inputs are sorted, and the result is, greatest first.
-            algorithm: how; the answer is the same for all.
+            algorithm: how the server merges: "auto", "merge-path", "basic", "tiled" or "circular-buffer". The result is
+                the same.
             assume_sorted: skip the check that raises InvalidArgument for an unsorted input.
             dtype: as for `sort`.
             **options: see CallOptions.
 
         Returns:
             All keys in order, or a pair (keys, values).
+
+        Example:
+            >>> client.merge([[1, 3], [2, 4]])
+            array([1, 2, 3, 4])
         """
         request = operators.MergeRequest(
             order=_order(descending),
@@ -317,21 +325,25 @@ class OrderedOperators(Operators[A]):
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
     ) -> A:
-        """Where needles belong in a sorted array, like np.searchsorted.
+        """Finds where needles belong in a sorted array, like np.searchsorted.
 
         Args:
             haystack: shape (n,), sorted in the direction of `descending`.
-            needles: shape (m,), in any order. Another dtype is converted if no needle changes by it.
-            side: "left": the first position whose key does not come before the needle; "right": the first whose key
-                comes after it.
+            needles: shape (m,), in any order. The client converts another dtype if no needle changes by it.
+            side: "left": the first position whose key does not come before the needle; "right": the first position
+                whose key comes after it.
             descending: the haystack is sorted greatest first.
             assume_sorted: skip the check that raises InvalidArgument for an unsorted haystack.
             dtype: as for `sort`.
-            index_dtype: dtype of the result, of integers that go up to n; None: the server's uint32 or uint64.
+            index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
 
         Returns:
             Positions from 0 to n, shape (m,).
+
+        Example:
+            >>> client.search([10, 20, 30], [20, 25])
+            array([1, 2])
         """
         sorted_part, key_dtype = conversion.keys("haystack", haystack, dtype)
         needle_part, _ = conversion.keys("needles", conversion.like("needles", needles, key_dtype), dtype)
@@ -371,3 +383,57 @@ class OrderedOperators(Operators[A]):
         for at, dtype in enumerate(dtypes):
             if dtype != dtypes[0]:
                 raise TypeError(f"{field}[{at}] is {dtype}, {field}[0] is {dtypes[0]}; all must be of one dtype")
+
+
+class ColumnOperators(Operators[A]):
+    """sort_columns, whose results are more than the fields of one response; a chain does not take it."""
+
+    def sort_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        values: Input | None = None,
+        descending: bool | Sequence[bool] = False,
+        algorithm: SortAlgorithm = "auto",
+        limit: int | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Sorts rows by several columns: by the first, equal rows by the second, and so on. Stable.
+
+        Args:
+            columns: 1 to 16 columns of n rows. A column is an array as for `sort`; an array of byte strings of one
+                width (dtype "S" or "V"), compared byte by byte; or a list or tuple of bytes or of str, of any lengths,
+                compared as in Python.
+            values: shape (n,), one value for each row, as for `sort`.
+            descending: greatest first, in all columns or, as a sequence, in each.
+            algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
+            limit: return only the first `limit` rows of the order.
+            **options: see CallOptions. A list of strings is two results for out= and keep=: the joined bytes (uint8),
+                and where each string begins and the last one ends (int64).
+
+        Returns:
+            The list of sorted columns, each in the form in which it was given, or with values a pair (columns, values).
+            A list of strings that keep= keeps is a pair of handles.
+
+        Example:
+            >>> client.sort_columns([["b", "a", "b"], [2, 3, 1]])
+            [['a', 'b', 'b'], array([3, 1, 2])]
+        """
+        number = choice("algorithm", algorithm, SORT_ALGORITHMS)
+        request, found = columns_request(columns, descending, number, limit)
+        parts: list[Part] = [column.part for column in found]
+        request.output = operators.SORT_OUTPUT_KEYS
+        outputs = [output for column in found for output in column.outputs]
+        if values is not None:
+            part, value_dtype = conversion.values("values", values)
+            parts.append(part)
+            rows = found[0].rows if limit is None else min(limit, found[0].rows)
+            outputs.append(
+                Output("values", request, "values_destination", value_dtype, rows, element_type=part.header.type)
+            )
+
+        def finish(results: Sequence[Any]) -> Any:
+            columns = sorted_columns(found, results)
+            return columns if values is None else (columns, results[-1])
+
+        return self._perform(_sort(request, parts, outputs, finish), options)

@@ -224,7 +224,7 @@ class Placing:
     def _remote_input(self, leaf: OutgoingArray) -> OutgoingArray:
         header = _copied(leaf.header)
         if isinstance(leaf.held, StoredArray):
-            header.stored.CopyFrom(leaf.held.place())
+            header.stored.CopyFrom(leaf.held._place())
             self._taken.append((leaf.held.nbytes, "stored"))
         elif isinstance(leaf.held, cuda.GpuArray) and leaf.held.count > 0:
             leaf.held.wait()

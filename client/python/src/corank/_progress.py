@@ -9,6 +9,8 @@ import threading
 import time
 from typing import Callable, TextIO
 
+from corank._text import size
+
 _AUTO_SECONDS = 1.0
 _ASKED_SECONDS = 0.2
 _REDRAW_SECONDS = 0.1
@@ -17,14 +19,6 @@ _COLUMNS = 80
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _BAR_CELLS = 20
 _LEAST_CELLS = 5
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.2f} GiB"
 
 
 def _columns(out: TextIO) -> int:
@@ -56,13 +50,13 @@ class Progress:
         self._start = time.monotonic()
         self._lock = threading.Lock()
 
-    def add(self, sent: int = 0, received: int = 0) -> None:
+    def _add(self, sent: int = 0, received: int = 0) -> None:
         """Counts bytes that went or came."""
         with self._lock:
             self.sent += sent
             self.received += received
 
-    def restart(self) -> None:
+    def _restart(self) -> None:
         """Counts from nothing again: the call is tried once more."""
         with self._lock:
             self.sent = self.received = 0
@@ -97,6 +91,9 @@ class Progress:
             return line
         return self._line(max(_LEAST_CELLS, _BAR_CELLS - (len(line) - columns)))[: max(columns, 0)]
 
+    def __repr__(self) -> str:
+        return f"Progress({self.text()})"
+
     def _line(self, bar: int) -> str:
         tries = "" if self.attempt == 1 else f", {'waits for ' if self.waiting else ''}try {self.attempt}"
         if self.fraction is None:
@@ -105,7 +102,7 @@ class Progress:
         eta = "" if self.eta_seconds is None else f", {self.eta_seconds:.0f} s left"
         return (
             f"{self.label}  [{'█' * cells}{'·' * (bar - cells)}] {self.fraction:4.0%}  "
-            f"↑ {_size(self.sent)} ↓ {_size(self.received)}, {_size(self.bytes_per_second)}/s{eta}{tries}"
+            f"↑ {size(self.sent)} ↓ {size(self.received)}, {size(self.bytes_per_second)}/s{eta}{tries}"
         )
 
 

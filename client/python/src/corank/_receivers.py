@@ -74,7 +74,7 @@ def gpu_target(target: Any, output: Output) -> cuda.GpuArray:
     found = cuda.gpu_array(target)
     if found is None:
         raise TypeError(f"out: results do not go into a {type(target).__name__}")
-    if found.type != output.type:
+    if found._type != output.type:
         raise TypeError(f"out: is {found.dtype}, the result is {output.dtype}")
     if output.count is not None and found.count != output.count:
         raise errors.InvalidArgument(f"out: has {found.count} elements, the result has {output.count}", field="out")
@@ -237,8 +237,8 @@ class Kept:
 
     def __init__(self, output: Output, handle: StoredArray) -> None:
         self._output, self._handle = output, handle
-        self.outlives = not handle.place().temporary
-        self.place = array_pb2.Destination(stored=handle.place())
+        self.outlives = not handle._place().temporary
+        self.place = array_pb2.Destination(stored=handle._place())
 
     def is_over(self, leaf: OutgoingArray) -> bool:
         """An array that is replaced is so once the call has succeeded: its inputs are what they were until then."""

@@ -451,6 +451,9 @@ class SharedArray:
             return self.array.astype(dtype)
         return self.array.copy() if copy else self.array
 
+    def __repr__(self) -> str:
+        return f"SharedArray({self.array.size:,} x {self.array.dtype})"
+
     def __len__(self) -> int:
         return int(self.array.size)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from corank._text import duration, html_table, size, table
 from corank.v1 import operators_pb2 as operators
 
 
@@ -19,7 +20,7 @@ def names(prefix: str, enum: Any) -> dict[str, int]:
 ENGINES = {number: name for name, number in names("ENGINE_", operators.Engine).items()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stats:
     """What a call cost. Times of the server's stages follow each other: their sum is the time inside the server."""
 
@@ -66,6 +67,44 @@ class Stats:
     """Of streams: from the first to the last chunk that the server took. Overlaps with the other times."""
     send_ns: int
     """Of streams: from the first to the last chunk that the server sent. Overlaps with the other times."""
+
+    def __repr__(self) -> str:
+        stages = ", ".join(f"{name} {value}" for name, value in self._stages().items())
+        return f"Stats({self._title()}; {stages}; {self.place})"
+
+    def __str__(self) -> str:
+        return table(self._title(), self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(self._title(), self._rows())
+
+    def _title(self) -> str:
+        how = f" by {self.algorithm}" if self.algorithm else ""
+        return f"{self.operator}{how} on {self.engine}, {duration(self.elapsed_ns)}"
+
+    def _stages(self) -> dict[str, str]:
+        stages = {"queue": self.queue_ns, "copy in": self.copy_in_ns, "kernels": self.kernel_ns}
+        stages["copy out"] = self.copy_out_ns
+        return {name: duration(value) for name, value in stages.items()}
+
+    def _rows(self) -> dict[str, str]:
+        rows = {
+            "device": f"{self.device} ({self.device_ordinal})",
+            "place": self.place,
+            **self._stages(),
+            "batch": f"{self.batch_size} requests",
+            "workspace": size(self.workspace_bytes),
+            "messages": f"{size(self.request_bytes)} sent, {size(self.response_bytes)} received",
+            "attempts": str(self.attempts),
+            "request": self.request_id,
+        }
+        if self.receive_ns or self.send_ns:
+            rows["streams"] = f"received for {duration(self.receive_ns)}, sent for {duration(self.send_ns)}"
+        if self.runs:
+            rows["runs"] = str(self.runs)
+        if self.out_of_core:
+            rows["out of core"] = "arrays waited in host memory"
+        return rows
 
 
 class LoadBalance(NamedTuple):
@@ -126,7 +165,7 @@ class ServerDevice:
     """Whether it takes work."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ServerInfo:
     """What a server is and what it takes."""
 
@@ -152,6 +191,36 @@ class ServerInfo:
     """The effective configuration, ordered by group."""
     devices: tuple[ServerDevice, ...] = ()
     """The devices that share the work, ordered by ordinal."""
+
+    def __repr__(self) -> str:
+        return table(self._title(), self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(self._title(), self._rows())
+
+    def _title(self) -> str:
+        return f"corankd {self.version} on {self.engine}, up {self.uptime_seconds:,} s"
+
+    def _rows(self) -> dict[str, str]:
+        limits = self.limits
+        rows = {
+            "device": f"{self.device}, {size(self.device_memory_bytes)}",
+            "why": self.engine_reason,
+            "lanes": f"{self.lanes} requests at the same time",
+            "places": ", ".join(self.places),
+            "largest request": f"{size(limits.max_request_bytes)}; response {size(limits.max_response_bytes)}",
+            "streams": f"chunks of {size(limits.max_chunk_bytes)}, {limits.max_parts} connections",
+            "shared memory": ", ".join(self.shared_memory_prefixes) or "off",
+            "queue": f"{limits.max_queued_requests:,} requests, {size(limits.max_queued_bytes)}",
+        }
+        for device in self.devices if len(self.devices) > 1 else ():
+            state = "" if device.up else ", down"
+            rows[f"device {device.ordinal}"] = f"{device.name}, {size(device.memory_bytes)}{state}"
+        for setting in self.settings:
+            if setting.source != "default":
+                value = "(hidden)" if setting.hidden else setting.value or '""'
+                rows[setting.name] = f"{value} ({setting.source})"
+        return rows
 
 
 _SOURCES = {1: "default", 2: "file", 3: "environment", 4: "flag"}

@@ -108,11 +108,11 @@ def after_failure(
     The wait is at least what the server asks for, and drawn (`random` from 0 to 1) from as much again, or from 0.05
     seconds if that is more, doubled with each try, 5 seconds at most, and never up to the deadline.
     """
-    if error.failure is errors.Failure.FINAL or retries < 1:
+    if error._failure is errors.Failure.FINAL or retries < 1:
         return Next(None)
-    if repeat is Repeat.NEVER and error.failure is not errors.Failure.NOT_SENT:
+    if repeat is Repeat.NEVER and error._failure is not errors.Failure.NOT_SENT:
         return Next(None, "its results go over its inputs, which may have changed")
-    if repeat is Repeat.UNLESS_LOST and error.failure is errors.Failure.LOST:
+    if repeat is Repeat.UNLESS_LOST and error._failure is errors.Failure.LOST:
         return Next(None, "it may have been done, and doing it twice may do harm")
     if attempt > retries:
         return Next(None, f"no more than {retries + 1} tries are allowed")
@@ -181,11 +181,12 @@ class Retrier:
                 now = self.clock.now()
                 left = None if end is None else end - now
                 following = after_failure(error, repeat, attempt, retries, left, self.clock.random())
-                if error.failure is not errors.Failure.FINAL and not self.budget.take() and following.delay is not None:
+                is_final = error._failure is errors.Failure.FINAL
+                if not is_final and not self.budget.take() and following.delay is not None:
                     following = Next(None, "too many calls of this client fail now for more tries")
                 if following.delay is None:
                     late = before if isinstance(error, errors.DeadlineExceeded) else ""
-                    error.tell(attempt, now - begin, following.reason, late)
+                    error._tell(attempt, now - begin, following.reason, late)
                     raise
                 before, delay = error.message, following.delay
             else:

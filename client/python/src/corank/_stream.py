@@ -159,7 +159,7 @@ class Job:
         self.request_bytes = self.response_bytes = 0
         for sink in self._sinks.values():
             sink.restart()
-        self._progress.restart()
+        self._progress._restart()
         job_id = secrets.token_hex(8) if len(self._methods) > 1 else ""
 
         def work(part: int) -> None:
@@ -201,7 +201,7 @@ class Job:
             request = encode_chunk(stream_id, first, data)
             self._count(request_bytes=len(request))
             yield request
-            self._progress.add(sent=data.nbytes)
+            self._progress._add(sent=data.nbytes)
 
     def _run_part(self, part: int, job_id: str, remaining: float | None, caller: Caller) -> None:
         requests = self._requests(part, job_id)
@@ -224,7 +224,7 @@ class Job:
                             f"the server sent a chunk of stream {chunk.stream_id}, which is no result"
                         )
                     self._sinks[chunk.stream_id].write(chunk.first_element, chunk.data)
-                    self._progress.add(received=chunk.data.nbytes)
+                    self._progress._add(received=chunk.data.nbytes)
         if part == 0:
             self._results = results
             self.request_id = trailing(call)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, TypeVar
+from typing import Any, Callable, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from google.protobuf.message import Message
 
 from corank._elements import TYPES, check_positions
+from corank._options import CallOptions, options_of
 from corank._wire import OutgoingArray, OutgoingMessage, Part
 from corank.v1 import array_pb2
-
-if TYPE_CHECKING:
-    from corank._options import CallOptions
 
 
 @dataclass(eq=False)  # one per result, told apart by identity
@@ -83,7 +81,23 @@ A = TypeVar("A")
 
 
 class Operators(ABC, Generic[A]):
-    """What the operators share, whose results are of type A."""
+    """What the operators share, whose results are of type A.
+
+    A class that users see says which options its operators take (a TypedDict) and what their results are called; its
+    operators then show these options in their signatures and their help.
+    """
+
+    def __init_subclass__(cls, options: Any = None, result: str = "A") -> None:
+        super().__init_subclass__()
+        if options is None:
+            return
+        decorate = options_of(options, result)
+        for base in cls.__mro__[1:]:
+            for name, function in vars(base).items():
+                if issubclass(base, Operators) and not name.startswith("_") and name not in vars(cls):
+                    made = decorate(function)
+                    made.__module__, made.__qualname__ = cls.__module__, f"{cls.__qualname__}.{name}"
+                    setattr(cls, name, made)
 
     @abstractmethod
     def _perform(self, task: Task, options: CallOptions) -> Any:

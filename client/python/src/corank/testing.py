@@ -13,12 +13,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from corank._client import Client
+from corank._options import ConnectOptions, connect_options
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
-    from corank._options import Place, ProgressOption
+__all__ = ["LocalServer"]
 
+_DEFAULTS: ConnectOptions = {"deadline": 60.0, "progress": False}
 _POLL_SECONDS = 0.02
 
 
@@ -71,16 +73,15 @@ class LocalServer:
             raise RuntimeError("the server is not started")
         return pathlib.Path(self._folder.name) / "log"
 
-    def connect(
-        self,
-        *,
-        deadline: float | None = 60.0,
-        retries: int = 5,
-        progress: ProgressOption = False,
-        place: Place = "auto",
-    ) -> Client:
-        """A client of this server."""
-        return Client(self.address, deadline=deadline, retries=retries, progress=progress, place=place)
+    @connect_options
+    def connect(self, **options: Unpack[ConnectOptions]) -> Client:
+        """Makes a client of this server. Unless told otherwise, calls may take 60 seconds and show no progress.
+
+        Args:
+            **options: see ConnectOptions.
+        """
+        given: ConnectOptions = {**_DEFAULTS, **options}
+        return Client(self.address, **given)
 
     def start(self) -> None:
         """Starts the process and waits until it serves.
