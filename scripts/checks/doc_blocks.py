@@ -45,12 +45,19 @@ PAGES = (
     "docs/concepts/*.md",
     "client/*/README.md",
 )
-COPIED = ("client", "proto", "examples", "cmake", "LICENSE", "README.md")
+COPIED = ("client", "include", "proto", "examples", "cmake", "LICENSE", "README.md")
 ADDRESS = "127.0.0.1:50051"
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^`\n]*)$")
 OPTION = re.compile(r'([a-z-]+)(?:="([^"]*)")?')
 KNOWN = {"title", "no-run", "reason", "needs", "fails", "output", "hl_lines", "linenums"}
 SHELL, PYTHON = {"sh", "bash", "shell"}, {"python", "py"}
+# pip installs from the checkout, without a network: all else is there.
+PYTHON_PACKAGES = {
+    "PYTHONPATH": next(path for path in sys.path if path.endswith("site-packages")),
+    "PIP_NO_INDEX": "1",
+    "PIP_NO_BUILD_ISOLATION": "0",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+}
 START_SECONDS, BLOCK_SECONDS = 60, 120
 
 
@@ -132,7 +139,7 @@ def free_ports(count: int) -> list[int]:
 
 def environment(programs: Path, venv: Path, home: Path) -> tuple[dict[str, str], str]:
     """What the sessions of one page see, and the address of its server."""
-    grpc, metrics, health = free_ports(3)
+    grpc, metrics = free_ports(2)
     server = f"127.0.0.1:{grpc}"
     kept = {name: os.environ[name] for name in ("LANG", "TERM", "CCACHE_DIR") if name in os.environ}
     found = {
@@ -142,11 +149,7 @@ def environment(programs: Path, venv: Path, home: Path) -> tuple[dict[str, str],
         "CORANK_SERVER": server,
         "CORANK_LISTEN": server,
         "CORANK_METRICS_LISTEN": f"127.0.0.1:{metrics}",
-        "CORANK_HEALTH_LISTEN": f"127.0.0.1:{health}",
-        # pip installs from the checkout, with what is there already.
-        "PIP_NO_INDEX": "1",
-        "PIP_NO_BUILD_ISOLATION": "0",
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        **PYTHON_PACKAGES,
         "PYTHONUNBUFFERED": "1",
     }
     return found, server
@@ -165,18 +168,13 @@ def clean_folder(root: Path, programs: Path, folder: Path) -> None:
 
 
 def make_venv(root: Path, folder: Path) -> None:
-    """A fresh environment with the checkout's client, which takes NumPy and gRPC from the environment of this check."""
+    """A fresh environment with the checkout's client; NumPy and gRPC are those of PYTHONPATH."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    python = folder / "bin" / "python"
-    here = next(path for path in map(Path, sys.path) if path.name == "site-packages")
-    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    packages = subprocess.run([str(python), "-c", where], check=True, capture_output=True, text=True).stdout.strip()
-    (Path(packages) / "checkout.pth").write_text(f"{here}\n", encoding="utf-8")
     source = folder / "source"
     clean_folder(root, folder, source)
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]
-    command = [*pip, "--no-build-isolation", "--no-deps", str(source / "client" / "python")]
-    subprocess.run(command, check=True)
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps"]
+    command = [*pip, str(source / "client" / "python")]
+    subprocess.run(command, check=True, env={**os.environ, **PYTHON_PACKAGES})
 
 
 def starts_server(page: list[Block]) -> bool:
@@ -229,7 +227,9 @@ def run_sessions(page: list[Block], folder: Path, variables: dict[str, str], add
             elif block.runs:
                 kind = "python" if block.language in PYTHON else "sh"
                 if kind not in sessions:
-                    sessions[kind] = (Interpreter if kind == "python" else Bash)(folder, variables)
+                    # Python is that of the environment that the page made.
+                    made = {**variables, "PATH": f"{folder / 'venv' / 'bin'}:{variables['PATH']}"}
+                    sessions[kind] = (Interpreter if kind == "python" else Bash)(folder, made)
                 last = block, run_block(block, sessions[kind], address)
                 counts.ran += 1
     except SessionError as error:

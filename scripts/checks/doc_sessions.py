@@ -87,7 +87,8 @@ class Session:
             if self.process.poll() is not None and not done.exists():
                 raise SessionError(f"this block ended its {self.command[0]}; it printed\n{self.printed(log)}")
             time.sleep(POLL_SECONDS)
-        return done.read_text(encoding="utf-8").strip() != "0", self.printed(log)
+        failed = done.read_text(encoding="utf-8").strip() != "0"
+        return failed, self.printed(log).replace(str(file), page)
 
     @staticmethod
     def printed(log: Path) -> str:
