@@ -166,7 +166,7 @@ def test_arguments_that_do_not_fit_are_refused_before_they_are_sent(fake: FakeSe
             client.sort(one, algorithm="bogo")  # type: ignore[call-overload]
         assert caught.value.field == "algorithm"
         with pytest.raises(corank.InvalidArgument, match="none of 'left', 'right'"):
-            client.search(one, one, side="middle")  # type: ignore[arg-type]
+            client.search(one, one, side="middle")  # type: ignore[call-overload]
         with pytest.raises(corank.InvalidArgument, match="none of 'low', 'normal', 'high'"):
             client.sort(one, priority="urgent")  # type: ignore[call-overload]
         with pytest.raises(TypeError, match="'dead_line'"):

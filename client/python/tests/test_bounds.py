@@ -45,7 +45,8 @@ def test_shared_copy_stands_for_its_array(fake_client: corank.Client) -> None:
     assert len(shared) == KEYS.size
     shared[0] = 5
     assert shared[:1].tolist() == [5]
-    assert fake_client.sort(shared, out=shared, on_stats=stats.append) is shared.array
+    given: Any = shared
+    assert fake_client.sort(shared, out=given, on_stats=stats.append) is shared.array
     assert stats[0].request_bytes < 1000
     assert not (np.diff(shared.array.astype(np.int64)) < 0).any()
 

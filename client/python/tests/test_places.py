@@ -245,13 +245,14 @@ def test_out_takes_results(fake_client: corank.Client, place: Any) -> None:
 
 @pytest.mark.parametrize("place", ["inline", "stream", "shared_memory"])
 def test_out_that_does_not_fit_is_refused(fake_client: corank.Client, place: Any) -> None:
-    for out, error in (
+    cases: list[tuple[Any, type[Exception]]] = [
         (np.zeros(KEYS.size - 1, np.uint32), corank.InvalidArgument),
         (np.zeros(KEYS.size, np.int32), TypeError),
         (np.zeros(2 * KEYS.size, np.uint32)[::2], corank.InvalidArgument),
         ((np.zeros_like(KEYS), np.zeros_like(KEYS)), corank.InvalidArgument),
         ([0] * KEYS.size, TypeError),
-    ):
+    ]
+    for out, error in cases:
         with pytest.raises(error):
             fake_client.sort(KEYS, out=out, place=place)
 

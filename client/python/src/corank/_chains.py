@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 from corank import _errors as errors
 from corank._connection import kept_handles
 from corank._elements import NAMES
-from corank._intervals import IntervalOperators
 from corank._kept import StoredArray
 from corank._options import LinkOptions
-from corank._ordered import OrderedOperators
 from corank._placing import Step
 from corank._task import Output, Task, leaves
+from corank._typed import PendingOperators
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -76,7 +75,7 @@ class Pending(StoredArray):
         )
 
 
-class Chain(OrderedOperators[Pending], IntervalOperators[Pending], options=LinkOptions, result="Pending"):
+class Chain(PendingOperators, options=LinkOptions, result="Pending"):
     """Operators that run one after the other on the server, in one call, made by `Client.chain`.
 
     Its methods are the operators of Client except `sort_columns`; each returns Pendings in place of arrays.

@@ -13,7 +13,6 @@ from corank._chains import Chain, Pending
 from corank._connection import Connection, kept_handles
 from corank._copying import copy_into
 from corank._elements import movable, whole
-from corank._intervals import IntervalOperators
 from corank._kept import StoredArray, StoredArrays
 from corank._options import (
     CallOptions,
@@ -24,24 +23,18 @@ from corank._options import (
     connect_options,
     options_of,
 )
-from corank._ordered import ColumnOperators, OrderedOperators
 from corank._placing import Step
 from corank._regions import SharedArray
 from corank._results import ServerInfo
 from corank._retry import Limit
 from corank._task import Task, leaves
+from corank._typed import ArrayOperators
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 
-class Client(
-    OrderedOperators[NDArray[Any]],
-    ColumnOperators[NDArray[Any]],
-    IntervalOperators[NDArray[Any]],
-    options=CallOptions,
-    result="NDArray",
-):
+class Client(ArrayOperators, options=CallOptions, result="NDArray"):
     """A connection to a corank server. Thread-safe: calls of several threads run at the same time.
 
     The client connects at the first call, and again when a connection breaks. Use it as a context manager, or call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -42,32 +42,6 @@ def _sort(request: Any, parts: Sequence[Part], outputs: Sequence[Output], finish
 class OrderedOperators(Operators[A]):
     """Sort, Merge and Search."""
 
-    @overload
-    def sort(
-        self,
-        keys: Input,
-        *,
-        values: None = None,
-        descending: bool = False,
-        algorithm: SortAlgorithm = "auto",
-        segments: Input | None = None,
-        limit: int | None = None,
-        dtype: DTypeLike | None = None,
-        **options: Unpack[CallOptions],
-    ) -> A: ...
-    @overload
-    def sort(
-        self,
-        keys: Input,
-        *,
-        values: Input,
-        descending: bool = False,
-        algorithm: SortAlgorithm = "auto",
-        segments: Input | None = None,
-        limit: int | None = None,
-        dtype: DTypeLike | None = None,
-        **options: Unpack[CallOptions],
-    ) -> tuple[A, A]: ...
     def sort(
         self,
         keys: Input,
@@ -228,30 +202,6 @@ class OrderedOperators(Operators[A]):
         indices = _indices("indices", request, "indices_destination", count, rows - 1, index_dtype)
         return self._array(_sort(request, parts, [indices], one), options)
 
-    @overload
-    def merge(
-        self,
-        keys: Sequence[Input],
-        *,
-        values: None = None,
-        descending: bool = False,
-        algorithm: MergeAlgorithm = "auto",
-        assume_sorted: bool = False,
-        dtype: DTypeLike | None = None,
-        **options: Unpack[CallOptions],
-    ) -> A: ...
-    @overload
-    def merge(
-        self,
-        keys: Sequence[Input],
-        *,
-        values: Sequence[Input],
-        descending: bool = False,
-        algorithm: MergeAlgorithm = "auto",
-        assume_sorted: bool = False,
-        dtype: DTypeLike | None = None,
-        **options: Unpack[CallOptions],
-    ) -> tuple[A, A]: ...
     def merge(
         self,
         keys: Sequence[Input],

@@ -1,0 +1,22 @@
+"""The operators of clients and chains, with the types of their arrays in the stub beside this file.
+
+What a call returns depends on its arrays, on values=, out= and keep=. The overloads that say so to type checkers would
+hide the operators' code and help, so they are in _typed.pyi.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from corank._intervals import IntervalOperators
+from corank._ordered import ColumnOperators, OrderedOperators
+
+
+class ArrayOperators(OrderedOperators[NDArray[Any]], ColumnOperators[NDArray[Any]], IntervalOperators[NDArray[Any]]):
+    """Operators that return arrays."""
+
+
+class PendingOperators(OrderedOperators[Any], IntervalOperators[Any]):
+    """Operators that return Pendings."""

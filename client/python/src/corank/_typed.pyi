@@ -1,0 +1,940 @@
+"""What operators return, for type checkers; see _typed.py.
+
+The order of the overloads of an operator: NumPy arrays, arrays on the GPU, lists and other inputs, out=, keep=.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from typing_extensions import Unpack
+
+from corank._chains import Pending
+from corank._columns import KeyColumn
+from corank._elements import Dlpack, Input, OnGpu, RemoteArray
+from corank._kept import StoredArray
+from corank._options import CallOptions, ChainOptions
+from corank._ordered import MergeAlgorithm, SortAlgorithm
+from corank._results import LoadBalance
+from corank._task import Operators, Task
+
+Host = ArrayLike | RemoteArray | Dlpack
+"""Inputs that are not on the GPU."""
+K = TypeVar("K", bound=np.generic)
+V = TypeVar("V", bound=np.generic)
+I = TypeVar("I", bound=np.integer[Any])
+G = TypeVar("G", bound=OnGpu)
+T = TypeVar("T", bound=NDArray[Any] | OnGpu)
+U = TypeVar("U", bound=NDArray[Any] | OnGpu)
+
+class SortOptions(ChainOptions, total=False):
+    descending: bool
+    algorithm: SortAlgorithm
+    segments: Input | None
+    limit: int | None
+    dtype: DTypeLike | None
+
+class RowOptions(ChainOptions, total=False):
+    descending: bool | Sequence[bool]
+    algorithm: SortAlgorithm
+    limit: int | None
+
+class MergeOptions(ChainOptions, total=False):
+    descending: bool
+    algorithm: MergeAlgorithm
+    assume_sorted: bool
+    dtype: DTypeLike | None
+
+class SearchOptions(ChainOptions, total=False):
+    side: Literal["left", "right"]
+    descending: bool
+    assume_sorted: bool
+    dtype: DTypeLike | None
+
+class CountOptions(ChainOptions, total=False):
+    index_dtype: DTypeLike | None
+
+class ArrayOperators(Operators[NDArray[Any]]):
+    def __init_subclass__(cls, options: Any = None, result: str = "A") -> None: ...
+    @abstractmethod
+    def _perform(self, task: Task, options: CallOptions) -> Any: ...
+    @overload
+    def sort(
+        self,
+        keys: NDArray[K],
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> NDArray[K]: ...
+    @overload
+    def sort(
+        self,
+        keys: NDArray[K],
+        *,
+        values: NDArray[V],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> tuple[NDArray[K], NDArray[V]]: ...
+    @overload
+    def sort(
+        self,
+        keys: G,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> G: ...
+    @overload
+    def sort(
+        self,
+        keys: G,
+        *,
+        values: Input,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> tuple[G, G]: ...
+    @overload
+    def sort(
+        self,
+        keys: Host,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def sort(
+        self,
+        keys: Host,
+        *,
+        values: Input,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @overload
+    def sort(
+        self,
+        keys: Input,
+        *,
+        values: None = None,
+        out: T,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> T: ...
+    @overload
+    def sort(
+        self,
+        keys: Input,
+        *,
+        values: Input,
+        out: tuple[T, U],
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> tuple[T, U]: ...
+    @overload
+    def sort(
+        self,
+        keys: Input,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[SortOptions],
+    ) -> StoredArray: ...
+    @overload
+    def sort(
+        self,
+        keys: Input,
+        *,
+        values: Input,
+        out: None = None,
+        keep: Sequence[str],
+        **options: Unpack[SortOptions],
+    ) -> tuple[StoredArray, StoredArray]: ...
+    @overload
+    def argsort(
+        self,
+        keys: G,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> G: ...
+    @overload
+    def argsort(
+        self,
+        keys: Host,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> NDArray[np.intp]: ...
+    @overload
+    def argsort(
+        self,
+        keys: Host,
+        *,
+        index_dtype: type[I],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> NDArray[I]: ...
+    @overload
+    def argsort(
+        self,
+        keys: Host,
+        *,
+        index_dtype: DTypeLike | None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def argsort(
+        self,
+        keys: Input,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: T,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> T: ...
+    @overload
+    def argsort(
+        self,
+        keys: Input,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[SortOptions],
+    ) -> StoredArray: ...
+    @overload
+    def sort_with_indices(
+        self,
+        keys: NDArray[K],
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> tuple[NDArray[K], NDArray[np.intp]]: ...
+    @overload
+    def sort_with_indices(
+        self,
+        keys: NDArray[K],
+        *,
+        index_dtype: DTypeLike | None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> tuple[NDArray[K], NDArray[Any]]: ...
+    @overload
+    def sort_with_indices(
+        self,
+        keys: G,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> tuple[G, G]: ...
+    @overload
+    def sort_with_indices(
+        self,
+        keys: Host,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @overload
+    def sort_with_indices(
+        self,
+        keys: Input,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: tuple[T, U],
+        keep: None = None,
+        **options: Unpack[SortOptions],
+    ) -> tuple[T, U]: ...
+    @overload
+    def sort_with_indices(
+        self,
+        keys: Input,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: Sequence[str],
+        **options: Unpack[SortOptions],
+    ) -> tuple[StoredArray, StoredArray]: ...
+    @overload
+    def merge(
+        self,
+        keys: Sequence[NDArray[K]],
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[MergeOptions],
+    ) -> NDArray[K]: ...
+    @overload
+    def merge(
+        self,
+        keys: Sequence[NDArray[K]],
+        *,
+        values: Sequence[NDArray[V]],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[MergeOptions],
+    ) -> tuple[NDArray[K], NDArray[V]]: ...
+    @overload
+    def merge(
+        self,
+        keys: Sequence[G],
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[MergeOptions],
+    ) -> G: ...
+    @overload
+    def merge(
+        self,
+        keys: Sequence[G],
+        *,
+        values: Sequence[Input],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[MergeOptions],
+    ) -> tuple[G, G]: ...
+    @overload
+    def merge(
+        self,
+        keys: Sequence[Host],
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[MergeOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def merge(
+        self,
+        keys: Sequence[Host],
+        *,
+        values: Sequence[Input],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[MergeOptions],
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @overload
+    def merge(
+        self,
+        keys: Sequence[Input],
+        *,
+        values: None = None,
+        out: T,
+        keep: None = None,
+        **options: Unpack[MergeOptions],
+    ) -> T: ...
+    @overload
+    def merge(
+        self,
+        keys: Sequence[Input],
+        *,
+        values: Sequence[Input],
+        out: tuple[T, U],
+        keep: None = None,
+        **options: Unpack[MergeOptions],
+    ) -> tuple[T, U]: ...
+    @overload
+    def merge(
+        self,
+        keys: Sequence[Input],
+        *,
+        values: None = None,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[MergeOptions],
+    ) -> StoredArray: ...
+    @overload
+    def merge(
+        self,
+        keys: Sequence[Input],
+        *,
+        values: Sequence[Input],
+        out: None = None,
+        keep: Sequence[str],
+        **options: Unpack[MergeOptions],
+    ) -> tuple[StoredArray, StoredArray]: ...
+    @overload
+    def sort_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        values: None = None,
+        out: Any = None,
+        keep: Sequence[str] | None = None,
+        **options: Unpack[RowOptions],
+    ) -> list[Any]: ...
+    @overload
+    def sort_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        values: Input,
+        out: Any = None,
+        keep: Sequence[str] | None = None,
+        **options: Unpack[RowOptions],
+    ) -> tuple[list[Any], Any]: ...
+    @overload
+    def argsort_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RowOptions],
+    ) -> NDArray[np.intp]: ...
+    @overload
+    def argsort_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        index_dtype: type[I],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RowOptions],
+    ) -> NDArray[I]: ...
+    @overload
+    def argsort_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        index_dtype: DTypeLike | None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RowOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def argsort_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: T,
+        keep: None = None,
+        **options: Unpack[RowOptions],
+    ) -> T: ...
+    @overload
+    def argsort_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[RowOptions],
+    ) -> StoredArray: ...
+    @overload
+    def search(
+        self,
+        haystack: Host,
+        needles: float | np.generic,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SearchOptions],
+    ) -> np.integer[Any]: ...
+    @overload
+    def search(
+        self,
+        haystack: G,
+        needles: G,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SearchOptions],
+    ) -> G: ...
+    @overload
+    def search(
+        self,
+        haystack: Host,
+        needles: Input,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SearchOptions],
+    ) -> NDArray[np.intp]: ...
+    @overload
+    def search(
+        self,
+        haystack: Host,
+        needles: Input,
+        *,
+        index_dtype: type[I],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SearchOptions],
+    ) -> NDArray[I]: ...
+    @overload
+    def search(
+        self,
+        haystack: Host,
+        needles: Input,
+        *,
+        index_dtype: DTypeLike | None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SearchOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def search(
+        self,
+        haystack: Input,
+        needles: Input,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: T,
+        keep: None = None,
+        **options: Unpack[SearchOptions],
+    ) -> T: ...
+    @overload
+    def search(
+        self,
+        haystack: Input,
+        needles: Input,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[SearchOptions],
+    ) -> StoredArray: ...
+    @overload
+    def expand(
+        self,
+        values: NDArray[V],
+        counts: Input,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> NDArray[V]: ...
+    @overload
+    def expand(
+        self,
+        values: G,
+        counts: Input,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> G: ...
+    @overload
+    def expand(
+        self,
+        values: Host,
+        counts: Input,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def expand(
+        self,
+        values: Input,
+        counts: Input,
+        *,
+        out: T,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> T: ...
+    @overload
+    def expand(
+        self,
+        values: Input,
+        counts: Input,
+        *,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[ChainOptions],
+    ) -> StoredArray: ...
+    @overload
+    def move(
+        self,
+        source: NDArray[V],
+        source_offsets: Input,
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> NDArray[V]: ...
+    @overload
+    def move(
+        self,
+        source: G,
+        source_offsets: Input,
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> G: ...
+    @overload
+    def move(
+        self,
+        source: Host,
+        source_offsets: Input,
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def move(
+        self,
+        source: Input,
+        source_offsets: Input,
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        out: T,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> T: ...
+    @overload
+    def move(
+        self,
+        source: Input,
+        source_offsets: Input,
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[ChainOptions],
+    ) -> StoredArray: ...
+    @overload
+    def gather(
+        self,
+        source: NDArray[V],
+        source_offsets: Input,
+        counts: Input,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> NDArray[V]: ...
+    @overload
+    def gather(
+        self,
+        source: G,
+        source_offsets: Input,
+        counts: Input,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> G: ...
+    @overload
+    def gather(
+        self,
+        source: Host,
+        source_offsets: Input,
+        counts: Input,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def gather(
+        self,
+        source: Input,
+        source_offsets: Input,
+        counts: Input,
+        *,
+        out: T,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> T: ...
+    @overload
+    def gather(
+        self,
+        source: Input,
+        source_offsets: Input,
+        counts: Input,
+        *,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[ChainOptions],
+    ) -> StoredArray: ...
+    @overload
+    def scatter(
+        self,
+        source: NDArray[V],
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> NDArray[V]: ...
+    @overload
+    def scatter(
+        self,
+        source: G,
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> G: ...
+    @overload
+    def scatter(
+        self,
+        source: Host,
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def scatter(
+        self,
+        source: Input,
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        out: T,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> T: ...
+    @overload
+    def scatter(
+        self,
+        source: Input,
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[ChainOptions],
+    ) -> StoredArray: ...
+    @overload
+    def load_balance(
+        self,
+        counts: Input,
+        *,
+        out: tuple[Any, Any] | None = None,
+        keep: None = None,
+        **options: Unpack[CountOptions],
+    ) -> LoadBalance: ...
+    @overload
+    def load_balance(
+        self,
+        counts: Input,
+        *,
+        out: None = None,
+        keep: Sequence[str],
+        **options: Unpack[CountOptions],
+    ) -> tuple[StoredArray, StoredArray]: ...
+
+class PendingOperators(Operators[Pending]):
+    def __init_subclass__(cls, options: Any = None, result: str = "A") -> None: ...
+    @abstractmethod
+    def _perform(self, task: Task, options: CallOptions) -> Any: ...
+    @overload
+    def sort(
+        self,
+        keys: Input,
+        *,
+        values: None = None,
+        descending: bool = False,
+        algorithm: SortAlgorithm = ...,
+        segments: Input | None = None,
+        limit: int | None = None,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    @overload
+    def sort(
+        self,
+        keys: Input,
+        *,
+        values: Input,
+        descending: bool = False,
+        algorithm: SortAlgorithm = ...,
+        segments: Input | None = None,
+        limit: int | None = None,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> tuple[Pending, Pending]: ...
+    def argsort(
+        self,
+        keys: Input,
+        *,
+        descending: bool = False,
+        algorithm: SortAlgorithm = ...,
+        segments: Input | None = None,
+        limit: int | None = None,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike | None = ...,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    def sort_with_indices(
+        self,
+        keys: Input,
+        *,
+        descending: bool = False,
+        algorithm: SortAlgorithm = ...,
+        segments: Input | None = None,
+        limit: int | None = None,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike | None = ...,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> tuple[Pending, Pending]: ...
+    @overload
+    def merge(
+        self,
+        keys: Sequence[Input],
+        *,
+        values: None = None,
+        descending: bool = False,
+        algorithm: MergeAlgorithm = ...,
+        assume_sorted: bool = False,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    @overload
+    def merge(
+        self,
+        keys: Sequence[Input],
+        *,
+        values: Sequence[Input],
+        descending: bool = False,
+        algorithm: MergeAlgorithm = ...,
+        assume_sorted: bool = False,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> tuple[Pending, Pending]: ...
+    def argsort_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        descending: bool | Sequence[bool] = False,
+        algorithm: SortAlgorithm = ...,
+        limit: int | None = None,
+        index_dtype: DTypeLike | None = ...,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    def search(
+        self,
+        haystack: Input,
+        needles: Input,
+        *,
+        side: Literal["left", "right"] = ...,
+        descending: bool = False,
+        assume_sorted: bool = False,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike | None = ...,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    def expand(
+        self,
+        values: Input,
+        counts: Input,
+        *,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    def move(
+        self,
+        source: Input,
+        source_offsets: Input,
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    def gather(
+        self,
+        source: Input,
+        source_offsets: Input,
+        counts: Input,
+        *,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    def scatter(
+        self,
+        source: Input,
+        destination_offsets: Input,
+        counts: Input,
+        *,
+        destination: int | Input,
+        allow_overlap: bool = False,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    def load_balance(
+        self,
+        counts: Input,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> LoadBalance: ...

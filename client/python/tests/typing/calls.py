@@ -1,0 +1,91 @@
+"""Calls as type checkers see them; tests/test_types.py runs two on this file and never runs the file itself.
+
+A line that ends with `# wrong` must be an error for each checker, and every other line must be none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import assert_type
+
+import corank
+
+Floats = NDArray[np.float32]
+Positions = NDArray[np.intp]
+
+
+class OnGpu:
+    """An array of a library for the GPU."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {}
+
+
+def right(client: corank.Client, x: Floats, y: NDArray[np.int8], stored: corank.StoredArray, gpu: OnGpu) -> None:
+    """Calls that checkers take, and what they think these return."""
+    assert_type(client.sort(x), Floats)
+    assert_type(corank.sort(x, descending=True, deadline=5), Floats)
+    assert_type(client.sort(x, values=y), tuple[Floats, NDArray[np.int8]])
+    assert_type(client.sort([1, 2]), NDArray[Any])
+    assert_type(client.sort(stored, limit=3, algorithm="radix"), NDArray[Any])
+    assert_type(client.sort(gpu), OnGpu)
+    assert_type(client.sort(stored, out=y), NDArray[np.int8])
+    assert_type(client.sort(x, out=gpu), OnGpu)
+    assert_type(client.sort(x, values=y, out=(x, y)), tuple[Floats, NDArray[np.int8]])
+    assert_type(client.sort(x, keep="name"), corank.StoredArray)
+    assert_type(client.sort(x, values=y, keep=("a", "b")), tuple[corank.StoredArray, corank.StoredArray])
+    assert_type(client.argsort(x), Positions)
+    assert_type(client.argsort(x, index_dtype=np.int32), NDArray[np.int32])
+    assert_type(client.argsort(x, index_dtype=None), NDArray[Any])
+    assert_type(client.sort_with_indices(x), tuple[Floats, Positions])
+    assert_type(client.sort_columns([x, ["a", "b"]]), list[Any])
+    assert_type(client.sort_columns([x, y], values=x), tuple[list[Any], Any])
+    assert_type(client.argsort_columns([x, y], descending=[True, False]), Positions)
+    assert_type(client.merge([x, x]), Floats)
+    assert_type(client.merge([x, x], values=[y, y]), tuple[Floats, NDArray[np.int8]])
+    assert_type(client.search(x, [1.5, 2.5], side="right"), Positions)
+    assert_type(client.search(x, 1.5), np.integer[Any])
+    assert_type(client.expand(x, [1, 2]), Floats)
+    assert_type(client.gather(stored, [0], [1]), NDArray[Any])
+    assert_type(client.move(x, [0], [1], [1], destination=5), Floats)
+    assert_type(client.scatter(x, [0], [1], destination=x), Floats)
+    assert_type(client.load_balance([1, 2]).objects, NDArray[Any])
+    with client.chain(deadline=5) as chain:
+        assert_type(chain.sort(x), corank.Pending)
+        assert_type(chain.sort(x, values=y, keep=("a", "b")), tuple[corank.Pending, corank.Pending])
+    kept: list[corank.Stats] = []
+    client.sort(x, on_stats=kept.append, priority="high", place="stream", progress=False, request_id=None)
+    corank.connect("h:1", retries=0, tls_ca="ca.pem", token=None)
+
+
+def wrong(client: corank.Client, x: Floats, stats: Callable[[int], object]) -> None:
+    """Calls that each checker refuses."""
+    client.sort()  # wrong
+    client.sort(x, descendng=True)  # wrong
+    client.sort(x, algorithm="bogo")  # wrong
+    client.sort(x, priority="urgent")  # wrong
+    client.sort(x, place="gpu")  # wrong
+    client.sort(x, limit="3")  # wrong
+    client.sort(x, on_stats=stats)  # wrong
+    client.sort(x, out="name")  # wrong
+    client.sort(x, values=x, keep=5)  # wrong
+    client.sort(x, out=x, keep="name")  # wrong
+    client.sort(None)  # wrong
+    client.merge(x, x)  # wrong
+    client.search(x, x, side="middle")  # wrong
+    client.expand(x)  # wrong
+    client.move(x, [0], [0], [1])  # wrong
+    client.chain(keep="x")  # wrong
+    client.chain().sort(x, deadline=5)  # wrong
+    client.chain().sort_columns([x])  # wrong
+    client.store(x, "name")  # wrong
+    client.info(keep="x")  # wrong
+    client.regions  # noqa: B018  # wrong
+    corank.connect(50051)  # wrong
+    corank.connect("h:1", retry=3)  # wrong
+    client.sort(x) + "text"  # wrong
+    client.sort(x).fetch()  # wrong
