@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-asan test-tsan soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-places bench-overload clean
+.PHONY: help demo build test test-python-matrix test-asan test-tsan soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-places bench-sizes bench-overload clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -75,6 +75,9 @@ bench-overload: build ## load the service beyond its capacity, with callers that
 
 bench-places: build ## time 1 GiB arrays in every place beside np.sort, CuPy and the bus
 	@BUILD=$(BUILD) scripts/bench.sh places
+
+bench-sizes: build ## time sorts of growing arrays in every place beside np.sort, polars and CuPy
+	@BUILD=$(BUILD) scripts/bench.sh sizes
 
 clean: ## remove what was built; .deps stays
 	rm -rf build build-demo build-asan build-tsan build-fuzz build-soak build-docs dist

@@ -379,6 +379,20 @@ def commit_of(given: str) -> str:
     return asked.stdout.strip() or "unknown"
 
 
+def write_results(out: Path, device: str, commit: str, command: str, rows: list[dict[str, Any]]) -> None:
+    """Writes a results file, as bench/results/schema.json describes it."""
+    result = {
+        "machine": machine_of(device),
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "commit": commit,
+        "command": command,
+        "rows": rows,
+    }
+    temporary = out.with_suffix(".part")
+    temporary.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    temporary.replace(out)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corankd", default=str(ROOT / "build" / "bin" / "corankd"))
@@ -416,17 +430,7 @@ def main() -> int:
         with LocalServer(options.corankd, arguments) as server, server.connect(deadline=300) as client:
             measure_all(pieces_cases(client, x, sorted_x))
     if options.out:
-        result = {
-            "machine": machine_of(device),
-            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "commit": commit_of(options.commit),
-            "command": "make bench-places",
-            "rows": rows,
-        }
-        out = Path(options.out)
-        temporary = out.with_suffix(".part")
-        temporary.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-        temporary.replace(out)
+        write_results(Path(options.out), device, commit_of(options.commit), "make bench-places", rows)
     return 0
 
 

@@ -56,3 +56,19 @@ def test_places_bench_writes_valid_results(tmp_path: Path) -> None:
     echoed = any(row["reference_name"] == "an echo by gRPC for Python" for row in results["rows"])
     assert echoed == Path(corankd).with_name("echo_server").exists()
     assert list(tmp_path.iterdir()) == [out]
+
+
+def test_sizes_bench_writes_valid_results(tmp_path: Path) -> None:
+    corankd = os.environ.get("CORANKD")
+    if not corankd:
+        pytest.skip("CORANKD is not set")
+    out = tmp_path / "sizes.json"
+    program = BENCH / "places" / "sizes_bench.py"
+    command = [sys.executable, str(program), "--corankd", corankd, "--out", str(out), "--max-log2", "12", "--commit", "abc"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads(out.read_text(encoding="utf-8"))
+    jsonschema.validate(results, json.loads((BENCH / "results" / "schema.json").read_text(encoding="utf-8")))
+    by_server = [row for row in results["rows"] if row["row"].startswith("Sort ")]
+    assert {(row["row"], row["n"]) for row in by_server} >= {("Sort in shared memory", n) for n in (1 << 10, 1 << 12)}
+    assert all(row["ours"] > 0 and row["reference_name"] == "np.sort" for row in results["rows"])
