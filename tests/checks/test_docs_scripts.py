@@ -48,6 +48,14 @@ def test_the_cpp_page_has_the_public_declarations_and_no_others() -> None:
     assert page.count("```") % 2 == 0
 
 
+def test_the_python_page_has_every_public_class() -> None:
+    page = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    package = (ROOT / "client" / "python" / "src" / "corank" / "__init__.py").read_text(encoding="utf-8")
+    public = re.findall(r'^    "([A-Z][a-z]\w+)",$', package, re.MULTILINE)
+    assert len(public) > 10
+    assert [name for name in public if f"::: corank.{name}\n" not in page] == []
+
+
 def test_the_metrics_page_has_what_the_monitoring_page_explains() -> None:
     explained = (ROOT / "docs" / "operations" / "monitor.md").read_text(encoding="utf-8")
     names = set(re.findall(r"^- `((?:corank|process)_\w+)`", explained, re.MULTILINE))
