@@ -82,7 +82,10 @@ def test_merge_takes_more_arrays_than_there_are_streams(
     assert smallest <= min(each.count for each in inputs if each.HasField("stream"))
 
 
-def test_result_for_which_there_is_no_memory_is_for_the_server_to_judge(fake: FakeServer) -> None:
+def test_result_is_for_the_server_to_judge_where_memory_is_not_known(
+    fake: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("corank._connection.most_bytes", lambda: None)
     counts = np.array([2**62, 1])
     with corank.connect(fake.address, progress=False) as client:
         for place in ("inline", "stream"):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pathlib
+import pickle
 import socket
 import threading
+import traceback
+from typing import Any
 
 import grpc
 import numpy as np
@@ -11,6 +15,7 @@ import pytest
 from fake_server import GRPC, FakeServer
 
 import corank
+from corank import _memory as memory
 
 X = np.array([3, 1, 2], dtype=np.int32)
 
@@ -134,3 +139,86 @@ def test_broken_answer_is_an_internal_error(fake: FakeServer, fake_client: coran
     fake.raw_answer = answer
     with pytest.raises(corank.Internal):
         fake_client.sort(X)
+
+
+def test_traceback_shows_no_error_of_grpc(fake: FakeServer, fake_client: corank.Client) -> None:
+    handle = fake_client.store("x", X)
+    handle.delete()
+    calls: list[Any] = [
+        lambda: fake_client.sort(X, retries=0),
+        lambda: fake_client.sort(X, retries=0, place="stream"),
+        lambda: fake_client.sort(np.zeros(100_000), retries=0, place="inline"),
+        handle.fetch,
+    ]
+    for call in calls:
+        if call != handle.fetch:
+            fake.fail_next(grpc.StatusCode.INTERNAL, "the reason")
+        try:
+            call()
+        except corank.CorankError as error:
+            text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+            assert "grpc._channel" not in text
+            assert "During handling" not in text
+            assert "direct cause" not in text
+            assert "\ncorank." in text
+        else:
+            pytest.fail("no error")
+
+
+def test_errors_pickle_without_what_is_of_this_process(fake: FakeServer, fake_client: corank.Client) -> None:
+    fake.fail_next(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", retry_after=7)
+    with pytest.raises(corank.ResourceExhausted) as caught:
+        fake_client.sort(X, retries=0, request_id="mine")
+    assert caught.value.grpc_error is not None
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert type(copy) is corank.ResourceExhausted
+    assert (str(copy), copy.retry_after, copy.request_id) == (str(caught.value), 7, "mine")
+    assert copy.grpc_error is None
+    field = pickle.loads(pickle.dumps(corank.InvalidArgument("no", field="keys"))).field
+    assert field == "keys"
+
+
+TOO_MUCH: list[tuple[Any, type[Exception], str]] = [
+    (
+        lambda client: client.expand([1, 2], [2**50, 1]),
+        corank.ResourceExhausted,
+        "ExpandIntervals: the result has 8.0 PiB",
+    ),
+    (
+        lambda client: client.expand([1, 2], [2**62, 2**62]),
+        corank.InvalidArgument,
+        "add up to 9,223,372,036,854,775,808",
+    ),
+    (lambda client: client.expand([1, 2], [2**40]), corank.InvalidArgument, "counts: 1 for 2 values"),
+    (lambda client: client.gather([1, 2], [0], [2**40]), corank.InvalidArgument, "more than the 2 of the source"),
+    (lambda client: client.scatter([1], [0], [1], destination=2**50), corank.ResourceExhausted, "8.0 PiB"),
+    (lambda client: client.load_balance([2**50]), corank.ResourceExhausted, "16.0 PiB"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), TOO_MUCH)
+@pytest.mark.parametrize("place", ["auto", "stream", "shared_memory", "inline"])
+def test_what_cannot_be_held_is_refused_before_memory_is_made(
+    fake: FakeServer, place: Any, call: Any, error: type[Exception], text: str
+) -> None:
+    with corank.connect(fake.address, place=place) as client:
+        with pytest.raises(error, match=text):
+            call(client)
+        assert fake.requests == []
+        assert fake.executor.plans == []
+        assert fake.places.regions == {}
+
+
+def test_containers_bound_the_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    memory.most_bytes.cache_clear()
+    monkeypatch.setattr(memory, "_LIMITS", (tmp_path / "max", tmp_path / "none"))
+    (tmp_path / "max").write_text("1048576\n")
+    assert memory.most_bytes() == 1 << 20
+    (tmp_path / "max").write_text("max\n")
+    memory.most_bytes.cache_clear()
+    total = memory.most_bytes()
+    assert total is None or total > 1 << 20
+    monkeypatch.setattr(memory, "_MEMORY", tmp_path / "none")
+    memory.most_bytes.cache_clear()
+    assert memory.most_bytes() is None
+    memory.most_bytes.cache_clear()

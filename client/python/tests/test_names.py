@@ -40,6 +40,7 @@ def test_completion_shows_what_users_call(fake_client: corank.Client) -> None:
     assert set(public(corank.CorankError("x"))) - set(public(Exception("x"))) == {
         "attempts",
         "code",
+        "grpc_error",
         "message",
         "request_id",
         "trace_id",

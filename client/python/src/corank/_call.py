@@ -130,7 +130,7 @@ def unary(methods: Methods, name: Name, request: bytes, caller: Caller, remainin
             else:
                 response, call = aside.run(lambda calls: _in_time(methods, name, request, caller, remaining, calls))
     except grpc.RpcError as error:
-        raise caller.failed(error) from error
+        raise caller.failed(error) from None
     return response, trailing(call)
 
 
@@ -143,9 +143,9 @@ def _in_time(
     calls.add(call)
     try:
         return call.result(timeout=None if remaining is None else remaining + _GRACE_SECONDS), call
-    except grpc.FutureTimeoutError as error:
+    except grpc.FutureTimeoutError:
         raise errors.DeadlineExceeded(
             f"{caller.operator}: the deadline of {caller.deadline:g} s passed while the request was being sent"
-        ) from error
+        ) from None
     finally:
         call.cancel()

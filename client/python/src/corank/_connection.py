@@ -15,6 +15,7 @@ from corank._call import Name, unary
 from corank._channels import DEADLINE_SECONDS, Channels
 from corank._elements import whole
 from corank._kept import StoredArray
+from corank._memory import most_bytes
 from corank._options import (
     MAX_DEADLINE_SECONDS,
     MERGE_ALGORITHMS,
@@ -33,6 +34,7 @@ from corank._results import call_stats
 from corank._retry import Limit, Repeat
 from corank._stream import CHUNK_BYTES, Job
 from corank._task import Task
+from corank._text import size
 from corank._wire import decode, encode, nested, parts_of
 from corank.v1 import corank_service_pb2 as service
 
@@ -132,6 +134,7 @@ class Connection(Channels):
         for step in steps:
             _check_length("out", step.out, step.task)
             _check_apart(step.out or ())
+            _check_size(step)
             if settings.priority is not None:
                 step.task.request.options.priority = choice("priority", settings.priority, PRIORITIES)
             if settings.request_id is not None:
@@ -207,15 +210,15 @@ class Connection(Channels):
         """How arrays travel that have no place of their own: "inline", "stream" or "shared_memory"."""
         if settings.place in ("inline", "stream", "shared_memory"):
             return settings.place
-        size = max(demand.send, demand.receive)
+        nbytes = max(demand.send, demand.receive)
         if execute:
             return "stream"
-        if size <= SMALL_BYTES and demand.receive_known:
+        if nbytes <= SMALL_BYTES and demand.receive_known:
             return "inline"
         info = self.server(limit)
         local = self.is_local and "shared_memory" in info.places and not self._no_shared_memory
         least = SHARED_BYTES if settings.copy else VIEWED_BYTES
-        if shared_memory and local and size > least and demand.receive_known:
+        if shared_memory and local and nbytes > least and demand.receive_known:
             return "shared_memory"
         limits = info.limits
         most_in = min(limits.max_request_bytes or INLINE_BYTES, self._max_message_bytes) - _MESSAGE_SLACK
@@ -305,6 +308,19 @@ def _check_length(option: str, given: Sequence[Any] | None, task: Task) -> None:
     if given is not None and len(given) != len(task.outputs):
         raise errors.InvalidArgument(
             f"{option}: {len(given)} for the {len(task.outputs)} results of {task.method}", field=option
+        )
+
+
+def _check_size(step: Step) -> None:
+    """Refuses a call whose new arrays do not fit into the memory of this machine."""
+    new = 0
+    for at, output in enumerate(step.task.outputs):
+        if step.out is None and (step.kept is None or step.kept[at] is None):
+            new += (output.count or 0) * output.result_dtype.itemsize
+    most = most_bytes()
+    if most is not None and new > most:
+        raise errors.ResourceExhausted(
+            f"{step.task.method}: the result has {size(new)}, more than the memory of this machine, {size(most)}"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -52,9 +52,11 @@ class CorankError(Exception):
         request_id: the name of the request in the server's log; empty if the server did not answer.
         trace_id: the W3C trace that the call belongs to; empty without traceparent=.
         attempts: how often it was tried.
+        grpc_error: gRPC's own error, for `debug_error_string()`; None if the call failed in this process.
     """
 
     code = "UNKNOWN"
+    grpc_error: grpc.RpcError | None = None
     _failure = Failure.FINAL
     trace_id = ""
     attempts = 1
@@ -64,6 +66,11 @@ class CorankError(Exception):
         self.message = message
         self.code = code or type(self).code
         self.request_id = request_id
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # gRPC's error is of this process.
+        state = {name: value for name, value in vars(self).items() if name != "grpc_error"}
+        return type(self), (self.message,), state
 
     def _tell(self, attempts: int, seconds: float, reason: str, before: str) -> None:
         """Adds to the message how the call ended: after how many tries, why then, and which request it was."""
@@ -266,10 +273,12 @@ def from_rpc(
 ) -> CorankError:
     """The exception for a failed try of `operator` at `peer` with `deadline` seconds, in the trace of `trace_id`."""
     if not isinstance(error, grpc.Call):
-        return CorankError(f"{operator}: {error}")
+        made = CorankError(f"{operator}: {error}")
+        made.grpc_error = error
+        return made
     metadata: dict[str, object] = {str(key): value for key, value in (error.trailing_metadata() or ())}
     made = _from_call(error, metadata, operator, peer, deadline)
-    made.trace_id = trace_id
+    made.trace_id, made.grpc_error = trace_id, error
     return made
 
 

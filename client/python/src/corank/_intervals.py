@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 from corank import _conversion as conversion
 from corank._elements import Input
 from corank._elements import index_dtype as server_index_dtype
+from corank._errors import InvalidArgument
 from corank._options import CallOptions
 from corank._results import LoadBalance
 from corank._task import A, Operators, Output, Task, one
@@ -22,13 +23,38 @@ if TYPE_CHECKING:
 
 
 def _total(counts: OutgoingArray) -> int | None:
-    """The sum of counts; None if they are elsewhere, or are none that the server would take."""
+    """The sum of counts; None if they are elsewhere, or one is negative, which the server refuses by its index.
+
+    Raises:
+        InvalidArgument: the sum is more than 2^63 - 1.
+    """
     if counts.data is None:
         return None
     found = np.frombuffer(counts.data, np.int64)
-    if found.size and (found.min() < 0 or float(found.sum(dtype=np.float64)) > 2**62):
+    if found.size and found.min() < 0:
         return None
-    return int(found.sum())
+    # Two numbers of 31 and 32 bits: sums of either do not wrap.
+    total = (int((found >> 32).sum()) << 32) + int((found & 0xFFFFFFFF).sum())
+    if total >= 2**63:
+        raise InvalidArgument(f"counts: they add up to {total:,}, more than 2^63 - 1", field="counts")
+    return total
+
+
+def _check_reach(source: OutgoingArray, counts: OutgoingArray) -> None:
+    """Refuses a count that no source offset can serve, before memory is made for the result.
+
+    Raises:
+        InvalidArgument: a count is more than the length of the source.
+    """
+    if counts.data is None:
+        return
+    found = np.frombuffer(counts.data, np.int64)
+    if found.size and found.max() > source.header.count:
+        at = int(found.argmax())
+        raise InvalidArgument(
+            f"counts[{at}]: {found[at]:,} elements, more than the {source.header.count:,} of the source",
+            field=f"counts[{at}]",
+        )
 
 
 def _greatest_rank(counts: OutgoingArray) -> int | None:
@@ -60,6 +86,11 @@ class IntervalOperators(Operators[A]):
         part, dtype = conversion.values("values", values)
         request, response = operators.ExpandIntervalsRequest(), operators.ExpandIntervalsResponse
         parts = [part, conversion.integers("counts", counts)]
+        if part.header.count != parts[1].header.count:
+            raise InvalidArgument(
+                f"counts: {parts[1].header.count:,} for {part.header.count:,} values; each value needs one",
+                field="counts",
+            )
         total = _total(parts[1])
         outputs = [Output("values", request, "destination", dtype, total, element_type=part.header.type)]
         task = Task("ExpandIntervals", "expand_intervals", request, parts, outputs, response, one)
@@ -128,6 +159,7 @@ class IntervalOperators(Operators[A]):
         """
         part, dtype = conversion.values("source", source)
         parts = [part, conversion.integers("source_offsets", source_offsets), conversion.integers("counts", counts)]
+        _check_reach(part, parts[2])
         request, response = operators.GatherIntervalsRequest(), operators.GatherIntervalsResponse
         total = _total(parts[2])
         outputs = [Output("result", request, "destination", dtype, total, element_type=part.header.type)]

@@ -187,7 +187,7 @@ def store(
             try:
                 return aside.run(lambda calls: send(calls, remaining))
             except grpc.RpcError as error:
-                raise caller.failed(error) from error
+                raise caller.failed(error) from None
 
     with Display(progress, settings.progress):
         # Done twice, it could replace an array that somebody stored under the name in between.
@@ -223,7 +223,7 @@ def fetch(connection: Connection, array: StoredArray, settings: Settings) -> NDA
         try:
             return aside.run(lambda calls: take(calls, remaining))
         except grpc.RpcError as error:
-            raise caller.failed(error) from error
+            raise caller.failed(error) from None
 
     with Display(progress, settings.progress):
         return connection.retrier.run(

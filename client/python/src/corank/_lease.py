@@ -88,8 +88,8 @@ class Lease:
             first = next(self._call)
         except grpc.RpcError as error:
             if self._late:
-                raise errors.DeadlineExceeded(errors.late_text("OpenLease", limit.seconds)) from error
-            raise caller.failed(error) from error
+                raise errors.DeadlineExceeded(errors.late_text("OpenLease", limit.seconds)) from None
+            raise caller.failed(error) from None
         except StopIteration:
             raise errors.Internal("OpenLease: the server answered nothing") from None
         except BaseException:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 def size(count: float) -> str:
     """Bytes, such as "1.5 MiB"."""
-    for unit in ("B", "KiB", "MiB"):
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
-    return f"{count:.2f} GiB"
+    return f"{count:.1f} EiB"
 
 
 def duration(nanoseconds: float) -> str:
