@@ -22,9 +22,8 @@ WORKDIR /src
 COPY scripts/setup.sh scripts/cuda.sh scripts/requirements-dev.txt scripts/
 RUN if [ "${CORANK_CUDA}" = ON ]; then scripts/setup.sh build; else scripts/setup.sh build --no-cuda; fi
 COPY . ./
-RUN cmake -S . -B build -G Ninja -DCORANK_TESTS=OFF -DCORANK_BENCH=OFF -DCORANK_CUDA=${CORANK_CUDA} \
-      "-DCORANK_CUDA_ARCHITECTURES=${CORANK_CUDA_ARCHITECTURES}" && \
-    ninja -C build corankd corank && \
+RUN scripts/build.sh build -DCORANK_TESTS=OFF -DCORANK_BENCH=OFF -DCORANK_CUDA=${CORANK_CUDA} \
+      "-DCORANK_CUDA_ARCHITECTURES=${CORANK_CUDA_ARCHITECTURES}" -- corankd corank && \
     scripts/bundle.sh /opt/corank build/bin/corankd build/bin/corank && \
     scripts/notices.sh /opt/corank/share/doc/corank build corankd corank
 
