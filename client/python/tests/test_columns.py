@@ -80,10 +80,8 @@ def test_empty_list_comes_back_as_one() -> None:
 
 
 def test_columns_of_objects_are_refused_with_a_hint() -> None:
-    pandas = pytest.importorskip("pandas")
-    for column in (pandas.Series(["a", "b"]), np.array(["a", b"b"], object)):
-        with pytest.raises(TypeError, match=r"key_columns\[0\]: .*pass column\.tolist\(\)"):
-            sent([column])
+    with pytest.raises(TypeError, match=r"key_columns\[0\]: elements are Python objects \(str\)"):
+        sent([np.array(["a", b"b"], object)])
 
 
 @pytest.mark.parametrize(
@@ -92,12 +90,11 @@ def test_columns_of_objects_are_refused_with_a_hint() -> None:
         ([], False, InvalidArgument),
         ([np.arange(2)], [True, False], InvalidArgument),
         ([np.zeros((2, 2))], False, InvalidArgument),
-        ([np.array(["a", "b"])], False, TypeError),
         ([[b"a", "b"]], False, TypeError),
         ([np.zeros(2, complex)], False, TypeError),
         ([np.zeros(2, [("a", "i4")])], False, TypeError),
     ],
-    ids=["none", "directions", "matrix", "unicode", "mixed", "complex", "structured"],
+    ids=["none", "directions", "matrix", "mixed", "complex", "structured"],
 )
 def test_what_is_no_column_is_refused(columns: Any, descending: Any, error: type[Exception]) -> None:
     with pytest.raises(error):

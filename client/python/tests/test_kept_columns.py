@@ -53,21 +53,22 @@ def test_sorted_columns_are_kept_and_are_what_they_were(keeping: corank.Client) 
 
 
 @pytest.mark.parametrize(
-    ("call", "field"),
+    ("call", "field", "is_sent"),
     [
-        (lambda client, **given: client.gather(np.arange(10), [2**62], [2**62], **given), "source_offsets"),
-        (lambda client, **given: client.expand([10, 20], [2**62, 1], **given), ""),
-        (lambda client, **given: client.expand([10, 20], [2**61 - 7, 1], **given), ""),
-        (lambda client, **given: client.load_balance([2**62 - 1], **given), ""),
-        (lambda client, **given: client.expand([10, 20], [-1, 1], **given), "counts"),
+        (lambda client, **given: client.gather(np.arange(10), [2**62], [2**62], **given), "counts[0]", False),
+        (lambda client, **given: client.gather(np.arange(10), [2**62], [2], **given), "source_offsets", True),
+        (lambda client, **given: client.expand([10, 20], [2**62, 2**62], **given), "counts", False),
+        (lambda client, **given: client.expand([10, 20], [-1, 1], **given), "counts", True),
     ],
-    ids=["gather", "expand", "wide", "load_balance", "negative"],
+    ids=["count", "offset", "sum", "negative"],
 )
 @pytest.mark.parametrize("place", ["auto", "inline", "stream"])
-def test_corrupt_counts_are_for_the_server_to_judge(keeping: corank.Client, call: Any, field: str, place: str) -> None:
+def test_corrupt_counts_name_their_field(
+    keeping: corank.Client, call: Any, field: str, is_sent: bool, place: str
+) -> None:
     with pytest.raises(corank.InvalidArgument) as caught:
         call(keeping, place=place)
-    assert caught.value.request_id
+    assert bool(caught.value.request_id) == is_sent
     assert caught.value.field.startswith(field)
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from corank import _errors as errors
 from corank._connection import kept_handles
+from corank._conversion import NO_NAT
 from corank._elements import NAMES
 from corank._kept import StoredArray
 from corank._options import LinkOptions
@@ -92,6 +93,10 @@ class Chain(PendingOperators, options=LinkOptions, result="Pending"):
             raise RuntimeError("chain: it has run; make another one")
         if len(self._steps) == MAX_OPERATIONS:
             raise errors.InvalidArgument(f"chain: at most {MAX_OPERATIONS} operators")
+        if any(output.holder is not task.request for output in task.outputs):
+            raise TypeError("keys: a chain takes no strings; sort them in a call of their own")
+        if task.is_shifted:
+            raise TypeError(NO_NAT)
         for leaf in leaves(task.parts):
             if isinstance(leaf.held, Pending) and leaf.held._chain is not self:
                 raise errors.InvalidArgument(f"{leaf.field}: is a result of another chain")

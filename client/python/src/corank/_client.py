@@ -87,6 +87,8 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
             if isinstance(leaf.held, Pending):
                 raise leaf.held._misplaced()
         settings = self._connection.settings(options)
+        if task.is_shifted and settings.keep is not None:
+            raise TypeError(conversion.NO_NAT)
         handles = None if settings.keep is None else kept_handles(self._connection, task, settings.keep)
         results = self._connection.perform([Step(task, settings.out, handles)], settings, execute=False)
         return task.finish(results[0])

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corank import _conversion as conversion
-from corank._elements import Dlpack, OnGpu, RemoteArray
+from corank._conversion import Keys
+from corank._elements import MAX_RECORD_BYTES, Dlpack, OnGpu, RemoteArray
 from corank._errors import Internal, InvalidArgument
 from corank._task import Output
 from corank._wire import OutgoingArray, OutgoingMessage
@@ -23,6 +24,21 @@ KeyColumn = Union[
 """What a column may be: see Client.sort_columns."""
 
 
+class Text(NamedTuple):
+    """An array of NumPy's strings as a column, and back."""
+
+    column: Any
+    dtype: np.dtype[Any]
+
+    def restored(self, column: Any) -> Any:
+        """The sorted column as the array was; handles of kept arrays as they are."""
+        if isinstance(column, list):
+            return np.array(column, self.dtype)
+        if self.dtype.kind != "U" or not isinstance(column, np.ndarray):
+            return column
+        return column.view(self.dtype.newbyteorder(">")).astype(self.dtype)
+
+
 class Column(NamedTuple):
     """A column on its way out, and the form in which it comes back."""
 
@@ -30,6 +46,8 @@ class Column(NamedTuple):
     outputs: list[Output]
     rows: int
     strings: type[bytes] | type[str] | None  # of a list of strings, what they are
+    is_shifted: bool  # of dates and times; see Keys
+    text: Text | None  # of an array of NumPy's strings
 
 
 def _strings(path: str, strings: Sequence[Any], kind: type[Any]) -> list[OutgoingArray]:
@@ -45,22 +63,32 @@ def _strings(path: str, strings: Sequence[Any], kind: type[Any]) -> list[Outgoin
     ]
 
 
-def _fixed(path: str, column: Any) -> tuple[list[OutgoingArray], np.dtype[Any]]:
+def _fixed(path: str, column: Any) -> Keys:
+    """A column whose elements have one width."""
     held = conversion.remote(column)
     if held is not None:
         strings = held._type == array_pb2.ELEMENT_TYPE_RECORD
-        part, dtype = conversion.values("data", held) if strings else conversion.keys(path, held)
-        return [part._replace(field="data")], dtype
-    if np.asarray(column).dtype.hasobject:
-        raise TypeError(f"{path}: elements are Python objects; pass column.tolist(), if they are str or bytes")
-    found = conversion.one_dimensional(path, column)
-    if found.dtype.kind == "U":
-        raise TypeError(f"{path}: NumPy's strings are not bytes; pass array.tolist(), or array.astype('S')")
-    if found.dtype.kind == "S" or (found.dtype.kind == "V" and found.dtype.names is None):
-        part, dtype = conversion.values("data", found)
+        found = Keys(*conversion.values("data", held)) if strings else conversion.keys(path, held)
+    elif column.dtype.kind == "S" or (column.dtype.kind == "V" and column.dtype.names is None):
+        found = Keys(*conversion.values("data", column))
     else:
-        part, dtype = conversion.keys(path, found)
-    return [part._replace(field="data")], dtype
+        found = conversion.keys(path, column)
+    return found._replace(part=found.part._replace(field="data"))
+
+
+def text_of(array: NDArray[Any]) -> Text | None:
+    """An array of dtype "U" or "S" as a column that orders as NumPy does; None: it is another array.
+
+    Code points as 4 big-endian bytes each order as strings do. Strings of more than 256 bytes travel as a list.
+    """
+    if array.dtype.kind not in "US":
+        return None
+    if array.dtype.itemsize > MAX_RECORD_BYTES:
+        return Text(array.tolist(), array.dtype)
+    if array.dtype.kind == "S":
+        return Text(array, array.dtype)
+    big = np.ascontiguousarray(array.astype(array.dtype.newbyteorder(">"), copy=False))
+    return Text(big.view(f"V{big.dtype.itemsize}"), array.dtype.newbyteorder("="))
 
 
 def columns_request(
@@ -85,11 +113,19 @@ def columns_request(
         kind = None
         if isinstance(column, (list, tuple)):
             kind = type(column[0]) if len(column) > 0 else str
-        strings = kind if kind in (bytes, str) else None
+        strings: type[bytes] | type[str] | None = kind if kind in (bytes, str) else None
+        text, is_shifted = None, False
+        if strings is None and conversion.remote(column) is None:
+            column = conversion.one_dimensional(path, column)
+            text = text_of(column)
+            if text is not None and isinstance(text.column, list):
+                strings = bytes if column.dtype.kind == "S" else str
+            column = column if text is None else text.column
         if strings is not None:
             parts, dtype = _strings(path, list(column), strings), np.dtype(np.uint8)  # type: ignore[arg-type]
         else:
-            parts, dtype = _fixed(path, column)
+            part, dtype, is_shifted = _fixed(path, column)
+            parts = [part]
         order = operators.SORT_ORDER_DESCENDING if directions[at] else operators.SORT_ORDER_ASCENDING
         message = operators.KeyColumn(order=order)
         rows = parts[-1].header.count - (strings is not None)
@@ -100,7 +136,7 @@ def columns_request(
         outputs = [Output(f"{path}.data", message, "data_destination", dtype, data_count, element_type=type_)]
         if strings is not None:
             outputs.append(Output(f"{path}.offsets", message, "offsets_destination", np.dtype("<i8"), count + 1))
-        out.append(Column(OutgoingMessage("key_columns", message, parts), outputs, rows, strings))
+        out.append(Column(OutgoingMessage("key_columns", message, parts), outputs, rows, strings, is_shifted, text))
     return operators.SortRequest(algorithm=algorithm, limit=limit), out
 
 
@@ -123,10 +159,11 @@ def sorted_columns(columns: Sequence[Column], results: Sequence[Any]) -> list[An
     left = iter(results)
     for column in columns:
         data = next(left)
-        if column.strings is None:
-            out.append(data)
-            continue
-        offsets = next(left)
-        kept = isinstance(data, RemoteArray)
-        out.append((data, offsets) if kept else unpack(data, offsets, column.strings))
+        found: Any = data
+        if column.strings is not None:
+            offsets = next(left)
+            found = (data, offsets) if isinstance(data, RemoteArray) else unpack(data, offsets, column.strings)
+        elif column.is_shifted:
+            found = conversion.restored(data)
+        out.append(found if column.text is None else column.text.restored(found))
     return out

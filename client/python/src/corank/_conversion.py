@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.ma import MaskedArray
 from numpy.typing import DTypeLike, NDArray
 
 from corank import _cuda as cuda
 from corank._copying import bytes_of
 from corank._elements import INDEX_DTYPES, NAMES, TYPES, Input, RemoteArray, key_bytes, movable
 from corank._errors import Internal, InvalidArgument
+from corank._inputs import array_of
 from corank._wire import IncomingArray, OutgoingArray
 from corank.v1 import array_pb2
 
 KEY_TYPES = tuple(TYPES)
 """The names of the key types, "int8" to "float64"."""
+NO_NAT = "keys: NaT has no place in what the server keeps; drop NaT first, or pass array.view(np.int64)"
+
+
+def is_scalar(given: object) -> bool:
+    """Whether it is one number, date or time."""
+    return isinstance(given, (int, float, np.generic)) or (isinstance(given, np.ndarray) and given.ndim == 0)
 
 
 def outgoing(field: str, array: NDArray[Any], type_: int, record_bytes: int = 0) -> OutgoingArray:
@@ -40,18 +46,14 @@ def one_dimensional(field: str, array: Input) -> NDArray[Any]:
 
     Raises:
         InvalidArgument: it has another number of dimensions.
-        TypeError: it is masked, or holds Python objects.
+        TypeError: it is no array, has nulls, or holds Python objects.
     """
-    if isinstance(array, MaskedArray):
-        raise TypeError(f"{field}: masked arrays lose their mask; pass array.compressed() or array.filled(value)")
-    out = np.asarray(array)
+    out = array_of(field, array)
     if out.ndim != 1:
         hint = "pass array.ravel(), or rows as segments" if out.ndim > 1 else "pass a list or an array"
         raise InvalidArgument(
             f"{field}: must have 1 dimension, has {out.ndim} (shape {out.shape}); {hint}", field=field
         )
-    if out.dtype.hasobject:
-        raise TypeError(f"{field}: elements are Python objects; corank takes fixed-width numbers and records")
     return np.ascontiguousarray(out)
 
 
@@ -72,10 +74,27 @@ def _key_type(given: DTypeLike) -> str:
     return name
 
 
-def keys(field: str, array: Input, dtype: DTypeLike | None = None) -> tuple[OutgoingArray, np.dtype[Any]]:
-    """An array that is compared, and the dtype in which it comes back (the same, little-endian).
+class Keys(NamedTuple):
+    """An array that is compared."""
 
-    `dtype` reads the elements' bits as another type of the same width.
+    part: OutgoingArray
+    dtype: np.dtype[Any]
+    """The dtype in which it comes back: its own, little-endian."""
+    is_shifted: bool = False
+    """Whether its dates or times travel less 1; see `restored`."""
+
+
+def keys(field: str, array: Input, dtype: DTypeLike | None = None, shift: bool | None = None) -> Keys:
+    """An array that is compared.
+
+    Dates and times travel as int64. NaT, the least int64, must come last, so an array with NaT travels less 1: that
+    makes NaT the greatest int64 and keeps the order of all others.
+
+    Args:
+        field: its name in the request.
+        array: the array.
+        dtype: read the elements' bits as this type of the same width.
+        shift: whether dates and times travel less 1; None: if one of them is NaT.
 
     Raises:
         TypeError: the dtype has no order that corank knows.
@@ -83,22 +102,33 @@ def keys(field: str, array: Input, dtype: DTypeLike | None = None) -> tuple[Outg
     key_type = None if dtype is None else _key_type(dtype)
     found = remote(array)
     if found is not None:
-        return _remote_keys(field, found, key_type), found.dtype
+        return Keys(_remote_keys(field, found, key_type), found.dtype)
     out = one_dimensional(field, array)
     out = out.astype(out.dtype.newbyteorder("<"), copy=False)
+    if out.dtype.kind in "mM" and key_type is None:
+        is_shifted = bool(np.isnat(out).any()) if shift is None else shift
+        numbers = out.view("<i8") - 1 if is_shifted else out.view("<i8")
+        return Keys(outgoing(field, numbers, array_pb2.ELEMENT_TYPE_INT64), out.dtype, is_shifted)
     name = out.dtype.name if key_type is None else key_type
     if name == "bool":
         name = "uint8"
     if name not in TYPES:
         hint = ""
-        if out.dtype.kind in "mM":
-            hint = "; pass array.view(np.int64), which puts NaT first"
-        elif out.dtype.kind in "VSU":
-            hint = "; records and strings can be values, not keys; sort_columns takes strings: lists of str or of bytes"
+        if out.dtype.kind in "VSU":
+            hint = "; records can be values, and `sort`, `argsort` and `sort_columns` take strings"
         raise TypeError(f"{field}: {name} cannot be compared; keys are {', '.join(KEY_TYPES)}{hint}")
     if key_type is not None and out.dtype.itemsize != key_bytes(name):
         raise TypeError(f"{field}: elements of {out.dtype.itemsize} bytes ({out.dtype.name}) cannot be read as {name}")
-    return outgoing(field, out, TYPES[name]), out.dtype
+    return Keys(outgoing(field, out, TYPES[name]), out.dtype)
+
+
+def restored(array: NDArray[Any]) -> NDArray[Any]:
+    """Dates or times that travelled less 1, as they were; in place if the array can be written."""
+    numbers = array.view("<i8")
+    if not array.flags.writeable:
+        return (numbers + 1).view(array.dtype)
+    numbers += 1
+    return array
 
 
 def _remote_keys(field: str, array: RemoteArray, key_type: str | None) -> OutgoingArray:
@@ -129,8 +159,8 @@ def values(field: str, array: Input) -> tuple[OutgoingArray, np.dtype[Any]]:
     return outgoing(field, out, array_pb2.ELEMENT_TYPE_RECORD, out.dtype.itemsize), out.dtype
 
 
-def integers(field: str, array: Input) -> OutgoingArray:
-    """Counts or offsets, as int64.
+def integers(field: str, array: Input, count: int | None = None) -> OutgoingArray:
+    """Counts or offsets, as int64; one number stands for `count` of them, unless that is None.
 
     Raises:
         TypeError: they are not integers.
@@ -144,6 +174,8 @@ def integers(field: str, array: Input) -> OutgoingArray:
                 hint = "; positions are uint32 or uint64 on the server: pass what comes back, without keep= or chain"
             raise TypeError(f"{field}: must be int64 where it is, is {found.dtype.name}{hint}")
         return _elsewhere(field, found, found._header())
+    if count is not None and is_scalar(array):
+        array = np.full(count, array)
     out = one_dimensional(field, array)
     if out.size and out.dtype.kind not in "iu":
         raise TypeError(f"{field}: must be integers, are {out.dtype.name}")
@@ -166,7 +198,9 @@ def like(field: str, array: Input, dtype: np.dtype[Any]) -> NDArray[Any] | Remot
     found = one_dimensional(field, array)
     if found.dtype == dtype:
         return found
-    if found.dtype.kind not in "biuf" and found.dtype.name != "bfloat16":
+    if found.dtype.kind in "mM" and found.dtype.kind == dtype.kind:
+        return _like_time(field, found, dtype)
+    if dtype.kind in "mM" or (found.dtype.kind not in "biuf" and found.dtype.name != "bfloat16"):
         raise TypeError(f"{field}: {found.dtype.name} is no kind of number that can be compared with {dtype.name}")
     with np.errstate(all="ignore"):
         out = found.astype(dtype)
@@ -175,6 +209,21 @@ def like(field: str, array: Input, dtype: np.dtype[Any]) -> NDArray[Any] | Remot
         # A cast between signed and unsigned wraps both ways, so the sign is compared as well.
         if dtype.kind != "b" and found.dtype.kind != "b":
             same &= (out < 0) == (found < 0)
+    if not bool(np.all(same)):
+        at = int(np.argmin(same))
+        raise TypeError(f"{field}[{at}]: {found[at]} ({found.dtype.name}) is not a {dtype.name}")
+    return out
+
+
+def _like_time(field: str, found: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Dates or times in another unit.
+
+    Raises:
+        TypeError: one is not in it.
+    """
+    out = found.astype(dtype)
+    back = out.astype(found.dtype)
+    same = (back == found) & (np.isnat(out) == np.isnat(found)) | (np.isnat(out) & np.isnat(found))
     if not bool(np.all(same)):
         at = int(np.argmin(same))
         raise TypeError(f"{field}[{at}]: {found[at]} ({found.dtype.name}) is not a {dtype.name}")

@@ -73,7 +73,7 @@ class IntervalOperators(Operators[A]):
 
         Args:
             values: shape (n,), of any fixed-width dtype of 1 to 256 bytes.
-            counts: shape (n,), integers, 0 or more.
+            counts: shape (n,), integers, 0 or more; or one for all values.
             **options: see CallOptions.
 
         Returns:
@@ -85,7 +85,7 @@ class IntervalOperators(Operators[A]):
         """
         part, dtype = conversion.values("values", values)
         request, response = operators.ExpandIntervalsRequest(), operators.ExpandIntervalsResponse
-        parts = [part, conversion.integers("counts", counts)]
+        parts = [part, conversion.integers("counts", counts, part.header.count)]
         if part.header.count != parts[1].header.count:
             raise InvalidArgument(
                 f"counts: {parts[1].header.count:,} for {part.header.count:,} values; each value needs one",
@@ -113,7 +113,7 @@ class IntervalOperators(Operators[A]):
             source: the array to copy from, of any fixed-width dtype of 1 to 256 bytes.
             source_offsets: shape (n,); intervals may overlap in the source.
             destination_offsets: shape (n,); intervals must not overlap in the destination.
-            counts: shape (n,), 0 or more.
+            counts: shape (n,), 0 or more; or one for all intervals.
             destination: what the result holds where no interval goes: an array of the source's dtype (not changed), or
                 the length of a new array of zero bytes.
             allow_overlap: skip the check that raises InvalidArgument for overlaps; any of the copies may win.
@@ -128,11 +128,12 @@ class IntervalOperators(Operators[A]):
         """
         part, dtype = conversion.values("source", source)
         request = operators.MoveIntervalsRequest(allow_overlap=allow_overlap)
+        offsets = conversion.integers("source_offsets", source_offsets)
         parts = [
             part,
-            conversion.integers("source_offsets", source_offsets),
+            offsets,
             conversion.integers("destination_offsets", destination_offsets),
-            conversion.integers("counts", counts),
+            conversion.integers("counts", counts, offsets.header.count),
             *self._destination(request, destination, dtype),
         ]
         count = request.destination_count if request.HasField("destination_count") else parts[-1].header.count
@@ -147,7 +148,7 @@ class IntervalOperators(Operators[A]):
         Args:
             source: the array to copy from, of any fixed-width dtype of 1 to 256 bytes.
             source_offsets: shape (n,); intervals may overlap.
-            counts: shape (n,), 0 or more.
+            counts: shape (n,), 0 or more; or one for all intervals.
             **options: see CallOptions.
 
         Returns:
@@ -158,7 +159,8 @@ class IntervalOperators(Operators[A]):
             array([30, 40, 10])
         """
         part, dtype = conversion.values("source", source)
-        parts = [part, conversion.integers("source_offsets", source_offsets), conversion.integers("counts", counts)]
+        offsets = conversion.integers("source_offsets", source_offsets)
+        parts = [part, offsets, conversion.integers("counts", counts, offsets.header.count)]
         _check_reach(part, parts[2])
         request, response = operators.GatherIntervalsRequest(), operators.GatherIntervalsResponse
         total = _total(parts[2])
@@ -181,7 +183,7 @@ class IntervalOperators(Operators[A]):
         Args:
             source: the array to copy from, shape (sum of counts,), of any fixed-width dtype of 1 to 256 bytes.
             destination_offsets: shape (n,); intervals must not overlap.
-            counts: shape (n,), 0 or more.
+            counts: shape (n,), 0 or more; or one for all intervals.
             destination: as for `move`.
             allow_overlap: as for `move`.
             **options: see CallOptions.
@@ -195,10 +197,11 @@ class IntervalOperators(Operators[A]):
         """
         part, dtype = conversion.values("source", source)
         request = operators.ScatterIntervalsRequest(allow_overlap=allow_overlap)
+        offsets = conversion.integers("destination_offsets", destination_offsets)
         parts = [
             part,
-            conversion.integers("destination_offsets", destination_offsets),
-            conversion.integers("counts", counts),
+            offsets,
+            conversion.integers("counts", counts, offsets.header.count),
             *self._destination(request, destination, dtype),
         ]
         count = request.destination_count if request.HasField("destination_count") else parts[-1].header.count

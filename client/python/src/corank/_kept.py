@@ -157,9 +157,12 @@ def store(
     if conversion.remote(array) is not None:
         raise TypeError("store: pass a NumPy array; keep= keeps results")
     found = conversion.one_dimensional("array", array)
-    # Numbers as such, also big-endian ones and bools, which could be moved as records only.
+    # Numbers as such, also big-endian ones, bools, dates and times, which could be moved as records only.
     numbers = dtype is not None or found.dtype.name in TYPES or found.dtype == np.bool_
-    part, element_dtype = conversion.keys("array", found, dtype) if numbers else conversion.values("array", found)
+    if numbers or (found.dtype.kind in "mM" and not np.isnat(found).any()):
+        part, element_dtype, _ = conversion.keys("array", found, dtype)
+    else:
+        part, element_dtype = conversion.values("array", found)
     assert part.data is not None
     header = memory.StoreArrayHeader(name=name, array=part.header, expiry_seconds=_expiry_seconds(expires))
     header.array.stream.stream_id = 0

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from corank import _conversion as conversion
 from corank import _errors as errors
 from corank._columns import KeyColumn, columns_request, sorted_columns
+from corank._conversion import Keys
 from corank._elements import Input
 from corank._elements import index_dtype as server_index_dtype
 from corank._options import MERGE_ALGORITHMS, SORT_ALGORITHMS, CallOptions, choice
 from corank._task import A, Operators, Output, Task, one, pair
-from corank._wire import OutgoingArray, Part
+from corank._wire import Part
 from corank.v1 import operators_pb2 as operators
 
 if TYPE_CHECKING:
@@ -35,8 +37,101 @@ def _indices(field: str, request: Any, destination: str, count: int | None, grea
     return Output(field, request, destination, server_index_dtype(greatest), count, True, wanted, greatest)
 
 
-def _sort(request: Any, parts: Sequence[Part], outputs: Sequence[Output], finish: Any) -> Task:
-    return Task("Sort", "sort", request, parts, outputs, operators.SortResponse, finish)
+@dataclass(frozen=True)
+class _Sorting:
+    """A Sort request without its arrays, and these."""
+
+    request: operators.SortRequest
+    parts: list[Part]
+    outputs: list[Output]
+    """Of the keys."""
+    rows: int
+    count: int
+    """Results of each output."""
+    keys: Callable[[Sequence[Any]], Any]
+    """The sorted keys, of the results that `outputs` give."""
+    is_shifted: bool
+
+    def keys_and_last(self, results: Sequence[Any]) -> Any:
+        """The pair of the sorted keys and the last result."""
+        return self.keys(results[:-1]), results[-1]
+
+    def indices(self, dtype: Any) -> Output:
+        """The positions of the keys as another output."""
+        return _indices("indices", self.request, "indices_destination", self.count, self.rows - 1, dtype)
+
+
+def _sorting(
+    keys: Input,
+    descending: bool,
+    algorithm: str,
+    segments: Input | None,
+    limit: int | None,
+    dtype: DTypeLike | None,
+) -> _Sorting:
+    number = choice("algorithm", algorithm, SORT_ALGORITHMS)
+    if conversion.remote(keys) is None:
+        keys = conversion.one_dimensional("keys", keys)
+        if keys.dtype.kind in "US":
+            return _sorting_text(keys, descending, number, segments, limit, dtype)
+    part, key_dtype, is_shifted = conversion.keys("keys", keys, dtype)
+    request = operators.SortRequest(order=_order(descending), algorithm=number, limit=limit)
+    parts: list[Part] = [part]
+    if segments is not None:
+        parts.append(conversion.integers("segment_offsets", segments))
+    rows = part.header.count
+    count = rows if limit is None else max(0, min(limit, rows))
+    ordered = Output("keys", request, "keys_destination", key_dtype, count, element_type=part.header.type)
+    finish = _restored_one if is_shifted else one
+    return _Sorting(request, parts, [ordered], rows, count, finish, is_shifted)
+
+
+def _sorting_text(
+    keys: NDArray[Any],
+    descending: bool,
+    algorithm: Any,
+    segments: Input | None,
+    limit: int | None,
+    dtype: DTypeLike | None,
+) -> _Sorting:
+    """An array of NumPy's strings travels as the only key column."""
+    for option, given in (("segments", segments), ("dtype", dtype)):
+        if given is not None:
+            raise TypeError(f"{option}: not for strings")
+    request, columns = columns_request([keys], descending, algorithm, limit)
+    (column,) = columns
+    count = column.rows if limit is None else max(0, min(limit, column.rows))
+
+    def finish(results: Sequence[Any]) -> Any:
+        return sorted_columns(columns, results)[0]
+
+    return _Sorting(request, [column.part], column.outputs, column.rows, count, finish, False)
+
+
+def _sort(
+    plan: _Sorting, parts: Sequence[Part], outputs: Sequence[Output], finish: Callable[[Sequence[Any]], Any]
+) -> Task:
+    return Task("Sort", "sort", plan.request, parts, outputs, operators.SortResponse, finish, plan.is_shifted)
+
+
+def _of_one_order(arrays: Sequence[tuple[str, Input, DTypeLike | None]]) -> list[Keys]:
+    """Arrays that are compared with each other: all of their dates and times are shifted, or none."""
+    found = [conversion.keys(*each) for each in arrays]
+    if not any(each.is_shifted for each in found):
+        return found
+    return [conversion.keys(*each, shift=True) for each in arrays]
+
+
+def _first(results: Sequence[Any]) -> Any:
+    return results[0][0] if isinstance(results[0], np.ndarray) else results[0]
+
+
+def _restored_one(results: Sequence[Any]) -> Any:
+    return conversion.restored(results[0])
+
+
+def _restored_pair(results: Sequence[Any]) -> Any:
+    return conversion.restored(results[0]), results[1]
 
 
 class OrderedOperators(Operators[A]):
@@ -57,7 +152,8 @@ class OrderedOperators(Operators[A]):
         """Sorts keys, alone or with values. Stable in both directions, like np.sort(kind="stable").
 
         Args:
-            keys: shape (n,). NaNs come last in ascending and first in descending order.
+            keys: shape (n,): numbers, bools, dates, times, or strings (dtype "U" or "S"). NaN and NaT come last in
+                ascending and first in descending order.
             values: shape (n,), one value for each key, of any fixed-width dtype of 1 to 256 bytes.
             descending: greatest first; equal keys keep the order of their input.
             algorithm: "auto", "mergesort", "radix" or "odd-even-mergesort"; the result is the same.
@@ -68,7 +164,7 @@ class OrderedOperators(Operators[A]):
             **options: see CallOptions.
 
         Returns:
-            The sorted keys in the dtype of `keys`, or a pair (keys, values).
+            The sorted keys in the dtype of `keys` (little-endian), or a pair (keys, values).
 
         Raises:
             InvalidArgument: an argument does not fit the others; `field` names it.
@@ -79,15 +175,15 @@ class OrderedOperators(Operators[A]):
             >>> client.sort([3, 1, 2], values=[30, 10, 20], descending=True)
             (array([3, 2, 1]), array([30, 20, 10]))
         """
-        request, parts, ordered = self._sort_request(keys, descending, algorithm, segments, limit, dtype)
-        request.output = operators.SORT_OUTPUT_KEYS
+        plan = _sorting(keys, descending, algorithm, segments, limit, dtype)
+        plan.request.output = operators.SORT_OUTPUT_KEYS
         if values is None:
-            return self._array(_sort(request, parts, [ordered], one), options)
+            return self._array(_sort(plan, plan.parts, plan.outputs, plan.keys), options)
         part, value_dtype = conversion.values("values", values)
         moved = Output(
-            "values", request, "values_destination", value_dtype, ordered.count, element_type=part.header.type
+            "values", plan.request, "values_destination", value_dtype, plan.count, element_type=part.header.type
         )
-        return self._pair(_sort(request, [*parts, part], [ordered, moved], pair), options)
+        return self._pair(_sort(plan, [*plan.parts, part], [*plan.outputs, moved], plan.keys_and_last), options)
 
     def argsort(
         self,
@@ -122,11 +218,10 @@ class OrderedOperators(Operators[A]):
             >>> client.argsort([30, 10, 20])
             array([1, 2, 0])
         """
-        request, parts, ordered = self._sort_request(keys, descending, algorithm, segments, limit, dtype)
-        request.output = operators.SORT_OUTPUT_INDICES
-        greatest = parts[0].header.count - 1
-        indices = _indices("indices", request, "indices_destination", ordered.count, greatest, index_dtype)
-        return self._array(_sort(request, parts, [indices], one), options)
+        plan = _sorting(keys, descending, algorithm, segments, limit, dtype)
+        plan.request.output = operators.SORT_OUTPUT_INDICES
+        indices = plan.indices(index_dtype)
+        return self._array(_sort(plan, plan.parts, [indices], one)._replace(is_shifted=False), options)
 
     def sort_with_indices(
         self,
@@ -160,11 +255,10 @@ class OrderedOperators(Operators[A]):
             >>> client.sort_with_indices([30, 10, 20])
             (array([10, 20, 30]), array([1, 2, 0]))
         """
-        request, parts, ordered = self._sort_request(keys, descending, algorithm, segments, limit, dtype)
-        request.output = operators.SORT_OUTPUT_KEYS_AND_INDICES
-        greatest = parts[0].header.count - 1
-        indices = _indices("indices", request, "indices_destination", ordered.count, greatest, index_dtype)
-        return self._pair(_sort(request, parts, [ordered, indices], pair), options)
+        plan = _sorting(keys, descending, algorithm, segments, limit, dtype)
+        plan.request.output = operators.SORT_OUTPUT_KEYS_AND_INDICES
+        outputs = [*plan.outputs, plan.indices(index_dtype)]
+        return self._pair(_sort(plan, plan.parts, outputs, plan.keys_and_last), options)
 
     def argsort_columns(
         self,
@@ -200,7 +294,8 @@ class OrderedOperators(Operators[A]):
         rows = found[0].rows
         count = rows if limit is None else min(limit, rows)
         indices = _indices("indices", request, "indices_destination", count, rows - 1, index_dtype)
-        return self._array(_sort(request, parts, [indices], one), options)
+        task = Task("Sort", "sort", request, parts, [indices], operators.SortResponse, one)
+        return self._array(task, options)
 
     def merge(
         self,
@@ -237,12 +332,14 @@ class OrderedOperators(Operators[A]):
             algorithm=choice("algorithm", algorithm, MERGE_ALGORITHMS),
             assume_sorted=assume_sorted,
         )
+        if not isinstance(keys, (list, tuple)):
+            raise TypeError(f"keys: is a {type(keys).__name__}; pass a list of sorted arrays")
         if len(keys) == 0:
             raise errors.InvalidArgument("keys: needs 2 arrays or more to merge", field="keys")
-        pairs = [conversion.keys("keys", array, dtype) for array in keys]
-        self._one_dtype("keys", [key_dtype for _, key_dtype in pairs])
-        parts = [part for part, _ in pairs]
-        count, (first, key_dtype) = sum(part.header.count for part in parts), pairs[0]
+        found = _of_one_order([(f"keys[{at}]", array, dtype) for at, array in enumerate(keys)])
+        self._one_dtype("keys", [each.dtype for each in found])
+        parts = [each.part._replace(field="keys") for each in found]
+        count, (first, key_dtype, is_shifted) = sum(part.header.count for part in parts), found[0]
         outputs = [
             Output("keys", request, "keys_destination", key_dtype, count, element_type=first.header.type),
         ]
@@ -260,8 +357,10 @@ class OrderedOperators(Operators[A]):
             )
         response = operators.MergeResponse
         if values is None:
-            return self._array(Task("Merge", "merge", request, parts, outputs, response, one), options)
-        return self._pair(Task("Merge", "merge", request, parts, outputs, response, pair), options)
+            finish = _restored_one if is_shifted else one
+            return self._array(Task("Merge", "merge", request, parts, outputs, response, finish, is_shifted), options)
+        finish = _restored_pair if is_shifted else pair
+        return self._pair(Task("Merge", "merge", request, parts, outputs, response, finish, is_shifted), options)
 
     def search(
         self,
@@ -279,7 +378,8 @@ class OrderedOperators(Operators[A]):
 
         Args:
             haystack: shape (n,), sorted in the direction of `descending`.
-            needles: shape (m,), in any order. The client converts another dtype if no needle changes by it.
+            needles: shape (m,), in any order, or one needle. The client converts another dtype if no needle changes by
+                it.
             side: "left": the first position whose key does not come before the needle; "right": the first position
                 whose key comes after it.
             descending: the haystack is sorted greatest first.
@@ -289,44 +389,33 @@ class OrderedOperators(Operators[A]):
             **options: see CallOptions.
 
         Returns:
-            Positions from 0 to n, shape (m,).
+            Positions from 0 to n, shape (m,); for one needle, one position.
 
         Example:
             >>> client.search([10, 20, 30], [20, 25])
             array([1, 2])
+            >>> int(client.search([10, 20, 30], 25))
+            2
         """
-        sorted_part, key_dtype = conversion.keys("haystack", haystack, dtype)
-        needle_part, _ = conversion.keys("needles", conversion.like("needles", needles, key_dtype), dtype)
+        is_scalar = conversion.is_scalar(needles) and options.get("out") is None and options.get("keep") is None
+        if conversion.is_scalar(needles):
+            needles = np.atleast_1d(np.asarray(needles))
+        if conversion.remote(haystack) is None:
+            haystack = conversion.one_dimensional("haystack", haystack)
+        key_dtype = haystack.dtype.newbyteorder("<")  # type: ignore[union-attr]
+        needles = conversion.like("needles", needles, key_dtype)
+        sorted_part, needle_part = (
+            each.part for each in _of_one_order([("haystack", haystack, dtype), ("needles", needles, dtype)])
+        )
         request = operators.SearchRequest(
             bound=choice("side", side, _SIDES), order=_order(descending), assume_sorted=assume_sorted
         )
         greatest, count = sorted_part.header.count, needle_part.header.count
         positions = _indices("positions", request, "destination", count, greatest, index_dtype)
         parts = [sorted_part, needle_part]
-        task = Task("Search", "search", request, parts, [positions], operators.SearchResponse, one)
+        finish = _first if is_scalar else one
+        task = Task("Search", "search", request, parts, [positions], operators.SearchResponse, finish)
         return self._array(task, options)
-
-    @staticmethod
-    def _sort_request(
-        keys: Input,
-        descending: bool,
-        algorithm: str,
-        segments: Input | None,
-        limit: int | None,
-        dtype: DTypeLike | None,
-    ) -> tuple[operators.SortRequest, list[OutgoingArray], Output]:
-        part, key_dtype = conversion.keys("keys", keys, dtype)
-        request = operators.SortRequest(
-            order=_order(descending), algorithm=choice("algorithm", algorithm, SORT_ALGORITHMS)
-        )
-        if limit is not None:
-            request.limit = limit
-        parts = [part]
-        if segments is not None:
-            parts.append(conversion.integers("segment_offsets", segments))
-        count = part.header.count if limit is None else max(0, min(limit, part.header.count))
-        ordered = Output("keys", request, "keys_destination", key_dtype, count, element_type=part.header.type)
-        return request, parts, ordered
 
     @staticmethod
     def _one_dtype(field: str, dtypes: Sequence[np.dtype[Any]]) -> None:
@@ -386,4 +475,6 @@ class ColumnOperators(Operators[A]):
             columns = sorted_columns(found, results)
             return columns if values is None else (columns, results[-1])
 
-        return self._perform(_sort(request, parts, outputs, finish), options)
+        is_shifted = any(column.is_shifted for column in found)
+        task = Task("Sort", "sort", request, parts, outputs, operators.SortResponse, finish, is_shifted)
+        return self._perform(task, options)

@@ -75,6 +75,8 @@ class Task(NamedTuple):
     """The response's message type."""
     finish: Callable[[Sequence[Any]], Any]
     """Makes what the caller gets of the results, in the order of `outputs`."""
+    is_shifted: bool = False
+    """Whether the results are of keys that travel less 1, which only `finish` restores."""
 
 
 A = TypeVar("A")
