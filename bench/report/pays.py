@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from plots import pyplot, rate_lines
+from plots import pyplot, rate_lines, times_by_size
 from rows import Row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,6 +35,20 @@ DARK = "svg { color: #24292f } @media (prefers-color-scheme: dark) { svg { color
 STREAMS, SHARED, IPC = "Sort by streams, 4 connections", "Sort in shared memory", "Sort in CUDA IPC memory"
 MERGE = "Merge of two halves in shared memory"
 CPP_STREAMS = "Sort 1 GiB over 8 connections by the client library, echo over one"
+# The sizes benchmark, with and without the GPU of the same machine.
+GPU_SIZES, CPU_SIZES = "h200/sizes", "cpu-xeon/sizes"
+PLACES = {
+    "Sort in GPU memory": "GPU memory",
+    "Sort in shared memory": "shared memory",
+    "Sort copied to shared memory": "copied to shared memory",
+    "Sort by streams": "streams",
+    "Sort in the message": "in the message",
+}
+RIVALS = {
+    "np.sort": "`np.sort`",
+    "polars, no server": "polars",
+    "CuPy with its copies, no server": "CuPy with its copies",
+}
 ONE_CALL = "Sort inline, one at a time"
 CUPY = "CuPy, copies included"
 
@@ -152,7 +166,38 @@ def cpu_table() -> list[str]:
     return lines
 
 
-TABLES: dict[str, Callable[[], list[str]]] = {"users": users_table, "calls": calls_table, "cpu": cpu_table}
+def crossing_table(results: str) -> list[str]:
+    """From how many keys on each place is faster than what needs no server."""
+    lines = times_by_size(load(results))
+    rivals = {name: words for name, words in RIVALS.items() if results == GPU_SIZES or "CuPy" not in words}
+    table = ["| the array is | " + " | ".join(f"beats {words} from" for words in rivals.values()) + " |"]
+    table.append("| --- |" + " ---: |" * len(rivals))
+    for place in PLACES:
+        if place not in lines:
+            continue
+        found = [first_faster(lines[place], lines[rival]) for rival in rivals]
+        cells = ["never" if n is None else f"{n:,} keys" for n in found]
+        table.append(f"| {place.removeprefix('Sort ')} | {' | '.join(cells)} |")
+    return table
+
+
+def first_faster(ours: dict[int, float], other: dict[int, float]) -> int | None:
+    """The fewest keys from which ours is the faster one, at that size and every greater one that was measured."""
+    faster = None
+    for n in sorted(ours, reverse=True):
+        if ours[n] >= other[n]:
+            break
+        faster = n
+    return faster
+
+
+TABLES: dict[str, Callable[[], list[str]]] = {
+    "users": users_table,
+    "calls": calls_table,
+    "cpu": cpu_table,
+    "crossing": lambda: crossing_table(GPU_SIZES),
+    "crossing-cpu": lambda: crossing_table(CPU_SIZES),
+}
 
 
 # --- plots ----------------------------------------------------------------------------------------------------------
@@ -198,6 +243,31 @@ def draw_sizes(plt: Any) -> Any:
     axes.set_ylabel("GB/s each way")
     axes.set_title("Sorts of uint32 in the message, 8 calls in flight", fontsize=10)
     axes.legend(frameon=False)
+    return fig
+
+
+def draw_times(plt: Any, results: str, title: str) -> Any:
+    """The time of a sort against its size, by place, beside what needs no server."""
+    lines = times_by_size(load(results))
+    fig, axes = plt.subplots(figsize=(5.8, 4.4))
+    greens = ("#0b5d45", "#1f8a66", "#3aa981", "#68c4a1", "#9bdcc2")
+    markers = "sodv^"
+    for (place, words), color, marker in zip(PLACES.items(), greens, markers, strict=True):
+        points = sorted(lines.get(place, {}).items())
+        if points:
+            axes.plot(*zip(*points, strict=True), marker=marker, color=color, label=words, markersize=4)
+    shown = [name for name in RIVALS if results == GPU_SIZES or "CuPy" not in name]
+    for name, color, style in zip(shown, (LOSING, OTHERS, "#b05ccf"), ("--", "-.", ":"), strict=False):
+        points = sorted(lines[name].items())
+        axes.plot(*zip(*points, strict=True), style, color=color, label=RIVALS[name].strip("`"), linewidth=1.8)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xticks([2**k for k in (10, 14, 18, 22, 26)], ["1,024", "16,384", "262,144", "4 million", "67 million"])
+    axes.set_yticks([0.1, 1, 10, 100, 1000], ["100 µs", "1 ms", "10 ms", "100 ms", "1 s"])
+    axes.minorticks_off()
+    axes.set_xlabel("keys, random uint32")
+    axes.set_title(title, fontsize=10)
+    axes.legend(frameon=False, fontsize=8)
     return fig
 
 
@@ -247,6 +317,8 @@ def draw_kernels(plt: Any) -> Any:
 
 DRAWN: dict[str, Callable[[Any], Any]] = {
     "places": draw_places,
+    "times": lambda plt: draw_times(plt, GPU_SIZES, "Time of a sort, Python client, H200 and 16 cores"),
+    "times-cpu": lambda plt: draw_times(plt, CPU_SIZES, "Time of a sort, Python client, 16 cores, no GPU"),
     "sizes": draw_sizes,
     "calls": draw_calls,
     "kernels": draw_kernels,

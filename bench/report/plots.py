@@ -22,9 +22,36 @@ def label(row: Row) -> str:
     return f"{row['row']}, {row['type']}, {count(row['n'])}, {row['distribution']} : {reference}"
 
 
+def times_by_size(rows: list[Row]) -> dict[str, dict[int, float]]:
+    """Milliseconds by the number of keys, for each work that the sizes benchmark timed; its reference is np.sort."""
+    lines: dict[str, dict[int, float]] = {}
+    for row in rows:
+        if row["unit"] != "ms" or row["reference_name"] != "np.sort" or row["ours"] is None:
+            continue
+        lines.setdefault(row["row"], {})[row["n"]] = row["ours"]
+        lines.setdefault("np.sort", {})[row["n"]] = row["reference"]
+    return {name: points for name, points in lines.items() if len(points) > 1}
+
+
+def plot_times(plt: Any, rows: list[Row], path: Path) -> bool:
+    """Draws the time of a sort against its size, by place and by other means; lines without a server are dashed."""
+    lines = times_by_size(rows)
+    if not lines:
+        return False
+    fig, axes = plt.subplots(figsize=(8, 5))
+    drawn = {name: sorted(points.items()) for name, points in lines.items()}
+    draw_lines(axes, drawn, {name for name in drawn if not name.startswith("Sort ")})
+    axes.set_xlabel("keys")
+    axes.set_ylabel("ms")
+    axes.legend(fontsize=8)
+    save(plt, fig, path)
+    return True
+
+
 def headline(rows: list[Row]) -> list[Row]:
     """The rows that a plot can show: for sorts, each type at its largest uniform n; for rates against a length, the
     rows with a goal. The tables have the rest."""
+    by_size = times_by_size(rows)
     uniform = [row for row in rows if row["row"].startswith("sort ") and row["distribution"] == "uniform"]
     greatest: dict[tuple[str, str], int] = {}
     for row in uniform:
@@ -34,6 +61,7 @@ def headline(rows: list[Row]) -> list[Row]:
         row
         for row in rows
         if row["row"] not in (BY_SIZE, BY_CALLS)
+        and (row["goal"] or row["row"] not in by_size)
         and (row["goal"] or not LENGTH.search(row["distribution"]))
         and (
             not row["row"].startswith("sort ")
@@ -216,6 +244,7 @@ def pyplot() -> Any | None:
 KINDS: dict[str, Callable[[Any, list[Row], Path], bool]] = {
     "rates": plot_rates,
     "lengths": plot_lengths,
+    "times": plot_times,
     "sizes": plot_sizes,
     "in-flight": plot_in_flight,
     "ratios": plot_ratios,

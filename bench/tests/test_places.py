@@ -64,7 +64,18 @@ def test_sizes_bench_writes_valid_results(tmp_path: Path) -> None:
         pytest.skip("CORANKD is not set")
     out = tmp_path / "sizes.json"
     program = BENCH / "places" / "sizes_bench.py"
-    command = [sys.executable, str(program), "--corankd", corankd, "--out", str(out), "--max-log2", "12", "--commit", "abc"]
+    command = [
+        sys.executable,
+        str(program),
+        "--corankd",
+        corankd,
+        "--out",
+        str(out),
+        "--max-log2",
+        "12",
+        "--commit",
+        "abc",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads(out.read_text(encoding="utf-8"))
