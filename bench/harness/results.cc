@@ -64,7 +64,11 @@ std::string RowJson(const Row& row) {
       absl::StrCat("\"met\": ", failed && !row.goal.empty() ? "false" : Boolean(row.met)),
       absl::StrCat("\"checked\": ", Boolean(row.checked)),
   };
-  if (row.ceiling) fields.push_back(absl::StrCat("\"ceiling\": ", Number(*row.ceiling)));
+  if (row.ceiling) {
+    fields.push_back(absl::StrCat("\"ceiling\": {\"name\": ", Quoted(row.ceiling->name),
+                                  ", \"gb_per_second\": ", Number(row.ceiling->gb_per_second),
+                                  ", \"part\": ", failed ? "null" : Number(row.PartOfCeiling()), "}"));
+  }
   if (!row.note.empty()) fields.push_back(absl::StrCat("\"note\": ", Quoted(row.note)));
   if (failed) fields.push_back(absl::StrCat("\"error\": ", Quoted(row.error)));
   if (!row.details.empty()) {
@@ -108,10 +112,13 @@ void Row::RequireExtra(double extra_us, const std::string& name) {
   met = ours.median <= reference.median + extra_us;
 }
 
-void Row::RequireCeiling(double part, double least, const std::string& name) {
-  ceiling = part;
-  goal = absl::StrFormat(">= %g of %s", least, name);
-  met = part >= least;
+double Row::PartOfCeiling() const {
+  return ceiling && ceiling->gb_per_second > 0 ? ours.median / ceiling->gb_per_second : 0;
+}
+
+void Row::RequirePartOfCeiling(double least) {
+  goal = absl::StrFormat(">= %g of %s", least, ceiling->name);
+  met = PartOfCeiling() >= least;
 }
 
 void Row::DropGoal() {

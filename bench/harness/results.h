@@ -16,6 +16,12 @@ namespace corank::bench {
 /// Whether a greater figure is better.
 enum class Better { kHigher, kLower };
 
+/// A rate that the hardware cannot exceed, measured at the start of the run.
+struct Ceiling {
+  std::string name;  // "device copy"
+  double gb_per_second = 0;
+};
+
 /// One line of a results table: our figure beside a reference's from the same run.
 struct Row {
   std::string row;           // the work, the same for all lines of one kind: "AUTO sort"
@@ -30,7 +36,7 @@ struct Row {
   std::string goal;                       // in words; empty: none
   std::optional<bool> met;                // unset: no goal
   std::optional<bool> checked;            // whether the answer equals an independent one; unset: nothing to compare
-  std::optional<double> ceiling;          // ours as a share of the hardware bound that the goal names
+  std::optional<Ceiling> ceiling;         // needs figures in GB/s
   std::string note;                       // for the reader: the algorithm taken, or why a side is missing
   std::string error;                      // set: the work failed and the figures mean nothing
   std::map<std::string, double> details;  // further figures, units in their names
@@ -41,8 +47,10 @@ struct Row {
   void RequireRatio(double least);
   /// Sets goal and met to "at most the reference, `name`, plus `extra_us`", for figures of which lower is better.
   void RequireExtra(double extra_us, const std::string& name);
-  /// Sets ceiling, and goal and met to "at least `least` of `name`".
-  void RequireCeiling(double part, double least, const std::string& name);
+  /// Ours as a part of the ceiling; 0 where there is none.
+  double PartOfCeiling() const;
+  /// Sets goal and met to "at least `least` of the ceiling", which must be set.
+  void RequirePartOfCeiling(double least);
   /// Clears goal and met.
   void DropGoal();
 };

@@ -24,10 +24,10 @@ struct KernelBenchOptions {
   }
 };
 
-/// Bytes per second of this machine's hardware, measured once for the goals that name them.
+/// Rates of this machine's hardware, measured once for the goals that name them.
 struct Ceilings {
-  double copy_bytes_per_second = 0;   // device to device, read + write
-  double write_bytes_per_second = 0;  // fill
+  Ceiling copy{"device copy", 0};       // device to device, read + write
+  Ceiling write{"write bandwidth", 0};  // fill
 };
 
 /// Measures the ceilings that goals name.

@@ -186,8 +186,8 @@ absl::Status MeasureCeilings(Gpu* gpu, Ceilings* ceilings) {
     copies.push_back(*copy);
     writes.push_back(*write);
   }
-  ceilings->copy_bytes_per_second = 2.0 * static_cast<double>(kCopyBytes) / Summarize(copies).median;
-  ceilings->write_bytes_per_second = static_cast<double>(kCopyBytes) / Summarize(writes).median;
+  ceilings->copy.gb_per_second = 2e-9 * static_cast<double>(kCopyBytes) / Summarize(copies).median;
+  ceilings->write.gb_per_second = 1e-9 * static_cast<double>(kCopyBytes) / Summarize(writes).median;
   return absl::OkStatus();
 }
 

@@ -172,14 +172,14 @@ absl::StatusOr<Contest> PrepareMove(const Row& identity, const Shape& shape, con
       row.reference_name = "cub::DeviceCopy::Batched";
       row.ours = GigaPerSecond(seconds[side], 2.0 * static_cast<double>(bytes));
       row.reference = GigaPerSecond(seconds[2], 2.0 * static_cast<double>(bytes));
-      row.ceiling = row.ours.median * 1e9 / ceilings->copy_bytes_per_second;
+      row.ceiling = ceilings->copy;
       row.details["intervals"] = static_cast<double>(data->intervals);
       const auto is_one_of = [&](std::initializer_list<int64_t> means) {
         return side == 0 && shape.kind == Shape::Kind::kUniform &&
                std::find(means.begin(), means.end(), shape.mean) != means.end();
       };
       if (is_one_of({1, 4, 16})) row.RequireRatio(3.0);
-      if (is_one_of({64, 1024, 65536})) row.RequireCeiling(*row.ceiling, 0.75, "device copy");
+      if (is_one_of({64, 1024, 65536})) row.RequirePartOfCeiling(0.75);
       row.note = side == 0 ? "read + write of elements; overlap check off" : "CUB does not check";
       rows.push_back(std::move(row));
     }
@@ -234,8 +234,8 @@ absl::StatusOr<Contest> PrepareExpand(const Row& identity, const Shape& shape, c
     row.ours = GigaPerSecond(seconds[0], static_cast<double>(bytes));
     row.reference = GigaPerSecond(seconds[1], static_cast<double>(bytes));
     row.details["intervals"] = static_cast<double>(data->intervals);
-    row.ceiling = row.ours.median * 1e9 / ceilings->write_bytes_per_second;
-    if (shape.mean == 25) row.RequireCeiling(*row.ceiling, 0.8, "write bandwidth");
+    row.ceiling = ceilings->write;
+    if (shape.mean == 25) row.RequirePartOfCeiling(0.8);
     return std::vector<Row>{row};
   };
   return contest;

@@ -235,11 +235,10 @@ void AddMerge(const KernelBenchOptions& options, KeyType type, bool pairs, Gpu* 
   const MergeWork work{type, pairs, 2};
   const bool has_goal = !pairs && !IsFloat(type);  // one of copy
   const auto set_goal = [ceilings, has_goal](const Variant& variant, Row* row) {
-    const double part = row->ours.median * 1e9 / ceilings->copy_bytes_per_second;
-    row->ceiling = part;
+    row->ceiling = ceilings->copy;
     if (variant.algorithm != MergeAlgorithm::kAuto) return;
     if (has_goal) {
-      row->RequireCeiling(part, 0.92, "device copy");
+      row->RequirePartOfCeiling(0.92);
     } else {
       row->RequireRatio(1.0);
     }

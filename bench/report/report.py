@@ -59,6 +59,13 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
+def part_of_ceiling(row: Row) -> str:
+    ceiling = row.get("ceiling")
+    if ceiling is None or ceiling["part"] is None:
+        return "–"
+    return f"{ceiling['part']:.2f} of {figure(ceiling['gb_per_second'])} GB/s"
+
+
 def table(rows: Iterable[Row]) -> list[str]:
     """The lines of one Markdown table."""
     lines = [
@@ -69,7 +76,7 @@ def table(rows: Iterable[Row]) -> list[str]:
         reference = figure(row["reference"])
         if row["reference_name"]:
             reference = f"{reference} ({row['reference_name']})"
-        ceiling = f"{row['ceiling']:.2f}" if "ceiling" in row else "–"
+        ceiling = part_of_ceiling(row)
         note = f"**failed**: {row['error']}" if "error" in row else row.get("note", "")
         cells = [
             row["type"],

@@ -92,7 +92,9 @@ TEST(Row, GoalsAreMetOrMissed) {
   EXPECT_TRUE(*row.met);
   row.RequireRatio(1.6);
   EXPECT_FALSE(*row.met);
-  row.RequireCeiling(0.9, 0.92, "device copy");
+  row.ceiling = Ceiling{"device copy", row.ours.median / 0.9};
+  EXPECT_DOUBLE_EQ(row.PartOfCeiling(), 0.9);
+  row.RequirePartOfCeiling(0.92);
   EXPECT_FALSE(*row.met);
   EXPECT_EQ(row.goal, ">= 0.92 of device copy");
   row.ours = Summarize({250});
