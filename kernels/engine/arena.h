@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/engine/alignment.h"
 
 namespace corank {
 
@@ -21,7 +22,7 @@ namespace corank {
 template <typename Source>
 class Arena {
  public:
-  static constexpr int64_t kAlignment = 256;
+  static constexpr int64_t kAlignment = kArrayAlignment;
 
   struct Options {
     int64_t minimum_chunk_bytes = int64_t{1} << 20;
@@ -42,7 +43,7 @@ class Arena {
       return absl::ResourceExhaustedError("more memory asked for than can exist");
     }
     // At least one unit, so that every call returns a distinct pointer.
-    const int64_t rounded = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+    const int64_t rounded = std::max(kAlignment, AlignUp(bytes));
     for (Chunk& chunk : chunks_) {
       if (chunk.bytes - chunk.used < rounded) continue;
       void* taken = chunk.memory + chunk.used;

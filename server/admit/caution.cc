@@ -7,7 +7,7 @@ namespace corank {
 namespace {
 
 constexpr double kRise = 1.15;
-constexpr double kMost = 4;
+constexpr double kMostFactor = 4;
 constexpr absl::Duration kFall = absl::Seconds(10);  // to 1/e of what it is above 1
 constexpr absl::Duration kTogether = absl::Milliseconds(10);
 
@@ -15,7 +15,7 @@ constexpr absl::Duration kTogether = absl::Milliseconds(10);
 
 void Caution::Late(Instant now) {
   if (changed_ != Instant() && absl::Nanoseconds(Nanoseconds(changed_, now)) < kTogether) return;
-  factor_ = std::min(kMost, Factor(now) * kRise);
+  factor_ = std::min(kMostFactor, Factor(now) * kRise);
   changed_ = now;
 }
 

@@ -6,9 +6,9 @@ namespace corank {
 namespace {
 
 constexpr double kDecay = 0.98;
-constexpr absl::Duration kUnknown = absl::Milliseconds(100);
-constexpr absl::Duration kLeast = absl::Milliseconds(10);
-constexpr absl::Duration kMost = absl::Seconds(30);
+constexpr absl::Duration kUnknownDelay = absl::Milliseconds(100);
+constexpr absl::Duration kLeastDelay = absl::Milliseconds(10);
+constexpr absl::Duration kMostDelay = absl::Seconds(30);
 
 }  // namespace
 
@@ -26,7 +26,7 @@ absl::Duration DrainRate::Time(double cost) const {
 }
 
 absl::Duration DrainRate::RetryDelay(double cost) const {
-  return decayed_cost_ <= 0 ? kUnknown : std::clamp(Time(cost), kLeast, kMost);
+  return decayed_cost_ <= 0 ? kUnknownDelay : std::clamp(Time(cost), kLeastDelay, kMostDelay);
 }
 
 }  // namespace corank

@@ -11,7 +11,6 @@ namespace {
 
 constexpr absl::Duration kRestartRetry = absl::Seconds(5);
 constexpr absl::Duration kOthersRetry = absl::Milliseconds(100);
-constexpr absl::Duration kMemoryRetry = absl::Seconds(1);
 
 }  // namespace
 
@@ -35,8 +34,7 @@ absl::Status DeviceWatch::Judge(const absl::Status& status) {
     case absl::StatusCode::kResourceExhausted:
       if (HasRetryDelay(status)) return status;
       logger_->Log(LogLevel::kWarning, "memory_short", {{"message", std::string(status.message())}});
-      return RetryLater(status.code(), "the device's memory is full; try again, or with a smaller request",
-                        kMemoryRetry);
+      return DeviceMemoryFull();
     default:
       return status;
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "kernels/engine/alignment.h"
 #include "proto/wire_enums.h"
 #include "server/execute/status_macros.h"
 
@@ -34,9 +35,8 @@ class Layout {
  public:
   /// Where an array of so many bytes begins.
   int64_t Add(int64_t bytes) {
-    constexpr int64_t kAlignment = 256;
     const int64_t begin = bytes_;
-    bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    bytes_ += AlignUp(bytes);
     return begin;
   }
   int64_t bytes() const { return bytes_; }

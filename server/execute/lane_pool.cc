@@ -14,10 +14,9 @@
 namespace corank {
 namespace {
 
-// How long a caller should wait before it asks this server, or another one, again.
-constexpr absl::Duration kMemoryRetry = absl::Seconds(1);
-// How long a request whose memory another process has waits for its own kind to finish.
+// How long a request waits for memory that other requests of this server hold.
 constexpr absl::Duration kMemoryPatience = absl::Seconds(1);
+// How long a caller should wait before it asks this server, or another one, again.
 constexpr absl::Duration kDeviceLostRetry = absl::Seconds(5);
 
 // The device's memory; a quota of the caller's names a field, and waiting does not help.
@@ -391,8 +390,7 @@ absl::Status LanePool::FromEngine(const absl::Status& status) {
       // Of a budget of the server's, or of the caller's quota.
       if (HasRetryDelay(status) || !NamedField(status).empty()) return status;
       logger_->Log(LogLevel::kWarning, "memory_short", {{"message", std::string(status.message())}});
-      return RetryLater(status.code(), "the device's memory is full; try again, or with a smaller request",
-                        kMemoryRetry);
+      return DeviceMemoryFull();
     case absl::StatusCode::kUnavailable:
       if (HasRetryDelay(status)) return status;  // was judged, and logged, before it came here
       if (!device_lost_.exchange(true)) {

@@ -3,17 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/engine/alignment.h"
 #include "server/execute/status_macros.h"
 
 namespace corank {
-namespace {
-
-constexpr int64_t kAlignment = 256;
-
-int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-}  // namespace
-
 absl::Status PackedStream::Begin(Pace) {
   CORANK_RETURN_IF_ERROR(ForwardingStream::Begin(Pace::kPhases));
   CORANK_ASSIGN_OR_RETURN(void* const h_in, ForwardingStream::AllocateHost(bytes_));
@@ -28,14 +21,14 @@ absl::StatusOr<const void*> PackedStream::Upload(const void* h_bytes, int64_t by
   if (bytes > bytes_ - in_used_) return ForwardingStream::Upload(h_bytes, bytes);
   std::memcpy(h_in_ + in_used_, h_bytes, static_cast<size_t>(bytes));
   const void* const d_bytes = d_in_ + in_used_;
-  in_used_ = std::min(bytes_, in_used_ + RoundUp(bytes));
+  in_used_ = std::min(bytes_, in_used_ + AlignUp(bytes));
   return d_bytes;
 }
 
 absl::StatusOr<ResultBuffer> PackedStream::AllocateResult(int64_t bytes) {
   if (bytes > bytes_ - out_used_) return ForwardingStream::AllocateResult(bytes);
   const ResultBuffer result = {static_cast<char*>(out_.device) + out_used_, static_cast<char*>(out_.host) + out_used_};
-  out_used_ = std::min(bytes_, out_used_ + RoundUp(bytes));
+  out_used_ = std::min(bytes_, out_used_ + AlignUp(bytes));
   return result;
 }
 

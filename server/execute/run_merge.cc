@@ -13,7 +13,7 @@ namespace {
 
 // From device memory, tiles are made faster than they leave. From host memory their inputs come as slowly as they
 // leave: with one tile on its way in, one in work and one on its way out, the next is behind the first and the last.
-constexpr int kStreams = 3, kStreamsFromHost = 5;
+constexpr int kMergeStreams = 3, kMergeStreamsFromHost = 5;
 // Of a job's device memory: a tile and its inputs, on each of the streams, leave room for the runs.
 constexpr int64_t kTileShare = 32;
 
@@ -244,7 +244,7 @@ absl::StatusOr<std::vector<int64_t>> MakeTiles(Lane& lane, const RowShape& shape
   } else if (!fits) {
     return absl::InternalError("sorted runs were cut wrongly");
   }
-  const int streams = runs.front().on_device ? kStreams : kStreamsFromHost;
+  const int streams = runs.front().on_device ? kMergeStreams : kMergeStreamsFromHost;
   StreamTurns turns(lane, streams, stats, /*first=*/0, StreamTurns::Counted::kKernels);
   TileCopies copies(lane, streams, stats);  // goes before the tiles' memory does
   CORANK_RETURN_IF_ERROR(copies.Begin());
@@ -288,7 +288,7 @@ int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, in
   args.input_count = static_cast<int32_t>(inputs.size());
   args.value_bytes = shape.value_bytes;
   const int64_t tiles = (rows + tile_rows - 1) / tile_rows;
-  const int64_t streams = std::min<int64_t>(on_device ? kStreams : kStreamsFromHost, tiles);
+  const int64_t streams = std::min<int64_t>(on_device ? kMergeStreams : kMergeStreamsFromHost, tiles);
   const int64_t copies = on_device ? 1 : 2;  // the result, and what it is made of
   return streams * (copies * tile_rows * shape.row_bytes() + engine.WorkspaceBytes(args));
 }

@@ -13,7 +13,7 @@ namespace corank {
 namespace {
 
 // One uploads, one sorts, and one, out of core, downloads.
-constexpr int kStreams = 3;
+constexpr int kSortStreams = 3;
 // A piece's share of the device memory of a job: several are on the device at once where the runs are not.
 constexpr int64_t kPieceShare = 16;
 // The number of runs of an array whose length is known; of one that is not, pieces grow with what has come.
@@ -62,7 +62,7 @@ int64_t RunSorter::DeviceBytes(const StreamedSort& sort, int64_t count, int64_t 
   args.value_bytes = sort.shape.value_bytes;
   // Each piece has two blocks at most, before and after it is sorted.
   const int64_t need = 2 * count * sort.shape.row_bytes() +
-                       std::min<int64_t>(kStreams, pieces) * engine.WorkspaceBytes(args) +
+                       std::min<int64_t>(kSortStreams, pieces) * engine.WorkspaceBytes(args) +
                        TileMemory(engine, sort.shape, pieces, count, tile_bytes);
   return std::min(most, need);
 }
@@ -79,7 +79,7 @@ int64_t RunSorter::HostBytes(const StreamedSort& sort, int64_t count, int64_t pi
     // three: its first one, which waits for the part before, the one that is full, and the next. Values may come behind
     // all keys.
     const int64_t pieces = (count + piece_rows - 1) / piece_rows;
-    int64_t open = sort.parts == 0 ? 0 : std::min(pieces, 3 * sort.parts + kStreams);
+    int64_t open = sort.parts == 0 ? 0 : std::min(pieces, 3 * sort.parts + kSortStreams);
     if (sort.values_input) open = sort.parts == 0 ? 0 : pieces;
     const int64_t times = pieces > kMaxSplitInputs ? 2 : 1;  // ReduceRuns
     return (open * piece_rows + times * pieces * sort.limit) * sort.shape.row_bytes();
@@ -100,7 +100,7 @@ RunSorter::RunSorter(const StreamedSort& sort, const std::vector<StreamInput>& i
       memory_(memory),
       lane_(lane),
       stats_(stats),
-      turns_(*lane, kStreams, stats) {
+      turns_(*lane, kSortStreams, stats) {
   count_ = Count(sort_, inputs_);
   in_core_ = count_ <= MostInCore(sort_, *memory_);
 }
@@ -191,7 +191,7 @@ absl::StatusOr<std::shared_ptr<StreamBlock>> RunSorter::TakeBlock(int64_t bytes)
   };
   const auto found = std::find_if(spare_.begin(), spare_.end(), fits);
   if (found == spare_.end()) {
-    if (spare_.size() > 2 * kStreams) spare_.clear();  // of sizes that are not asked for any more
+    if (spare_.size() > 2 * kSortStreams) spare_.clear();  // of sizes that are not asked for any more
     return in_core_ ? memory_->AllocateDevice(bytes, sort_.field) : memory_->AllocateHost(bytes, sort_.field);
   }
   std::shared_ptr<StreamBlock> block = std::move(*found);

@@ -4,22 +4,13 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/engine/alignment.h"
 #include "server/execute/status_macros.h"
+#include "server/execute/stream_options.h"
 
 namespace corank {
-namespace {
-
-// Of an answer's chunk, whatever the server takes: with its head it must fit into the 4 MiB that gRPC's clients receive
-// by default, and larger ones are not faster.
-constexpr int64_t kAnswerChunkBytes = int64_t{1} << 20;
-constexpr int64_t kAlignment = 256;
-
-int64_t AlignUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-}  // namespace
-
 int64_t SendingSink::tile_rows() const {
-  return std::max<int64_t>(1, (exchange_->tile_bytes() - kAlignment) / shape_.row_bytes());
+  return std::max<int64_t>(1, (exchange_->tile_bytes() - kArrayAlignment) / shape_.row_bytes());
 }
 
 int64_t SendingSink::free_tiles() const {

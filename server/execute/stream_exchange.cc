@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kernels/common/types.h"
+#include "kernels/engine/alignment.h"
 #include "server/execute/status_macros.h"
 #include "server/execute/stream_options.h"
 #include "server/respond/errors.h"
@@ -20,9 +21,6 @@ constexpr absl::Duration kPatience = absl::Milliseconds(50);
 // How long an answer waits for pinned memory, and how often it asks.
 constexpr absl::Duration kPoolPatience = absl::Seconds(10);
 constexpr absl::Duration kPoolRetry = absl::Milliseconds(5);
-
-// Of a tile, beside its rows: keys and values begin at multiples of as much.
-constexpr int64_t kAlignment = 256;
 
 absl::Status BadChunk(absl::string_view field, absl::string_view text) {
   return InvalidField(absl::StrCat("chunk.", field), text);
@@ -111,9 +109,9 @@ int64_t StreamExchange::LeastInput() const {
 }
 
 int64_t StreamExchange::LeastOutput() const {
-  const int64_t tile = std::max(tile_bytes(), int64_t{2} * kMaxRecordBytes + kAlignment);  // one row, at least
+  const int64_t tile = std::max(tile_bytes(), int64_t{2} * kMaxRecordBytes + kArrayAlignment);  // one row, at least
   if (options_.output_bytes < 0 || options_.output_bytes > tile) return HostPool::BufferBytes(tile);
-  return HostPool::BufferBytes(std::min(tile, options_.output_bytes + kAlignment));
+  return HostPool::BufferBytes(std::min(tile, options_.output_bytes + kArrayAlignment));
 }
 
 void StreamExchange::Join(int part, std::shared_ptr<StreamPart> call) {

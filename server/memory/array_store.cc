@@ -10,8 +10,8 @@
 namespace corank {
 namespace {
 
-constexpr absl::Duration kFullRetry = absl::Seconds(5);
-constexpr absl::Duration kLostRetry = absl::Milliseconds(100);
+constexpr absl::Duration kStoreFullRetry = absl::Seconds(5);
+constexpr absl::Duration kLostArrayRetry = absl::Milliseconds(100);
 
 int64_t AllOf(int64_t bytes, int devices) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
@@ -93,7 +93,8 @@ absl::StatusOr<KeptRoom> ArrayStore::Reserve(absl::string_view owner, int device
   }
   room.of_store = budgets_[static_cast<size_t>(device)]->Reserve(charge);
   if (!room.of_store) {
-    return RetryLater(absl::StatusCode::kResourceExhausted, "the server's memory for kept arrays is full", kFullRetry);
+    return RetryLater(absl::StatusCode::kResourceExhausted, "the server's memory for kept arrays is full",
+                      kStoreFullRetry);
   }
   return room;
 }
@@ -104,7 +105,7 @@ absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(KeptRoom& room, int6
   if (bytes > 0) {
     absl::StatusOr<std::unique_ptr<EngineMemory>> memory = devices_->engine(room.device).AllocateDevice(bytes);
     if (absl::IsResourceExhausted(memory.status())) {
-      return RetryLater(memory.status().code(), "the device has no memory for another kept array now", kFullRetry);
+      return RetryLater(memory.status().code(), "the device has no memory for another kept array now", kStoreFullRetry);
     }
     if (!memory.ok()) return memory.status();
     array->memory = *std::move(memory);
@@ -127,7 +128,7 @@ absl::Status ArrayStore::Keep(absl::string_view owner, const std::string& name, 
   // Under the lock: what is kept before the device is lost is forgotten then.
   if (array->memory != nullptr && !devices_->is_live(array->device)) {
     lost_.push_back(array->memory);
-    return RetryLater(absl::StatusCode::kUnavailable, "the server lost the device of the array", kLostRetry);
+    return RetryLater(absl::StatusCode::kUnavailable, "the server lost the device of the array", kLostArrayRetry);
   }
   const auto entry = arrays_.try_emplace(OwnedName(owner, name)).first;
   entry->second.array.swap(array);  // the one before is given back after the lock

@@ -22,8 +22,8 @@
 namespace corank {
 namespace {
 
-constexpr absl::Duration kFullRetry = absl::Seconds(10);
-constexpr absl::Duration kLostRetry = absl::Milliseconds(100);
+constexpr absl::Duration kRegionsFullRetry = absl::Seconds(10);
+constexpr absl::Duration kLostRegionRetry = absl::Milliseconds(100);
 
 class FileDescriptor {
  public:
@@ -196,7 +196,7 @@ absl::Status OpenError(int error) {
 // A pin that fails for want of memory is the caller's to wait for, not a fault of the server.
 absl::Status PinError(const absl::Status& status) {
   if (status.code() != absl::StatusCode::kResourceExhausted) return status;
-  return RetryLater(status.code(), "the server cannot map or pin more memory now", kFullRetry);
+  return RetryLater(status.code(), "the server cannot map or pin more memory now", kRegionsFullRetry);
 }
 
 absl::StatusOr<std::shared_ptr<MemoryRegion>> MapSharedMemory(const v1::RegisterSharedMemoryRequest& request,
@@ -285,7 +285,7 @@ absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std
   }
   if (static_cast<int>(regions_.size()) >= options_.max_regions) {
     return RetryLater(absl::StatusCode::kResourceExhausted,
-                      absl::StrCat("the server holds its most regions, ", options_.max_regions), kFullRetry);
+                      absl::StrCat("the server holds its most regions, ", options_.max_regions), kRegionsFullRetry);
   }
   const auto first = regions_.lower_bound(OwnedName(key.first, ""));
   const auto of_owner =
@@ -293,7 +293,7 @@ absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std
   if (std::distance(first, of_owner) >= MostOfOwner()) {
     return RetryLater(absl::StatusCode::kResourceExhausted,
                       absl::StrCat("the caller has ", MostOfOwner(), " regions, its most: unregister others first"),
-                      kFullRetry);
+                      kRegionsFullRetry);
   }
   if (!regions_.emplace(key, Entry{nullptr, lease_id, clock_->Now(), ++next_serial_}).second) {
     return FieldError(absl::StatusCode::kAlreadyExists, "name", "a region of this name is registered");
@@ -317,7 +317,7 @@ absl::StatusOr<v1::Region> RegionRegistry::Publish(const OwnedName& key, uint64_
   if ((*region)->kind() == v1::REGION_KIND_CUDA_IPC && !devices_->is_live((*region)->device())) {
     lost_.push_back(*std::move(region));
     regions_.erase(entry);
-    return RetryLater(absl::StatusCode::kUnavailable, "the server lost the device of the memory", kLostRetry);
+    return RetryLater(absl::StatusCode::kUnavailable, "the server lost the device of the memory", kLostRegionRetry);
   }
   entry->second.region = *std::move(region);
   return Describe(*entry->second.region);
@@ -359,7 +359,7 @@ absl::StatusOr<std::string> RegionRegistry::OpenLease(absl::string_view owner) {
     return RetryLater(absl::StatusCode::kResourceExhausted,
                       open >= MostOfOwner() ? absl::StrCat("the caller has ", open, " leases open, its most")
                                             : absl::StrCat("the server has its most leases open, ", leases_.size()),
-                      kFullRetry);
+                      kRegionsFullRetry);
   }
   leases_.emplace(id, owner);
   return id;

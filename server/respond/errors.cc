@@ -39,6 +39,11 @@ absl::Status MadeSmaller(absl::string_view field) {
                     "the shared memory was made smaller while the request ran");
 }
 
+absl::Status DeviceMemoryFull() {
+  return RetryLater(absl::StatusCode::kResourceExhausted,
+                    "the device's memory is full; try again, or with a smaller request", absl::Seconds(1));
+}
+
 absl::Status RetryLater(absl::StatusCode code, absl::string_view message, absl::Duration delay) {
   google::rpc::RetryInfo detail;
   const int64_t nanos = std::max<int64_t>(0, absl::ToInt64Nanoseconds(delay));

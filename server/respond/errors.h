@@ -28,6 +28,9 @@ absl::Status MadeSmaller(absl::string_view field);
 /// RESOURCE_EXHAUSTED, UNAVAILABLE or DEADLINE_EXCEEDED (refused at once) with a google.rpc.RetryInfo.
 absl::Status RetryLater(absl::StatusCode code, absl::string_view message, absl::Duration delay);
 
+/// RESOURCE_EXHAUSTED: the device has no memory for the request now.
+absl::Status DeviceMemoryFull();
+
 /// Whether the status carries a google.rpc.RetryInfo.
 bool HasRetryDelay(const absl::Status& status);
 
