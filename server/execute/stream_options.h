@@ -8,6 +8,10 @@
 
 namespace corank {
 
+/// Data in one chunk of an answer, whatever the server receives: with its head the message must fit into the 4 MiB that
+/// gRPC's clients receive by default, and larger chunks are no faster.
+inline constexpr int64_t kAnswerChunkBytes = int64_t{1} << 20;
+
 struct StreamOptions {
   /// Pinned memory in which the chunks of one call wait, and as much again for its answers.
   int64_t window_bytes = int64_t{64} << 20;

@@ -10,6 +10,7 @@
 #include "kernels/common/types.h"
 #include "proto/payloads.h"
 #include "server/execute/status_macros.h"
+#include "server/execute/stream_options.h"
 #include "server/respond/errors.h"
 #include "server/respond/owned_slice.h"
 #include "server/rpc/idle_watch.h"
@@ -223,7 +224,8 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       *response.mutable_array() = environment_.places.arrays->Describe((*caller_)->tenant, name_, *array_);
     v1::ArrayChunk* const chunk = response.mutable_chunk();
     chunk->set_first_element(sent_);
-    const int64_t most = std::max<int64_t>(1, environment_.max_chunk_bytes / array_->element_bytes);
+    const int64_t most =
+        std::max<int64_t>(1, std::min(kAnswerChunkBytes, environment_.max_chunk_bytes) / array_->element_bytes);
     const int64_t count = std::min(most, array_->count - sent_);
     const int64_t bytes = count * array_->element_bytes;
     std::shared_ptr<void> staging;

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "corank/v1/memory_service.grpc.pb.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
 #include "tests/server/messages.h"
 #include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
@@ -363,6 +365,45 @@ TEST_F(PlacesTest, AStoreThatIsCutLeavesNothing) {
   context.TryCancel();
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_TRUE(Eventually([this] { return server_.server().arrays().used_bytes() == 0; }));
+}
+
+// gRPC's clients refuse messages of more than 4 MiB unless their channel says otherwise.
+TEST(FetchedArray, FitsIntoWhatClientsReceiveByDefault) {
+  Server::Options options = TestOptions();
+  options.arrays.max_bytes = options.arrays.quota_bytes = 64 << 20;
+  const RunningServer server(options, ReachEngine());
+  const std::unique_ptr<v1::MemoryService::Stub> memory =
+      v1::MemoryService::NewStub(grpc::CreateChannel(server.server().address(), grpc::InsecureChannelCredentials()));
+  constexpr int64_t kBytes = 9 << 20, kChunk = 1 << 20;
+  {
+    grpc::ClientContext context;
+    v1::StoreArrayResponse response;
+    const auto writer = memory->StoreArray(&context, &response);
+    v1::StoreArrayRequest request;
+    request.mutable_header()->set_name("x");
+    request.mutable_header()->mutable_array()->set_type(v1::ELEMENT_TYPE_UINT8);
+    request.mutable_header()->mutable_array()->set_count(kBytes);
+    request.mutable_header()->mutable_array()->mutable_stream();
+    ASSERT_TRUE(writer->Write(request));
+    for (int64_t first = 0; first < kBytes; first += kChunk) {
+      request.mutable_chunk()->set_first_element(first);
+      request.mutable_chunk()->set_data(std::string(kChunk, static_cast<char>(first / kChunk)));
+      ASSERT_TRUE(writer->Write(request));
+    }
+    writer->WritesDone();
+    ASSERT_TRUE(writer->Finish().ok());
+  }
+  grpc::ClientContext context;
+  v1::FetchArrayRequest request;
+  request.set_name("x");
+  const auto reader = memory->FetchArray(&context, request);
+  v1::FetchArrayResponse response;
+  std::string fetched;
+  while (reader->Read(&response)) fetched += response.chunk().data();
+  const grpc::Status status = reader->Finish();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(fetched.size(), static_cast<size_t>(kBytes));
+  for (int64_t i = 0; i < kBytes; ++i) ASSERT_EQ(fetched[static_cast<size_t>(i)], static_cast<char>(i / kChunk)) << i;
 }
 
 // A server with a short timeout for stalled callers.
