@@ -15,6 +15,10 @@ if(CORANK_CUDA)
   enable_language(CUDA)
 endif()
 
+# Sources of one library share most of their headers and template instantiations: eight compiled as one file take a third
+# of the time of eight.
+option(CORANK_UNITY "Compile the sources of each library in groups" ON)
+
 set(CORANK_WARNINGS -Wall -Wextra)
 if(CORANK_WERROR)
   list(APPEND CORANK_WARNINGS -Werror)
@@ -38,6 +42,8 @@ function(corank_library name)
     add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
     corank_compile_options(${name})
     target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ${CORANK_UNITY} UNITY_BUILD_BATCH_SIZE 8
+      UNITY_BUILD_CODE_BEFORE_INCLUDE "// NOLINTNEXTLINE(bugprone-suspicious-include)")
   else()
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR})

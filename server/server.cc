@@ -11,6 +11,8 @@
 #include "server/addresses.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
+#include "server/rpc/corank_service.h"
+#include "server/rpc/memory_service.h"
 
 namespace corank {
 namespace {
@@ -201,8 +203,9 @@ void Server::ObserveCalls() {
   OpenItems open;
   open.connections = rpc_->listener().open_connections();
   open.calls = active_calls_.count();
-  open.jobs = jobs().jobs();
-  open.job_bytes = jobs().memory_in_use();
+  const StreamedJobs streamed = jobs();
+  open.jobs = streamed.jobs;
+  open.job_bytes = streamed.memory_in_use;
   open.regions = regions_.region_count();
   open.leases = regions_.lease_count();
   metrics_.SetOpen(open);
@@ -432,6 +435,11 @@ void Server::Drain(std::function<void()> on_drained) {
   ShowHealth();
   Refuse(device_lost() ? DeviceLost() : Draining(), /*also_running=*/false);
   active_calls_.NotifyWhenNone(std::move(on_drained));
+}
+
+StreamedJobs Server::jobs() const {
+  const ExecuteJobs& jobs = corank_service_->jobs();
+  return {jobs.jobs(), jobs.joining_jobs(), jobs.memory_in_use()};
 }
 
 void Server::AbortQueued() { Refuse(device_lost() ? DeviceLost() : Draining(), /*also_running=*/true); }

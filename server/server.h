@@ -13,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "corank/v1/corank_service.pb.h"
 #include "server/admit/admission_queue.h"
 #include "server/batch/batcher.h"
 #include "server/execute/engine_choice.h"
@@ -28,17 +29,26 @@
 #include "server/observe/metrics.h"
 #include "server/observe/nvml.h"
 #include "server/rpc/active_calls.h"
-#include "server/rpc/corank_service.h"
 #include "server/rpc/gate.h"
 #include "server/rpc/health.h"
 #include "server/rpc/helpers.h"
-#include "server/rpc/memory_service.h"
 #include "server/rpc_endpoint.h"
 #include "server/security/security.h"
 #include "server/server_devices.h"
 #include "server/validate/validate.h"
 
 namespace corank {
+
+// Their headers take gRPC's templates along, which would cost every file that starts a server two seconds to compile.
+class CorankServiceImpl;
+class MemoryServiceImpl;
+
+/// Streamed jobs at one moment.
+struct StreamedJobs {
+  int64_t jobs = 0;
+  int64_t joining_jobs = 0;   // which wait for parts
+  int64_t memory_in_use = 0;  // bytes of devices and host, beside the windows
+};
 
 class Server {
  public:
@@ -123,7 +133,7 @@ class Server {
   const RunBuffers& run_buffers() const { return *run_buffers_; }
   const RegionRegistry& regions() const { return regions_; }
   const ArrayStore& arrays() const { return arrays_; }
-  const ExecuteJobs& jobs() const { return corank_service_->jobs(); }
+  StreamedJobs jobs() const;
 
   /// Health goes to NOT_SERVING and new requests get UNAVAILABLE; what was admitted before is finished.
   /// `on_drained` is called when no call is left, perhaps more than once, on any thread; must not block. Once only.

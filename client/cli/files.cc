@@ -23,7 +23,7 @@
 namespace corank::cli {
 namespace {
 
-constexpr size_t kPiece = 4 << 20;
+constexpr size_t kWritePiece = 4 << 20;
 
 /// The temporary files that exist now. One lock covers their coming, their taking of a name, their removal, and the end
 /// of the process by a signal, so that none is missed.
@@ -193,7 +193,7 @@ absl::Status OutputFile::Error(absl::string_view doing, int errnum) const {
 
 absl::Status OutputFile::Write(absl::string_view bytes, Progress* progress) {
   while (!bytes.empty()) {
-    const ssize_t written = write(fd_, bytes.data(), std::min(bytes.size(), kPiece));
+    const ssize_t written = write(fd_, bytes.data(), std::min(bytes.size(), kWritePiece));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return Error("write", errno);
     bytes.remove_prefix(written);

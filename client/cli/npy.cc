@@ -26,7 +26,7 @@ constexpr Descr kDescrs[] = {{"i1", KeyType::kInt8},    {"i2", KeyType::kInt16},
                              {"f4", KeyType::kFloat32}, {"f8", KeyType::kFloat64}};
 
 /// The text after 'key': in the header's dictionary, as Python's repr writes it; none if the key is missing.
-std::optional<absl::string_view> Entry(absl::string_view header, absl::string_view key) {
+std::optional<absl::string_view> HeaderEntry(absl::string_view header, absl::string_view key) {
   for (const char quote : {'\'', '"'}) {
     const std::string quoted = absl::StrCat(std::string(1, quote), key, std::string(1, quote));
     const size_t found = header.find(quoted);
@@ -135,7 +135,8 @@ absl::StatusOr<NpyHeader> ReadNpyHeader(absl::string_view file) {
   if (file.size() - text_begin < text_bytes) return FileError("it is cut off within its header");
   const absl::string_view text = file.substr(text_begin, text_bytes);
 
-  const auto descr = Entry(text, "descr"), fortran = Entry(text, "fortran_order"), shape = Entry(text, "shape");
+  const auto descr = HeaderEntry(text, "descr"), fortran = HeaderEntry(text, "fortran_order"),
+             shape = HeaderEntry(text, "shape");
   if (!descr.has_value() || !fortran.has_value() || !shape.has_value()) {
     return FileError("its header lacks 'descr', 'fortran_order' or 'shape'");
   }

@@ -21,7 +21,7 @@ constexpr char kFetch[] = "/corank.v1.MemoryService/FetchArray";
 constexpr char kListArrays[] = "/corank.v1.MemoryService/ListArrays";
 constexpr char kDelete[] = "/corank.v1.MemoryService/DeleteArray";
 /// Every server takes chunks of this size.
-constexpr int64_t kChunkBytes = int64_t{256} << 10;
+constexpr int64_t kStoreChunkBytes = int64_t{256} << 10;
 
 absl::StatusOr<StoredArray> FromProto(const v1::StoredArray& array) {
   absl::StatusOr<ElementType> type = TypeFromProto(array.type(), array.record_bytes());
@@ -139,7 +139,7 @@ absl::StatusOr<StoredArray> StoreArray(Connection* connection, const std::string
       call.progress->bytes_to_send = static_cast<int64_t>(array.bytes.size());
       call.progress->bytes_sent = 0;
     }
-    Storing storing(header, array, kChunkBytes, call.progress);
+    Storing storing(header, array, kStoreChunkBytes, call.progress);
     Attempt attempt = RunStream(connection, kStore, deadline, call, &storing);
     response = storing.response();
     return attempt;

@@ -145,7 +145,7 @@ Answer RunInParts(World& world) {
     calls[i] = world.stub().Execute(&contexts[i]);
     plan.set_part(i);
     calls[i]->Write(message);
-    EXPECT_TRUE(Eventually([&] { return world.server().jobs().joining_jobs() == 1 - static_cast<int64_t>(i); }));
+    EXPECT_TRUE(Eventually([&] { return world.server().jobs().joining_jobs == 1 - static_cast<int64_t>(i); }));
   }
   for (uint32_t i = 0; i < 2; ++i) {
     const auto bytes = static_cast<size_t>(4 * half);
@@ -329,7 +329,7 @@ TEST(EngineFault, TheDeviceIsLostAtEveryCall) {
       ExpectStatus(world.Unary(GoodSort()).status, absl::StatusCode::kUnavailable, where);
       EXPECT_TRUE(Eventually([&] {
         return world.server().active_calls() == 0 && world.server().host_pool().buffers_in_use() == 0 &&
-               world.server().jobs().memory_in_use() == 0 && world.server().waiting_requests() == 0;
+               world.server().jobs().memory_in_use == 0 && world.server().waiting_requests() == 0;
       })) << "left"
           << where;
       if (::testing::Test::HasFailure()) return;

@@ -95,7 +95,7 @@ TEST_F(CommitTest, AnArrayThatGrewBehindAPlanIsRefused) {
   v1::ExecuteRequest request;
   SortKept(*request.mutable_plan()->add_operations()->mutable_sort(), "grows");
   call->Write(request);
-  ASSERT_TRUE(Eventually([this] { return running_->server().jobs().jobs() == 1; }));
+  ASSERT_TRUE(Eventually([this] { return running_->server().jobs().jobs == 1; }));
   Store("grows", kLarge);
   call->WritesDone();
   v1::ExecuteResponse response;

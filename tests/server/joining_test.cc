@@ -67,9 +67,9 @@ class JoiningTest : public ::testing::Test {
  protected:
   ~JoiningTest() override {
     EXPECT_TRUE(Eventually([&] {
-      return server().active_calls() == 0 && server().jobs().jobs() == 0 && server().jobs().joining_jobs() == 0 &&
+      return server().active_calls() == 0 && server().jobs().jobs == 0 && server().jobs().joining_jobs == 0 &&
              server().host_pool().promised_bytes() == 0;
-    })) << server().jobs().joining_jobs()
+    })) << server().jobs().joining_jobs
         << " joining, " << server().host_pool().promised_bytes() << " bytes promised";
   }
   // A stream of two parts has 4 KiB for a chunk of each part, and 4 KiB for a tile of the output.
@@ -88,7 +88,7 @@ class JoiningTest : public ::testing::Test {
   v1::CorankService::Stub& stub() { return running_.stub(); }
   std::unique_ptr<PlannedCall> Start(const v1::Plan& plan) { return std::make_unique<PlannedCall>(stub(), plan); }
   bool AwaitJoining(int64_t jobs) {
-    return Eventually([&] { return server().jobs().joining_jobs() == jobs; });
+    return Eventually([&] { return server().jobs().joining_jobs == jobs; });
   }
   // Expects two parts that each send a half to get the sorted result.
   void ExpectSorted(PlannedCall& first, PlannedCall& second) {
@@ -163,7 +163,7 @@ TEST_F(JoiningTest, AllPartsLearnThatThereIsNoMemory) {
     ExpectShort(first->Finish());
     ExpectShort(second->Finish());
   }
-  EXPECT_TRUE(Eventually([&] { return server().jobs().jobs() == 2; }));
+  EXPECT_TRUE(Eventually([&] { return server().jobs().jobs == 2; }));
   for (const auto& other : others) EXPECT_TRUE(other->Finish(0, Elements(kCount)).ok());
   EXPECT_TRUE(Eventually([&] { return server().host_pool().promised_bytes() == 0; }));
   const auto first = Start(PartOf("job", 0)), second = Start(PartOf("job", 1));

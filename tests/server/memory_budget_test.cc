@@ -116,7 +116,7 @@ class MemoryBudgetTest : public ::testing::Test {
   void ExpectAllGivenBack(int64_t kept_bytes) {
     EXPECT_TRUE(Eventually([&] {
       return server().active_calls() == 0 && server().host_pool().promised_bytes() == 0 &&
-             server().jobs().memory_in_use() == 0 && server().waiting_requests() == 0 &&
+             server().jobs().memory_in_use == 0 && server().waiting_requests() == 0 &&
              (kept_bytes == 0 || server().arrays().used_bytes() == kept_bytes);
     })) << server().active_calls()
         << " calls, " << server().host_pool().promised_bytes() << " bytes promised, " << server().arrays().used_bytes()
@@ -263,7 +263,7 @@ TEST_F(PinnedBudget, StreamsGiveTheirWindowsBackHoweverTheyEnd) {
   for (int round = 0; round < 3; ++round) {
     OpenStream cancelled(stub(), SortPlan(kUint32, 1000));
     OpenStream wrong(stub(), SortPlan(kUint32, 1000));
-    ASSERT_TRUE(Eventually([&] { return server().jobs().jobs() == 2; }));
+    ASSERT_TRUE(Eventually([&] { return server().jobs().jobs == 2; }));
     EXPECT_EQ(wrong.Finish({Chunk(0, 7, Elements(10))}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
     cancelled.Cancel();
     EXPECT_EQ(cancelled.Finish().error_code(), grpc::StatusCode::CANCELLED);
@@ -382,7 +382,7 @@ TEST_F(StreamLanes, StreamsOfKnownLengthReserveWhatTheyNeed) {
   Start(TwoLanes());
   OpenStream first(stub(), SortPlan(kUint32, 10'000)), second(stub(), SortPlan(kUint32, 10'000));
   ASSERT_TRUE(first.Send(Chunk(0, 0, Elements(100))) && second.Send(Chunk(0, 0, Elements(100))));
-  EXPECT_TRUE(Eventually([&] { return server().jobs().memory_in_use() == 2 * 40'000; })) << "both have a lane";
+  EXPECT_TRUE(Eventually([&] { return server().jobs().memory_in_use == 2 * 40'000; })) << "both have a lane";
   first.Cancel();
   second.Cancel();
   EXPECT_FALSE(first.Finish().ok() || second.Finish().ok());
@@ -392,7 +392,7 @@ TEST_F(StreamLanes, StreamsOfUnknownLengthReserveTheMost) {
   Start(TwoLanes());
   std::vector<v1::ExecuteRequest> chunks = Chunks({{0, 4, Elements(1000), 0, true}}, 100);
   OpenStream first(stub(), SortPlan(kUint32, -1));
-  ASSERT_TRUE(Eventually([&] { return server().jobs().jobs() == 1 && server().waiting_requests() == 0; }));
+  ASSERT_TRUE(Eventually([&] { return server().jobs().jobs == 1 && server().waiting_requests() == 0; }));
   OpenStream second(stub(), SortPlan(kUint32, -1));
   ASSERT_TRUE(Eventually([&] { return server().waiting_requests() == 1; })) << "until the first gives its memory back";
   EXPECT_TRUE(first.Finish(chunks).ok());

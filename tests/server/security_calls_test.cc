@@ -260,7 +260,7 @@ TEST_F(SecurityCallsTest, JobsOfATenantAreItsOwn) {
     std::vector<std::thread> threads;
     threads.emplace_back(part_of, "l-token", 0, 11, &answers[0]);
     threads.emplace_back(part_of, "r-token", 1, 22, &answers[1]);
-    ASSERT_TRUE(Eventually([this] { return server_.server().jobs().joining_jobs() == 2; })) << "each waits for its own";
+    ASSERT_TRUE(Eventually([this] { return server_.server().jobs().joining_jobs == 2; })) << "each waits for its own";
     threads.emplace_back(part_of, "l-token", 1, 12, &answers[2]);
     threads.emplace_back(part_of, "r-token", 0, 21, &answers[3]);
     for (std::thread& thread : threads) thread.join();

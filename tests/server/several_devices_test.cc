@@ -263,7 +263,7 @@ TEST_F(SeveralDevicesTest, AGatherInPiecesCopiesAFarSourceOnce) {
   EXPECT_TRUE(answer.Output(9, 4) == expected);
   EXPECT_EQ(device(0).copies(), 1);
   EXPECT_EQ(device(1).copies(), 0);
-  EXPECT_TRUE(Eventually([this] { return server().jobs().memory_in_use() == 0; }));
+  EXPECT_TRUE(Eventually([this] { return server().jobs().memory_in_use == 0; }));
 }
 
 TEST_F(SeveralDevicesTest, LosingOneEndsItsWorkAndTheOthersServeOn) {
@@ -285,7 +285,7 @@ TEST_F(SeveralDevicesTest, LosingOneEndsItsWorkAndTheOthersServeOn) {
   v1::ExecuteRequest first;
   *first.mutable_plan() = plan;
   ASSERT_TRUE(stream->Write(first));
-  EXPECT_TRUE(Eventually([this] { return server().jobs().jobs() == 1 && server().waiting_requests() == 1; }));
+  EXPECT_TRUE(Eventually([this] { return server().jobs().jobs == 1 && server().waiting_requests() == 1; }));
 
   device(0).Lose();
   device(0).Release();
@@ -350,7 +350,7 @@ TEST_F(SeveralDevicesTest, CallersOfALostDeviceAreAnsweredWhileItsLanesAreStuck)
   for (int i = 0; i < 5; ++i) EXPECT_EQ(SortSome().device(), 1);
 
   device(0).Release();
-  EXPECT_TRUE(Eventually([this] { return device(0).held() == 0 && server().jobs().jobs() == 0; }));
+  EXPECT_TRUE(Eventually([this] { return device(0).held() == 0 && server().jobs().jobs == 0; }));
   EXPECT_EQ(SortSome().device(), 1);
   running_->server().Stop();
   EXPECT_EQ(server().host_pool().bytes_in_use(), 0);

@@ -85,11 +85,11 @@ class StreamFaultTest : public ::testing::Test {
   void ExpectAllFreed() {
     EXPECT_TRUE(Eventually([&] {
       return server().active_calls() == 0 && server().host_pool().buffers_in_use() == 0 &&
-             server().jobs().memory_in_use() == 0 && server().jobs().joining_jobs() == 0 &&
+             server().jobs().memory_in_use == 0 && server().jobs().joining_jobs == 0 &&
              server().waiting_requests() == 0;
     })) << server().active_calls()
-        << " calls, " << server().host_pool().buffers_in_use() << " buffers, " << server().jobs().memory_in_use()
-        << " bytes, " << server().jobs().joining_jobs() << " joining";
+        << " calls, " << server().host_pool().buffers_in_use() << " buffers, " << server().jobs().memory_in_use
+        << " bytes, " << server().jobs().joining_jobs << " joining";
   }
   void ExpectRefused(const grpc::Status& status, const std::string& field, const std::string& text = "") {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
@@ -323,7 +323,7 @@ TEST_F(StreamFaultTest, PartsMustAgree) {
   plan.set_parts(2);
   OpenCall first(stub());
   first.Send(plan);
-  ASSERT_TRUE(Eventually([&] { return server().jobs().joining_jobs() == 1; }));
+  ASSERT_TRUE(Eventually([&] { return server().jobs().joining_jobs == 1; }));
   OpenCall same_part(stub());
   same_part.Send(plan);
   ExpectRefused(same_part.Finish(), "plan.part", "has come before");
@@ -348,11 +348,11 @@ TEST_F(StreamFaultTest, APartThatGoesFailsAllParts) {
   plan.set_parts(2);
   OpenCall first(stub()), second(stub());
   first.Send(plan);
-  ASSERT_TRUE(Eventually([&] { return server().jobs().joining_jobs() == 1; }));
+  ASSERT_TRUE(Eventually([&] { return server().jobs().joining_jobs == 1; }));
   plan.set_part(1);
   second.Send(plan);
   second.Send(Chunk(0, 500, Elements(300)));
-  ASSERT_TRUE(Eventually([&] { return server().jobs().joining_jobs() == 0; }));
+  ASSERT_TRUE(Eventually([&] { return server().jobs().joining_jobs == 0; }));
   first.Cancel();
   EXPECT_EQ(first.Finish().error_code(), grpc::StatusCode::CANCELLED);
   const grpc::Status status = second.Finish();
@@ -376,7 +376,7 @@ TEST_F(StreamFaultTest, AServerThatStopsEndsOpenCalls) {
   OpenCall call(stopping.stub());
   call.Send(SortPlan(kUint32, 100000));
   call.Send(Chunk(0, 0, Elements(500)));
-  ASSERT_TRUE(Eventually([&] { return stopping.server().jobs().memory_in_use() > 0; }));
+  ASSERT_TRUE(Eventually([&] { return stopping.server().jobs().memory_in_use > 0; }));
   stopping.server().Stop();
   EXPECT_FALSE(call.Finish().ok());
 }
@@ -409,7 +409,7 @@ TEST(StreamIdle, ACallerThatStandsStillLosesItsLane) {
   constexpr int64_t kCount = 8'000'000;  // more than sockets and gRPC itself hold
   OpenCall reads_late(running.stub());
   SendSort(reads_late, kCount, 1024);
-  EXPECT_TRUE(Eventually([&] { return running.server().jobs().memory_in_use() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return running.server().jobs().memory_in_use == 0; }));
   const grpc::Status taken = reads_late.Finish();
   EXPECT_EQ(taken.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_THAT(taken.error_message(), HasSubstr("nothing for 1s"));  // not "sent", except on a stalled machine
@@ -479,7 +479,7 @@ TEST(StreamPool, AFullPoolRefusesWithRetryInfo) {
   OpenCall first(running.stub());
   first.Send(SortPlan(kUint32, 100000));
   first.Send(Chunk(0, 0, Elements(1000)));
-  ASSERT_TRUE(Eventually([&] { return running.server().jobs().memory_in_use() > 0; })) << "it has the lane";
+  ASSERT_TRUE(Eventually([&] { return running.server().jobs().memory_in_use > 0; })) << "it has the lane";
   OpenCall waiting(running.stub());
   waiting.Send(SortPlan(kUint32, 100000));
   waiting.Send(Chunk(0, 0, Elements(1000)));

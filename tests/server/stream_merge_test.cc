@@ -75,7 +75,7 @@ Merge MakeMerge(KeyType type, Order order, Distribution distribution, const std:
 void ExpectAllFreed(RunningServer& running) {
   EXPECT_TRUE(Eventually([&] {
     return running.server().active_calls() == 0 && running.server().host_pool().buffers_in_use() == 0 &&
-           running.server().jobs().memory_in_use() == 0;
+           running.server().jobs().memory_in_use == 0;
   }));
 }
 

@@ -150,7 +150,7 @@ class StreamOperatorsTest : public ::testing::Test {
   void TearDown() override {
     EXPECT_TRUE(Eventually([&] {
       return running_.server().active_calls() == 0 && running_.server().host_pool().buffers_in_use() == 0 &&
-             running_.server().jobs().memory_in_use() == 0;
+             running_.server().jobs().memory_in_use == 0;
     }));
   }
 

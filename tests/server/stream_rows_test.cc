@@ -85,7 +85,7 @@ class StreamRowsTest : public ::testing::Test {
     const StreamedAnswer answer = Execute(running_.stub(), plan, Chunks(inputs, 500));
     ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
     EXPECT_TRUE(answer.Output(9, kRecordBytes) == expected);
-    EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use() == 0; }));
+    EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use == 0; }));
   }
 
   RunningServer running_{SmallDevice(), ReachEngine()};
@@ -160,7 +160,7 @@ TEST_F(StreamRowsTest, BalancesMoreThanTheDeviceMayHold) {
   ASSERT_GT(static_cast<int64_t>(4 * ranks.size()), 2 * kMostOnDevice);
   EXPECT_TRUE(answer.Output(9, 4) == BytesOf(objects));
   EXPECT_TRUE(answer.Output(8, 4) == BytesOf(ranks));
-  EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use() == 0; }));
+  EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use == 0; }));
 }
 
 }  // namespace

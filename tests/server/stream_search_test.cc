@@ -71,7 +71,7 @@ class StreamSearchTest : public ::testing::Test {
     ASSERT_EQ(answer.results.size(), 1U);
     EXPECT_EQ(answer.results[0].search().stats().out_of_core(), out_of_core);
     EXPECT_EQ(answer.results[0].search().positions().count(), static_cast<int64_t>(expected.size() / 4));
-    EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use() == 0; }));
+    EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use == 0; }));
   }
 
   RunningServer running_{SmallDevice(), ReachEngine()};

@@ -108,10 +108,10 @@ class StreamSortTest : public ::testing::Test {
   static void ExpectAllFreed(RunningServer& running) {
     EXPECT_TRUE(Eventually([&] {
       return running.server().active_calls() == 0 && running.server().host_pool().buffers_in_use() == 0 &&
-             running.server().jobs().memory_in_use() == 0;
+             running.server().jobs().memory_in_use == 0;
     })) << running.server().active_calls()
         << " calls, " << running.server().host_pool().buffers_in_use() << " buffers, "
-        << running.server().jobs().memory_in_use() << " bytes";
+        << running.server().jobs().memory_in_use << " bytes";
   }
 };
 

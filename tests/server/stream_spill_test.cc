@@ -79,7 +79,7 @@ class StreamSpillTest : public ::testing::Test {
     ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
     EXPECT_TRUE(answer.Output(9, kRecordBytes) == expected);
     EXPECT_TRUE(stats.out_of_core());
-    EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use() == 0; }));
+    EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use == 0; }));
   }
 
   RunningServer running_{SmallDevice(), ReachEngine()};
@@ -229,7 +229,7 @@ TEST_F(StreamSpillTest, ArraysOfUnknownLengthSpillAsTheyCome) {
       ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
       EXPECT_TRUE(answer.Output(9, kRecordBytes) == expected);
       EXPECT_EQ(answer.results[0].move_intervals().stats().out_of_core(), from + to > 2 * kFew);
-      EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use() == 0; }));
+      EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use == 0; }));
     }
   }
 }
@@ -263,7 +263,7 @@ TEST_F(StreamSpillTest, AnArrayOfUnknownLengthThatOutgrowsTheHostIsRefused) {
   EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << answer.status.error_message();
   EXPECT_EQ(BadField(answer.status), "source.count") << answer.status.error_message();
   EXPECT_THAT(answer.status.error_message(), HasSubstr("max_stream_host_bytes"));
-  EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use() == 0; }));
+  EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use == 0; }));
 }
 
 TEST_F(StreamSpillTest, ReportsIntervalsThatOverlap) {
@@ -278,7 +278,7 @@ TEST_F(StreamSpillTest, ReportsIntervalsThatOverlap) {
   EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(BadField(answer.status), "destination_offsets[1]") << answer.status.error_message();
   EXPECT_TRUE(answer.chunks.empty());
-  EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use() == 0; }));
+  EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use == 0; }));
 }
 
 TEST_F(StreamSpillTest, GathersIntoTheAnswer) {
