@@ -38,9 +38,11 @@ fuzz: ## run the fuzz targets with Clang and sanitizers; RUNS inputs each (10000
 	@scripts/setup.sh fuzz --no-cuda
 	@scripts/fuzz.sh
 
-lint: ## run the formatter's check and the linters alone
-	@scripts/setup.sh test --no-cuda
+lint: ## run the formatter's check and all linters, clang-tidy over every source
+	@scripts/setup.sh test
 	@scripts/lint.sh
+	@scripts/build.sh $(BUILD)
+	@scripts/tidy.py --all $(BUILD)
 
 format: ## rewrite C++, CUDA and Python files in the project's format
 	@scripts/setup.sh test --no-cuda

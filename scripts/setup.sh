@@ -44,7 +44,7 @@ if [ "$profile" = docs ]; then
   requirements+=(scripts/requirements-docs.txt)
   cuda=no
 elif [ "$profile" != build ]; then
-  packages+=(openssl libgtest-dev libgmock-dev clang-format clang-tidy shellcheck)
+  packages+=(openssl libgtest-dev libgmock-dev clang-format shellcheck)
   requirements+=(scripts/requirements-tools.txt scripts/requirements-buf.txt)
 fi
 if [ "$profile" = fuzz ]; then

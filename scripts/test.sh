@@ -43,7 +43,7 @@ step "set-up" scripts/setup.sh test || summary
 step "lint" scripts/lint.sh
 step "build" scripts/build.sh "$build" -DCORANK_CUDA=ON -DCORANK_TESTS=ON -DCORANK_BENCH=ON -DCORANK_WERROR=ON || summary
 
-step "clang-tidy" scripts/tidy.sh "$build"
+step "clang-tidy" scripts/tidy.py "$build"
 
 export CORANKD=$PWD/$build/bin/corankd CORANK=$PWD/$build/bin/corank
 step "ctest" run_ctest
