@@ -51,7 +51,7 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         address: HOST:PORT of the server, or unix:PATH; None: CORANK_SERVER of the environment, else 127.0.0.1:50051.
         **options: see ConnectOptions.
 
-    Example:
+    Examples:
         >>> with corank.connect("127.0.0.1:50051") as client:
         ...     client.sort([3, 1, 2])
         array([1, 2, 3])
@@ -108,7 +108,7 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         Returns:
             A context manager. The operators run when its block ends; then `result` of each Pending gives an array.
 
-        Example:
+        Examples:
             >>> with client.chain() as chain:
             ...     ordered = chain.sort([30, 10, 20])
             ...     least = chain.gather(ordered, [0], [2])
@@ -137,7 +137,7 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
             Unimplemented: the server takes no shared memory.
             ResourceExhausted: there is not that much shared memory.
 
-        Example:
+        Examples:
             >>> x = client.empty_shared(3, np.int32)
             >>> x[:] = [3, 1, 2]
             >>> client.sort(x, out=x)
@@ -155,7 +155,7 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         Returns:
             A context manager that yields a NumPy array.
 
-        Example:
+        Examples:
             >>> with client.share([3, 1, 2]) as x:
             ...     client.sort(x, out=x)
             array([1, 2, 3])
@@ -188,7 +188,7 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         Returns:
             A handle, which every operator takes in place of an array.
 
-        Example:
+        Examples:
             >>> history = client.store("history", [10, 20, 30])
             >>> client.search(history, [25])
             array([2])

@@ -79,7 +79,7 @@ class IntervalOperators(Operators[A]):
         Returns:
             The repeated values, shape (sum of counts,).
 
-        Example:
+        Examples:
             >>> client.expand([10, 20], [3, 1])
             array([10, 10, 10, 20])
         """
@@ -122,7 +122,7 @@ class IntervalOperators(Operators[A]):
         Returns:
             The destination after all copies, in the dtype of `source`.
 
-        Example:
+        Examples:
             >>> client.move([1, 2, 3, 4], [0, 2], [3, 0], [1, 2], destination=5)
             array([3, 4, 0, 1, 0])
         """
@@ -154,7 +154,7 @@ class IntervalOperators(Operators[A]):
         Returns:
             The intervals, shape (sum of counts,).
 
-        Example:
+        Examples:
             >>> client.gather([10, 20, 30, 40], [2, 0], [2, 1])
             array([30, 40, 10])
         """
@@ -191,7 +191,7 @@ class IntervalOperators(Operators[A]):
         Returns:
             The destination after all copies, in the dtype of `source`.
 
-        Example:
+        Examples:
             >>> client.scatter([1, 2, 3], [3, 0], [1, 2], destination=5)
             array([2, 3, 0, 1, 0])
         """
@@ -223,7 +223,7 @@ class IntervalOperators(Operators[A]):
         Returns:
             LoadBalance(objects, ranks), each of shape (sum of counts,).
 
-        Example:
+        Examples:
             >>> client.load_balance([2, 0, 1])
             LoadBalance(objects=array([0, 0, 2]), ranks=array([0, 1, 0]))
         """

@@ -169,7 +169,7 @@ class OrderedOperators(Operators[A]):
         Raises:
             InvalidArgument: an argument does not fit the others; `field` names it.
 
-        Example:
+        Examples:
             >>> client.sort([3, 1, 2])
             array([1, 2, 3])
             >>> client.sort([3, 1, 2], values=[30, 10, 20], descending=True)
@@ -214,7 +214,7 @@ class OrderedOperators(Operators[A]):
             Positions, shape (n,) or (min(n, limit),), so that keys[positions] is sorted. With segments, positions count
             from the start of the whole array.
 
-        Example:
+        Examples:
             >>> client.argsort([30, 10, 20])
             array([1, 2, 0])
         """
@@ -251,7 +251,7 @@ class OrderedOperators(Operators[A]):
         Returns:
             The pair (sorted keys, positions).
 
-        Example:
+        Examples:
             >>> client.sort_with_indices([30, 10, 20])
             (array([10, 20, 30]), array([1, 2, 0]))
         """
@@ -283,7 +283,7 @@ class OrderedOperators(Operators[A]):
         Returns:
             Row numbers, shape (n,) or (min(n, limit),).
 
-        Example:
+        Examples:
             >>> client.argsort_columns([["b", "a", "b"], [2, 3, 1]])
             array([1, 2, 0])
         """
@@ -323,7 +323,7 @@ class OrderedOperators(Operators[A]):
         Returns:
             All keys in order, or a pair (keys, values).
 
-        Example:
+        Examples:
             >>> client.merge([[1, 3], [2, 4]])
             array([1, 2, 3, 4])
         """
@@ -391,7 +391,7 @@ class OrderedOperators(Operators[A]):
         Returns:
             Positions from 0 to n, shape (m,); for one needle, one position.
 
-        Example:
+        Examples:
             >>> client.search([10, 20, 30], [20, 25])
             array([1, 2])
             >>> int(client.search([10, 20, 30], 25))
@@ -454,7 +454,7 @@ class ColumnOperators(Operators[A]):
             The list of sorted columns, each in the form in which it was given, or with values a pair (columns, values).
             A list of strings that keep= keeps is a pair of handles.
 
-        Example:
+        Examples:
             >>> client.sort_columns([["b", "a", "b"], [2, 3, 1]])
             [['a', 'b', 'b'], array([3, 1, 2])]
         """
