@@ -213,6 +213,8 @@ class FakeServer:
         """Method and metadata of every call, in order of arrival."""
         self.hold: threading.Event | None = None
         """When set: calls wait for it before they answer."""
+        self.ended: list[str] = []
+        """Operators whose calls ended, also those that the caller ended while the server still works on them."""
         self.raw_answer: bytes | None = None
         """When set: these bytes are every answer."""
         self.on_request: Callable[[Any], None] | None = None
@@ -374,6 +376,7 @@ class FakeServer:
 
     def _handler(self, operation: str, function: Callable[[Any], Any]) -> Callable[[Any, grpc.ServicerContext], Any]:
         def handle(request: Any, context: grpc.ServicerContext) -> Any:
+            context.add_callback(lambda: self.ended.append(operation))
             request_id = request.options.request_id or "made-by-server"
             self._arrive(operation, context)
             with self._lock:

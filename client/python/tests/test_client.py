@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,44 @@ def test_progress_draws_on_terminals_and_cleans_up(option: bool | None) -> None:
         assert terminal.drawn.wait(30)
     assert re.search(r"sorting  \d+\.\d s", terminal.getvalue())
     assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+class Notebook:
+    """The parts of IPython in a kernel that progress uses."""
+
+    def __init__(self) -> None:
+        self.kernel = object()
+        self.lines: list[str] = []
+        self.drawn = threading.Event()
+
+    def display(self, data: dict[str, str], raw: bool, display_id: bool) -> Notebook:
+        """Shows a line and returns its handle."""
+        assert raw
+        assert display_id
+        self.update(data, raw)
+        return self
+
+    def update(self, data: dict[str, str], raw: bool) -> None:
+        """Changes the line."""
+        assert raw
+        self.lines.append(data["text/plain"])
+        if len(self.lines) > 1:
+            self.drawn.set()
+
+
+@pytest.mark.parametrize("has_kernel", [True, False])
+def test_progress_is_one_line_of_a_notebook(monkeypatch: pytest.MonkeyPatch, has_kernel: bool) -> None:
+    notebook = Notebook()
+    if not has_kernel:
+        notebook.kernel = None
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: notebook))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=notebook.display))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with Display(Progress("sorting", 10, 10), True):
+        assert notebook.drawn.wait(30 if has_kernel else 0.6) == has_kernel
+    assert ("sorting" in "".join(notebook.lines)) == has_kernel
+    if has_kernel:
+        assert notebook.lines[-1] == ""
 
 
 def test_progress_fits_into_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from corank.testing import LocalServer
 OPERATORS = ["argsort", "argsort_columns", "expand", "gather", "load_balance", "merge", "move", "scatter", "search"]
 OPERATORS += ["sort", "sort_columns", "sort_with_indices"]
 OTHERS = ["address", "arrays", "chain", "close", "delete", "empty_shared", "info", "share", "store", "stored"]
+OTHERS.append("submit")
 X = np.array([3, 1, 2], np.int32)
 
 
@@ -30,7 +31,7 @@ def public(thing: object) -> list[str]:
 
 
 def test_completion_shows_what_users_call(fake_client: corank.Client) -> None:
-    assert set(dir(corank)) == {*corank.__all__, "testing"}
+    assert set(dir(corank)) == {*corank.__all__, "aio", "testing"}
     assert public(fake_client) == sorted([*OPERATORS, *OTHERS])
     assert public(fake_client.chain()) == [name for name in OPERATORS if name != "sort_columns"]
     handle = fake_client.store("x", X)

@@ -12,7 +12,8 @@ at the first call.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from corank._chains import Chain, Pending
 from corank._client import Client
@@ -133,8 +134,14 @@ delete = _default.delete
 info = _default.info
 
 
+def __getattr__(name: str) -> Any:
+    if name in ("aio", "testing"):
+        return importlib.import_module(f"corank.{name}")
+    raise AttributeError(f"module 'corank' has no attribute {name!r}")
+
+
 def __dir__() -> list[str]:
-    return sorted([*__all__, "testing"])
+    return sorted([*__all__, "aio", "testing"])
 
 
 for _name in __all__:

@@ -1,4 +1,4 @@
-"""What a gRPC target says of where the server is. Nothing is looked up."""
+"""Reads a gRPC target without looking a name up: whether it is complete, and whether it is this host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SCHEMES = ("unix", "unix-abstract", "vsock", "dns", "ipv4", "ipv6", "xds")
 
 
 def _host(address: str) -> str:
-    """Of "host", "host:port" or "[host]:port"; an IPv6 address without brackets is the host."""
+    """The host of "host", "host:port" or "[host]:port"; an IPv6 address without brackets is all host."""
     if address.startswith("["):
         return address[1:].partition("]")[0]
     return address.partition(":")[0] if address.count(":") == 1 else address

@@ -1,17 +1,81 @@
 """Keeps Ctrl-C out of gRPC.
 
-Python raises KeyboardInterrupt, and what else handlers of signals raise, between any two instructions of the main
-thread. Where that is inside of gRPC, a lock of a channel may stay taken, and every later call on it waits in vain.
+Python raises KeyboardInterrupt, and other exceptions of signal handlers, between any two instructions of the main
+thread. If gRPC runs at that moment, a lock of its channel may stay taken, and every later call on the channel hangs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from typing import Any, Callable, TypeVar
+from collections.abc import Iterator
+from typing import Any, Callable, Protocol, TypeVar
 
 _SIGNAL_SECONDS = 0.1
 
 R = TypeVar("R")
+
+
+class Cancellable(Protocol):
+    """Work that another thread can cancel."""
+
+    def cancel(self) -> object:
+        """Ends it."""
+
+
+class Scope:
+    """All that one thread does for a future, so that another thread can cancel it. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: list[Cancellable] = []
+        self.cancelled = threading.Event()
+
+    @contextlib.contextmanager
+    def holding(self, running: Cancellable) -> Iterator[None]:
+        """Around something that ends when the scope does."""
+        with self._lock:
+            self._running.append(running)
+        try:
+            if self.cancelled.is_set():
+                running.cancel()
+            yield
+        finally:
+            with self._lock:
+                self._running.remove(running)
+
+    def cancel(self) -> None:
+        """Cancels all of it, and what begins from now on."""
+        self.cancelled.set()
+        with self._lock:
+            running = list(self._running)
+        for each in running:
+            each.cancel()
+
+
+_scopes = threading.local()
+
+
+def scope() -> Scope | None:
+    """The scope that this thread works in."""
+    found: Scope | None = getattr(_scopes, "scope", None)
+    return found
+
+
+@contextlib.contextmanager
+def working_in(given: Scope) -> Iterator[None]:
+    """Has this thread work in a scope."""
+    _scopes.scope = given
+    try:
+        yield
+    finally:
+        _scopes.scope = None
+
+
+def holding(running: Cancellable) -> contextlib.AbstractContextManager[None]:
+    """Around something that ends with this thread's scope, if it has one."""
+    found = scope()
+    return contextlib.nullcontext() if found is None else found.holding(running)
 
 
 def on_main_thread() -> bool:
@@ -28,7 +92,7 @@ class Calls:
         self._cancelled = False
 
     def add(self, call: Any) -> None:
-        """A call began; it is cancelled if the try is."""
+        """Adds a call that began, and cancels it if the try is cancelled."""
         with self._lock:
             self._calls.append(call)
             cancelled = self._cancelled
@@ -36,7 +100,7 @@ class Calls:
             call.cancel()
 
     def cancel(self) -> None:
-        """Cancels all of them, and those that begin from now on."""
+        """Cancels all calls, and every call that begins from now on."""
         with self._lock:
             self._cancelled = True
             calls = list(self._calls)
@@ -45,7 +109,7 @@ class Calls:
 
 
 def wait(threads: list[threading.Thread]) -> None:
-    """Until all have ended."""
+    """Waits until all threads have ended."""
     for thread in threads:
         # In steps: a signal that another thread took would not wake this one, and Ctrl-C would wait for the end.
         while thread.is_alive():
@@ -53,7 +117,7 @@ def wait(threads: list[threading.Thread]) -> None:
 
 
 def run(work: Callable[[Calls], R]) -> R:
-    """work(), on another thread if this is the main one. An exception here cancels its calls and waits until it ended.
+    """Runs work(), on another thread if this is the main one. An exception here cancels the calls and awaits the end.
 
     Raises:
         BaseException: what `work` raised.
@@ -61,7 +125,8 @@ def run(work: Callable[[Calls], R]) -> R:
     calls = Calls()
     if not on_main_thread():
         try:
-            return work(calls)
+            with holding(calls):
+                return work(calls)
         except BaseException:
             calls.cancel()
             raise
@@ -86,7 +151,7 @@ def run(work: Callable[[Calls], R]) -> R:
 
 
 def attend(threads: list[threading.Thread], cancel: Callable[[], object]) -> None:
-    """Starts threads and waits for them; an exception in this one, such as Ctrl-C, has them cancelled first."""
+    """Starts threads and waits for them. An exception in this thread, such as Ctrl-C, cancels them first."""
     try:
         for thread in threads:
             thread.start()

@@ -1,4 +1,4 @@
-"""One try of a call. Knows bytes and methods, nothing of arrays."""
+"""One try of a call: bytes and methods, no arrays."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def trailing(call: Any) -> str:
 
 
 class Uploads:
-    """What the calls of one client may have on its way to the server. Thread-safe.
+    """Counts the bytes that one client has on the way to the server. Thread-safe.
 
-    gRPC ends no call whose message waits in this process behind others that stand still, whatever its deadline. Such
-    calls have to be waited for in another way, which costs more.
+    While a message waits in this process behind stalled messages, gRPC does not end its call at the deadline. The
+    client must wait for such calls in another way, which costs more.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Uploads:
 
     @contextlib.contextmanager
     def sending(self, nbytes: int) -> Iterator[bool]:
-        """Around a call that sends so many bytes; whether they get out of this process at once, whatever comes."""
+        """A context around a call that sends so many bytes: whether they leave this process at once in any case."""
         with self._lock:
             self._bytes += nbytes
             fit = self._bytes <= _SMALL_BYTES and not self._stands
@@ -52,7 +52,7 @@ class Uploads:
 
 
 class Caller:
-    """What the tries of one call share.
+    """The state that all tries of one call share.
 
     Args:
         operator: the method, for errors.
@@ -77,13 +77,13 @@ class Caller:
         self._sent = ""
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """What goes out beside the messages of a try."""
+        """The metadata of a try."""
         self._sent = self._credentials.authorization
         given = (("authorization", self._sent), ("traceparent", self._traceparent))
         return tuple((name, value) for name, value in given if value)
 
     def reload(self, error: errors.CorankError) -> bool:
-        """Whether there is another token now than the one that the server did not take."""
+        """Whether the token file holds another token than the one that the server refused."""
         return error.code == "UNAUTHENTICATED" and self._credentials.reload(self._sent)
 
     def failed(self, error: grpc.RpcError) -> errors.CorankError:
@@ -98,14 +98,14 @@ class Caller:
 
 
 class Name(NamedTuple):
-    """Of a method."""
+    """The name of a method."""
 
     method: str
     service: str = "corank"
 
 
 class Methods(Protocol):
-    """What a call needs of the channels."""
+    """The part of the channels that a call needs."""
 
     def method(self, name: str, kind: str = "unary_unary", of: str = "corank", connection: int = 0) -> Any:
         """A method as gRPC calls it."""
@@ -121,11 +121,11 @@ def unary(methods: Methods, name: Name, request: bytes, caller: Caller, remainin
         CorankError: it failed.
     """
     if remaining is not None and remaining <= 0:
-        # Sent all the same, it might be done after the caller was told that it was not.
+        # If it were sent anyway, the server might do it after the caller was told otherwise.
         raise errors.DeadlineExceeded(errors.late_text(caller.operator, caller.deadline))
     try:
         with caller.uploads.sending(len(request)) as fits:
-            if fits:
+            if fits and aside.scope() is None:
                 response, call = methods.blocking(name, request, remaining, caller.metadata())
             else:
                 response, call = aside.run(lambda calls: _in_time(methods, name, request, caller, remaining, calls))
@@ -137,12 +137,14 @@ def unary(methods: Methods, name: Name, request: bytes, caller: Caller, remainin
 def _in_time(
     methods: Methods, name: Name, request: bytes, caller: Caller, remaining: float | None, calls: aside.Calls
 ) -> tuple[bytes, Any]:
-    """The same, also where gRPC is late: see Uploads."""
+    """Calls a method once and keeps its deadline even if gRPC does not; see Uploads."""
     method = methods.method(name.method, of=name.service)
     call: Any = method.future(request, timeout=remaining, metadata=caller.metadata())
     calls.add(call)
     try:
         return call.result(timeout=None if remaining is None else remaining + _GRACE_SECONDS), call
+    except grpc.FutureCancelledError:
+        raise errors.Cancelled(f"{caller.operator}: cancelled by the caller") from None
     except grpc.FutureTimeoutError:
         raise errors.DeadlineExceeded(
             f"{caller.operator}: the deadline of {caller.deadline:g} s passed while the request was being sent"

@@ -118,6 +118,10 @@ class Chain(PendingOperators, options=LinkOptions, result="Pending"):
         return self
 
     def __exit__(self, kind: object, *exc_info: object) -> None:
+        self._end(kind)
+
+    def _end(self, kind: object) -> None:
+        """Runs the operators, unless the block raised."""
         self._done = True
         if kind is None and self._steps:
             self._run()

@@ -20,15 +20,15 @@ from corank.v1 import corank_service_pb2 as service
 
 DEFAULT_ADDRESS = "127.0.0.1:50051"
 DEADLINE_SECONDS = 60.0
-"""What a call may take that says nothing else and moves no arrays."""
+"""The deadline of a call that sets none and moves no arrays."""
 _SERVICES = {"corank": "/corank.v1.CorankService/", "memory": "/corank.v1.MemoryService/"}
-# gRPC's own first wait is a second: the tries of a call would all meet the failure of the first connection.
+# gRPC itself waits a second first: all tries of a call would then meet the failure of the first connection.
 _RECONNECT_MS = (100, 5000)
 _KEEPALIVE_MS = (20_000, 10_000)
 _RELEASE_SECONDS = 1.0
 _CLOSE_SECONDS = 1.0
-# The connection of the main thread's blocking calls: one that a signal broke off is not used again, and no other
-# thread waits on its lock. gRPC has it share the TCP connection of number 0.
+# The channel of the main thread's blocking calls. After a signal interrupted it, nobody uses it again, and no other
+# thread waits for its lock. It shares the TCP connection of channel 0.
 _MAIN = -1
 
 
@@ -53,7 +53,7 @@ class Channels:
         self._begin()
 
     def _begin(self) -> None:
-        """In this process there are no channels yet."""
+        """Forgets all channels: this process has none yet."""
         self._uploads = Uploads()
         self._lock = threading.Lock()
         self._channels: dict[int, grpc.Channel] = {}
@@ -61,7 +61,7 @@ class Channels:
         self._main_is_inside = False
 
     def forked(self) -> None:
-        """In a child: leaves the channels to the parent, and makes others when they are needed."""
+        """In a child of a fork: leaves the channels to the parent and makes its own when it needs them."""
         forks.forever((self._channels, self._methods))
         self._begin()
         self.retrier.forked()
@@ -80,13 +80,13 @@ class Channels:
 
     @property
     def credentials(self) -> Credentials:
-        """Of this client. What the environment says is read once, as late as the address."""
+        """TLS and token of this client. It reads the environment once, at the first call."""
         if self._credentials is None:
             self._credentials = Credentials(self.address, **self._security)
         return self._credentials
 
     def caller(self, operator: str, deadline: float | None, traceparent: str | None = None) -> Caller:
-        """What the tries of one call share."""
+        """The state that all tries of one call share."""
         known = self.credentials
         peer = errors.Peer(self.address, known.channel is not None, known.ca)
         return Caller(operator, peer, known, deadline, self._uploads, traceparent or self._traceparent)
@@ -99,7 +99,7 @@ class Channels:
             channels, self._channels, self._methods = self._channels, {}, {}
         for connection, channel in channels.items():
             if connection == _MAIN and self._main_is_inside:
-                # It may be one that a signal broke off just now, which never closes.
+                # A signal may have interrupted it just now; then it never closes.
                 closing = threading.Thread(target=channel.close, name="corank-close", daemon=True)
                 closing.start()
                 closing.join(_CLOSE_SECONDS)
@@ -111,31 +111,38 @@ class Channels:
         """Whether the client was closed."""
         return self._closed
 
+    def channel_options(self) -> list[tuple[str, Any]]:
+        """The gRPC options of every channel."""
+        if self._closed:
+            raise RuntimeError("the client is closed")
+        options: list[tuple[str, Any]] = [
+            ("grpc.max_send_message_length", self._max_message_bytes),
+            ("grpc.max_receive_message_length", self._max_message_bytes),
+            # Retrier repeats calls: it knows which may be. gRPC's retries, of a service configuration too, would
+            # multiply them.
+            ("grpc.enable_retries", 0),
+            ("grpc.initial_reconnect_backoff_ms", _RECONNECT_MS[0]),
+            ("grpc.max_reconnect_backoff_ms", _RECONNECT_MS[1]),
+            # While calls run: a network that drops every packet reports no error.
+            ("grpc.keepalive_time_ms", _KEEPALIVE_MS[0]),
+            ("grpc.keepalive_timeout_ms", _KEEPALIVE_MS[1]),
+            # gRPC stops pinging after two answers without data between them, but a result may take longer.
+            ("grpc.http2.max_pings_without_data", 0),
+        ]
+        if self.is_local:
+            options.append(("grpc.enable_http_proxy", 0))
+        if self.credentials.server_name:
+            options.append(("grpc.ssl_target_name_override", self.credentials.server_name))
+        return options
+
     def _channel(self, connection: int) -> grpc.Channel:
         if self._closed:
             raise RuntimeError("the client is closed")
         if connection not in self._channels:
-            options: list[tuple[str, Any]] = [
-                ("grpc.max_send_message_length", self._max_message_bytes),
-                ("grpc.max_receive_message_length", self._max_message_bytes),
-                # Retrier repeats calls: it knows which may be. gRPC's retries, of a service configuration too, would
-                # multiply them.
-                ("grpc.enable_retries", 0),
-                ("grpc.initial_reconnect_backoff_ms", _RECONNECT_MS[0]),
-                ("grpc.max_reconnect_backoff_ms", _RECONNECT_MS[1]),
-                # While there are calls: a network that swallows everything tells nobody.
-                ("grpc.keepalive_time_ms", _KEEPALIVE_MS[0]),
-                ("grpc.keepalive_timeout_ms", _KEEPALIVE_MS[1]),
-                # gRPC stops to ask after two answers with no data between them: a result may take longer than that.
-                ("grpc.http2.max_pings_without_data", 0),
-            ]
+            options = self.channel_options()
             if connection > 0:
-                # Else gRPC would share one connection among channels of one address.
+                # Otherwise gRPC would share one connection among channels of one address.
                 options.append(("grpc.use_local_subchannel_pool", 1))
-            if self.is_local:
-                options.append(("grpc.enable_http_proxy", 0))
-            if self.credentials.server_name:
-                options.append(("grpc.ssl_target_name_override", self.credentials.server_name))
             if self.credentials.channel is None:
                 made = grpc.insecure_channel(self.address, options)
             else:
@@ -169,7 +176,7 @@ class Channels:
             return result
         self._leave_main()
         method = self.method(name.method, of=name.service, connection=_MAIN)
-        # Not by a handler of exceptions, which could be broken off too.
+        # No try/finally: an exception could interrupt that too.
         self._main_is_inside = True
         try:
             result = method.with_call(request, timeout=timeout, metadata=metadata)
@@ -180,7 +187,7 @@ class Channels:
         return result
 
     def _leave_main(self) -> None:
-        """Gives the main thread's channel up, on that thread, if it is not known to have come out of it whole."""
+        """Drops the main thread's channel, on that thread, if a signal may have interrupted it."""
         if not self._main_is_inside or not aside.on_main_thread():
             return
         with self._lock:
@@ -190,22 +197,27 @@ class Channels:
         self._main_is_inside = False
 
     def limit(self) -> Limit:
-        """For what has no deadline of its own: the client's, from now on."""
+        """The client's deadline, from now on, for work that has none of its own."""
         return Limit(self.retrier.clock, self._deadline)
 
     def server(self, limit: Limit | None = None) -> ServerInfo:
-        """What the server is, asked once and again after it could not be reached, until `limit`."""
+        """Information about the server. Asks once, and again after the server was unreachable, until `limit`."""
         info = self._info
         if info is None:
             info = self._info = self.ask(limit or self.limit(), self._retries)[0]
         return info
 
+    @property
+    def knows_server(self) -> bool:
+        """Whether `server` need not ask."""
+        return self._info is not None
+
     def forget_server(self) -> None:
-        """It may be another server from now on."""
+        """Forgets the server's information: another server may answer from now on."""
         self._info = None
 
     def ask(self, limit: Limit, retries: int, traceparent: str | None = None) -> tuple[ServerInfo, str]:
-        """What the server is now, and the request id."""
+        """Asks for information about the server: the answer and the request id."""
         caller = self.caller("GetServerInfo", limit.seconds, traceparent)
         request = service.GetServerInfoRequest().SerializeToString()
         (response, request_id), _ = self.retrier.run(
@@ -226,7 +238,7 @@ class Channels:
         limit: Limit | None = None,
         retries: int | None = None,
     ) -> Any:
-        """Calls a unary method of MemoryService, as often as it takes and `repeat` and `retries` allow.
+        """Calls a unary method of MemoryService, with as many tries as `repeat` and `retries` allow.
 
         Args:
             name: of the method.
@@ -246,7 +258,7 @@ class Channels:
         limit: Limit | None = None,
         retries: int | None = None,
     ) -> Any:
-        """The same with another request for each try: `prepare` makes it, and says what type the response is of."""
+        """Like memory_call, but `prepare` makes a request and its type of response for each try."""
         limit = limit or self.limit()
         caller = self.caller(name, limit.seconds)
 
@@ -264,7 +276,7 @@ class Channels:
         )[0]
 
     def memory_release(self, name: str, request: Any, response: type[Any], repeat: Repeat = Repeat.ALWAYS) -> None:
-        """memory_call of what gives memory back: a request that has answered may still use it for a moment."""
+        """A memory_call that releases memory. It repeats briefly, for an answered request may still hold the memory."""
         clock, limit = self.retrier.clock, self.limit()
         end, pause = clock.now() + _RELEASE_SECONDS, 0.001
         while True:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
@@ -13,12 +15,14 @@ from corank._chains import Chain, Pending
 from corank._connection import Connection, kept_handles
 from corank._copying import copy_into
 from corank._elements import movable, whole
+from corank._futures import Threads
 from corank._kept import StoredArray, StoredArrays
 from corank._options import (
     CallOptions,
     ChainOptions,
     ConnectOptions,
     InfoOptions,
+    Settings,
     StoreOptions,
     connect_options,
     options_of,
@@ -32,6 +36,42 @@ from corank._typed import ArrayOperators
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
+
+
+CALLS = (
+    *(name for name in dir(ArrayOperators) if not name.startswith("_")),
+    *("arrays", "delete", "empty_shared", "info", "share", "store", "stored"),
+)
+"""The methods of a client that call the server."""
+
+
+def method_of(client: Any, name: str) -> Any:
+    """The method of this name.
+
+    Raises:
+        ValueError: no method of this name calls the server.
+    """
+    if name not in CALLS:
+        close = difflib.get_close_matches(str(name), CALLS, n=1)
+        advice = f"did you mean {close[0]!r}?" if close else f"these do: {', '.join(CALLS)}"
+        raise ValueError(f"submit: no method {name!r} calls the server; {advice}")
+    return getattr(client, name)
+
+
+def step_of(connection: Connection, task: Task, options: CallOptions) -> tuple[Step, Settings]:
+    """A call of one operator, and its settings.
+
+    Raises:
+        TypeError: an input or keep= is not for such a call.
+    """
+    for leaf in leaves(task.parts):
+        if isinstance(leaf.held, Pending):
+            raise leaf.held._misplaced()
+    settings = connection.settings(options)
+    if task.is_shifted and settings.keep is not None:
+        raise TypeError(conversion.NO_NAT)
+    handles = None if settings.keep is None else kept_handles(connection, task, settings.keep)
+    return Step(task, settings.out, handles), settings
 
 
 class Client(ArrayOperators, options=CallOptions, result="NDArray"):
@@ -60,6 +100,10 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
     @connect_options
     def __init__(self, address: str | None = None, **options: Unpack[ConnectOptions]) -> None:
         self._connection = Connection(address, **options)
+        self._threads = Threads()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _client_of, (self._connection,)
 
     @property
     def address(self) -> str:
@@ -72,6 +116,7 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         The client cannot be used again.
         """
         self._connection.close()
+        self._threads.close()
 
     def __enter__(self) -> Self:
         return self
@@ -83,15 +128,30 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         return f"corank.Client({self.address!r}{', closed' if self._connection.is_closed else ''})"
 
     def _perform(self, task: Task, options: CallOptions) -> Any:
-        for leaf in leaves(task.parts):
-            if isinstance(leaf.held, Pending):
-                raise leaf.held._misplaced()
-        settings = self._connection.settings(options)
-        if task.is_shifted and settings.keep is not None:
-            raise TypeError(conversion.NO_NAT)
-        handles = None if settings.keep is None else kept_handles(self._connection, task, settings.keep)
-        results = self._connection.perform([Step(task, settings.out, handles)], settings, execute=False)
-        return task.finish(results[0])
+        step, settings = step_of(self._connection, task, options)
+        return task.finish(self._connection.perform([step], settings, execute=False)[0])
+
+    def submit(self, operator: str, *arguments: Any, **options: Any) -> Future[Any]:
+        """Starts a call in a thread and returns at once.
+
+        `cancel` of the future cancels the call on the server too, also when it runs already; until the call has ended,
+        the server may still write into its out=. At most 32 calls of a client run at the same time; others wait.
+
+        Args:
+            operator: the name of a method that calls the server, such as "sort" or "store".
+            *arguments: the arguments of that method.
+            **options: its options.
+
+        Returns:
+            A concurrent.futures.Future of what the method returns.
+
+        Example:
+            >>> future = client.submit("sort", [3, 1, 2], descending=True)
+            >>> future.result()
+            array([3, 2, 1])
+        """
+        method = method_of(self, operator)
+        return self._threads.start(lambda: method(*arguments, **options))
 
     @options_of(ChainOptions)
     def chain(self, **options: Unpack[ChainOptions]) -> Chain:
@@ -242,3 +302,10 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         settings, connection = self._connection.settings(options), self._connection
         limit = Limit(connection.retrier.clock, connection.deadline(settings, 0))
         return connection.ask(limit, settings.retries, settings.traceparent)[0]
+
+
+def _client_of(connection: Connection) -> Client:
+    """A client like the one that was pickled."""
+    made = Client.__new__(Client)
+    made._connection, made._threads = connection, Threads()
+    return made

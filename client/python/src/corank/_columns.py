@@ -21,7 +21,7 @@ from corank.v1 import operators_pb2 as operators
 KeyColumn = Union[
     NDArray[Any], Sequence[bytes], Sequence[str], Sequence[int], Sequence[float], RemoteArray, OnGpu, Dlpack
 ]
-"""What a column may be: see Client.sort_columns."""
+"""The types of a column; see Client.sort_columns."""
 
 
 class Text(NamedTuple):
@@ -130,7 +130,7 @@ def columns_request(
         message = operators.KeyColumn(order=order)
         rows = parts[-1].header.count - (strings is not None)
         count = rows if limit is None else max(0, min(limit, rows))
-        # Which strings a limit leaves, and so how many bytes, is not known before the answer.
+        # The answer decides which strings a limit leaves, and so how many bytes.
         data_count = count if strings is None else parts[0].header.count if count == rows else None
         type_ = parts[0].header.type
         outputs = [Output(f"{path}.data", message, "data_destination", dtype, data_count, element_type=type_)]

@@ -1,4 +1,4 @@
-"""How a call is done: places chosen, messages sent, failures tried again, costs reported. Knows no operator."""
+"""Does calls of any operator: chooses places, sends messages, retries, and reports costs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SHARED_BYTES = 512 << 10
 """On the server's host: arrays of a call that take more travel in shared memory. Measured beside an H200, where a
 message of 1 MiB takes twice as long."""
 VIEWED_BYTES = 8 << 20
-"""The same where results are views, each of which holds a registered region."""
+"""The same limit for copy=False, where each result holds a registered region."""
 MANY_BYTES = 128 << 20
 """Streamed arrays that take more travel over several connections."""
 CONNECTIONS = 4
@@ -55,11 +55,11 @@ _DEADLINE_BYTES_PER_SECOND = 16 << 20
 _OPERATIONS = service.Plan.DESCRIPTOR.fields_by_name["operations"].number
 _NO_ANSWER = (errors.DeadlineExceeded, errors.Cancelled)
 _NO_ROOM = (errors.ResourceExhausted, errors.Unavailable)
-"""Why a server may give no region now, but will later."""
+"""Errors of a server that may give a region later."""
 
 
 class Connection(Channels):
-    """What a client calls the server with; see ConnectOptions for the arguments."""
+    """Calls the server for a client; see ConnectOptions for the arguments."""
 
     def __init__(
         self,
@@ -75,6 +75,7 @@ class Connection(Channels):
         **security: Any,
     ) -> None:
         super().__init__(address, whole("max_message_bytes", max_message_bytes, 1), **security)
+        self._given = {**security, "max_message_bytes": max_message_bytes}
         self._defaults: CallOptions = {"deadline": deadline, "retries": retries, "progress": progress}
         if place != "auto":
             self._defaults["place"] = place  # type: ignore[typeddict-item]
@@ -88,8 +89,16 @@ class Connection(Channels):
         self._no_shared_memory = False
         forks.watch(self)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._security.get("token") is not None:
+            raise TypeError(
+                "a client with token= does not pickle, for the pickle would hold the token; give token_file=, or set "
+                "CORANK_TOKEN where the client is used"
+            )
+        return _reconnected, (self.address, {**self._given, **self._defaults})
+
     def forked(self) -> None:
-        """In a child: its own connections and shared memory; what it has inherited is the parent's."""
+        """In a child of a fork: begins with its own connections and shared memory, and leaves the parent's alone."""
         super().forked()
         self.regions.forked()
 
@@ -116,13 +125,16 @@ class Connection(Channels):
         """Bytes to put into a chunk; the server is asked until `limit` if it is not known."""
         return min(CHUNK_BYTES, self.server(limit).limits.max_chunk_bytes or CHUNK_BYTES)
 
-    def perform(self, steps: Sequence[Step], settings: Settings, execute: bool) -> list[list[Any]]:
+    def perform(
+        self, steps: Sequence[Step], settings: Settings, execute: bool, limit: Limit | None = None
+    ) -> list[list[Any]]:
         """Does operators one after the other in one call.
 
         Args:
             steps: the operators; more than one only with `execute`.
             settings: of the call.
             execute: use Execute, whatever places there are.
+            limit: since when the deadline runs; None: since now.
 
         Returns:
             The results of each operator, in the order of its outputs.
@@ -131,21 +143,14 @@ class Connection(Channels):
             CorankError: it failed.
         """
         start = time.monotonic_ns()
-        for step in steps:
-            _check_length("out", step.out, step.task)
-            _check_apart(step.out or ())
-            _check_size(step)
-            if settings.priority is not None:
-                step.task.request.options.priority = choice("priority", settings.priority, PRIORITIES)
-            if settings.request_id is not None:
-                step.task.request.options.request_id = settings.request_id
-        limit = self.limit()
+        prepare(steps, settings)
+        limit = limit or self.limit()
         may_lose: set[type[Exception]] = {RegionsLost, _ScratchLost}
         while True:
             try:
                 return self._attempt(steps, settings, execute, start, limit, _ScratchLost in may_lose)
             except (RegionsLost, _ScratchLost) as lost:
-                # What the server may still write goes into memory that is given up; the next try has other memory.
+                # The server may still write into the old memory, which nobody reads; the next try has other memory.
                 if type(lost) not in may_lose:
                     cause = lost.__cause__ or lost
                     raise cause from cause.__cause__
@@ -163,7 +168,7 @@ class Connection(Channels):
             if settings.progress is not None or task_bytes(steps) > PROGRESS_BYTES:
                 stack.enter_context(Display(progress, settings.progress))
             limit.seconds = self.deadline(settings, max(demand.send, demand.receive))
-            mode = self._mode(settings, demand, execute, limit)
+            mode = self.mode(settings, demand, execute, limit)
             if mode != "inline":
                 self.server(limit)
             if mode == "shared_memory" and demand.scratch > 0:
@@ -175,7 +180,7 @@ class Connection(Channels):
                         raise
                     # The address only looks local (a tunnel), or there is no room now: the answer's stats say so.
                     self._no_shared_memory = not isinstance(error, _NO_ROOM)
-                    mode = self._mode(settings, demand, execute, limit, shared_memory=False)
+                    mode = self.mode(settings, demand, execute, limit, shared_memory=False)
             if mode == "stream":
                 placing.use_streams()
             placed = placing.put(steps)
@@ -194,20 +199,13 @@ class Connection(Channels):
                 if placing.may_move and error._failure is errors.Failure.LOST and settings.retries > 0 and may_move:
                     raise _ScratchLost from error
                 raise
-            results = [
-                [receiver.result(answer) for receiver in each.receivers] for each, answer in zip(placed, answers)
-            ]
-        if settings.on_stats is not None:
-            elapsed_ns = time.monotonic_ns() - start
-            for each, answer in zip(placed, answers):
-                algorithms = {"Sort": SORT_ALGORITHMS, "Merge": MERGE_ALGORITHMS}.get(each.task.method, {})
-                settings.on_stats(
-                    call_stats(each.task.method, answer.message, algorithms, elapsed_ns, placing.place, cost)
-                )
+            results = results_of(placed, answers)
+        elapsed_ns = time.monotonic_ns() - start
+        report(placed, answers, settings, elapsed_ns, placing.place, cost)
         return results
 
-    def _mode(self, settings: Settings, demand: Demand, execute: bool, limit: Limit, shared_memory: bool = True) -> str:
-        """How arrays travel that have no place of their own: "inline", "stream" or "shared_memory"."""
+    def mode(self, settings: Settings, demand: Demand, execute: bool, limit: Limit, shared_memory: bool = True) -> str:
+        """The place of arrays that have none of their own: "inline", "stream" or "shared_memory"."""
         if settings.place in ("inline", "stream", "shared_memory"):
             return settings.place
         nbytes = max(demand.send, demand.receive)
@@ -226,16 +224,24 @@ class Connection(Channels):
         fits = demand.send <= min(INLINE_BYTES, most_in) and demand.receive <= min(INLINE_BYTES, most_out)
         return "stream" if "stream" in info.places and not fits else "inline"
 
+    def encoded(self, placed: Placed) -> bytes:
+        """A request as a message.
+
+        Raises:
+            InvalidArgument: it is too large.
+        """
+        data = encode(placed.task.request, placed.parts)
+        if len(data) > self._max_message_bytes:
+            raise errors.InvalidArgument(
+                f"{placed.task.method}: the request has {len(data):,} bytes, more than max_message_bytes, "
+                f"{self._max_message_bytes:,}"
+            )
+        return data
+
     def _unary(
         self, placing: Placing, placed: Sequence[Placed], settings: Settings, limit: Limit, progress: Progress
     ) -> tuple[list[Answer], dict[str, Any]]:
-        task = placed[0].task
-        data = encode(task.request, placed[0].parts)
-        if len(data) > self._max_message_bytes:
-            raise errors.InvalidArgument(
-                f"{task.method}: the request has {len(data):,} bytes, more than max_message_bytes, "
-                f"{self._max_message_bytes:,}"
-            )
+        task, data = placed[0].task, self.encoded(placed[0])
         caller = self.caller(task.method, limit.seconds, settings.traceparent)
         (response, request_id), tries = self.retrier.run(
             lambda remaining: unary(self, Name(task.method), data, caller, remaining),
@@ -252,7 +258,7 @@ class Connection(Channels):
             "attempts": tries,
             "request_id": request_id,
         }
-        return [_answer(task, response)], cost
+        return [answer_of(task, response)], cost
 
     def _execute(
         self, placing: Placing, placed: Sequence[Placed], settings: Settings, limit: Limit, progress: Progress
@@ -290,7 +296,7 @@ class Connection(Channels):
             if number not in fields:
                 raise errors.Internal(f"{name}: the server answered another operation's result")
             begin, end = fields[number]
-            answers.append(_answer(each.task, result[begin:end]))
+            answers.append(answer_of(each.task, result[begin:end]))
         cost = {
             "request_bytes": job.request_bytes,
             "response_bytes": job.response_bytes,
@@ -300,8 +306,51 @@ class Connection(Channels):
         return answers, cost
 
 
+def _reconnected(address: str, options: dict[str, Any]) -> Connection:
+    """A connection like the one that was pickled."""
+    return Connection(address, **options)
+
+
 class _ScratchLost(Exception):
     """The connection broke while the server worked in memory that was made for the call."""
+
+
+def prepare(steps: Sequence[Step], settings: Settings) -> None:
+    """Checks where results go, and tells the requests what the settings say.
+
+    Raises:
+        InvalidArgument: results do not go there.
+        ResourceExhausted: they do not fit into the memory of this machine.
+    """
+    for step in steps:
+        _check_length("out", step.out, step.task)
+        _check_apart(step.out or ())
+        _check_size(step)
+        if settings.priority is not None:
+            step.task.request.options.priority = choice("priority", settings.priority, PRIORITIES)
+        if settings.request_id is not None:
+            step.task.request.options.request_id = settings.request_id
+
+
+def results_of(placed: Sequence[Placed], answers: Sequence[Answer]) -> list[list[Any]]:
+    """The results of each operator, in the order of its outputs."""
+    return [[receiver.result(answer) for receiver in each.receivers] for each, answer in zip(placed, answers)]
+
+
+def report(
+    placed: Sequence[Placed],
+    answers: Sequence[Answer],
+    settings: Settings,
+    elapsed_ns: int,
+    place: str,
+    cost: dict[str, Any],
+) -> None:
+    """Tells on_stats= what a call cost."""
+    if settings.on_stats is None:
+        return
+    for each, answer in zip(placed, answers):
+        algorithms = {"Sort": SORT_ALGORITHMS, "Merge": MERGE_ALGORITHMS}.get(each.task.method, {})
+        settings.on_stats(call_stats(each.task.method, answer.message, algorithms, elapsed_ns, place, cost))
 
 
 def _check_length(option: str, given: Sequence[Any] | None, task: Task) -> None:
@@ -335,7 +384,12 @@ def _check_apart(out: Sequence[Any]) -> None:
                 )
 
 
-def _answer(task: Task, response: bytes) -> Answer:
+def answer_of(task: Task, response: bytes) -> Answer:
+    """A response.
+
+    Raises:
+        Internal: it is none.
+    """
     try:
         message, found = decode(response, task.response)
     except ValueError as error:

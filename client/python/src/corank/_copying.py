@@ -20,7 +20,7 @@ def bytes_of(array: NDArray[Any]) -> memoryview:
 
 def _copy(into: NDArray[Any], source: NDArray[Any]) -> None:
     if into.dtype == source.dtype:
-        # As bytes: NumPy copies structured elements field by field.
+        # Copies bytes, because NumPy copies structured elements field by field.
         into.view(np.uint8)[:] = source.view(np.uint8)
     else:
         into[:] = source

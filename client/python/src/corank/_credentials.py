@@ -1,4 +1,4 @@
-"""Who the server is to this client, and who this client is to the server."""
+"""TLS and tokens: how client and server prove to each other who they are."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Credentials:
         tls_certificate: the file with the client's own certificate.
         tls_key: the file with its key.
         tls_server_name: the name that the server's certificate must hold; None: the host of the address.
-        token: what says who asks.
-        token_file: the file that holds it, read again when the server does not take what it held.
+        token: the token that names the caller.
+        token_file: the file that holds the token; the client reads it again when the server refuses the token.
         environment: where CORANK_SERVER_CA, CORANK_CLIENT_CERTIFICATE, CORANK_CLIENT_KEY and CORANK_TOKEN are, which
             stand for arguments that are None.
 
@@ -90,7 +90,7 @@ class Credentials:
         self.server_name = tls_server_name
         """The name to expect in the server's certificate."""
         self.channel: grpc.ChannelCredentials | None = None
-        """What a secure channel is made with; None: there is no TLS."""
+        """The credentials of a secure channel; None: no TLS."""
         if tls or ca or certificate or key or tls_server_name:
             if bool(certificate) != bool(key):
                 raise errors.InvalidArgument("tls_certificate, tls_key: give both, or none", field="tls_key")

@@ -18,7 +18,7 @@ from corank.v1 import array_pb2
 
 _DLPACK_CUDA = 2
 _DLPACK_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "uint"}  # 6: bool
-# Of CUpointer_attribute.
+# Values of CUpointer_attribute.
 _BUFFER_ID, _DEVICE_ORDINAL, _IPC_CAPABLE = 7, 9, 10
 _HANDLE_BYTES = 64
 _EXPORT_HELP = (

@@ -68,7 +68,7 @@ def key_bytes(name: str) -> int:
 
 
 def index_dtype(greatest: int) -> np.dtype[Any]:
-    """What the server answers indices as, of which none exceeds `greatest`."""
+    """The dtype of indices in an answer, if none exceeds `greatest`."""
     return np.dtype("<u4" if greatest < 2**32 else "<u8")
 
 
@@ -90,7 +90,7 @@ def check_positions(option: str, dtype: np.dtype[Any], greatest: int | None) -> 
 
 
 def alignment(element_bytes: int) -> int:
-    """What the offset of an array within a region must be a multiple of."""
+    """The alignment of an array within a region, in bytes."""
     return min(element_bytes, 16)
 
 
@@ -137,4 +137,4 @@ class Dlpack(Protocol):
 
 
 Input = Union[ArrayLike, RemoteArray, OnGpu, Dlpack]
-"""What operators take: what NumPy makes an array of, kept arrays, and arrays on the GPU of whatever library."""
+"""The inputs of operators: anything that NumPy makes an array of, kept arrays, and arrays on the GPU."""

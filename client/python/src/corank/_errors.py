@@ -1,4 +1,4 @@
-"""What can go wrong with a call, as exceptions."""
+"""Failures of calls as exceptions."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _RetryInfo = messages.message("corank.wire.v1.RetryInfo")
 _TYPES = "type.googleapis.com/google.rpc."
 _DETAILS = "grpc-status-details-bin"
 _REQUEST_ID = "x-request-id"
-# gRPC's own words for a call that never left. Where it finds others, the call counts as lost: that is the safe side.
+# gRPC's messages for a call that was never sent. A call with any other message counts as lost, which is safe.
 _NOT_SENT = ("failed to connect to all addresses", "DNS resolution failed", "errors resolving")
 _CUT_OFF = ("Socket closed", "onnection reset", "Broken pipe", "HTTP/2")
 
 
 class Failure(enum.Enum):
-    """What an error says of a try."""
+    """The kinds of failure of one try."""
 
     FINAL = enum.auto()
     """It would fail again."""
     NOT_SENT = enum.auto()
     """There was no connection."""
     REFUSED = enum.auto()
-    """The server says when to come back."""
+    """The server says when to retry."""
     LOST = enum.auto()
-    """The connection broke: nobody knows whether it was done."""
+    """The connection broke, and the server may have done the call."""
 
 
 class Peer(NamedTuple):
@@ -103,10 +103,10 @@ class InvalidArgument(CorankError, ValueError):
 
 
 class Retryable(CorankError):
-    """The server could not do it now.
+    """The server cannot do the call now.
 
     Attributes:
-        retry_after: seconds after which the server wants to see the call again; None if it did not say.
+        retry_after: seconds to wait before a retry; None if the server did not say.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class NotFound(CorankError, LookupError):
 
 
 class PermissionDenied(CorankError, PermissionError):
-    """Not allowed, or not known who asks (code "UNAUTHENTICATED")."""
+    """The credentials do not allow the call, or there are none (code "UNAUTHENTICATED")."""
 
     code = "PERMISSION_DENIED"
 
@@ -212,7 +212,7 @@ def _certificate_text(details: str, peer: Peer) -> str:
 
 
 def _tls_text(details: str, peer: Peer) -> str:
-    """What is wrong with a connection that no other try will mend; empty: nothing of the kind."""
+    """The fault of a connection that no retry can mend; empty: there is none."""
     if "CERTIFICATE_VERIFY_FAILED" in details:
         return _certificate_text(details, peer)
     if "Hostname Verification Check failed" in details or "is not in peer certificate" in details:
@@ -264,15 +264,13 @@ def _unavailable(operator: str, details: str, peer: Peer, retry_after: float | N
 
 
 def late_text(operator: str, deadline: float | None) -> str:
-    """What a call says that was not done in time."""
+    """The message of a call that missed its deadline."""
     return f"{operator}: not done within its deadline" + ("" if deadline is None else f" of {deadline:g} s")
 
 
-def from_rpc(
-    error: grpc.RpcError, *, operator: str, peer: Peer, deadline: float | None, trace_id: str = ""
-) -> CorankError:
+def from_rpc(error: Any, *, operator: str, peer: Peer, deadline: float | None, trace_id: str = "") -> CorankError:
     """The exception for a failed try of `operator` at `peer` with `deadline` seconds, in the trace of `trace_id`."""
-    if not isinstance(error, grpc.Call):
+    if not hasattr(error, "code"):  # grpc.Call and grpc.aio.AioRpcError have it
         made = CorankError(f"{operator}: {error}")
         made.grpc_error = error
         return made
@@ -283,7 +281,7 @@ def from_rpc(
 
 
 def _from_call(
-    error: grpc.Call, metadata: dict[str, object], operator: str, peer: Peer, deadline: float | None
+    error: Any, metadata: dict[str, object], operator: str, peer: Peer, deadline: float | None
 ) -> CorankError:
     code = error.code() or grpc.StatusCode.UNKNOWN
     details = error.details() or ""

@@ -1,4 +1,4 @@
-"""What this process's clients do where it forks."""
+"""Lets the clients of a forked child begin anew."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Client(Protocol):
-    """What lives through a fork."""
+    """An object that must begin anew in a forked child."""
 
     def forked(self) -> None:
         """Begins anew in the child: no thread but this one lives there, and what was locked stays so."""
@@ -33,5 +33,5 @@ if hasattr(os, "register_at_fork"):
 
 
 def forever(held: object) -> None:
-    """Never finalises `held`, at the end of the process neither: gRPC's objects wait for locks that nobody gives up."""
+    """Never finalizes `held`, not even at exit, because gRPC's objects would wait for locks that no thread releases."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))

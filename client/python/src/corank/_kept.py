@@ -79,7 +79,7 @@ class StoredArray(RemoteArray):
         delete(self._connection, self.name)
 
     def _place(self) -> array_pb2.StoredPlace:
-        """Where it is, in the server's words."""
+        """The place of the array as the request names it."""
         return array_pb2.StoredPlace(name=self.name, temporary=self._temporary)
 
 
@@ -131,13 +131,13 @@ def find(connection: Connection, name: str) -> StoredArray:
 
 def delete(connection: Connection, name: str) -> None:
     """Has the server forget the array of this name."""
-    # Done twice, it could delete an array that somebody stored under the name in between.
+    # A second try could delete an array that another caller stored under the name in between.
     request = memory.DeleteArrayRequest(name=name)
     connection.memory_release("DeleteArray", request, memory.DeleteArrayResponse, Repeat.UNLESS_LOST)
 
 
 def _expiry_seconds(expires: float | None) -> int:
-    """What the request says: whole seconds, 0 for the server's default."""
+    """The value in the request: whole seconds, 0 for the server's default."""
     if expires is None:
         return 0
     if not 0 < expires < 2**63:
@@ -189,11 +189,13 @@ def store(
         with caller.uploads.sending(source.data.nbytes):
             try:
                 return aside.run(lambda calls: send(calls, remaining))
+            except grpc.FutureCancelledError:
+                raise errors.Cancelled("StoreArray: cancelled by the caller") from None
             except grpc.RpcError as error:
                 raise caller.failed(error) from None
 
     with Display(progress, settings.progress):
-        # Done twice, it could replace an array that somebody stored under the name in between.
+        # A second try could replace an array that another caller stored under the name in between.
         kept, _ = connection.retrier.run(
             once,
             deadline=limit.left(),
@@ -240,7 +242,7 @@ def fetch(connection: Connection, array: StoredArray, settings: Settings) -> NDA
 
 
 def _taken(call: Any, array: StoredArray, target: NDArray[Any] | None, progress: Progress) -> NDArray[Any]:
-    """What FetchArray answers."""
+    """The array that FetchArray answers with."""
     sink: Sink | None = None
     count = 0
     for response in call:

@@ -1,4 +1,4 @@
-"""A lease of the server: what makes registered memory end with this process."""
+"""A lease of the server: registered memory ends with the lease, and so with this process."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Server(Protocol):
-    """What regions need of a connection."""
+    """The part of a connection that regions need."""
 
     def limit(self) -> Limit:
         """The deadline of what has none of its own."""
 
     def server(self, limit: Limit) -> ServerInfo:
-        """What the server is, asked once."""
+        """Information about the server, asked once."""
 
     def memory_call(
         self,
@@ -45,13 +45,13 @@ class Server(Protocol):
         limit: Limit,
         retries: int | None = None,
     ) -> Any:
-        """The same with another request for each try."""
+        """Like memory_call, with another request for each try."""
 
     def caller(self, operator: str, deadline: float | None) -> Caller:
-        """What the tries of one call share."""
+        """The state that all tries of one call share."""
 
     def memory_release(self, name: str, request: Any, response: type[Any]) -> None:
-        """memory_call of what gives memory back, which waits a moment for requests that still use it."""
+        """A memory_call that releases memory, and waits a moment for requests that still use it."""
 
     def memory_stream(self, name: str) -> Any:
         """A method of MemoryService that answers with a stream."""
@@ -80,7 +80,7 @@ class Lease:
         calls.add(self._call)
         timer, seconds = None, limit.left()
         if seconds is not None:
-            # Not a deadline of gRPC's: it would end the lease too.
+            # No deadline of gRPC, which would end the lease too.
             timer = threading.Timer(seconds, self._give_up)
             timer.daemon = True
             timer.start()

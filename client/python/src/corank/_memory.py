@@ -1,4 +1,4 @@
-"""How much memory this process can have."""
+"""The most memory that this process can have."""
 
 from __future__ import annotations
 

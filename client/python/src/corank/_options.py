@@ -1,4 +1,4 @@
-"""What every call may say about how it is done, and the names of choices."""
+"""The options of calls and clients, and the names of choices."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ SORT_ALGORITHMS = names("SORT_ALGORITHM_", operators.SortAlgorithm)
 MERGE_ALGORITHMS = names("MERGE_ALGORITHM_", operators.MergeAlgorithm)
 PRIORITIES = names("PRIORITY_", operators.Priority)
 
-# What only responses name: what AUTO found the keys to be.
+# Names that only responses have: the order that "auto" found the keys in.
 _FOUND = ("copy", "reverse", "merge-runs", "count")
 
 

@@ -44,10 +44,10 @@ class _Sorting:
     request: operators.SortRequest
     parts: list[Part]
     outputs: list[Output]
-    """Of the keys."""
+    """The outputs of the keys."""
     rows: int
     count: int
-    """Results of each output."""
+    """Elements of each output."""
     keys: Callable[[Sequence[Any]], Any]
     """The sorted keys, of the results that `outputs` give."""
     is_shifted: bool
@@ -400,9 +400,12 @@ class OrderedOperators(Operators[A]):
         is_scalar = conversion.is_scalar(needles) and options.get("out") is None and options.get("keep") is None
         if conversion.is_scalar(needles):
             needles = np.atleast_1d(np.asarray(needles))
-        if conversion.remote(haystack) is None:
-            haystack = conversion.one_dimensional("haystack", haystack)
-        key_dtype = haystack.dtype.newbyteorder("<")  # type: ignore[union-attr]
+        held = conversion.remote(haystack)
+        if held is None:
+            haystack = host = conversion.one_dimensional("haystack", haystack)
+            key_dtype = host.dtype.newbyteorder("<")
+        else:
+            key_dtype = held.dtype
         needles = conversion.like("needles", needles, key_dtype)
         sorted_part, needle_part = (
             each.part for each in _of_one_order([("haystack", haystack, dtype), ("needles", needles, dtype)])

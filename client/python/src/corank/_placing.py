@@ -1,4 +1,4 @@
-"""Where the arrays of a call travel: in messages, in chunks, in shared memory, on the GPU, or kept by the server."""
+"""Gives arrays their places: in messages, in chunks, in shared memory, on the GPU, or kept by the server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Step(NamedTuple):
 
     task: Task
     out: tuple[Any, ...] | None = None
-    """Where its results go: arrays of the caller."""
+    """The caller's arrays for its results."""
     kept: tuple[StoredArray | None, ...] | None = None
     """The handles of the arrays that its results are kept as; None: that result is not kept."""
 
@@ -50,7 +50,7 @@ class Placed(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """What the arrays of a call need that are nowhere yet, in bytes."""
+    """Bytes that the arrays of a call need, if they have no place of their own."""
 
     send: int
     receive: int
@@ -78,14 +78,14 @@ class Placing:
         self.may_move = False
         """Whether only memory made for this attempt keeps the call from being repeated after it was lost."""
         self.sources: list[Source] = []
-        """What to send in chunks."""
+        """The arrays to send in chunks."""
         self.sinks: dict[int, Sink] = {}
-        """What comes back in chunks, by stream_id."""
+        """The results that come back in chunks, by stream_id."""
         self.places: list[Place] = []
-        """Of the arrays that are in registered regions."""
+        """The places of arrays in registered regions."""
 
     def demand(self, steps: Sequence[Step]) -> Demand:
-        """What the arrays of `steps` need that have no place of their own."""
+        """The needs of those arrays of `steps` that have no place of their own."""
         send = receive = scratch = 0
         known = True
         plain: list[dict[str, memoryview]] = []
@@ -124,7 +124,7 @@ class Placing:
 
     @property
     def place(self) -> str:
-        """Where the largest array of the call was."""
+        """The place of the largest array of the call."""
         return max(self._taken, default=(0, "inline"))[1]
 
     def again(self) -> None:
@@ -134,11 +134,11 @@ class Placing:
             copy_into(block, np.frombuffer(data, np.uint8))
 
     def repeat(self, placed: Sequence[Placed]) -> Repeat:
-        """What the call may do twice where its arrays are now."""
+        """Which retries are safe, given the places of the arrays."""
         repeat = Repeat.ALWAYS
         for each in placed:
             written = [receiver for receiver in each.receivers if receiver.outlives]
-            # Over any operator's input: one of a chain may have written what an earlier or a later one reads.
+            # Any operator's input counts: in a chain, one may overwrite the input of an earlier or a later one.
             if any(receiver.is_over(leaf) for receiver in written for leaf in self._inputs):
                 return Repeat.NEVER
             if written:
@@ -251,7 +251,7 @@ class Placing:
         return {leaf for _, leaf in sorted(sizes, reverse=True)[:MAX_STREAMS]}
 
     def _in_region(self, block: NDArray[np.uint8], width: int) -> Place:
-        """Where a part of the scratch memory is."""
+        """The place of a part of the scratch memory."""
         found = self._regions.find(bytes_of(block), alignment(width))
         if found is None:
             raise RegionsLost from errors.NotFound("shared memory: the server let go of it")

@@ -1,13 +1,14 @@
-"""How far a call is: counted by whoever moves bytes, shown on a terminal or told to a function."""
+"""The progress of a call: counts bytes, and shows them on a terminal or in a notebook or tells a function."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import sys
 import threading
 import time
-from typing import Callable, TextIO
+from typing import Any, Callable, TextIO
 
 from corank._text import size
 
@@ -15,6 +16,7 @@ _AUTO_SECONDS = 1.0
 _ASKED_SECONDS = 0.2
 _REDRAW_SECONDS = 0.1
 _LINE_SECONDS = 5.0
+_NOTEBOOK_SECONDS = 0.25
 _COLUMNS = 80
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _BAR_CELLS = 20
@@ -22,11 +24,19 @@ _LEAST_CELLS = 5
 
 
 def _columns(out: TextIO) -> int:
-    """Of the terminal, as it is now."""
+    """The current width of the terminal."""
     try:
         return os.get_terminal_size(out.fileno()).columns or _COLUMNS
     except (OSError, ValueError, AttributeError):
         return shutil.get_terminal_size((_COLUMNS, 24)).columns
+
+
+def _notebook_display() -> Any:
+    """IPython's function `display`, if this process is the kernel of a notebook; else None."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if getattr(shell, "kernel", None) is None:
+        return None
+    return importlib.import_module("IPython.display").display
 
 
 class Progress:
@@ -68,7 +78,7 @@ class Progress:
 
     @property
     def fraction(self) -> float | None:
-        """Of all bytes, those that have travelled; None where that is not known."""
+        """The share of all bytes that have travelled; None if it is not known."""
         total = self.to_send + self.to_receive
         return min(1.0, (self.sent + self.received) / total) if total else None
 
@@ -111,9 +121,9 @@ class Display:
 
     Args:
         progress: what to show.
-        option: None: on a terminal, once the call has run for a second. True: at once, and off a terminal as a line
-            every 5 seconds. False: not. A function: called with the Progress about ten times a second, on a thread of
-            this object, and once more at the end; what it raises ends the reports and is raised by `__exit__`.
+        option: None: on a terminal or in a notebook, once the call has run for a second. True: at once, and elsewhere
+            as a line every 5 seconds. False: not. A function: called with the Progress about ten times a second, on a
+            thread of this object, and once more at the end; what it raises ends the reports, and `__exit__` raises it.
         out: the stream to write to; None: stderr.
     """
 
@@ -129,6 +139,8 @@ class Display:
         run = None
         if callable(option):
             run = self._tell
+        elif option is not False and out is None and _notebook_display() is not None:
+            run = self._draw_in_notebook
         elif terminal and option is not False:
             run = self._draw
         elif option is True and self._out is not None:
@@ -162,6 +174,15 @@ class Display:
                 break
         self._out.write("\r\x1b[K")
         self._out.flush()
+
+    def _draw_in_notebook(self) -> None:
+        display = _notebook_display()
+        if self._done.wait(_ASKED_SECONDS if self._option else _AUTO_SECONDS) or display is None:
+            return
+        line = display({"text/plain": self._progress.text()}, raw=True, display_id=True)
+        while not self._done.wait(_NOTEBOOK_SECONDS):
+            line.update({"text/plain": self._progress.text()}, raw=True)
+        line.update({"text/plain": ""}, raw=True)
 
     def _write_lines(self) -> None:
         wrote = False

@@ -1,4 +1,4 @@
-"""Where a result goes, and how the caller gets it from there."""
+"""Receives results from their places, as the arrays that the caller gets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Receiver(Protocol):
 
     @property
     def place(self) -> array_pb2.Destination | None:
-        """What the request says about it; None: nothing, it comes in the response."""
+        """The destination in the request; None: the result comes in the response."""
 
     @property
     def outlives(self) -> bool:
@@ -44,7 +44,7 @@ class Receiver(Protocol):
         """Whether the server writes it over this input."""
 
     def result(self, answer: Answer) -> Any:
-        """What the caller gets.
+        """Makes the object that the caller gets.
 
         Raises:
             Internal: the server's answer is not what it should be.
@@ -149,7 +149,7 @@ class Streamed(_Back):
         self._output, (into, self._target) = output, targets
         self.place = array_pb2.Destination(stream=array_pb2.StreamPlace(stream_id=stream_id))
         if into is None and output.count is not None:
-            # Where there is no such memory, it is for the server to say whether the result is that long.
+            # Without enough memory, the server decides whether the result really is that long.
             with contextlib.suppress(MemoryError, OverflowError, ValueError):
                 into = np.empty(output.count, output.result_dtype)
         self.sink = Sink(output.dtype, into)

@@ -49,12 +49,12 @@ class _Mapping(mmap.mmap):
 
 
 class Place(NamedTuple):
-    """Where an array is within a registered region."""
+    """The place of an array within a registered region."""
 
     region: str
     offset: int
     lease: Lease
-    """What the region ends with."""
+    """The lease that the region ends with."""
 
 
 class _Region(NamedTuple):
@@ -80,7 +80,7 @@ class Regions:
         self._begin()
 
     def _begin(self) -> None:
-        """In this process nothing is registered yet."""
+        """Forgets all regions: this process has registered none yet."""
         self._lock = threading.Lock()
         self._lease: Lease | None = None
         self._shared: dict[int, _Region] = {}  # by address
@@ -153,7 +153,7 @@ class Regions:
 
         def prepare() -> tuple[Any, type[Any]]:
             nonlocal lease
-            # What a try that was lost may have registered ends with the lease, which was lost with it.
+            # A lost try may have registered a region, which ends with the lease that was lost too.
             lease = self._open(limit)
             request.name = f"{kind}-{os.getpid()}-{secrets.token_hex(8)}"
             request.lease_id = lease.id
@@ -198,7 +198,7 @@ class Regions:
             self._dropped.append(known.name)
 
     def find(self, data: memoryview, align: int) -> Place | None:
-        """Where these bytes are, if they are all in one region at a multiple of `align`; else None."""
+        """The place of these bytes, if one region holds them all at a multiple of `align`; else None."""
         if not self._shared:
             return None
         begin = np.frombuffer(data, np.uint8).ctypes.data
@@ -252,7 +252,7 @@ class Regions:
             self._idle.keep(scratch.block, shared.f_blocks * shared.f_frsize // 4)
 
     def gpu(self, array: cuda.GpuArray, limit: Limit) -> Place:
-        """Where an array on the GPU is; its allocation is registered, until `limit`, if it is not yet.
+        """The place of an array on the GPU. Registers its allocation until `limit`, if that is not registered yet.
 
         Raises:
             Unimplemented: the server takes no GPU memory.
@@ -391,7 +391,7 @@ def _map(path: str, size: int) -> _Mapping:
 
 
 def _scratch_bytes(nbytes: int) -> int:
-    """What is registered for a call that needs so many: calls of about one size can use each other's."""
+    """The bytes to register for a call that needs so many, rounded so that calls of about one size share blocks."""
     step, most = _SCRATCH_STEPS
     while step < most and 8 * step <= nbytes:
         step *= 2
@@ -418,7 +418,7 @@ class Scratch:
 
 
 def scratch_offset(used: int, element_bytes: int) -> int:
-    """Where an array begins in scratch memory of which `used` bytes are taken."""
+    """The offset of the next array in scratch memory of which `used` bytes are taken."""
     unit = 64 * min(element_bytes, 16)  # of a cache line, and of every element size that offsets are checked against
     return -(-used // unit) * unit
 

@@ -1,4 +1,4 @@
-"""What calls return beside arrays."""
+"""The results of calls other than arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENGINES = {number: name for name, number in names("ENGINE_", operators.Engine).i
 
 @dataclass(frozen=True, repr=False)
 class Stats:
-    """What a call cost. Times of the server's stages follow each other: their sum is the time inside the server."""
+    """The cost of a call. The times of the server's stages add up to the time inside the server."""
 
     operator: str
     """The method, such as "Sort"."""
@@ -31,17 +31,17 @@ class Stats:
     device: str
     """The device, as the driver or the operating system names it."""
     algorithm: str
-    """What was taken, such as "radix"; empty where there is no choice."""
+    """The algorithm that the server chose, such as "radix"; empty if there is no choice."""
     queue_ns: int
-    """From the arrival of the whole request to the start of its work."""
+    """Time from the arrival of the whole request to the start of its work."""
     copy_in_ns: int
-    """From host memory to the device; 0 on the CPU engine."""
+    """Time of the copies from host memory to the device; 0 on the CPU engine."""
     kernel_ns: int
-    """The kernels."""
+    """Time of the kernels."""
     copy_out_ns: int
-    """From the device to host memory; 0 on the CPU engine."""
+    """Time of the copies from the device to host memory; 0 on the CPU engine."""
     elapsed_ns: int
-    """From the call to its return, as this client measured it: conversion, network and retries included."""
+    """Time from the call to its return, measured by the client: conversion, network and retries included."""
     batch_size: int
     """Requests that went to the device together."""
     workspace_bytes: int
@@ -55,18 +55,18 @@ class Stats:
     request_id: str
     """The name of the request in the server's log."""
     place: str
-    """Where the largest array of the call was: "inline", "stream", "shared_memory", "cuda_ipc" or "stored"."""
+    """The place of the call's largest array: "inline", "stream", "shared_memory", "cuda_ipc" or "stored"."""
     runs: int
     """Sorted runs that were merged at the end, where a sort worked in pieces; otherwise 0."""
     out_of_core: bool
     """Arrays waited in host memory: a sort or merge of more than half of ``ServerLimits.max_device_bytes`` worked in
     pieces, or a search or an operator on intervals had streams of more."""
     device_ordinal: int
-    """Which of ``ServerInfo.devices`` did the work."""
+    """The ordinal in ``ServerInfo.devices`` of the device that did the work."""
     receive_ns: int
-    """Of streams: from the first to the last chunk that the server took. Overlaps with the other times."""
+    """For streams: time from the first to the last chunk that the server took. Overlaps with the other times."""
     send_ns: int
-    """Of streams: from the first to the last chunk that the server sent. Overlaps with the other times."""
+    """For streams: time from the first to the last chunk that the server sent. Overlaps with the other times."""
 
     def __repr__(self) -> str:
         stages = ", ".join(f"{name} {value}" for name, value in self._stages().items())
@@ -116,7 +116,7 @@ class LoadBalance(NamedTuple):
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """What a server refuses beyond."""
+    """The limits of a server."""
 
     max_request_bytes: int
     max_response_bytes: int
@@ -127,7 +127,7 @@ class ServerLimits:
     max_parts: int
     """Connections over which one array may travel."""
     stream_window_bytes: int
-    """Of the server's memory, in which the chunks of one call wait."""
+    """Server memory in which the chunks of one call may wait."""
     max_device_bytes: int
     """Device memory of one request; sorts and merges of more than half of it, and streams of searches and intervals of
     more, work out of core."""
@@ -144,9 +144,9 @@ class ServerSetting:
     value: str
     """The value in use; empty where hidden."""
     default: str
-    """The value where nobody sets it."""
+    """The default value."""
     source: str
-    """Where the value came from: "default", "file", "environment" or "flag"."""
+    """The source of the value: "default", "file", "environment" or "flag"."""
     hidden: bool
     """Whether callers are not told the value."""
 
@@ -156,10 +156,10 @@ class ServerDevice:
     """A device that does the work of a server."""
 
     ordinal: int
-    """By which responses, metrics, health services and logs name it."""
+    """The number that responses, metrics, health services and logs give the device."""
     name: str
     uuid: str
-    """Of a GPU; memory on it may be registered with "cuda_ipc"."""
+    """The UUID of a GPU, on which "cuda_ipc" may register memory."""
     memory_bytes: int
     up: bool
     """Whether it takes work."""
@@ -167,15 +167,15 @@ class ServerDevice:
 
 @dataclass(frozen=True, repr=False)
 class ServerInfo:
-    """What a server is and what it takes."""
+    """A server's version, engine, devices, limits and settings."""
 
     version: str
     engine: str
     """"cuda" or "cpu"."""
     device: str
-    """The first, where there are several, as of all that follows."""
+    """The first device, if there are several; so are all fields that follow."""
     engine_reason: str
-    """Why this engine was taken, in words."""
+    """Why the server chose this engine, in words."""
     device_memory_bytes: int
     lanes: int
     """Requests that run at the same time on each device."""
@@ -184,9 +184,9 @@ class ServerInfo:
     """Places of arrays that are switched on, such as "inline"."""
     uptime_seconds: int
     shared_memory_prefixes: tuple[str, ...]
-    """What the names of shared memory begin with that may be registered."""
+    """The prefixes of names of shared memory that clients may register."""
     device_uuid: str
-    """Of the GPU in use, with "cuda_ipc"."""
+    """The UUID of the GPU in use, if "cuda_ipc" is on."""
     settings: tuple[ServerSetting, ...] = ()
     """The effective configuration, ordered by group."""
     devices: tuple[ServerDevice, ...] = ()
@@ -263,7 +263,7 @@ def server_info(found: Any) -> ServerInfo:
 def call_stats(
     operator: str, message: Any, algorithms: Mapping[str, int], elapsed_ns: int, place: str, cost: Mapping[str, Any]
 ) -> Stats:
-    """What a call cost: of its response, as the client measured it, and of its messages."""
+    """The cost of a call, from its response, the client's clock and its messages."""
     stats = message.stats
     taken = getattr(message, "algorithm", None)
     return Stats(

@@ -1,4 +1,4 @@
-"""When a call that failed is tried again. Knows errors and time, nothing of gRPC; see the table in README.md."""
+"""Decides when to retry a call that failed; see docs/concepts/retries.md. Knows errors and time, not gRPC."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 import time
 from typing import Callable, NamedTuple, TypeVar
 
+from corank import _aside as aside
 from corank import _errors as errors
 from corank._progress import Progress
 
@@ -20,14 +21,14 @@ R = TypeVar("R")
 
 
 class Repeat(enum.IntEnum):
-    """Which failures of a call may be followed by another try."""
+    """The failures after which a call may be retried."""
 
     NEVER = 0
-    """Whatever the server says: its inputs may be overwritten. What was never sent may still be sent."""
+    """None, because its inputs may be overwritten; but a call that was never sent may be sent."""
     UNLESS_LOST = 1
-    """Where the server says that it failed; not where the answer was lost, and the work may be done."""
+    """Failures that the server reports; not a lost answer, after which the work may be done."""
     ALWAYS = 2
-    """Done twice is as good as done once."""
+    """All, because doing the call twice does no harm."""
 
 
 class Clock:
@@ -42,7 +43,7 @@ class Clock:
         time.sleep(seconds)
 
     def random(self) -> float:
-        """From 0 to less than 1."""
+        """A random number from 0 to less than 1."""
         return random.random()
 
 
@@ -68,7 +69,7 @@ class Limit:
 
 
 class Budget:
-    """What one client may spend on retries, as in gRPC's retry design. Thread-safe.
+    """The retries that one client may make, as in gRPC's retry design. Thread-safe.
 
     Every try that could be repeated takes a token out of the bucket, every call that succeeds puts a tenth back, and
     nothing is tried again while the bucket is at most half full. So the clients of a server that refuses everything do
@@ -80,7 +81,7 @@ class Budget:
         self._lock = threading.Lock()
 
     def take(self) -> bool:
-        """Takes a token. False if there is nothing to be tried again with."""
+        """Takes a token. False if there are too few for a retry."""
         with self._lock:
             self._tokens = max(self._tokens - 1, 0.0)
             return self._tokens > self._most / 2
@@ -97,13 +98,13 @@ class Next(NamedTuple):
     delay: float | None
     """Seconds to wait before it; None: it is not."""
     reason: str = ""
-    """Why it is not, for a person; empty where that goes without saying."""
+    """Why there is no retry, in words; empty if that is obvious."""
 
 
 def after_failure(
     error: errors.CorankError, repeat: Repeat, attempt: int, retries: int, remaining: float | None, random: float
 ) -> Next:
-    """What follows on `error` of try number `attempt`, from 1, with `remaining` seconds to the deadline.
+    """Decides what follows on `error` of try number `attempt`, from 1, with `remaining` seconds to the deadline.
 
     The wait is at least what the server asks for, and drawn (`random` from 0 to 1) from as much again, or from 0.05
     seconds if that is more, doubled with each try, 5 seconds at most, and never up to the deadline.
@@ -165,35 +166,88 @@ class Retrier:
         Raises:
             CorankError: the last try's; its message says how often it was tried, and why not again.
         """
-        begin = self.clock.now()
-        end = None if deadline is None else begin + deadline
-        attempt, before, reloaded = 1, "", False
+        tries = Tries(self, deadline, retries, repeat, reload, progress)
         while True:
-            if progress is not None:
-                progress.attempt, progress.waiting = attempt, False
+            tries.begin()
             try:
-                result = once(None if end is None else max(end - self.clock.now(), 0.0))
+                result = once(tries.left())
             except errors.CorankError as error:
-                if not reloaded and reload(error):
-                    reloaded = True
-                    attempt += 1
-                    continue
-                now = self.clock.now()
-                left = None if end is None else end - now
-                following = after_failure(error, repeat, attempt, retries, left, self.clock.random())
-                is_final = error._failure is errors.Failure.FINAL
-                if not is_final and not self.budget.take() and following.delay is not None:
-                    following = Next(None, "too many calls of this client fail now for more tries")
-                if following.delay is None:
-                    late = before if isinstance(error, errors.DeadlineExceeded) else ""
-                    error._tell(attempt, now - begin, following.reason, late)
+                delay = tries.failed(error)
+                if delay is None:
                     raise
-                before, delay = error.message, following.delay
             else:
-                self.budget.refill()
-                return result, attempt
-            attempt += 1
-            if progress is not None:
-                progress.attempt, progress.waiting = attempt, True
-            self.clock.sleep(delay)
-            before_again()
+                return result, tries.succeeded()
+            if delay >= 0:
+                self._wait(delay)
+                before_again()
+
+    def _wait(self, seconds: float) -> None:
+        scope = aside.scope()
+        if scope is None:
+            self.clock.sleep(seconds)
+        elif scope.cancelled.wait(seconds):
+            raise errors.Cancelled("cancelled by the caller, between two tries")
+
+
+class Tries:
+    """The tries of one call: how many there were, and what follows on a failure.
+
+    Args:
+        retrier: the client's.
+        deadline: seconds for all tries.
+        retries: how many tries may follow the first.
+        repeat: what the call may do twice.
+        reload: whether something has changed since an error that is worth a try at once, the first time.
+        progress: is told of the tries.
+    """
+
+    def __init__(
+        self,
+        retrier: Retrier,
+        deadline: float | None,
+        retries: int,
+        repeat: Repeat,
+        reload: Callable[[errors.CorankError], bool],
+        progress: Progress | None = None,
+    ) -> None:
+        self._clock, self._budget = retrier.clock, retrier.budget
+        self._retries, self._repeat, self._reload, self._progress = retries, repeat, reload, progress
+        self._begin = self._clock.now()
+        self._end = None if deadline is None else self._begin + deadline
+        self._attempt, self._before, self._reloaded = 1, "", False
+
+    def begin(self) -> None:
+        """A try begins."""
+        if self._progress is not None:
+            self._progress.attempt, self._progress.waiting = self._attempt, False
+
+    def left(self) -> float | None:
+        """Seconds to the deadline, 0 or more; None: there is none."""
+        return None if self._end is None else max(self._end - self._clock.now(), 0.0)
+
+    def succeeded(self) -> int:
+        """The last try succeeded. How many there were."""
+        self._budget.refill()
+        return self._attempt
+
+    def failed(self, error: errors.CorankError) -> float | None:
+        """The last try failed. Seconds to wait before another; less than 0: at once; None: there is no other."""
+        if not self._reloaded and self._reload(error):
+            self._reloaded = True
+            self._attempt += 1
+            return -1.0
+        now = self._clock.now()
+        left = None if self._end is None else self._end - now
+        following = after_failure(error, self._repeat, self._attempt, self._retries, left, self._clock.random())
+        is_final = error._failure is errors.Failure.FINAL
+        if not is_final and not self._budget.take() and following.delay is not None:
+            following = Next(None, "too many calls of this client fail now for more tries")
+        if following.delay is None:
+            late = self._before if isinstance(error, errors.DeadlineExceeded) else ""
+            error._tell(self._attempt, now - self._begin, following.reason, late)
+            return None
+        self._before = error.message
+        self._attempt += 1
+        if self._progress is not None:
+            self._progress.attempt, self._progress.waiting = self._attempt, True
+        return following.delay

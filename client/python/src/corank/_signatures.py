@@ -18,7 +18,7 @@ _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 class Shown:
-    """What a signature shows as it is, without quotes."""
+    """A text that a signature shows without quotes."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -28,7 +28,7 @@ class Shown:
 
 
 def texts(documented: type) -> dict[str, str]:
-    """What the section "Attributes" of a class's docstring says of each option; empty under `python -OO`."""
+    """The text of each option in the section "Attributes" of a class's docstring; empty under `python -OO`."""
     section = inspect.cleandoc(documented.__doc__ or "").partition("Attributes:\n")[2]
     return {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(section)}
 

@@ -1,4 +1,4 @@
-"""Execute: arrays of any size in chunks, over one connection or several, with memory for one chunk each way."""
+"""Execute: arrays of any size in chunks, over one connection or several, with memory for one chunk per direction."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Job:
         self._error: BaseException | None = None
         self._results: list[bytes] = []
         self.request_id = ""
-        """What the server named the call in its log."""
+        """The name of the call in the server's log."""
         self.request_bytes = self.response_bytes = 0
         """Length of all messages sent and received."""
 
@@ -178,11 +178,15 @@ class Job:
             threading.Thread(target=work, args=(part,), name=f"corank-part-{part}", daemon=True)
             for part in range(len(self._methods))
         ]
-        with caller.uploads.sending(sum(source.data.nbytes for source in self._sources)):
+        with caller.uploads.sending(sum(source.data.nbytes for source in self._sources)), aside.holding(self):
             aside.attend(threads, lambda: self._fail(KeyboardInterrupt()))
             if self._error is not None:
                 raise self._error
         return self._results
+
+    def cancel(self) -> None:
+        """Ends the job, from another thread."""
+        self._fail(errors.Cancelled("Execute: cancelled by the caller"))
 
     def _fail(self, error: BaseException) -> None:
         with self._lock:

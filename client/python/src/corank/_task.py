@@ -21,13 +21,13 @@ class Output:
     """A result of an operator."""
 
     field: str
-    """Where the response has it, such as "keys" or "key_columns[1].data"."""
+    """Its field in the response, such as "keys" or "key_columns[1].data"."""
     holder: Message
     """The message with its Destination, ..."""
     destination: str
     """... in the field of this name."""
     dtype: np.dtype[Any]
-    """Of its elements, as they travel."""
+    """The dtype of its elements as they travel."""
     count: int | None
     """Number of elements; None: not known before the answer."""
     indices: bool = False
@@ -55,7 +55,7 @@ class Output:
 
     @property
     def result_dtype(self) -> np.dtype[Any]:
-        """Of the elements that the caller gets."""
+        """The dtype of the elements that the caller gets."""
         return self.dtype if self.as_dtype is None else self.as_dtype
 
 
@@ -63,7 +63,7 @@ class Task(NamedTuple):
     """One operator with its arrays."""
 
     method: str
-    """Of the service, such as "Sort"."""
+    """The method of the service, such as "Sort"."""
     operation: str
     """Its field in Operation and OperationResult, such as "sort"."""
     request: Any
@@ -83,7 +83,7 @@ A = TypeVar("A")
 
 
 class Operators(ABC, Generic[A]):
-    """What the operators share, whose results are of type A.
+    """The base of all operators, whose results are of type A.
 
     A class that users see says which options its operators take (a TypedDict) and what their results are called; its
     operators then show these options in their signatures and their help.

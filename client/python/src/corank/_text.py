@@ -31,7 +31,7 @@ def table(title: str, rows: Mapping[str, str]) -> str:
 
 
 def html_table(title: str, rows: Mapping[str, str]) -> str:
-    """The same for a notebook."""
+    """Such a table as HTML, for a notebook."""
     body = "".join(
         f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
         f"<td style='text-align:left'>{html.escape(value)}</td></tr>"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from typing_extensions import assert_type
 
 import corank
+import corank.aio
 
 Floats = NDArray[np.float32]
 Positions = NDArray[np.intp]
@@ -60,6 +61,21 @@ def right(client: corank.Client, x: Floats, y: NDArray[np.int8], stored: corank.
     kept: list[corank.Stats] = []
     client.sort(x, on_stats=kept.append, priority="high", place="stream", progress=False, request_id=None)
     corank.connect("h:1", retries=0, tls_ca="ca.pem", token=None)
+
+
+async def awaited(client: corank.aio.AsyncClient, x: Floats, y: NDArray[np.int8]) -> None:
+    """The same for asyncio."""
+    assert_type(await client.sort(x), Floats)
+    assert_type(await client.sort(x, values=y), tuple[Floats, NDArray[np.int8]])
+    assert_type(await client.sort(x, keep="name"), corank.StoredArray)
+    assert_type(await client.argsort([1, 2]), Positions)
+    assert_type(await client.search(x, 1.5), np.integer[Any])
+    async with client.chain() as chain:
+        assert_type(chain.sort(x), corank.Pending)
+    await client.sort(x, descendng=True)  # wrong
+    client.sort(x).size  # noqa: B018  # wrong
+    with client.chain() as chain:
+        chain.sort(x, deadline=5)  # wrong
 
 
 def wrong(client: corank.Client, x: Floats, stats: Callable[[int], object]) -> None:

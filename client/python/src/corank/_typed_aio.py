@@ -1,0 +1,12 @@
+"""The operators of asyncio clients; generate.py makes their types of those in _typed.pyi."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from corank._intervals import IntervalOperators
+from corank._ordered import ColumnOperators, OrderedOperators
+
+
+class AsyncOperators(OrderedOperators[Any], ColumnOperators[Any], IntervalOperators[Any]):
+    """Operators that return arrays to `await`."""
