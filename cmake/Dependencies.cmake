@@ -77,6 +77,3 @@ endif()
 
 find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
-# google/rpc/error_details.proto: from the Python package googleapis-common-protos in .deps/venv (scripts/setup.sh).
-file(GLOB googleapis_roots ${PROJECT_SOURCE_DIR}/.deps/venv/lib/python3*/site-packages)
-find_path(GOOGLEAPIS_DIR google/rpc/error_details.proto HINTS ${googleapis_roots} REQUIRED NO_CMAKE_FIND_ROOT_PATH)

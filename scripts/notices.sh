@@ -4,8 +4,8 @@
 #   scripts/notices.sh FOLDER BUILD_FOLDER PROGRAM...      (PROGRAM is a name in BUILD_FOLDER/bin)
 #
 # THIRD_PARTY_NOTICES.txt holds the copyright file of every Debian package that the programs link: static archives as
-# build.ninja names them, shared libraries as ldd finds them. It also holds the terms of the CUDA runtime and of the
-# googleapis messages, and the full text of each license that a copyright file only refers to.
+# build.ninja names them, shared libraries as ldd finds them. It also holds the terms of the CUDA runtime, and the
+# full text of each license that a copyright file only refers to.
 # Fails when a linked file belongs to no package or a package has no copyright file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -62,7 +62,6 @@ title() { printf '\n%s\n%s\n%s\n\n' "$(printf '=%.0s' {1..118})" "$1" "$(printf 
   echo
   awk '!seen[$1]++ { print "  " $1 " " $2 }' "$work/owners"
   [ ! -e "$work/cuda" ] || echo "  NVIDIA CUDA runtime and CUDA C++ Core Libraries (CCCL)"
-  echo "  googleapis-common-protos"
   awk '!seen[$1]++ { print $1, $2, $3 }' "$work/owners" | while read -r source version package; do
     copyright=/usr/share/doc/$package/copyright
     [ -r "$copyright" ] || fail "$copyright is missing"
@@ -80,10 +79,6 @@ title() { printf '\n%s\n%s\n%s\n\n' "$(printf '=%.0s' {1..118})" "$1" "$(printf 
     title "NVIDIA CUDA runtime and CUDA C++ Core Libraries (libcudart_static.a, CUB, Thrust, libcu++)"
     cat "$found"
   fi
-  title "googleapis-common-protos (google/rpc/error_details.proto)"
-  googleapis=$(compgen -G '.deps/venv/lib/python3*/site-packages/googleapis_common_protos-*.dist-info/licenses/LICENSE' ||
-    fail "googleapis-common-protos is not in .deps/venv: run scripts/setup.sh")
-  cat "$googleapis"
 } >"$work/notices"
 
 # Debian's copyright files refer to these by path.

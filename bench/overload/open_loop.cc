@@ -1,7 +1,5 @@
 #include "bench/overload/open_loop.h"
 
-#include <google/rpc/error_details.pb.h>
-#include <google/rpc/status.pb.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/generic/generic_stub.h>
 
@@ -15,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "corank/wire/v1/rpc_status.pb.h"
+#include "proto/error_details.h"
 
 namespace corank::bench {
 namespace {
@@ -123,10 +123,10 @@ Ending ReadEnding(const grpc::Status& status, bool is_of_server, absl::Duration 
 }
 
 bool CarriesRetryInfo(const grpc::Status& status) {
-  google::rpc::Status details;
+  wire::v1::RpcStatus details;
   if (!details.ParseFromString(status.error_details())) return false;
   return std::any_of(details.details().begin(), details.details().end(),
-                     [](const google::protobuf::Any& detail) { return detail.Is<google::rpc::RetryInfo>(); });
+                     [](const google::protobuf::Any& detail) { return detail.type_url() == kRetryInfoUrl; });
 }
 
 int64_t OpenLoopResult::sent() const { return std::accumulate(calls.begin(), calls.end(), int64_t{0}); }

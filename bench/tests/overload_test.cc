@@ -1,6 +1,4 @@
 #include <gmock/gmock.h>
-#include <google/rpc/error_details.pb.h>
-#include <google/rpc/status.pb.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,6 +6,7 @@
 #include "bench/overload/open_loop.h"
 #include "bench/overload/overload_rows.h"
 #include "bench/overload/server_counts.h"
+#include "corank/wire/v1/rpc_status.pb.h"
 
 namespace corank::bench {
 namespace {
@@ -21,8 +20,8 @@ constexpr absl::Duration kEarly = absl::Milliseconds(9), kBefore = absl::Microse
 grpc::Status StatusOf(grpc::StatusCode code) { return grpc::Status(code, ""); }
 
 grpc::Status RefusedLate() {
-  google::rpc::Status details;
-  details.add_details()->PackFrom(google::rpc::RetryInfo());
+  wire::v1::RpcStatus details;
+  details.add_details()->set_type_url("type.googleapis.com/google.rpc.RetryInfo");
   return grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "", details.SerializeAsString());
 }
 

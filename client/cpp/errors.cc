@@ -2,8 +2,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
+#include "corank/wire/v1/rpc_status.pb.h"
+#include "proto/error_details.h"
 
 namespace corank::client {
 namespace {
@@ -19,13 +19,13 @@ std::optional<Message> Payload(const absl::Status& status, const char* type_url)
 }  // namespace
 
 std::optional<std::string> ViolatedField(const absl::Status& status) {
-  const auto bad_request = Payload<google::rpc::BadRequest>(status, kBadRequestPayload);
+  const auto bad_request = Payload<wire::v1::BadRequest>(status, kBadRequestUrl);
   if (!bad_request.has_value() || bad_request->field_violations().empty()) return std::nullopt;
   return bad_request->field_violations(0).field();
 }
 
 std::optional<absl::Duration> RetryDelay(const absl::Status& status) {
-  const auto retry_info = Payload<google::rpc::RetryInfo>(status, kRetryInfoPayload);
+  const auto retry_info = Payload<wire::v1::RetryInfo>(status, kRetryInfoUrl);
   if (!retry_info.has_value()) return std::nullopt;
   return absl::Seconds(retry_info->retry_delay().seconds()) + absl::Nanoseconds(retry_info->retry_delay().nanos());
 }
@@ -42,7 +42,7 @@ absl::Status WithMessage(const absl::Status& status, absl::string_view message) 
 absl::Status ToAbslStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   absl::Status converted(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-  google::rpc::Status details;
+  wire::v1::RpcStatus details;
   if (details.ParseFromString(status.error_details())) {
     for (const google::protobuf::Any& detail : details.details()) {
       converted.SetPayload(detail.type_url(), absl::Cord(detail.value()));

@@ -11,9 +11,6 @@
 
 namespace corank::client {
 
-/// Payload names in a status that this library returns; each holds the serialised message of that name.
-inline constexpr char kBadRequestPayload[] = "type.googleapis.com/google.rpc.BadRequest";
-inline constexpr char kRetryInfoPayload[] = "type.googleapis.com/google.rpc.RetryInfo";
 /// Of the library's own, and empty: see WasUnconnected.
 inline constexpr char kUnconnectedPayload[] = "corank.client/unconnected";
 

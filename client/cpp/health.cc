@@ -7,27 +7,27 @@
 #include "client/cpp/cancellation.h"
 #include "client/cpp/messages.h"
 #include "client/cpp/raw_stream.h"
-#include "grpc/health/v1/health.pb.h"
+#include "corank/wire/v1/health.pb.h"
 
 namespace corank::client {
 namespace {
 
-using grpc::health::v1::HealthCheckRequest;
-using grpc::health::v1::HealthCheckResponse;
+using wire::v1::HealthRequest;
+using wire::v1::HealthResponse;
 
 constexpr char kCheck[] = "/grpc.health.v1.Health/Check";
 constexpr char kWatch[] = "/grpc.health.v1.Health/Watch";
 /// Between two connections: a server that comes up answers soon, one that does not is not asked all the time.
 constexpr absl::Duration kPause = absl::Milliseconds(100);
 
-Health FromProto(HealthCheckResponse::ServingStatus status) {
-  return status == HealthCheckResponse::SERVING           ? Health::kServing
-         : status == HealthCheckResponse::SERVICE_UNKNOWN ? Health::kUnknown
-                                                          : Health::kNotServing;
+Health FromProto(wire::v1::HealthStatus status) {
+  return status == wire::v1::HEALTH_STATUS_SERVING           ? Health::kServing
+         : status == wire::v1::HEALTH_STATUS_SERVICE_UNKNOWN ? Health::kUnknown
+                                                             : Health::kNotServing;
 }
 
-HealthCheckRequest RequestFor(const std::string& service) {
-  HealthCheckRequest request;
+HealthRequest RequestFor(const std::string& service) {
+  HealthRequest request;
   request.set_service(service);
   return request;
 }
@@ -39,7 +39,7 @@ class Watching final : public StreamEvents {
 
   std::optional<grpc::ByteBuffer> Next() override { return std::exchange(request_, std::nullopt); }
   absl::Status Take(grpc::ByteBuffer* message) override {
-    HealthCheckResponse response;
+    HealthResponse response;
     if (const absl::Status decoded = Decode(message, &response); !decoded.ok()) return decoded;
     health_ = FromProto(response.status());
     return health_ == Health::kServing ? absl::CancelledError("there is nothing more to hear") : absl::OkStatus();
@@ -57,7 +57,7 @@ class Watching final : public StreamEvents {
 
 absl::StatusOr<Health> CheckHealth(Connection* connection, const std::string& service, absl::Time deadline,
                                    const CallOptions& call) {
-  HealthCheckResponse response;
+  HealthResponse response;
   const auto cost = connection->Unary(kCheck, RequestFor(service), deadline, call, Repeat::kAlways, &response);
   if (absl::IsNotFound(cost.status())) return Health::kUnknown;
   if (!cost.ok()) return cost.status();

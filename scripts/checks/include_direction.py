@@ -12,7 +12,7 @@ Each layer may include only itself and the layers it depends on:
     server/security (authentication) depends on respond and observe; every stage may use it
     client, proto -> kernels/common
 
-Messages (corank/v1, proto) are for rpc, validate, execute, memory, respond and client. bench and tests are free.
+Messages (corank/v1, corank/wire, proto) are for rpc, validate, execute, memory, respond and client. bench and tests are free.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SKIPPED = re.compile(r"^(build.*|dist|\.deps|\.git|bench|tests)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 STAGES = ["rpc", "validate", "admit", "batch", "execute", "respond"]
-MESSAGES = re.compile(r"^(corank/v1/|google/rpc/|proto/)")
+MESSAGES = re.compile(r"^(corank/(v1|wire)/|proto/)")
 RPC_LIBRARIES = re.compile(r"^(grpc|grpcpp|google/protobuf)/")
 PROMETHEUS = re.compile(r"^prometheus/")
 

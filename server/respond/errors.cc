@@ -4,20 +4,14 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "corank/wire/v1/rpc_status.pb.h"
 #include "google/protobuf/message.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
+#include "proto/error_details.h"
 
 namespace corank {
-namespace {
-
-constexpr char kBadRequestUrl[] = "type.googleapis.com/google.rpc.BadRequest";
-constexpr char kRetryInfoUrl[] = "type.googleapis.com/google.rpc.RetryInfo";
-
-}  // namespace
 
 absl::Status FieldError(absl::StatusCode code, absl::string_view field, absl::string_view description) {
-  google::rpc::BadRequest detail;
+  wire::v1::BadRequest detail;
   auto* violation = detail.add_field_violations();
   violation->set_field(std::string(field));
   violation->set_description(std::string(description));
@@ -45,7 +39,7 @@ absl::Status DeviceMemoryFull() {
 }
 
 absl::Status RetryLater(absl::StatusCode code, absl::string_view message, absl::Duration delay) {
-  google::rpc::RetryInfo detail;
+  wire::v1::RetryInfo detail;
   const int64_t nanos = std::max<int64_t>(0, absl::ToInt64Nanoseconds(delay));
   detail.mutable_retry_delay()->set_seconds(nanos / 1'000'000'000);
   detail.mutable_retry_delay()->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
@@ -62,7 +56,7 @@ absl::Status CallerCancelled() { return absl::CancelledError("the caller cancell
 
 std::string NamedField(const absl::Status& status) {
   const auto payload = status.GetPayload(kBadRequestUrl);
-  google::rpc::BadRequest detail;
+  wire::v1::BadRequest detail;
   if (!payload || !detail.ParseFromString(std::string(*payload)) || detail.field_violations().empty()) return "";
   return detail.field_violations(0).field();
 }
@@ -74,7 +68,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status, absl::string_view request_
     return grpc::Status(grpc::StatusCode::INTERNAL,
                         absl::StrCat("a fault of the server; its log has more under request id ", request_id));
   }
-  google::rpc::Status details;
+  wire::v1::RpcStatus details;
   details.set_code(status.raw_code());
   details.set_message(std::string(status.message()));
   status.ForEachPayload([&details](absl::string_view url, const absl::Cord& payload) {

@@ -1,33 +1,38 @@
 #include "tests/client/puppet_service.h"
 
 #include "absl/strings/str_cat.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
+#include "corank/wire/v1/rpc_status.pb.h"
+#include "proto/error_details.h"
 
 namespace corank::client {
+namespace {
 
-grpc::Status StatusWithDetail(grpc::StatusCode code, const std::string& message,
+grpc::Status StatusWithDetail(grpc::StatusCode code, const std::string& message, const char* type_url,
                               const google::protobuf::Message& detail) {
-  google::rpc::Status details;
+  wire::v1::RpcStatus details;
   details.set_code(code);
   details.set_message(message);
-  details.add_details()->PackFrom(detail);
+  google::protobuf::Any* any = details.add_details();
+  any->set_type_url(type_url);
+  any->set_value(detail.SerializeAsString());
   return grpc::Status(code, message, details.SerializeAsString());
 }
 
+}  // namespace
+
 grpc::Status InvalidField(const std::string& field, const std::string& message) {
-  google::rpc::BadRequest bad_request;
-  google::rpc::BadRequest::FieldViolation* violation = bad_request.add_field_violations();
+  wire::v1::BadRequest bad_request;
+  wire::v1::BadRequest::FieldViolation* violation = bad_request.add_field_violations();
   violation->set_field(field);
   violation->set_description(message);
-  return StatusWithDetail(grpc::StatusCode::INVALID_ARGUMENT, message, bad_request);
+  return StatusWithDetail(grpc::StatusCode::INVALID_ARGUMENT, message, kBadRequestUrl, bad_request);
 }
 
 grpc::Status RetryLater(grpc::StatusCode code, const std::string& message, absl::Duration delay) {
-  google::rpc::RetryInfo retry_info;
+  wire::v1::RetryInfo retry_info;
   retry_info.mutable_retry_delay()->set_seconds(absl::IDivDuration(delay, absl::Seconds(1), &delay));
   retry_info.mutable_retry_delay()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(delay)));
-  return StatusWithDetail(code, message, retry_info);
+  return StatusWithDetail(code, message, kRetryInfoUrl, retry_info);
 }
 
 PuppetServer::PuppetServer(PuppetService* service, PuppetMemory* memory,

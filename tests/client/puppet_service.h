@@ -19,9 +19,6 @@
 
 namespace corank::client {
 
-/// A gRPC status with one google.rpc detail.
-grpc::Status StatusWithDetail(grpc::StatusCode code, const std::string& message,
-                              const google::protobuf::Message& detail);
 grpc::Status InvalidField(const std::string& field, const std::string& message);
 grpc::Status RetryLater(grpc::StatusCode code, const std::string& message, absl::Duration delay);
 

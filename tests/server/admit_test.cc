@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "google/rpc/error_details.pb.h"
+#include "corank/wire/v1/rpc_status.pb.h"
 #include "server/admit/admission_queue.h"
 #include "server/admit/drain_rate.h"
 #include "server/batch/batcher.h"
@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 
 absl::Duration RetryDelay(const absl::Status& status) {
   const auto payload = status.GetPayload("type.googleapis.com/google.rpc.RetryInfo");
-  google::rpc::RetryInfo info;
+  wire::v1::RetryInfo info;
   if (!payload || !info.ParseFromString(std::string(*payload))) return -absl::InfiniteDuration();
   return absl::Seconds(info.retry_delay().seconds()) + absl::Nanoseconds(info.retry_delay().nanos());
 }

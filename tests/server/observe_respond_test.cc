@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
+#include "corank/wire/v1/rpc_status.pb.h"
 #include "grpcpp/support/slice.h"
 #include "prometheus/text_serializer.h"
 #include "server/observe/log.h"
@@ -115,8 +114,8 @@ TEST(MetricsEndpoint, SaysWhenThePortIsTaken) {
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
 }
 
-google::rpc::Status Details(const grpc::Status& status) {
-  google::rpc::Status details;
+wire::v1::RpcStatus Details(const grpc::Status& status) {
+  wire::v1::RpcStatus details;
   EXPECT_TRUE(details.ParseFromString(status.error_details()));
   return details;
 }
@@ -125,11 +124,12 @@ TEST(Errors, AnInvalidFieldCarriesBadRequest) {
   const grpc::Status status = ToGrpcStatus(InvalidField("values[1].count", "3 is too many"), "id");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(), "values[1].count: 3 is too many");
-  const google::rpc::Status details = Details(status);
+  const wire::v1::RpcStatus details = Details(status);
   EXPECT_EQ(details.code(), grpc::StatusCode::INVALID_ARGUMENT);
   ASSERT_EQ(details.details_size(), 1);
-  google::rpc::BadRequest bad_request;
-  ASSERT_TRUE(details.details(0).UnpackTo(&bad_request));
+  wire::v1::BadRequest bad_request;
+  EXPECT_EQ(details.details(0).type_url(), "type.googleapis.com/google.rpc.BadRequest");
+  ASSERT_TRUE(bad_request.ParseFromString(details.details(0).value()));
   ASSERT_EQ(bad_request.field_violations_size(), 1);
   EXPECT_EQ(bad_request.field_violations(0).field(), "values[1].count");
   EXPECT_EQ(bad_request.field_violations(0).description(), "3 is too many");
@@ -139,8 +139,10 @@ TEST(Errors, RetryLaterCarriesItsDelay) {
   const grpc::Status status =
       ToGrpcStatus(RetryLater(absl::StatusCode::kResourceExhausted, "full", absl::Milliseconds(1500)), "id");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  google::rpc::RetryInfo retry;
-  ASSERT_TRUE(Details(status).details(0).UnpackTo(&retry));
+  wire::v1::RetryInfo retry;
+  const google::protobuf::Any detail = Details(status).details(0);
+  EXPECT_EQ(detail.type_url(), "type.googleapis.com/google.rpc.RetryInfo");
+  ASSERT_TRUE(retry.ParseFromString(detail.value()));
   EXPECT_EQ(retry.retry_delay().seconds(), 1);
   EXPECT_EQ(retry.retry_delay().nanos(), 500'000'000);
 }

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
+#include "corank/wire/v1/rpc_status.pb.h"
 #include "grpcpp/create_channel.h"
+#include "proto/error_details.h"
 
 namespace corank::testing {
 namespace {
@@ -20,11 +20,11 @@ std::vector<ChosenEngine> Only(ChosenEngine engine) {
 }
 
 template <typename Detail>
-bool Unpack(const grpc::Status& status, Detail* detail) {
-  google::rpc::Status details;
+bool Unpack(const grpc::Status& status, const char* type_url, Detail* detail) {
+  wire::v1::RpcStatus details;
   if (!details.ParseFromString(status.error_details())) return false;
   for (const auto& any : details.details()) {
-    if (any.UnpackTo(detail)) return true;
+    if (any.type_url() == type_url) return detail->ParseFromString(any.value());
   }
   return false;
 }
@@ -74,13 +74,15 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
 }
 
 std::string BadField(const grpc::Status& status) {
-  google::rpc::BadRequest detail;
-  return Unpack(status, &detail) && detail.field_violations_size() == 1 ? detail.field_violations(0).field() : "";
+  wire::v1::BadRequest detail;
+  return Unpack(status, kBadRequestUrl, &detail) && detail.field_violations_size() == 1
+             ? detail.field_violations(0).field()
+             : "";
 }
 
 absl::Duration RetryDelay(const grpc::Status& status) {
-  google::rpc::RetryInfo detail;
-  if (!Unpack(status, &detail)) return -absl::InfiniteDuration();
+  wire::v1::RetryInfo detail;
+  if (!Unpack(status, kRetryInfoUrl, &detail)) return -absl::InfiniteDuration();
   return absl::Seconds(detail.retry_delay().seconds()) + absl::Nanoseconds(detail.retry_delay().nanos());
 }
 
