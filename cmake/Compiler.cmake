@@ -1,9 +1,12 @@
 # Compilers, warnings, and the one way to declare a library of this project.
 
-find_program(CCACHE_PROGRAM ccache)
-if(CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+if(PROJECT_IS_TOP_LEVEL)
+  find_program(CORANK_CCACHE ccache)
+  mark_as_advanced(CORANK_CCACHE)
+  if(CORANK_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CORANK_CCACHE})
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${CORANK_CCACHE})
+  endif()
 endif()
 
 if(CORANK_CUDA)

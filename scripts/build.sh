@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Configures and builds a folder with every part of corank and warnings as errors.
+# Configures and builds a folder with every part of corank and, unless an option says otherwise, warnings as errors.
 # Paths below the checkout do not count for the compiler cache, so that a fresh clone finds what another one compiled.
 #
 #   scripts/build.sh FOLDER [CMAKE_OPTION...] [-- TARGET...]
@@ -16,7 +16,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done
 [ $# -eq 0 ] || shift
 
-if ! cmake -S . -B "$folder" -G Ninja "${options[@]}" >"$folder.configure.log" 2>&1; then
+if ! cmake -S . -B "$folder" -G Ninja -DCORANK_WERROR=ON "${options[@]}" >"$folder.configure.log" 2>&1; then
   cat "$folder.configure.log" >&2
   exit 1
 fi

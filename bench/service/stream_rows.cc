@@ -15,7 +15,7 @@
 #include "bench/service/closed_loop.h"
 #include "bench/service/stages.h"
 #include "bench/service/stream_client.h"
-#include "client/cpp/client.h"
+#include "corank/client.h"
 
 namespace corank::bench {
 namespace {

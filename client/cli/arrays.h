@@ -15,7 +15,7 @@
 #include "client/cli/npy.h"
 #include "client/cli/options.h"
 #include "client/cli/progress.h"
-#include "client/cpp/element.h"
+#include "corank/element.h"
 
 namespace corank::cli {
 

@@ -11,8 +11,8 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/failure.h"
 #include "client/cli/options.h"
-#include "client/cpp/operators.h"
-#include "kernels/common/types.h"
+#include "corank/operators.h"
+#include "corank/types.h"
 
 namespace corank::cli {
 

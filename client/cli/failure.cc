@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "client/cpp/errors.h"
+#include "corank/errors.h"
 
 namespace corank::cli {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/cpp/element.h"
+#include "corank/element.h"
 
 namespace corank::cli {
 

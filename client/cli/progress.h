@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "client/cpp/operators.h"
+#include "corank/operators.h"
 
 namespace corank::cli {
 

@@ -14,7 +14,7 @@
 #include "client/cli/files.h"
 #include "client/cli/options.h"
 #include "client/cli/progress.h"
-#include "client/cpp/client.h"
+#include "corank/client.h"
 
 namespace corank::cli {
 

@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/cpp/client.h"
-#include "kernels/common/types.h"
+#include "corank/client.h"
+#include "corank/types.h"
 
 namespace corank::cli {
 

@@ -1,7 +1,7 @@
-#include "client/cpp/cancellation.h"
+#include "corank/cancellation.h"
 
 #include "absl/time/clock.h"
-#include "grpcpp/client_context.h"
+#include "client/cpp/cancellation_scope.h"
 
 namespace corank::client {
 

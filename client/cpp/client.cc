@@ -1,4 +1,4 @@
-#include "client/cpp/client.h"
+#include "corank/client.h"
 
 #include <limits>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "client/cpp/client_options.h"
+#include "corank/client_options.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "client/cpp/columns.h"
+#include "corank/columns.h"
 
 namespace corank::client {
 

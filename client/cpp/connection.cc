@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cpp/address.h"
-#include "client/cpp/cancellation.h"
-#include "client/cpp/errors.h"
+#include "client/cpp/cancellation_scope.h"
 #include "client/cpp/explain.h"
 #include "client/cpp/messages.h"
 #include "client/cpp/patience.h"
+#include "client/cpp/status_conversion.h"
 #include "grpc/grpc.h"
 #include "grpcpp/generic/generic_stub.h"
 

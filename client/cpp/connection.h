@@ -15,9 +15,10 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "client/cpp/client_options.h"
 #include "client/cpp/credentials.h"
-#include "client/cpp/operators.h"
+#include "client/cpp/retry.h"
+#include "corank/client_options.h"
+#include "corank/operators.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/grpcpp.h"
 

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "client/cpp/client_options.h"
+#include "corank/client_options.h"
 #include "grpcpp/grpcpp.h"
 
 namespace corank::client {

@@ -1,4 +1,4 @@
-#include "client/cpp/element.h"
+#include "corank/element.h"
 
 #include <cmath>
 

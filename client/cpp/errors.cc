@@ -1,7 +1,8 @@
-#include "client/cpp/errors.h"
+#include "corank/errors.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/status_conversion.h"
 #include "corank/wire/v1/rpc_status.pb.h"
 #include "proto/error_details.h"
 

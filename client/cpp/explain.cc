@@ -3,7 +3,8 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/cpp/errors.h"
+#include "client/cpp/retry.h"
+#include "client/cpp/status_conversion.h"
 
 namespace corank::client {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "client/cpp/client_options.h"
+#include "corank/client_options.h"
 
 namespace corank::client {
 

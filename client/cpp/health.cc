@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "client/cpp/cancellation.h"
+#include "client/cpp/cancellation_scope.h"
 #include "client/cpp/messages.h"
 #include "client/cpp/raw_stream.h"
 #include "corank/wire/v1/health.pb.h"

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cpp/connection.h"
-#include "client/cpp/operators.h"
+#include "corank/operators.h"
 
 namespace corank::client {
 

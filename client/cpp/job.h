@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "client/cpp/columns.h"
-#include "client/cpp/operators.h"
-#include "client/cpp/result_buffer.h"
+#include "corank/columns.h"
+#include "corank/internal/result_buffer.h"
+#include "corank/operators.h"
 #include "corank/v1/corank_service.pb.h"
 
 namespace corank::client {

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/cpp/operators.h"
+#include "corank/operators.h"
 #include "corank/v1/corank_service.pb.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/support/byte_buffer.h"

@@ -5,7 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "client/cpp/cancellation.h"
+#include "corank/cancellation.h"
 
 namespace corank::client {
 

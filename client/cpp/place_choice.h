@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "client/cpp/client_options.h"
-#include "client/cpp/operators.h"
+#include "corank/client_options.h"
+#include "corank/operators.h"
 
 namespace corank::client {
 

@@ -1,4 +1,4 @@
-#include "client/cpp/populate.h"
+#include "corank/internal/populate.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -5,10 +5,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "client/cpp/cancellation.h"
-#include "client/cpp/errors.h"
+#include "client/cpp/cancellation_scope.h"
 #include "client/cpp/patience.h"
 #include "client/cpp/short_memory.h"
+#include "client/cpp/status_conversion.h"
 #include "grpcpp/generic/generic_stub.h"
 
 namespace corank::client {

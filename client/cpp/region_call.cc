@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cpp/errors.h"
 #include "client/cpp/message_call.h"
 #include "client/cpp/parallel.h"
 #include "client/cpp/place_choice.h"
+#include "corank/errors.h"
 
 namespace corank::client {
 namespace {

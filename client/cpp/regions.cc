@@ -11,8 +11,8 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/cpp/errors.h"
 #include "client/cpp/patience.h"
+#include "corank/errors.h"
 #include "corank/v1/memory_service.pb.h"
 
 namespace corank::client {

@@ -19,8 +19,8 @@
 #include "absl/time/time.h"
 #include "client/cpp/connection.h"
 #include "client/cpp/lease.h"
-#include "client/cpp/memory.h"
-#include "client/cpp/shared_memory.h"
+#include "corank/memory.h"
+#include "corank/shared_memory.h"
 #include "corank/v1/array.pb.h"
 
 namespace corank::client {

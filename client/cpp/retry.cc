@@ -7,9 +7,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/cpp/cancellation.h"
-#include "client/cpp/errors.h"
+#include "client/cpp/cancellation_scope.h"
 #include "client/cpp/explain.h"
+#include "corank/errors.h"
 
 namespace corank::client {
 namespace {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "corank/client_options.h"
 
 namespace corank::client {
 
@@ -27,24 +28,6 @@ class RetryClock {
   virtual double Random() = 0;
 
   static std::shared_ptr<RetryClock> Real();
-};
-
-struct RetryOptions {
-  bool enabled = true;
-  /// Tries in all, the first one included; 1 or more.
-  int max_attempts = 6;
-  /// The wait before try n + 1 is drawn from 0 to initial_delay x 2^(n - 1), and from 0 to max_delay at most ("full
-  /// jitter"), on top of what the server asks for. Both positive.
-  absl::Duration initial_delay = absl::Milliseconds(50);
-  absl::Duration max_delay = absl::Seconds(5);
-  /// What a Client may spend on retries, as in gRPC's retry design: every try that could be repeated takes one token
-  /// out of a bucket of `budget_tokens`, every call that succeeds puts `budget_refill` of one back, and nothing is
-  /// tried again while the bucket is at most half full. So the clients of a server that refuses everything do little
-  /// more than ask once. 0 tokens: no budget.
-  double budget_tokens = 20;
-  double budget_refill = 0.1;
-  /// Null: the real one.
-  std::shared_ptr<RetryClock> clock;
 };
 
 /// Which failures of a call may be followed by another try. What each call of the library is stands in README.md.

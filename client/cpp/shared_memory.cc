@@ -1,4 +1,4 @@
-#include "client/cpp/shared_memory.h"
+#include "corank/shared_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cpp/connection.h"
-#include "client/cpp/memory.h"
+#include "corank/memory.h"
 
 namespace corank::client {
 

@@ -10,7 +10,7 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "client/cpp/cancellation.h"
+#include "client/cpp/cancellation_scope.h"
 #include "client/cpp/chunks.h"
 #include "client/cpp/patience.h"
 #include "client/cpp/raw_stream.h"

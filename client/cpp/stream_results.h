@@ -15,7 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "client/cpp/job.h"
-#include "client/cpp/operators.h"
+#include "corank/operators.h"
 #include "grpcpp/support/slice.h"
 #include "proto/payloads.h"
 

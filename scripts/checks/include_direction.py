@@ -10,9 +10,11 @@ Each layer may include only itself and the layers it depends on:
     server/memory (memory that outlives a request) depends on respond; rpc, validate, admit and execute may use it
     server/config (flags, environment, file) depends on server.h and every stage; only main.cc may use it
     server/security (authentication) depends on respond and observe; every stage may use it
-    client, proto -> kernels/common
+    client -> include/corank (the public headers), proto -> kernels/common
+    include/corank depends on Abseil only: it is installed, and the rest of the tree is not
 
-Messages (corank/v1, corank/wire, proto) are for rpc, validate, execute, memory, respond and client. bench and tests are free.
+Messages (corank/v1, corank/wire, proto) are for rpc, validate, execute, memory, respond and client. bench and tests are
+free.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ STAGES = ["rpc", "validate", "admit", "batch", "execute", "respond"]
 MESSAGES = re.compile(r"^(corank/(v1|wire)/|proto/)")
 RPC_LIBRARIES = re.compile(r"^(grpc|grpcpp|google/protobuf)/")
 PROMETHEUS = re.compile(r"^prometheus/")
+PUBLIC = re.compile(r"^corank/(?!v1/|wire/)")
 
 
 class Violation(NamedTuple):
@@ -45,7 +48,7 @@ class Violation(NamedTuple):
 def kernels_rule(layer: str, include: str) -> str | None:
     if MESSAGES.match(include) or RPC_LIBRARIES.match(include) or PROMETHEUS.match(include):
         return "kernels/ knows nothing of gRPC, protobuf or Prometheus"
-    if include.startswith(("server/", "client/")):
+    if include.startswith(("server/", "client/")) or PUBLIC.match(include):
         return "kernels/ knows nothing of server/ and client/"
     below = {"common": {"common"}, "engine": {"common", "engine"}}.get(layer, {"common", "engine", layer})
     if include.startswith("kernels/") and include.split("/")[1] not in below:
@@ -54,7 +57,7 @@ def kernels_rule(layer: str, include: str) -> str | None:
 
 
 def server_rule(stage: str, include: str) -> str | None:
-    if include.startswith("client/"):
+    if include.startswith("client/") or PUBLIC.match(include):
         return "server/ knows nothing of client/"
     if stage.endswith((".cc", ".h")) or stage == "config":  # assembles and configures the stages
         return None
@@ -87,10 +90,16 @@ def client_rule(include: str) -> str | None:
 
 
 def proto_rule(include: str) -> str | None:
-    if include.startswith(("server/", "client/")):
+    if include.startswith(("server/", "client/")) or PUBLIC.match(include):
         return "proto/ knows nothing of server/ and client/"
     if include.startswith("kernels/") and not include.startswith("kernels/common/"):
         return "proto/ may use only the types of kernels/common"
+    return None
+
+
+def public_rule(include: str) -> str | None:
+    if MESSAGES.match(include) or not re.match(r"^(absl/|corank/|[a-z_/]+$)", include):
+        return "public headers may include only the standard library, Abseil and each other"
     return None
 
 
@@ -104,6 +113,8 @@ def rule_broken(parts: tuple[str, ...], include: str) -> str | None:
         return client_rule(include)
     if parts[0] == "proto":
         return proto_rule(include)
+    if parts[0] == "include":
+        return public_rule(include)
     return None
 
 

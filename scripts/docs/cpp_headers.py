@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "client" / "cpp"
+FOLDER = ROOT / "include" / "corank"
 # In the order in which a reader needs them. client.h includes them.
 HEADERS = (
     "client.h",
@@ -22,9 +22,9 @@ HEADERS = (
     "chain.h",
     "shared_memory.h",
     "memory.h",
-    "retry.h",
     "cancellation.h",
     "errors.h",
+    "types.h",
 )
 NAMED = re.compile(
     r"^(?:class|struct|enum class) (\w+)\b(?! *;)|^using (\w+) =|^(?:[\w:<>&*, ]+?) [*&]*(\w+)\(", re.MULTILINE

@@ -45,6 +45,14 @@ WRONG_INCLUDES = [
     ("server/admit/a.cc", "proto/wire_enums.h"),
     ("proto/a.cc", "kernels/engine/engine.h"),
     ("proto/a.cc", "server/respond/status.h"),
+    ("proto/a.cc", "corank/element.h"),
+    ("kernels/common/a.h", "corank/types.h"),
+    ("server/rpc/a.cc", "corank/client.h"),
+    ("server/admit/a.cc", "corank/wire/v1/rpc_status.pb.h"),
+    ("include/corank/a.h", "corank/v1/array.pb.h"),
+    ("include/corank/a.h", "grpcpp/grpcpp.h"),
+    ("include/corank/a.h", "client/cpp/job.h"),
+    ("include/corank/a.h", "kernels/common/types.h"),
 ]
 
 RIGHT_INCLUDES = [
@@ -62,6 +70,9 @@ RIGHT_INCLUDES = [
     ("bench/a.cc", "kernels/cuda/cuda_engine.h"),
     ("proto/a.cc", "kernels/common/types.h"),
     ("server/execute/a.cc", "proto/wire_enums.h"),
+    ("client/cpp/a.cc", "corank/client.h"),
+    ("include/corank/a.h", "corank/internal/a.h"),
+    ("include/corank/a.h", "absl/status/status.h"),
 ]
 
 

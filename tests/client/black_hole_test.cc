@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "client/cpp/client.h"
+#include "corank/client.h"
 #include "grpc/grpc.h"
 #include "tests/client/process.h"
 #include "tests/client/stalling_proxy.h"

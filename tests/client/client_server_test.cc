@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "client/cpp/client.h"
-#include "client/cpp/errors.h"
+#include "corank/client.h"
+#include "corank/errors.h"
 #include "tests/client/process.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"

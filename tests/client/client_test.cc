@@ -1,5 +1,5 @@
 // The client library against a scripted server: what it sends, accepts and refuses.
-#include "client/cpp/client.h"
+#include "corank/client.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cpp/errors.h"
+#include "corank/errors.h"
 #include "tests/client/local_socket.h"
 #include "tests/client/puppet_service.h"
 #include "tests/client/puppet_sort.h"

@@ -9,7 +9,7 @@
 
 #include "client/cli/failure.h"
 #include "client/cpp/address.h"
-#include "client/cpp/client.h"
+#include "corank/client.h"
 #include "tests/server/test_certificates.h"
 
 namespace corank::client {

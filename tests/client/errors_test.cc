@@ -1,8 +1,7 @@
 // gRPC's errors as statuses.
-#include "client/cpp/errors.h"
-
 #include <gtest/gtest.h>
 
+#include "client/cpp/status_conversion.h"
 #include "tests/client/puppet_service.h"
 
 namespace corank::client {

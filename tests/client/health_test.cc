@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
-#include "client/cpp/client.h"
+#include "corank/client.h"
 #include "grpcpp/grpcpp.h"
 #include "tests/client/local_socket.h"
 #include "tests/client/puppet_service.h"

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "client/cpp/shared_memory.h"
+#include "corank/shared_memory.h"
 
 namespace corank::client {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "client/cpp/client.h"
+#include "corank/client.h"
 #include "tests/client/puppet_memory.h"
 #include "tests/client/puppet_service.h"
 #include "tests/client/puppet_sort.h"

@@ -12,6 +12,7 @@
 #include "client/cli/progress.h"
 #include "client/cli/session.h"
 #include "client/cli/text.h"
+#include "client/cpp/retry.h"
 
 namespace corank::cli {
 namespace {

@@ -1,5 +1,5 @@
 // Populating memory that is about to be written.
-#include "client/cpp/populate.h"
+#include "corank/internal/populate.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cpp/result_buffer.h"
+#include "corank/internal/result_buffer.h"
 
 namespace corank::client {
 namespace {

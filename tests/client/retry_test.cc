@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "client/cpp/errors.h"
+#include "client/cpp/status_conversion.h"
 #include "tests/client/puppet_service.h"
 
 namespace corank::client {

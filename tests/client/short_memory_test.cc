@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/cpp/client.h"
 #include "client/cpp/raw_stream.h"
+#include "corank/client.h"
 #include "tests/client/puppet_service.h"
 #include "tests/client/puppet_sort.h"
 

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cpp/chunks.h"
-#include "client/cpp/client.h"
 #include "client/cpp/stream_results.h"
+#include "corank/client.h"
 #include "tests/client/puppet_service.h"
 #include "tests/client/puppet_sort.h"
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/cli/commands.h"
 #include "client/cli/failure.h"
-#include "client/cpp/client.h"
+#include "corank/client.h"
 #include "tests/client/puppet_service.h"
 #include "tests/client/puppet_sort.h"
 #include "tests/client/virtual_clock.h"

@@ -1,6 +1,6 @@
 #include "tests/client/virtual_clock.h"
 
-#include "client/cpp/cancellation.h"
+#include "corank/cancellation.h"
 
 namespace corank::client {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cpp/client.h"
+#include "corank/client.h"
 #include "tests/server/doubles.h"
 #include "tests/server/moved_bytes.h"
 #include "tests/server/running_server.h"

@@ -1,19 +1,19 @@
-// Memory that results are copied into, once, off the wire.
-#ifndef CORANK_CLIENT_CPP_RESULT_BUFFER_H_
-#define CORANK_CLIENT_CPP_RESULT_BUFFER_H_
+// Memory that receives results. Internal: no part of the public interface.
+#ifndef CORANK_INTERNAL_RESULT_BUFFER_H_
+#define CORANK_INTERNAL_RESULT_BUFFER_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "client/cpp/element.h"
-#include "client/cpp/populate.h"
+#include "corank/element.h"
+#include "corank/internal/populate.h"
 
 namespace corank::client {
 namespace internal {
 
-/// container->resize(count) where what is in it does not matter: faster if that takes new memory.
+/// container->resize(count) without keeping the contents: faster where the container needs new memory.
 template <typename Container>
 void ResizeFast(Container* container, size_t count) {
   if (count > container->capacity()) {
@@ -26,19 +26,19 @@ void ResizeFast(Container* container, size_t count) {
 
 }  // namespace internal
 
-/// Takes one result. The library calls Allocate at most once an attempt, then Finish; not thread-safe.
+/// Receives one result. The library calls Allocate at most once an attempt, then Finish. Not thread-safe.
 class ResultBuffer {
  public:
   virtual ~ResultBuffer() = default;
-  /// Memory for up to `bytes` bytes, more or fewer if that is how much there is. Stays valid until Finish.
+  /// Memory for the result, of about `bytes` bytes: the span says how many. Valid until Finish.
   virtual absl::Span<char> Allocate(int64_t bytes) = 0;
-  /// The first `bytes` bytes are the result, a whole number of elements of this type.
+  /// The first `bytes` bytes hold the result, a whole number of elements of this type.
   virtual absl::Status Finish(ElementType type, int64_t bytes) = 0;
-  /// The result is not in this buffer but where the request's Output says.
+  /// The result went to the request's Output instead of this buffer.
   virtual absl::Status Place(ElementType type, int64_t count) = 0;
 };
 
-/// Into an Array.
+/// Receives into an Array.
 class ArrayBuffer final : public ResultBuffer {
  public:
   explicit ArrayBuffer(Array* array) : array_(array) {}
@@ -61,7 +61,7 @@ class ArrayBuffer final : public ResultBuffer {
   Array* const array_;
 };
 
-/// Into a vector whose element type the result must have.
+/// Receives into a vector. The result must have its element type.
 template <typename T>
 class VectorBuffer final : public ResultBuffer {
  public:
@@ -86,10 +86,10 @@ class VectorBuffer final : public ResultBuffer {
   std::vector<T>* const elements_;
 };
 
-/// Into memory of the caller's.
+/// Receives into the caller's memory.
 class MemoryBuffer final : public ResultBuffer {
  public:
-  /// Says in `*array` what came.
+  /// Reports to `*result` what arrived.
   MemoryBuffer(absl::Span<char> memory, ResultBuffer* result) : memory_(memory), result_(result) {}
 
   absl::Span<char> Allocate(int64_t) override { return memory_; }
@@ -103,4 +103,4 @@ class MemoryBuffer final : public ResultBuffer {
 
 }  // namespace corank::client
 
-#endif  // CORANK_CLIENT_CPP_RESULT_BUFFER_H_
+#endif  // CORANK_INTERNAL_RESULT_BUFFER_H_

@@ -1,11 +1,13 @@
 // POSIX shared memory that a corank server on the same host can map.
 //
-//   auto memory = corank::client::SharedMemory::Create(1 << 30);        // StatusOr
-//   absl::Span<uint32_t> keys = memory->span<uint32_t>();               // fill it
-//   auto name = client->Register(*memory);                              // the server maps and pins it, once
-//   auto sorted = client->SortInto(keys, keys2, ...);                   // no byte goes through a socket
-#ifndef CORANK_CLIENT_CPP_SHARED_MEMORY_H_
-#define CORANK_CLIENT_CPP_SHARED_MEMORY_H_
+//   auto memory = corank::client::SharedMemory::Create(2 * n * sizeof(uint32_t));  // absl::StatusOr
+//   absl::Span<uint32_t> keys = memory->span<uint32_t>(0, n);                      // fill it
+//   absl::Span<uint32_t> sorted = memory->span<uint32_t>(n * sizeof(uint32_t), n);
+//   auto region = client->Register(*memory);                                       // the server maps and pins it,
+//   once auto stats = client->SortInto(keys, sorted);                                   // no byte goes through a
+//   socket
+#ifndef CORANK_SHARED_MEMORY_H_
+#define CORANK_SHARED_MEMORY_H_
 
 #include <cstdint>
 #include <memory>
@@ -19,14 +21,13 @@
 
 namespace corank::client {
 
-/// A shared-memory object of this process, mapped. Its name goes when this does, unless it went before. The memory goes
-/// with it too, but where a server has it registered, or a Client: that keeps it, at its addresses, until Unregister.
-/// Move-only; moving does not move the memory.
+/// A mapped shared-memory object. The destructor unlinks its key and unmaps the memory; memory that a Client has
+/// registered stays mapped until Unregister. Move-only; a move keeps the addresses.
 class SharedMemory {
  public:
-  /// Makes an object of `bytes` bytes, 1 or more, all zero, that only this user's processes can open. Its name is
-  /// `prefix`, with leading slash, and random characters; a server takes only certain prefixes
-  /// (ServerInfo::shared_memory_prefixes). RESOURCE_EXHAUSTED if the host has not as much memory: it is set aside now,
+  /// Makes an object of `bytes` bytes, 1 or more, all zero, that only processes of this user can open. Its key is
+  /// `prefix`, which begins with a slash, and random characters; a server accepts only the prefixes in
+  /// ServerInfo::shared_memory_prefixes. RESOURCE_EXHAUSTED if the host is short of memory: Create reserves all of it,
   /// so that no later access fails.
   static absl::StatusOr<SharedMemory> Create(int64_t bytes, absl::string_view prefix = "/corank-");
 
@@ -34,25 +35,28 @@ class SharedMemory {
   SharedMemory& operator=(SharedMemory&& other) noexcept;
   ~SharedMemory();
 
-  /// The object's name, with leading slash.
+  /// The name of the object, with its leading slash.
   const std::string& key() const { return key_; }
+  /// The first byte. Aligned to a page.
   char* data() const { return mapping_ == nullptr ? nullptr : mapping_->data; }
+  /// In bytes.
   int64_t size() const { return mapping_ == nullptr ? 0 : mapping_->size; }
-  /// All of it, or `count` elements from byte `offset_bytes` on, which the caller keeps within the size.
+  /// All of the memory.
   template <typename T = char>
   absl::Span<T> span() const {
     return absl::MakeSpan(reinterpret_cast<T*>(data()), static_cast<size_t>(size()) / sizeof(T));
   }
+  /// `count` elements from byte `offset_bytes` on. The caller keeps them within the size.
   template <typename T = char>
   absl::Span<T> span(int64_t offset_bytes, int64_t count) const {
     return absl::MakeSpan(reinterpret_cast<T*>(data() + offset_bytes), static_cast<size_t>(count));
   }
 
-  /// Takes the name away, so that nothing is left if this process dies: after Client::Register nobody needs it. Does
-  /// nothing the second time.
+  /// Unlinks the key, so that nothing is left if this process dies. The key is needed only until Client::Register
+  /// returns. A second call does nothing.
   void Unlink();
 
-  /// The memory stays mapped for as long as this is held too.
+  /// Keeps the memory mapped while the caller holds it.
   std::shared_ptr<const void> mapping() const { return mapping_; }
 
  private:
@@ -75,4 +79,4 @@ class SharedMemory {
 
 }  // namespace corank::client
 
-#endif  // CORANK_CLIENT_CPP_SHARED_MEMORY_H_
+#endif  // CORANK_SHARED_MEMORY_H_

@@ -1,21 +1,21 @@
-// A short chain of operators in one call, whose intermediate arrays never leave the server.
+// Runs a chain of operators in one call. Intermediate arrays never leave the server.
 //
 //   SortRequest sort;
 //   sort.keys = ViewOf(keys);
 //   sort.keys_output = Temporary("sorted");
 //   MergeRequest merge;
 //   merge.keys = {TemporaryView("sorted", KeyType::kUint32, keys.size()), stored.view()};
-//   auto results = client->Run({sort, merge});          // results->back().arrays[0] holds the merged keys
-#ifndef CORANK_CLIENT_CPP_CHAIN_H_
-#define CORANK_CLIENT_CPP_CHAIN_H_
+//   auto results = client->Run({sort, merge});  // results->back().arrays[0] holds the merged keys
+#ifndef CORANK_CHAIN_H_
+#define CORANK_CHAIN_H_
 
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "client/cpp/columns.h"
-#include "client/cpp/operators.h"
+#include "corank/columns.h"
+#include "corank/operators.h"
 
 namespace corank::client {
 
@@ -23,25 +23,26 @@ namespace corank::client {
 using AnyRequest = std::variant<SortRequest, ColumnSortRequest, MergeRequest, ExpandRequest, MoveRequest, GatherRequest,
                                 ScatterRequest, LoadBalanceRequest, SearchRequest>;
 
-/// What one operator of a chain gave.
+/// The results of one operator of a chain.
 struct OperatorResult {
-  /// In the order of the fields of its Result (RawSortResult, ...), those that were asked for; of sorted columns data
-  /// and offsets of each come first. A result that went elsewhere is an Array with `placed`.
+  /// The results that the request asked for, in the order of the fields of RawSortResult, RawMergeResult and so on. For
+  /// sorted columns, the data and the offsets of each column come first. A result that an Output names is an Array with
+  /// `placed` set.
   std::vector<Array> arrays;
   RequestStats stats;
 };
 
-/// Keeps a result under this name until the chain ends, for later operators of it.
+/// Keeps a result on the server under this name until the chain ends, for its later operators.
 inline Output Temporary(std::string name) { return {{}, std::move(name), true}; }
 
-/// Keeps a result under this name, until it is deleted or expires.
+/// Stores a result on the server under this name until a caller deletes it or it expires.
 inline Output Stored(std::string name) { return {{}, std::move(name), false}; }
 
-/// What an earlier operator kept with Temporary: its type and its number of elements.
+/// An array that an earlier operator of the chain kept with Temporary, of `count` elements.
 inline ArrayView TemporaryView(std::string name, ElementType type, int64_t count) {
   return {type, {}, std::move(name), count, true};
 }
 
 }  // namespace corank::client
 
-#endif  // CORANK_CLIENT_CPP_CHAIN_H_
+#endif  // CORANK_CHAIN_H_

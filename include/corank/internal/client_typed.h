@@ -1,13 +1,13 @@
-// Bodies of the typed calls. Include client/cpp/client.h instead.
-#ifndef CORANK_CLIENT_CPP_CLIENT_TYPED_H_
-#define CORANK_CLIENT_CPP_CLIENT_TYPED_H_
+// Bodies of the typed calls. Include corank/client.h instead.
+#ifndef CORANK_INTERNAL_CLIENT_TYPED_H_
+#define CORANK_INTERNAL_CLIENT_TYPED_H_
 
 #include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "client/cpp/client.h"
+#include "corank/client.h"
 
 namespace corank::client {
 
@@ -160,4 +160,4 @@ absl::StatusOr<IndicesResult> Client::Search(const Haystack& haystack, const Nee
 
 }  // namespace corank::client
 
-#endif  // CORANK_CLIENT_CPP_CLIENT_TYPED_H_
+#endif  // CORANK_INTERNAL_CLIENT_TYPED_H_

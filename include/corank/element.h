@@ -1,9 +1,6 @@
-// What arrays are made of, on the caller's side: element types, borrowed and owned arrays.
-//
-// Shapes: every array is one-dimensional, dense and little-endian. Units: counts are in elements unless the name says
-// bytes. Ownership: ArrayView borrows, Array owns. Threading: plain values.
-#ifndef CORANK_CLIENT_CPP_ELEMENT_H_
-#define CORANK_CLIENT_CPP_ELEMENT_H_
+// Element types and arrays. ArrayView borrows its bytes, Array owns them. Both are plain values.
+#ifndef CORANK_ELEMENT_H_
+#define CORANK_ELEMENT_H_
 
 #include <cstdint>
 #include <cstring>
@@ -17,19 +14,19 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "kernels/common/types.h"
+#include "corank/types.h"
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays go to the wire as they lie in memory");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays travel as they lie in memory, little-endian");
 
 namespace corank::client {
 
-/// IEEE 754 binary16, as storage: corank sorts it, C++17 has no arithmetic for it.
+/// IEEE 754 binary16. Storage only, because C++17 has no arithmetic for it.
 struct Float16 {
   uint16_t bits = 0;
   float ToFloat() const;
 };
 
-/// The upper half of an IEEE 754 binary32, as storage.
+/// The upper half of an IEEE 754 binary32. Storage only.
 struct Bfloat16 {
   uint16_t bits = 0;
   float ToFloat() const;
@@ -38,15 +35,17 @@ struct Bfloat16 {
 inline bool operator==(Float16 a, Float16 b) { return a.bits == b.bits; }
 inline bool operator==(Bfloat16 a, Bfloat16 b) { return a.bits == b.bits; }
 
-/// What one element is: one of the 12 key types, or an opaque record of 1 to 256 bytes.
+/// The type of an element: one of the 12 key types, or an opaque record of 1 to 256 bytes.
 class ElementType {
  public:
   constexpr ElementType(KeyType key_type) : key_type_(key_type) {}  // NOLINT: every key type is an element type
+  /// A record of this many bytes.
   static constexpr ElementType Record(int bytes) { return ElementType(bytes, 0); }
 
   constexpr bool is_record() const { return record_bytes_ != 0; }
-  /// Only where !is_record().
+  /// Valid only where !is_record().
   constexpr KeyType key_type() const { return key_type_; }
+  /// Bytes of one element.
   constexpr int bytes() const { return is_record() ? record_bytes_ : KeyBytes(key_type_); }
   /// "uint32", "bfloat16", "record of 12 bytes".
   std::string Name() const;
@@ -63,33 +62,35 @@ class ElementType {
   int record_bytes_ = 0;
 };
 
-/// An array that somebody else owns and keeps unchanged for as long as the view is used: bytes in this process or,
-/// where `stored` is set, elements that the server keeps (Client::Store).
+/// An array that the caller owns, and keeps unchanged while a call uses the view: bytes in this process or, if `stored`
+/// is set, an array on the server (Client::Store). ViewOf and StoredArray::view make views.
 struct ArrayView {
   ElementType type = KeyType::kUint8;
-  absl::string_view bytes;    // a whole number of elements; no alignment is needed
-  std::string stored = {};    // the name of a kept array; `bytes` is then empty
-  int64_t stored_count = 0;   // its number of elements
-  bool temporary = false;     // it is one that an earlier operator of the same chain made (chain.h)
-  bool is_elsewhere = false;  // it is of an Array that is `placed`: no call takes it
+  absl::string_view bytes;    // a whole number of elements; may be unaligned
+  std::string stored = {};    // the name of a stored array; `bytes` is then empty
+  int64_t stored_count = 0;   // the number of elements of the stored array
+  bool temporary = false;     // an earlier operator of the same chain made the array (chain.h)
+  bool is_elsewhere = false;  // the view of an Array that is `placed`; calls refuse it
 
+  /// The number of elements.
   int64_t count() const { return stored.empty() ? static_cast<int64_t>(bytes.size()) / type.bytes() : stored_count; }
 };
 
-/// A result. It owns its bytes, unless the request named an Output for it.
+/// A result. Owns its bytes, unless the request named an Output.
 struct Array {
   ElementType type = KeyType::kUint8;
   std::string bytes;                   // a whole number of elements
-  std::optional<int64_t> placed = {};  // set: so many elements are where the Output says, and `bytes` is empty
+  std::optional<int64_t> placed = {};  // the number of elements that went to the Output; `bytes` is then empty
 
+  /// The number of elements.
   int64_t count() const { return placed.value_or(static_cast<int64_t>(bytes.size()) / type.bytes()); }
-  /// Of the bytes here. No call takes that of an array that is placed.
+  /// A view of the bytes; borrows. Calls refuse the view of an array that is `placed`.
   ArrayView view() const { return {type, bytes, "", 0, false, placed.has_value()}; }
 };
 
 namespace internal {
 
-/// Whether T is one of the 12 key types, and which.
+/// Whether T is one of the 12 key types, and which one.
 template <typename T>
 struct KeyTraits {
   static constexpr bool kIsKey = std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= sizeof(int64_t);
@@ -120,16 +121,13 @@ using ElementOf = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(std:
 template <typename Range, typename T = ElementOf<Range>>
 using KeyOf = std::enable_if_t<KeyTraits<T>::kIsKey, T>;
 
-}  // namespace internal
-
-namespace internal {
 /// INTERNAL: the server answered with another type than the contract says.
 absl::Status OtherType(ElementType answered, ElementType expected);
 /// FAILED_PRECONDITION if the array is placed.
 absl::Status CheckHere(const Array& array);
 }  // namespace internal
 
-/// The element type of T: a key type, or for any other trivially copyable T of at most 256 bytes a record.
+/// The element type of T: a key type, or a record for any other trivially copyable T of at most 256 bytes.
 template <typename T>
 constexpr ElementType ElementTypeOf() {
   if constexpr (internal::KeyTraits<T>::kIsKey) {
@@ -141,15 +139,14 @@ constexpr ElementType ElementTypeOf() {
   }
 }
 
-/// A view of a contiguous range; the range must outlive it.
+/// A view of a contiguous range. The range must outlive the view.
 template <typename Range, typename T = internal::ElementOf<Range>>
 ArrayView ViewOf(const Range& range) {
   return {ElementTypeOf<T>(),
           absl::string_view(reinterpret_cast<const char*>(std::data(range)), std::size(range) * sizeof(T))};
 }
 
-/// A copy of the array as a vector. INTERNAL if it holds another type: the server broke the contract.
-/// FAILED_PRECONDITION if it is placed: its elements are not here.
+/// A copy of the array as a vector. INTERNAL if the array holds another type, FAILED_PRECONDITION if it is `placed`.
 template <typename T>
 absl::StatusOr<std::vector<T>> ToVector(const Array& array) {
   if (const absl::Status here = internal::CheckHere(array); !here.ok()) return here;
@@ -159,9 +156,10 @@ absl::StatusOr<std::vector<T>> ToVector(const Array& array) {
   return elements;
 }
 
-/// The indices in a UINT32 or UINT64 array. INTERNAL if it holds another type, FAILED_PRECONDITION if it is placed.
+/// The indices in a UINT32 or UINT64 array. INTERNAL if the array holds another type, FAILED_PRECONDITION if it is
+/// `placed`.
 absl::StatusOr<std::vector<int64_t>> ToIndices(const Array& array);
 
 }  // namespace corank::client
 
-#endif  // CORANK_CLIENT_CPP_ELEMENT_H_
+#endif  // CORANK_ELEMENT_H_

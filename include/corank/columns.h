@@ -1,0 +1,90 @@
+// Sorts rows by several key columns: numbers, byte strings of one width, strings of any length.
+//
+//   corank::client::PackedStrings names;
+//   for (const std::string& name : all_names) names.Add(name);
+//   corank::client::ColumnSortRequest request;
+//   request.columns = {names.view(), {ViewOf(ages), std::nullopt, corank::Order::kDescending}};
+//   request.output = corank::client::SortOutput::kIndices;
+//   auto sorted = client->SortColumns(request);  // by name, then by descending age
+#ifndef CORANK_COLUMNS_H_
+#define CORANK_COLUMNS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "corank/element.h"
+#include "corank/operators.h"
+
+namespace corank::client {
+
+/// One key column. Borrows. `data` and `offsets` decide how rows compare:
+/// - numbers: `data` is of a key type, one element a row;
+/// - records: `data` is of records, which compare byte by byte as unsigned numbers;
+/// - strings: `offsets` is set and `data` is of uint8. Row i is data[offsets[i], offsets[i + 1]). Strings compare byte
+///   by byte, and a prefix comes first.
+struct ColumnView {
+  ArrayView data;
+  std::optional<absl::Span<const int64_t>> offsets;
+  Order order = Order::kAscending;
+};
+
+/// Strings as a column needs them: one after the other in one buffer. Owns its bytes; its view borrows.
+struct PackedStrings {
+  std::string bytes;
+  std::vector<int64_t> offsets = {0};
+
+  /// Appends a row.
+  void Add(absl::string_view string) {
+    bytes.append(string.data(), string.size());
+    offsets.push_back(static_cast<int64_t>(bytes.size()));
+  }
+  /// The column; valid until the next Add.
+  ColumnView view(Order order = Order::kAscending) const { return {{KeyType::kUint8, bytes}, offsets, order}; }
+};
+
+/// Sorts rows by the first column, rows that are equal there by the second, and so on. Stable.
+struct ColumnSortRequest {
+  /// 1 to 16 columns with the same number of rows.
+  std::vector<ColumnView> columns;
+  /// One value for each row. Not together with an output of indices.
+  std::optional<ArrayView> values;
+  /// kKeys returns the sorted columns.
+  SortOutput output = SortOutput::kKeys;
+  /// How the server sorts by the first 8 bytes that differ. It compares the remaining rows.
+  SortAlgorithm algorithm = SortAlgorithm::kAuto;
+  /// Returns only the first `limit` rows of the order.
+  std::optional<int64_t> limit;
+  /// Where results go. The sorted columns always return to the caller.
+  Output values_output = {}, indices_output = {};
+};
+
+/// One sorted column. `offsets` is set for strings.
+struct SortedColumn {
+  Array data;
+  std::optional<std::vector<int64_t>> offsets;
+
+  /// The strings, one for each row. INTERNAL if the column does not hold strings.
+  absl::StatusOr<std::vector<std::string>> Strings() const;
+};
+
+/// The answer to a ColumnSortRequest.
+struct ColumnSortResult {
+  /// Empty with an output of indices only.
+  std::vector<SortedColumn> columns;
+  /// Set if the request had values.
+  std::optional<Array> values;
+  /// UINT32 or UINT64. Set if the request asked for indices.
+  std::optional<Array> indices;
+  /// The algorithm that the server used.
+  SortAlgorithm algorithm = SortAlgorithm::kAuto;
+  RequestStats stats;
+};
+
+}  // namespace corank::client
+
+#endif  // CORANK_COLUMNS_H_
