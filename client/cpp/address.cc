@@ -15,7 +15,7 @@
 namespace corank::client {
 namespace {
 
-/// Of "host", "host:port", "[host]:port"; an IPv6 address without brackets is the host.
+/// The host of "host", "host:port" or "[host]:port". An IPv6 address without brackets is a host.
 absl::string_view HostOf(absl::string_view address) {
   if (absl::ConsumePrefix(&address, "[")) return address.substr(0, address.find(']'));
   const size_t colon = address.find(':');
@@ -31,7 +31,7 @@ bool IsLoopback(absl::string_view address) {
   return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-/// After the host: empty where there is none.
+/// The port after the host; empty if there is none.
 absl::string_view PortOf(absl::string_view address) {
   const absl::string_view host = HostOf(address);
   absl::string_view rest = address.substr(static_cast<size_t>(host.data() - address.data()) + host.size());
@@ -49,7 +49,7 @@ std::string WithPort(absl::string_view address) {
 
 bool IsThisHost(absl::string_view target) {
   if (absl::StartsWith(target, "unix:") || absl::StartsWith(target, "unix-abstract:")) return true;
-  // "dns://AUTHORITY/..." asks another host, and is none of these.
+  // "dns://AUTHORITY/..." asks another host, so it does not count.
   for (const char* scheme : {"dns:///", "dns:", "ipv4:", "ipv6:"}) {
     if (absl::ConsumePrefix(&target, scheme)) break;
   }
@@ -62,7 +62,7 @@ absl::Status CheckPorts(absl::string_view target) {
     if (absl::StartsWith(target, scheme)) return absl::OkStatus();
   }
   if (absl::ConsumePrefix(&target, "dns://")) {
-    const size_t path = target.find('/');  // after the name server's own address
+    const size_t path = target.find('/');  // after the address of the name server
     target = path == absl::string_view::npos ? "" : target.substr(path + 1);
   } else if (absl::StrContains(target, "://")) {
     return absl::OkStatus();

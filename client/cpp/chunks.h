@@ -1,4 +1,4 @@
-// The arrays of a call cut into chunks, in the order in which they are sent.
+// Cuts the arrays of a call into chunks, in sending order.
 #ifndef CORANK_CLIENT_CPP_CHUNKS_H_
 #define CORANK_CLIENT_CPP_CHUNKS_H_
 
@@ -11,7 +11,7 @@
 
 namespace corank::client {
 
-/// An array that is sent in chunks. Borrows the bytes.
+/// An array to send in chunks. Borrows the bytes.
 struct ChunkedArray {
   uint32_t stream_id = 0;
   int element_bytes = 1;
@@ -25,12 +25,12 @@ struct Chunk {
   absl::string_view bytes;  // never empty
 };
 
-/// Part `part` of `parts` of every array. Arrays that go first are sent one after the other; then the others side by
-/// side, each as far as the others in proportion to its length, so that the server never has to hold much of one while
-/// it waits for another. Not thread-safe.
+/// Yields part `part` of `parts` of every array. Arrays that go first come one after the other. The others then advance
+/// side by side, each in proportion to its length, so that the server never buffers much of one while it waits for
+/// another. Not thread-safe.
 class ChunkSource {
  public:
-  /// Chunks have at most `chunk_bytes` bytes, but one element at least. 0 <= part < parts.
+  /// Chunks have at most `chunk_bytes` bytes, but at least one element. 0 <= part < parts.
   ChunkSource(const std::vector<ChunkedArray>& arrays, int part, int parts, int64_t chunk_bytes);
 
   /// None at the end.
@@ -48,7 +48,7 @@ class ChunkSource {
   const int64_t chunk_bytes_;
 };
 
-/// A chunk as a message that holds it in field `field`, such as an ExecuteRequest; its bytes are copied once.
+/// Encodes a message, such as an ExecuteRequest, that holds the chunk in field `field`. Copies the bytes once.
 grpc::ByteBuffer EncodeChunk(int field, const Chunk& chunk);
 
 }  // namespace corank::client

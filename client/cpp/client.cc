@@ -42,7 +42,7 @@ absl::StatusOr<Client> Client::Create(const ClientOptions& options) {
     return absl::InvalidArgumentError("retry.budget_tokens, retry.budget_refill: must be 0 or more");
   }
   if (!options.traceparent.empty() && !IsTraceparent(options.traceparent)) {
-    return absl::InvalidArgumentError("traceparent: is none of W3C Trace Context, such as 00-<32 digits>-<16>-01");
+    return absl::InvalidArgumentError("traceparent: must be a W3C traceparent: 00-<32 hex digits>-<16 hex digits>-01");
   }
   absl::StatusOr<std::unique_ptr<Credentials>> credentials = Credentials::Create(options);
   if (!credentials.ok()) return credentials.status();

@@ -34,7 +34,7 @@ ClientOptions OptionsFromEnvironment() {
   tls.certificate_file = Variable("CORANK_CLIENT_CERTIFICATE");
   tls.key_file = Variable("CORANK_CLIENT_KEY");
   if (!tls.ca_file.empty() || !tls.certificate_file.empty() || !tls.key_file.empty()) options.tls = std::move(tls);
-  // A caller's tracing must not keep its call from being made.
+  // Broken tracing must not stop a call.
   if (std::string parent = Variable("TRACEPARENT"); IsTraceparent(parent)) options.traceparent = std::move(parent);
   return options;
 }

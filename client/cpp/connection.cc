@@ -19,22 +19,22 @@
 namespace corank::client {
 namespace {
 
-/// gRPC's own first wait is a second: the tries of a call would all meet the failure of the first connection.
+/// gRPC's default first backoff is one second, so all attempts of a call would see the failure of the first connection.
 constexpr int kFirstReconnectMs = 100;
 constexpr int kLastReconnectMs = 5000;
-/// The largest chunks of servers have 4 MiB: these messages come whatever ClientOptions::max_message_bytes is, which
-/// message_call keeps.
+/// Chunks have at most 4 MiB, and travel whatever ClientOptions::max_message_bytes is; message_call enforces that
+/// limit.
 constexpr int64_t kChunkMessageBytes = int64_t{8} << 20;
-/// Of calls that only tidy up; what they do not reach ends with the lease.
+/// For calls that only clean up. Regions that they miss end with the lease.
 constexpr absl::Duration kTellDeadline = absl::Seconds(5), kTellPatience = absl::Milliseconds(250);
 
-/// As gRPC takes it, whose largest number means never.
+/// For gRPC, where the largest number means never.
 int Milliseconds(absl::Duration time) {
   return static_cast<int>(std::clamp<int64_t>(absl::ToInt64Milliseconds(time), 1, std::numeric_limits<int>::max()));
 }
 
-/// When the last user of gRPC goes, it waits for gRPC's threads, and these for up to ten seconds for a connection that
-/// stands still. So there is always one more user.
+/// Keeps gRPC initialised. Its last user would wait for gRPC's threads, which wait up to ten seconds for a connection
+/// that stands still.
 void KeepGrpc() {
   [[maybe_unused]] static const bool is_kept = [] {
     grpc_init();
@@ -48,7 +48,7 @@ std::string Trailing(const grpc::ClientContext& context, const char* name) {
   return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
 }
 
-/// A call that waits to be tried again, for who watches it.
+/// Reports the attempt to a caller that watches the progress.
 void ShowTry(TransferProgress* progress, int attempt, bool is_waiting) {
   if (progress == nullptr) return;
   progress->attempt = attempt;
@@ -76,15 +76,16 @@ std::shared_ptr<grpc::Channel> Connection::MakeChannel() const {
   arguments.SetMaxReceiveMessageSize(most);
   arguments.SetMaxSendMessageSize(most);
   arguments.SetUserAgentPrefix("corank-cpp");
-  // Channels of one process to one address share a connection otherwise.
+  // Otherwise channels of one process to one address share a connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // Try repeats calls: it knows which may be. gRPC's retries, of a service configuration too, would multiply them.
+  // Try knows which calls may repeat. gRPC's own retries, also those of a service configuration, would multiply
+  // attempts.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLastReconnectMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options_.keepalive_time));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(options_.keepalive_timeout));
-  // gRPC stops to ask after two answers with no data between them: an answer may take longer than that.
+  // By default gRPC stops after two pings without data, but an answer may take longer than that.
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   if (is_same_host_) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   credentials_->Configure(&arguments);
@@ -130,7 +131,7 @@ absl::StatusOr<CallCost> Connection::TryAs(const RetryOptions& retry, RetryBudge
                                            const CallOptions& call, Repeat repeat,
                                            absl::FunctionRef<Attempt()> attempt) {
   if (!call.traceparent.empty() && !IsTraceparent(call.traceparent)) {
-    return absl::InvalidArgumentError("traceparent: is none of W3C Trace Context, such as 00-<32 digits>-<16>-01");
+    return absl::InvalidArgumentError("traceparent: must be a W3C traceparent: 00-<32 hex digits>-<16 hex digits>-01");
   }
   const absl::Time begin = clock_->Now();
   Ending ending;
@@ -139,14 +140,14 @@ absl::StatusOr<CallCost> Connection::TryAs(const RetryOptions& retry, RetryBudge
     ShowTry(call.progress, ending.attempts, false);
     const absl::Time start = clock_->Now();
     const std::string authorization = credentials_->authorization();
-    const std::shared_ptr<grpc::Channel> first = channel();  // where it stands still, the attempt leaves it
+    const std::shared_ptr<grpc::Channel> first = channel();  // the attempt leaves it if it stands still
     Attempt done = attempt();
     const absl::Time now = clock_->Now();
     if (done.status.ok()) {
       if (budget != nullptr) budget->Refill();
       return CallCost{absl::ToInt64Nanoseconds(now - start), ending.attempts, std::move(done.ids.request_id)};
     }
-    // A token that was replaced while this client held the old one.
+    // The token was replaced while this client held the old one.
     if (absl::IsUnauthenticated(done.status) && !std::exchange(has_reloaded, true) &&
         credentials_->Reload(authorization)) {
       continue;
@@ -175,17 +176,17 @@ absl::StatusOr<CallCost> Connection::TryAs(const RetryOptions& retry, RetryBudge
   }
 }
 
-/// All that gRPC uses of a call: it must stay until the call has ended.
+/// Everything that gRPC uses of a call. It must outlive the call.
 struct Connection::Exchange {
   explicit Exchange(std::shared_ptr<grpc::Channel> channel) : channel(std::move(channel)) {}
 
-  /// Whether the call has ended by this time; it is waited for.
+  /// Waits until this time. Whether the call has ended.
   bool HasEnded(absl::Time time) {
     void* tag = nullptr;
     bool ok = false;
     return queue.AsyncNext(&tag, &ok, absl::ToChronoTime(time)) == grpc::CompletionQueue::GOT_EVENT;
   }
-  /// Nobody waits for it any more.
+  /// Abandons the call.
   static void LetGo(std::unique_ptr<Exchange> exchange) {
     std::thread([exchange = std::move(exchange)] { exchange->HasEnded(absl::InfiniteFuture()); }).detach();
   }

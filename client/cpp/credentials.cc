@@ -37,14 +37,13 @@ absl::StatusOr<std::string> Pem(const char* option, const std::string& path, con
   return bytes;
 }
 
-/// The header's value. Says nothing of the token itself.
+/// The value of the header. The error does not show the token.
 absl::StatusOr<std::string> Authorization(const char* option, absl::string_view text) {
   const absl::string_view token = absl::StripAsciiWhitespace(text);
   const bool is_valid =
       !token.empty() && std::all_of(token.begin(), token.end(), [](unsigned char c) { return absl::ascii_isgraph(c); });
   if (is_valid) return absl::StrCat(kBearer, token);
-  return absl::InvalidArgumentError(
-      absl::StrCat(option, ": a token is one word of printable ASCII characters, and not empty"));
+  return absl::InvalidArgumentError(absl::StrCat(option, ": a token must be one word of printable ASCII characters"));
 }
 
 }  // namespace
@@ -55,7 +54,7 @@ absl::StatusOr<std::unique_ptr<Credentials>> Credentials::Create(const ClientOpt
   if (options.tls.has_value()) {
     const TlsOptions& tls = *options.tls;
     if (tls.certificate_file.empty() != tls.key_file.empty()) {
-      return absl::InvalidArgumentError("tls.certificate_file, tls.key_file: give both, or none");
+      return absl::InvalidArgumentError("tls.certificate_file, tls.key_file: set both or neither");
     }
     grpc::SslCredentialsOptions ssl;
     const struct {
@@ -77,7 +76,7 @@ absl::StatusOr<std::unique_ptr<Credentials>> Credentials::Create(const ClientOpt
   if (options.token.empty() && options.token_file.empty()) return credentials;
 
   if (!options.token.empty() && !options.token_file.empty()) {
-    return absl::InvalidArgumentError("token, token_file: give one, not both");
+    return absl::InvalidArgumentError("token, token_file: set only one");
   }
   if (!options.tls.has_value() && !IsThisHost(options.address)) {
     return absl::InvalidArgumentError(

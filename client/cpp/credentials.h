@@ -1,4 +1,4 @@
-// Who the server is to this client, and who this client is to the server.
+// Authentication: TLS and the caller's token.
 #ifndef CORANK_CLIENT_CPP_CREDENTIALS_H_
 #define CORANK_CLIENT_CPP_CREDENTIALS_H_
 
@@ -14,18 +14,18 @@
 
 namespace corank::client {
 
-/// Thread-safe.
+/// The channel credentials and the token of a client. Thread-safe.
 class Credentials {
  public:
-  /// Reads the files. INVALID_ARGUMENT, naming the option: one cannot be read or is not PEM; a key without certificate
-  /// or the other way round; a token that no header can hold; a token that would leave this host in the clear.
+  /// Reads the files. INVALID_ARGUMENT names the option if a file cannot be read or is not PEM, if a key or certificate
+  /// comes without the other, if no header can hold the token, or if the token would leave this host in plain text.
   static absl::StatusOr<std::unique_ptr<Credentials>> Create(const ClientOptions& options);
 
   const std::shared_ptr<grpc::ChannelCredentials>& channel() const { return channel_; }
   void Configure(grpc::ChannelArguments* arguments) const;
-  /// "Bearer <token>"; empty: there is no token.
+  /// "Bearer <token>"; empty if there is no token.
   std::string authorization() const;
-  /// Reads the token's file again. True if it holds another token than the one that `refused` holds.
+  /// Reads the token file again. Whether its token differs from the refused authorization.
   bool Reload(const std::string& refused);
 
  private:

@@ -54,7 +54,7 @@ absl::Status internal::OtherType(ElementType answered, ElementType expected) {
 absl::Status internal::CheckHere(const Array& array) {
   if (!array.placed.has_value()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("the ", *array.placed, " elements of this array are not here but where its Output says"));
+      absl::StrCat("the ", *array.placed, " elements of this array went to its Output; read them there"));
 }
 
 absl::StatusOr<std::vector<int64_t>> ToIndices(const Array& array) {

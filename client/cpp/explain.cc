@@ -9,7 +9,7 @@
 namespace corank::client {
 namespace {
 
-/// "Connection refused" of gRPC's chain of causes, each after a colon.
+/// The last of gRPC's causes, each after a colon, such as "Connection refused".
 absl::string_view LastClause(absl::string_view message) {
   const size_t colon = message.rfind(": ");
   return colon == absl::string_view::npos ? message : message.substr(colon + 2);
@@ -35,7 +35,7 @@ std::string CertificateText(absl::string_view message, const ClientOptions& opti
                                          "have it renewed");
 }
 
-/// Of a server that has not answered.
+/// The message for a server that has not answered.
 std::string ConnectionText(const absl::Status& error, const ClientOptions& options) {
   const absl::string_view message = error.message();
   const std::string server = absl::StrCat("the server at ", options.address);

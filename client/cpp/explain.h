@@ -1,4 +1,4 @@
-// A failed call in words: what went wrong, what the caller can change, how often it was tried and which request it was.
+// Explains a failed call: what went wrong, what the caller can change, how many attempts there were, which request.
 #ifndef CORANK_CLIENT_CPP_EXPLAIN_H_
 #define CORANK_CLIENT_CPP_EXPLAIN_H_
 
@@ -11,33 +11,33 @@
 
 namespace corank::client {
 
-/// What gRPC's message of a failed connection says that no other try will mend.
+/// TLS failures that a retry cannot mend.
 enum class TlsTrouble : uint8_t {
   kNone,
-  kUntrusted,  // the server's certificate: another authority, or out of date
+  kUntrusted,  // the server's certificate has an unknown authority or has expired
   kOtherName,  // the server's certificate is not for this name
   kNoTls,      // the server does not speak TLS
-  kBadFiles,   // the client's own files
+  kBadFiles,   // the client's own files do not work
 };
 
-/// Of gRPC's message. Several versions of gRPC are understood; kNone for what is not.
+/// Classifies gRPC's message. Knows several versions of gRPC; kNone for an unknown message.
 TlsTrouble TlsTroubleOf(absl::string_view message);
 
-/// How a call went that failed.
+/// How a failed call went.
 struct Ending {
   int attempts = 1;
   absl::Duration elapsed;
-  std::string reason;      // why it was not tried again; may be empty
-  std::string before;      // what the try before said, where the last one met the deadline
-  std::string request_id;  // as the server says it; empty: it did not answer
-  std::string trace_id;    // empty: the call is not traced
+  std::string reason;      // why the client did not retry; may be empty
+  std::string before;      // the error of the attempt before, if the last one met the deadline
+  std::string request_id;  // from the server; empty if it did not answer
+  std::string trace_id;    // empty if the call is not traced
   bool had_connection = true;
 };
 
-/// The error with a message that says all this; code and payloads stay.
+/// The error with a message that says all this, and the same code and payloads.
 absl::Status Explain(const absl::Status& error, const ClientOptions& options, const Ending& ending);
 
-/// The 32 digits in the middle of a traceparent; empty for an empty one.
+/// The trace id of a traceparent: its 32 digits. Empty for a malformed one.
 std::string TraceId(absl::string_view traceparent);
 
 }  // namespace corank::client

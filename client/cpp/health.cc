@@ -17,7 +17,7 @@ using wire::v1::HealthResponse;
 
 constexpr char kCheck[] = "/grpc.health.v1.Health/Check";
 constexpr char kWatch[] = "/grpc.health.v1.Health/Watch";
-/// Between two connections: a server that comes up answers soon, one that does not is not asked all the time.
+/// Between two connections: short enough to notice a starting server, long enough not to flood it.
 constexpr absl::Duration kPause = absl::Milliseconds(100);
 
 Health FromProto(wire::v1::HealthStatus status) {
@@ -45,7 +45,7 @@ class Watching final : public StreamEvents {
     return health_ == Health::kServing ? absl::CancelledError("there is nothing more to hear") : absl::OkStatus();
   }
   void Done(const Attempt&) override {}
-  /// The last one heard of.
+  /// The last health that the server reported.
   std::optional<Health> health() const { return health_; }
 
  private:
@@ -69,7 +69,7 @@ absl::StatusOr<Health> AwaitHealth(Connection* connection, const std::string& se
   std::optional<absl::StatusOr<Health>> last;
   for (;;) {
     std::optional<Health> heard;
-    bool is_final = false;  // as gRPC says it: Try puts it into other words
+    bool is_final = false;  // from gRPC's status: Try changes the message
     const absl::StatusOr<CallCost> cost = connection->TryNow(deadline, call, [&] {
       Watching watching(service);
       Attempt attempt = RunStream(connection, kWatch, deadline, call, &watching);
@@ -84,7 +84,7 @@ absl::StatusOr<Health> AwaitHealth(Connection* connection, const std::string& se
     } else if (!is_late || !last.has_value()) {
       last = cost.ok() ? absl::UnavailableError("the server ended the watch at once") : cost.status();
     }
-    // It stops, or is not there: it may come up again.
+    // The server is stopping or down; it may come up again.
     if (is_final || absl::Now() + kPause >= deadline) return *last;
     if (!CancellationScope::Sleep(call.cancellation, kPause)) return absl::CancelledError("cancelled");
   }

@@ -1,4 +1,4 @@
-// What the server says of its own health: grpc.health.v1, on the port of calls or on one for probes.
+// Health checks: grpc.health.v1, on the server's port for calls or its port for probes.
 #ifndef CORANK_CLIENT_CPP_HEALTH_H_
 #define CORANK_CLIENT_CPP_HEALTH_H_
 
@@ -11,7 +11,7 @@
 
 namespace corank::client {
 
-/// As in client.h.
+/// Client's methods of these names.
 absl::StatusOr<Health> CheckHealth(Connection* connection, const std::string& service, absl::Time deadline,
                                    const CallOptions& call);
 absl::StatusOr<Health> AwaitHealth(Connection* connection, const std::string& service, absl::Time deadline,

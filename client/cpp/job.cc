@@ -14,7 +14,7 @@ namespace {
 
 using Finder = const v1::Array* (*)(const v1::OperationResult& result, int column);
 
-// By the number of the operator's field in Operation and in OperationResult, from 1.
+// Indexed by the field number of the operator in Operation and in OperationResult, from 1.
 constexpr const char* kMethods[] = {
     "",
     "/corank.v1.CorankService/Sort",
@@ -45,7 +45,7 @@ JobResult& AddResult(Job* job, const char* name, v1::Destination* destination, F
   result.find = find;
   result.output = std::move(output);
   result.element_bytes = element_bytes;
-  // What cannot be is for the server to refuse.
+  // The server refuses impossible counts.
   result.max_count = max_count <= std::numeric_limits<int64_t>::max() / kMaxRecordBytes ? max_count : -1;
   return result;
 }
@@ -75,7 +75,7 @@ int64_t LimitedCount(const Request& request, int64_t count) {
   return request.limit.has_value() ? std::clamp<int64_t>(*request.limit, 0, count) : count;
 }
 
-// What sorts of keys and of columns have in common.
+// Shared by sorts of keys and of columns.
 template <typename Request>
 void FillSortOptions(const Request& request, const CallOptions& call, v1::SortRequest* message) {
   *message->mutable_options() = ToProto(call);
@@ -131,7 +131,7 @@ int64_t Job::claimed_bytes() const {
 int64_t Job::read_bytes() const {
   int64_t bytes = 0;
   for (const JobInput& input : inputs) {
-    // Of a kept array the caller says the count: it may be wrong too.
+    // Stored arrays do not count: the caller states their size, which may be wrong.
     bytes += static_cast<int64_t>(input.view.bytes.size());
   }
   return bytes;
@@ -362,8 +362,8 @@ std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& ca
 
 absl::Status CheckHere(absl::string_view field, const ArrayView& view) {
   if (!view.is_elsewhere) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, ": is the view of a result that is not here but where its Output says; give a view of that"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, ": is the view of a result that went to its Output; pass a view of that memory or stored array"));
 }
 
 absl::Status CheckJob(const Job& job) {

@@ -1,5 +1,4 @@
-// One operator made ready to be sent: its message without the bytes of arrays, where these come from, and where its
-// results go.
+// One operator, ready to send: its message without the bytes of arrays, the arrays, and where its results go.
 #ifndef CORANK_CLIENT_CPP_JOB_H_
 #define CORANK_CLIENT_CPP_JOB_H_
 
@@ -18,16 +17,16 @@
 
 namespace corank::client {
 
-/// An array of the request.
+/// An input array.
 struct JobInput {
   v1::Array* array;     // in the job's message; type and count are set
   ArrayView view;       // borrows
-  std::string field;    // as errors name it
-  bool is_control;      // counts and offsets: the server wants them before the others
-  bool travels = true;  // its bytes go with the call: they lie neither in a region nor on the server
+  std::string field;    // its name in errors
+  bool is_control;      // counts or offsets: the server reads them before the other arrays
+  bool travels = true;  // its bytes go with the call, because they lie neither in a region nor on the server
 };
 
-/// An array of the answer.
+/// A result array.
 struct JobResult {
   std::string name;                                                         // "keys"
   v1::Destination* destination;                                             // in the job's message
@@ -35,18 +34,18 @@ struct JobResult {
   int column = 0;
   Output output;
   bool travels = true;     // its bytes come with the answer
-  int element_bytes;       // of indices: what the contract says
-  int64_t max_count;       // elements at most; -1 if the request itself is wrong, for the server to say
-  bool is_bounded = true;  // max_count follows from the number of elements sent, not from numbers in the request
+  int element_bytes;       // for indices, from the contract
+  int64_t max_count;       // the most elements; -1 if the request is invalid, which the server reports
+  bool is_bounded = true;  // max_count follows from the sizes of inputs, not from numbers that the request claims
   ResultBuffer* buffer = nullptr;               // outlives the call
-  std::unique_ptr<ResultBuffer> memory_buffer;  // in front of `buffer` where the output is memory
+  std::unique_ptr<ResultBuffer> memory_buffer;  // wraps `buffer` if the output is memory
 
   int64_t max_bytes() const { return max_count < 0 ? 0 : max_count * element_bytes; }
-  /// Takes the result: into memory, or as a note of where it is.
+  /// Where the result goes.
   ResultBuffer* target() const { return memory_buffer != nullptr ? memory_buffer.get() : buffer; }
 };
 
-/// Of sizes, none negative: their sum, or the greatest number.
+/// The sum of two sizes, saturated. Neither is negative.
 int64_t Saturated(int64_t a, int64_t b);
 
 struct Job {
@@ -58,24 +57,24 @@ struct Job {
   std::vector<JobInput> inputs;
   std::vector<JobResult> results;
 
-  /// Bytes of the inputs that travel with the call, and bytes that the results may have that travel with the answer;
-  /// the greatest number where that is not known.
+  /// Bytes of the inputs that travel with the call, and the most bytes of the results that travel with the answer;
+  /// saturated.
   int64_t input_bytes() const;
   int64_t result_bytes() const;
-  /// Of the latter, those of results that are not bounded by the inputs.
+  /// The part of result_bytes that the inputs do not bound.
   int64_t claimed_bytes() const;
   /// Bytes of all inputs, wherever they lie.
   int64_t read_bytes() const;
-  /// Names the buffers of the results, in their order; null for one that is kept on the server.
+  /// Sets the buffers of the results, in their order; null for a result that the server stores.
   void SetBuffers(const std::vector<ResultBuffer*>& buffers);
 };
 
-/// Whether the caller's memory that the result goes to shares bytes with this input.
+/// Whether the result's Output overlaps this input.
 bool IsOver(const JobResult& result, const JobInput& input);
-/// The same with any input of any of the jobs.
+/// Whether the result's Output overlaps any input of any of the jobs.
 bool IsOverAnyInput(const JobResult& result, absl::Span<Job* const> jobs);
 
-// The results are in the order of the response's fields; of columns, data and offsets of each in turn come first.
+// Results are in the order of the response's fields. For columns, the data and offsets of each column come first.
 std::unique_ptr<Job> MakeJob(const SortRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const MergeRequest& request, const CallOptions& call);
@@ -86,21 +85,21 @@ std::unique_ptr<Job> MakeJob(const ScatterRequest& request, const CallOptions& c
 std::unique_ptr<Job> MakeJob(const LoadBalanceRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& call);
 
-/// INVALID_ARGUMENT if the view is one of a result that is elsewhere; `field` is its name.
+/// INVALID_ARGUMENT, naming `field`, if the view is of a result that went to an Output.
 absl::Status CheckHere(absl::string_view field, const ArrayView& view);
-/// INVALID_ARGUMENT if an array of the request is not here or not a whole number of elements, or if an Output of the
-/// caller's memory holds less than the result has.
+/// INVALID_ARGUMENT if an input is the view of a placed result or not a whole number of elements, or if an Output in
+/// the caller's memory is smaller than its result.
 absl::Status CheckJob(const Job& job);
 
 /// The message of the operator itself, such as the SortRequest.
 google::protobuf::Message* OperatorMessage(Job* job);
 /// "/corank.v1.CorankService/Sort".
 const char* UnaryMethod(const Job& job);
-/// The operator's response in `result`, made if it is not there: as the unary method returns it.
+/// The operator's response in `result`, as its unary method returns it. Made if it is missing.
 google::protobuf::Message* OperatorResponse(const Job& job, v1::OperationResult* result);
-/// Whether `result` is of the job's operator.
+/// Whether `result` belongs to the job's operator.
 bool IsResultOf(const v1::OperationResult& result, const Job& job);
-/// Null if the result is of no operator.
+/// Null if the result belongs to no operator.
 const v1::RequestStats* StatsOf(const v1::OperationResult& result);
 
 }  // namespace corank::client

@@ -1,4 +1,4 @@
-// A lease: the regions registered with it end when this process does.
+// A lease. Its regions end with it, at the latest when this process ends.
 #ifndef CORANK_CLIENT_CPP_LEASE_H_
 #define CORANK_CLIENT_CPP_LEASE_H_
 
@@ -16,20 +16,20 @@
 
 namespace corank::client {
 
-/// An OpenLease call that stays open for as long as this lives. Thread-safe.
+/// An OpenLease call that stays open while this object lives. Thread-safe.
 class Lease final : private StreamEvents {
  public:
-  /// Waits for the server's answer. UNIMPLEMENTED where the server has no regions.
+  /// Waits for the server's answer. UNIMPLEMENTED if the server has regions switched off.
   static absl::StatusOr<std::unique_ptr<Lease>> Open(Connection* connection, absl::Time deadline,
                                                      const CallOptions& call);
-  /// What a call fails with that was not given an open lease in its time.
+  /// The error of a call that did not get an open lease in time.
   static absl::Status NotOpened(const Patience& patience);
   ~Lease() override;
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
   const std::string& id() const { return id_; }
-  /// False once the server has ended it, and with it its regions.
+  /// False once the server has ended the lease and its regions.
   bool is_open() const;
 
  private:
@@ -39,8 +39,8 @@ class Lease final : private StreamEvents {
   void Done(const Attempt& attempt) override;
   bool HasAnswer() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return is_known_ || is_done_; }
 
-  std::string id_;         // once is_known_
-  bool is_asked_ = false;  // the request has been given to gRPC
+  std::string id_;         // valid once is_known_
+  bool is_asked_ = false;  // gRPC has the request
   mutable absl::Mutex mutex_;
   bool is_known_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_done_ ABSL_GUARDED_BY(mutex_) = false;

@@ -23,7 +23,7 @@ namespace {
 constexpr time_t kYoungSeconds = 60;
 constexpr size_t kRandomDigits = 16;
 
-// Whether a client calls its objects like this.
+// Whether ObjectName could have made this name.
 bool IsOfClient(absl::string_view name, absl::string_view prefix) {
   if (!absl::ConsumePrefix(&name, prefix.substr(1))) return false;
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '-');

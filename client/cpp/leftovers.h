@@ -1,4 +1,4 @@
-// Names in shared memory that clients left behind which were killed before they could take them away.
+// Shared-memory objects that killed clients left behind.
 #ifndef CORANK_CLIENT_CPP_LEFTOVERS_H_
 #define CORANK_CLIENT_CPP_LEFTOVERS_H_
 
@@ -8,14 +8,14 @@
 
 namespace corank::client {
 
-/// What a client calls an object of shared memory: `prefix`, the number of this process, a dash, 16 hexadecimal digits.
+/// A new name for a shared-memory object: `prefix`, the process id, a dash, 16 hexadecimal digits.
 std::string ObjectName(absl::string_view prefix);
 
-/// Shows other clients that the object is in use, for as long as it is open or mapped.
+/// Marks the object as in use while it is open or mapped.
 void HoldObject(int fd);
 
-/// Takes away what this user's clients left in a folder: objects with a client's name that nobody holds. Young ones
-/// stay: a client may be about to hold them. `prefix` as in ObjectName.
+/// Removes this user's leftovers from a folder: objects with a client's name that nobody holds. Young objects stay,
+/// because a client may be about to hold them. `prefix` is as in ObjectName.
 void RemoveLeftovers(absl::string_view prefix, const std::string& folder = "/dev/shm");
 
 }  // namespace corank::client

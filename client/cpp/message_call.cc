@@ -69,7 +69,7 @@ absl::StatusOr<ElementType> CheckAnswer(const JobResult& result, const v1::Array
 
 absl::StatusOr<CallCost> SendMessage(Connection* connection, Job* job, absl::Time deadline, const CallOptions& call,
                                      Repeat repeat, v1::OperationResult* result) {
-  // A call that is too large is refused before any copy.
+  // Refuses a call that is too large before any copy.
   if (job->input_bytes() > connection->options().max_message_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the arrays have ", job->input_bytes(), " bytes, more than one message of at most ",

@@ -8,16 +8,17 @@
 
 namespace corank::client {
 
-/// Sends the job, as often as it takes, and takes its results. The payload never passes through protobuf: it is copied
-/// once into what gRPC sends, and once out of what gRPC received. Fills *result, less the results' bytes.
+/// Sends the job, with retries, and receives its results. Payloads bypass protobuf: the client copies them once into
+/// the buffers that gRPC sends, and once out of the buffers that gRPC received. Fills *result, without the arrays'
+/// bytes.
 absl::StatusOr<CallCost> CallWithMessage(Connection* connection, Job* job, absl::Time deadline, const CallOptions& call,
                                          Repeat repeat, v1::OperationResult* result);
-/// The same, but the call's progress counts no bytes.
+/// The same without counting bytes in the call's progress.
 absl::StatusOr<CallCost> SendMessage(Connection* connection, Job* job, absl::Time deadline, const CallOptions& call,
                                      Repeat repeat, v1::OperationResult* result);
 
-/// The type of an array of an answer. INTERNAL if the answer lacks it, or its type is not known, or its count is
-/// missing although its bytes are not in the message.
+/// The type of an array in an answer. INTERNAL if the array is missing, its type is unknown, or it went elsewhere and
+/// has no count.
 absl::StatusOr<ElementType> CheckAnswer(const JobResult& result, const v1::Array* array);
 
 }  // namespace corank::client

@@ -84,7 +84,7 @@ const char* SourceName(v1::SettingSource source) {
     case v1::SETTING_SOURCE_FLAG:
       return "flag";
     default:
-      return "unknown";  // a newer server's
+      return "unknown";  // from a newer server
   }
 }
 

@@ -1,4 +1,4 @@
-// Values of the library as values of corank.v1, and back.
+// Converts the library's types to corank.v1 and back.
 #ifndef CORANK_CLIENT_CPP_MESSAGES_H_
 #define CORANK_CLIENT_CPP_MESSAGES_H_
 
@@ -15,17 +15,17 @@ v1::SortOrder ToProto(Order order);
 v1::SortOutput ToProto(SortOutput output);
 v1::RequestOptions ToProto(const CallOptions& options);
 
-/// Sets the type, and the size of records.
+/// Sets the type and, for records, their size.
 void FillType(ElementType type, v1::Array* array);
-/// INTERNAL if it is a type that this version does not know.
+/// INTERNAL for a type that this version does not know.
 absl::StatusOr<ElementType> TypeFromProto(v1::ElementType type, uint32_t record_bytes);
 
 RequestStats FromProto(const v1::RequestStats& stats);
 ServerInfo FromProto(const v1::GetServerInfoResponse& info);
 
-/// A small message as gRPC carries it.
+/// Encodes a small message for gRPC.
 grpc::ByteBuffer Encode(const google::protobuf::Message& message);
-/// INTERNAL if the bytes, which this uses up, are no message of this type.
+/// Decodes a message and consumes the bytes. INTERNAL if they are not a message of this type.
 absl::Status Decode(grpc::ByteBuffer* bytes, google::protobuf::Message* message);
 
 /// INTERNAL: the server broke the contract.

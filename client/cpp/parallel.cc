@@ -12,7 +12,7 @@ void InParallel(int threads, absl::FunctionRef<void()> work) {
   try {
     for (int i = 1; i < threads; ++i) others.emplace_back(work);
   } catch (const std::system_error&) {
-    // No thread is left to this process: those that began are enough.
+    // The process is out of threads; the started ones do the work.
   }
   work();
   for (std::thread& other : others) other.join();

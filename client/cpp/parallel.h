@@ -1,4 +1,4 @@
-// Work on several threads, as far as there are any to be had.
+// Runs work on several threads.
 #ifndef CORANK_CLIENT_CPP_PARALLEL_H_
 #define CORANK_CLIENT_CPP_PARALLEL_H_
 
@@ -6,8 +6,8 @@
 
 namespace corank::client {
 
-/// Calls `work` on this thread and at the same time on up to threads - 1 others, on fewer where the system gives none;
-/// returns when all are through. The calls share what there is to do among them.
+/// Calls `work` on this thread and concurrently on up to threads - 1 others, or fewer if the system has no threads
+/// left. Returns when all calls have. The calls divide the work among themselves.
 void InParallel(int threads, absl::FunctionRef<void()> work);
 
 }  // namespace corank::client

@@ -7,7 +7,7 @@
 namespace corank::client {
 namespace {
 
-/// How often it is looked whether a call is cancelled that may never hear of it.
+/// How often Await polls for a cancellation, because a stuck call may never report it.
 constexpr absl::Duration kLook = absl::Milliseconds(100);
 
 }  // namespace

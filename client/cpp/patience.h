@@ -1,4 +1,4 @@
-// How long a call is waited for.
+// Limits how long the client waits for a call.
 #ifndef CORANK_CLIENT_CPP_PATIENCE_H_
 #define CORANK_CLIENT_CPP_PATIENCE_H_
 
@@ -9,28 +9,28 @@
 
 namespace corank::client {
 
-/// gRPC ends no call of a connection whose bytes stand still in its socket, be the call out of time or cancelled. So
-/// calls are not waited for until gRPC ends them, but a little longer than it should take. Not thread-safe.
+/// gRPC never ends a call, even after its deadline or a cancellation, while the connection's bytes are stuck in the
+/// socket. So the client waits only a little longer than gRPC should take. Not thread-safe.
 class Patience {
  public:
-  /// What gRPC gets to end a call that is out of time, cancelled or broken off.
+  /// The time that gRPC gets to end a call after its deadline, a cancellation or an error.
   static constexpr absl::Duration kGrace = absl::Milliseconds(500);
 
   /// `cancellation` may be null.
   Patience(absl::Time deadline, const Cancellation* cancellation)
       : end_(deadline + kGrace), cancellation_(cancellation) {}
 
-  /// Calls `wait`, which says whether the call has ended, and waits for that until the time that it is given, until the
-  /// call has ended (true) or nothing more can be expected (false).
+  /// Calls `wait` repeatedly. `wait` waits for the end of the call until a given time, and returns whether the call has
+  /// ended. Await returns true when it has, and false when the client should give the call up.
   bool Await(absl::FunctionRef<bool(absl::Time)> wait);
 
-  /// What a call fails with that did not end: CANCELLED or DEADLINE_EXCEEDED.
+  /// The error of a call that did not end: CANCELLED or DEADLINE_EXCEEDED.
   absl::Status error() const;
 
  private:
   absl::Time end_;
   const Cancellation* const cancellation_;
-  bool is_cancelled_ = false;  // as Await saw it
+  bool is_cancelled_ = false;  // seen by Await
 };
 
 }  // namespace corank::client

@@ -8,7 +8,7 @@
 namespace corank::client {
 namespace {
 
-/// Room for the fields around the arrays in a message of the server's greatest size.
+/// Room for the fields around the arrays in a message of the largest size that the server accepts.
 constexpr int64_t kHeadBytes = 64 << 10;
 
 bool Takes(const ServerInfo* info, const char* place) {
@@ -29,7 +29,7 @@ absl::StatusOr<PlaceChoice> Stream(const PlaceQuestion& question, const CallOpti
                                    const ServerInfo* info) {
   if (!Takes(info, "stream")) {
     return absl::UnimplementedError(
-        "this server takes no streams; send smaller calls, or leave the place to the client");
+        "this server supports no streams; send smaller calls, or leave the place to the client");
   }
   const int wanted = call.connections.value_or(options.connections);
   if (wanted < 0 || wanted > 64) return absl::InvalidArgumentError("connections: must be 0 (automatic) to 64");
@@ -55,11 +55,11 @@ absl::StatusOr<PlaceChoice> ChoosePlace(const PlaceQuestion& question, const Cal
   if (place == Place::kSharedMemory) {
     if (takes_memory) return PlaceChoice{Place::kSharedMemory, 1};
     return absl::UnimplementedError(
-        "this server takes no shared memory: start it with --shared-memory, or leave the place to the client");
+        "this server supports no shared memory: start it with --shared-memory, or leave the place to the client");
   }
   const bool is_large = IsLarge(question, options, info);
-  // A copy into shared memory and one out of it run at the speed of memory; messages and streams copy at least twice as
-  // often, and through the kernel's sockets. What a region costs to make is less than that, and it is kept.
+  // Shared memory costs two copies at the speed of memory. Messages and streams copy at least twice as often, and
+  // through sockets. Making a region costs less than that, and later calls reuse it.
   const bool is_worth_it = is_large || std::max(question.input_bytes, question.result_bytes) > kSharedMemoryBytes;
   const bool is_likely = question.claimed_bytes / kMostGrowth <= question.read_bytes;
   if (takes_memory && question.may_share && is_worth_it && is_likely) return PlaceChoice{Place::kSharedMemory, 1};

@@ -16,7 +16,7 @@ namespace {
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/// From here on glibc's allocator asks the system each time.
+/// From this size on, glibc's allocator gets fresh memory from the system each time.
 constexpr size_t kLeast = size_t{32} << 20;
 constexpr int kThreads = 4;
 constexpr uintptr_t kLargePage = uintptr_t{2} << 20;

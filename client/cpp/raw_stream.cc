@@ -14,7 +14,7 @@
 namespace corank::client {
 namespace {
 
-/// Passes all on, and says when the end has come.
+/// Forwards events, and lets a thread wait for the end.
 class Waiting final : public StreamEvents {
  public:
   explicit Waiting(StreamEvents* events) : events_(events) {}
@@ -26,7 +26,7 @@ class Waiting final : public StreamEvents {
     absl::MutexLock lock(&mutex_);
     attempt_ = attempt;
   }
-  /// False if it does not come by then.
+  /// Whether the end came by then.
   bool WaitUntil(absl::Time time) {
     const auto is_done = [this] {
       mutex_.AssertReaderHeld();
@@ -35,7 +35,7 @@ class Waiting final : public StreamEvents {
     absl::MutexLock lock(&mutex_);
     return mutex_.AwaitWithDeadline(absl::Condition(&is_done), time);
   }
-  /// Once it has come.
+  /// Call it after the end.
   Attempt Take() {
     absl::MutexLock lock(&mutex_);
     return *std::move(attempt_);
@@ -49,7 +49,7 @@ class Waiting final : public StreamEvents {
 
 }  // namespace
 
-/// All that gRPC uses of the call. It outlives its RawStream where that gave it up.
+/// Everything that gRPC uses of the call. Outlives a RawStream that gave it up.
 class RawStream::Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   Call(std::shared_ptr<grpc::Channel> channel, const char* method, StreamEvents* events)
@@ -108,7 +108,7 @@ class RawStream::Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, g
     StartRead(&in_);
   }
 
-  /// Ends the call with this error, unless it has one.
+  /// Ends the call with this error, unless it already has one.
   void Fail(const absl::Status& error) {
     {
       absl::MutexLock lock(&error_mutex_);
@@ -126,23 +126,23 @@ class RawStream::Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, g
     {
       absl::ReaderMutexLock lock(&mutex_);
       if (events_ != nullptr) {
-        self_.reset();  // the RawStream, which cannot go before the lock is free, has it still
+        self_.reset();  // the RawStream still owns it: its destructor waits for the lock
         events_->Done({error.ok() ? ToAbslStatus(status) : error, IdsOf(context_)});
         return;
       }
     }
-    // With it may go the channel, which waits for gRPC's threads to end: this is one of them.
+    // This may destroy the channel, which waits for gRPC's threads, so a thread of gRPC must not do it.
     std::thread([self = std::move(self_)]() mutable { self.reset(); }).detach();
   }
 
   const char* const method_;
-  absl::Mutex mutex_;  // gRPC's threads read: none of them waits for another
+  absl::Mutex mutex_;  // gRPC's threads lock it for reading, so none waits for another
   StreamEvents* events_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Call> self_;
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
   grpc::ByteBuffer in_, out_;
-  absl::Mutex error_mutex_;  // messages come and go at the same time
+  absl::Mutex error_mutex_;  // messages arrive and leave concurrently
   absl::Status error_ ABSL_GUARDED_BY(error_mutex_);
 };
 

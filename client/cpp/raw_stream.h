@@ -1,4 +1,4 @@
-// One streaming call whose messages are raw bytes, both ways at the same time.
+// One streaming call of raw messages, in both directions at once.
 #ifndef CORANK_CLIENT_CPP_RAW_STREAM_H_
 #define CORANK_CLIENT_CPP_RAW_STREAM_H_
 
@@ -13,45 +13,46 @@
 
 namespace corank::client {
 
-/// What a stream sends, and what becomes of what it receives. gRPC's threads call these: Next and Take each one at a
-/// time, but at the same time as each other; Done once, last. Next and Take may run out of memory: that ends the call.
+/// Supplies the messages of a stream and receives its answers. gRPC's threads call these methods. Calls to Next do not
+/// overlap, nor do calls to Take, but a Next may overlap a Take. Done comes once, last. Next and Take may run out of
+/// memory, which ends the call.
 class StreamEvents {
  public:
   virtual ~StreamEvents() = default;
-  /// The next message; none at the end. Called once the one before has left for the connection: a server that does not
-  /// read holds the caller back.
+  /// The next message; none at the end. gRPC asks for it once the connection has taken the one before, so a server that
+  /// does not read slows the caller down.
   virtual std::optional<grpc::ByteBuffer> Next() = 0;
-  /// An error ends the call and is its outcome.
+  /// Receives a message. An error ends the call and becomes its status.
   virtual absl::Status Take(grpc::ByteBuffer* message) = 0;
-  /// Another thread may destroy the stream meanwhile: that waits for this to return.
+  /// The end of the call. Destroying the stream waits for this to return.
   virtual void Done(const Attempt& attempt) = 0;
 };
 
-/// The call begins with Start, and is given up when this goes.
+/// Start begins the call; the destructor gives it up.
 class RawStream final {
  public:
-  /// `method`: "/package.Service/Method", of any kind of streaming. `events` outlives this, or GiveUp.
+  /// `method` is "/package.Service/Method", of any kind of streaming. `events` outlives this object or a GiveUp.
   RawStream(std::shared_ptr<grpc::Channel> channel, const char* method, StreamEvents* events);
   ~RawStream();
   RawStream(const RawStream&) = delete;
   RawStream& operator=(const RawStream&) = delete;
 
-  /// To be made ready (Connection::Prepare) and given to a CancellationScope before Start.
+  /// Pass it to Connection::Prepare and to a CancellationScope before Start.
   grpc::ClientContext* context();
   void Start();
-  /// Thread-safe; does nothing before Start and after Done.
+  /// Thread-safe. Does nothing before Start and after Done.
   void Cancel();
-  /// Cancels the call, if it is not done, and leaves it to gRPC, which may be long in ending it: see Patience. Once
-  /// this has returned, the events hear nothing more. Not to be called by them.
+  /// Cancels the call, unless it is done, and leaves its end to gRPC, which may take long: see Patience. After this
+  /// returns, gRPC calls no more events. Events must not call it.
   void GiveUp();
 
  private:
   class Call;
 
-  const std::shared_ptr<Call> call_;  // its own, too, from Start to its end
+  const std::shared_ptr<Call> call_;  // the call owns itself too, from Start to its end
 };
 
-/// Runs a call to its end, on the first channel: `events` need not do anything in Done.
+/// Runs a call to its end on the first channel. `events` may ignore Done.
 Attempt RunStream(Connection* connection, const char* method, absl::Time deadline, const CallOptions& call,
                   StreamEvents* events);
 

@@ -17,10 +17,10 @@
 namespace corank::client {
 namespace {
 
-/// One thread does not fill the memory's bus; more than a few do not fill it better.
+/// One thread does not saturate the memory bus, and a few do.
 constexpr int kCopyThreads = 4;
 constexpr int64_t kCopyPiece = int64_t{4} << 20;
-/// Counts and offsets up to this stay in the message: the server reads them before it looks at regions.
+/// Smaller counts and offsets stay in the message, because the server reads them before it opens regions.
 constexpr int64_t kControlBytes = int64_t{1} << 20;
 
 void Copy(char* to, const char* from, int64_t bytes, std::atomic<int64_t>* copied) {
@@ -36,10 +36,10 @@ void Copy(char* to, const char* from, int64_t bytes, std::atomic<int64_t>* copie
   InParallel(static_cast<int>(std::min<int64_t>({kCopyThreads, pieces, std::thread::hardware_concurrency()})), work);
 }
 
-/// Where the arrays of one call lie in its region: each at a multiple of its element's size and of a cache line.
+/// Places the arrays of a call in its region, each aligned to its element size and to a cache line.
 class Layout {
  public:
-  /// The offset; -1 if the region would be too large for a number.
+  /// The offset of the array; -1 if the size overflows.
   int64_t Add(int64_t bytes, int element_bytes) {
     const int64_t unit = std::lcm<int64_t>(element_bytes, 64);
     int64_t offset = 0;
@@ -54,7 +54,7 @@ class Layout {
   int64_t size_ = 0;
 };
 
-/// Restores what the call did to the job, so that it may go another way.
+/// Undoes the changes to the job, so that it can travel another way.
 class TravelScope {
  public:
   explicit TravelScope(Job* job) : job_(job) {
@@ -77,7 +77,7 @@ class TravelScope {
   std::vector<bool> inputs_, results_;
 };
 
-/// Notes what the server placed in the region.
+/// Records the results that the server wrote into the region.
 class CountBuffer final : public ResultBuffer {
  public:
   absl::Span<char> Allocate(int64_t) override { return {}; }
@@ -113,7 +113,7 @@ absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions
   }
   if (layout.size() < 0) {
     *trouble = RegionTrouble::kRefused;
-    return absl::ResourceExhaustedError("the results do not fit into memory");
+    return absl::ResourceExhaustedError("the results exceed the address space");
   }
   if (call.progress != nullptr) {
     call.progress->bytes_to_send = job->input_bytes();
@@ -121,7 +121,7 @@ absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions
     call.progress->bytes_sent = 0;
     call.progress->bytes_received = 0;
   }
-  // Where any place will do, another one is better than to wait for this.
+  // Another place is better than waiting for this one, unless the caller asked for it.
   const bool waits = AskedPlace(call, connection->options()) == Place::kSharedMemory;
   absl::StatusOr<std::unique_ptr<OwnRegion>> region =
       regions->Borrow(std::max<int64_t>(layout.size(), 1), info.shared_memory_prefixes.front(), deadline, call, waits);
@@ -148,7 +148,7 @@ absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions
     wanted->destination->mutable_shared_memory()->set_offset_bytes(results[i].second);
     buffers.emplace_back(std::exchange(wanted->buffer, &counts[i]), std::move(wanted->memory_buffer));
   }
-  // In this region again only where the server says that it is through with it.
+  // Repeats in this region only if the server says that it has finished with it.
   absl::StatusOr<CallCost> cost =
       SendMessage(connection, job, deadline, call, std::min(repeat, Repeat::kUnlessLost), result);
   absl::Status status = cost.status();
@@ -171,18 +171,19 @@ absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions
     Copy(to.data(), memory + offset, bytes, call.progress == nullptr ? nullptr : &call.progress->bytes_received);
     status = wanted->target()->Finish(counts[i].type, bytes);
   }
-  // The server was started anew, or its region is gone for another reason. (No request of the caller's is judged by the
-  // client: a wrong name of a kept array comes back as NOT_FOUND on the other way too.)
+  // The server restarted or lost the region. A wrong name of a stored array also ends here; it fails with NOT_FOUND in
+  // another place too.
   if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status)) *trouble = RegionTrouble::kRefused;
   if (absl::IsUnavailable(status) && !RetryDelay(status).has_value()) *trouble = RegionTrouble::kLost;
-  // With RetryInfo the server says that it is through with the region.
+  // RetryInfo says that the server has finished with the region.
   if (status.ok() || RetryDelay(status).has_value()) {
     regions->Return(*std::move(region));
   } else {
-    // Where the call was cut off, the server may still write to it; and what was asked for may have been absurd.
+    // After a lost connection the server may still write to the region, and a wrong request may have made it absurdly
+    // large.
     regions->Discard(*std::move(region));
   }
-  // Nor will it know the others.
+  // The server has lost the other regions too.
   if (absl::IsNotFound(status) || *trouble == RegionTrouble::kLost) regions->DiscardIdle();
   if (!status.ok()) return status;
   cost->round_trip_ns = absl::ToInt64Nanoseconds(absl::Now() - start);

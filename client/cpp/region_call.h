@@ -1,4 +1,4 @@
-// A call whose arrays travel through shared memory that the client makes for it.
+// A call whose arrays travel through shared memory that the client makes.
 #ifndef CORANK_CLIENT_CPP_REGION_CALL_H_
 #define CORANK_CLIENT_CPP_REGION_CALL_H_
 
@@ -11,15 +11,15 @@
 
 namespace corank::client {
 
-/// What an error of CallWithRegion is about.
+/// The cause of an error of CallWithRegion.
 enum class RegionTrouble : uint8_t {
   kNone,     // the call itself
-  kRefused,  // the region: another place may do
-  kLost,     // the connection broke. The region is given up, for the server may still write to it; another may do
+  kRefused,  // the region; another place may work
+  kLost,     // the lost connection; the region is given up, because the server may still write to it; another may work
 };
 
-/// Copies the inputs into a region and the results out of it. `repeat`: of the call, apart from this region. Fills
-/// *result as CallWithMessage does, and on an error *trouble.
+/// Copies the inputs into a region and the results out of it. `repeat` says how the call may repeat if the region is
+/// left out of account. Fills *result as CallWithMessage does, and *trouble on an error.
 absl::StatusOr<CallCost> CallWithRegion(Connection* connection, Regions* regions, Job* job, const ServerInfo& info,
                                         absl::Time deadline, const CallOptions& call, Repeat repeat,
                                         v1::OperationResult* result, RegionTrouble* trouble);

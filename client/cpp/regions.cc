@@ -27,24 +27,24 @@ std::string NewName() {
   return absl::StrCat("cpp-", absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
 }
 
-/// As many calls at a time find a region that is there already.
+/// The most regions that wait for later calls.
 constexpr size_t kMostIdle = 8;
-/// So many times as large as it need be.
+/// A call takes an idle region of at most this many times its need.
 constexpr int64_t kMostSlack = 8;
 constexpr int64_t kLeastStep = int64_t{1} << 20, kMostStep = int64_t{16} << 20;
 
-/// What is registered for a call that needs `bytes`: steps of a quarter at most, so that calls of about one size can
-/// use each other's.
+/// The size of a region for a call that needs `bytes`, rounded up by at most a quarter, so that calls of about one size
+/// can share regions.
 int64_t RegionBytes(int64_t bytes) {
   int64_t step = kLeastStep;
   while (step < kMostStep && 8 * step <= bytes) step *= 2;
   return bytes > std::numeric_limits<int64_t>::max() - step ? bytes : (bytes + step - 1) / step * step;
 }
 
-/// How long a server without room for regions that does not say how long is not asked again.
+/// How long not to ask a server that has no room for regions, if it does not say.
 constexpr absl::Duration kFullPause = absl::Seconds(1);
 
-/// A quarter of what the host has for shared memory.
+/// A quarter of the host's shared memory.
 int64_t MostIdleBytes() {
   struct statvfs info = {};
   if (statvfs("/dev/shm", &info) != 0) return 0;
@@ -96,7 +96,7 @@ absl::StatusOr<std::pair<std::string, std::shared_ptr<const Lease>>> Regions::Re
   v1::RegisterSharedMemoryRequest request;
   request.set_key(memory.key());
   request.set_size_bytes(memory.size());
-  // What a try that was lost may have registered ends with the lease, which was lost with it; the name is new.
+  // A lost attempt may have registered a region, but that ends with its lost lease. The name is new.
   const auto attempt = [&] {
     if (Attempt opened = OpenLease(deadline, call, &lease); !opened.status.ok()) return opened;
     request.set_lease_id(lease->id());
@@ -127,7 +127,7 @@ absl::Status Regions::Unregister(const std::string& name, const CallOptions& cal
   const absl::Time deadline = connection_->Deadline(call);
   const auto cost = connection_->Try(deadline, call, Repeat::kAlways, [&] {
     Attempt attempt = connection_->Once(kUnregister, request, deadline, call, &response);
-    // Done by a try whose answer was lost; no other region ever has this name.
+    // A lost attempt has done it; no other region ever has this name.
     if (was_lost && absl::IsNotFound(attempt.status)) attempt.status = absl::OkStatus();
     was_lost = was_lost || FailureOf(attempt.status) == Failure::kLost;
     return attempt;
@@ -179,7 +179,7 @@ absl::StatusOr<std::unique_ptr<OwnRegion>> Regions::Borrow(int64_t bytes, const 
     discarded.swap(discarded_);
   }
   Unregister(discarded);
-  std::vector<std::unique_ptr<OwnRegion>> ended;  // they go, and maybe their lease, outside of the lock
+  std::vector<std::unique_ptr<OwnRegion>> ended;  // destroyed outside the lock, maybe with their lease
   {
     absl::MutexLock lock(&mutex_);
     for (auto each = idle_.begin(); each != idle_.end();) {
@@ -187,7 +187,7 @@ absl::StatusOr<std::unique_ptr<OwnRegion>> Regions::Borrow(int64_t bytes, const 
       if (!each->second.region->lease->is_open()) ended.push_back(TakeIdle(each));
       each = next;
     }
-    // A much larger one is left to the calls that need it.
+    // Leaves much larger regions to the calls that need them.
     if (const auto found = idle_.lower_bound(bytes);
         found != idle_.end() && found->first / kMostSlack <= std::max(bytes, kLeastStep)) {
       return TakeIdle(found);
@@ -200,8 +200,7 @@ absl::StatusOr<std::unique_ptr<OwnRegion>> Regions::Borrow(int64_t bytes, const 
   memory->Unlink();
   if (!registered.ok()) {
     const absl::Status& error = registered.status();
-    // Not because it is busy now, nor because of a token that the next call may have a newer one of: it does not see
-    // this process's memory, or may not.
+    // The server cannot map this process's memory, or may not. Load and a stale token are no reason: they pass.
     if (!absl::IsResourceExhausted(error) && !absl::IsUnavailable(error) && !absl::IsDeadlineExceeded(error) &&
         !absl::IsCancelled(error) && !absl::IsUnauthenticated(error)) {
       is_refused_ = true;
@@ -227,12 +226,12 @@ void Regions::Return(std::unique_ptr<OwnRegion> region) {
     absl::MutexLock lock(&mutex_);
     idle_.emplace(bytes, Idle{std::move(region), absl::Now()});
     idle_bytes_ += bytes;
-    // The smallest are the cheapest to make again.
+    // The smallest regions are the cheapest to make again.
     while (idle_.size() > kMostIdle || idle_bytes_ > most_bytes) given_up.push_back(TakeIdle(idle_.begin()));
     try {
       if (!watch_.joinable()) watch_ = std::thread([this] { WatchIdle(); });
     } catch (const std::system_error&) {
-      // No thread is left to this process: a later call tries again.
+      // The process is out of threads; a later call starts the watch.
     }
   }
   for (std::unique_ptr<OwnRegion>& each : given_up) Discard(std::move(each));
@@ -289,7 +288,7 @@ void Regions::Unregister(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     v1::UnregisterRegionRequest request;
     request.set_name(name);
-    // Where it fails for another reason, the region ends with the lease.
+    // After any other failure, the region ends with the lease.
     if (!absl::IsFailedPrecondition(connection_->Tell(kUnregister, request))) continue;
     absl::MutexLock lock(&mutex_);
     discarded_.push_back(name);

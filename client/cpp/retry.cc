@@ -36,10 +36,10 @@ std::shared_ptr<RetryClock> RetryClock::Real() {
 Failure FailureOf(const absl::Status& error) {
   if (!absl::IsUnavailable(error) && !absl::IsResourceExhausted(error)) return Failure::kFinal;
   if (RetryDelay(error).has_value()) return Failure::kRefused;
-  // Without a delay: a message that is too large, or a quota of the caller's own.
+  // Without a delay: a message is too large, or the caller's quota is full.
   if (absl::IsResourceExhausted(error)) return Failure::kFinal;
   if (TlsTroubleOf(error.message()) != TlsTrouble::kNone) return Failure::kFinal;
-  // gRPC's own words for a call that never left. Where it finds others, the call counts as lost: that is the safe side.
+  // gRPC's messages for a call that was never sent. A call with another message counts as lost, which is safe.
   for (const char* words : {"failed to connect to all addresses", "DNS resolution failed"}) {
     if (absl::StartsWith(error.message(), words)) return Failure::kNotSent;
   }
@@ -61,7 +61,7 @@ NextTry AfterFailure(const RetryOptions& options, const absl::Status& error, Rep
   }
   const absl::Duration least = RetryDelay(error).value_or(absl::ZeroDuration());
   if (least >= remaining) return {std::nullopt, "the next try would begin after the deadline"};
-  // Callers that were all told the same time must not all come back at it: they spread over as much time again.
+  // Callers that got the same delay must not return at the same time, so they spread over as much time again.
   const absl::Duration unit = std::max(options.initial_delay, least);
   const absl::Duration spread = std::min({unit * std::pow(2.0, attempt - 1), options.max_delay, remaining - least});
   return {least + spread * random, ""};

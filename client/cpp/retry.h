@@ -1,4 +1,4 @@
-// When a call that failed is tried again. Pure arithmetic, and a budget; Connection::Try does it.
+// Decides whether a failed call is retried: pure arithmetic, and a budget. Connection::Try retries.
 #ifndef CORANK_CLIENT_CPP_RETRY_H_
 #define CORANK_CLIENT_CPP_RETRY_H_
 
@@ -17,12 +17,12 @@ namespace corank::client {
 
 class Cancellation;
 
-/// Time and chance, as tests replace them. Thread-safe.
+/// Time and chance, which tests replace. Thread-safe.
 class RetryClock {
  public:
   virtual ~RetryClock() = default;
   virtual absl::Time Now() = 0;
-  /// Waits; returns early, with false, once the cancellation, which may be null, is cancelled.
+  /// Waits for `time`. Returns false as soon as the cancellation, which may be null, is cancelled.
   virtual bool Sleep(Cancellation* cancellation, absl::Duration time) = 0;
   /// From [0, 1).
   virtual double Random() = 0;
@@ -30,31 +30,31 @@ class RetryClock {
   static std::shared_ptr<RetryClock> Real();
 };
 
-/// Which failures of a call may be followed by another try. What each call of the library is stands in README.md.
+/// After which failures a call may repeat. docs/concepts/retries.md lists every call.
 enum class Repeat : uint8_t {
-  kNever,       // whatever the server says: its inputs may be overwritten. (What was never sent may still be sent.)
-  kUnlessLost,  // where the server says that it failed; not where the answer was lost, and the work may be done
-  kAlways,      // done twice is as good as done once
+  kNever,       // only if it was never sent: its inputs may be overwritten
+  kUnlessLost,  // if the server says that it failed; not if the answer was lost, because the work may be done
+  kAlways,      // after every failure: doing the work twice does no harm
 };
 
-/// What a status says of a try.
+/// How an attempt failed.
 enum class Failure : uint8_t {
   kFinal,    // it would fail again
   kNotSent,  // there was no connection
-  kRefused,  // the server says when to come back
-  kLost,     // the connection broke: nobody knows whether it was done
+  kRefused,  // the server says when to retry
+  kLost,     // the connection broke, and the work may be done
 };
 
 Failure FailureOf(const absl::Status& error);
 
-/// Whether a call is tried again.
+/// Whether and when a call is retried.
 struct NextTry {
-  std::optional<absl::Duration> delay;  // to wait before it; none: it is not
-  std::string reason;                   // why it is not, for a person; empty where that goes without saying
+  std::optional<absl::Duration> delay;  // the wait before the next attempt; none: no retry
+  std::string reason;                   // why there is no retry, for a person; empty if that is obvious
 };
 
-/// After `error` of try number `attempt`, from 1, with `remaining` to the deadline. `random` is from [0, 1). The wait
-/// is at least what the server asks for, and less than `remaining`.
+/// Decides after `error` of attempt number `attempt`, from 1, with `remaining` until the deadline. `random` is in [0,
+/// 1). The wait is at least the time that the server asks for, and less than `remaining`.
 NextTry AfterFailure(const RetryOptions& options, const absl::Status& error, Repeat repeat, int attempt,
                      absl::Duration remaining, double random);
 
@@ -64,7 +64,7 @@ class RetryBudget {
   explicit RetryBudget(const RetryOptions& options)
       : most_(options.budget_tokens), refill_(options.budget_refill), tokens_(options.budget_tokens) {}
 
-  /// Takes a token. False if there is nothing to be tried again with.
+  /// Takes a token. False if the budget is used up.
   bool Take();
   /// A call succeeded.
   void Refill();

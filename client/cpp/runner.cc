@@ -12,7 +12,7 @@
 namespace corank::client {
 namespace {
 
-/// Large enough that a message's own cost does not show, small enough that chunks overlap with work.
+/// Large enough to hide the cost of a message, small enough that chunks overlap with work.
 constexpr int64_t kChunkBytes = 1 << 20;
 
 int64_t MaxPlanBytes(const ClientOptions& options, const ServerInfo& info) {
@@ -25,7 +25,7 @@ int64_t ChunkBytes(const ServerInfo& info) {
   return std::min(kChunkBytes, server);
 }
 
-/// Gives the inputs that stay where they are their places; the others travel.
+/// Sets the places of inputs that do not travel.
 void PlaceInputsThatStay(const Regions& regions, Job* job) {
   for (JobInput& input : job->inputs) {
     if (!input.view.stored.empty()) {
@@ -40,7 +40,7 @@ void PlaceInputsThatStay(const Regions& regions, Job* job) {
   }
 }
 
-/// Whether a result goes over an input that is sent, which the server may write before that has left.
+/// Whether a result overlaps an input that travels. The server might write it before the input has left.
 bool IsOverWhatTravels(const JobResult& result, absl::Span<Job* const> jobs) {
   return std::any_of(jobs.begin(), jobs.end(), [&result](const Job* job) {
     return std::any_of(job->inputs.begin(), job->inputs.end(),
@@ -48,7 +48,7 @@ bool IsOverWhatTravels(const JobResult& result, absl::Span<Job* const> jobs) {
   });
 }
 
-/// Gives the results of `job` that stay where they are their places, once all inputs of all jobs have theirs.
+/// Sets the places of results of `job` that do not travel. All inputs of all jobs have their places.
 void PlaceResultsThatStay(const Regions& regions, absl::Span<Job* const> jobs, Job* job) {
   for (JobResult& result : job->results) {
     const absl::string_view memory(result.output.memory.data(), result.output.memory.size());
@@ -64,16 +64,16 @@ void PlaceResultsThatStay(const Regions& regions, absl::Span<Job* const> jobs, J
   }
 }
 
-/// What the call leaves behind that outlives it, once everything has its place.
+/// How the call may repeat, given the places of its arrays.
 Repeat RepeatOf(absl::Span<Job* const> jobs) {
   Repeat repeat = Repeat::kAlways;
   for (const Job* job : jobs) {
     for (const JobResult& result : job->results) {
       const bool is_kept = result.destination->has_stored() && !result.output.temporary;
       const bool is_in_region = result.destination->has_shared_memory();
-      // An earlier try, still under way on a server that cannot be reached, could write after the later one's answer.
+      // An earlier attempt may still run on an unreachable server, and write after the later one's answer.
       if (is_kept || is_in_region) repeat = std::min(repeat, Repeat::kUnlessLost);
-      // Of any operator: one of a chain may have written what an earlier or a later one reads.
+      // Of any operator: in a chain, one may have overwritten what another reads.
       if (is_in_region && IsOverAnyInput(result, jobs)) repeat = Repeat::kNever;
     }
   }
@@ -102,7 +102,7 @@ absl::StatusOr<std::vector<JobAnswer>> Runner::RunJobs(absl::Span<Job* const> jo
   std::optional<ServerInfo> info;
   if (NeedsServerInfo(question, call, connection_.options())) {
     absl::StatusOr<ServerInfo> asked = connection_.Info(deadline, call);
-    // A server that does not say what it is takes messages, or says itself what it does not take.
+    // A server without GetServerInfo accepts messages, and refuses what it does not support.
     if (!asked.ok() && !absl::IsUnimplemented(asked.status())) return asked.status();
     if (asked.ok()) info = *std::move(asked);
   }
@@ -123,7 +123,7 @@ absl::StatusOr<std::vector<JobAnswer>> Runner::RunJobs(absl::Span<Job* const> jo
         connection_.options().retry.enabled)
       call_with_region();
     const bool is_auto = AskedPlace(call, connection_.options()) == Place::kAuto;
-    // A server that was started anew knows nothing of a region that was kept for it: nothing was done in it.
+    // A restarted server does not know an idle region, so it has done nothing in it.
     if (!is_auto && absl::IsNotFound(cost.status())) call_with_region();
     if (!cost.ok() && trouble == RegionTrouble::kRefused && is_auto) {
       question.may_share = false;

@@ -1,4 +1,4 @@
-// How a Client runs jobs: finds their arrays' places, chooses the way, and tries the next one where that is allowed.
+// Runs jobs: places their arrays, chooses how they travel, and falls back to another way where that is allowed.
 #ifndef CORANK_CLIENT_CPP_RUNNER_H_
 #define CORANK_CLIENT_CPP_RUNNER_H_
 
@@ -15,21 +15,21 @@
 
 namespace corank::client {
 
-/// What came back besides the arrays.
+/// The answer without the arrays.
 struct JobAnswer {
-  v1::OperationResult result;  // less the arrays' bytes
+  v1::OperationResult result;  // without the arrays' bytes
   RequestStats stats;
 };
 
-/// Thread-safe.
+/// Runs the jobs of one Client. Thread-safe.
 class Runner {
  public:
   Runner(const ClientOptions& options, std::unique_ptr<Credentials> credentials)
       : connection_(options, std::move(credentials)), regions_(&connection_) {}
 
-  /// One operator. Its results are in their buffers.
+  /// Runs one operator. Its results are in their buffers.
   absl::StatusOr<JobAnswer> Run(Job* job, const CallOptions& call);
-  /// Several, one after the other, in one Execute call.
+  /// Runs several operators, one after the other, in one Execute call.
   absl::StatusOr<std::vector<JobAnswer>> RunChain(absl::Span<Job* const> jobs, const CallOptions& call);
 
   Connection& connection() { return connection_; }

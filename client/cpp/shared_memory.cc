@@ -25,7 +25,7 @@ absl::Status Failed(absl::string_view doing, int64_t bytes, int errnum) {
 
 absl::StatusOr<SharedMemory> SharedMemory::Create(int64_t bytes, absl::string_view prefix) {
   if (bytes < 1) return absl::InvalidArgumentError("bytes: must be 1 or more");
-  if (prefix.empty() || prefix[0] != '/') return absl::InvalidArgumentError("prefix: begins with a slash");
+  if (prefix.empty() || prefix[0] != '/') return absl::InvalidArgumentError("prefix: must begin with a slash");
   static const bool has_tidied = (RemoveLeftovers(prefix), true);  // once a process
   static_cast<void>(has_tidied);
   SharedMemory memory;
@@ -34,7 +34,7 @@ absl::StatusOr<SharedMemory> SharedMemory::Create(int64_t bytes, absl::string_vi
   if (fd < 0) return Failed("make", bytes, errno);
   memory.is_linked_ = true;
   HoldObject(fd);
-  // Sets the memory aside; ftruncate alone would let a later access end the process.
+  // Reserves the memory. With ftruncate alone, a later access could kill the process.
   int error = posix_fallocate(fd, 0, bytes);
   if (error == 0) {
     void* data = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -12,7 +12,7 @@ absl::Status WithinMemory(absl::string_view what, absl::FunctionRef<void()> work
     work();
     return absl::OkStatus();
   } catch (const std::bad_alloc&) {
-  } catch (const std::length_error&) {  // more than any memory could hold
+  } catch (const std::length_error&) {  // larger than any memory
   }
   return absl::ResourceExhaustedError(absl::StrCat("not enough memory here for ", what));
 }

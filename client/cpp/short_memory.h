@@ -1,4 +1,4 @@
-// Memory that is short where nobody catches exceptions.
+// Turns a lack of memory into a status where nobody catches exceptions.
 #ifndef CORANK_CLIENT_CPP_SHORT_MEMORY_H_
 #define CORANK_CLIENT_CPP_SHORT_MEMORY_H_
 
@@ -8,8 +8,8 @@
 
 namespace corank::client {
 
-/// Does the work. RESOURCE_EXHAUSTED, "not enough memory here for <what>", if there is too little memory for it. For
-/// gRPC's threads: gRPC drops what they throw, and the call that they served would never end.
+/// Does the work. RESOURCE_EXHAUSTED, "not enough memory here for <what>", if there is too little memory. For gRPC's
+/// threads: gRPC drops their exceptions, and the call would never end.
 absl::Status WithinMemory(absl::string_view what, absl::FunctionRef<void()> work);
 
 }  // namespace corank::client

@@ -20,7 +20,7 @@ constexpr char kStore[] = "/corank.v1.MemoryService/StoreArray";
 constexpr char kFetch[] = "/corank.v1.MemoryService/FetchArray";
 constexpr char kListArrays[] = "/corank.v1.MemoryService/ListArrays";
 constexpr char kDelete[] = "/corank.v1.MemoryService/DeleteArray";
-/// Every server takes chunks of this size.
+/// Every server accepts chunks of this size.
 constexpr int64_t kStoreChunkBytes = int64_t{256} << 10;
 
 absl::StatusOr<StoredArray> FromProto(const v1::StoredArray& array) {
@@ -62,7 +62,7 @@ class Storing final : public StreamEvents {
   std::optional<v1::StoreArrayResponse> response_;
 };
 
-/// Takes the description, then the chunks in order.
+/// Receives the description, then the chunks in order.
 class Fetching final : public StreamEvents {
  public:
   Fetching(const std::string& name, TransferProgress* progress) : progress_(progress) {
@@ -103,9 +103,9 @@ class Fetching final : public StreamEvents {
   }
   void Done(const Attempt&) override {}
 
-  /// Once the call has ended without an error.
+  /// Call it after the call has ended without an error.
   absl::StatusOr<Array> TakeArray() {
-    if (!stored_.has_value() || array_.count() != stored_->count) return MalformedArray("its chunks are not all of it");
+    if (!stored_.has_value() || array_.count() != stored_->count) return MalformedArray("its chunks are incomplete");
     return std::move(array_);
   }
 
@@ -145,7 +145,7 @@ absl::StatusOr<StoredArray> StoreArray(Connection* connection, const std::string
     return attempt;
   });
   if (!cost.ok()) return cost.status();
-  if (!response.has_value()) return absl::InternalError("the server did not say what it keeps");
+  if (!response.has_value()) return absl::InternalError("the server did not describe the stored array");
   return FromProto(response->array());
 }
 
@@ -183,7 +183,7 @@ absl::Status DeleteStoredArray(Connection* connection, const std::string& name, 
   v1::DeleteArrayRequest request;
   request.set_name(name);
   v1::DeleteArrayResponse response;
-  // Done twice, it could delete an array that somebody stored under the name in between.
+  // A repeat could delete an array that somebody stored under the name in between.
   return connection->Unary(kDelete, request, connection->Deadline(call), call, Repeat::kUnlessLost, &response).status();
 }
 

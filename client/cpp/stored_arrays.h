@@ -1,4 +1,4 @@
-// Arrays that the server keeps: the calls of MemoryService.
+// Arrays that the server stores: calls of MemoryService.
 #ifndef CORANK_CLIENT_CPP_STORED_ARRAYS_H_
 #define CORANK_CLIENT_CPP_STORED_ARRAYS_H_
 
@@ -12,7 +12,7 @@
 
 namespace corank::client {
 
-/// As the methods of Client that have these arguments. CallOptions: deadline, cancellation, progress.
+/// The methods of Client with these arguments. They use the deadline, cancellation and progress of CallOptions.
 absl::StatusOr<StoredArray> StoreArray(Connection* connection, const std::string& name, const ArrayView& array,
                                        absl::Duration expiry, const CallOptions& call);
 absl::StatusOr<Array> FetchArray(Connection* connection, const std::string& name, const CallOptions& call);

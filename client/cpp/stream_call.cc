@@ -20,7 +20,7 @@ namespace corank::client {
 namespace {
 
 constexpr char kMethod[] = "/corank.v1.CorankService/Execute";
-constexpr size_t kMostStreams = 1024;  // of the contract
+constexpr size_t kMostStreams = 1024;  // the contract's limit
 
 grpc::ByteBuffer ToByteBuffer(const std::vector<WirePiece>& pieces) {
   std::vector<grpc::Slice> slices;
@@ -37,7 +37,7 @@ std::string NewJobId() {
                       absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
 }
 
-/// What is sent: the streamed arrays, and those few that go in the plan because there are more arrays than streams.
+/// The streamed arrays, and those that go in the plan because there are more arrays than streams.
 struct Sent {
   std::vector<ChunkedArray> streams;
   PayloadMap in_plan;
@@ -56,7 +56,7 @@ std::vector<const JobInput*> BySize(absl::Span<Job* const> jobs) {
   return inputs;
 }
 
-/// INVALID_ARGUMENT if there are more arrays than streams, and those in the plan make it too large.
+/// INVALID_ARGUMENT if arrays beyond the number of streams make the plan too large.
 absl::Status CheckPlan(absl::Span<Job* const> jobs, int64_t max_plan_bytes) {
   const std::vector<const JobInput*> inputs = BySize(jobs);
   if (inputs.size() <= kMostStreams) return absl::OkStatus();
@@ -69,7 +69,7 @@ absl::Status CheckPlan(absl::Span<Job* const> jobs, int64_t max_plan_bytes) {
       max_plan_bytes, " bytes): make several calls of it, or let the arrays travel through shared memory"));
 }
 
-/// Gives the inputs that travel their places.
+/// Sets the places of the inputs that travel.
 Sent PlaceInputs(absl::Span<Job* const> jobs) {
   Sent sent;
   for (const JobInput* input : BySize(jobs)) {
@@ -85,7 +85,7 @@ Sent PlaceInputs(absl::Span<Job* const> jobs) {
   return sent;
 }
 
-/// What the parts of one attempt share.
+/// One attempt. Its parts share this state.
 class StreamAttempt {
  public:
   StreamAttempt(absl::Span<Job* const> jobs, const CallOptions& call)
@@ -97,11 +97,11 @@ class StreamAttempt {
  private:
   class Part;
 
-  /// A part has ended. The first error is the attempt's, and ends all parts.
+  /// A part has ended. The first error ends all parts and is the attempt's error.
   void End(const Attempt& ended);
   bool AllHaveEnded() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return running_ == 0; }
   bool IsDecided() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return running_ == 0 || !ended_.status.ok(); }
-  /// Waits for the end of all parts, and gives up those that do not come to it.
+  /// Waits for the end of all parts, and gives up parts that do not end.
   void Await(Connection* connection, absl::Time deadline);
 
   const absl::Span<Job* const> jobs_;
@@ -115,24 +115,24 @@ class StreamAttempt {
   CancellationScope scope_;  // ends before the parts' contexts do
 };
 
-/// One connection's call.
+/// The call over one connection.
 class StreamAttempt::Part final : public StreamEvents {
  public:
-  /// `plan` is this part's, and used here only.
+  /// Uses `plan` only in the constructor.
   Part(StreamAttempt* attempt, std::shared_ptr<grpc::Channel> channel, ChunkSource chunks, v1::Plan* plan)
       : attempt_(attempt),
         channel_(channel.get()),
         chunks_(std::move(chunks)),
         stream_(std::move(channel), kMethod, this) {
     v1::ExecuteRequest request;
-    request.unsafe_arena_set_allocated_plan(plan);  // lent: its arrays are known by their addresses
+    request.unsafe_arena_set_allocated_plan(plan);  // lent, because the addresses of its arrays identify them
     plan_ = ToByteBuffer(SerializeHeads(request, attempt->sent_.in_plan));
     request.unsafe_arena_release_plan();
     attempt_->scope_.Add(stream_.context());
   }
 
   RawStream& stream() { return stream_; }
-  /// From the return on nothing of it happens any more. Its channel, if it had not come to its end.
+  /// Gives the call up; after this returns, it calls nothing. Returns its channel if the call had not ended.
   const grpc::Channel* GiveUp() {
     stream_.GiveUp();
     return is_done_ ? nullptr : channel_;

@@ -11,12 +11,13 @@
 
 namespace corank::client {
 
-/// Sends the jobs as one plan and takes their results, which are read while chunks are still sent: beyond the arrays
-/// and the results, memory holds two chunks for each direction and connection, and results that go over an input once
-/// more. `connections`: parts of the job, 1 or
-/// more. `chunk_bytes`: at most, of a chunk. `max_plan_bytes`: of the arrays beyond the 1024 largest, which go in the
-/// plan; INVALID_ARGUMENT if they have more. Fills *results, less the results' bytes, with one for each job. A try that
-/// is broken off in mid-answer may be repeated too: all input is still there, and results are written anew.
+/// Sends the jobs as one plan, and receives their results while it still sends chunks. Besides arrays and results, it
+/// holds two chunks for each direction and connection, and a second copy of results that overlap an input.
+///
+/// `connections` is the number of parts, 1 or more. Chunks have at most `chunk_bytes` bytes. Arrays beyond the 1024
+/// largest go in the plan: INVALID_ARGUMENT if they have more than `max_plan_bytes` bytes. Fills *results with one
+/// result for each job, without the arrays' bytes. An attempt that breaks in the middle of an answer may repeat: all
+/// inputs are still there, and the next attempt writes the results anew.
 absl::StatusOr<CallCost> CallWithStreams(Connection* connection, absl::Span<Job* const> jobs, int connections,
                                          int64_t chunk_bytes, int64_t max_plan_bytes, absl::Time deadline,
                                          const CallOptions& call, Repeat repeat,

@@ -76,7 +76,7 @@ const absl::StatusOr<absl::Span<char>>& StreamResults::Memory(State* state) {
 
 void StreamResults::AllocateEarly() {
   for (const auto& state : states_) {
-    if (state->result->is_bounded) (void)Memory(state.get());  // Take and Finish say what it failed with
+    if (state->result->is_bounded) (void)Memory(state.get());  // Take and Finish return the error
   }
 }
 
@@ -117,7 +117,7 @@ absl::Status StreamResults::CheckWhole(const JobResult& result, const v1::Array&
   const bool is_possible = array.has_count() && array.count() >= 0 && array.count() <= result.max_count;
   absl::MutexLock lock(&state->mutex);
   if (!is_possible || !state->coverage.IsWhole(array.count() * result.element_bytes)) {
-    return MalformedArray(absl::StrCat("the chunks of ", result.name, " are not all of it"));
+    return MalformedArray(absl::StrCat("the chunks of ", result.name, " are incomplete"));
   }
   return absl::OkStatus();
 }
@@ -127,7 +127,7 @@ absl::Status StreamResults::Finish(absl::Span<const v1::OperationResult> results
     const JobResult* result;
     ElementType type;
     int64_t count;
-    State* state;  // null: it did not travel
+    State* state;  // null if it did not travel
   };
   std::vector<Whole> all;
   size_t stream = 0;

@@ -271,7 +271,7 @@ TEST_F(ClientTest, AResultThatIsElsewhereIsNotTakenForAnEmptyOne) {
   const Client client = Connect();
   for (const absl::Status& status : {client.Sort(request).status(), client.Store("a", placed.view()).status()}) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("where its Output says"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("went to its Output"));
   }
 }
 

@@ -108,14 +108,14 @@ TEST_F(CredentialsTest, WhatNoHeaderHoldsIsNoTokenAndIsNotRepeated) {
     ClientOptions options;
     options.token_file = folder_.Write("token", token);
     const std::string message = Refusal(options);
-    EXPECT_THAT(message, HasSubstr("token_file: a token is one word"));
+    EXPECT_THAT(message, HasSubstr("token_file: a token must be one word"));
     EXPECT_THAT(message, Not(HasSubstr("words")));
   }
   ClientOptions options;
   options.token_file = folder_.Path("missing");
   EXPECT_THAT(Refusal(options), HasSubstr("missing: No such file or directory"));
   options.token = "a";
-  EXPECT_THAT(Refusal(options), HasSubstr("give one, not both"));
+  EXPECT_THAT(Refusal(options), HasSubstr("set only one"));
 }
 
 TEST_F(CredentialsTest, ATokenFileIsReadAgainWhenAsked) {
@@ -145,7 +145,7 @@ TEST_F(CredentialsTest, FilesOfTlsAreCheckedAtOnce) {
   EXPECT_THAT(cli::InFlags(Refusal(options)), HasSubstr("--tls-ca: "));
   options.tls->ca_file = folder_.Write("ca", authority.certificate());
   options.tls->certificate_file = folder_.Write("certificate", own.certificate);
-  EXPECT_THAT(Refusal(options), HasSubstr("give both, or none"));
+  EXPECT_THAT(Refusal(options), HasSubstr("set both or neither"));
   options.tls->key_file = options.tls->certificate_file;
   EXPECT_THAT(Refusal(options), HasSubstr("tls.key_file: "));
   options.tls->key_file = folder_.Write("key", own.key);
