@@ -192,11 +192,11 @@ class TorchTensor:
         return self.host.itemsize
 
     def view(self, dtype: DTypeLike) -> TorchTensor:
-        """The same bits."""
+        """The tensor's bits as another type."""
         return TorchTensor(self.host.view(dtype))
 
     def to(self, dtype: DTypeLike) -> TorchTensor:
-        """The same numbers; PyTorch does it for few unsigned ones."""
+        """The tensor's numbers as another type; PyTorch converts few unsigned ones."""
         assert self.host.dtype.kind == "i"
         return TorchTensor(self.host.astype(dtype))
 

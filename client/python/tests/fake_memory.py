@@ -17,7 +17,7 @@ from corank.v1 import memory_service_pb2 as memory
 
 PREFIX = "/corank-double-"
 DEVICE_UUID = "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
-# Which field of the request says where a field of the response goes.
+# For each field of a response, the field of the request that holds its destination.
 DESTINATIONS = {
     "sort": {"keys": "keys_destination", "values": "values_destination", "indices": "indices_destination"},
     "merge": {"keys": "keys_destination", "values": "values_destination"},

@@ -23,7 +23,7 @@ from typing import NamedTuple
 _TESTS = pathlib.Path(__file__).resolve().parent
 _PACKAGE = _TESTS.parent
 _ENVIRONMENTS = _PACKAGE.parent.parent / ".deps" / "python-matrix"
-# What the tests need beside the package. googleapis-common-protos must suit the protobuf of the combination.
+# The tests need these beside the package. pip finds the googleapis-common-protos that suits the protobuf.
 _TEST_REQUIREMENTS = ("pytest>=8", "cryptography", "googleapis-common-protos>=1.60")
 # The first NumPy with wheels for a Python, where that is later than the oldest that the package takes.
 _OLDEST_NUMPY = {(3, 9): "1.22.0", (3, 10): "1.22.0", (3, 11): "1.23.2", (3, 12): "1.26.0", (3, 13): "2.1.0"}

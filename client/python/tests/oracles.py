@@ -1,4 +1,4 @@
-"""What the operators must answer, in plain NumPy, made from a copy of the input and without calling corank."""
+"""The right answers of the operators, in plain NumPy, made from a copy of the input and without corank."""
 
 from __future__ import annotations
 

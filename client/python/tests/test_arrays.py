@@ -1,4 +1,4 @@
-"""What is taken as an array, how it is converted, and what is refused before it is sent."""
+"""Arrays that the client takes and converts, and arrays that it refuses before it sends them."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_positions_that_may_go_anywhere_need_64_bits(fake_client: corank.Client)
     with pytest.raises(TypeError, match=r"index_dtype: int32 .*not known yet: use int64"):
         fake_client.load_balance(counts, index_dtype=np.int32)
     np.testing.assert_array_equal(fake_client.load_balance(counts).ranks[3:], np.arange(200))
-    # Where they go says how many there are.
+    # The length of out= says how many there are.
     out = np.empty(203, np.uint8), np.empty(203, np.uint8)
     np.testing.assert_array_equal(fake_client.load_balance(counts, out=out).ranks[3:], np.arange(200))
     with pytest.raises(TypeError, match="int8 holds 127 at most"):

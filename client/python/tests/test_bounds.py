@@ -1,4 +1,4 @@
-"""How large, how many and how near each other arrays of a call may be, against the test double."""
+"""Bounds on the size, number and overlap of the arrays of a call, against the test double."""
 
 from __future__ import annotations
 

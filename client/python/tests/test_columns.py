@@ -96,7 +96,7 @@ def test_columns_of_objects_are_refused_with_a_hint() -> None:
     ],
     ids=["none", "directions", "matrix", "mixed", "complex", "structured"],
 )
-def test_what_is_no_column_is_refused(columns: Any, descending: Any, error: type[Exception]) -> None:
+def test_other_columns_are_refused(columns: Any, descending: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         sent(columns, descending)
 

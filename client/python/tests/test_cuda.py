@@ -115,7 +115,7 @@ def test_memory_that_cannot_be_shared_says_why(
         fake_client.sort(array)
 
 
-def test_what_does_not_fit_is_refused(driver: FakeDriver, fake_client: corank.Client) -> None:
+def test_gpu_arrays_that_do_not_fit_are_refused(driver: FakeDriver, fake_client: corank.Client) -> None:
     array = on_gpu(driver, KEYS)
     strided = on_gpu(driver, KEYS)
     strided.host = strided.host[::2]

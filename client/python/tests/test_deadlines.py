@@ -52,7 +52,7 @@ Stick = Callable[[str], threading.Event]
 
 
 def seconds_of(fake: FakeServer, method: str) -> list[float]:
-    """What was left to the deadlines of the calls of a method."""
+    """The seconds left to the deadlines of the calls of a method."""
     return [float("inf") if left is None else left for name, left in fake.left if name == method]
 
 
@@ -141,7 +141,7 @@ def test_giving_memory_back_takes_one_try_and_a_second_at_most(
     fake_client._connection.regions.sweep()
     assert len(seconds_of(fake, "UnregisterRegion")) == 1
     assert seconds_of(fake, "UnregisterRegion")[0] <= about(0.2)
-    # What is left of a call's deadline, if that is less.
+    # The rest of a call's deadline, if that is less.
     stick("UnregisterRegion")
     fake.left.clear()
     monkeypatch.setattr("corank._regions._SWEEP_SECONDS", 1.0)

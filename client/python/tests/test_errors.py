@@ -1,4 +1,4 @@
-"""How failures of the server become exceptions, and which calls are tried again."""
+"""Failures of the server as exceptions, retries, and calls that the client itself refuses."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_nobody_there_is_said_with_a_hint() -> None:
             client.sort(X)
 
 
-def test_what_grpc_says_of_an_address_is_whole() -> None:
+def test_messages_of_grpc_about_an_address_are_whole() -> None:
     with corank.connect("no name:1", retries=0) as client, pytest.raises(corank.Unavailable) as caught:
         client.sort([1])
     text = str(caught.value)
@@ -198,7 +198,7 @@ TOO_MUCH: list[tuple[Any, type[Exception], str]] = [
 
 @pytest.mark.parametrize(("call", "error", "text"), TOO_MUCH)
 @pytest.mark.parametrize("place", ["auto", "stream", "shared_memory", "inline"])
-def test_what_cannot_be_held_is_refused_before_memory_is_made(
+def test_results_beyond_memory_are_refused_before_memory_is_made(
     fake: FakeServer, place: Any, call: Any, error: type[Exception], text: str
 ) -> None:
     with corank.connect(fake.address, place=place) as client:

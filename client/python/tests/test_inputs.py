@@ -218,7 +218,7 @@ def test_polars_and_arrow_without_nulls_are_taken_exactly(client: corank.Client)
             client.expand([1, 2], make([1, None]))
 
 
-def test_what_is_no_array_gets_advice(fake: FakeServer, fake_client: corank.Client, tmp_path: pathlib.Path) -> None:
+def test_other_inputs_get_advice(fake: FakeServer, fake_client: corank.Client, tmp_path: pathlib.Path) -> None:
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     arrow = pytest.importorskip("pyarrow")
     table = {"a": [1, 2]}

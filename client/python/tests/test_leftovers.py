@@ -1,4 +1,4 @@
-"""What a killed client leaves in /dev/shm, and what must not be taken for it."""
+"""Files that a killed client leaves in /dev/shm, and files that only look like them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_held_objects_stay_until_nobody_has_them_mapped(tmp_path: pathlib.Path) 
     assert not held.exists()
 
 
-def test_what_a_client_maps_is_held(tmp_path: pathlib.Path) -> None:
+def test_mapped_memory_is_held(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "corank-5-0123456789abcdef"
     mapped = regions._map(str(path), mmap.PAGESIZE)
     os.utime(path, (0, 0))

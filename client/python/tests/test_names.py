@@ -1,4 +1,4 @@
-"""What users see: the names of the package and of its objects, their help, and how they print."""
+"""The names of the package and of its objects, their help, and how they print."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def generator(*seed: object) -> np.random.Generator:
 
 
 def dtype_argument(key_type: str) -> str | None:
-    """What to pass as dtype=: bfloat16 is held in uint16 arrays."""
+    """The value of dtype=: uint16 arrays hold bfloat16."""
     return "bfloat16" if key_type == "bfloat16" else None
 
 

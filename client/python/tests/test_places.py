@@ -193,7 +193,7 @@ def test_large_streams_take_four_connections() -> None:
         assert [plan.parts for plan in server.executor.plans] == [4] * 4
 
 
-def test_what_the_server_takes_in_a_message_limits_what_is_sent_in_one() -> None:
+def test_messages_keep_the_limit_of_the_server() -> None:
     server = FakeServer(("inline", "stream"), max_request_bytes=200_000)
     with corank.connect(server.address) as client:
         stats: list[corank.Stats] = []

@@ -1,4 +1,4 @@
-"""What happens to this process: it forks, and Ctrl-C breaks calls off."""
+"""Forks of this process, and calls that Ctrl-C interrupts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which calls are tried again after which failure, how often, and after what waits; the same as in C++."""
+"""Retries: after which failures of which calls, how often, and after which waits; the same as in C++."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_next_try_begins_before_the_deadline_or_not_at_all() -> None:
         (Repeat.ALWAYS, {Failure.NOT_SENT, Failure.REFUSED, Failure.LOST}),
     ],
 )
-def test_what_may_be_tried_again_follows_from_the_call_and_the_failure(repeat: Repeat, allowed: set[Failure]) -> None:
+def test_retries_follow_from_the_call_and_the_failure(repeat: Repeat, allowed: set[Failure]) -> None:
     for failure in Failure:
         assert (after_failure(failed(failure), repeat, 1, 5, 60.0, 0.0).delay is not None) == (failure in allowed)
         assert after_failure(failed(failure), repeat, 6, 5, 60.0, 0.0).delay is None
@@ -93,7 +93,7 @@ class Kind(NamedTuple):
 
 
 def handle(client: corank.Client) -> corank.StoredArray:
-    """Of an array that the server may keep."""
+    """The handle of an array that the server may keep."""
     return corank.StoredArray(client._connection, "a", 7, np.dtype(np.uint32), 3)
 
 

@@ -23,7 +23,7 @@ KEYS = np.random.default_rng(7).integers(0, 1 << 32, 100_000, dtype=np.uint32)
 
 @pytest.fixture(autouse=True)
 def _no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept stays, however slow the machine is."""
+    """Keeps idle blocks for long, however slow the machine is."""
     monkeypatch.setattr(idle, "_SECONDS", 3600.0)
 
 

@@ -48,7 +48,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def server_credentials(own: Certificate, clients: Authority | None = None) -> grpc.ServerCredentials:
-    """Of a server that takes every client, or those with a certificate of `clients`."""
+    """The credentials of a server that takes every client, or only clients with a certificate of `clients`."""
     pair = (own.key.read_bytes(), own.certificate.read_bytes())
     roots = None if clients is None else clients.own.certificate.read_bytes()
     return grpc.ssl_server_credentials([pair], roots, clients is not None)
@@ -107,7 +107,7 @@ def test_command_says_it_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 @pytest.mark.parametrize("token", ["two words", "line\nbreak", "été", " \n"])
-def test_what_no_header_holds_is_no_token_and_is_not_repeated(tmp_path: pathlib.Path, token: str) -> None:
+def test_tokens_that_no_header_can_hold_are_refused_and_not_repeated(tmp_path: pathlib.Path, token: str) -> None:
     file = tmp_path / "token"
     file.write_text(token)
     with pytest.raises(corank.InvalidArgument, match="token_file: a token is one word") as caught:
@@ -187,7 +187,7 @@ def cases(
         yield mutual, {**ca, **both}, "tls_key is not the key of tls_certificate", False
 
 
-def test_what_is_wrong_is_said_with_what_to_change(authority: Authority, stranger: Authority, own: Certificate) -> None:
+def test_errors_of_tls_say_what_to_change(authority: Authority, stranger: Authority, own: Certificate) -> None:
     for credentials, arguments, words, tried in cases(authority, stranger, own):
         server = FakeServer(credentials=credentials)
         clock = VirtualClock(0.0)
@@ -249,7 +249,7 @@ def test_token_that_was_replaced_is_read_again(fake: FakeServer, tmp_path: pathl
         assert len(fake.headers) == 3
 
 
-def test_who_is_not_allowed_is_told_whom_to_ask(fake: FakeServer, fake_client: corank.Client) -> None:
+def test_callers_without_permission_are_told_whom_to_ask(fake: FakeServer, fake_client: corank.Client) -> None:
     fake.fail_next(grpc.StatusCode.PERMISSION_DENIED, "its words")
     with pytest.raises(corank.PermissionDenied, match="its words; the operator of the server can allow it"):
         fake_client.sort(X)

@@ -1,4 +1,4 @@
-"""What type checkers think of calls: typing/calls.py has right and wrong ones."""
+"""Type checkers on right and wrong calls, which typing/calls.py has."""
 
 from __future__ import annotations
 

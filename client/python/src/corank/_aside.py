@@ -111,7 +111,7 @@ class Calls:
 def wait(threads: list[threading.Thread]) -> None:
     """Waits until all threads have ended."""
     for thread in threads:
-        # In steps: a signal that another thread took would not wake this one, and Ctrl-C would wait for the end.
+        # Waits in steps: a signal that another thread received does not wake this one, so Ctrl-C would hang.
         while thread.is_alive():
             thread.join(_SIGNAL_SECONDS)
 

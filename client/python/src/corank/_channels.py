@@ -118,7 +118,7 @@ class Channels:
         options: list[tuple[str, Any]] = [
             ("grpc.max_send_message_length", self._max_message_bytes),
             ("grpc.max_receive_message_length", self._max_message_bytes),
-            # Retrier repeats calls: it knows which may be. gRPC's retries, of a service configuration too, would
+            # Retrier repeats calls, because it knows which are safe. gRPC's retries, also of a service config, would
             # multiply them.
             ("grpc.enable_retries", 0),
             ("grpc.initial_reconnect_backoff_ms", _RECONNECT_MS[0]),

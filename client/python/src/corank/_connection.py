@@ -188,7 +188,7 @@ class Connection(Channels):
                 call = self._execute if execute or placing.sources or placing.sinks else self._unary
                 answers, cost = call(placing, placed, settings, limit, progress)
             except errors.NotFound as error:
-                # One operator looks for its regions before it begins; a chain may have gone over inputs until it did.
+                # A single operator finds its regions before it begins; a chain may have overwritten inputs before.
                 whole = len(placed) == 1 or placing.repeat(placed) is not Repeat.NEVER
                 if whole and self.regions.lost(placing.places, limit):
                     raise RegionsLost from error

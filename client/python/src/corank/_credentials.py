@@ -25,7 +25,7 @@ def traceparent(text: str) -> str:
     """
     if not _TRACEPARENT.fullmatch(text):
         raise errors.InvalidArgument(
-            "traceparent: is none of W3C Trace Context, such as 00-<32 digits>-<16>-01", field="traceparent"
+            "traceparent: must be a W3C traceparent, such as 00-<32 hex digits>-<16 hex digits>-01", field="traceparent"
         )
     return text
 

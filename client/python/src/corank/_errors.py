@@ -292,7 +292,7 @@ def _from_call(
         return InvalidArgument(f"{operator}: {message}", field=field, code=code.name, request_id=request_id)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         full = ResourceExhausted(f"{operator}: {details}", retry_after=retry_after, request_id=request_id)
-        # Without a delay: a message that is too large, or a quota of the caller's own.
+        # An error without a delay means a message that is too large, or the caller's own quota.
         full._failure = Failure.FINAL if retry_after is None else Failure.REFUSED
         return full
     if code is grpc.StatusCode.UNAVAILABLE:

@@ -23,7 +23,7 @@ class Call(Future[Any]):
 
     def cancel(self) -> bool:
         """Cancels the call, unless it is done."""
-        # Futures cannot be cancelled once they run, so this one never says that it does: see Threads.start.
+        # A running future cannot be cancelled, so this one never enters that state; see _run.
         cancelled = super().cancel()
         if cancelled:
             self._scope.cancel()

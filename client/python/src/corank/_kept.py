@@ -157,7 +157,7 @@ def store(
     if conversion.remote(array) is not None:
         raise TypeError("store: pass a NumPy array; keep= keeps results")
     found = conversion.one_dimensional("array", array)
-    # Numbers as such, also big-endian ones, bools, dates and times, which could be moved as records only.
+    # Keeps big-endian numbers, bools, dates and times as numbers; as records the server could only move them.
     numbers = dtype is not None or found.dtype.name in TYPES or found.dtype == np.bool_
     if numbers or (found.dtype.kind in "mM" and not np.isnat(found).any()):
         part, element_dtype, _ = conversion.keys("array", found, dtype)

@@ -156,7 +156,7 @@ class Placing:
             RegionsLost: memory that was registered for the call is not any more.
             CorankError: the server refused memory on the GPU, or did not answer in time.
         """
-        # Inputs first: where a result may go depends on what is sent, of later operators too.
+        # Inputs come first, because the place of a result depends on all inputs, also those of later operators.
         self._inputs = [leaf for step in steps for leaf in leaves(step.task.parts)]
         self._streamed = self._leaves_to_stream(steps) if self._streams else set()
         inputs = [self._put_inputs(step.task) for step in steps]

@@ -192,7 +192,7 @@ class Regions:
         return lease
 
     def _drop(self, address: int) -> None:
-        # Runs in whatever thread lets go of the last array, maybe one of gRPC's: no lock is taken and nothing is sent.
+        # Runs in any thread that drops the last array, even one of gRPC's, so it takes no lock and sends nothing.
         known = self._shared.pop(address, None)
         if known is not None:
             self._dropped.append(known.name)
@@ -372,7 +372,7 @@ def _map(path: str, size: int) -> _Mapping:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             leftovers.hold(handle)
-            # Takes the pages now: later, a full /dev/shm would end this process and the server with SIGBUS.
+            # Allocates the pages now; later, a full /dev/shm would kill this process and the server with SIGBUS.
             os.posix_fallocate(handle, 0, size)
             return _Mapping(handle, size)
         except BaseException:

@@ -120,7 +120,7 @@ def after_failure(
     least = getattr(error, "retry_after", None) or 0.0
     if remaining is not None and least >= remaining:
         return Next(None, "the next try would begin after the deadline")
-    # Callers that were all told the same time must not all come back at it.
+    # Callers that all got the same delay must not all retry at the same moment.
     spread = min(max(INITIAL_SECONDS, least) * 2.0 ** (attempt - 1), MAX_SECONDS)
     if remaining is not None:
         spread = min(spread, remaining - least)
