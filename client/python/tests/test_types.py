@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import os
 import pathlib
@@ -10,6 +12,9 @@ import subprocess
 import sys
 
 import pytest
+
+import corank
+from corank._options import ChainOptions
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 _CALLS = pathlib.Path(__file__).resolve().parent / "typing" / "calls.py"
@@ -62,3 +67,34 @@ def test_checkers_take_right_calls_and_refuse_wrong_ones(checker: object, tmp_pa
     assert len(wrong) > 20
     assert not {lines[number - 1].strip() for number in wrong - found.keys()}, "nothing found in these"
     assert not {f"{lines[number - 1].strip()}: {found[number]}" for number in found.keys() - wrong}
+
+
+def _options(stub: ast.Module) -> dict[str, set[str]]:
+    """The keys of each TypedDict of the stub."""
+    found = {"ChainOptions": set(ChainOptions.__annotations__)}
+    for node in stub.body:
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Options"):
+            bases = [found[base.id] for base in node.bases if isinstance(base, ast.Name)]
+            own = {each.target.id for each in node.body if isinstance(each, ast.AnnAssign)}  # type: ignore[union-attr]
+            found[node.name] = own.union(*bases)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("stub_class", "owner"), [("ArrayOperators", corank.Client), ("PendingOperators", corank.Chain)]
+)
+def test_the_stub_has_the_arguments_that_operators_take(stub_class: str, owner: type) -> None:
+    stub = ast.parse((_PACKAGE / "src" / "corank" / "_typed.pyi").read_text(encoding="utf-8"))
+    options = _options(stub)
+    (found,) = (node for node in stub.body if isinstance(node, ast.ClassDef) and node.name == stub_class)
+    arguments: dict[str, set[str]] = {}
+    for node in found.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            names = {each.arg for each in (*node.args.args, *node.args.kwonlyargs)}
+            if node.args.kwarg is not None:
+                annotation = ast.unparse(node.args.kwarg.annotation)  # type: ignore[arg-type]
+                names |= options[annotation[len("Unpack[") : -1]]
+            arguments.setdefault(node.name, set()).update(names)
+    assert len(arguments) >= 11
+    for name, names in arguments.items():
+        assert names == set(inspect.signature(getattr(owner, name)).parameters), name
