@@ -60,7 +60,7 @@ def test_dates_and_times_sort_like_numpys(client: corank.Client, keys: Any) -> N
 def test_dates_travel_in_every_place(fake_client: corank.Client, place: Any) -> None:
     rng = np.random.default_rng(3)
     keys = rng.integers(-(2**40), 2**40, 40_000).astype("M8[us]")
-    keys[rng.integers(0, keys.size, 100)] = np.datetime64("NaT")
+    keys[rng.integers(0, keys.size, 100)] = np.datetime64("NaT", "us")
     out = np.empty_like(keys)
     assert fake_client.sort(keys, place=place, out=out) is out
     same(out, np.sort(keys))

@@ -59,10 +59,10 @@ def connect(address: str | None = None, **options: Unpack[ConnectOptions]) -> As
 
 
 class AsyncClient(AsyncOperators, options=CallOptions, result="NDArray"):
-    """A connection to a corank server for asyncio. Every method but `chain` and `close` of Client is there, to await.
+    """A connection to a corank server for asyncio: the operators and the kept arrays of `corank.Client`, to await.
 
-    Arguments, options, results and errors are those of `corank.Client`. A function that progress= or on_stats= names
-    may be called in another thread.
+    Arguments, options, results and errors are those of `corank.Client`. The client may call the functions of progress=
+    and on_stats= in another thread. Close it with `await client.close()`, or use it in an `async with` block.
 
     Args:
         address: HOST:PORT of the server, or unix:PATH; None: CORANK_SERVER of the environment, else 127.0.0.1:50051.
