@@ -39,6 +39,16 @@ run_ctest() {
 # shellcheck disable=SC2317  # called through step
 run_pytest() { "$python" -m pytest -q -p no:cacheprovider "$@"; }
 
+# Links and lines of Markdown, the pages that programs print, and the code blocks of the pages.
+# shellcheck disable=SC2317  # called through step
+check_documents() {
+  local code=0
+  scripts/checks/markdown.py || code=1
+  "$python" scripts/docs/programs.py --check --bin "$build/bin" || code=1
+  "$python" scripts/checks/doc_blocks.py --bin "$build/bin" || code=1
+  return "$code"
+}
+
 step "set-up" scripts/setup.sh test || summary
 step "lint" scripts/lint.sh
 step "build" scripts/build.sh "$build" -DCORANK_CUDA=ON -DCORANK_TESTS=ON -DCORANK_BENCH=ON || summary
@@ -48,6 +58,7 @@ step "clang-tidy" scripts/tidy.py "$build"
 export CORANKD=$PWD/$build/bin/corankd CORANK=$PWD/$build/bin/corank
 step "ctest" run_ctest
 step "the checks' own tests" run_pytest tests/checks
+step "documents" check_documents
 step "deployment" run_pytest tests/deploy
 step "Python client" run_pytest client/python/tests
 step "packages" run_pytest tests/package

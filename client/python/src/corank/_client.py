@@ -145,7 +145,7 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         Returns:
             A concurrent.futures.Future of what the method returns.
 
-        Example:
+        Examples:
             >>> future = client.submit("sort", [3, 1, 2], descending=True)
             >>> future.result()
             array([3, 2, 1])
