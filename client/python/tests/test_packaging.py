@@ -45,7 +45,8 @@ def test_one_wheel_serves_every_system(built: Built) -> None:
     assert built.wheel.name == f"corank-{corank.__version__}-py3-none-any.whl"
     with zipfile.ZipFile(built.wheel) as opened:
         names = set(opened.namelist())
-    assert {"corank/py.typed", "corank/v1/descriptors.binpb", "corank/v1/array_pb2.pyi"} <= names
+    stubs = {"corank/_typed.pyi", "corank/_typed_aio.pyi", "corank/v1/array_pb2.pyi"}
+    assert {"corank/py.typed", "corank/v1/descriptors.binpb", *stubs} <= names
     assert f"corank-{corank.__version__}.dist-info/licenses/LICENSE" in names
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"corank"}
 
