@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -45,6 +46,29 @@ std::string WithPort(absl::string_view address) {
   return absl::StrCat(absl::StrContains(host, ":") ? absl::StrCat("[", host, "]") : host, ":50051");
 }
 
+/// The schemes of addresses that people copy from other programs. gRPC would look them up as names of hosts.
+constexpr const char* kForeignSchemes[] = {"http://", "https://", "grpc://", "grpcs://", "tcp://"};
+
+absl::Status CheckHostAndPort(absl::string_view address) {
+  const absl::string_view port = PortOf(address);
+  if (HostOf(address).empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("address: '", address, "' has no host; give host:port, such as ",
+                                                   "localhost:", port.empty() ? "50051" : port));
+  }
+  if (port.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("address: '", address, "' has no port; give host:port, such as ", WithPort(address)));
+  }
+  // A port may be the name of a service, which does not begin with a digit.
+  int number = 0;
+  const bool is_number = absl::ascii_isdigit(static_cast<unsigned char>(port[0]));
+  if (is_number && (port.find_first_not_of("0123456789") != absl::string_view::npos ||
+                    !absl::SimpleAtoi(port, &number) || number < 1 || number > 65535)) {
+    return absl::InvalidArgumentError(absl::StrCat("address: the port of '", address, "' must be 1 to 65535"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool IsThisHost(absl::string_view target) {
@@ -57,7 +81,18 @@ bool IsThisHost(absl::string_view target) {
   return std::all_of(addresses.begin(), addresses.end(), IsLoopback);
 }
 
-absl::Status CheckPorts(absl::string_view target) {
+absl::Status CheckAddress(absl::string_view target) {
+  if (target.find_first_of(" \t\r\n") != absl::string_view::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("address: '", target, "' holds a space; give host:port, such as localhost:50051"));
+  }
+  for (absl::string_view scheme : kForeignSchemes) {
+    absl::string_view rest = target;
+    if (!absl::ConsumePrefix(&rest, scheme)) continue;
+    rest = rest.substr(0, rest.find('/'));
+    return absl::InvalidArgumentError(absl::StrCat("address: '", target, "' is a URL; give host:port, such as ",
+                                                   PortOf(rest).empty() ? WithPort(rest) : std::string(rest)));
+  }
   for (const char* scheme : {"unix:", "unix-abstract:", "vsock:", "xds:", "google-c2p:"}) {
     if (absl::StartsWith(target, scheme)) return absl::OkStatus();
   }
@@ -72,16 +107,7 @@ absl::Status CheckPorts(absl::string_view target) {
     }
   }
   for (const absl::string_view address : absl::StrSplit(target, ',')) {
-    const absl::string_view port = PortOf(address);
-    if (port.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("address: '", address, "' has no port; give host:port, such as ", WithPort(address)));
-    }
-    int number = 0;
-    const bool is_number = port.find_first_not_of("0123456789") == absl::string_view::npos;
-    if (is_number && (!absl::SimpleAtoi(port, &number) || number < 1 || number > 65535)) {
-      return absl::InvalidArgumentError(absl::StrCat("address: the port of '", address, "' must be 1 to 65535"));
-    }
+    if (absl::Status checked = CheckHostAndPort(address); !checked.ok()) return checked;
   }
   return absl::OkStatus();
 }

@@ -11,9 +11,10 @@ namespace corank::client {
 /// only a lookup would resolve to this host does not count.
 bool IsThisHost(absl::string_view target);
 
-/// INVALID_ARGUMENT if an address of the target has no port from 1 to 65535; gRPC would use port 443. Accepts targets
-/// of schemes that have no ports and of unknown schemes.
-absl::Status CheckPorts(absl::string_view target);
+/// INVALID_ARGUMENT, with an address to give instead, if the target is a URL such as http://host, holds a space, or has
+/// an address without a host or without a port from 1 to 65535: gRPC would silently use port 443. A target whose scheme
+/// has no ports or is unknown here passes.
+absl::Status CheckAddress(absl::string_view target);
 
 }  // namespace corank::client
 

@@ -22,7 +22,7 @@ constexpr int kMostConnections = 64;
 
 absl::StatusOr<Client> Client::Create(const ClientOptions& options) {
   if (options.address.empty()) return absl::InvalidArgumentError("address: must not be empty");
-  if (const absl::Status checked = CheckPorts(options.address); !checked.ok()) return checked;
+  if (const absl::Status checked = CheckAddress(options.address); !checked.ok()) return checked;
   if (options.deadline <= absl::ZeroDuration()) return absl::InvalidArgumentError("deadline: must be positive");
   if (options.max_message_bytes < 1 || options.max_message_bytes > kMostMessageBytes) {
     return absl::InvalidArgumentError(absl::StrCat("max_message_bytes: must be 1 to ", kMostMessageBytes));

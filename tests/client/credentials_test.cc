@@ -32,12 +32,12 @@ TEST(IsThisHost, OnlyWhatCannotLeaveIt) {
   }
 }
 
-TEST(CheckPorts, EveryAddressHasOne) {
+TEST(CheckAddress, EveryAddressHasHostAndPort) {
   for (const char* target :
        {"127.0.0.1:50051", "localhost:1", "gpu-host:65535", "[::1]:50051", "dns:///host:1", "dns:host:1",
         "dns://10.0.0.1/host:1", "ipv4:127.0.0.1:1,127.0.0.2:1", "ipv6:[::1]:1", "host:https", "unix:/run/corank.sock",
         "unix:///run/corank.sock", "unix-abstract:corank", "xds:///host", "passthrough:///host", "vsock:2:3"}) {
-    EXPECT_TRUE(CheckPorts(target).ok()) << target << CheckPorts(target);
+    EXPECT_TRUE(CheckAddress(target).ok()) << target << CheckAddress(target);
   }
   for (const auto& [target, words] : std::vector<std::pair<std::string, std::string>>{
            {"localhost", "'localhost' has no port; give host:port, such as localhost:50051"},
@@ -53,7 +53,12 @@ TEST(CheckPorts, EveryAddressHasOne) {
            {"host:0", "must be 1 to 65535"},
            {"host:65536", "must be 1 to 65535"},
            {"host:99999999999999999999", "must be 1 to 65535"},
-           {"[::1", "has no port"}}) {
+           {"[::1", "has no port"},
+           {"host:5005l", "must be 1 to 65535"},
+           {":50051", "has no host; give host:port, such as localhost:50051"},
+           {"host: 50051", "holds a space; give host:port"},
+           {"http://gpu-host:50051/", "is a URL; give host:port, such as gpu-host:50051"},
+           {"https://gpu-host", "is a URL; give host:port, such as gpu-host:50051"}}) {
     ClientOptions options;
     options.address = target;
     const absl::Status status = Client::Create(options).status();
