@@ -33,6 +33,10 @@ printf '%s\n' "${gpu_tests[@]##*/}" | sort -u >"$tree/gpu-tests.txt"
 printf '%s\n' "${large_tests[@]##*/}" | sed '/^$/d' | sort -u >"$tree/large-tests.txt"
 install -m 755 scripts/run-gpu-tests.sh "$tree/run-gpu-tests.sh"
 install -m 644 README.md CHANGELOG.md "$tree/"
+# The program itself prints them.
+install -d "$tree/share/man/man1" "$tree/share/bash-completion/completions"
+"$build/bin/corank" help --man >"$tree/share/man/man1/corank.1"
+"$build/bin/corank" completion bash >"$tree/share/bash-completion/completions/corank"
 install -D -m 644 -t "$tree/systemd" deploy/systemd/corankd.service deploy/systemd/corankd.conf
 mapfile -t programs < <(find "$tree/bin" -type f -printf '%f\n' | sort)
 scripts/notices.sh "$tree" "$build" "${programs[@]}"

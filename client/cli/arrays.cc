@@ -5,7 +5,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/failure.h"
+#include "client/cli/text_array.h"
 
 namespace corank::cli {
 namespace {
@@ -21,12 +23,13 @@ std::string ShortName(KeyType type) {
 }  // namespace
 
 absl::StatusOr<KeyType> ParseKeyType(absl::string_view name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const KeyType type : kAllKeyTypes) {
-    if (name == KeyTypeName(type) || name == ShortName(type)) return type;
-    absl::StrAppend(&names, names.empty() ? "" : ", ", KeyTypeName(type));
+    if (absl::EqualsIgnoreCase(name, KeyTypeName(type)) || absl::EqualsIgnoreCase(name, ShortName(type))) return type;
+    names.push_back(KeyTypeName(type));
   }
-  return UsageError(absl::StrCat("unknown type '", name, "'; the types are ", names));
+  return UsageError(
+      absl::StrCat("unknown type '", name, "'; the types are ", absl::StrJoin(names, ", "), DidYouMean(name, names)));
 }
 
 absl::StatusOr<std::optional<ElementType>> TypeOption(const Arguments& arguments, const char* type_option,
@@ -53,72 +56,99 @@ absl::StatusOr<std::optional<ElementType>> TypeOption(const Arguments& arguments
   return std::optional<ElementType>(*type);
 }
 
-absl::StatusOr<InputArray> LoadArray(const std::string& path, std::optional<ElementType> type,
-                                     absl::string_view type_flags, Progress* progress) {
-  const bool is_stream = path == kStandardStream;
-  const std::string name = is_stream ? "standard input" : path;
-  const bool named_npy = absl::EndsWith(path, ".npy");
-  if (!named_npy && !is_stream && !type.has_value()) {
-    return UsageError(absl::StrCat("the type of the elements of ", name, " is not known; give ", type_flags));
+absl::StatusOr<InputArray> LoadArray(const InputSource& source, Progress* progress) {
+  const std::string name = DisplayName(source.path);
+  std::optional<Format> format = source.forced.has_value() ? source.forced : FormatOfName(source.path);
+  if (const absl::Status checked = CheckIsOneArray(source.path, source.forced.has_value()); !checked.ok()) {
+    return checked;
   }
-  absl::StatusOr<FileBytes> file = LoadFile(path, progress);
+  if (format == Format::kCsv || format == Format::kTsv) {
+    return UsageError(
+        absl::StrCat(name, " is a table, which only corank sort takes: corank sort ", source.path, " --column NAME"));
+  }
+  const absl::Status unknown_type =
+      UsageError(absl::StrCat("the type of the elements of ", name, " is not known; give ", source.type_flags));
+  if (format == Format::kRaw && !source.type.has_value()) return unknown_type;
+
+  absl::StatusOr<FileBytes> file = LoadFile(source.path, progress);
   if (!file.ok()) return file.status();
+  const absl::string_view bytes = file->bytes();
+  if (!format.has_value()) {
+    const bool is_empty_stream = bytes.empty() && !source.type.has_value() && source.path == kStandardStream;
+    format = IsNpy(bytes) ? Format::kNpy : LooksLikeText(bytes) || is_empty_stream ? Format::kText : Format::kRaw;
+    // Bytes of a text, such as a column of names, may be records: only numbers in them would be read wrongly.
+    const bool is_record = source.type.has_value() && source.type->is_record();
+    if (format == Format::kText && is_record) format = Format::kRaw;
+  }
+  if (format == Format::kText) {
+    if (source.type.has_value()) {
+      return UsageError(
+          absl::StrCat(name, " is text, but a type is for raw binary data; leave the type out to read the ",
+                       "numbers in the text, or ", source.is_main ? "give --format raw" : "end its name in .bin",
+                       " to take its bytes as elements"));
+    }
+    return ParseTextArray(*std::move(file), name);
+  }
   InputArray array;
   array.file = *std::move(file);
-  array.is_npy = named_npy || (is_stream && IsNpy(array.file.bytes()));
-  if (array.is_npy) {
+  array.format = *format;
+  if (format == Format::kNpy) {
     absl::StatusOr<NpyHeader> header = ReadNpyHeader(array.file.bytes());
     if (!header.ok()) return FileError(absl::StrCat("cannot use ", name, ": ", header.status().message()));
-    if (type.has_value() && *type != header->type) {
-      return FileError(absl::StrCat(name, " holds elements of type ", header->type.Name(), ", not ", type->Name()));
+    if (source.type.has_value() && *source.type != header->type) {
+      return FileError(absl::StrCat(name, " holds elements of type ", header->type.Name(), ", not ",
+                                    source.type->Name(), "; a .npy file names its type, so leave ", source.type_flags,
+                                    " out"));
     }
     array.type = header->type;
     array.data_offset = header->data_offset;
     array.spelling = header->spelling;
     return array;
   }
-  if (!type.has_value()) {
-    return UsageError(absl::StrCat("the type of the elements of ", name, " is not known; give ", type_flags));
-  }
-  array.type = *type;
+  if (!source.type.has_value()) return unknown_type;
+  array.type = *source.type;
   const size_t size = array.file.bytes().size();
-  if (size % static_cast<size_t>(type->bytes()) != 0) {
+  if (size % static_cast<size_t>(array.type.bytes()) != 0) {
     return FileError(absl::StrCat(name, " has ", size, " bytes, which is not a whole number of elements of ",
-                                  type->bytes(), " bytes (", type->Name(), ")"));
+                                  array.type.bytes(), " bytes (", array.type.Name(), ")"));
   }
   return array;
 }
 
-absl::StatusOr<std::vector<int64_t>> LoadInt64s(const std::string& path, Progress* progress) {
-  // A .npy file says itself what it holds, and is refused below with the remedy.
-  const auto type = absl::EndsWith(path, ".npy") ? std::nullopt : std::optional<ElementType>(KeyType::kInt64);
-  absl::StatusOr<InputArray> array = LoadArray(path, type, "an int64 file", progress);
+absl::StatusOr<InputArray> LoadInt64s(const std::string& path, std::vector<int64_t>* numbers, Progress* progress) {
+  const std::optional<Format> format = FormatOfName(path);
+  InputSource source{path, std::nullopt, "an int64 file", std::nullopt};
+  // A .npy file and a text name their own type.
+  if (format != Format::kNpy && format != Format::kText) {
+    source.type = KeyType::kInt64;
+    source.forced = Format::kRaw;
+  }
+  absl::StatusOr<InputArray> array = LoadArray(source, progress);
   if (!array.ok()) return array.status();
   if (array->type != KeyType::kInt64) {
-    return FileError(absl::StrCat(path, " holds elements of type ", array->type.Name(),
-                                  "; offsets and counts are int64: convert them with array.astype('<i8')"));
+    const char* const advice = array->format == Format::kNpy ? ": convert them with array.astype('<i8')" : "";
+    return FileError(
+        absl::StrCat(path, " holds elements of type ", array->type.Name(), "; offsets and counts are int64", advice));
   }
   const absl::string_view bytes = array->view().bytes;
-  std::vector<int64_t> numbers(bytes.size() / sizeof(int64_t));
-  if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  return numbers;
+  numbers->resize(bytes.size() / sizeof(int64_t));
+  if (!numbers->empty()) std::memcpy(numbers->data(), bytes.data(), bytes.size());
+  return array;
 }
 
-bool WritesNpy(const std::string& path, bool input_is_npy) {
-  return path == kStandardStream ? input_is_npy : absl::EndsWith(path, ".npy");
-}
-
-absl::Status WriteArray(const client::ArrayView& array, bool as_npy, RecordSpelling spelling, OutputFile* file,
+absl::Status WriteArray(const client::ArrayView& array, Format format, RecordSpelling spelling, OutputFile* file,
                         Progress* progress) {
   std::string header;
-  if (as_npy) {
+  if (format == Format::kNpy) {
     absl::StatusOr<std::string> npy = NpyHeaderFor(array.type, array.count(), spelling);
     if (!npy.ok()) return FileError(absl::StrCat("cannot write ", file->path(), ": ", npy.status().message()));
     header = *std::move(npy);
   }
-  progress->Start("writing", static_cast<int64_t>(header.size() + array.bytes.size()));
+  progress->Start("writing", format == Format::kText ? 0 : static_cast<int64_t>(header.size() + array.bytes.size()));
   absl::Status written = file->Write(header, progress);
-  if (written.ok()) written = file->Write(array.bytes, progress);
+  if (written.ok()) {
+    written = format == Format::kText ? WriteNumbers(array, file, progress) : file->Write(array.bytes, progress);
+  }
   progress->Stop();
   return written;
 }

@@ -70,6 +70,7 @@ absl::Status Store(const Arguments& arguments) {
 }
 
 absl::Status Fetch(const Arguments& arguments) {
+  if (!arguments.Has("output")) return UsageError("where does the array go? give --output FILE");
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(arguments, {"output"});
   if (!session.ok()) return session.status();
   const absl::StatusOr<client::Array> array =
@@ -117,23 +118,29 @@ absl::Status RunArrays(const Arguments& arguments) {
     if (arguments.positional().size() == action.words) return action.run(arguments);
     return UsageError(absl::StrCat("usage: corank arrays ", action.usage, " [options]"));
   }
-  const std::string nearest = Nearest(given, names);
   return UsageError(absl::StrCat("unknown action '", given, "'; corank arrays has ", absl::StrJoin(names, ", "),
-                                 nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+                                 DidYouMean(given, names)));
 }
 
 }  // namespace
 
 Command ArraysCommand() {
-  return {{"arrays", "arrays that the server keeps for you", "list | store NAME FILE | fetch NAME | delete NAME", 1, 3,
-           "Programs use kept arrays by name, as inputs and for results, without sending them again.",
-           "corank arrays store prices prices.npy --expiry 2h\ncorank arrays list\n"
-           "corank arrays fetch prices -o prices.npy\ncorank arrays delete prices",
-           WithFileOptions({{"output", 'o', "FILE", "of fetch: .npy or raw by its name, - for standard output"},
-                            kElementTypeOption,
-                            kRecordOption,
-                            {"expiry", 0, "TIME", "of store: forget it when it is not used for this long"}})},
-          RunArrays};
+  return {
+      {"arrays", "store, fetch, list and delete arrays on the server",
+       "list | store NAME FILE | fetch NAME | delete NAME", 1, 3,
+       "A stored array stays on the server under its name. Programs use it as input or output without sending it "
+       "again.",
+       "corank arrays store prices prices.npy --expiry 2h\ncorank arrays list\n"
+       "corank arrays fetch prices -o prices.npy\ncorank arrays delete prices",
+       WithFileOptions(
+           {{"output", 'o', "FILE",
+             "of fetch: file for the array: .npy, .txt or raw by its name; - is standard output"},
+            kElementTypeOption,
+            kRecordOption,
+            kFormatOption,
+            {"expiry", 0, "TIME",
+             "of store: delete the array once it is unused for this long (default: as the\nserver is configured)"}})},
+      RunArrays};
 }
 
 }  // namespace corank::cli

@@ -32,7 +32,7 @@ struct Settings {
   absl::Duration duration;
 };
 
-/// What the callers measured together.
+/// The measurements of all callers together.
 struct Measured {
   std::vector<int64_t> latencies_ns;  // of calls that succeeded, retries included; sorted
   int64_t queue_ns = 0;               // sums over these calls
@@ -68,8 +68,8 @@ absl::StatusOr<Settings> ReadSettings(const Arguments& arguments) {
   return settings;
 }
 
-/// Closed loop: every one of `in_flight` threads makes the next call when its last one is answered. A thread stops at
-/// its first error, which the client has tried again where that helps.
+/// Closed loop: each of `in_flight` threads makes its next call when the last one is answered. A thread stops at its
+/// first error, after the client's own retries.
 Measured Measure(const client::Client& client, const Workload& workload, const Settings& settings) {
   absl::Mutex mutex;
   Measured all;
@@ -125,7 +125,7 @@ void Print(const Arguments& arguments, const Settings& settings, const Workload&
     std::puts(json.Text().c_str());
     return;
   }
-  absl::PrintF("%s of %s %s on %s (%s), %d in flight, %.1f s; the first answer is right\n", settings.operation,
+  absl::PrintF("%s of %s %s on %s (%s), %d in flight, %.1f s; the first answer is correct\n", settings.operation,
                CountText(settings.count), KeyTypeName(settings.type), server.engine, server.device, settings.in_flight,
                seconds);
   absl::PrintF("  calls      %s (%d failed), %.0f a second\n",
@@ -155,18 +155,19 @@ absl::Status RunBench(const Arguments& arguments) {
 }  // namespace
 
 Command BenchCommand() {
-  return {{"bench", "measure calls, latency and throughput of a server", "", 0, 0,
-           "Calls one operator on random input in a closed loop. The first answer is compared with one that is\n"
-           "computed here; the time to build and read messages is in the figures.",
+  return {{"bench", "measure the latency and throughput of a server", "", 0, 0,
+           "Calls one operator on random input in a closed loop, and checks the first answer. The figures include the\n"
+           "time to build and to read messages.",
            "corank bench\n"
            "corank bench --operator merge --type u64 --count 1000000 --in-flight 4 --seconds 10 --json",
            WithCommonOptions({{"operator", 0, "NAME",
-                               "sort (the default), argsort, merge, expand, move, gather, scatter,\n"
-                               "load-balance, search"},
-                              {"type", 't', "TYPE", "type of the elements (uint32)"},
-                              {"count", 'n', "N", "elements in the longest array of a call (1024)"},
-                              {"in-flight", 0, "N", "calls at the same time (8)"},
-                              {"seconds", 0, "TIME", "how long (5)"}})},
+                               "sort, argsort, merge, expand, move, gather, scatter, load-balance or search\n"
+                               "(default: sort)",
+                               false, "sort argsort merge expand move gather scatter load-balance search"},
+                              {"type", 't', "TYPE", "type of the elements (default: uint32)", false, kTypeNames},
+                              {"count", 'n', "N", "elements in the longest array of a call (default: 1024)"},
+                              {"in-flight", 0, "N", "concurrent calls (default: 8)"},
+                              {"seconds", 0, "TIME", "how long to measure (default: 5)"}})},
           RunBench};
 }
 

@@ -12,7 +12,7 @@
 namespace corank::cli {
 namespace {
 
-/// The directions of `columns` columns: ascending but for those whose number, from 1, is given.
+/// The directions of `columns` columns: descending for the numbers, from 1, that the options give; else ascending.
 absl::StatusOr<std::vector<Order>> ReadOrders(const Arguments& arguments, size_t columns) {
   std::vector<Order> orders(columns, Order::kAscending);
   for (const std::string& number : arguments.GetAll("descending-column")) {
@@ -55,7 +55,7 @@ absl::Status RunArgsortColumns(const Arguments& arguments) {
   if (!result->indices.has_value()) return absl::InternalError("the server answered without indices");
   const absl::Status saved = (*session)->Save("output", *result->indices);
   if (!saved.ok()) return saved;
-  return (*session)->Finish({"argsort-columns", columns.front().view().count(), columns.front().type,
+  return (*session)->Finish({"argsort-columns", columns.front().view().count(), columns.front().type.Name(),
                              SortAlgorithmName(result->algorithm), std::move(result->stats)});
 }
 
@@ -63,16 +63,18 @@ absl::Status RunArgsortColumns(const Arguments& arguments) {
 
 Command ArgsortColumnsCommand() {
   return {
-      {"argsort-columns", "the permutation that sorts rows by several columns", "COLUMN...", 1, kMaxKeyColumns,
-       "Each column is a .npy file with one number or byte string (dtype V or S, 1 to 256 bytes, compared byte by\n"
-       "byte) for each row. Rows are sorted by the first column, equal ones by the second, and so on. Stable.\n"
-       "Indices are uint32, or uint64 where there are more than 2^32 rows.",
+      {"argsort-columns", "find the permutation that sorts rows by several columns", "COLUMN...", 1, kMaxKeyColumns,
+       "Each column is a file with one value per row: a .txt file with numbers, or a .npy file with numbers or byte\n"
+       "strings (dtype V or S, 1 to 256 bytes, compared byte by byte). Rows are sorted by the first column, equal\n"
+       "rows by the second, and so on. The sort is stable. Indices are uint32, or uint64 if there are more than 2^32\n"
+       "rows. `corank sort people.csv --column NAME` sorts the rows of a table.",
        "corank argsort-columns country.npy age.npy -o order.npy\n"
        "corank argsort-columns day.npy size.npy --descending-column 2 --limit 100 -o order.npy",
-       WithOperatorOptions({kOutputOption,
-                            {"descending-column", 0, "N", "column N, from 1, greatest first; may be repeated", true},
-                            {"algorithm", 'a', "NAME", "auto (the default), mergesort, radix, odd-even-mergesort"},
-                            {"limit", 'n', "N", "only the first N results"}})},
+       WithOperatorOptions(
+           {kOutputOption,
+            {"descending-column", 0, "N", "sort column N, from 1, in descending order; may be repeated", true},
+            kSortAlgorithmOption,
+            {"limit", 'n', "N", "keep only the first N results (default: all)"}})},
       RunArgsortColumns};
 }
 

@@ -19,21 +19,21 @@ const char* Name(client::Health health) {
                                                  : "SERVICE_UNKNOWN";
 }
 
-/// Why a service is not SERVING, as far as its name says it.
+/// Why a service is not SERVING, as far as its name tells.
 std::string Reason(const std::string& service, client::Health health) {
   if (health == client::Health::kUnknown) {
     return absl::StrCat("the server knows no service '", service,
-                        "'; it has ready, live, and each of its devices, such as engine.cuda.0");
+                        "'; it has ready, live, and one for each device, such as engine.cuda.0");
   }
   if (absl::StartsWith(service, "engine.")) {
-    return absl::StrCat("the device of '", service, "' is lost, or its last test did not succeed");
+    return absl::StrCat("the device of '", service, "' is lost, or its last self-test failed");
   }
-  return "the server takes no requests: it stops, or none of its devices works";
+  return "the server accepts no requests: it is shutting down, or none of its devices works";
 }
 
 absl::StatusOr<client::ClientOptions> ReadOptions(const Arguments& arguments) {
   if (arguments.Has("wait") && arguments.Has("deadline")) {
-    return UsageError("--wait says already how long to wait; give --wait or --deadline");
+    return UsageError("--wait already sets a time limit; give --wait or --deadline, not both");
   }
   if (arguments.Has("plaintext")) {
     for (const char* option : {"tls", "tls-ca", "tls-certificate", "tls-key", "tls-server-name"}) {
@@ -50,9 +50,9 @@ absl::StatusOr<client::ClientOptions> ReadOptions(const Arguments& arguments) {
     options->deadline = kDeadline;
   }
   if (arguments.Has("plaintext")) options->tls.reset();
-  // Nobody is asked for a token here, and a port for probes may have no TLS to hide it.
+  // The health service needs no token, and a port for probes may have no TLS to protect one.
   options->token.clear();
-  // A probe tells how it is now; AwaitHealth has tries of its own.
+  // A probe reports the state now. AwaitHealth retries by itself.
   options->retry.enabled = false;
   return options;
 }
@@ -80,20 +80,19 @@ absl::Status RunHealth(const Arguments& arguments) {
 }  // namespace
 
 Command HealthCommand() {
-  return {
-      {"health", "whether the server is healthy, for probes", "", 0, 0,
-       "Asks the server's grpc.health.v1 service, and prints SERVING, or on standard error why not. Exit codes:\n"
-       "0 SERVING, 1 not, 4 no server. No token is needed or sent. Services: ready (it takes requests), live (the\n"
-       "process answers), and one for each device, such as engine.cuda.0.",
-       "corank health\n"
-       "corank health --server 127.0.0.1:50052 --plaintext --service live\n"
-       "corank health --wait 2m && corank sort keys.npy -o sorted.npy",
-       WithServerOptions(
-           {{"service", 0, "NAME", "which service to ask for (ready)"},
-            {"wait", 'w', "TIME", "wait this long for it to be SERVING, such as 30s; also for the server to come up"},
-            {"deadline", 0, "TIME", "without --wait: give up after this time (5s)"},
-            {"plaintext", 0, nullptr, "no TLS, whatever the environment says: for the port of --health-listen"}})},
-      RunHealth};
+  return {{"health", "check whether the server is healthy, for probes", "", 0, 0,
+           "Asks the server's grpc.health.v1 service. Prints SERVING, or the reason on standard error. Exit codes:\n"
+           "0 SERVING, 1 not serving, 4 no server. Needs and sends no token. Services: ready (the server accepts\n"
+           "requests), live (the process answers), and one for each device, such as engine.cuda.0.",
+           "corank health\n"
+           "corank health --server 127.0.0.1:50052 --plaintext --service live\n"
+           "corank health --wait 2m && corank sort keys.npy -o sorted.npy",
+           WithServerOptions(
+               {{"service", 0, "NAME", "the service to check (default: ready)"},
+                {"wait", 'w', "TIME", "wait until it is SERVING, at most this long, such as 30s"},
+                {"deadline", 0, "TIME", "without --wait: give up after this time (default: 5s)"},
+                {"plaintext", 0, nullptr, "no TLS, whatever the environment says: for the port of --health-listen"}})},
+          RunHealth};
 }
 
 }  // namespace corank::cli

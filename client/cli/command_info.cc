@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -27,24 +29,51 @@ std::string SettingsJson(const std::vector<client::ServerSetting>& settings) {
   return absl::StrCat("[", absl::StrJoin(settings, ", ", object), "]");
 }
 
-// Beside each value that is not the default: where it came from.
-std::string SettingsTable(const std::vector<client::ServerSetting>& settings) {
+/// A value with its unit: the server may send a number of bytes without one.
+std::string ValueText(const std::string& name, const std::string& value, bool hidden) {
+  if (hidden) return "(hidden)";
+  if (value.empty()) return "\"\"";
+  int64_t bytes = 0;
+  const bool is_bare = absl::EndsWith(name, "-bytes") && absl::SimpleAtoi(value, &bytes) && bytes >= 1024;
+  return is_bare ? absl::StrCat(value, " (", BytesText(static_cast<double>(bytes)), ")") : value;
+}
+
+bool IsDefault(const client::ServerSetting& setting) { return setting.source == "default"; }
+
+/// "  kept-bytes  4GiB  (flag; default 0)".
+void AppendSetting(const client::ServerSetting& setting, size_t width, std::string* table) {
+  std::string line = absl::StrFormat("%s %-*s  %-20s", IsDefault(setting) ? " " : "*", static_cast<int>(width),
+                                     setting.name, ValueText(setting.name, setting.value, setting.hidden));
+  if (!IsDefault(setting)) {
+    absl::StrAppend(&line, "  (", setting.source, "; default ", ValueText(setting.name, setting.default_value, false),
+                    ")");
+  }
+  absl::StripTrailingAsciiWhitespace(&line);
+  absl::StrAppend(table, line, "\n");
+}
+
+/// The settings that somebody changed, or all of them by group with a star before each changed one.
+std::string SettingsTable(const std::vector<client::ServerSetting>& settings, bool all) {
   size_t width = 0;
-  for (const client::ServerSetting& setting : settings) width = std::max(width, setting.name.size());
+  int64_t defaults = 0;
+  for (const client::ServerSetting& setting : settings) {
+    width = std::max(width, setting.name.size());
+    defaults += IsDefault(setting) ? 1 : 0;
+  }
   std::string table;
+  if (!all) {
+    absl::StrAppend(&table, "\nSettings that differ from the default:\n");
+    for (const client::ServerSetting& setting : settings) {
+      if (!IsDefault(setting)) AppendSetting(setting, width, &table);
+    }
+    return absl::StrCat(table, "  ", defaults, " others have their default; corank info --all shows every setting.\n");
+  }
+  absl::StrAppend(&table, "\nSettings; a star marks those that differ from the default.\n");
   std::string group;
   for (const client::ServerSetting& setting : settings) {
     if (setting.group != group) absl::StrAppend(&table, "\n", setting.group, "\n");
     group = setting.group;
-    const std::string value = setting.hidden ? "(hidden)" : setting.value.empty() ? "\"\"" : setting.value;
-    const bool is_default = setting.source == "default";
-    const std::string source = is_default
-                                   ? ""
-                                   : absl::StrCat(setting.source, ", default ",
-                                                  setting.default_value.empty() ? "\"\"" : setting.default_value);
-    std::string line = absl::StrFormat("  %-*s %-24s %s", static_cast<int>(width), setting.name, value, source);
-    absl::StripTrailingAsciiWhitespace(&line);
-    absl::StrAppend(&table, line, "\n");
+    AppendSetting(setting, width, &table);
   }
   return table;
 }
@@ -59,9 +88,9 @@ std::string DevicesJson(const std::vector<client::ServerDevice>& devices) {
   return absl::StrCat("[", absl::StrJoin(devices, ", ", object), "]");
 }
 
-// A line for each.
+/// One line for each device.
 std::string DevicesTable(const client::ServerInfo& info) {
-  if (info.devices.empty()) {  // an older server's
+  if (info.devices.empty()) {  // the server is older than this field
     return absl::StrFormat("%-17s %s, %s\n", "device", info.device,
                            BytesText(static_cast<double>(info.device_memory_bytes)));
   }
@@ -93,11 +122,11 @@ std::string InfoJson(const client::ServerInfo& info) {
   return json.AddJson("settings", SettingsJson(info.settings)).Text();
 }
 
-std::string InfoTable(const client::ServerInfo& info) {
+std::string InfoTable(const client::ServerInfo& info, bool all) {
   const std::vector<std::pair<const char*, std::string>> rows = {
       {"version", info.version},
       {"engine", absl::StrCat(info.engine, " (", info.engine_reason, ")")},
-      {"lanes", absl::StrCat(info.lanes, info.devices.size() > 1 ? " on each device" : "")},
+      {"lanes", absl::StrCat(info.lanes, " requests at a time", info.devices.size() > 1 ? " on each device" : "")},
       {"largest request", BytesText(static_cast<double>(info.max_request_bytes))},
       {"largest response", BytesText(static_cast<double>(info.max_response_bytes))},
       {"queue", absl::StrCat(CountText(info.max_queued_requests), " requests, ",
@@ -111,7 +140,7 @@ std::string InfoTable(const client::ServerInfo& info) {
   };
   std::string table;
   for (const auto& [name, value] : rows) absl::StrAppendFormat(&table, "%-17s %s\n", name, value);
-  return DevicesTable(info) + table + SettingsTable(info.settings);
+  return absl::StrCat(DevicesTable(info), table, info.settings.empty() ? "" : SettingsTable(info.settings, all));
 }
 
 absl::Status RunInfo(const Arguments& arguments) {
@@ -122,7 +151,7 @@ absl::Status RunInfo(const Arguments& arguments) {
   if (arguments.Has("json")) {
     std::puts(InfoJson(*info).c_str());
   } else {
-    std::fputs(InfoTable(*info).c_str(), stdout);
+    std::fputs(InfoTable(*info, arguments.Has("all")).c_str(), stdout);
   }
   return absl::OkStatus();
 }
@@ -130,8 +159,9 @@ absl::Status RunInfo(const Arguments& arguments) {
 }  // namespace
 
 Command InfoCommand() {
-  return {{"info", "what the server is and what it takes", "", 0, 0, "",
-           "corank info\ncorank info --server gpu-host:50051 --json", WithCommonOptions({})},
+  return {{"info", "show the server's devices, limits and settings", "", 0, 0, "",
+           "corank info\ncorank info --all\ncorank info --server gpu-host:50051 --json",
+           WithCommonOptions({{"all", 0, nullptr, "show every setting, not only those that differ from the default"}})},
           RunInfo};
 }
 

@@ -12,17 +12,17 @@ namespace {
 
 using client::RawResult;
 
-constexpr OptionSpec kCountsOption = {"counts", 'c', "FILE", "int64: elements of each interval"};
+constexpr OptionSpec kCountsOption = {"counts", 'c', "FILE",
+                                      "file with the number of elements of each interval, int64"};
 constexpr OptionSpec kSourceOffsetsOption = {"source-offsets", 0, "FILE",
-                                             "int64: where each interval begins in the source"};
+                                             "file with the index in the source where each interval begins, int64"};
 constexpr OptionSpec kDestinationOffsetsOption = {"destination-offsets", 0, "FILE",
-                                                  "int64: where each interval goes in the result"};
+                                                  "file with the index in the result where each interval goes, int64"};
 constexpr OptionSpec kDestinationOption = {"destination", 0, "FILE",
-                                           "what the result holds where no interval goes; its type is the source's"};
-constexpr OptionSpec kDestinationCountOption = {"destination-count", 0, "N",
-                                                "instead: a result of N elements, zero where no interval goes"};
+                                           "file with the result before the move; it has the type of the source"};
+constexpr OptionSpec kDestinationCountOption = {"destination-count", 0, "N", "instead of --destination: N zeros"};
 constexpr OptionSpec kAllowOverlapOption = {"allow-overlap", 0, nullptr,
-                                            "do not check that intervals are disjoint in the result"};
+                                            "skip the check that intervals do not overlap in the result"};
 
 /// One run of an interval command: the source and the int64 files that the command has.
 struct IntervalInputs {
@@ -64,7 +64,7 @@ absl::Status SaveAndFinish(const char* operation, IntervalInputs* inputs, absl::
   const absl::Status saved = inputs->session->Save("output", result->array);
   if (!saved.ok()) return saved;
   return inputs->session->Finish(
-      {operation, inputs->source.view().count(), inputs->source.type, "", std::move(result->stats)});
+      {operation, inputs->source.view().count(), inputs->source.type.Name(), "", std::move(result->stats)});
 }
 
 absl::Status RunExpand(const Arguments& arguments) {
@@ -120,36 +120,37 @@ absl::Status RunScatter(const Arguments& arguments) {
 }  // namespace
 
 Command ExpandCommand() {
-  return {{"expand", "repeat value i counts[i] times", "VALUES", 1, 1, "",
+  return {{"expand", "repeat value i counts[i] times", "VALUES", 1, 1, "Counts are int64.",
            "corank expand values.npy --counts counts.npy -o expanded.npy",
-           WithOperatorOptions({kOutputOption, kCountsOption, kElementTypeOption, kRecordOption})},
+           WithOperatorOptions({kOutputOption, kCountsOption, kElementTypeOption, kRecordOption, kFormatOption})},
           RunExpand};
 }
 
 Command MoveCommand() {
-  return {{"move", "copy intervals from places of a source to places of a result", "SOURCE", 1, 1, "",
+  return {{"move", "copy intervals of a source to any places of a result", "SOURCE", 1, 1, "",
            "corank move data.npy --source-offsets from.npy --destination-offsets to.npy --counts n.npy \\\n"
            "    --destination-count 1000 -o moved.npy",
            WithOperatorOptions({kOutputOption, kSourceOffsetsOption, kDestinationOffsetsOption, kCountsOption,
                                 kDestinationOption, kDestinationCountOption, kAllowOverlapOption, kElementTypeOption,
-                                kRecordOption})},
+                                kRecordOption, kFormatOption})},
           RunMove};
 }
 
 Command GatherCommand() {
-  return {
-      {"gather", "copy intervals of a source, one after the other", "SOURCE", 1, 1, "",
-       "corank gather data.bin --record-bytes 24 --source-offsets from.npy --counts n.npy -o gathered.bin",
-       WithOperatorOptions({kOutputOption, kSourceOffsetsOption, kCountsOption, kElementTypeOption, kRecordOption})},
-      RunGather};
+  return {{"gather", "copy intervals of a source into one dense array", "SOURCE", 1, 1, "",
+           "corank gather data.bin --record-bytes 24 --source-offsets from.npy --counts n.npy -o gathered.bin",
+           WithOperatorOptions(
+               {kOutputOption, kSourceOffsetsOption, kCountsOption, kElementTypeOption, kRecordOption, kFormatOption})},
+          RunGather};
 }
 
 Command ScatterCommand() {
-  return {{"scatter", "copy a dense source to intervals of a result", "SOURCE", 1, 1,
-           "The source is cut into pieces of counts[i] elements, one after the other.",
+  return {{"scatter", "copy a dense source into intervals of a result", "SOURCE", 1, 1,
+           "Piece i of the source has counts[i] elements and goes to destination_offsets[i].",
            "corank scatter data.npy --destination-offsets to.npy --counts n.npy --destination old.npy -o new.npy",
            WithOperatorOptions({kOutputOption, kDestinationOffsetsOption, kCountsOption, kDestinationOption,
-                                kDestinationCountOption, kAllowOverlapOption, kElementTypeOption, kRecordOption})},
+                                kDestinationCountOption, kAllowOverlapOption, kElementTypeOption, kRecordOption,
+                                kFormatOption})},
           RunScatter};
 }
 

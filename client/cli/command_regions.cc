@@ -28,7 +28,7 @@ const char* KindName(client::RegionKind kind) {
 
 absl::Status RunRegions(const Arguments& arguments) {
   if (arguments.positional()[0] != "list") {
-    return UsageError(absl::StrCat("unknown action '", arguments.positional()[0], "'; corank regions has list"));
+    return UsageError(absl::StrCat("unknown action '", arguments.positional()[0], "'; corank regions has list only"));
   }
   absl::StatusOr<client::Client> client = Connect(arguments);
   if (!client.ok()) return client.status();
@@ -53,8 +53,8 @@ absl::Status RunRegions(const Arguments& arguments) {
 }  // namespace
 
 Command RegionsCommand() {
-  return {{"regions", "the memory that the server has mapped for you", "list", 1, 1,
-           "Regions are registered by programs, through the libraries; they end with the program.",
+  return {{"regions", "list the shared memory that the server has mapped", "list", 1, 1,
+           "A program registers a region through a client library. The region ends with the program.",
            "corank regions list\ncorank regions list --json", WithCommonOptions({})},
           RunRegions};
 }

@@ -6,6 +6,7 @@
 #include "client/cli/choices.h"
 #include "client/cli/commands.h"
 #include "client/cli/session.h"
+#include "client/cli/text_array.h"
 
 namespace corank::cli {
 namespace {
@@ -24,6 +25,10 @@ absl::Status RunSearch(const Arguments& arguments) {
   absl::StatusOr<InputArray> needles = (*session)->Load(arguments.positional()[1], *type, "--type");
   if (!needles.ok()) return needles.status();
 
+  const std::vector<std::string>& paths = arguments.positional();
+  absl::Status checked = UnifyTextTypes({&*haystack, &*needles}, paths);
+  if (checked.ok() && !arguments.Has("assume-sorted")) checked = CheckTextIsSorted(*haystack, paths[0], *order);
+  if (!checked.ok()) return checked;
   client::SearchRequest request;
   request.order = *order;
   request.bound = *bound;
@@ -35,13 +40,13 @@ absl::Status RunSearch(const Arguments& arguments) {
   if (!result.ok()) return result.status();
   const absl::Status saved = (*session)->Save("output", result->array);
   if (!saved.ok()) return saved;
-  return (*session)->Finish({"search", request.needles.count(), needles->type, "", std::move(result->stats)});
+  return (*session)->Finish({"search", request.needles.count(), needles->type.Name(), "", std::move(result->stats)});
 }
 
 absl::Status RunLoadBalance(const Arguments& arguments) {
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(arguments, {"output", "ranks-output"});
   if (!session.ok()) return session.status();
-  absl::StatusOr<std::vector<int64_t>> counts = (*session)->LoadInt64File(arguments.positional()[0]);
+  absl::StatusOr<std::vector<int64_t>> counts = (*session)->LoadMainInt64File(arguments.positional()[0]);
   if (!counts.ok()) return counts.status();
   absl::StatusOr<client::RawLoadBalanceResult> result =
       (*session)->Call([&](const client::Client& client, const client::CallOptions& call) {
@@ -52,19 +57,21 @@ absl::Status RunLoadBalance(const Arguments& arguments) {
   if (saved.ok()) saved = (*session)->Save("ranks-output", result->ranks);
   if (!saved.ok()) return saved;
   return (*session)->Finish(
-      {"load-balance", static_cast<int64_t>(counts->size()), KeyType::kInt64, "", std::move(result->stats)});
+      {"load-balance", static_cast<int64_t>(counts->size()), "int64", "", std::move(result->stats)});
 }
 
 }  // namespace
 
 Command SearchCommand() {
-  return {{"search", "where each needle belongs in a sorted array", "HAYSTACK NEEDLES", 2, 2,
-           "Positions are uint32, or uint64 where the haystack has 2^32 elements or more.",
+  return {{"search", "find where each needle belongs in a sorted array", "HAYSTACK NEEDLES", 2, 2,
+           "A position is the index where the needle would be inserted. Positions are uint32, or uint64 if the "
+           "haystack has\n2^32 elements or more.",
            "corank search sorted.npy needles.npy -o positions.npy\n"
            "corank search sorted.bin needles.bin --type i64 --bound upper -o positions.npy",
            WithOperatorOptions({kOutputOption,
                                 kKeyTypeOption,
-                                {"bound", 'b', "BOUND", "lower (the default) or upper"},
+                                kFormatOption,
+                                {"bound", 'b', "BOUND", "lower or upper (default: lower)", false, "lower upper"},
                                 kOrderOption,
                                 kDescendingOption,
                                 kAssumeSortedOption})},
@@ -72,12 +79,13 @@ Command SearchCommand() {
 }
 
 Command LoadBalanceCommand() {
-  return {{"load-balance", "for each work item the object that made it, and its rank there", "COUNTS", 1, 1,
-           "Object i makes counts[i] items; counts are int64.",
-           "corank load-balance counts.npy -o objects.npy --ranks-output ranks.npy",
-           WithOperatorOptions({{"output", 'o', "FILE", "the object of each item; .npy or raw by its name"},
-                                {"ranks-output", 0, "FILE", "the rank of each item within its object"}})},
-          RunLoadBalance};
+  return {
+      {"load-balance", "find the object of each work item, and its rank there", "COUNTS", 1, 1,
+       "Object i has counts[i] work items. Counts are int64.",
+       "corank load-balance counts.npy -o objects.npy --ranks-output ranks.npy",
+       WithOperatorOptions({{"output", 'o', "FILE", "file for the object of each item: .npy, .txt or raw by its name"},
+                            {"ranks-output", 0, "FILE", "file for the rank of each item within its object"}})},
+      RunLoadBalance};
 }
 
 }  // namespace corank::cli

@@ -7,17 +7,17 @@
 #include "client/cli/choices.h"
 #include "client/cli/commands.h"
 #include "client/cli/session.h"
+#include "client/cli/sort_table.h"
 
 namespace corank::cli {
 namespace {
 
-constexpr OptionSpec kSortAlgorithmOption = {"algorithm", 'a', "NAME",
-                                             "auto (the default), mergesort, radix, odd-even-mergesort"};
 constexpr OptionSpec kSegmentsOption = {"segments", 0, "FILE",
-                                        "int64 offsets, one more than there are segments; each is sorted for itself"};
-constexpr OptionSpec kLimitOption = {"limit", 'n', "N", "only the first N results"};
+                                        "sort each segment separately: the file holds int64 offsets,\n"
+                                        "one more than there are segments"};
+constexpr OptionSpec kLimitOption = {"limit", 'n', "N", "keep only the first N results (default: all)"};
 
-/// Reads what sort and argsort share. *segments keeps the offsets alive.
+/// Reads the options that sort and argsort share. *segments holds the offsets that *options refers to.
 absl::Status ReadSortOptions(Session* session, std::vector<int64_t>* segments, client::SortOptions* options) {
   const Arguments& arguments = session->arguments();
   absl::StatusOr<Order> order = OrderChoice(arguments);
@@ -45,6 +45,9 @@ absl::StatusOr<InputArray> LoadKeys(Session* session) {
 }
 
 absl::Status RunSort(const Arguments& arguments) {
+  const absl::StatusOr<std::optional<Format>> table = TableFormat(arguments);
+  if (!table.ok()) return table.status();
+  if (table->has_value()) return RunSortTable(arguments, **table);
   if (arguments.Has("values") != arguments.Has("values-output")) {
     return UsageError("--values FILE and --values-output FILE go together");
   }
@@ -71,6 +74,10 @@ absl::Status RunSort(const Arguments& arguments) {
     status = (*session)->OutputIsLike("values-output", *values);
     if (!status.ok()) return status;
   }
+  // The lines of a text go out as they came in, so that each number keeps its spelling.
+  const bool keeps_lines =
+      keys->format == Format::kText && !request.values.has_value() && (*session)->IsTextOutput("output");
+  if (keeps_lines) request.output = client::SortOutput::kIndices;
   const int64_t count = std::min(request.limit.value_or(keys->view().count()), keys->view().count());
   absl::StatusOr<client::Output> keys_output = (*session)->PlaceOutput("output", keys->type, count);
   if (!keys_output.ok()) return keys_output.status();
@@ -83,11 +90,16 @@ absl::Status RunSort(const Arguments& arguments) {
   absl::StatusOr<client::RawSortResult> result = (*session)->Call(
       [&](const client::Client& client, const client::CallOptions& call) { return client.Sort(request, call); });
   if (!result.ok()) return result.status();
+  if (keeps_lines && result->indices.has_value()) {
+    std::vector<absl::string_view> lines;
+    for (const Cell& line : keys->lines.lines) lines.push_back(line.text);
+    status = (*session)->SaveLines("output", "", lines, keys->lines.line_end, *result->indices, keys->type.Name());
+  }
   if (result->keys.has_value()) status = (*session)->Save("output", *result->keys);
   if (status.ok() && result->values.has_value()) status = (*session)->Save("values-output", *result->values);
   if (!status.ok()) return status;
-  return (*session)->Finish(
-      {"sort", request.keys.count(), keys->type, SortAlgorithmName(result->algorithm), std::move(result->stats)});
+  return (*session)->Finish({"sort", request.keys.count(), keys->type.Name(), SortAlgorithmName(result->algorithm),
+                             std::move(result->stats)});
 }
 
 absl::Status RunArgsort(const Arguments& arguments) {
@@ -109,41 +121,67 @@ absl::Status RunArgsort(const Arguments& arguments) {
   if (result->indices.has_value()) status = (*session)->Save("output", *result->indices);
   if (status.ok() && result->keys.has_value()) status = (*session)->Save("keys-output", *result->keys);
   if (!status.ok()) return status;
-  return (*session)->Finish(
-      {"argsort", request.keys.count(), keys->type, SortAlgorithmName(result->algorithm), std::move(result->stats)});
+  return (*session)->Finish({"argsort", request.keys.count(), keys->type.Name(), SortAlgorithmName(result->algorithm),
+                             std::move(result->stats)});
 }
 
 }  // namespace
 
 Command SortCommand() {
-  return {{"sort", "sort keys, alone or with values", "KEYS", 1, 1,
-           "The sort is stable in both directions. NaNs come last ascending and first descending.",
+  return {{"sort", "sort an array, lines of numbers, or the rows of a table", "INPUT", 1, 1,
+           "INPUT is an array (.npy, or raw with --type), a text with one number per line (.txt), or a table (.csv,\n"
+           ".tsv); - is standard input. The sort is stable in both directions. NaNs come last ascending and first\n"
+           "descending.\n\n"
+           "Text: numbers are int64, uint64 if one needs it, or float64 if one has a point, an exponent, nan or inf.\n"
+           "Lines keep their spelling; blank lines are dropped.\n\n"
+           "Tables: rows keep their spelling, and the header stays first. A column is compared as numbers if all its\n"
+           "cells are numbers, else as text byte by byte. Rows with an empty cell there come last.",
+           "corank sort nums.txt\n"
            "corank sort keys.npy -o sorted.npy\n"
+           "corank sort people.csv --column age --descending -o oldest-first.csv\n"
            "corank sort keys.bin --type uint32 --descending --limit 100 -o top.bin\n"
            "corank sort keys.npy --values rows.bin --values-record-bytes 24 -o k.npy --values-output rows.sorted\n"
            "generate | corank sort - --type f64 -o - | consume",
-           WithOperatorOptions({kOutputOption,
-                                kKeyTypeOption,
-                                kOrderOption,
-                                kDescendingOption,
-                                kSortAlgorithmOption,
-                                {"values", 0, "FILE", "one value for each key; moves with its key"},
-                                {"values-type", 0, "TYPE", "type of the values in a raw file"},
-                                {"values-record-bytes", 0, "N", "the values in a raw file are records of N bytes"},
-                                {"values-output", 0, "FILE", "the values in the order of their keys"},
-                                kSegmentsOption,
-                                kLimitOption})},
+           WithOperatorOptions(
+               {kOutputOption,
+                {"column", 'c', "NAME",
+                 "sort a table by this column: a name in its header, or a number from 1;\n"
+                 "give it again to order equal rows by another column",
+                 true},
+                kOrderOption,
+                kDescendingOption,
+                kLimitOption,
+                {"format", 0, "FORMAT",
+                 "text, csv, tsv, npy or raw: how INPUT is written (default: by its name\n"
+                 ".txt, .csv, .tsv, .npy, .bin or .raw, else by its content)",
+                 false, "text csv tsv npy raw"},
+                {"delimiter", 0, "CHAR", "between the cells of a table (default: comma for csv, tab for tsv)"},
+                {"header", 0, "WORD",
+                 "yes or no: whether the first row of a table is a header (default: yes;\n"
+                 "an error if that row has numbers only)",
+                 false, "yes no"},
+                kKeyTypeOption,
+                kSortAlgorithmOption,
+                {"values", 0, "FILE", "one value for each key, which moves with its key"},
+                {"values-type", 0, "TYPE", "type of the values in a raw file", false, kTypeNames},
+                {"values-record-bytes", 0, "N", "the values in a raw file are records of N bytes"},
+                {"values-output", 0, "FILE", "file for the values, in the order of their keys"},
+                kSegmentsOption})},
           RunSort};
 }
 
 Command ArgsortCommand() {
-  return {{"argsort", "the permutation that sorts keys", "KEYS", 1, 1,
-           "Indices are uint32, or uint64 where there are more than 2^32 keys.",
+  return {{"argsort", "find the permutation that sorts keys", "KEYS", 1, 1,
+           "Indices are uint32, or uint64 if there are more than 2^32 keys.",
            "corank argsort keys.npy -o order.npy\n"
+           "corank argsort nums.txt -o order.txt\n"
            "corank argsort keys.bin --type f32 -o order.npy --keys-output sorted.bin",
-           WithOperatorOptions({{"output", 'o', "FILE", "the indices; .npy or raw by its name, - for standard output"},
-                                {"keys-output", 0, "FILE", "the sorted keys too"},
+           WithOperatorOptions({{"output", 'o', "FILE",
+                                 "file for the indices: .npy, .txt or raw by its name; - is standard output\n"
+                                 "(default: standard output if the input is text)"},
+                                {"keys-output", 0, "FILE", "file for the sorted keys"},
                                 kKeyTypeOption,
+                                kFormatOption,
                                 kOrderOption,
                                 kDescendingOption,
                                 kSortAlgorithmOption,

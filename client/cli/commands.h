@@ -1,4 +1,4 @@
-// The commands of `corank`, each a table entry: what it takes, and what it does.
+// The commands of `corank`. Each is a table entry: the arguments it takes and the function that runs it.
 #ifndef CORANK_CLIENT_CLI_COMMANDS_H_
 #define CORANK_CLIENT_CLI_COMMANDS_H_
 
@@ -30,6 +30,11 @@ Command HealthCommand();
 Command BenchCommand();
 Command ArraysCommand();
 Command RegionsCommand();
+
+/// All commands, in the order of the help.
+const std::vector<Command>& Commands();
+/// The options that may stand before the command too.
+const std::vector<OptionSpec>& GlobalOptions();
 
 /// Runs `corank WORDS...` and returns the exit code. Messages go to standard error, each one line.
 int RunCommandLine(const std::vector<std::string>& words);

@@ -1,4 +1,4 @@
-// The bytes of whole files: mapped where that is possible, read otherwise.
+// The bytes of whole files: mapped if possible, else read.
 #ifndef CORANK_CLIENT_CLI_FILE_BYTES_H_
 #define CORANK_CLIENT_CLI_FILE_BYTES_H_
 
@@ -11,10 +11,13 @@
 
 namespace corank::cli {
 
-/// A file's bytes, which stay until this goes. Of a mapped file they are its pages, read when they are used. Move-only.
+/// The bytes of a file, valid as long as this object. A mapped file is read page by page when its bytes are used.
+/// Move-only.
 class FileBytes {
  public:
   FileBytes() = default;
+  /// Bytes that come from no file.
+  explicit FileBytes(std::string bytes) : owned_(std::move(bytes)) {}
   FileBytes(FileBytes&& other) noexcept { *this = std::move(other); }
   FileBytes& operator=(FileBytes&& other) noexcept;
   ~FileBytes();
@@ -31,7 +34,7 @@ class FileBytes {
   std::string owned_;
 };
 
-/// A regular file is mapped; anything else, and "-", standard input, is read to its end now.
+/// Maps a regular file. Reads anything else, and "-", standard input, to its end now.
 absl::StatusOr<FileBytes> LoadFile(const std::string& path, Progress* progress);
 
 }  // namespace corank::cli

@@ -1,6 +1,7 @@
 #include "client/cli/files.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@ namespace {
 
 constexpr size_t kWritePiece = 4 << 20;
 
-/// The temporary files that exist now. One lock covers their coming, their taking of a name, their removal, and the end
-/// of the process by a signal, so that none is missed.
+/// The temporary files that exist now. One lock covers their creation, renaming and removal, and the end of the process
+/// by a signal, so that a signal misses none.
 struct Temporaries {
   absl::Mutex mutex;
   std::set<std::string> names ABSL_GUARDED_BY(mutex);
@@ -37,23 +38,24 @@ Temporaries& TheTemporaries() {
   return *temporaries;
 }
 
-/// A mapped input was made shorter: its bytes are no more.
+/// Somebody truncated a mapped input, so its bytes are gone.
 void EndOnBusError(int) {
   static constexpr char kMessage[] = "corank: an input file was made shorter while it was in use\n";
   (void)!write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1);
   Temporaries& temporaries = TheTemporaries();
-  // Nobody touches mapped bytes with the lock held, but another thread may have it.
+  // This thread does not hold the lock, because nothing reads mapped bytes under it; another thread may.
   for (int i = 0; i < 1000 && !temporaries.mutex.TryLock(); ++i) usleep(1000);
   for (const std::string& name : temporaries.names) unlink(name.c_str());
   _exit(kExitFile);
 }
 
-/// Waits for one of `signals`, which all threads block, and ends the process as the signal would have.
+/// Waits for one of `signals`, which all threads block, removes the temporary files and ends the process by that
+/// signal.
 void EndOnSignal(sigset_t signals) {
   int signal = 0;
   while (sigwait(&signals, &signal) != 0) continue;
   Temporaries& temporaries = TheTemporaries();
-  absl::MutexLock lock(&temporaries.mutex);  // held to the end: no file comes or takes its name after this
+  absl::MutexLock lock(&temporaries.mutex);  // held to the end, so that no file is created or renamed after this
   for (const std::string& name : temporaries.names) unlink(name.c_str());
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
@@ -67,8 +69,8 @@ std::string Folder(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// The path with the symbolic links of its last part followed, whether there is such a file or not. Links that lead
-/// nowhere but to each other are followed as far as the kernel would.
+/// Follows the symbolic links of the path's last part, whether their target exists or not. A loop of links ends after
+/// as many steps as the kernel allows.
 std::string FollowLinks(std::string path) {
   constexpr int kMostLinks = 40;
   char target[PATH_MAX];
@@ -94,6 +96,9 @@ std::string Taken(const std::string& path) {
   return absl::StrCat(path, " exists already; choose another name, or give --force to replace it");
 }
 
+/// Whether the parent ignores SIGPIPE, as `trap "" PIPE` does.
+bool parent_ignores_sigpipe = false;
+
 mode_t Umask() {
   const mode_t mask = umask(0);
   umask(mask);
@@ -103,7 +108,7 @@ mode_t Umask() {
 }  // namespace
 
 void HoldStandardStreams() {
-  // For the direction that nobody uses: to read or write it is an error, as if it were closed.
+  // Each is opened for the opposite direction, so that using it fails as if it were closed.
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) < 0)
       open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // takes the first free one
@@ -132,18 +137,33 @@ void RemoveTemporariesOnSignals() {
   sigemptyset(&signals);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU}) {
     struct sigaction now;
-    // What the parent ignores (nohup) stays ignored.
+    // A signal that the parent ignores (nohup) stays ignored.
     if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&signals, signal);
   }
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::thread(EndOnSignal, signals).detach();
   struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &ignore, nullptr);
+  struct sigaction before = {};
+  sigaction(SIGPIPE, &ignore, &before);
+  parent_ignores_sigpipe = before.sa_handler == SIG_IGN;
   sigaction(SIGXFSZ, &ignore, nullptr);
   struct sigaction bus = {};
   bus.sa_handler = EndOnBusError;
   sigaction(SIGBUS, &bus, nullptr);
+}
+
+bool IsStandardOutputClosed() {
+  pollfd output = {STDOUT_FILENO, POLLOUT, 0};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
+void EndByClosedPipe() {
+  if (parent_ignores_sigpipe) return;
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  sigaction(SIGPIPE, &action, nullptr);
+  raise(SIGPIPE);
 }
 
 absl::StatusOr<OutputFile> OutputFile::Create(const std::string& path, bool force) {
@@ -234,13 +254,13 @@ absl::Status OutputFile::Commit() {
   absl::MutexLock lock(&temporaries.mutex);
   int renamed = renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), force_ ? 0 : RENAME_NOREPLACE);
   if (renamed != 0 && (errno == EINVAL || errno == ENOSYS)) {
-    // A file system without RENAME_NOREPLACE: Create has looked whether the name is taken.
+    // This file system lacks RENAME_NOREPLACE. Create and Close have checked that the name is free.
     renamed = rename(temporary_.c_str(), target_.c_str());
   }
   if (renamed != 0) return errno == EEXIST ? FileError(Taken(path_)) : Error("write", errno);
   temporaries.names.erase(temporary_);
   temporary_.clear();
-  // The new name itself is on disk once its folder is; a file system that cannot sync folders has nothing to offer.
+  // Syncing the folder puts the new name on disk, where the file system can sync folders.
   const int folder = open(Folder(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     fsync(folder);

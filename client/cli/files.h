@@ -17,29 +17,29 @@ namespace corank::cli {
 /// The name that stands for standard input and standard output.
 inline constexpr char kStandardStream[] = "-";
 
-/// A file that is being made. The bytes go to a hidden temporary file in the same folder, which takes the wanted name
-/// in Commit, after fsync; until then, and for ever after a failure or a signal, the wanted name is as it was. Standard
-/// output and devices are written directly. Move-only; not thread-safe.
+/// An output file under construction. The bytes go to a hidden temporary file in the same folder. Commit syncs it and
+/// gives it the wanted name. Until then, and after a failure or a signal, the wanted name is as it was. Standard output
+/// and devices are written directly. Move-only; not thread-safe.
 class OutputFile {
  public:
-  /// Makes the temporary file now, so that a name or folder that will not do is found before any work. FileError if the
-  /// name is taken and not `force`.
+  /// Makes the temporary file now, so that an unusable name or folder is found before any work. FileError if the name
+  /// is taken and not `force`.
   static absl::StatusOr<OutputFile> Create(const std::string& path, bool force);
 
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
-  /// Removes what was not committed.
+  /// Removes a temporary file that was not committed.
   ~OutputFile();
 
   /// Appends.
   absl::Status Write(absl::string_view bytes, Progress* progress);
-  /// Whether Map can be used: not standard output and devices.
+  /// Whether Map works: not for standard output and devices.
   bool is_mappable() const { return !temporary_.empty(); }
-  /// Instead of Write: sets `bytes` bytes, 1 or more, aside behind the first `offset` ones, and maps them. They are the
-  /// file's until Commit, and all zero.
+  /// Instead of Write: reserves `bytes` bytes, 1 or more, after the first `offset` ones, and maps them. They are zero
+  /// at first, and stay mapped until Close.
   absl::StatusOr<absl::Span<char>> Map(int64_t offset, int64_t bytes);
-  /// Puts all of it on disk. Nothing may be written after it. FileError also if the name was taken meanwhile: with
-  /// several files, close them all before the first Commit.
+  /// Syncs the file to disk. Write nothing after it. FileError also if the name was taken meanwhile: with several
+  /// files, close them all before the first Commit.
   absl::Status Close();
   /// Closes the file, and gives it its name.
   absl::Status Commit();
@@ -55,26 +55,33 @@ class OutputFile {
   void Unmap();
 
   std::string path_;
-  std::string target_;     // path_ with symbolic links followed, also to what is not there yet
+  std::string target_;     // path_ with symbolic links followed, also to a file that does not exist yet
   std::string temporary_;  // empty: written directly, or committed
   bool force_;
   int fd_;
   absl::Span<char> mapped_;  // from the file's first byte on
 };
 
-/// Whether an output goes where standard output goes, as "-" and /dev/stdout do. What goes to /dev/null meets nothing.
+/// Whether an output goes to the same file as standard output, as "-" and /dev/stdout do. /dev/null does not count.
 bool IsStandardOutput(const std::string& path);
 
 /// Whether two outputs would replace each other, however they are spelled: one file, or one name in one folder.
 bool AreOneFile(const std::string& a, const std::string& b);
 
-/// Takes the numbers of those of the three standard streams that are closed, before a file or connection of this
-/// process does, and messages go there. To use such a stream stays an error.
+/// Occupies the descriptors of standard streams that are closed, so that no file or connection gets one of them and
+/// receives messages. Using such a stream stays an error.
 void HoldStandardStreams();
 
-/// From now on SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGXCPU remove temporary files and then end the process as they
-/// would have, SIGPIPE and SIGXFSZ are errors of Write and Map, and an input file that was made shorter while it is
-/// mapped ends the process with kExitFile and no output. Call it before any thread is started, once.
+/// Whether standard output is a pipe that nobody reads any more.
+bool IsStandardOutputClosed();
+
+/// Ends the process by SIGPIPE, silently, as other tools end when the reader of their output has gone. Returns only if
+/// the parent ignores SIGPIPE. Call it when no temporary file is left.
+void EndByClosedPipe();
+
+/// Sets the reactions to signals. SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGXCPU remove temporary files and then end the
+/// process as usual. SIGPIPE and SIGXFSZ become errors of Write and Map. Truncating a mapped input ends the process
+/// with kExitFile and no output. Call it once, before any thread is started.
 void RemoveTemporariesOnSignals();
 
 }  // namespace corank::cli

@@ -10,7 +10,7 @@
 int main(int argc, char** argv) {
   corank::cli::HoldStandardStreams();
   corank::cli::RemoveTemporariesOnSignals();
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as in corankd: it makes every lock slow
-  setenv("GRPC_VERBOSITY", "NONE", 0);  // what went wrong is said once, in this program's own words
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as in corankd: detection slows every lock
+  setenv("GRPC_VERBOSITY", "NONE", 0);  // corank reports each error once, in its own words
   return corank::cli::RunCommandLine(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -37,7 +37,7 @@ std::optional<absl::string_view> HeaderEntry(absl::string_view header, absl::str
   return std::nullopt;
 }
 
-/// What to do with an array of a type that is none of corank's. `kind` is the type without its byte order, "M8[ns]".
+/// Advice for an array of a type that corank does not support. `kind` is the type without its byte order, "M8[ns]".
 std::string Remedy(absl::string_view kind, bool is_big_endian) {
   const std::string swapped = is_big_endian ? absl::StrCat(".astype('<", kind, "')") : "";
   switch (kind[0]) {
@@ -45,17 +45,18 @@ std::string Remedy(absl::string_view kind, bool is_big_endian) {
       return "view it as numbers with array.view('|u1')";
     case 'M':
     case 'm':
-      return absl::StrCat("view it as whole numbers with array", swapped, ".view('<i8'), NaT as the least of them");
+      return absl::StrCat("view it as whole numbers with array", swapped, ".view('<i8'); NaT becomes the smallest");
     case 'U':
-      return "make it bytes, in the same order, with numpy.char.encode(array, 'utf-8'): argsort-columns orders them";
+      return "encode it as bytes, which keep the order, with numpy.char.encode(array, 'utf-8'), and use "
+             "argsort-columns";
     case 'c':
-      return "save array.real and array.imag: argsort-columns orders by the one, then by the other";
+      return "save array.real and array.imag, and sort by both with argsort-columns";
     case 'O':
-      return "make it an array of numbers, for instance with array.astype('<f8')";
+      return "convert it to numbers, for instance with array.astype('<f8')";
     case 'f':
-      return "make it float64, which rounds, with array.astype('<f8')";
+      return "convert it to float64, which rounds, with array.astype('<f8')";
     default:
-      return "corank takes whole numbers, floats, and bytes of a fixed size (V, S)";
+      return "save integers, floats, or bytes of a fixed size (dtype V or S)";
   }
 }
 
@@ -87,7 +88,7 @@ absl::StatusOr<Element> ReadDescr(absl::string_view text) {
     if (!is_big_endian) return Element{known.type};
     return FileError(absl::StrCat("its type '", descr, "' is big-endian; convert it with array.astype('<", kind, "')"));
   }
-  return FileError(absl::StrCat("its type '", descr, "' is not one that corank takes; ", Remedy(kind, is_big_endian)));
+  return FileError(absl::StrCat("corank does not support its type '", descr, "'; ", Remedy(kind, is_big_endian)));
 }
 
 absl::StatusOr<int64_t> ReadShape(absl::string_view text) {
@@ -100,7 +101,7 @@ absl::StatusOr<int64_t> ReadShape(absl::string_view text) {
   absl::string_view number = shape;
   if (!absl::ConsumeSuffix(&number, ",") || absl::StrContains(number, ",")) {
     return FileError(
-        absl::StrCat("its shape is (", shape, "); corank takes one-dimensional arrays: use array.ravel()"));
+        absl::StrCat("its shape is (", shape, "); corank takes one-dimensional arrays: save array.ravel()"));
   }
   if (!absl::SimpleAtoi(number, &count) || count < 0) return FileError("its header has no readable 'shape'");
   return count;

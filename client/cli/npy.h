@@ -15,16 +15,16 @@
 
 namespace corank::cli {
 
-/// Whether the bytes begin as a .npy file does.
+/// Whether the bytes begin like a .npy file.
 bool IsNpy(absl::string_view bytes);
 
-/// Which of NumPy's two dtypes of fixed-size bytes records are in a .npy file: to corank they are the same.
+/// Which of NumPy's two dtypes of fixed-size bytes the records in a .npy file have. corank treats both alike.
 enum class RecordSpelling : uint8_t {
   kVoid,   // '|V<n>'
   kBytes,  // '|S<n>': zeros at the end are not part of the string
 };
 
-/// What a .npy file's header says.
+/// The header of a .npy file.
 struct NpyHeader {
   client::ElementType type = KeyType::kUint8;
   int64_t count = 0;
@@ -33,11 +33,11 @@ struct NpyHeader {
 };
 
 /// Reads the header at the start of a whole file. FileError with the reason, without the file's name, if it is not a
-/// .npy file, of a kind that corank does not take, or has more or fewer bytes than its header says.
+/// .npy file, has a type or shape that corank does not support, or has another size than its header says.
 absl::StatusOr<NpyHeader> ReadNpyHeader(absl::string_view file);
 
-/// The header to write before `count` elements; its length is a multiple of 64 as NumPy's is. `spelling` is of records.
-/// FileError for bfloat16, which the format does not have.
+/// The header to write before `count` elements; its length is a multiple of 64 as NumPy's is. `spelling` is the dtype
+/// of records. FileError for bfloat16, which the format does not have.
 absl::StatusOr<std::string> NpyHeaderFor(client::ElementType type, int64_t count,
                                          RecordSpelling spelling = RecordSpelling::kVoid);
 

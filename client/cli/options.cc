@@ -1,7 +1,10 @@
 #include "client/cli/options.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -11,7 +14,7 @@
 namespace corank::cli {
 namespace {
 
-/// Least number of inserted, removed and changed characters between two words (Levenshtein), two rows at a time.
+/// The smallest number of characters to insert, remove or change between two words (Levenshtein).
 int EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<int> previous(b.size() + 1), current(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) previous[j] = static_cast<int>(j);
@@ -40,23 +43,83 @@ const OptionSpec* FindShort(const CommandSpec& spec, char name) {
   return nullptr;
 }
 
-absl::Status Unknown(const CommandSpec& spec, absl::string_view word, absl::string_view name) {
-  std::vector<std::string> known;
-  for (const OptionSpec& option : spec.options) known.push_back(option.name);
-  const std::string nearest = Nearest(name, known);
-  return UsageError(absl::StrCat("unknown option ", word,
-                                 nearest.empty() ? absl::StrCat("; see corank ", spec.name, " --help")
-                                                 : absl::StrCat("; did you mean --", nearest, "?")));
+/// Whether the word names an option of the command, so that it cannot be the value of another one.
+bool IsOption(const CommandSpec& spec, absl::string_view word) {
+  return absl::StartsWith(word, "--") || (word.size() > 1 && word[0] == '-' && FindShort(spec, word[1]) != nullptr);
 }
 
-std::string Flag(const OptionSpec& option) {
-  std::string flag = option.short_name != 0 ? absl::StrCat("-", std::string(1, option.short_name), ", ") : "    ";
-  absl::StrAppend(&flag, "--", option.name);
-  if (option.value_name != nullptr) absl::StrAppend(&flag, " ", option.value_name);
-  return flag;
+absl::Status Unknown(const CommandSpec& spec, absl::string_view word, absl::string_view name) {
+  const bool is_global = spec.name[0] == 0;
+  std::vector<std::string> known;
+  for (const OptionSpec& option : spec.options) known.push_back(option.name);
+  if (const std::string nearest = Nearest(name, known); !nearest.empty()) {
+    return UsageError(absl::StrCat("unknown option ", word, "; did you mean --", nearest, "?"));
+  }
+  if (is_global) {
+    return UsageError(absl::StrCat("unknown option ", word, " before the command; options of a command follow its ",
+                                   "name: corank COMMAND ", word, "; see corank --help"));
+  }
+  return UsageError(absl::StrCat("unknown option ", word, "; see corank ", spec.name, " --help"));
 }
 
 }  // namespace
+
+absl::Status Arguments::Add(const OptionSpec& option, std::string value) {
+  std::vector<std::string>& values = values_[option.name];
+  if (!values.empty() && !option.repeated && option.value_name != nullptr) {
+    return UsageError(absl::StrCat("--", option.name, " is given twice"));
+  }
+  values.push_back(std::move(value));
+  return absl::OkStatus();
+}
+
+absl::Status Arguments::TakeOption(const CommandSpec& spec, absl::Span<const std::string> words, size_t* i) {
+  const absl::string_view word = words[*i];
+  const auto take_next = [&](const OptionSpec& option) -> absl::Status {
+    if (*i + 1 == words.size() || IsOption(spec, words[*i + 1])) {
+      return UsageError(absl::StrCat("--", option.name, " needs a value: --", option.name, " ", option.value_name));
+    }
+    return Add(option, words[++*i]);
+  };
+  if (absl::StartsWith(word, "--")) {
+    const std::vector<std::string> parts = absl::StrSplit(word.substr(2), absl::MaxSplits('=', 1));
+    const OptionSpec* const option = Find(spec, parts[0]);
+    if (option == nullptr) return Unknown(spec, absl::StrCat("--", parts[0]), parts[0]);
+    if (option->value_name == nullptr) {
+      if (parts.size() == 2) return UsageError(absl::StrCat("--", option->name, " takes no value"));
+      return Add(*option, "");
+    }
+    return parts.size() == 2 ? Add(*option, parts[1]) : take_next(*option);
+  }
+  // -output means --output, not -o with the value utput.
+  if (word.size() > 2 && Find(spec, word.substr(1)) != nullptr) return Unknown(spec, word, word.substr(1));
+  for (size_t letter = 1; letter < word.size(); ++letter) {
+    const OptionSpec* const option = FindShort(spec, word[letter]);
+    if (option == nullptr) {
+      return Unknown(spec, word.size() > 2 ? absl::StrCat("-", word.substr(letter, 1), " in ", word) : word, "");
+    }
+    if (option->value_name == nullptr) {
+      if (const absl::Status added = Add(*option, ""); !added.ok()) return added;
+      continue;
+    }
+    const absl::string_view rest = word.substr(letter + 1);
+    return rest.empty() ? take_next(*option) : Add(*option, std::string(rest));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CommandLine> Arguments::Split(const CommandSpec& globals, absl::Span<const std::string> words) {
+  CommandLine line;
+  size_t i = 0;
+  for (; i < words.size() && words[i].size() > 1 && words[i][0] == '-'; ++i) {
+    if (const absl::Status taken = line.globals.TakeOption(globals, words, &i); !taken.ok()) return taken;
+  }
+  line.global_words.assign(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i));
+  if (i == words.size()) return line;
+  line.command = words[i];
+  line.command_words.assign(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+  return line;
+}
 
 absl::StatusOr<Arguments> Arguments::Parse(const CommandSpec& spec, absl::Span<const std::string> words) {
   Arguments arguments;
@@ -65,41 +128,13 @@ absl::StatusOr<Arguments> Arguments::Parse(const CommandSpec& spec, absl::Span<c
     const absl::string_view word = words[i];
     if (options_end || word == "-" || !absl::StartsWith(word, "-")) {
       arguments.positional_.emplace_back(word);
-      continue;
-    }
-    if (word == "--") {
+    } else if (word == "--") {
       options_end = true;
-      continue;
+    } else if (const absl::Status taken = arguments.TakeOption(spec, words, &i); !taken.ok()) {
+      return taken;
     }
-    const OptionSpec* option;
-    std::optional<std::string> value;
-    if (absl::StartsWith(word, "--")) {
-      const std::vector<std::string> parts = absl::StrSplit(word.substr(2), absl::MaxSplits('=', 1));
-      option = Find(spec, parts[0]);
-      if (option == nullptr) return Unknown(spec, absl::StrCat("--", parts[0]), parts[0]);
-      if (parts.size() == 2) value = parts[1];
-    } else {
-      option = FindShort(spec, word[1]);
-      if (option == nullptr) return Unknown(spec, word, word.substr(1));
-      if (word.size() > 2) value = std::string(word.substr(2));
-    }
-    if (option->value_name == nullptr) {
-      if (value.has_value()) return UsageError(absl::StrCat("--", option->name, " takes no value"));
-      value = "";
-    } else if (!value.has_value()) {
-      if (i + 1 == words.size() || absl::StartsWith(words[i + 1], "--")) {
-        return UsageError(
-            absl::StrCat("--", option->name, " needs a value: --", option->name, " ", option->value_name));
-      }
-      value = words[++i];
-    }
-    std::vector<std::string>& values = arguments.values_[option->name];
-    if (!values.empty() && !option->repeated && option->value_name != nullptr) {
-      return UsageError(absl::StrCat("--", option->name, " is given twice"));
-    }
-    values.push_back(*std::move(value));
   }
-  if (arguments.Has("help")) return arguments;
+  if (arguments.Has("help") || arguments.Has("version")) return arguments;
   const int count = static_cast<int>(arguments.positional_.size());
   if (count < spec.min_arguments) {
     return UsageError(absl::StrCat(count == 0 ? "missing arguments" : "too few arguments", "; usage: corank ",
@@ -107,7 +142,8 @@ absl::StatusOr<Arguments> Arguments::Parse(const CommandSpec& spec, absl::Span<c
   }
   if (spec.max_arguments >= 0 && count > spec.max_arguments) {
     return UsageError(absl::StrCat("unexpected argument '", arguments.positional_[spec.max_arguments],
-                                   "'; usage: corank ", spec.name, " ", spec.arguments, " [options]"));
+                                   "'; usage: corank ", spec.name, spec.arguments[0] == 0 ? "" : " ", spec.arguments,
+                                   " [options]"));
   }
   return arguments;
 }
@@ -156,12 +192,14 @@ absl::StatusOr<std::optional<absl::Duration>> Arguments::GetDuration(absl::strin
   return std::optional<absl::Duration>(duration);
 }
 
-std::string Nearest(absl::string_view word, const std::vector<std::string>& known) {
+std::string Nearest(absl::string_view typed, const std::vector<std::string>& known) {
+  const std::string word = absl::AsciiStrToLower(typed);
   std::string nearest;
   int least = std::max<int>(2, static_cast<int>(word.size()) / 3) + 1;
   for (const std::string& candidate : known) {
-    const bool is_prefix = word.size() >= 3 && absl::StartsWith(candidate, word);
-    const int distance = is_prefix ? 1 : EditDistance(word, candidate);
+    const std::string lower = absl::AsciiStrToLower(candidate);
+    const bool is_prefix = word.size() >= 3 && absl::StartsWith(lower, word);
+    const int distance = is_prefix ? 1 : EditDistance(word, lower);
     if (distance < least && distance < static_cast<int>(candidate.size())) {
       least = distance;
       nearest = candidate;
@@ -170,24 +208,9 @@ std::string Nearest(absl::string_view word, const std::vector<std::string>& know
   return nearest;
 }
 
-std::string CommandHelp(const CommandSpec& spec) {
-  std::string help = absl::StrCat("corank ", spec.name, ": ", spec.summary, "\n\nUsage: corank ", spec.name,
-                                  spec.arguments[0] == 0 ? "" : " ", spec.arguments, " [options]\n");
-  if (spec.details[0] != 0) absl::StrAppend(&help, "\n", spec.details, "\n");
-  size_t width = 0;
-  for (const OptionSpec& option : spec.options) width = std::max(width, Flag(option).size());
-  absl::StrAppend(&help, "\nOptions:\n");
-  for (const OptionSpec& option : spec.options) {
-    const std::string flag = Flag(option);
-    const std::vector<std::string> lines = absl::StrSplit(option.help, '\n');
-    absl::StrAppend(&help, "  ", flag, std::string(width - flag.size() + 2, ' '), lines[0], "\n");
-    for (size_t i = 1; i < lines.size(); ++i) {
-      absl::StrAppend(&help, std::string(width + 4, ' '), lines[i], "\n");
-    }
-  }
-  absl::StrAppend(&help, "\nExamples:\n");
-  for (const absl::string_view line : absl::StrSplit(spec.examples, '\n')) absl::StrAppend(&help, "  ", line, "\n");
-  return help;
+std::string DidYouMean(absl::string_view word, const std::vector<std::string>& known) {
+  const std::string nearest = Nearest(word, known);
+  return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");
 }
 
 }  // namespace corank::cli

@@ -1,4 +1,4 @@
-// The command line: a table of options per command, the parser that reads arguments by it, and the help made from it.
+// The command line: a table of options for each command, and the parser that reads arguments by it.
 #ifndef CORANK_CLIENT_CLI_OPTIONS_H_
 #define CORANK_CLIENT_CLI_OPTIONS_H_
 
@@ -16,33 +16,40 @@
 
 namespace corank::cli {
 
-/// One option. Without a value name it is a switch.
+/// One option. An option without a value name is a switch.
 struct OptionSpec {
   const char* name;        // "output", given as --output
   char short_name;         // 'o', or 0
   const char* value_name;  // "FILE", or null
   const char* help;
   bool repeated = false;
+  const char* choices = nullptr;  // the values that shells complete, separated by spaces
+  bool common = false;            // help lists it after the command's own options
 };
 
-/// What a command takes.
+/// The arguments and options of a command.
 struct CommandSpec {
   const char* name;
   const char* summary;    // one line
   const char* arguments;  // "INPUT", as in the usage line
   int min_arguments;
   int max_arguments;     // -1: no limit
-  const char* details;   // paragraphs below the usage line, may be empty
-  const char* examples;  // one a line
+  const char* details;   // paragraphs below the usage line; may be empty
+  const char* examples;  // one per line
   std::vector<OptionSpec> options;
 };
+
+struct CommandLine;
 
 /// A command line that fits its CommandSpec.
 class Arguments {
  public:
-  /// Reads what follows the command's name. `--name value`, `--name=value`, `-o value`, `-ovalue`; `--` ends options;
-  /// `-` is an argument (standard input). An error is a UsageError that names the nearest option for a misspelt one.
+  /// Reads the words after the command's name: `--name value`, `--name=value`, `-o value`, `-ovalue`, and switches in
+  /// one word as in `-fqo value`. `--` ends the options; `-` is an argument (standard input). An unknown option is a
+  /// UsageError that names the nearest known one.
   static absl::StatusOr<Arguments> Parse(const CommandSpec& spec, absl::Span<const std::string> words);
+  /// Splits `corank [global options] COMMAND ...`. `globals` lists the options that may stand before the command.
+  static absl::StatusOr<CommandLine> Split(const CommandSpec& globals, absl::Span<const std::string> words);
 
   const std::vector<std::string>& positional() const { return positional_; }
   bool Has(absl::string_view option) const;
@@ -57,15 +64,27 @@ class Arguments {
   absl::StatusOr<std::optional<absl::Duration>> GetDuration(absl::string_view option) const;
 
  private:
+  /// Reads the option word words[*i] and its value, and moves *i to the last word read.
+  absl::Status TakeOption(const CommandSpec& spec, absl::Span<const std::string> words, size_t* i);
+  absl::Status Add(const OptionSpec& option, std::string value);
+
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
   std::vector<std::string> positional_;
 };
 
-/// The entry of `known` that `word` most likely means, or empty when none is near.
+/// A command line in three parts.
+struct CommandLine {
+  Arguments globals;                       // the options before the command
+  std::vector<std::string> global_words;   // the same, as typed
+  std::optional<std::string> command;      // none if there are options only
+  std::vector<std::string> command_words;  // the words after the command
+};
+
+/// The entry of `known` that `word` most likely means, in any case of letters; empty if none is near.
 std::string Nearest(absl::string_view word, const std::vector<std::string>& known);
 
-/// The text of `corank COMMAND --help`.
-std::string CommandHelp(const CommandSpec& spec);
+/// "; did you mean sort?", or empty if none of `known` is near.
+std::string DidYouMean(absl::string_view word, const std::vector<std::string>& known);
 
 }  // namespace corank::cli
 

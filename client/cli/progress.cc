@@ -20,8 +20,8 @@ constexpr absl::Duration kFrame = absl::Milliseconds(100);
 constexpr char kClearLine[] = "\r\x1b[K";
 constexpr size_t kMostCharacters = 79;
 
-/// A line that fills the terminal's last column may begin the next one, which is never cleared. Asked each time: people
-/// change the size.
+/// One less than the terminal's width: a line that fills the last column may wrap, and the next line is never cleared.
+/// Read for each frame, because people resize terminals.
 size_t LineCharacters() {
   winsize size = {};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kMostCharacters;

@@ -14,9 +14,9 @@
 
 namespace corank::cli {
 
-/// Shows one phase after the other: with a known size a bar, bytes per second, elapsed time and the time that is left,
-/// otherwise bytes or elapsed time alone; cut to the terminal's width, and 79 characters. A phase shorter than a
-/// quarter of a second leaves no trace. Draws from a thread of its own. Thread-safe.
+/// Shows one phase at a time. If the size is known, the line has a bar, bytes per second, elapsed and remaining time;
+/// else bytes or elapsed time. The line is cut to the terminal's width, and to 79 characters. A phase shorter than a
+/// quarter of a second shows nothing. A separate thread draws. Thread-safe.
 class Progress {
  public:
   /// Draws nothing unless `enabled`.
@@ -25,11 +25,11 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Starts a phase of `total_bytes`; 0: not known, or not counted in bytes.
+  /// Starts a phase of `total_bytes`; 0 if unknown or not counted in bytes.
   void Start(absl::string_view phase, int64_t total_bytes);
   /// Starts the phases of one call, which counts its own bytes: sending, the server's work, receiving.
   void StartCall(const client::TransferProgress* call);
-  /// So many bytes more of this phase are done.
+  /// Counts bytes of this phase as done.
   void Add(int64_t bytes);
   /// Ends the phase and clears the line.
   void Stop();
@@ -46,13 +46,13 @@ class Progress {
   const client::TransferProgress* call_ ABSL_GUARDED_BY(mutex_) = nullptr;  // of StartCall
   bool drawn_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // only where enabled_
+  std::thread thread_;  // only if enabled_
 };
 
-/// The line for a phase at one moment, ASCII. `total_bytes` 0: not known.
+/// The line for a phase at one moment, ASCII. `total_bytes` is 0 if unknown.
 std::string ProgressLine(absl::string_view phase, int64_t done_bytes, int64_t total_bytes, absl::Duration elapsed);
 
-/// The line for a call at one moment: both ways together are its total.
+/// The line for a call at one moment. Its total counts both directions.
 std::string CallProgressLine(const client::TransferProgress& call, absl::Duration elapsed);
 
 }  // namespace corank::cli

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -18,48 +19,59 @@ namespace {
 
 constexpr int64_t kMostConnections = 64;
 constexpr int64_t kMostTries = 1000;
-/// A smaller result is written faster than its file is mapped.
+/// Writing a smaller result is faster than mapping its file.
 constexpr int64_t kMapBytes = 1 << 20;
+/// Text goes out in pieces of this size.
+constexpr size_t kLinesPiece = 1 << 20;
 
-std::vector<OptionSpec> Joined(std::vector<OptionSpec> options, const std::vector<OptionSpec>& more) {
-  options.insert(options.end(), more.begin(), more.end());
-  return options;
+/// The index at `i`. INTERNAL if the server sent one that is not below `end`.
+absl::StatusOr<int64_t> IndexAt(const client::Array& indices, int64_t i, int64_t end) {
+  const char* const element = indices.view().bytes.data() + i * indices.type.bytes();
+  uint64_t index = 0;
+  if (indices.type != KeyType::kUint32 && indices.type != KeyType::kUint64 && indices.type != KeyType::kInt64) {
+    return absl::InternalError(absl::StrCat("the server answered with indices of type ", indices.type.Name()));
+  }
+  std::memcpy(&index, element, static_cast<size_t>(indices.type.bytes()));
+  if (index >= static_cast<uint64_t>(end)) {
+    return absl::InternalError(absl::StrCat("the server answered with index ", index, " of ", end));
+  }
+  return static_cast<int64_t>(index);
 }
 
-/// What a report says of a call that did not travel in a message.
-std::string WayText(const client::RequestStats& stats) {
-  std::string text;
-  if (stats.place == client::Place::kSharedMemory) text = ", through shared memory";
-  if (stats.place == client::Place::kStream) {
-    text = absl::StrCat(", streamed over ", stats.connections, stats.connections == 1 ? " connection" : " connections",
-                        ": receive ", TimeText(stats.receive_ns), ", send ", TimeText(stats.send_ns));
+/// `options`, and then options that other commands have too.
+std::vector<OptionSpec> Joined(std::vector<OptionSpec> options, const std::vector<OptionSpec>& more) {
+  for (OptionSpec option : more) {
+    option.common = true;
+    options.push_back(option);
   }
-  if (stats.out_of_core) absl::StrAppend(&text, ", out of core");
-  if (stats.out_of_core && stats.runs > 0) absl::StrAppend(&text, " in ", stats.runs, " runs");
-  return text;
+  return options;
 }
 
 }  // namespace
 
 std::vector<OptionSpec> WithServerOptions(std::vector<OptionSpec> options) {
-  return Joined(std::move(options),
-                {{"server", 's', "ADDRESS", "host:port of corankd; else $CORANK_SERVER, else 127.0.0.1:50051"},
-                 {"tls", 0, nullptr, "use TLS, and trust the authorities of this system"},
-                 {"tls-ca", 0, "FILE", "use TLS, and trust the authorities of this PEM file; else $CORANK_SERVER_CA"},
-                 {"tls-certificate", 0, "FILE", "this client's certificate (PEM); else $CORANK_CLIENT_CERTIFICATE"},
-                 {"tls-key", 0, "FILE", "its key (PEM); else $CORANK_CLIENT_KEY"},
-                 {"tls-server-name", 0, "NAME", "the name in the server's certificate, where ADDRESS has another"},
-                 {"json", 0, nullptr, "print one JSON object on standard output"},
-                 {"quiet", 'q', nullptr, "no progress and no summary"},
-                 {"help", 'h', nullptr, "show this help"}});
+  return Joined(
+      std::move(options),
+      {{"server", 's', "ADDRESS", "HOST:PORT of corankd (default: $CORANK_SERVER, else 127.0.0.1:50051)"},
+       {"tls", 0, nullptr, "use TLS, and trust the authorities of this system"},
+       {"tls-ca", 0, "FILE",
+        "use TLS, and trust the authorities of this PEM file\n"
+        "(default: $CORANK_SERVER_CA)"},
+       {"tls-certificate", 0, "FILE", "certificate of this client, PEM (default: $CORANK_CLIENT_CERTIFICATE)"},
+       {"tls-key", 0, "FILE", "key of that certificate, PEM (default: $CORANK_CLIENT_KEY)"},
+       {"tls-server-name", 0, "NAME", "name in the server's certificate (default: the host of ADDRESS)"},
+       {"json", 0, nullptr, "print the result as JSON, and an error as JSON on standard error"},
+       {"quiet", 'q', nullptr, "print no progress and no summary"},
+       {"version", 'V', nullptr, "print the version of corank"},
+       {"help", 'h', nullptr, "print this help"}});
 }
 
 std::vector<OptionSpec> WithCommonOptions(std::vector<OptionSpec> options) {
   return WithServerOptions(
       Joined(std::move(options),
-             {{"token-file", 0, "FILE", "the file with the token that says who asks; else $CORANK_TOKEN"},
-              {"retries", 0, "N", "tries after the first, when the server is busy or away (5)"},
-              {"deadline", 0, "TIME", "give up after this time, retries included, such as 30s or 5m (5m)"}}));
+             {{"token-file", 0, "FILE", "file with the token that authenticates you (default: $CORANK_TOKEN)"},
+              {"retries", 0, "N", "retries when the server is busy or unreachable (default: 5)"},
+              {"deadline", 0, "TIME", "give up after this time, retries included, such as 30s or 5m (default: 5m)"}}));
 }
 
 std::vector<OptionSpec> WithFileOptions(std::vector<OptionSpec> options) {
@@ -69,8 +81,9 @@ std::vector<OptionSpec> WithFileOptions(std::vector<OptionSpec> options) {
 std::vector<OptionSpec> WithOperatorOptions(std::vector<OptionSpec> options) {
   return WithFileOptions(
       Joined(std::move(options),
-             {{"place", 0, "PLACE", "how arrays travel: auto (the default), inline, stream, shared-memory"},
-              {"connections", 0, "N", "connections for streams, 1 to 64 (4 from 256 MiB on, else 1)"}}));
+             {{"place", 0, "PLACE", "how arrays travel: auto, inline, stream or shared-memory (default: auto)", false,
+               "auto inline stream shared-memory"},
+              {"connections", 0, "N", "connections of a stream, 1 to 64 (default: 4 from 256 MiB on, else 1)"}}));
 }
 
 absl::StatusOr<client::ClientOptions> ReadClientOptions(const Arguments& arguments) {
@@ -93,7 +106,7 @@ absl::StatusOr<client::ClientOptions> ReadClientOptions(const Arguments& argumen
   if (!retries.ok()) return retries.status();
   if (retries->value_or(0) >= kMostTries) return UsageError(absl::StrCat("--retries must be less than ", kMostTries));
   options.retry.max_attempts = static_cast<int>(retries->value_or(options.retry.max_attempts - 1)) + 1;
-  // It holds programs back that make many calls: here the user says how often.
+  // The retry budget protects servers from programs that make many calls. Here the user chooses the retries.
   options.retry.budget_tokens = 0;
   absl::StatusOr<std::optional<absl::Duration>> deadline = arguments.GetDuration("deadline");
   if (!deadline.ok()) return deadline.status();
@@ -134,31 +147,29 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Arguments& argume
 }
 
 absl::Status Session::OpenOutputs(const std::vector<const char*>& options) {
-  std::vector<std::string> paths;
   for (const char* option : options) {
     const std::optional<std::string> path = arguments_.Get(option);
     if (!path.has_value()) continue;
     if (path->empty()) return UsageError(absl::StrCat("--", option, " needs a name, not ''"));
-    for (const std::string& other : paths) {
-      if (!AreOneFile(other, *path)) continue;
-      return UsageError(absl::StrCat("two outputs go to ", *path,
-                                     other == *path ? "" : absl::StrCat(", which is also ", other),
-                                     "; give each its own name"));
-    }
-    paths.push_back(*path);
-    const bool is_standard_output = IsStandardOutput(*path);
-    if (is_standard_output && arguments_.Has("json")) {
-      return UsageError("--json and the result cannot both go to standard output; name an output file");
-    }
-    if (is_standard_output && isatty(STDOUT_FILENO) != 0) {
-      return UsageError("binary data does not go to a terminal; name an output file or redirect standard output");
-    }
-    absl::StatusOr<OutputFile> file = OutputFile::Create(*path, arguments_.Has("force"));
-    if (!file.ok()) return file.status();
-    outputs_.push_back(Output{option, *std::move(file)});
+    if (const absl::Status added = AddOutput(option, *path); !added.ok()) return added;
   }
-  if (!options.empty() && outputs_.empty())
-    return UsageError(absl::StrCat("where does the result go? give --", options[0], " FILE"));
+  if (!options.empty()) main_output_ = options[0];
+  return absl::OkStatus();
+}
+
+absl::Status Session::AddOutput(const char* option, const std::string& path) {
+  for (const Output& other : outputs_) {
+    if (!AreOneFile(other.file.path(), path)) continue;
+    return UsageError(absl::StrCat("two outputs go to ", path,
+                                   other.file.path() == path ? "" : absl::StrCat(", which is also ", other.file.path()),
+                                   "; give each its own name"));
+  }
+  if (IsStandardOutput(path) && arguments_.Has("json")) {
+    return UsageError("--json and the result cannot both go to standard output; name a file with --output");
+  }
+  absl::StatusOr<OutputFile> file = OutputFile::Create(path, arguments_.Has("force"));
+  if (!file.ok()) return file.status();
+  outputs_.push_back(Output{option, *std::move(file)});
   return absl::OkStatus();
 }
 
@@ -169,28 +180,71 @@ absl::Status Session::ClaimInput(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status Session::CheckTerminal() const {
+  for (const Output& output : outputs_) {
+    if (!IsStandardOutput(output.file.path()) || OutputFormat(output) == Format::kText) continue;
+    if (isatty(STDOUT_FILENO) == 0) continue;
+    return UsageError("binary data would garble the terminal; name a file with --output, or redirect standard output");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::TakeMainFormat(Format format) {
+  main_format_ = format;
+  if (main_output_ != nullptr && outputs_.empty()) {
+    const bool is_text = format == Format::kText || format == Format::kCsv || format == Format::kTsv;
+    if (!is_text) return UsageError(absl::StrCat("where does the result go? give --", main_output_, " FILE"));
+    if (const absl::Status added = AddOutput(main_output_, kStandardStream); !added.ok()) return added;
+  }
+  return CheckTerminal();
+}
+
 absl::StatusOr<InputArray> Session::Load(const std::string& path, std::optional<client::ElementType> type,
-                                         absl::string_view type_flags) {
+                                         const std::string& type_flags) {
   if (const absl::Status claimed = ClaimInput(path); !claimed.ok()) return claimed;
-  return LoadArray(path, type, type_flags, &progress_);
+  return LoadArray({path, type, type_flags}, &progress_);
 }
 
 absl::StatusOr<InputArray> Session::LoadMain(const std::string& path, std::optional<client::ElementType> type,
-                                             absl::string_view type_flags) {
-  absl::StatusOr<InputArray> array = Load(path, type, type_flags);
-  if (array.ok()) main_is_npy_ = array->is_npy;
+                                             const std::string& type_flags) {
+  if (const absl::Status claimed = ClaimInput(path); !claimed.ok()) return claimed;
+  const absl::StatusOr<std::optional<Format>> forced = FormatOption(arguments_);
+  if (!forced.ok()) return forced.status();
+  // A missing output of binary data is found before the input is read, which may take long from a pipe.
+  const std::optional<Format> early = forced->has_value() ? *forced : FormatOfName(path);
+  if (early.has_value() && *early != Format::kText && *early != Format::kCsv && *early != Format::kTsv) {
+    if (const absl::Status taken = TakeMainFormat(*early); !taken.ok()) return taken;
+  }
+  absl::StatusOr<InputArray> array = LoadArray({path, type, type_flags, *forced, true}, &progress_);
+  if (!array.ok()) return array.status();
+  if (const absl::Status taken = TakeMainFormat(array->format); !taken.ok()) return taken;
   return array;
 }
 
-absl::StatusOr<std::vector<int64_t>> Session::LoadInt64File(const std::string& path) {
+absl::StatusOr<FileBytes> Session::LoadMainTable(const std::string& path) {
   if (const absl::Status claimed = ClaimInput(path); !claimed.ok()) return claimed;
-  return LoadInt64s(path, &progress_);
+  if (const absl::Status taken = TakeMainFormat(Format::kText); !taken.ok()) return taken;
+  if (const absl::Status checked = CheckIsOneArray(path, true); !checked.ok()) return checked;
+  return LoadFile(path, &progress_);
+}
+
+absl::StatusOr<std::vector<int64_t>> Session::LoadMainInt64File(const std::string& path) {
+  if (const absl::Status claimed = ClaimInput(path); !claimed.ok()) return claimed;
+  std::vector<int64_t> numbers;
+  const absl::StatusOr<InputArray> array = LoadInt64s(path, &numbers, &progress_);
+  if (!array.ok()) return array.status();
+  if (const absl::Status taken = TakeMainFormat(array->format); !taken.ok()) return taken;
+  return numbers;
 }
 
 absl::StatusOr<std::vector<int64_t>> Session::LoadInt64Option(const char* option) {
   const std::optional<std::string> path = arguments_.Get(option);
   if (!path.has_value()) return UsageError(absl::StrCat("--", option, " FILE is required"));
-  return LoadInt64File(*path);
+  if (const absl::Status claimed = ClaimInput(*path); !claimed.ok()) return claimed;
+  std::vector<int64_t> numbers;
+  const absl::StatusOr<InputArray> array = LoadInt64s(*path, &numbers, &progress_);
+  if (!array.ok()) return array.status();
+  return numbers;
 }
 
 absl::StatusOr<client::InitialDestination> Session::LoadDestination(client::ElementType type, InputArray* storage) {
@@ -201,62 +255,114 @@ absl::StatusOr<client::InitialDestination> Session::LoadDestination(client::Elem
     return UsageError("give --destination FILE (what the result holds before) or --destination-count N (zeros)");
   }
   if (count->has_value()) return client::InitialDestination(**count);
-  absl::StatusOr<InputArray> array = Load(*path, type, "--type");
+  // A text has the type of its numbers, which the server compares with the source's.
+  const bool is_text = FormatOfName(*path) == Format::kText;
+  absl::StatusOr<InputArray> array =
+      Load(*path, is_text ? std::nullopt : std::optional<client::ElementType>(type), "the type of the source");
   if (!array.ok()) return array.status();
   *storage = *std::move(array);
   return client::InitialDestination(storage->view());
 }
 
+Format Session::OutputFormat(const Output& output) const {
+  const std::string& path = output.file.path();
+  const Format like = output.like.value_or(main_format_);
+  if (IsStandardOutput(path)) return like;
+  // A name that says nothing gets text if the input is text: a person who sorts text expects text.
+  return FormatOfName(path).value_or(like == Format::kText ? Format::kText : Format::kRaw);
+}
+
+std::vector<Session::Output>::iterator Session::Find(const char* option) {
+  return std::find_if(outputs_.begin(), outputs_.end(), [&](const Output& output) { return output.option == option; });
+}
+
+bool Session::IsTextOutput(const char* option) const {
+  return std::any_of(outputs_.begin(), outputs_.end(), [&](const Output& output) {
+    return output.option == option && OutputFormat(output) == Format::kText;
+  });
+}
+
 absl::Status Session::CheckOutputType(const char* option, client::ElementType type) const {
-  const std::optional<std::string> path = arguments_.Get(option);
-  if (!path.has_value() || !WritesNpy(*path, main_is_npy_)) return absl::OkStatus();
-  absl::StatusOr<std::string> header = NpyHeaderFor(type, 0);
-  return header.ok() ? absl::OkStatus()
-                     : FileError(absl::StrCat("cannot write ", *path, ": ", header.status().message()));
+  for (const Output& output : outputs_) {
+    if (output.option != option) continue;
+    const std::string& path = output.file.path();
+    const Format format = OutputFormat(output);
+    if (format == Format::kCsv || format == Format::kTsv) {
+      return UsageError(absl::StrCat("cannot write ", path, ": the result is no table; name it .txt or .npy"));
+    }
+    if (format == Format::kText && type.is_record()) {
+      return FileError(absl::StrCat("cannot write ", path, ": records are not numbers; name it .bin or .npy"));
+    }
+    if (format != Format::kNpy) continue;
+    const absl::StatusOr<std::string> header = NpyHeaderFor(type, 0);
+    if (!header.ok()) return FileError(absl::StrCat("cannot write ", path, ": ", header.status().message()));
+  }
+  return CheckTerminal();
 }
 
 absl::Status Session::OutputIsLike(const char* option, const InputArray& input) {
-  for (Output& output : outputs_) {
-    if (output.option == option) output.spelling = input.spelling;
+  if (const auto output = Find(option); output != outputs_.end()) {
+    output->spelling = input.spelling;
+    output->like = input.format;
   }
   return CheckOutputType(option, input.type);
 }
 
 absl::StatusOr<client::Output> Session::PlaceOutput(const char* option, client::ElementType type, int64_t count) {
-  for (Output& output : outputs_) {
-    if (output.option != option || !output.file.is_mappable() || count < kMapBytes / type.bytes()) continue;
-    std::string header;
-    if (WritesNpy(output.file.path(), main_is_npy_)) {
-      absl::StatusOr<std::string> npy = NpyHeaderFor(type, count, output.spelling);
-      if (!npy.ok()) return npy.status();
-      header = *std::move(npy);
-    }
-    if (const absl::Status written = output.file.Write(header, &progress_); !written.ok()) return written;
-    absl::StatusOr<absl::Span<char>> memory =
-        output.file.Map(static_cast<int64_t>(header.size()), count * type.bytes());
-    if (!memory.ok()) return memory.status();
-    output.type = type;
-    output.count = count;
-    output.is_mapped = true;
-    return client::Output{*memory, "", false};
+  const auto output = Find(option);
+  if (output == outputs_.end() || !output->file.is_mappable() || count < kMapBytes / type.bytes()) {
+    return client::Output();
   }
-  return client::Output();
+  const Format format = OutputFormat(*output);
+  if (format == Format::kText) return client::Output();
+  std::string header;
+  if (format == Format::kNpy) {
+    absl::StatusOr<std::string> npy = NpyHeaderFor(type, count, output->spelling);
+    if (!npy.ok()) return npy.status();
+    header = *std::move(npy);
+  }
+  if (const absl::Status written = output->file.Write(header, &progress_); !written.ok()) return written;
+  absl::StatusOr<absl::Span<char>> memory = output->file.Map(static_cast<int64_t>(header.size()), count * type.bytes());
+  if (!memory.ok()) return memory.status();
+  output->type = type.Name();
+  output->count = count;
+  output->is_mapped = true;
+  return client::Output{*memory, "", false};
 }
 
 absl::Status Session::Save(const char* option, const client::Array& array) {
-  for (Output& output : outputs_) {
-    if (output.option != option) continue;
-    if (output.is_mapped) {
-      if (array.placed == output.count && array.type == *output.type) return absl::OkStatus();
-      return absl::InternalError(
-          absl::StrCat("the server answered with ", array.count(), " elements, not ", output.count));
-    }
-    output.type = array.type;
-    output.count = array.count();
-    const bool as_npy = WritesNpy(output.file.path(), main_is_npy_);
-    return WriteArray(array.view(), as_npy, output.spelling, &output.file, &progress_);
+  const auto output = Find(option);
+  if (output == outputs_.end()) return absl::OkStatus();
+  if (output->is_mapped) {
+    if (array.placed == output->count && array.type.Name() == output->type) return absl::OkStatus();
+    return absl::InternalError(
+        absl::StrCat("the server answered with ", array.count(), " elements, not ", output->count));
   }
-  return absl::OkStatus();
+  output->type = array.type.Name();
+  output->count = array.count();
+  return WriteArray(array.view(), OutputFormat(*output), output->spelling, &output->file, &progress_);
+}
+
+absl::Status Session::SaveLines(const char* option, absl::string_view head, absl::Span<const absl::string_view> lines,
+                                absl::string_view line_end, const client::Array& indices, const std::string& unit) {
+  const auto output = Find(option);
+  if (output == outputs_.end()) return absl::OkStatus();
+  output->type = unit;
+  output->count = indices.count();
+  progress_.Start("writing", 0);
+  std::string text(head);
+  absl::Status status;
+  for (int64_t i = 0; i < indices.count() && status.ok(); ++i) {
+    const absl::StatusOr<int64_t> index = IndexAt(indices, i, static_cast<int64_t>(lines.size()));
+    if (!index.ok()) return index.status();
+    absl::StrAppend(&text, lines[static_cast<size_t>(*index)], line_end);
+    if (text.size() < kLinesPiece) continue;
+    status = output->file.Write(text, &progress_);
+    text.clear();
+  }
+  if (status.ok()) status = output->file.Write(text, &progress_);
+  progress_.Stop();
+  return status;
 }
 
 absl::Status Session::FinishFiles() {
@@ -272,48 +378,12 @@ absl::Status Session::FinishFiles() {
 absl::Status Session::Finish(const Report& report) {
   if (const absl::Status finished = FinishFiles(); !finished.ok()) return finished;
   if (arguments_.Has("json")) std::puts(JsonReport(report).c_str());
-  if (!arguments_.Has("json") && !arguments_.Has("quiet")) std::fputs(TextReport(report).c_str(), stderr);
+  // On a terminal, a summary would mix with the result.
+  const bool is_shown =
+      isatty(STDOUT_FILENO) != 0 &&
+      std::any_of(outputs_.begin(), outputs_.end(), [](const Output& o) { return IsStandardOutput(o.file.path()); });
+  if (!arguments_.Has("json") && !arguments_.Has("quiet") && !is_shown) std::fputs(TextReport(report).c_str(), stderr);
   return absl::OkStatus();
-}
-
-std::string Session::JsonReport(const Report& report) const {
-  std::string outputs;
-  for (const Output& output : outputs_) {
-    JsonObject entry;
-    entry.Add("option", output.option).Add("path", output.file.path());
-    entry.Add("type", output.type->Name()).Add("count", output.count);
-    absl::StrAppend(&outputs, outputs.empty() ? "" : ", ", entry.Text());
-  }
-  JsonObject json;
-  json.Add("operator", report.operation).Add("elements", report.elements).Add("type", report.type.Name());
-  if (!report.algorithm.empty()) json.Add("algorithm", report.algorithm);
-  const client::RequestStats& stats = report.stats;
-  json.Add("engine", stats.engine)
-      .Add("device", stats.device)
-      .Add("device_ordinal", int64_t{stats.device_ordinal})
-      .Add("request_id", stats.request_id);
-  json.Add("queue_ns", stats.queue_ns).Add("copy_in_ns", stats.copy_in_ns).Add("kernel_ns", stats.kernel_ns);
-  json.Add("copy_out_ns", stats.copy_out_ns).Add("round_trip_ns", stats.round_trip_ns);
-  json.Add("receive_ns", stats.receive_ns).Add("send_ns", stats.send_ns);
-  json.Add("runs", int64_t{stats.runs}).Add("out_of_core", stats.out_of_core);
-  json.Add("place", PlaceName(stats.place)).Add("connections", int64_t{stats.connections});
-  json.Add("workspace_bytes", stats.workspace_bytes).Add("batch_size", int64_t{stats.batch_size});
-  json.Add("attempts", int64_t{stats.attempts}).AddJson("outputs", absl::StrCat("[", outputs, "]"));
-  return json.Text();
-}
-
-std::string Session::TextReport(const Report& report) const {
-  const client::RequestStats& stats = report.stats;
-  std::string text = absl::StrCat(report.operation, ": ", CountText(report.elements), " x ", report.type.Name(), " on ",
-                                  stats.engine, report.algorithm.empty() ? "" : absl::StrCat(" by ", report.algorithm),
-                                  " in ", TimeText(stats.round_trip_ns), " (queue ", TimeText(stats.queue_ns),
-                                  ", copy in ", TimeText(stats.copy_in_ns), ", kernel ", TimeText(stats.kernel_ns),
-                                  ", copy out ", TimeText(stats.copy_out_ns), WayText(stats), ")\n");
-  for (const Output& output : outputs_) {
-    absl::StrAppend(&text, "  ", output.file.path() == kStandardStream ? "standard output" : output.file.path(), ": ",
-                    CountText(output.count), " x ", output.type->Name(), "\n");
-  }
-  return text;
 }
 
 }  // namespace corank::cli

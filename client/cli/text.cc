@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace corank::cli {
-namespace {
 
-/// Of the character that the text begins with; 0 if it begins with none. The text is not empty.
 size_t Utf8Bytes(absl::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return 1;
@@ -25,7 +24,18 @@ size_t Utf8Bytes(absl::string_view text) {
   return code < kLeast[bytes] || code > 0x10FFFF || is_surrogate ? 0 : bytes;
 }
 
-}  // namespace
+std::string Excerpt(absl::string_view text) {
+  constexpr size_t kMost = 40;
+  std::string quoted = "'";
+  for (absl::string_view rest = text; !rest.empty();) {
+    const size_t bytes = Utf8Bytes(rest);
+    if (quoted.size() + bytes > kMost) return quoted + "...'";
+    const bool is_printable = bytes > 1 || (bytes == 1 && absl::ascii_isprint(static_cast<unsigned char>(rest[0])));
+    absl::StrAppend(&quoted, is_printable ? rest.substr(0, bytes) : "?");
+    rest.remove_prefix(std::max<size_t>(bytes, 1));
+  }
+  return quoted + "'";
+}
 
 std::string CountText(int64_t count) {
   std::string text = absl::StrCat(count);

@@ -2,6 +2,7 @@
 #ifndef CORANK_CLIENT_CLI_TEXT_H_
 #define CORANK_CLIENT_CLI_TEXT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -16,10 +17,16 @@ std::string BytesText(double bytes);
 /// "850 ns", "12.3 us", "4.56 ms", "7.89 s".
 std::string TimeText(double nanoseconds);
 
-/// The text as a JSON string, with its quotes. U+FFFD stands for each byte that belongs to no UTF-8 character.
+/// Bytes of the UTF-8 character that the text begins with; 0 if it begins with none. The text is not empty.
+size_t Utf8Bytes(absl::string_view text);
+
+/// The text in quotes for a message, at most 40 bytes of it, without control characters.
+std::string Excerpt(absl::string_view text);
+
+/// The text as a JSON string, with its quotes. U+FFFD replaces each byte that belongs to no UTF-8 character.
 std::string JsonString(absl::string_view text);
 
-/// Builds one JSON object, its members in the order they are added.
+/// Builds one JSON object. Its members keep the order in which they are added.
 class JsonObject {
  public:
   JsonObject& Add(absl::string_view name, absl::string_view text);
@@ -27,7 +34,7 @@ class JsonObject {
   JsonObject& Add(absl::string_view name, int64_t number);
   JsonObject& Add(absl::string_view name, double number);
   JsonObject& Add(absl::string_view name, bool value);
-  /// `json` must be JSON already.
+  /// `json` must be valid JSON.
   JsonObject& AddJson(absl::string_view name, absl::string_view json);
   /// The object on one line.
   std::string Text() const;

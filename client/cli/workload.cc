@@ -17,12 +17,12 @@ using client::RequestStats;
 
 constexpr int64_t kMeanInterval = 16;
 
-/// Random keys, for floats finite ones.
+/// Random keys. Floats are finite.
 Array RandomKeys(KeyType type, int64_t count, std::mt19937_64* random) {
   Array keys{type, std::string(count * KeyBytes(type), '\0')};
   for (char& byte : keys.bytes) byte = static_cast<char>((*random)());
   if (IsFloat(type)) {
-    // Without the highest exponent bit no number is infinite or NaN.
+    // Clearing the highest exponent bit excludes infinity and NaN.
     for (size_t last = KeyBytes(type) - 1; last < keys.bytes.size(); last += KeyBytes(type)) keys.bytes[last] &= '\xBF';
   }
   return keys;
@@ -79,7 +79,7 @@ std::vector<int64_t> StableOrder(const Array& keys) {
   return order;
 }
 
-/// The elements at these positions, one after the other.
+/// The elements at these positions, in this order.
 Array Taken(const Array& array, const std::vector<int64_t>& positions) {
   Array taken{array.type, ""};
   taken.bytes.reserve(positions.size() * array.type.bytes());
@@ -89,7 +89,7 @@ Array Taken(const Array& array, const std::vector<int64_t>& positions) {
   return taken;
 }
 
-/// Counts with the mean kMeanInterval that sum up to `total`.
+/// Counts with the mean kMeanInterval and the sum `total`.
 std::vector<int64_t> RandomCounts(int64_t total, std::mt19937_64* random) {
   std::vector<int64_t> counts;
   while (total > 0) {
@@ -103,8 +103,8 @@ absl::Status Same(bool same) {
   return same ? absl::OkStatus() : absl::DataLossError("the server's answer differs from the one computed here");
 }
 
-/// A workload of which each operator says its call and how an answer is compared. Fn: Client -> StatusOr<Result>;
-/// CheckFn: Result -> whether it is right.
+/// A workload made of two functions. Fn calls the operator: Client -> StatusOr<Result>. CheckFn says whether a result
+/// is correct.
 template <typename Fn, typename CheckFn>
 class OperatorWorkload final : public Workload {
  public:
@@ -212,7 +212,7 @@ std::unique_ptr<Workload> SearchWorkload(const Array& keys, Array needles) {
       static_cast<int64_t>(2 * keys.bytes.size() + wanted->count() * sizeof(uint32_t)));
 }
 
-/// Intervals of a source in order, and where each goes: the same intervals in a random order, without a gap.
+/// Intervals of a source in order, and their destinations: the same intervals in a random order, without a gap.
 struct Intervals {
   Array source;
   std::vector<int64_t> counts, source_offsets, destination_offsets;
@@ -238,7 +238,7 @@ std::shared_ptr<const Intervals> RandomIntervals(Array source, std::mt19937_64* 
   return intervals;
 }
 
-/// The elements of `source` after interval i went from from[i] to to[i]; all places of the result are covered.
+/// The elements of `source` after interval i moved from from[i] to to[i]. The intervals cover the whole result.
 std::string Moved(const Intervals& intervals, const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
   const int64_t width = intervals.source.type.bytes();
   std::string moved(intervals.source.bytes.size(), '\0');
@@ -272,7 +272,7 @@ std::unique_ptr<Workload> ScatterWorkload(const std::shared_ptr<const Intervals>
       static_cast<int64_t>(2 * work->source.bytes.size() + 2 * sizeof(int64_t) * work->counts.size()));
 }
 
-/// Takes the intervals that Move writes to, so that the answer is in the order of the counts.
+/// Gathers the intervals that Move writes, so that the answer is in the order of the counts.
 std::unique_ptr<Workload> GatherWorkload(const std::shared_ptr<const Intervals>& work) {
   return Make(
       [work](const Client& client) {

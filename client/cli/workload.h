@@ -19,11 +19,11 @@ namespace corank::cli {
 class Workload {
  public:
   virtual ~Workload() = default;
-  /// Runs the operator once and returns what it cost; the answer is dropped.
+  /// Runs the operator once, discards the answer and returns its cost.
   virtual absl::StatusOr<client::RequestStats> Call(const client::Client& client) const = 0;
-  /// Runs it once and compares the answer with one made here by plain standard algorithms. DATA_LOSS if they differ.
+  /// Runs the operator once and compares the answer with that of plain standard algorithms. DATA_LOSS if they differ.
   virtual absl::Status Check(const client::Client& client) const = 0;
-  /// Payload of a request and its answer together.
+  /// Payload bytes of a request and its answer together.
   virtual int64_t bytes() const = 0;
 };
 

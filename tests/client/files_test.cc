@@ -176,12 +176,12 @@ TEST_F(Files, LargeAndEmptyFilesAreReadWhole) {
 
 TEST_F(Files, RawArraysNeedATypeAndWholeElements) {
   Put("keys.bin", "123456789");
-  EXPECT_EQ(ExitCodeOf(LoadArray(Path("keys.bin"), std::nullopt, "--type", &progress_).status()), kExitUsage);
-  EXPECT_EQ(ExitCodeOf(LoadArray(Path("keys.bin"), KeyType::kUint32, "--type", &progress_).status()), kExitFile);
-  const auto bytes = LoadArray(Path("keys.bin"), KeyType::kUint8, "--type", &progress_);
+  EXPECT_EQ(ExitCodeOf(LoadArray({Path("keys.bin"), std::nullopt, "--type"}, &progress_).status()), kExitUsage);
+  EXPECT_EQ(ExitCodeOf(LoadArray({Path("keys.bin"), KeyType::kUint32, "--type"}, &progress_).status()), kExitFile);
+  const auto bytes = LoadArray({Path("keys.bin"), KeyType::kUint8, "--type"}, &progress_);
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   EXPECT_EQ(bytes->view().count(), 9);
-  const auto records = LoadArray(Path("keys.bin"), client::ElementType::Record(3), "--type", &progress_);
+  const auto records = LoadArray({Path("keys.bin"), client::ElementType::Record(3), "--type"}, &progress_);
   ASSERT_TRUE(records.ok()) << records.status();
   EXPECT_EQ(records->view().count(), 3);
 }

@@ -94,7 +94,7 @@ TEST(NpyRead, RefusesWithTheReason) {
       {"text", File(Dictionary("<U2", "(1,)"), "12345678"), "numpy.char.encode(array, 'utf-8')"},
       {"big-endian text", File(Dictionary(">U2", "(1,)"), "12345678"), "numpy.char.encode(array, 'utf-8')"},
       {"long double", File(Dictionary("<f16", "(1,)"), std::string(16, 'x')), "which rounds, with array.astype('<f8')"},
-      {"Python objects", File(Dictionary("|O", "(1,)"), "12345678"), "not one that corank takes"},
+      {"Python objects", File(Dictionary("|O", "(1,)"), "12345678"), "corank does not support its type"},
       {"record too wide", File(Dictionary("|V257", "(0,)"), ""), "1 to 256 bytes"},
       {"record of no bytes", File(Dictionary("|V0", "(0,)"), ""), "1 to 256 bytes"},
       {"structured", File("{'descr': [('a', '<u4')], 'fortran_order': False, 'shape': (2,), }", "12345678"),

@@ -4,15 +4,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/arrays.h"
 #include "client/cli/commands.h"
 #include "client/cli/failure.h"
+#include "client/cli/help.h"
 #include "client/cli/progress.h"
 #include "client/cli/session.h"
 #include "client/cli/text.h"
 #include "client/cpp/retry.h"
+#include "client/cpp/status_conversion.h"
+#include "tests/client/puppet_service.h"
 
 namespace corank::cli {
 namespace {
@@ -20,6 +28,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const CommandSpec kSpec = {"paint",
                            "paint things",
@@ -32,6 +41,7 @@ const CommandSpec kSpec = {"paint",
                             {"layer", 0, "N", "a layer", true},
                             {"wait", 0, "TIME", "how long"},
                             {"force", 'f', nullptr, "do it anyway"},
+                            {"quiet", 'q', nullptr, "say nothing"},
                             {"help", 'h', nullptr, "this"}}};
 
 absl::StatusOr<Arguments> Parse(const std::vector<std::string>& words) { return Arguments::Parse(kSpec, words); }
@@ -83,6 +93,10 @@ TEST(Arguments, RefusesWithWhatToDo) {
       {{"door", "--out=x"}, "did you mean --output?"},
       {{"door", "--zzzzzzzz"}, "see corank paint --help"},
       {{"door", "-x"}, "unknown option -x"},
+      {{"door", "-fxq"}, "unknown option -x in -fxq"},
+      {{"door", "-output", "x"}, "unknown option -output; did you mean --output?"},
+      {{"door", "-fo"}, "--output needs a value"},
+      {{"door", "-o", "-f"}, "--output needs a value"},
       {{"door", "--output"}, "--output needs a value: --output FILE"},
       {{"door", "--output", "--force"}, "--output needs a value"},
       {{"door", "--force=1"}, "--force takes no value"},
@@ -117,24 +131,116 @@ TEST(Nearest, FindsSlipsAndPrefixesButNotStrangers) {
   EXPECT_EQ(Nearest("sort1", known), "sort");
   EXPECT_EQ(Nearest("scat", known), "scatter");
   EXPECT_EQ(Nearest("serch", known), "search");
+  EXPECT_EQ(Nearest("SROT", known), "sort");
   EXPECT_EQ(Nearest("deploy", known), "");
 }
 
+TEST(Arguments, SwitchesShareAWord) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"-fqo", "x", "door"}, {"-qfox", "door"}, {"-f", "-q", "-o", "x", "door"}}) {
+    const auto arguments = Parse(words);
+    ASSERT_TRUE(arguments.ok()) << arguments.status();
+    EXPECT_TRUE(arguments->Has("force") && arguments->Has("quiet"));
+    EXPECT_EQ(arguments->Get("output"), "x");
+    EXPECT_THAT(arguments->positional(), ElementsAre("door"));
+  }
+}
+
+CommandSpec Globals() { return {"", "", "COMMAND", 0, -1, "", "", GlobalOptions()}; }
+
+TEST(Arguments, GlobalOptionsStandBeforeTheCommand) {
+  for (const std::vector<std::string>& globals :
+       {std::vector<std::string>{"--server", "a:1", "-q"}, {"--server=a:1", "-q"}, {"-qsa:1"}, {"-qs", "a:1"}}) {
+    std::vector<std::string> words = globals;
+    words.insert(words.end(), {"sort", "-", "--server", "b:2"});
+    const auto line = Arguments::Split(Globals(), words);
+    ASSERT_TRUE(line.ok()) << line.status();
+    EXPECT_EQ(line->command, "sort");
+    EXPECT_EQ(line->global_words, globals);
+    EXPECT_EQ(line->globals.Get("server"), "a:1");
+    EXPECT_THAT(line->command_words, ElementsAre("-", "--server", "b:2"));
+  }
+  EXPECT_EQ(Arguments::Split(Globals(), std::vector<std::string>{"-V"})->command, std::nullopt);
+}
+
+TEST(Arguments, AnUnknownOptionBeforeTheCommandSaysWhereItBelongs) {
+  const auto line = Arguments::Split(Globals(), std::vector<std::string>{"--limit", "3", "sort"});
+  EXPECT_EQ(ExitCodeOf(line.status()), kExitUsage);
+  EXPECT_THAT(std::string(line.status().message()),
+              HasSubstr("unknown option --limit before the command; options of a command follow its name"));
+  EXPECT_THAT(std::string(Arguments::Split(Globals(), std::vector<std::string>{"--sever", "x"}).status().message()),
+              HasSubstr("did you mean --server?"));
+}
+
 TEST(CommandTable, EveryCommandExplainsItself) {
-  for (const Command& command :
-       {SortCommand(), ArgsortCommand(), MergeCommand(), ExpandCommand(), MoveCommand(), GatherCommand(),
-        ScatterCommand(), LoadBalanceCommand(), SearchCommand(), InfoCommand(), BenchCommand()}) {
+  for (const Command& command : Commands()) {
     const std::string help = CommandHelp(command.spec);
     EXPECT_THAT(help, HasSubstr(std::string("Usage: corank ") + command.spec.name));
-    EXPECT_THAT(help, HasSubstr(std::string("Examples:\n  corank ") + command.spec.name));
+    EXPECT_THAT(std::string(command.spec.examples), HasSubstr(std::string("corank ") + command.spec.name));
     for (const OptionSpec& option : command.spec.options) {
       EXPECT_THAT(help, HasSubstr(std::string("--") + option.name)) << command.spec.name;
-      // No two options of a command may share a letter.
+      // No two options of a command share a letter or a name.
       int same = 0;
-      for (const OptionSpec& other : command.spec.options) same += other.short_name == option.short_name;
+      int same_name = 0;
+      for (const OptionSpec& other : command.spec.options) {
+        same += other.short_name == option.short_name;
+        same_name += std::string(other.name) == option.name;
+      }
       EXPECT_TRUE(option.short_name == 0 || same == 1) << command.spec.name << " -" << option.short_name;
+      EXPECT_EQ(same_name, 1) << command.spec.name << " --" << option.name;
+    }
+    for (const absl::string_view line : absl::StrSplit(help, '\n')) EXPECT_LE(line.size(), 120) << line;
+  }
+}
+
+TEST(GeneralHelp, FitsOneScreen) {
+  const std::string help = GeneralHelp(Commands());
+  const auto lines = std::count(help.begin(), help.end(), '\n');
+  EXPECT_GE(lines, 24);
+  EXPECT_LE(lines, 40);
+  for (const absl::string_view line : absl::StrSplit(help, '\n')) EXPECT_LE(line.size(), 80) << line;
+  for (const Command& command : Commands()) {
+    EXPECT_THAT(help, HasSubstr(std::string("\n  ") + command.spec.name + " "));
+  }
+}
+
+TEST(ManPage, NamesEveryCommandAndOptionInKnownMacros) {
+  const std::string page = ManPage(Commands(), "1.2.3");
+  EXPECT_THAT(page, ::testing::StartsWith(".TH CORANK 1 \"\" \"corank 1.2.3\""));
+  for (const absl::string_view line : absl::StrSplit(page, '\n')) {
+    if (line.empty() || line[0] != '.') continue;
+    const std::vector<std::string> words = absl::StrSplit(line, ' ');
+    EXPECT_THAT((std::vector<std::string>{".TH", ".SH", ".SS", ".TP", ".PP", ".nf", ".fi", ".B"}),
+                ::testing::Contains(words[0]));
+  }
+  for (const Command& command : Commands()) {
+    EXPECT_THAT(page, HasSubstr(absl::StrCat(".SS corank ", absl::StrReplaceAll(command.spec.name, {{"-", "\\-"}}))));
+    for (const OptionSpec& option : command.spec.options) {
+      EXPECT_THAT(page, HasSubstr(absl::StrCat("\\-\\-", absl::StrReplaceAll(option.name, {{"-", "\\-"}}))));
     }
   }
+  EXPECT_THAT(page, Not(HasSubstr("--")));
+}
+
+TEST(ErrorJson, NamesCodeFieldAndTheTimeToWait) {
+  EXPECT_EQ(ErrorJson(UsageError("x"), "say \"x\""),
+            R"({"error": {"code": "USAGE", "message": "say \"x\"", "field": null, "retry_after_seconds": null}})");
+  EXPECT_THAT(ErrorJson(FileError("x"), "x"), HasSubstr(R"("code": "FILE")"));
+  EXPECT_EQ(ErrorJson(client::ToAbslStatus(client::InvalidField("keys[1]", "no")), "no"),
+            R"({"error": {"code": "INVALID_ARGUMENT", "message": "no", "field": "keys[1]", )"
+            R"("retry_after_seconds": null}})");
+  const absl::Status busy = client::ToAbslStatus(
+      client::RetryLater(grpc::StatusCode::RESOURCE_EXHAUSTED, "the queue is full", absl::Milliseconds(250)));
+  EXPECT_EQ(ErrorJson(busy, "full"), R"({"error": {"code": "RESOURCE_EXHAUSTED", "message": "full", "field": null, )"
+                                     R"("retry_after_seconds": 0.25}})");
+}
+
+TEST(ParseKeyType, TakesAnyCaseOfLetters) {
+  for (const char* name : {"uint32", "UINT32", "Uint32", "u32", "U32"}) {
+    EXPECT_EQ(*ParseKeyType(name), KeyType::kUint32) << name;
+  }
+  EXPECT_EQ(*ParseKeyType("BF16"), KeyType::kBfloat16);
+  EXPECT_THAT(std::string(ParseKeyType("flaot32").status().message()), HasSubstr("did you mean float32?"));
 }
 
 TEST(Text, NumbersReadWell) {

@@ -112,7 +112,7 @@ def test_a_server_that_drains_is_live_but_not_ready(
             for wait in [(), ("--wait", "400ms")]:
                 done = health(probes, *wait)
                 assert (done.returncode, done.stdout) == (1, "")
-                assert "corank health: NOT_SERVING: the server takes no requests: it stops" in done.stderr
+                assert "corank health: NOT_SERVING: the server accepts no requests: it is shutting down" in done.stderr
                 assert one_line(done.stderr)
             assert json.loads(health(probes, "--json").stdout)["status"] == "NOT_SERVING"
             assert health(probes, "--service", "live").returncode == 0

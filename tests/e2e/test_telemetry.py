@@ -339,7 +339,7 @@ def test_info_tells_each_setting_and_where_it_is_from(
         command = [str(cli), "info", "--server", server.address]
         run = [
             subprocess.run([*command, *more], capture_output=True, text=True, check=True, timeout=60, env=environment)
-            for more in ([], ["--json"])
+            for more in (["--all"], ["--json"])
         ]
     assert isinstance(settings["lanes"], corank.ServerSetting)
     for name, value, source in (
@@ -357,11 +357,11 @@ def test_info_tells_each_setting_and_where_it_is_from(
     assert all(settings[name].value == "" for name in hidden)
     assert settings["tokens-file"].source == "file"
     table, text = (answer.stdout for answer in run)
-    columns = {len(line[0]) - len(line[1]) for line in re.finditer(r"^  [a-z-]+ +(\S+)", table, re.MULTILINE)}
+    columns = {len(line[0]) - len(line[1]) for line in re.finditer(r"^[ *] [a-z-]+ +(\S+)", table, re.MULTILINE)}
     assert len(columns) == 1, "values stand below each other"
-    assert re.search(r"^  lanes +2 +flag, default 4$", table, re.MULTILINE)
-    assert re.search(r"^  long-lanes +3 +file, default 8$", table, re.MULTILINE)
-    assert re.search(r"^  tokens-file +\(hidden\) +file", table, re.MULTILINE)
+    assert re.search(r"^\* lanes +2 +\(flag; default 4\)$", table, re.MULTILINE)
+    assert re.search(r"^\* long-lanes +3 +\(file; default 8\)$", table, re.MULTILINE)
+    assert re.search(r"^\* tokens-file +\(hidden\) +\(file", table, re.MULTILINE)
     told = {setting["name"]: setting for setting in json.loads(text)["settings"]}
     assert set(told) == set(settings)
     assert told["slow-request"]["value"] == "8s"

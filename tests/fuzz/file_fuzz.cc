@@ -1,5 +1,5 @@
-// The inputs of the command line: .npy headers, whole files of arrays, raw files of counts, types, options; and the
-// JSON that it writes.
+// The inputs of the command line: .npy headers, whole files of arrays, raw files of counts, texts, tables, types,
+// options; and the JSON that it writes.
 //
 // Input: the kind of input, then its content.
 #include <optional>
@@ -8,10 +8,14 @@
 #include "absl/strings/str_split.h"
 #include "client/cli/arrays.h"
 #include "client/cli/choices.h"
+#include "client/cli/failure.h"
 #include "client/cli/npy.h"
+#include "client/cli/numbers.h"
 #include "client/cli/options.h"
 #include "client/cli/progress.h"
+#include "client/cli/table.h"
 #include "client/cli/text.h"
+#include "client/cli/text_array.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/scratch_file.h"
 
@@ -21,7 +25,7 @@ namespace {
 using cli::Arguments;
 using client::ElementType;
 
-enum Reader { kHeader, kNpyFile, kRawFile, kInt64File, kInt64Npy, kOptions, kJson, kReaders };
+enum Reader { kHeader, kNpyFile, kRawFile, kInt64File, kInt64Npy, kOptions, kJson, kText, kTable, kReaders };
 
 // A header describes what is in the file, and a header with the same description has the same length modulo 64.
 void ReadHeader(absl::string_view bytes) {
@@ -57,9 +61,44 @@ void ReadFile(Reader reader, Input& input) {
   const absl::string_view bytes = input.Rest();
   const std::string& name = (reader == kNpyFile || reader == kInt64Npy ? npy : raw).Fill(bytes);
   if (reader == kNpyFile || reader == kRawFile)
-    return CheckArray(cli::LoadArray(name, type, "--type", progress), bytes);
-  const absl::StatusOr<std::vector<int64_t>> numbers = cli::LoadInt64s(name, progress);
-  if (numbers.ok()) FUZZ_CHECK(numbers->size() * sizeof(int64_t) <= bytes.size(), "as many as there are");
+    return CheckArray(cli::LoadArray({name, type, "--type"}, progress), bytes);
+  std::vector<int64_t> numbers;
+  if (!cli::LoadInt64s(name, &numbers, progress).ok()) return;
+  FUZZ_CHECK(numbers.size() * sizeof(int64_t) <= bytes.size(), "as many as there are");
+}
+
+// One element per line, and each element as text reads back as a number.
+void ReadText(absl::string_view text) {
+  static_cast<void>(cli::LooksLikeText(text));
+  const absl::StatusOr<cli::InputArray> array = cli::ParseTextArray(cli::FileBytes(std::string(text)), "text");
+  if (!array.ok()) {
+    FUZZ_CHECK(cli::ExitCodeOf(array.status()) == cli::kExitFile, array.status().ToString());
+    return;
+  }
+  const client::ArrayView view = array->view();
+  FUZZ_CHECK(static_cast<size_t>(view.count()) == array->lines.lines.size(), "one element per line");
+  for (size_t i = 0; i < array->lines.lines.size(); ++i) {
+    std::string number;
+    cli::AppendNumber(view.type.key_type(), view.bytes.data() + i * static_cast<size_t>(view.type.bytes()), &number);
+    FUZZ_CHECK(!cli::FirstNotANumber({{number, 1}}).has_value(), number);
+  }
+}
+
+// Every row of the text, in order, with one cell for each column asked for.
+void ReadRows(Input& input) {
+  const char delimiter = ",\t;"[input.Choice(3)];
+  const auto header = static_cast<cli::TableOptions::Header>(input.Choice(3));
+  const absl::string_view text = input.Rest();
+  const absl::StatusOr<cli::Table> table = cli::ReadTable(text, {delimiter, {"1", "2"}, header}, "table");
+  if (!table.ok()) return;
+  for (const std::vector<cli::Cell>& column : table->columns) {
+    FUZZ_CHECK(column.size() == table->rows.size(), "one cell per row");
+  }
+  const char* end = text.data();
+  for (const absl::string_view row : table->rows) {
+    FUZZ_CHECK(row.data() >= end && row.data() + row.size() <= text.data() + text.size(), "a part of the text");
+    end = row.data() + row.size();
+  }
 }
 
 void ReadOptions(absl::string_view line) {
@@ -144,6 +183,10 @@ std::vector<std::string> Seeds() {
   seeds.push_back(Seed(kInt64File, std::string(24, '\x01')));
   seeds.push_back(Seed(kOptions, "--type\nu32\n--limit=5\n-o\nout.npy\n--timeout\n1m30s\nin.npy"));
   seeds.push_back(Seed(kOptions, "--record-bytes\n12\n-d\n--\n-\n--ordr"));
+  seeds.push_back(Seed(kText, "3\n-1.5e3\r\n\nnan\n"));
+  seeds.push_back(Seed(kText, "18446744073709551615\n9007199254740993\n"));
+  seeds.push_back(Seed(kTable, std::string(2, '\0') + "a,b\n\"x, \"\"y\"\"\nz\",2\r\n,3"));
+  seeds.push_back(Seed(kTable, "\x01\x02 1\t2\n3\t4\n"));
   seeds.push_back(Seed(kJson, "\x05plain \"quoted\" \\ \x01 \xff"));
   return seeds;
 }
@@ -162,6 +205,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case kJson:
       WriteJson(input);
+      break;
+    case kText:
+      ReadText(input.Rest());
+      break;
+    case kTable:
+      ReadRows(input);
       break;
     default:
       ReadFile(reader, input);
