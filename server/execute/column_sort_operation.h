@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_EXECUTE_COLUMN_SORT_OPERATION_H_
 #define CORANK_SERVER_EXECUTE_COLUMN_SORT_OPERATION_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,7 +22,9 @@ class ColumnSortOperation final : public PhasedOperation {
     int64_t result_count = 0;  // of elements of `data` in the result; of strings at most
     std::shared_ptr<ResultTarget> data_target = nullptr, offsets_target = nullptr;
 
-    int64_t rows() const { return offsets ? offsets->count - 1 : data.count; }
+    int64_t rows() const { return offsets ? std::max<int64_t>(0, offsets->count - 1) : data.count; }
+    // Whether rows() is known yet.
+    bool has_rows() const { return offsets ? offsets->has_count : data.has_count; }
   };
   struct Spec {
     std::vector<Column> columns;  // 1 to kMaxKeyColumns, all with the same number of rows
@@ -33,6 +36,7 @@ class ColumnSortOperation final : public PhasedOperation {
     std::shared_ptr<ResultTarget> values_target = nullptr, indices_target = nullptr;
 
     int64_t rows() const { return columns.front().rows(); }
+    bool has_rows() const { return columns.front().has_rows(); }
   };
   explicit ColumnSortOperation(Spec spec);
 

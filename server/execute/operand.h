@@ -26,6 +26,7 @@ struct Operand {
   bool is_shared = false;       // host memory that the caller may change at any time
   bool is_pinned = false;       // host memory that kernels can read
   bool is_pending = false;      // the bytes have not come yet: only for a first check of the request
+  bool has_count = true;        // false: is_pending, and the caller announced no count; `count` is then 0
   std::shared_ptr<const void> lease = nullptr;
 
   int64_t size_bytes() const { return count * element_bytes; }

@@ -214,11 +214,6 @@ absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
   const absl::StatusOr<std::unique_ptr<Operation>> made =
       WithRequest(message().operations(operation),
                   [&](const auto& request, const auto&) { return Validate(request, limits_, places); });
-  const bool all_known =
-      std::all_of(inputs_.begin(), inputs_.end(), [](const StreamInput& input) { return input.count >= 0; });
-  // An array of unknown length was taken for an empty one; what does not fit to that is looked at when it has come.
-  const std::string field = NamedField(made.status());
-  if (!all_known && (absl::EndsWith(field, ".count") || absl::StrContains(field, "offsets"))) return absl::OkStatus();
   CORANK_RETURN_IF_ERROR(made.status());
   if (reserve) CORANK_RETURN_IF_ERROR(places.ReserveKept(devices_));
   if (const uint64_t devices = devices_ & places.devices(); devices != 0) devices_ = devices;

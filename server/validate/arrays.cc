@@ -77,7 +77,7 @@ absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field f
 }
 
 absl::Status CheckSameCount(const Operand& array, Field field, const Operand& like, Field like_field) {
-  if (array.count == like.count) return absl::OkStatus();
+  if (!array.has_count || !like.has_count || array.count == like.count) return absl::OkStatus();
   return InvalidField(field.Sub("count"),
                       absl::StrCat(array.count, " elements, but ", like_field.Path(), " has ", like.count));
 }
@@ -139,15 +139,15 @@ absl::StatusOr<int64_t> SumCounts(const Operand& counts, Field field) {
   return sum;
 }
 
-absl::Status CheckIntervals(const Operand& offsets, Field field, const Operand& counts, int64_t size,
+absl::Status CheckIntervals(const Operand& offsets, Field field, const Operand& counts, std::optional<int64_t> size,
                             absl::string_view of) {
   const Int64View starts(offsets);
   const Int64View lengths(counts);
-  if (counts.is_pending) return absl::OkStatus();
+  if (counts.is_pending || !size) return absl::OkStatus();
   for (int64_t i = 0; i < starts.size(); ++i) {
-    if (starts[i] < 0 || lengths[i] > size || starts[i] > size - lengths[i]) {
+    if (starts[i] < 0 || lengths[i] > *size || starts[i] > *size - lengths[i]) {
       return InvalidField(field.Element(i), absl::StrCat("interval ", i, " (offset ", starts[i], ", count ", lengths[i],
-                                                         ") does not lie inside the ", of, " of ", size, " elements"));
+                                                         ") does not lie inside the ", of, " of ", *size, " elements"));
     }
   }
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,7 +25,7 @@ int32_t ElementBytes(const v1::Array& array);
 absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use,
                                    const Places& places);
 
-/// That `array` has as many elements as `like`.
+/// That `array` has as many elements as `like`. Passes while the count of either is unknown.
 absl::Status CheckSameCount(const Operand& array, Field field, const Operand& like, Field like_field);
 
 /// That `array` has the type, and for records the size, of `like`.
@@ -75,9 +76,14 @@ class Int64View {
 /// The sum of counts, each checked to be 0 or more.
 absl::StatusOr<int64_t> SumCounts(const Operand& counts, Field field);
 
+/// The number of elements, where it is known yet.
+inline std::optional<int64_t> KnownCount(const Operand& operand) {
+  return operand.has_count ? std::optional(operand.count) : std::nullopt;
+}
+
 /// That interval [offsets[i], offsets[i] + counts[i]) lies inside [0, size) for each i. The counts are 0 or more.
-/// `of` names what the interval must lie in.
-absl::Status CheckIntervals(const Operand& offsets, Field field, const Operand& counts, int64_t size,
+/// `of` names the array that holds the intervals. Passes while its size is unknown.
+absl::Status CheckIntervals(const Operand& offsets, Field field, const Operand& counts, std::optional<int64_t> size,
                             absl::string_view of);
 
 }  // namespace corank

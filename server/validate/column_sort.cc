@@ -29,9 +29,15 @@ absl::StatusOr<ColumnSortOperation::Column> CheckColumn(const v1::KeyColumn& mes
     if (column.data.type != v1::ELEMENT_TYPE_UINT8) {
       return InvalidField(data.Sub("type"), "uint8 where offsets are given: the bytes of the strings");
     }
-    CORANK_RETURN_IF_ERROR(CheckRisingOffsets(*column.offsets, offsets, column.data.count, "strings", "bytes"));
+    CORANK_RETURN_IF_ERROR(CheckRisingOffsets(*column.offsets, offsets, KnownCount(column.data), "strings", "bytes"));
   }
   return column;
+}
+
+absl::Status CheckValueCount(const Operand& values, const ColumnSortOperation::Spec& spec) {
+  if (values.count == spec.rows() || !values.has_count || !spec.has_rows()) return absl::OkStatus();
+  return InvalidField("values.count",
+                      absl::StrCat(values.count, " elements, but key_columns[0] has ", spec.rows(), " rows"));
 }
 
 // The most bytes that `rows` of a column's strings have: how many they are is known once they are sorted.
@@ -80,7 +86,7 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
   for (int i = 0; i < request.key_columns_size(); ++i) {
     const std::string path = absl::StrCat(kColumns, "[", i, "]");
     CORANK_ASSIGN_OR_RETURN(ColumnSortOperation::Column column, CheckColumn(request.key_columns(i), path, places));
-    if (i > 0 && column.rows() != spec.rows()) {
+    if (i > 0 && column.has_rows() && spec.has_rows() && column.rows() != spec.rows()) {
       return InvalidField(path + (column.offsets ? ".offsets.count" : ".data.count"),
                           absl::StrCat(column.rows(), " rows, but key_columns[0] has ", spec.rows()));
     }
@@ -90,11 +96,9 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
   CORANK_ASSIGN_OR_RETURN(const SortOutputs outputs, CheckSortOutput(request.output()));
   spec.want_columns = outputs.keys;
   spec.want_indices = outputs.indices;
-  CORANK_ASSIGN_OR_RETURN(spec.values, CheckSortValues(request, outputs, places));
-  if (spec.values && spec.values->count != spec.rows()) {
-    return InvalidField("values.count",
-                        absl::StrCat(spec.values->count, " elements, but key_columns[0] has ", spec.rows(), " rows"));
-  }
+  CORANK_ASSIGN_OR_RETURN(const std::optional<Operand> values, CheckSortValues(request, outputs, places));
+  if (values) CORANK_RETURN_IF_ERROR(CheckValueCount(*values, spec));
+  spec.values = values;
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
   if (!IsInline(request.keys_destination())) {
     return InvalidField("keys_destination", "not together with key_columns, each of which has its own");

@@ -50,18 +50,24 @@ absl::Status CheckInitial(const Request& request, const Limits& limits, const Pl
 
 // Offsets of intervals in `of`: one for each count, each interval inside.
 absl::StatusOr<Operand> CheckOffsets(bool present, const v1::Array& array, Field field, const Operand& counts,
-                                     int64_t size, absl::string_view of, const Places& places) {
+                                     std::optional<int64_t> size, absl::string_view of, const Places& places) {
   CORANK_ASSIGN_OR_RETURN(Operand offsets, CheckArray(present, array, field, ArrayUse::kInt64, places));
   CORANK_RETURN_IF_ERROR(CheckSameCount(offsets, field, counts, kCounts));
   CORANK_RETURN_IF_ERROR(CheckIntervals(offsets, field, counts, size, of));
   return offsets;
 }
 
+// The number of elements of the destination, where it is known yet.
+std::optional<int64_t> ResultCount(const MoveOperation::Spec& spec) {
+  return spec.initial ? KnownCount(*spec.initial) : spec.result_count;
+}
+
 // Intervals of a Move may share their source, so that their sum, and with it the work, is not bounded by the arrays of
 // the request.
 absl::Status CheckMovedSum(const MoveOperation::Spec& spec, const Limits& limits) {
   if (spec.check_overlap) {
-    if (spec.total <= spec.result_count) return absl::OkStatus();
+    const std::optional<int64_t> size = ResultCount(spec);
+    if (!size || spec.total <= *size) return absl::OkStatus();
     return InvalidField(kCounts.Path(), absl::StrCat("their sum is ", spec.total, ", but the destination has ",
                                                      spec.result_count, " elements, so that intervals overlap in it; ",
                                                      "allow_overlap switches this check off"));
@@ -101,10 +107,10 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MoveIntervalsReque
   CORANK_RETURN_IF_ERROR(CheckInitial(request, limits, places, spec));
   CORANK_ASSIGN_OR_RETURN(spec.source_offsets,
                           CheckOffsets(request.has_source_offsets(), request.source_offsets(), kSourceOffsets,
-                                       spec.counts, spec.source.count, "source", places));
+                                       spec.counts, KnownCount(spec.source), "source", places));
   CORANK_ASSIGN_OR_RETURN(spec.destination_offsets,
                           CheckOffsets(request.has_destination_offsets(), request.destination_offsets(),
-                                       kDestinationOffsets, spec.counts, spec.result_count, "destination", places));
+                                       kDestinationOffsets, spec.counts, ResultCount(spec), "destination", places));
   spec.check_overlap = !request.allow_overlap();
   CORANK_RETURN_IF_ERROR(CheckMovedSum(spec, limits));
   return std::make_unique<MoveOperation>(std::move(spec));
@@ -121,7 +127,7 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GatherIntervalsReq
   CORANK_ASSIGN_OR_RETURN(spec.total, SumCounts(spec.counts, kCounts));
   CORANK_ASSIGN_OR_RETURN(spec.source_offsets,
                           CheckOffsets(request.has_source_offsets(), request.source_offsets(), kSourceOffsets,
-                                       spec.counts, spec.source.count, "source", places));
+                                       spec.counts, KnownCount(spec.source), "source", places));
   spec.result_count = spec.total;
   CORANK_RETURN_IF_ERROR(PlaceResults({{&request.destination(), kDestination, spec.source.element_bytes, &spec.target}},
                                       spec.total, limits, places, kCounts));
@@ -137,14 +143,14 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ScatterIntervalsRe
   CORANK_ASSIGN_OR_RETURN(spec.counts,
                           CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64, places));
   CORANK_ASSIGN_OR_RETURN(spec.total, SumCounts(spec.counts, kCounts));
-  if (spec.source.count != spec.total && !spec.counts.is_pending) {
+  if (spec.source.has_count && spec.source.count != spec.total && !spec.counts.is_pending) {
     return InvalidField(kSource.Sub("count"),
                         absl::StrCat(spec.source.count, " elements, but the counts sum to ", spec.total));
   }
   CORANK_RETURN_IF_ERROR(CheckInitial(request, limits, places, spec));
   CORANK_ASSIGN_OR_RETURN(spec.destination_offsets,
                           CheckOffsets(request.has_destination_offsets(), request.destination_offsets(),
-                                       kDestinationOffsets, spec.counts, spec.result_count, "destination", places));
+                                       kDestinationOffsets, spec.counts, ResultCount(spec), "destination", places));
   spec.check_overlap = !request.allow_overlap();
   return std::make_unique<MoveOperation>(std::move(spec));
 }

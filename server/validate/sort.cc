@@ -48,8 +48,8 @@ absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request) {
   return request.limit();
 }
 
-absl::Status CheckRisingOffsets(const Operand& offsets, Field field, int64_t last_offset, absl::string_view parts,
-                                absl::string_view elements) {
+absl::Status CheckRisingOffsets(const Operand& offsets, Field field, std::optional<int64_t> last_offset,
+                                absl::string_view parts, absl::string_view elements) {
   if (offsets.is_pending) return absl::OkStatus();
   const Int64View view(offsets);
   if (view.size() == 0) {
@@ -63,9 +63,9 @@ absl::Status CheckRisingOffsets(const Operand& offsets, Field field, int64_t las
     }
   }
   const int64_t last = view.size() - 1;
-  if (view[last] != last_offset) {
+  if (last_offset && view[last] != *last_offset) {
     return InvalidField(field.Element(last), absl::StrCat("the last offset is the number of ", elements, ", ",
-                                                          last_offset, ", not ", view[last]));
+                                                          *last_offset, ", not ", view[last]));
   }
   return absl::OkStatus();
 }
@@ -87,7 +87,8 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
     constexpr Field kOffsets{"segment_offsets"};
     CORANK_ASSIGN_OR_RETURN(spec.segment_offsets,
                             CheckArray(true, request.segment_offsets(), kOffsets, ArrayUse::kInt64, places));
-    CORANK_RETURN_IF_ERROR(CheckRisingOffsets(*spec.segment_offsets, kOffsets, spec.keys.count, "segments", "keys"));
+    CORANK_RETURN_IF_ERROR(
+        CheckRisingOffsets(*spec.segment_offsets, kOffsets, KnownCount(spec.keys), "segments", "keys"));
   }
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
   if (request.has_limit() && request.has_segment_offsets()) return InvalidField("limit", "not together with segments");

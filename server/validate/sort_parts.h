@@ -31,9 +31,9 @@ absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& re
 absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request);
 
 /// That offsets rise from 0 to last_offset, which is the number of `elements` (such as "keys") that they cut into
-/// `parts` (such as "segments").
-absl::Status CheckRisingOffsets(const Operand& offsets, Field field, int64_t last_offset, absl::string_view parts,
-                                absl::string_view elements);
+/// `parts` (such as "segments"). Without last_offset, the last one is not checked.
+absl::Status CheckRisingOffsets(const Operand& offsets, Field field, std::optional<int64_t> last_offset,
+                                absl::string_view parts, absl::string_view elements);
 
 /// A request with key columns.
 absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequest& request, const Limits& limits,

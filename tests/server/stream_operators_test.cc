@@ -7,99 +7,34 @@
 #include <variant>
 #include <vector>
 
-#include "google/protobuf/descriptor.h"
 #include "tests/server/bad_requests.h"
 #include "tests/server/messages.h"
 #include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 #include "tests/server/streamed_call.h"
+#include "tests/server/streamed_operation.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
 
 namespace corank::testing {
 namespace {
 
-using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using ::testing::HasSubstr;
 
-int32_t ElementBytes(const v1::Array& array) {
-  return array.type() == v1::ELEMENT_TYPE_RECORD ? static_cast<int32_t>(array.record_bytes())
-                                                 : KeyBytes(static_cast<KeyType>(array.type()));
-}
-
-// Calls fn(field, message) for every message right inside of `message` that is set.
-template <typename Fn>
-void ForInner(Message& message, const Fn& fn) {
-  std::vector<const FieldDescriptor*> fields;
-  message.GetReflection()->ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (field->message_type() == nullptr) continue;
-    if (!field->is_repeated()) {
-      fn(field, *message.GetReflection()->MutableMessage(&message, field));
-      continue;
-    }
-    for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i) {
-      fn(field, *message.GetReflection()->MutableRepeatedMessage(&message, field, i));
-    }
-  }
-}
-
 // Turns every inline array into a stream.
 void StreamInputs(Message& message, bool announce, std::vector<StreamedInput>& inputs) {
-  ForInner(message, [&](const FieldDescriptor*, Message& inner) {
-    if (inner.GetDescriptor() != v1::Array::descriptor()) return StreamInputs(inner, announce, inputs);
-    auto& array = static_cast<v1::Array&>(inner);
-    const auto id = static_cast<uint32_t>(3 * inputs.size() + 1);
-    inputs.push_back({id, ElementBytes(array), array.inline_data(), 0, !announce});
-    if (announce) array.set_count(static_cast<int64_t>(array.inline_data().size()) / ElementBytes(array));
-    array.mutable_stream()->set_stream_id(id);
-  });
-}
-
-// Sends every array of the response to a stream of its own, in the order of the response's fields.
-void StreamOutputs(Message& request, Message& response, uint32_t& next_id) {
-  int column = 0;
-  ForInner(response, [&](const FieldDescriptor* field, Message& inner) {
-    if (inner.GetDescriptor() == v1::SortedColumn::descriptor()) {
-      const FieldDescriptor* columns = request.GetDescriptor()->FindFieldByName("key_columns");
-      StreamOutputs(*request.GetReflection()->MutableRepeatedMessage(&request, columns, column++), inner, next_id);
-    }
-    if (inner.GetDescriptor() != v1::Array::descriptor()) return;
-    const FieldDescriptor* destination = request.GetDescriptor()->FindFieldByName(field->name() + "_destination");
-    if (destination == nullptr) destination = request.GetDescriptor()->FindFieldByName("destination");
-    auto* message = static_cast<v1::Destination*>(request.GetReflection()->MutableMessage(&request, destination));
-    message->mutable_stream()->set_stream_id(next_id++);
+  ForArrays(message, [&](v1::Array& array) {
+    inputs.push_back(MakeStream(array, static_cast<uint32_t>(3 * inputs.size() + 1), announce));
   });
 }
 
 // Puts the streamed outputs in, as if they had come inline.
 void Inline(Message& response, const StreamedAnswer& answer) {
-  ForInner(response, [&](const FieldDescriptor*, Message& inner) {
-    if (inner.GetDescriptor() != v1::Array::descriptor()) return Inline(inner, answer);
-    auto& array = static_cast<v1::Array&>(inner);
+  ForArrays(response, [&](v1::Array& array) {
     ASSERT_TRUE(array.has_stream()) << array.ShortDebugString();
-    const std::string bytes = answer.Output(array.stream().stream_id(), ElementBytes(array));
-    array.set_inline_data(bytes);
+    array.set_inline_data(answer.Output(array.stream().stream_id(), ElementBytes(array)));
   });
-}
-
-// The operation's and the result's message of the operator, by the request's type.
-Message& OperationOf(v1::Operation& operation, const Message& request) {
-  const auto* type = operation.GetDescriptor();
-  for (int i = 0; i < type->field_count(); ++i) {
-    if (type->field(i)->message_type() != request.GetDescriptor()) continue;
-    Message& message = *operation.GetReflection()->MutableMessage(&operation, type->field(i));
-    message.CopyFrom(request);
-    return message;
-  }
-  ADD_FAILURE() << "no operation for " << request.GetTypeName();
-  return operation;
-}
-Message& ResultOf(v1::OperationResult& result) {
-  const auto* oneof = result.GetDescriptor()->oneof_decl(0);
-  return *result.GetReflection()->MutableMessage(&result,
-                                                 result.GetReflection()->GetOneofFieldDescriptor(result, oneof));
 }
 
 Server::Options SmallWindow() {
@@ -127,7 +62,7 @@ class StreamOperatorsTest : public ::testing::Test {
     uint32_t next_id = 1;
     typename Unary<Request>::Response shape = expected;
     shape.clear_stats();
-    StreamOutputs(streamed, shape, next_id);
+    ForDestinations(streamed, shape, [&next_id](v1::Destination& destination) { destination = ToStream(next_id++); });
     StreamedAnswer answer = Execute(running_.stub(), plan, Chunks(inputs, 97));
     ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
     ASSERT_EQ(answer.results.size(), 1U);
