@@ -1,12 +1,12 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-asan test-tsan soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-places bench-sizes bench-overload clean
+.PHONY: help demo build test test-python-matrix test-asan test-tsan compile-architectures soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-places bench-sizes bench-overload clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## install what is missing, build, and watch the server sort real data
 	@scripts/demo.sh
@@ -29,6 +29,11 @@ test-asan: ## run the C++ and end-to-end tests under AddressSanitizer and Undefi
 test-tsan: ## run the C++ and end-to-end tests under ThreadSanitizer
 	@scripts/setup.sh test --no-cuda
 	@scripts/sanitize.sh thread
+
+compile-architectures: ## compile the kernels for every architecture that corank supports (long; needs no GPU)
+	@scripts/setup.sh test
+	@scripts/build.sh build-architectures -DCORANK_CUDA_ARCHITECTURES="80;86;89;90;100;120" -DCORANK_TESTS=OFF \
+	  -DCORANK_BENCH=OFF -- corank_cuda_engine
 
 soak: ## run the long tests of reliability: SOAK_MINUTES (60) at 0.8 of capacity, every fault in every phase
 	@scripts/setup.sh test --no-cuda
@@ -82,4 +87,4 @@ bench-sizes: build ## time sorts of growing arrays in every place beside np.sort
 	@BUILD=$(BUILD) scripts/bench.sh sizes
 
 clean: ## remove what was built; .deps stays
-	rm -rf build build-demo build-asan build-tsan build-fuzz build-soak build-docs dist
+	rm -rf build build-architectures build-demo build-asan build-tsan build-fuzz build-soak build-docs dist

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/common/multiprocessor.h"
+
 namespace corank::cuda {
 
 // Measured on sm_90 only. Other architectures use the same sizes.
@@ -24,12 +26,7 @@ struct WalkTuning {
   static constexpr int kBlocks = 4;  // on each multiprocessor
   /// The same for the kernel that sums counts, which uses few registers: enough blocks for all threads of a
   /// multiprocessor.
-#if defined(__CUDA_ARCH__) && \
-    (__CUDA_ARCH__ / 10 == 86 || __CUDA_ARCH__ / 10 == 87 || __CUDA_ARCH__ / 10 == 89 || __CUDA_ARCH__ >= 1200)
-  static constexpr int kSumBlocksResident = 1536 / kThreads;
-#else
-  static constexpr int kSumBlocksResident = 2048 / kThreads;
-#endif
+  static constexpr int kSumBlocksResident = kMultiprocessorThreads / kThreads;
   /// Units of one bitmap of a warp.
   static constexpr int kWindow = 1024;
   /// Most blocks that sum counts: as many as an H200 runs at a time.

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/common/multiprocessor.h"
+
 namespace corank::cuda {
 
 inline constexpr int kDigitBits = 8;
@@ -56,11 +58,7 @@ struct RadixHistogramTuning {
   int items;
   int blocks;  // on each multiprocessor; limits the registers
 };
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
-inline constexpr RadixHistogramTuning kRadixHistogram = {1024, 8, 1};  // a multiprocessor has at most 1536 threads
-#else
-inline constexpr RadixHistogramTuning kRadixHistogram = {1024, 8, 2};
-#endif
+inline constexpr RadixHistogramTuning kRadixHistogram = {1024, 8, kMultiprocessorThreads / 1024};
 /// Copies of each counter of a block's histogram, so that the lanes of a warp rarely meet in a bank. 16 take 0.31 ms
 /// for 2^28 u32 keys, 1 takes 0.48 ms, and 32 (one for each lane) take 0.30 ms.
 inline constexpr int kHistogramCopies = 16;
