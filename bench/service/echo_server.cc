@@ -65,7 +65,7 @@ class EchoStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
 
   static grpc::ByteBuffer AsResponse(const grpc::ByteBuffer& request) {
     std::vector<grpc::Slice> slices;
-    if (!request.Dump(&slices).ok() || slices.empty()) return request;
+    if (request.Length() == 0 || !request.Dump(&slices).ok()) return request;
     std::string head(reinterpret_cast<const char*>(slices[0].begin()), std::min<size_t>(slices[0].size(), 32));
     head[0] = static_cast<char>(v1::ExecuteResponse::kChunkFieldNumber << 3 | 2);
     const grpc::Slice rest(slices[0].sub(head.size(), slices[0].size()));
@@ -159,8 +159,12 @@ class EchoService final : public EchoBase {
                                  grpc::ByteBuffer* response) override {
     // The keys are field 1 of both messages, so the received slices are sent again without parsing or copying.
     static_assert(static_cast<int>(v1::SortRequest::kKeysFieldNumber) == v1::SortResponse::kKeysFieldNumber);
-    *response = absl::GetFlag(FLAGS_copy) ? buffers_->Copy(*request) : *request;
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    if (!request->Valid()) {  // the call ended before its message was complete; gRPC aborts on a response without bytes
+      reactor->Finish(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "the request has no complete message"));
+      return reactor;
+    }
+    *response = absl::GetFlag(FLAGS_copy) ? buffers_->Copy(*request) : *request;
     reactor->Finish(grpc::Status::OK);
     return reactor;
   }
