@@ -186,7 +186,7 @@ int TakeSignal(int signals) {
 }
 
 int Serve(const Configuration& configuration, int signals, const EngineWrapper& wrap) {
-  static const Logger* const logger = new Logger(configuration.log_level);
+  static const Logger* const logger = new Logger(configuration.log_level, configuration.log_format);
   gpr_set_log_function(LogOfGrpc);
   google::protobuf::SetLogHandler(LogOfProtobuf);
   for (const std::string& warning : configuration.warnings) {

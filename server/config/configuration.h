@@ -22,6 +22,7 @@ struct Configuration {
   EngineOptions engine;
   absl::Duration drain_timeout = absl::Seconds(30);
   LogLevel log_level = LogLevel::kInfo;
+  LogFormat log_format = LogFormat::kJson;
   std::string ports_file;             // empty: none
   std::vector<std::string> warnings;  // what works and is hardly meant: variables that set nothing, tokens without TLS
 };

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <optional>
 #include <string>
 
@@ -7,9 +9,11 @@
 #include "server/config/groups.h"
 #include "server/execute/status_macros.h"
 
-ABSL_FLAG(std::string, log_level, "info", "Least level of log lines: debug, info, warning or error.");
+ABSL_FLAG(std::string, log_level, "info", "Lowest level of log lines: debug, info, warning or error.");
+ABSL_FLAG(std::string, log_format, "auto",
+          "Format of log lines on stderr: json, text, or auto, which is text on a terminal and JSON elsewhere.");
 ABSL_FLAG(absl::Duration, slow_request, absl::Seconds(10),
-          "A request that takes this long gets a line in the log with the time of each stage, 0s to 24h. 0s: none.");
+          "The server logs a request that takes this long, with the time of each stage, up to 24h. 0s: none.");
 
 namespace corank {
 namespace {
@@ -19,6 +23,12 @@ absl::Status ReadLog(Configuration& configuration) {
   const std::optional<LogLevel> parsed_level = ParseLogLevel(level);
   if (!parsed_level) return BadValue("log-level", absl::StrCat("'", level, "' is not debug, info, warning or error"));
   configuration.log_level = *parsed_level;
+  const std::string format = absl::GetFlag(FLAGS_log_format);
+  if (format != "auto" && format != "json" && format != "text") {
+    return BadValue("log-format", absl::StrCat("'", format, "' is not auto, json or text"));
+  }
+  const bool is_text = format == "text" || (format == "auto" && isatty(STDERR_FILENO) != 0);
+  configuration.log_format = is_text ? LogFormat::kText : LogFormat::kJson;
   CORANK_RETURN_IF_ERROR(CheckDuration("slow-request", absl::GetFlag(FLAGS_slow_request), absl::ZeroDuration()));
   configuration.server.slow_request = absl::ToChronoNanoseconds(absl::GetFlag(FLAGS_slow_request));
   return absl::OkStatus();
@@ -28,7 +38,7 @@ absl::Status ReadLog(Configuration& configuration) {
 
 const Group& LogGroup() {
   static const auto* const group =
-      new Group{"log", "What it says of its work", {Shown(FLAGS_log_level), Shown(FLAGS_slow_request)}, ReadLog};
+      new Group{"log", "Logs", {Shown(FLAGS_log_level), Shown(FLAGS_log_format), Shown(FLAGS_slow_request)}, ReadLog};
   return *group;
 }
 

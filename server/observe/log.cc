@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -15,7 +18,13 @@
 namespace corank {
 namespace {
 
-std::string FormatLine(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) {
+std::string NumberText(const LogField& field) {
+  if (const auto* number = std::get_if<int64_t>(&field.value)) return absl::StrCat(*number);
+  const double real = std::get<double>(field.value);
+  return std::isfinite(real) ? absl::StrCat(real) : "null";
+}
+
+std::string JsonLine(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) {
   std::string line =
       absl::StrCat("{\"time\":\"", absl::FormatTime("%Y-%m-%d%ET%H:%M:%E6SZ", absl::Now(), absl::UTCTimeZone()),
                    "\",\"level\":\"", LogLevelName(level), "\",\"event\":");
@@ -26,23 +35,60 @@ std::string FormatLine(LogLevel level, absl::string_view event, std::initializer
     line += ':';
     if (const auto* text = std::get_if<absl::string_view>(&field.value)) {
       AppendJsonString(line, *text);
-    } else if (const auto* number = std::get_if<int64_t>(&field.value)) {
-      absl::StrAppend(&line, *number);
     } else {
-      const double real = std::get<double>(field.value);
-      absl::StrAppend(&line, std::isfinite(real) ? absl::StrCat(real) : "null");
+      line += NumberText(field);
     }
   }
   line += "}\n";
   return line;
 }
 
+// Whether the text can stand in a line of key=value pairs as it is.
+bool IsPlainWord(absl::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return absl::ascii_isgraph(c) && c != '"' && c != '=' && c != '\\';
+  });
+}
+
+// Quoted as in JSON where needed, so that a terminal never gets control characters that a caller sent.
+void AppendText(std::string& out, absl::string_view text) {
+  if (IsPlainWord(text)) {
+    out.append(text.data(), text.size());
+  } else {
+    AppendJsonString(out, text);
+  }
+}
+
+std::string TextLine(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) {
+  std::string line = absl::StrFormat(
+      "%s %-7s ", absl::FormatTime("%Y-%m-%d %H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone()), LogLevelName(level));
+  AppendText(line, event);
+  for (const LogField& field : fields) {
+    absl::StrAppend(&line, " ", field.name, "=");
+    if (const auto* text = std::get_if<absl::string_view>(&field.value)) {
+      AppendText(line, *text);
+    } else {
+      line += NumberText(field);
+    }
+  }
+  line += '\n';
+  return line;
+}
+
+std::string FormatLine(LogFormat format, LogLevel level, absl::string_view event,
+                       std::initializer_list<LogField> fields) {
+  return format == LogFormat::kText ? TextLine(level, event, fields) : JsonLine(level, event, fields);
+}
+
+// The format of the notice that lines were lost: that of the last logger that writes to stderr.
+std::atomic<LogFormat> stderr_format{LogFormat::kJson};
+
 // Leaked: other threads may log while the process ends.
 LineWriter& Stderr() {
   // Long enough for a reader that is only busy.
   constexpr absl::Duration kPatience = absl::Milliseconds(100);
   static LineWriter& writer = *new LineWriter(STDERR_FILENO, kPatience, [](int64_t lost) {
-    return FormatLine(LogLevel::kWarning, "log_lines_lost", {{"lines", lost}});
+    return FormatLine(stderr_format, LogLevel::kWarning, "log_lines_lost", {{"lines", lost}});
   });
   return writer;
 }
@@ -78,12 +124,16 @@ void AppendJsonString(std::string& out, absl::string_view text) {
   out += '"';
 }
 
-Logger::Logger(LogLevel least) : Logger(least, [](absl::string_view line) { Stderr().Write(line); }) {}
-Logger::Logger(LogLevel least, Sink sink) : least_(least), sink_(std::move(sink)) {}
+Logger::Logger(LogLevel least, LogFormat format)
+    : Logger(
+          least, [](absl::string_view line) { Stderr().Write(line); }, format) {
+  stderr_format = format;
+}
+Logger::Logger(LogLevel least, Sink sink, LogFormat format) : least_(least), format_(format), sink_(std::move(sink)) {}
 
 void Logger::Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) const {
   if (!Enabled(level)) return;
-  sink_(FormatLine(level, event, fields));
+  sink_(FormatLine(format_, level, event, fields));
 }
 
 int64_t LostLogLines() { return Stderr().lost(); }

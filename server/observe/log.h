@@ -1,4 +1,6 @@
-// Logs: one JSON object a line. {"time":"2024-05-01T12:00:00.123456Z","level":"info","event":"ready",...}
+// Logs, one line an event, as JSON for programs or as text for people:
+//   {"time":"2024-05-01T12:00:00.123456Z","level":"info","event":"ready","lanes":4}
+//   2024-05-01 12:00:00.123Z info    ready lanes=4
 #ifndef CORANK_SERVER_OBSERVE_LOG_H_
 #define CORANK_SERVER_OBSERVE_LOG_H_
 
@@ -20,6 +22,8 @@ constexpr const char* LogLevelName(LogLevel level) {
   return kNames[static_cast<int>(level)];
 }
 std::optional<LogLevel> ParseLogLevel(absl::string_view name);
+
+enum class LogFormat : uint8_t { kJson, kText };
 
 /// Appends text as a JSON string, with its quotes. Bytes that are not UTF-8 become U+FFFD, so that a line is always
 /// valid JSON whatever a caller sent.
@@ -44,15 +48,16 @@ class Logger {
   /// Takes a whole line, its newline included; called by any thread.
   using Sink = std::function<void(absl::string_view line)>;
 
-  /// Writes to stderr. Where nobody reads that any more, lines are lost (LostLogLines) rather than work held up.
-  explicit Logger(LogLevel least);
-  Logger(LogLevel least, Sink sink);
+  /// Writes to stderr. When nobody reads stderr any more, lines are lost (LostLogLines) so that work goes on.
+  explicit Logger(LogLevel least, LogFormat format = LogFormat::kJson);
+  Logger(LogLevel least, Sink sink, LogFormat format = LogFormat::kJson);
 
   bool Enabled(LogLevel level) const { return level >= least_; }
   void Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) const;
 
  private:
   const LogLevel least_;
+  const LogFormat format_;
   const Sink sink_;
 };
 
