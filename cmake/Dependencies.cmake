@@ -3,7 +3,7 @@
 #   corank::absl        the same, for what needs Abseil only
 #   corank::grpc        the same as the system provides them (cmake/corankGrpc.cmake): what corank::client links
 #   corank::malloc      tcmalloc, for the programs that it makes faster; a build for a sanitizer keeps that one's allocator
-#   corank::prometheus, corank::highway, corank::tbb, corank::benchmark
+#   corank::prometheus, corank::civetweb, corank::highway, corank::tbb, corank::benchmark
 #                       Debian has these only as shared libraries; `make dist` puts them beside the binaries
 #
 # The programs of this project link Debian's static archives of gRPC, protobuf and Abseil, in one link group, so that
@@ -86,7 +86,8 @@ if(CORANK_SERVER)
 
   find_program(CORANK_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
   mark_as_advanced(CORANK_GRPC_CPP_PLUGIN)
-  corank_shared_library(prometheus prometheus/registry.h prometheus-cpp-pull prometheus-cpp-core)
+  corank_shared_library(prometheus prometheus/registry.h prometheus-cpp-core)
+  corank_shared_library(civetweb CivetServer.h civetweb-cpp civetweb)
   corank_shared_library(highway hwy/contrib/sort/vqsort.h hwy_contrib hwy)
   corank_shared_library(tbb tbb/parallel_for.h tbb)
 endif()

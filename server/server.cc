@@ -58,14 +58,20 @@ AdmissionQueue::Options LongQueueOptions(const Server::Options& options) {
   return queue;
 }
 
+absl::Status Draining() {
+  return RetryLater(absl::StatusCode::kUnavailable, "the server drains and will take no more requests", kRestartRetry);
+}
+
+}  // namespace
+
 // A message over the limit is answered with the limit's name; one far over it is cut off before it is buffered.
-ConnectionLimits MainLimits(const Server::Options& options) {
+ConnectionLimits Server::MainLimits(const Options& options) {
   ConnectionLimits limits = options.connections;
   limits.max_message_bytes = 2 * options.limits.max_request_bytes;
   return limits;
 }
 
-MemoryPlan PlanMemory(const Server::Options& options, const ServerDevices& devices) {
+MemoryPlan Server::PlanMemory(const Options& options, const ServerDevices& devices) {
   MemoryPlan::Needs needs;
   needs.host_bytes = HostMemoryBytes();
   needs.engine = devices.engine(0).info().kind;
@@ -79,17 +85,12 @@ MemoryPlan PlanMemory(const Server::Options& options, const ServerDevices& devic
   return MemoryPlan::Make(needs);
 }
 
-absl::Status Draining() {
-  return RetryLater(absl::StatusCode::kUnavailable, "the server drains and will take no more requests", kRestartRetry);
-}
-
-}  // namespace
-
 Server::Server(const Options& options, std::vector<ChosenEngine> engines, const Clock* clock, const Logger* logger)
     : options_(options),
       devices_(std::move(engines), logger,
                {[this](int device) { OnDeviceLost(device); }, [this] { OnDevicesChanged(); }}),
       clock_(clock),
+      started_(clock->Now()),
       logger_(logger),
       plan_(PlanMemory(options, devices_)),
       helpers_(options.helpers.value_or(Helpers::CountFor(static_cast<int>(std::thread::hardware_concurrency())))),
@@ -154,7 +155,7 @@ absl::Status Server::StartMetrics() {
   if (options_.metrics_listen.empty()) return absl::OkStatus();
   CORANK_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options_.metrics_listen));
   absl::StatusOr<std::unique_ptr<MetricsEndpoint>> endpoint =
-      MetricsEndpoint::Create(options_.metrics_listen, metrics_);
+      MetricsEndpoint::Create(options_.metrics_listen, metrics_, [this] { return Status(); });
   if (!endpoint.ok()) {
     const std::string reason = WhyNotListening(address);
     return reason.empty() ? endpoint.status()
@@ -323,43 +324,6 @@ absl::Status Server::StartEndpoints() {
   health_port_service_ = std::make_unique<HealthServiceImpl>(&health_);
   CORANK_ASSIGN_OR_RETURN(health_rpc_, RpcEndpoint::Start(health, {health_port_service_.get()}, logger_));
   return absl::OkStatus();
-}
-
-v1::GetServerInfoResponse Server::Info() const {
-  v1::GetServerInfoResponse info;
-  info.set_version(CORANK_VERSION);
-  info.set_engine(engine_info().kind == EngineKind::kCuda ? v1::ENGINE_CUDA : v1::ENGINE_CPU);
-  info.set_device(engine_info().device);
-  info.set_engine_reason(devices_.reason());
-  info.set_device_memory_bytes(engine_info().memory_bytes);
-  info.set_lanes(options_.lanes);
-  v1::ServerLimits* limits = info.mutable_limits();
-  limits->set_max_request_bytes(options_.limits.max_request_bytes);
-  limits->set_max_response_bytes(options_.limits.max_response_bytes);
-  limits->set_max_queued_requests(static_cast<int32_t>(options_.queue.max_requests));
-  limits->set_max_queued_bytes(options_.queue.max_bytes);
-  limits->set_max_merge_inputs(kMaxMergeInputs);
-  limits->set_max_chunk_bytes(options_.limits.max_chunk_bytes);
-  limits->set_max_parts(kMaxParts);
-  limits->set_stream_window_bytes(options_.streams.window_bytes);
-  limits->set_max_device_bytes(plan_.streams.max_device_bytes);
-  info.add_places("inline");
-  info.add_places("stream");
-  if (!options_.regions.shared_memory_prefixes.empty()) info.add_places("shared_memory");
-  for (const std::string& prefix : options_.regions.shared_memory_prefixes) info.add_shared_memory_prefixes(prefix);
-  if (options_.regions.cuda_ipc && engine_info().kind == EngineKind::kCuda) info.add_places("cuda_ipc");
-  if (arrays_.is_on()) info.add_places("stored");
-  info.set_device_uuid(engine_info().device_uuid);
-  for (int i = 0; i < devices_.size(); ++i) {
-    const EngineInfo& engine = devices_.engine(i).info();
-    v1::Device* const device = info.add_devices();
-    device->set_ordinal(devices_.ordinal(i));
-    device->set_name(engine.device);
-    device->set_uuid(engine.device_uuid);
-    device->set_memory_bytes(engine.memory_bytes);
-  }
-  for (const v1::Setting& setting : options_.settings) *info.add_settings() = setting;
-  return info;
 }
 
 void Server::ShowHealth() {

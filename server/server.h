@@ -27,7 +27,9 @@
 #include "server/observe/clock.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/observe/metrics_endpoint.h"
 #include "server/observe/nvml.h"
+#include "server/observe/status_page.h"
 #include "server/rpc/active_calls.h"
 #include "server/rpc/gate.h"
 #include "server/rpc/health.h"
@@ -91,7 +93,7 @@ class Server {
     Canary::Options canary;
     /// A request that takes this long is logged; 0: none is.
     std::chrono::nanoseconds slow_request{0};
-    /// Shown by GetServerInfo as they are.
+    /// Shown by GetServerInfo; the server replaces a 0 or "auto" that it derives by the value in force.
     std::vector<v1::Setting> settings;
     /// Called once, when the last device is lost: every call in flight gets UNAVAILABLE and the server will take no
     /// other. On any thread; must not block.
@@ -148,7 +150,10 @@ class Server {
  private:
   Server(const Options& options, std::vector<ChosenEngine> engines, const Clock* clock, const Logger* logger);
 
+  static ConnectionLimits MainLimits(const Options& options);
+  static MemoryPlan PlanMemory(const Options& options, const ServerDevices& devices);
   absl::Status StartMetrics();
+  ServerStatus Status() const ABSL_LOCKS_EXCLUDED(health_mutex_);
   void ObserveQueues();
   void ObserveDevices();
   void ObserveCalls();
@@ -166,15 +171,18 @@ class Server {
   // Refuses new calls; with `also_running`, ends those that wait, and streams.
   void Refuse(const absl::Status& refusal, bool also_running);
   v1::GetServerInfoResponse Info() const;
+  // The setting with the value in force, where the configuration leaves the value to the server.
+  v1::Setting Effective(v1::Setting setting) const;
 
   const Options options_;
   ServerDevices devices_;
   std::atomic<bool> all_lost_{false};  // and was told
   const Clock* const clock_;
+  const Instant started_;
   const Logger* const logger_;
   Metrics metrics_;
   HealthBoard health_;
-  absl::Mutex health_mutex_;
+  mutable absl::Mutex health_mutex_;
   bool serves_ ABSL_GUARDED_BY(health_mutex_) = false;  // from the start on until it drains
   ActiveCalls active_calls_;
   Gate gate_;

@@ -10,28 +10,28 @@
 #include "server/config/groups.h"
 #include "server/execute/status_macros.h"
 
-ABSL_FLAG(std::string, engine, "auto", "auto (CUDA where it works, else CPU), cuda or cpu.");
+ABSL_FLAG(std::string, engine, "auto",
+          "Engine that runs the operators: cuda, cpu, or auto, which takes CUDA if it works and the CPU otherwise.");
 ABSL_FLAG(std::vector<std::string>, devices, {"all"},
-          "GPUs that share the work: all, or their ordinals, at most 64, with commas between, such as 0,1.");
-ABSL_FLAG(int32_t, lanes, 4, "Requests that run at the same time on each device, 1 to 256.");
+          "GPUs that share the work: all, or up to 64 ordinals separated by commas, such as 0,1.");
+ABSL_FLAG(int32_t, lanes, 4, "Requests that each device runs at the same time, 1 to 256.");
 ABSL_FLAG(int32_t, long_lanes, 8,
-          "Streams, and requests on large arrays outside of messages, that run at the same time on each device, 1 to "
-          "256.");
+          "Streams, and requests on large arrays outside messages, that each device runs at the same time, 1 to 256.");
 ABSL_FLAG(int32_t, spare_lanes, 24,
-          "On each device: most streams more that run while as many stand still because their callers neither send nor "
+          "Extra streams that each device may run while as many others stall because their callers neither send nor "
           "read, 0 to 1024.");
 ABSL_FLAG(int32_t, small_lanes, 4,
-          "On each GPU: lanes that may have small requests at the same time; what arrives meanwhile becomes a batch. "
-          "0: all.");
-ABSL_FLAG(int32_t, cpu_threads, 0, "Threads of one operator on the CPU engine, 0 to 4096; 0 takes all cores.");
+          "Lanes of each GPU that may run small requests at the same time; small requests that arrive meanwhile form a "
+          "batch. 0: all lanes.");
+ABSL_FLAG(int32_t, cpu_threads, 0, "Threads for one operator on the CPU engine, 0 to 4096. 0: one for each core.");
 ABSL_FLAG(absl::Duration, canary_interval, absl::Seconds(5),
-          "From one small sort that looks whether the device works to the next, 10ms to 24h; 0s: none, and nothing "
-          "tells of a device that hangs.");
+          "Time between self-tests, each a small sort on a device, 10ms to 24h. 0s turns them off; the server then "
+          "does not notice a device that hangs.");
 ABSL_FLAG(absl::Duration, canary_timeout, absl::Seconds(10),
-          "A small sort that takes longer makes the server not ready, until one succeeds; 100ms to 24h.");
+          "A self-test that takes longer takes its device out of service until one succeeds, 100ms to 24h.");
 ABSL_FLAG(absl::Duration, hang_timeout, absl::Minutes(1),
-          "A call to a GPU that takes longer means that this GPU is lost; up to 24h; 0s: never. With the last one the "
-          "process ends, exit code 3.");
+          "A GPU is lost if one call to it takes longer than this, up to 24h. 0s: never. When the last GPU is lost, "
+          "the process exits with code 3.");
 
 namespace corank {
 namespace {
@@ -102,7 +102,7 @@ absl::Status ReadEngine(Configuration& configuration) {
 const Group& EngineGroup() {
   static const auto* const group =
       new Group{"engine",
-                "What the work is done by",
+                "Engine, devices and concurrency",
                 {Shown(FLAGS_engine), Shown(FLAGS_devices), Shown(FLAGS_lanes), Shown(FLAGS_long_lanes),
                  Shown(FLAGS_spare_lanes), Shown(FLAGS_small_lanes), Shown(FLAGS_cpu_threads),
                  Shown(FLAGS_canary_interval), Shown(FLAGS_canary_timeout), Shown(FLAGS_hang_timeout)},

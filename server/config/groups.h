@@ -12,6 +12,7 @@ const Group& QueueGroup();
 const Group& MemoryGroup();
 const Group& StreamsGroup();
 const Group& SecurityGroup();
+const Group& ConnectionsGroup();
 const Group& LogGroup();
 const Group& ProcessGroup();
 

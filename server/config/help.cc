@@ -15,26 +15,26 @@ namespace {
 
 constexpr size_t kColumns = 100;
 
-constexpr char kUsage[] = R"(corankd: serves sort, merge and interval moves over gRPC.
+constexpr char kUsage[] = R"(corankd serves sort, merge and interval moves over gRPC.
 
-usage: corankd [--flag=value]...
+Usage: corankd [--flag=value]...
 
-Each setting can be given in three ways; the first of these wins:
+Each setting has three sources. The first of these that sets it wins:
   --max-request-bytes=1GiB                a flag on the command line
-  CORANK_MAX_REQUEST_BYTES=1GiB           a variable of the environment
-  max-request-bytes = 1GiB                a line of the file that --config names; # begins a comment
-Bytes are plain numbers or have a unit (64KiB, 1.5GiB), times always have one (500ms, 2m).
-Logs are JSON, one object a line, on stderr.
+  CORANK_MAX_REQUEST_BYTES=1GiB           an environment variable
+  max-request-bytes = 1GiB                a line of the file that --config names; # starts a comment
+Byte counts are plain numbers or have a unit (64KiB, 1.5GiB). Times always have a unit (500ms, 2m).
+Logs go to stderr, one line per event: text on a terminal, JSON elsewhere (--log-format).
 
-Exit status: 0 after a graceful drain; 1 could not start, or requests were dropped at
---drain-timeout; 2 bad configuration; 3 device lost.
+Exit status: 0 after a graceful shutdown; 1 if the server could not start, or dropped requests at
+--drain-timeout; 2 if the configuration is wrong; 3 if the last device is lost.
 
   --help, --help=GROUP
-      Print this, or one group of it.
+      Print this help, or one group of it.
   --version
-      Print the version.
+      Print version, commit and build.
   --check-config
-      Check all settings, print them as a file for --config, and exit; nothing is started.
+      Check all settings, print them in the format of a --config file, and exit. Nothing starts.
 )";
 
 void AppendWrapped(std::string& out, absl::string_view text, size_t indent) {
@@ -55,7 +55,7 @@ void AppendGroup(std::string& out, const Group& group) {
   absl::StrAppend(&out, "\n", group.title, " (--help=", group.name, ")\n");
   for (const Setting& setting : group.settings) {
     const std::string value = setting.flag->DefaultValue();
-    absl::StrAppend(&out, "  --", setting.Name(), "=", value.empty() ? "\"\"" : value, "\n");
+    absl::StrAppend(&out, "  --", setting.Name(), " (default: ", value.empty() ? "empty" : value, ")\n");
     AppendWrapped(out, setting.flag->Help(), 6);
   }
 }

@@ -12,15 +12,17 @@
 #include "server/config/groups.h"
 #include "server/execute/status_macros.h"
 
-ABSL_FLAG(
-    std::string, listen, "127.0.0.1:50051",
-    "Address that serves gRPC, HOST:PORT, where port 0 takes a free one, or unix:PATH. One that other hosts reach "
-    "needs TLS or --insecure.");
+ABSL_FLAG(std::string, listen, "127.0.0.1:50051",
+          "Address for gRPC: HOST:PORT or unix:PATH. Port 0 picks a free port. An address that other hosts can reach "
+          "needs TLS or --insecure.");
 ABSL_FLAG(std::string, metrics_listen, "127.0.0.1:9464",
-          "Address that serves Prometheus metrics under /metrics, HOST:PORT, where HOST is an IPv4 address or a name; "
-          "port 0 takes a free one. Empty: none.");
+          "Address for Prometheus metrics (/metrics) and the status page (/): HOST:PORT, where HOST is an IPv4 address "
+          "or a name. Port 0 picks a free port. Empty turns both off.");
+ABSL_FLAG(std::string, health_listen, "",
+          "Address for health checks alone (grpc.health.v1, in plain text): HOST:PORT or unix:PATH. --listen serves "
+          "them too. Empty: no such port.");
 ABSL_FLAG(corank::ByteCount, max_request_bytes, int64_t{256} << 20,
-          "Largest request message, and largest response message, in bytes, 1024 to 2147483647.");
+          "Largest request message and largest response message, 1024 to 2147483647 bytes.");
 
 namespace corank {
 namespace {
@@ -51,6 +53,11 @@ absl::Status ReadListen(Configuration& configuration) {
   if (!address.ok()) return BadValue("listen", address.message());
   server.metrics_listen = absl::GetFlag(FLAGS_metrics_listen);
   if (!server.metrics_listen.empty()) CORANK_RETURN_IF_ERROR(CheckMetricsAddress(server.metrics_listen));
+  server.health_listen = absl::GetFlag(FLAGS_health_listen);
+  if (!server.health_listen.empty()) {
+    const absl::Status health = ListenAddress::Parse(server.health_listen).status();
+    if (!health.ok()) return BadValue("health-listen", health.message());
+  }
   server.limits.max_request_bytes = absl::GetFlag(FLAGS_max_request_bytes);
   server.limits.max_response_bytes = server.limits.max_request_bytes;
   return CheckRange("max-request-bytes", server.limits.max_request_bytes, 1024,
@@ -60,11 +67,11 @@ absl::Status ReadListen(Configuration& configuration) {
 }  // namespace
 
 const Group& ListenGroup() {
-  static const auto* const group =
-      new Group{"listen",
-                "Addresses, and what comes in through them",
-                {Shown(FLAGS_listen), Shown(FLAGS_metrics_listen), Shown(FLAGS_max_request_bytes)},
-                ReadListen};
+  static const auto* const group = new Group{
+      "listen",
+      "Addresses and message sizes",
+      {Shown(FLAGS_listen), Shown(FLAGS_metrics_listen), Shown(FLAGS_health_listen), Shown(FLAGS_max_request_bytes)},
+      ReadListen};
   return *group;
 }
 

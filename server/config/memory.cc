@@ -12,25 +12,25 @@
 #include "server/config/groups.h"
 #include "server/execute/status_macros.h"
 
-ABSL_FLAG(
-    corank::ByteCount, host_pool_bytes, 0,
-    "Pinned host memory for requests and answers on their way, in bytes, --max-request-bytes or more. 0: a quarter "
-    "of the memory that this process may have, 8GiB at most.");
+ABSL_FLAG(corank::ByteCount, host_pool_bytes, 0,
+          "Pinned host memory for requests and answers in transit, at least --max-request-bytes. 0: a quarter of the "
+          "memory available to this process, at most 8GiB.");
 ABSL_FLAG(std::vector<std::string>, shared_memory, {},
-          "What the names of POSIX shared-memory objects that callers may register begin with, such as /corank-; "
-          "several with commas between. Empty: shared memory is off.");
+          "Name prefixes, separated by commas, of the POSIX shared-memory objects that callers may register, such as "
+          "/corank-. Empty turns shared memory off.");
 ABSL_FLAG(bool, cuda_ipc, false,
-          "Whether callers may register GPU memory of other processes. Only for trusted callers: kernels read it in "
-          "place, and a process that changes it meanwhile can break the server.");
+          "Whether callers may register GPU memory of other processes. Enable it for trusted callers only: kernels "
+          "read this memory in place, and a process that changes it meanwhile can break the server.");
 ABSL_FLAG(absl::Duration, region_expiry, absl::Minutes(10),
-          "A region without a lease that was not used for this long is unregistered, 1s to 24h.");
+          "The server unregisters a region without a lease that nobody used for this long, 1s to 24h.");
 ABSL_FLAG(corank::ByteCount, kept_bytes, 0,
-          "Memory of each device for arrays that callers keep on the server, in bytes. 0: off.");
+          "Memory of each device for arrays that callers store on the server. 0 turns stored arrays off.");
 ABSL_FLAG(corank::ByteCount, kept_quota_bytes, 0,
-          "What the arrays of one caller may take of all devices together, in bytes, --kept-bytes times 64 at most; 0 "
-          "takes all that there is.");
+          "Memory that the stored arrays of one caller may take on all devices together, at most 64 times "
+          "--kept-bytes. 0: no limit of its own.");
 ABSL_FLAG(absl::Duration, kept_expiry, absl::Hours(1),
-          "A kept array that was not used for this long is forgotten, where its maker does not say, 1s to 24h.");
+          "The server deletes a stored array that nobody used for this long, unless its creator set another time, 1s "
+          "to 24h.");
 
 namespace corank {
 namespace {
@@ -89,7 +89,7 @@ absl::Status ReadMemory(Configuration& configuration) {
 const Group& MemoryGroup() {
   static const auto* const group = new Group{
       "memory",
-      "Where arrays may be, and how much of them",
+      "Host memory, shared memory and stored arrays",
       {Shown(FLAGS_host_pool_bytes), Shown(FLAGS_shared_memory), Shown(FLAGS_cuda_ipc), Shown(FLAGS_region_expiry),
        Shown(FLAGS_kept_bytes), Shown(FLAGS_kept_quota_bytes), Shown(FLAGS_kept_expiry)},
       ReadMemory};

@@ -5,12 +5,12 @@
 #include "server/config/groups.h"
 #include "server/execute/status_macros.h"
 
-ABSL_FLAG(
-    std::string, config, "",
-    "File with settings, one `name = value` a line, # begins a comment. Empty: none. Not itself to be set in one.");
+ABSL_FLAG(std::string, config, "",
+          "File with settings, one `name = value` per line; # starts a comment. The file itself cannot set this. "
+          "Empty: no file.");
 ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(30),
-          "After SIGTERM or SIGINT: time for the admitted requests to end, such as 30s or 2m, 0s to 24h.");
-ABSL_FLAG(std::string, ports_file, "", "File to write once the server serves: JSON with its addresses. Empty: none.");
+          "Time that admitted requests have to end after SIGTERM or SIGINT, such as 30s or 2m, 0s to 24h.");
+ABSL_FLAG(std::string, ports_file, "", "File to write once the server is ready: JSON with its addresses. Empty: none.");
 
 namespace corank {
 namespace {
@@ -27,7 +27,7 @@ absl::Status ReadProcess(Configuration& configuration) {
 const Group& ProcessGroup() {
   static const auto* const group =
       new Group{"process",
-                "Start and end",
+                "Startup and shutdown",
                 {Hidden(FLAGS_config), Shown(FLAGS_drain_timeout), Hidden(FLAGS_ports_file)},
                 ReadProcess};
   return *group;

@@ -12,32 +12,33 @@
 #include "server/config/groups.h"
 #include "server/execute/status_macros.h"
 
-ABSL_FLAG(int32_t, max_queued_requests, 1024, "Requests that may wait, 1 or more.");
+ABSL_FLAG(int32_t, max_queued_requests, 1024,
+          "Most requests that may wait, 1 or more. The server refuses further ones.");
 ABSL_FLAG(corank::ByteCount, max_queued_bytes, int64_t{4} << 30,
-          "Bytes of the requests that may wait, --max-request-bytes or more.");
+          "Most bytes of waiting requests, at least --max-request-bytes.");
 ABSL_FLAG(corank::ByteCount, direct_bytes, 16 << 10,
-          "A request of at most this many bytes runs on the thread that brings it, while nothing waits. 0: none does.");
-ABSL_FLAG(
-    corank::ByteCount, host_bytes, 64 << 10,
-    "A request whose arrays and results, all of them in its messages, are at most this many bytes is done at once "
-    "by the host's processor, on the thread that brings it and past the queue; its response says so. Sorts, and "
-    "merges of up to eight arrays, of keys of 4 bytes or more alone, and interval operators may have twice as many. "
-    "0: none is.");
+          "A request of at most this many bytes, up to 1MiB, runs on the thread that receives it if nothing waits. 0: "
+          "none does.");
+ABSL_FLAG(corank::ByteCount, host_bytes, 64 << 10,
+          "A request whose arrays and results are all inline and have at most this many bytes, up to 1MiB, runs at "
+          "once on the host's CPU, on the thread that receives it, without queueing; its response says so. The limit "
+          "doubles for interval operators, and for sorts and merges (of up to eight arrays) of bare keys of 4 bytes or "
+          "more. 0: none does.");
 
 ABSL_FLAG(std::vector<std::string>, tenant_weights, {},
-          "Shares of tenants while they wait at one priority, NAME=WEIGHT with commas between, 0.001 to 1000; a tenant "
-          "that is not named has 1.");
+          "Shares of tenants that wait at the same priority: NAME=WEIGHT pairs separated by commas, 0.001 to 1000. "
+          "Other tenants have weight 1.");
 ABSL_FLAG(int32_t, tenant_max_queued_requests, 0,
-          "Requests of one tenant that may wait. 0: a tenant with a name leaves some room to others, that is all.");
+          "Most waiting requests of one tenant. 0: no fixed limit, but a named tenant cannot fill the whole queue.");
 ABSL_FLAG(corank::ByteCount, tenant_max_queued_bytes, 0,
-          "Bytes of the requests of one tenant that may wait, --max-request-bytes or more. 0: as above.");
+          "Most bytes of one tenant's waiting requests, at least --max-request-bytes. 0: no fixed limit, as above.");
 ABSL_FLAG(int32_t, batch_delay_us, 0,
-          "Microseconds that a small request waits for others while a lane is free, 0 to 1000000.");
-ABSL_FLAG(corank::ByteCount, batch_bytes, 1 << 20, "Bytes of the small requests that go to a lane as one batch.");
-ABSL_FLAG(
-    corank::ByteCount, device_budget_bytes, 0,
-    "Device memory that requests in work may take together, in bytes, 1MiB or more; others wait. 0: nine tenths of "
-    "the device's, less --kept-bytes; with the CPU engine, of half of what the other budgets leave.");
+          "Microseconds that a small request waits for others to form a batch while a lane is free, 0 to 1000000.");
+ABSL_FLAG(corank::ByteCount, batch_bytes, 1 << 20, "Most bytes of the small requests that form one batch, up to 1GiB.");
+ABSL_FLAG(corank::ByteCount, device_budget_bytes, 0,
+          "Memory of each device that running requests may take together, 1MiB or more; further requests wait. 0: nine "
+          "tenths of the device's memory, less --kept-bytes. With the CPU engine, 0 means at most nine tenths of half "
+          "of the memory that the other budgets leave.");
 
 namespace corank {
 namespace {
@@ -108,7 +109,7 @@ absl::Status ReadQueue(Configuration& configuration) {
 const Group& QueueGroup() {
   static const auto* const group =
       new Group{"queue",
-                "What waits, and what is refused",
+                "Queueing, fair shares and batching",
                 {Shown(FLAGS_max_queued_requests), Shown(FLAGS_max_queued_bytes), Shown(FLAGS_direct_bytes),
                  Shown(FLAGS_host_bytes), Hidden(FLAGS_tenant_weights), Shown(FLAGS_tenant_max_queued_requests),
                  Shown(FLAGS_tenant_max_queued_bytes), Shown(FLAGS_batch_delay_us), Shown(FLAGS_batch_bytes),

@@ -13,8 +13,8 @@ std::string Setting::Variable() const { return absl::StrCat("CORANK_", absl::Asc
 
 const std::vector<const Group*>& Groups() {
   static const auto* const groups = new std::vector<const Group*>{
-      &ListenGroup(),  &EngineGroup(),   &QueueGroup(), &MemoryGroup(),
-      &StreamsGroup(), &SecurityGroup(), &LogGroup(),   &ProcessGroup(),
+      &ListenGroup(),   &EngineGroup(),      &QueueGroup(), &MemoryGroup(),  &StreamsGroup(),
+      &SecurityGroup(), &ConnectionsGroup(), &LogGroup(),   &ProcessGroup(),
   };
   return *groups;
 }

@@ -9,20 +9,18 @@
 #include "server/execute/status_macros.h"
 
 ABSL_FLAG(corank::ByteCount, stream_window_bytes, int64_t{64} << 20,
-          "Pinned host memory in which the chunks of one stream wait, and as much again for its answer, in bytes, 4 "
-          "MiB to --host-pool-bytes. A stream goes on with less while half of the pool is in use.");
-ABSL_FLAG(
-    corank::ByteCount, max_device_bytes, 0,
-    "Device memory that one stream, or one large sort or merge in shared memory, may take, in bytes, 1 MiB to "
-    "--device-budget-bytes. Sorts and merges of arrays larger than half of it, and searches and interval operators "
-    "with streams of more, work out of core. 0: three quarters of the device's, shared out among the long lanes, at "
-    "most four.");
-ABSL_FLAG(
-    corank::ByteCount, max_stream_host_bytes, 0,
-    "Host memory that the arrays of one stream may take beside its window, in bytes. 0: half of what this process "
-    "may have, less where the other budgets leave less, shared out among the long lanes, at most four.");
+          "Pinned host memory that buffers the incoming chunks of one stream, and as much again for its answer, 4MiB "
+          "to --host-pool-bytes. A stream makes do with less while half of the pool is in use.");
+ABSL_FLAG(corank::ByteCount, max_device_bytes, 0,
+          "Device memory that one stream, or one large sort or merge in shared memory, may take, 1MiB to "
+          "--device-budget-bytes. Sorts and merges of arrays larger than half of it work out of core; so do searches "
+          "and interval operators whose streams are larger than all of it. 0: three quarters of the device's memory, "
+          "divided by the number of long lanes, at most four.");
+ABSL_FLAG(corank::ByteCount, max_stream_host_bytes, 0,
+          "Host memory that the arrays of one stream may take beside its window. 0: half of the memory available to "
+          "this process, or less if the other budgets leave less, divided by the number of long lanes, at most four.");
 ABSL_FLAG(absl::Duration, stream_idle_timeout, absl::Minutes(1),
-          "A stream whose caller neither sends nor reads for this long while it has a lane is ended, 1s to 24h.");
+          "The server ends a running stream whose caller neither sends nor reads for this long, 1s to 24h.");
 
 namespace corank {
 namespace {
@@ -59,7 +57,7 @@ absl::Status ReadStreams(Configuration& configuration) {
 
 const Group& StreamsGroup() {
   static const auto* const group = new Group{"streams",
-                                             "Execute calls with streamed arrays",
+                                             "Streams (Execute)",
                                              {Shown(FLAGS_stream_window_bytes), Shown(FLAGS_max_device_bytes),
                                               Shown(FLAGS_max_stream_host_bytes), Shown(FLAGS_stream_idle_timeout)},
                                              ReadStreams};

@@ -1,14 +1,12 @@
 #include "server/observe/metrics.h"
 
 #include <algorithm>
-#include <exception>
 #include <iterator>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "prometheus/client_metric.h"
-#include "prometheus/collectable.h"
-#include "prometheus/exposer.h"
 #include "prometheus/metric_type.h"
 #include "server/observe/log.h"
 #include "server/observe/process_metrics.h"
@@ -47,6 +45,11 @@ int CodeIndex(absl::StatusCode code, int count) {
   return index >= 0 && index < count ? index : static_cast<int>(absl::StatusCode::kUnknown);
 }
 
+prometheus::Family<prometheus::Histogram>& Histograms(prometheus::Registry& registry, const char* name,
+                                                      const char* help) {
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
+}
+
 prometheus::Family<prometheus::Counter>& Counters(prometheus::Registry& registry, const char* name, const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
 }
@@ -58,56 +61,30 @@ prometheus::Family<prometheus::Gauge>& Gauges(prometheus::Registry& registry, co
 
 const char* LaneName(LaneKind kind) { return kind == LaneKind::kShort ? "short" : "long"; }
 
-// What a scrape asks.
-class Scrape final : public prometheus::Collectable {
- public:
-  explicit Scrape(const Metrics* metrics) : metrics_(metrics) {}
-  std::vector<prometheus::MetricFamily> Collect() const override { return metrics_->Collect(); }
-
- private:
-  const Metrics* const metrics_;
-};
-
 }  // namespace
 
 Metrics::Metrics()
     : registry_(std::make_shared<prometheus::Registry>()),
       requests_(
           Counters(*registry_, "corank_requests_total", "Requests that were answered, by operator and status code.")),
+      seconds_(Histograms(*registry_, "corank_request_seconds",
+                          "Time from the arrival of a whole request to its answer on the wire.")),
+      stage_seconds_(Histograms(*registry_, "corank_stage_seconds",
+                                "Time of a request in one stage; requests that did not reach it are not counted.")),
+      batch_requests_(Histograms(*registry_, "corank_batch_requests", "Requests that shared a lease of a lane.")),
+      batch_bytes_(Histograms(*registry_, "corank_batch_bytes",
+                              "Bytes of the messages of requests that shared a lease of a lane.")),
       tenant_bytes_(Counters(*registry_, "corank_tenant_bytes_total", "Bytes of the arrays of a tenant's work.")),
       tenant_lane_seconds_(
           Counters(*registry_, "corank_tenant_lane_seconds_total", "Time of lanes that a tenant's work took.")) {
-  auto& seconds = prometheus::BuildHistogram()
-                      .Name("corank_request_seconds")
-                      .Help("Time from the arrival of a whole request to its answer on the wire.")
-                      .Register(*registry_);
-  auto& stage_seconds = prometheus::BuildHistogram()
-                            .Name("corank_stage_seconds")
-                            .Help("Time of a request in one stage; requests that did not reach it are not counted.")
-                            .Register(*registry_);
   auto& received = Counters(*registry_, "corank_received_bytes_total", "Bytes of request messages.");
   auto& sent = Counters(*registry_, "corank_sent_bytes_total", "Bytes of response messages.");
-  auto& batch_requests = prometheus::BuildHistogram()
-                             .Name("corank_batch_requests")
-                             .Help("Requests that shared a lease of a lane.")
-                             .Register(*registry_);
-  auto& batch_bytes = prometheus::BuildHistogram()
-                          .Name("corank_batch_bytes")
-                          .Help("Bytes of the messages of requests that shared a lease of a lane.")
-                          .Register(*registry_);
   auto& host_requests = Counters(*registry_, "corank_host_requests_total",
                                  "Requests that the host's processor did at once, in no lane of a device.");
   for (int i = 0; i < kOperatorCount; ++i) {
     const std::string name = OperatorName(static_cast<Operator>(i));
-    operators_[i].seconds = &seconds.Add({{"operator", name}}, SecondsBuckets());
-    for (int stage = 0; stage < kStageCount; ++stage) {
-      operators_[i].stage_seconds[stage] =
-          &stage_seconds.Add({{"operator", name}, {"stage", StageName(static_cast<Stage>(stage))}}, SecondsBuckets());
-    }
     operators_[i].received_bytes = &received.Add({{"operator", name}});
     operators_[i].sent_bytes = &sent.Add({{"operator", name}});
-    operators_[i].batch_requests = &batch_requests.Add({{"operator", name}}, PowersOf(2, 1, 10));
-    operators_[i].batch_bytes = &batch_bytes.Add({{"operator", name}}, PowersOf(4, 1024, 12));
     operators_[i].host_requests = &host_requests.Add({{"operator", name}});
     // A rate needs the series before its first request.
     for (const absl::StatusCode code : kUsualCodes) Requests(static_cast<Operator>(i), code);
@@ -142,13 +119,36 @@ prometheus::Counter& Metrics::Requests(Operator op, absl::StatusCode code) {
   return *counter;
 }
 
+Metrics::Times& Metrics::TimesOf(Operator op) {
+  PerOperator& counters = operators_[static_cast<int>(op)];
+  Times* times = counters.times.load(std::memory_order_acquire);
+  if (times != nullptr) return *times;
+  const absl::MutexLock lock(&times_mutex_);
+  times = counters.times.load(std::memory_order_relaxed);
+  if (times != nullptr) return *times;
+  auto made = std::make_unique<Times>();
+  const std::string name = OperatorName(op);
+  made->seconds = &seconds_.Add({{"operator", name}}, SecondsBuckets());
+  for (int stage = 0; stage < kStageCount; ++stage) {
+    made->stage_seconds[stage] =
+        &stage_seconds_.Add({{"operator", name}, {"stage", StageName(static_cast<Stage>(stage))}}, SecondsBuckets());
+  }
+  made->batch_requests = &batch_requests_.Add({{"operator", name}}, PowersOf(2, 1, 10));
+  made->batch_bytes = &batch_bytes_.Add({{"operator", name}}, PowersOf(4, 1024, 12));
+  times = made.get();
+  times_.push_back(std::move(made));
+  counters.times.store(times, std::memory_order_release);
+  return *times;
+}
+
 void Metrics::CountRequest(const RequestRecord& record) {
   PerOperator& counters = operators_[static_cast<int>(record.op)];
   Requests(record.op, record.code).Increment();
-  counters.seconds->Observe(static_cast<double>(record.total_ns) * 1e-9);
+  Times& times = TimesOf(record.op);
+  times.seconds->Observe(static_cast<double>(record.total_ns) * 1e-9);
   for (int stage = 0; stage < kStageCount; ++stage) {
     if (record.stage_ns[stage] >= 0) {
-      counters.stage_seconds[stage]->Observe(static_cast<double>(record.stage_ns[stage]) * 1e-9);
+      times.stage_seconds[stage]->Observe(static_cast<double>(record.stage_ns[stage]) * 1e-9);
     }
   }
   counters.received_bytes->Increment(static_cast<double>(record.received_bytes));
@@ -166,9 +166,9 @@ void Metrics::CountRefusal(Refusal reason) { refused_[static_cast<int>(reason)]-
 void Metrics::CountCancelled(Stage before) { cancelled_[static_cast<int>(before)]->Increment(); }
 
 void Metrics::ObserveBatch(Operator op, int requests, int64_t bytes) {
-  const PerOperator& counters = operators_[static_cast<int>(op)];
-  counters.batch_requests->Observe(requests);
-  counters.batch_bytes->Observe(static_cast<double>(bytes));
+  Times& times = TimesOf(op);
+  times.batch_requests->Observe(requests);
+  times.batch_bytes->Observe(static_cast<double>(bytes));
 }
 
 void Metrics::CountHostRequest(Operator op) { operators_[static_cast<int>(op)].host_requests->Increment(); }
@@ -329,29 +329,6 @@ void Metrics::SetCertificateExpiry(double unix_seconds) {
          "When the certificate that the server shows its callers expires, since 1970.")
       .Add({})
       .Set(unix_seconds);
-}
-
-absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Create(const std::string& address,
-                                                                         const Metrics& metrics) {
-  try {  // civetweb's wrapper reports a taken port by an exception
-    auto scrape = std::make_shared<Scrape>(&metrics);
-    auto exposer = std::make_unique<prometheus::Exposer>(
-        std::vector<std::string>{"listening_ports", address, "num_threads", "4", "request_timeout_ms", "2000"});
-    exposer->RegisterCollectable(scrape);
-    return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(scrape), std::move(exposer)));
-  } catch (const std::exception& e) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", address, " for metrics: ", e.what()));
-  }
-}
-
-MetricsEndpoint::MetricsEndpoint(std::shared_ptr<prometheus::Collectable> metrics,
-                                 std::unique_ptr<prometheus::Exposer> exposer)
-    : metrics_(std::move(metrics)), exposer_(std::move(exposer)) {}
-MetricsEndpoint::~MetricsEndpoint() = default;
-
-int MetricsEndpoint::port() const {
-  const auto ports = exposer_->GetListeningPorts();
-  return ports.empty() ? 0 : ports.front();
 }
 
 }  // namespace corank

@@ -14,7 +14,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "prometheus/counter.h"
@@ -23,11 +22,6 @@
 #include "prometheus/histogram.h"
 #include "prometheus/registry.h"
 #include "server/observe/operator.h"
-
-namespace prometheus {
-class Collectable;
-class Exposer;
-}  // namespace prometheus
 
 namespace corank {
 
@@ -156,14 +150,18 @@ class Metrics {
 
  private:
   static constexpr int kCodeCount = 17;  // of google.rpc.Code
-  struct PerOperator {
-    std::array<std::atomic<prometheus::Counter*>, kCodeCount> requests{};
+  // The histograms of an operator, which have many series.
+  struct Times {
     prometheus::Histogram* seconds = nullptr;
     std::array<prometheus::Histogram*, kStageCount> stage_seconds{};
-    prometheus::Counter* received_bytes = nullptr;
-    prometheus::Counter* sent_bytes = nullptr;
     prometheus::Histogram* batch_requests = nullptr;
     prometheus::Histogram* batch_bytes = nullptr;
+  };
+  struct PerOperator {
+    std::array<std::atomic<prometheus::Counter*>, kCodeCount> requests{};
+    std::atomic<Times*> times{nullptr};  // made by its first request, so that an idle server's scrape stays short
+    prometheus::Counter* received_bytes = nullptr;
+    prometheus::Counter* sent_bytes = nullptr;
     prometheus::Counter* host_requests = nullptr;
   };
   struct PerTenant {
@@ -172,11 +170,15 @@ class Metrics {
   };
 
   prometheus::Counter& Requests(Operator op, absl::StatusCode code);
+  Times& TimesOf(Operator op) ABSL_LOCKS_EXCLUDED(times_mutex_);
   PerTenant Tenant(absl::string_view name) ABSL_LOCKS_EXCLUDED(tenants_mutex_);
   PerTenant MakeTenant(absl::string_view label);
 
   const std::shared_ptr<prometheus::Registry> registry_;
   prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Family<prometheus::Histogram>&seconds_, &stage_seconds_, &batch_requests_, &batch_bytes_;
+  absl::Mutex times_mutex_;
+  std::vector<std::unique_ptr<Times>> times_ ABSL_GUARDED_BY(times_mutex_);
   std::array<PerOperator, kOperatorCount> operators_;
   std::array<prometheus::Counter*, kRefusalCount> refused_;
   std::array<prometheus::Counter*, kStageCount> cancelled_;
@@ -191,23 +193,6 @@ class Metrics {
   prometheus::Gauge* queue_bytes_ = nullptr;
   std::array<prometheus::Gauge*, kLaneKinds> lanes_busy_{};
   prometheus::Counter* failed_handshakes_ = nullptr;
-};
-
-/// Serves GET /metrics until destroyed. A peer that is silent, or does not read, is hung up on after two seconds and
-/// keeps one of several threads busy until then.
-class MetricsEndpoint {
- public:
-  /// `address` is HOST:PORT; port 0 means a free one. UNAVAILABLE where it cannot listen there.
-  static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Create(const std::string& address, const Metrics& metrics);
-  ~MetricsEndpoint();
-
-  int port() const;
-
- private:
-  MetricsEndpoint(std::shared_ptr<prometheus::Collectable> metrics, std::unique_ptr<prometheus::Exposer> exposer);
-
-  const std::shared_ptr<prometheus::Collectable> metrics_;
-  const std::unique_ptr<prometheus::Exposer> exposer_;
 };
 
 }  // namespace corank

@@ -96,8 +96,7 @@ def test_the_monitoring_page_lists_the_served_metrics(scraped: LocalServer) -> N
     assert absent <= {*OF_GPUS, *OF_TLS}, "documented, and not served"
     for name, kind in types.items():
         assert name in documented, "served, and not documented"
-        has_no_samples = name == "exposer_request_latencies" and not labels[name]
-        assert documented[name] == (kind, {"quantile"} if has_no_samples else labels[name]), name
+        assert documented[name] == (kind, labels[name]), name
 
 
 class GpuMetrics(http.server.BaseHTTPRequestHandler):

@@ -1,6 +1,8 @@
 // The configuration of corankd: its four sources, and what they refuse.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -108,6 +110,24 @@ TEST_F(ConfigTest, TheEnvironmentMayNameTheFile) {
   EXPECT_EQ(Read({}, {absl::StrCat("CORANK_CONFIG=", path_)})->server.lanes, 5);
 }
 
+TEST_F(ConfigTest, LogsAreJsonUnlessTextIsAskedForOrStderrIsATerminal) {
+  EXPECT_EQ(Read({"--log-format=text"})->log_format, LogFormat::kText);
+  EXPECT_EQ(Read({"--log-format=json"})->log_format, LogFormat::kJson);
+  const int saved = dup(STDERR_FILENO);
+  const int file = open("/dev/null", O_WRONLY | O_CLOEXEC), terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  dup2(file, STDERR_FILENO);
+  const LogFormat in_file = Read({})->log_format;
+  dup2(terminal, STDERR_FILENO);
+  const LogFormat on_terminal = Read({})->log_format;
+  const LogFormat forced = Read({"--log-format=json"})->log_format;
+  dup2(saved, STDERR_FILENO);
+  for (const int descriptor : {saved, file, terminal}) close(descriptor);
+  EXPECT_EQ(in_file, LogFormat::kJson);
+  EXPECT_EQ(on_terminal, LogFormat::kText);
+  EXPECT_EQ(forced, LogFormat::kJson);
+}
+
 TEST_F(ConfigTest, ReadingTwiceIsReadingOnce) {
   EXPECT_EQ(Read({"--lanes=9"})->server.lanes, 9);
   EXPECT_EQ(Read({})->server.lanes, 4);
@@ -130,6 +150,7 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--devices=", "--devices: names no GPU"},
       {"--devices=1,0,1", "--devices: names GPU 1 twice"},
       {"--lanes=0", "--lanes: 0 is not in 1 to 256"},
+      {"--log-format=yaml", "--log-format: 'yaml' is not auto, json or text"},
       {"--lanes=many", "--lanes: 'many'"},
       {"--cpu-threads=5000", "--cpu-threads"},
       {"--canary-interval=1ns", "--canary-interval: 1ns is not in 10ms to 24h, nor 0s"},
@@ -337,10 +358,12 @@ TEST_F(ConfigTest, HelpNamesEveryFlagByGroupAndFitsTheScreen) {
     if (!absl::StrContains(flag->Filename(), "server/config/")) continue;
     const Found found = FindSetting(name);
     ASSERT_NE(found.setting, nullptr) << name << " is in no group";
-    EXPECT_THAT(all, HasSubstr(absl::StrCat("\n  --", found.setting->Name(), "=")));
-    EXPECT_THAT(*HelpText(found.group->name), HasSubstr(absl::StrCat("  --", found.setting->Name(), "=")));
+    EXPECT_THAT(all, HasSubstr(absl::StrCat("\n  --", found.setting->Name(), " (default: ")));
+    EXPECT_THAT(*HelpText(found.group->name), HasSubstr(absl::StrCat("  --", found.setting->Name(), " (default: ")));
   }
   EXPECT_THAT(*HelpText("queue"), Not(HasSubstr("--listen")));
+  EXPECT_THAT(all, HasSubstr("\n  --lanes (default: 4)\n      Requests that each device"));
+  EXPECT_THAT(all, HasSubstr("\n  --tls-key (default: empty)\n"));
   EXPECT_THAT(std::string(HelpText("queues").status().message()), HasSubstr("did you mean queue?"));
 }
 

@@ -11,6 +11,7 @@
 #include "prometheus/text_serializer.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/observe/metrics_endpoint.h"
 #include "server/respond/errors.h"
 #include "server/respond/responses.h"
 
@@ -45,6 +46,20 @@ TEST(Log, ALineIsOneJsonObjectWithAnRfc3339Time) {
   logger.Log(LogLevel::kWarning, "event", {{"text", "a\nb"}, {"count", int64_t{3}}, {"seconds", 0.5}});
   EXPECT_THAT(lines, MatchesRegex("\\{\"time\":\"[0-9]+-[0-9]+-[0-9]+T[0-9]+:[0-9]+:[0-9.]+Z\",\"level\":\"warning\","
                                   "\"event\":\"event\",\"text\":\"a\\\\nb\",\"count\":3,\"seconds\":0.5\\}\n"));
+}
+
+TEST(Log, ATextLineIsReadableAndHarmless) {
+  std::string lines;
+  const Logger logger(
+      LogLevel::kInfo, [&lines](absl::string_view line) { lines += std::string(line); }, LogFormat::kText);
+  logger.Log(LogLevel::kDebug, "quiet", {});
+  logger.Log(LogLevel::kInfo, "ready",
+             {{"grpc", "127.0.0.1:50051"}, {"lanes", 4}, {"seconds", 0.5}, {"reason", "no GPU"}, {"health", ""}});
+  EXPECT_THAT(lines, MatchesRegex("[0-9]+-[0-9]+-[0-9]+ [0-9]+:[0-9]+:[0-9]+\\.[0-9][0-9][0-9]Z info    ready "
+                                  "grpc=127.0.0.1:50051 lanes=4 seconds=0.5 reason=\"no GPU\" health=\"\"\n"));
+  lines.clear();
+  logger.Log(LogLevel::kError, "e", {{"a", "x=1"}, {"b", "\033[2Jx"}, {"c", "say \"hi\"\n"}, {"d", "\xFF"}});
+  EXPECT_THAT(lines, HasSubstr("error   e a=\"x=1\" b=\"\\u001b[2Jx\" c=\"say \\\"hi\\\"\\n\" d=\"\\ufffd\"\n"));
 }
 
 std::string Scrape(const Metrics& metrics) {
@@ -107,10 +122,11 @@ TEST(Metrics, ShowsWhatIsOpen) {
 
 TEST(MetricsEndpoint, SaysWhenThePortIsTaken) {
   const Metrics metrics;
-  const auto first = MetricsEndpoint::Create("127.0.0.1:0", metrics);
+  const auto first = MetricsEndpoint::Create("127.0.0.1:0", metrics, [] { return ServerStatus(); });
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_GT((*first)->port(), 0);
-  const auto second = MetricsEndpoint::Create("127.0.0.1:" + std::to_string((*first)->port()), metrics);
+  const auto second =
+      MetricsEndpoint::Create("127.0.0.1:" + std::to_string((*first)->port()), metrics, [] { return ServerStatus(); });
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
 }
 
