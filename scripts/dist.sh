@@ -13,22 +13,28 @@ name=corank-$version-linux-x86_64
 tree=dist/$name
 archive=$tree.tar.xz
 
-# The paths of the test binaries with a ctest label, one a line.
+# The paths of the test binaries with a ctest label, one a line. With a second argument: those of the programs that they
+# start (PROGRAMS of corank_test).
 tests_labelled() {
   ctest --test-dir "$build" --show-only=json-v1 -L "^($1)\$" |
-    python3 -c 'import json, sys; print(*[t["command"][0] for t in json.load(sys.stdin)["tests"]], sep="\n")' |
+    python3 -c '
+import json, sys
+for test in json.load(sys.stdin)["tests"]:
+    properties = {entry["name"]: entry["value"] for entry in test["properties"]}
+    print(*(properties.get("REQUIRED_FILES", []) if sys.argv[1:] else test["command"][:1]), sep="\n")' "${@:2}" |
     sed '/^$/d' | sort -u
 }
 
 mapfile -t gpu_tests < <(tests_labelled gpu)
 mapfile -t large_tests < <(tests_labelled large)
+mapfile -t started < <(tests_labelled 'gpu|large' programs)
 mapfile -t benchmarks < <(find "$build/bin" -maxdepth 1 -type f -executable \
   \( -name '*_bench' -o -name '*echo_server' \) | sort)
 [ ${#gpu_tests[@]} -gt 0 ] || { echo "dist: $build has no test labelled gpu: build it with CORANK_CUDA=ON" >&2; exit 1; }
 
 rm -rf "$tree" "$archive"
 scripts/bundle.sh "$tree" "$build/bin/corankd" "$build/bin/corank" "${gpu_tests[@]}" "${large_tests[@]}" \
-  "${benchmarks[@]}"
+  "${started[@]}" "${benchmarks[@]}"
 printf '%s\n' "${gpu_tests[@]##*/}" | sort -u >"$tree/gpu-tests.txt"
 printf '%s\n' "${large_tests[@]##*/}" | sed '/^$/d' | sort -u >"$tree/large-tests.txt"
 install -m 755 scripts/run-gpu-tests.sh "$tree/run-gpu-tests.sh"
