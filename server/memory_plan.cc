@@ -44,35 +44,35 @@ std::string WhyUseless(const MemoryPlan::Needs& needs, int64_t device_bytes) {
   if (needs.device_budget_bytes > 0 || budget >= kLeastWork || DerivedBudget(without_kept, device_bytes) < kLeastWork) {
     return "";
   }
-  return absl::StrCat("--kept-bytes ", needs.kept_bytes, " leaves ", budget, " bytes of a device that has ",
-                      device_bytes, " to requests and streams in work (--device-budget-bytes), which need ", kLeastWork,
-                      " at least: give --kept-bytes less");
+  return absl::StrCat("--kept-bytes ", needs.kept_bytes, " leaves ", budget, " bytes of a device with ", device_bytes,
+                      " to running requests and streams (--device-budget-bytes), which need at least ", kLeastWork,
+                      "; lower --kept-bytes");
 }
 
 std::string SmallBudget(int64_t budget) {
-  return absl::StrCat("requests and streams in work may take ", budget,
-                      " bytes of a device together (--device-budget-bytes), which is less than ", kLeastWork,
-                      ": requests that need more of it are refused, and streams are slow; give it more");
+  return absl::StrCat("running requests and streams may take ", budget,
+                      " bytes of a device together (--device-budget-bytes), less than ", kLeastWork,
+                      ": requests that need more are refused, and streams are slow; raise it");
 }
 
 std::string MoreThanTheDevice(const MemoryPlan::Needs& needs, int64_t device_bytes) {
-  return absl::StrCat("a device has ", device_bytes, " bytes of memory, and --device-budget-bytes ",
+  return absl::StrCat("a device has ", device_bytes, " bytes of memory, but --device-budget-bytes ",
                       needs.device_budget_bytes, " and --kept-bytes ", needs.kept_bytes,
-                      " together are more; under load requests will fail for lack of memory: give them less");
+                      " together are more; requests will run out of memory under load; lower one of them");
 }
 
 std::string Clamped(int64_t max_device_bytes, int64_t budget) {
-  return absl::StrCat("--max-device-bytes ", max_device_bytes, " is more than requests in work may take of a device, ",
-                      budget, " (--device-budget-bytes): streams take no more than that");
+  return absl::StrCat("--max-device-bytes ", max_device_bytes, " is more than running requests may take of a device, ",
+                      budget, " (--device-budget-bytes); streams take no more than that");
 }
 
 std::string MoreThanTheHost(const MemoryPlan::Needs& needs, const MemoryPlan& plan, int64_t work_bytes) {
   return absl::StrCat(
-      "this process may have ", needs.host_bytes, " bytes of memory, and its budgets add up to ", plan.host_bytes,
+      "this process may have ", needs.host_bytes, " bytes of memory, but its budgets add up to ", plan.host_bytes,
       ": --host-pool-bytes ", needs.host_pool_bytes, ", --max-buffered-bytes ", needs.buffered_bytes,
       ", --max-stream-host-bytes of all streams ", plan.budgets.host_limit_bytes,
       IsOnHost(needs) ? absl::StrCat(", --device-budget-bytes ", work_bytes, ", --kept-bytes ", needs.kept_bytes) : "",
-      "; under load the system may end it: give it more, or the budgets less");
+      "; the system may kill it under load; give it more memory or lower the budgets");
 }
 
 }  // namespace

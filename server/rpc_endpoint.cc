@@ -43,9 +43,10 @@ int MostConnections(int wanted, const Logger& logger) {
   }
   if (files.rlim_cur >= needed) return wanted;
   const int most = std::max(16, ToInt(static_cast<int64_t>(files.rlim_cur) - kOtherDescriptors));
-  logger.Log(LogLevel::kWarning, "connections_limited",
-             {{"message", absl::StrCat("the system lets this process open ", files.rlim_cur, " files: at most ", most,
-                                       " connections instead of --max-connections, ", wanted, " (ulimit -n)")}});
+  logger.Log(
+      LogLevel::kWarning, "connections_limited",
+      {{"message", absl::StrCat("the file limit of this process (ulimit -n) is ", files.rlim_cur, ", so at most ", most,
+                                " connections can be open instead of --max-connections ", wanted)}});
   return std::min(most, wanted);
 }
 
@@ -109,7 +110,7 @@ absl::StatusOr<std::unique_ptr<RpcEndpoint>> RpcEndpoint::Start(const Options& o
   builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, 1);
   endpoint->server_ = builder.BuildAndStart();
   if (endpoint->server_ == nullptr) {
-    return absl::UnavailableError(absl::StrCat("cannot serve on ", endpoint->address(), ": gRPC does not start"));
+    return absl::UnavailableError(absl::StrCat("cannot serve on ", endpoint->address(), ": gRPC did not start"));
   }
   endpoint->listener_->Start([acceptor = endpoint->acceptor_.get()](int listener_fd, int fd) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;

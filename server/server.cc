@@ -59,7 +59,8 @@ AdmissionQueue::Options LongQueueOptions(const Server::Options& options) {
 }
 
 absl::Status Draining() {
-  return RetryLater(absl::StatusCode::kUnavailable, "the server drains and will take no more requests", kRestartRetry);
+  return RetryLater(absl::StatusCode::kUnavailable, "the server is shutting down and takes no more requests",
+                    kRestartRetry);
 }
 
 }  // namespace
@@ -109,7 +110,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, st
                                                       const Clock* clock, const Logger* logger) {
   if (engines.empty() || engines.size() > static_cast<size_t>(DeviceSet::kMaxDevices)) {
     return absl::InvalidArgumentError(absl::StrCat("a server works on 1 to ", DeviceSet::kMaxDevices, " devices, not ",
-                                                   engines.size(), ": say which with --devices"));
+                                                   engines.size(), "; choose them with --devices"));
   }
   std::unique_ptr<Server> server(new Server(options, std::move(engines), clock, logger));
   const MemoryPlan& plan = server->plan_;

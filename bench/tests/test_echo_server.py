@@ -46,13 +46,15 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def sort(address: str, message: bytes) -> bytes:
     """One unary call with raw bytes."""
     with grpc.insecure_channel(address) as channel:
-        return bytes(channel.unary_unary(h2.SORT)(message, timeout=30))
+        call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(h2.SORT)
+        return call(message, timeout=30)
 
 
 def execute(address: str, messages: list[bytes]) -> list[bytes]:
     """One streaming call with raw bytes."""
     with grpc.insecure_channel(address) as channel:
-        return [bytes(answer) for answer in channel.stream_stream(h2.EXECUTE)(iter(messages), timeout=30)]
+        call: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(h2.EXECUTE)
+        return list(call(iter(messages), timeout=30))
 
 
 def test_messages_come_back(address: str) -> None:

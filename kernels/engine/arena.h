@@ -40,7 +40,7 @@ class Arena {
   /// Uninitialised memory, 256-byte aligned, valid until Reset. RESOURCE_EXHAUSTED, or the source's error.
   absl::StatusOr<void*> Allocate(int64_t bytes) {
     if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - kAlignment) {
-      return absl::ResourceExhaustedError("more memory asked for than can exist");
+      return absl::ResourceExhaustedError("the request needs more memory than can exist");
     }
     // At least one unit, so that every call returns a distinct pointer.
     const int64_t rounded = std::max(kAlignment, AlignUp(bytes));

@@ -133,16 +133,16 @@ absl::Status AdmissionQueue::FindMemory(Task& task) const {
   if (devices == 0) {
     need = *std::max_element(needs.begin(), needs.end());
     // A stream is told nothing that it has done already.
-    const char* const advice = task.operation->waits_for_caller() ? "" : ", or as a stream (Execute)";
+    const char* const advice = task.operation->waits_for_caller() ? "" : ", or use a stream (Execute)";
     return InvalidField("request",
-                        absl::StrCat("needs ", need, " bytes of device memory, and --device-budget-bytes is ", most,
+                        absl::StrCat("needs ", need, " bytes of device memory, but --device-budget-bytes is ", most,
                                      "; send less at a time", advice));
   }
   const int64_t host_need = memory_->Counted(task.operation->host_bytes());
   if (host_need > memory_->host_limit_bytes()) {
-    return InvalidField("request",
-                        absl::StrCat("needs ", host_need, " bytes of pinned memory, and all requests in ",
-                                     "work together may have ", memory_->host_limit_bytes(), "; send less at a time"));
+    return InvalidField(
+        "request", absl::StrCat("needs ", host_need, " bytes of pinned memory, but all running ",
+                                "requests together may have ", memory_->host_limit_bytes(), "; send less at a time"));
   }
   task.devices &= devices;
   task.device_bytes = need;
@@ -197,8 +197,9 @@ absl::Status AdmissionQueue::CheckRoom(const Task& task) {
   const int64_t free_bytes = std::min(most_bytes - bytes, options_.max_bytes - bytes_);
   const bool requests_full = free_requests <= 0;
   if (requests_full || task.bytes > free_bytes) {
-    const std::string what = requests_full ? absl::StrCat(requests, " requests wait, and ", most_requests, " may")
-                                           : absl::StrCat(bytes, " bytes of requests wait, and ", most_bytes, " may");
+    const std::string what = requests_full
+                                 ? absl::StrCat(requests, " requests are waiting, and the limit is ", most_requests)
+                                 : absl::StrCat(bytes, " bytes of requests are waiting, and the limit is ", most_bytes);
     return Refuse(requests_full ? Refusal::kQueueRequests : Refusal::kQueueBytes,
                   RetryLater(absl::StatusCode::kResourceExhausted, Full(task.priority) + what,
                              rate_.RetryDelay(CostAhead(task))));
@@ -218,18 +219,18 @@ absl::Status AdmissionQueue::CheckTenantRoom(const Task& task, int64_t free_requ
   const auto full = [&](Refusal reason, int64_t used, absl::string_view of, absl::string_view why) {
     return Refuse(reason,
                   RetryLater(absl::StatusCode::kResourceExhausted,
-                             absl::StrCat("this tenant's part of the queue is full: ", used, of, " of it wait, ", why),
+                             absl::StrCat("this tenant's part of the queue is full: ", used, of, " are waiting, ", why),
                              rate_.RetryDelay(CostAhead(task))));
   };
   if (options_.tenant_max_requests > 0 && requests >= options_.tenant_max_requests) {
     return full(Refusal::kTenantRequests, requests, " requests",
-                absl::StrCat("and ", options_.tenant_max_requests, " may"));
+                absl::StrCat("and the limit is ", options_.tenant_max_requests));
   }
   if (options_.tenant_max_bytes > 0 && task.bytes > options_.tenant_max_bytes - bytes) {
-    return full(Refusal::kTenantBytes, bytes, " bytes", absl::StrCat("and ", options_.tenant_max_bytes, " may"));
+    return full(Refusal::kTenantBytes, bytes, " bytes", absl::StrCat("and the limit is ", options_.tenant_max_bytes));
   }
   if (tenant.empty()) return absl::OkStatus();
-  constexpr char kLeft[] = "and what is left is for other tenants";
+  constexpr char kLeft[] = "and the rest is for other tenants";
   const int64_t share = options_.tenant_share_of_free;
   if (requests / share >= free_requests) return full(Refusal::kTenantRequests, requests, " requests", kLeft);
   if ((bytes + task.bytes) / share > free_bytes - task.bytes) {
@@ -258,12 +259,12 @@ absl::Status AdmissionQueue::CheckInTime(const Task& task) const {
   };
   if (own > left) {
     return absl::DeadlineExceededError(
-        absl::StrCat("the deadline is in ", rounded(left), ", and the work alone is estimated to take ", rounded(own)));
+        absl::StrCat("the deadline is in ", rounded(left), ", but the work alone takes an estimated ", rounded(own)));
   }
   return RetryLater(
       absl::StatusCode::kDeadlineExceeded,
-      absl::StrCat("the deadline is in ", rounded(left), ", and the work is estimated to end in ", rounded(wait + own),
-                   ": ", rounded(wait), " behind what waits and ", rounded(own), " for itself"),
+      absl::StrCat("the deadline is in ", rounded(left), ", but the estimated time is ", rounded(wait + own), ": ",
+                   rounded(wait), " in the queue and ", rounded(own), " of work"),
       wait + own - left);
 }
 

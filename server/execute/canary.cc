@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<Canary>> Canary::Create(const Options& options, E
   CORANK_ASSIGN_OR_RETURN(std::unique_ptr<EngineStream> stream, engine->CreateStream());
   std::unique_ptr<Canary> canary(new Canary(options, std::move(stream), watch, logger, std::move(on_change)));
   if (absl::Status status = canary->SortOnce(); !status.ok()) {
-    return absl::Status(status.code(), absl::StrCat("the canary's first sort failed: ", status.message()));
+    return absl::Status(status.code(), absl::StrCat("the first self-test failed: ", status.message()));
   }
   return canary;
 }
@@ -84,7 +84,7 @@ absl::Status Canary::SortOnce() {
   CORANK_RETURN_IF_ERROR(finished);
   std::sort(keys.begin(), keys.end());
   if (std::memcmp(keys.data(), result.host, static_cast<size_t>(bytes)) == 0) return absl::OkStatus();
-  return absl::DataLossError("the device sorts wrongly");
+  return absl::DataLossError("the device returned wrongly sorted keys");
 }
 
 absl::Status Canary::Pulse() {

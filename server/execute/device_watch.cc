@@ -16,7 +16,7 @@ constexpr absl::Duration kOthersRetry = absl::Milliseconds(100);
 
 absl::Status DeviceLost(bool has_others) {
   return has_others ? RetryLater(absl::StatusCode::kUnavailable,
-                                 "the server lost the device of this request; others serve on", kOthersRetry)
+                                 "the server lost the device of this request; its other devices work", kOthersRetry)
                     : RetryLater(absl::StatusCode::kUnavailable, "the server lost its device", kRestartRetry);
 }
 

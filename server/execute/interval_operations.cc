@@ -22,7 +22,7 @@ absl::StatusOr<const int64_t*> UploadInt64(EngineStream& stream, const std::vect
   return static_cast<const int64_t*>(uploaded);
 }
 
-absl::Status NoIntervals() { return absl::InternalError("the intervals have fewer elements than they were said to"); }
+absl::Status NoIntervals() { return absl::InternalError("the intervals have fewer elements than their counts say"); }
 
 // Of a piece: what its kernels are told, as far as their workspace follows from it.
 template <typename Args>
@@ -198,7 +198,7 @@ absl::Status MoveOperation::FaultStatus(const OperatorReport& report) const {
   if (report.fault != OperatorReport::Fault::kOverlapping) return UnexpectedFault(report);
   return InvalidField(absl::StrCat("destination_offsets[", report.index, "]"),
                       absl::StrCat("interval ", report.index, " overlaps interval ", report.other,
-                                   " in the destination; allow_overlap switches this check off"));
+                                   " in the destination; set allow_overlap to permit this"));
 }
 
 LoadBalanceOperation::LoadBalanceOperation(Spec spec) : spec_(std::move(spec)) {

@@ -162,8 +162,8 @@ absl::Status RunSorter::CopyIn(EngineStream& stream, const InputChunk& chunk, st
 
 absl::Status RunSorter::CountsDiffer(int64_t element) const {
   return InvalidField(absl::StrCat(inputs_[*sort_.values_input].field, ".count"),
-                      absl::StrCat("not as many elements as ", inputs_[sort_.keys_input].field,
-                                   ": they differ from element ", element, " on"));
+                      absl::StrCat("must have as many elements as ", inputs_[sort_.keys_input].field,
+                                   ", but one of them ends at element ", element));
 }
 
 absl::StatusOr<RunSorter::Piece*> RunSorter::PieceAt(int64_t element) {

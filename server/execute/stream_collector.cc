@@ -110,8 +110,8 @@ absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t n
   if (needed > room && needed <= room + has) {
     return InvalidField(
         input.field + ".count",
-        absl::StrCat("not announced, so that the array is in memory twice while it grows; for that, ", needed, " and ",
-                     has, " bytes are more than one request may take (",
+        absl::StrCat("without a count the array is in memory twice while it grows, and its ", needed, " and ", has,
+                     " bytes are more than one request may have (",
                      WaitsOnHost(index) ? "max_stream_host_bytes" : "max_device_bytes", "); announce the count"));
   }
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> other, AllocateGrown(index, has, needed));

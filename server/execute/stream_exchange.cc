@@ -72,7 +72,7 @@ absl::StatusOr<std::shared_ptr<StreamExchange>> StreamExchange::Create(const Opt
   std::shared_ptr<StreamExchange> exchange(new StreamExchange(options, std::move(inputs), pool, clock));
   if (exchange->Least() > pool->max_bytes()) {
     return InvalidField("plan",
-                        absl::StrCat("its streams need ", exchange->Least(), " bytes of the server's host memory, and ",
+                        absl::StrCat("its streams need ", exchange->Least(), " bytes of the server's host memory, but ",
                                      "host_pool_bytes is ", pool->max_bytes()));
   }
   return exchange;
@@ -163,11 +163,11 @@ absl::Status StreamExchange::Note(int part, const v1::ArrayChunk& chunk, int64_t
     return BadChunk("stream_id", absl::StrCat("no input of the plan has the stream_id ", chunk.stream_id()));
   }
   if (bytes > options_.max_chunk_bytes) {
-    return BadChunk("data", absl::StrCat(bytes, " bytes, and max_chunk_bytes is ", options_.max_chunk_bytes));
+    return BadChunk("data", absl::StrCat(bytes, " bytes are more than max_chunk_bytes, ", options_.max_chunk_bytes));
   }
   if (bytes % input->element_bytes != 0) {
     return BadChunk("data", absl::StrCat(bytes, " bytes are not a whole number of elements of ", input->element_bytes,
-                                         " bytes, as ", input->field, " has them"));
+                                         " bytes, as in ", input->field));
   }
   accepted->input = static_cast<size_t>(input - inputs_.begin());
   accepted->first_element = chunk.first_element();
@@ -175,7 +175,7 @@ absl::Status StreamExchange::Note(int part, const v1::ArrayChunk& chunk, int64_t
   Progress& progress = progress_[accepted->input];
   Range& range = progress.parts[static_cast<size_t>(part)];
   const int64_t first = chunk.first_element();
-  if (progress.ended) return BadChunk("first_element", absl::StrCat("empty data has ended ", input->field, " before"));
+  if (progress.ended) return BadChunk("first_element", absl::StrCat("an empty chunk has already ended ", input->field));
   const bool may_begin_anywhere = options_.parts > 1 && range.begin < 0;
   if (may_begin_anywhere ? first < 0 : first != range.next) {
     return BadChunk("first_element", absl::StrCat(first, ", but the next element of ", input->field, " is ",
@@ -193,7 +193,7 @@ absl::Status StreamExchange::Note(int part, const v1::ArrayChunk& chunk, int64_t
     if (&other == &range || other.begin < 0) continue;
     if (first < other.next && other.begin < first + accepted->count) {
       return BadChunk("first_element", absl::StrCat("elements ", first, " to ", first + accepted->count - 1, " of ",
-                                                    input->field, " came from another part of the job too"));
+                                                    input->field, " also arrived from another part of the job"));
     }
   }
   if (range.begin < 0) range.begin = first;
@@ -231,10 +231,10 @@ absl::Status StreamExchange::EndInput(int part) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (IsComplete(i)) continue;
     if (inputs_[i].count < 0) {
-      return InvalidField(inputs_[i].field, "the caller sends no more, but no chunk without data has ended the array");
+      return InvalidField(inputs_[i].field, "the caller finished sending without an empty chunk to end the array");
     }
-    return InvalidField(inputs_[i].field, absl::StrCat("the caller sends no more, but only ", progress_[i].received,
-                                                       " of ", inputs_[i].count, " elements came"));
+    return InvalidField(inputs_[i].field, absl::StrCat("the caller finished sending, but only ", progress_[i].received,
+                                                       " of ", inputs_[i].count, " elements arrived"));
   }
   return absl::OkStatus();
 }

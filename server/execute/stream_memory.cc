@@ -11,12 +11,12 @@ constexpr absl::Duration kRetry = absl::Seconds(1);
 
 absl::Status OverLimit(absl::string_view field, absl::string_view limit, int64_t bytes) {
   return InvalidField(field, absl::StrCat("the request needs more than the ", bytes, " bytes of ", limit,
-                                          " that one request may take; send it in smaller parts"));
+                                          " that one request may have; send it in smaller parts"));
 }
 
 absl::Status AllInUse() {
   return RetryLater(absl::StatusCode::kResourceExhausted,
-                    "the server's memory for streamed arrays is in use; try again, or with smaller arrays", kRetry);
+                    "the server's memory for streamed arrays is full; retry later or send smaller arrays", kRetry);
 }
 
 }  // namespace

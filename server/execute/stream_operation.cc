@@ -209,7 +209,7 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
   std::vector<const StreamTarget*> places;
   for (const PendingResult* result : results) {
     const auto target = std::find(targets.begin(), targets.end(), result->target);
-    if (target == targets.end()) return absl::InternalError("rows in turn for another place than a stream");
+    if (target == targets.end()) return absl::InternalError("rows that are made in turn must go to a stream");
     places.push_back(target->get());
   }
   const int64_t count = results[0]->count;
@@ -289,9 +289,9 @@ absl::Status StreamOperation::ExecuteOne(int index, const std::vector<Operand>& 
   const int64_t need = rows == nullptr ? prepared.operation->device_bytes(lane.engine()) : 0;
   if (const int64_t promised = device_bytes(lane.engine()); need > promised) {
     return InvalidField("plan.operations",
-                        absl::StrCat("operation ", index, " needs ", need, " bytes of device memory, and ", promised,
-                                     " is what it could be given before its sizes were known; send it as a call of ",
-                                     "its own, or less at a time"));
+                        absl::StrCat("operation ", index, " needs ", need, " bytes of device memory, but ", promised,
+                                     " were reserved before its sizes were known; send it as a call of ",
+                                     "its own or in smaller parts"));
   }
   CORANK_RETURN_IF_ERROR(spec_.request->Named(
       index, prepared.operation->Judged(rows == nullptr ? prepared.operation->Execute(lane, outcome)

@@ -19,7 +19,7 @@ int64_t AllOf(int64_t bytes, int devices) {
 }
 
 absl::Status NoSuchArray(absl::string_view field, const std::string& name) {
-  return FieldError(absl::StatusCode::kNotFound, field, absl::StrCat("no array is kept as '", name, "'"));
+  return FieldError(absl::StatusCode::kNotFound, field, absl::StrCat("there is no stored array '", name, "'"));
 }
 
 v1::StoredArray ToMessage(const std::string& name, const KeptArray& array, std::chrono::nanoseconds left) {
@@ -72,11 +72,11 @@ absl::StatusOr<KeptRoom> ArrayStore::Reserve(absl::string_view owner, int device
   GiveBackExpired();  // first, for these are in the budgets
   const int64_t charge = Charge(bytes);
   if (charge > options_.max_bytes) {
-    return InvalidField(field, absl::StrCat("the array needs ", charge, " bytes, and the server keeps at most ",
+    return InvalidField(field, absl::StrCat("the array needs ", charge, " bytes, but the server stores at most ",
                                             options_.max_bytes, " on a device (--kept-bytes)"));
   }
   if (charge > quota_bytes_) {
-    return InvalidField(field, absl::StrCat("the array needs ", charge, " bytes, and one caller may keep at most ",
+    return InvalidField(field, absl::StrCat("the array needs ", charge, " bytes, but one caller may store at most ",
                                             quota_bytes_, " (--kept-quota-bytes)"));
   }
   KeptRoom room;
@@ -87,13 +87,13 @@ absl::StatusOr<KeptRoom> ArrayStore::Reserve(absl::string_view owner, int device
     room.of_owner = quota.Reserve(charge);
     if (!room.of_owner) {
       return FieldError(absl::StatusCode::kResourceExhausted, field,
-                        absl::StrCat("the array needs ", charge, " bytes; the caller keeps ", quota.used(), " of the ",
-                                     quota_bytes_, " that it may keep: delete others first"));
+                        absl::StrCat("the array needs ", charge, " bytes; the caller already stores ", quota.used(),
+                                     " of the ", quota_bytes_, " that it may store; delete other arrays first"));
     }
   }
   room.of_store = budgets_[static_cast<size_t>(device)]->Reserve(charge);
   if (!room.of_store) {
-    return RetryLater(absl::StatusCode::kResourceExhausted, "the server's memory for kept arrays is full",
+    return RetryLater(absl::StatusCode::kResourceExhausted, "the server's memory for stored arrays is full",
                       kStoreFullRetry);
   }
   return room;
@@ -105,7 +105,8 @@ absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(KeptRoom& room, int6
   if (bytes > 0) {
     absl::StatusOr<std::unique_ptr<EngineMemory>> memory = devices_->engine(room.device).AllocateDevice(bytes);
     if (absl::IsResourceExhausted(memory.status())) {
-      return RetryLater(memory.status().code(), "the device has no memory for another kept array now", kStoreFullRetry);
+      return RetryLater(memory.status().code(), "the device has no memory for another stored array now",
+                        kStoreFullRetry);
     }
     if (!memory.ok()) return memory.status();
     array->memory = *std::move(memory);
@@ -117,8 +118,8 @@ absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(KeptRoom& room, int6
 
 absl::Status ArrayStore::CheckExpiry(absl::string_view field, std::chrono::seconds expiry) const {
   if (expiry.count() >= 0 && expiry <= options_.max_expiry) return absl::OkStatus();
-  return InvalidField(field,
-                      absl::StrCat("0 (the default) to ", options_.max_expiry.count(), ", not ", expiry.count()));
+  return InvalidField(
+      field, absl::StrCat("must be 0 (the default) to ", options_.max_expiry.count(), ", not ", expiry.count()));
 }
 
 absl::Status ArrayStore::Keep(absl::string_view owner, const std::string& name, std::shared_ptr<const KeptArray> array,
@@ -156,7 +157,7 @@ absl::Status ArrayStore::Delete(absl::string_view owner, const std::string& name
   const auto entry = arrays_.find(OwnedName(owner, name));
   if (entry == arrays_.end()) return NoSuchArray("name", name);
   if (entry->second.array.use_count() > 1) {
-    return FieldError(absl::StatusCode::kFailedPrecondition, "name", "a request uses the array");
+    return FieldError(absl::StatusCode::kFailedPrecondition, "name", "a request is using the array");
   }
   array = std::move(entry->second.array);
   Erase(entry);

@@ -14,7 +14,7 @@ constexpr absl::Duration kRetry = absl::Milliseconds(50);
 
 absl::Status Full() {
   return RetryLater(absl::StatusCode::kResourceExhausted,
-                    "the server's host memory for requests is in use; try again, or with smaller requests", kRetry);
+                    "the server's host memory for requests is full; retry later or send smaller requests", kRetry);
 }
 
 }  // namespace

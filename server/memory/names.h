@@ -23,7 +23,7 @@ inline absl::Status CheckName(absl::string_view field, absl::string_view name) {
         return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
       });
   if (valid) return absl::OkStatus();
-  return InvalidField(field, "1 to 128 characters of [A-Za-z0-9._-]");
+  return InvalidField(field, "must be 1 to 128 characters of [A-Za-z0-9._-]");
 }
 
 }  // namespace corank

@@ -159,9 +159,9 @@ class IpcRegion final : public MemoryRegion {
 };
 
 absl::Status CheckRange(int64_t offset, int64_t size, int64_t unit) {
-  if (size < 1) return InvalidField("size_bytes", absl::StrCat("1 or more, not ", size));
+  if (size < 1) return InvalidField("size_bytes", absl::StrCat("must be 1 or more, not ", size));
   if (offset < 0 || offset % unit != 0) {
-    return InvalidField("offset_bytes", absl::StrCat("0 or more, a multiple of ", unit, ", not ", offset));
+    return InvalidField("offset_bytes", absl::StrCat("must be 0 or more and a multiple of ", unit, ", not ", offset));
   }
   if (size > std::numeric_limits<int64_t>::max() - offset) {
     return InvalidField("size_bytes", "offset and size together do not fit in 64 bits");
@@ -172,12 +172,12 @@ absl::Status CheckRange(int64_t offset, int64_t size, int64_t unit) {
 absl::Status CheckKey(const std::string& key, const std::vector<std::string>& prefixes) {
   const bool one_component = key.size() > 1 && key.front() == '/' && key.find('/', 1) == std::string::npos &&
                              key.find('\0') == std::string::npos && key.size() <= NAME_MAX;
-  if (!one_component) return InvalidField("key", "a name as shm_open takes it: one leading slash and no other");
+  if (!one_component) return InvalidField("key", "must be a name for shm_open: one leading slash and no other");
   const bool allowed = std::any_of(prefixes.begin(), prefixes.end(),
                                    [&key](const std::string& prefix) { return absl::StartsWith(key, prefix); });
   if (allowed) return absl::OkStatus();
   return FieldError(absl::StatusCode::kPermissionDenied, "key",
-                    "the server takes only objects whose names begin as GetServerInfo says");
+                    "the server accepts only objects whose names have a prefix from GetServerInfo");
 }
 
 absl::Status OpenError(int error) {
@@ -224,7 +224,8 @@ v1::Region Describe(const MemoryRegion& region) {
 }
 
 absl::Status NoSuchRegion(absl::string_view field, const std::string& name) {
-  return FieldError(absl::StatusCode::kNotFound, field, absl::StrCat("no region is registered as '", name, "'"));
+  return FieldError(absl::StatusCode::kNotFound, field,
+                    absl::StrCat("no region is registered under the name '", name, "'"));
 }
 
 }  // namespace
@@ -260,7 +261,7 @@ absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
   while (device < devices_->size() && devices_->engine(device).info().device_uuid != request.device_uuid()) ++device;
   if (device == devices_->size() || !devices_->is_live(device)) {
     return FieldError(absl::StatusCode::kFailedPrecondition, "device_uuid",
-                      "the memory is on another GPU than the server's, which GetServerInfo names");
+                      "the memory is on a GPU that the server does not use; GetServerInfo names those in use");
   }
   const OwnedName key(owner, request.name());
   const absl::StatusOr<uint64_t> serial = Reserve(key, request.lease_id());
@@ -281,22 +282,23 @@ absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std
   expired = TakeExpired();
   const auto lease = leases_.find(lease_id);
   if (!lease_id.empty() && (lease == leases_.end() || lease->second != key.first)) {
-    return FieldError(absl::StatusCode::kNotFound, "lease_id", "no lease of this id is open");
+    return FieldError(absl::StatusCode::kNotFound, "lease_id", "no open lease has this id");
   }
   if (static_cast<int>(regions_.size()) >= options_.max_regions) {
     return RetryLater(absl::StatusCode::kResourceExhausted,
-                      absl::StrCat("the server holds its most regions, ", options_.max_regions), kRegionsFullRetry);
+                      absl::StrCat("the server already has its maximum of regions, ", options_.max_regions),
+                      kRegionsFullRetry);
   }
   const auto first = regions_.lower_bound(OwnedName(key.first, ""));
   const auto of_owner =
       std::find_if(first, regions_.end(), [&key](const auto& region) { return region.first.first != key.first; });
   if (std::distance(first, of_owner) >= MostOfOwner()) {
     return RetryLater(absl::StatusCode::kResourceExhausted,
-                      absl::StrCat("the caller has ", MostOfOwner(), " regions, its most: unregister others first"),
+                      absl::StrCat("the caller has ", MostOfOwner(), " regions, its maximum; unregister others first"),
                       kRegionsFullRetry);
   }
   if (!regions_.emplace(key, Entry{nullptr, lease_id, clock_->Now(), ++next_serial_}).second) {
-    return FieldError(absl::StatusCode::kAlreadyExists, "name", "a region of this name is registered");
+    return FieldError(absl::StatusCode::kAlreadyExists, "name", "a region of this name is already registered");
   }
   return next_serial_;
 }
@@ -341,7 +343,7 @@ absl::Status RegionRegistry::Unregister(absl::string_view owner, const std::stri
   const auto entry = regions_.find(OwnedName(owner, name));
   if (entry == regions_.end() || entry->second.region == nullptr) return NoSuchRegion("name", name);
   if (entry->second.region.use_count() > 1) {
-    return FieldError(absl::StatusCode::kFailedPrecondition, "name", "a request uses the region");
+    return FieldError(absl::StatusCode::kFailedPrecondition, "name", "a request is using the region");
   }
   region = std::move(entry->second.region);
   regions_.erase(entry);
@@ -357,8 +359,9 @@ absl::StatusOr<std::string> RegionRegistry::OpenLease(absl::string_view owner) {
       std::count_if(leases_.begin(), leases_.end(), [owner](const auto& lease) { return lease.second == owner; });
   if (open >= MostOfOwner() || static_cast<int>(leases_.size()) >= options_.max_regions) {
     return RetryLater(absl::StatusCode::kResourceExhausted,
-                      open >= MostOfOwner() ? absl::StrCat("the caller has ", open, " leases open, its most")
-                                            : absl::StrCat("the server has its most leases open, ", leases_.size()),
+                      open >= MostOfOwner()
+                          ? absl::StrCat("the caller has ", open, " leases open, its maximum")
+                          : absl::StrCat("the server already has its maximum of leases open, ", leases_.size()),
                       kRegionsFullRetry);
   }
   leases_.emplace(id, owner);
@@ -404,7 +407,7 @@ absl::StatusOr<std::shared_ptr<const MemoryRegion>> RegionRegistry::Find(absl::s
   entry->second.last_used = clock_->Now();
   if (!entry->second.region->intact()) {
     return FieldError(absl::StatusCode::kFailedPrecondition, field,
-                      absl::StrCat("the shared memory of region '", name, "' was made smaller"));
+                      absl::StrCat("the shared memory of region '", name, "' shrank"));
   }
   return std::shared_ptr<const MemoryRegion>(entry->second.region);
 }

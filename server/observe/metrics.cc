@@ -65,22 +65,20 @@ const char* LaneName(LaneKind kind) { return kind == LaneKind::kShort ? "short" 
 
 Metrics::Metrics()
     : registry_(std::make_shared<prometheus::Registry>()),
-      requests_(
-          Counters(*registry_, "corank_requests_total", "Requests that were answered, by operator and status code.")),
+      requests_(Counters(*registry_, "corank_requests_total", "Answered requests by operator and status code.")),
       seconds_(Histograms(*registry_, "corank_request_seconds",
-                          "Time from the arrival of a whole request to its answer on the wire.")),
+                          "Seconds from the complete arrival of a request until its answer is on the wire.")),
       stage_seconds_(Histograms(*registry_, "corank_stage_seconds",
-                                "Time of a request in one stage; requests that did not reach it are not counted.")),
-      batch_requests_(Histograms(*registry_, "corank_batch_requests", "Requests that shared a lease of a lane.")),
-      batch_bytes_(Histograms(*registry_, "corank_batch_bytes",
-                              "Bytes of the messages of requests that shared a lease of a lane.")),
-      tenant_bytes_(Counters(*registry_, "corank_tenant_bytes_total", "Bytes of the arrays of a tenant's work.")),
-      tenant_lane_seconds_(
-          Counters(*registry_, "corank_tenant_lane_seconds_total", "Time of lanes that a tenant's work took.")) {
+                                "Seconds of a request in one stage. Requests that do not reach it are not counted.")),
+      batch_requests_(Histograms(*registry_, "corank_batch_requests", "Requests in one batch.")),
+      batch_bytes_(Histograms(*registry_, "corank_batch_bytes", "Bytes of the messages in one batch.")),
+      tenant_bytes_(Counters(*registry_, "corank_tenant_bytes_total", "Bytes of the arrays in a tenant's requests.")),
+      tenant_lane_seconds_(Counters(*registry_, "corank_tenant_lane_seconds_total",
+                                    "Seconds that lanes spent on a tenant's requests.")) {
   auto& received = Counters(*registry_, "corank_received_bytes_total", "Bytes of request messages.");
   auto& sent = Counters(*registry_, "corank_sent_bytes_total", "Bytes of response messages.");
   auto& host_requests = Counters(*registry_, "corank_host_requests_total",
-                                 "Requests that the host's processor did at once, in no lane of a device.");
+                                 "Requests that the host's CPU ran at once, without a lane of a device.");
   for (int i = 0; i < kOperatorCount; ++i) {
     const std::string name = OperatorName(static_cast<Operator>(i));
     operators_[i].received_bytes = &received.Add({{"operator", name}});
@@ -89,18 +87,18 @@ Metrics::Metrics()
     // A rate needs the series before its first request.
     for (const absl::StatusCode code : kUsualCodes) Requests(static_cast<Operator>(i), code);
   }
-  auto& refused = Counters(*registry_, "corank_refused_total", "Requests that were not taken, by reason.");
+  auto& refused = Counters(*registry_, "corank_refused_total", "Refused requests by reason.");
   for (int i = 0; i < kRefusalCount; ++i)
     refused_[i] = &refused.Add({{"reason", RefusalName(static_cast<Refusal>(i))}});
   auto& cancelled =
       Counters(*registry_, "corank_cancelled_total",
-               "Admitted requests that were dropped before this stage: cancelled, or past their deadline.");
+               "Admitted requests that were dropped before this stage: cancelled or past their deadline.");
   for (int i = 0; i < kStageCount; ++i) cancelled_[i] = &cancelled.Add({{"stage", StageName(static_cast<Stage>(i))}});
   const auto gauge = [this](const char* name, const char* help) { return &Gauges(*registry_, name, help).Add({}); };
-  queue_requests_ = gauge("corank_queue_requests", "Requests that wait.");
-  queue_bytes_ = gauge("corank_queue_bytes", "Bytes of the requests that wait.");
+  queue_requests_ = gauge("corank_queue_requests", "Waiting requests.");
+  queue_bytes_ = gauge("corank_queue_bytes", "Bytes of waiting requests.");
   for (int i = 0; i < kLaneKinds; ++i) {
-    lanes_busy_[i] = &Gauges(*registry_, "corank_lanes_busy", "Lanes that have a request, spare ones too.")
+    lanes_busy_[i] = &Gauges(*registry_, "corank_lanes_busy", "Lanes that run a request, spare lanes included.")
                           .Add({{"lane", LaneName(static_cast<LaneKind>(i))}});
   }
   failed_handshakes_ =
@@ -209,16 +207,14 @@ void Metrics::AddQueued(int64_t requests, int64_t bytes) {
 void Metrics::AddBusyLanes(LaneKind kind, int change) { lanes_busy_[static_cast<int>(kind)]->Increment(change); }
 
 void Metrics::SetLanes(LaneKind kind, int lanes) {
-  Gauges(*registry_, "corank_lanes", "Lanes that there are.").Add({{"lane", LaneName(kind)}}).Set(lanes);
+  Gauges(*registry_, "corank_lanes", "Configured lanes of all devices.").Add({{"lane", LaneName(kind)}}).Set(lanes);
 }
 
 void Metrics::SetEngine(const std::string& engine, const std::string& device, const std::string& version) {
-  Gauges(*registry_, "corank_engine_info", "Always 1; its labels say which engine, device and version serve.")
+  Gauges(*registry_, "corank_engine_info", "Always 1. The labels name the engine, the device and the version.")
       .Add({{"engine", engine}, {"device", device}, {"version", version}})
       .Set(1);
-  Gauges(*registry_, "corank_build_info", "Always 1; its label says which version serves.")
-      .Add({{"version", version}})
-      .Set(1);
+  Gauges(*registry_, "corank_build_info", "Always 1. The label names the version.").Add({{"version", version}}).Set(1);
 }
 
 void Metrics::OnScrape(std::function<void()> collect) {
@@ -233,7 +229,7 @@ std::vector<prometheus::MetricFamily> Metrics::Collect() const {
   prometheus::ClientMetric lost;
   lost.counter.value = static_cast<double>(LostLogLines());
   families.push_back({"corank_log_lines_lost_total",
-                      "Log lines that were lost because nobody read stderr.",
+                      "Log lines lost because nobody read stderr.",
                       prometheus::MetricType::Counter,
                       {std::move(lost)}});
   std::vector<prometheus::MetricFamily> of_process = ProcessMetrics();
@@ -242,33 +238,33 @@ std::vector<prometheus::MetricFamily> Metrics::Collect() const {
 }
 
 void Metrics::SetQueueAge(absl::string_view line, double seconds) {
-  Gauges(*registry_, "corank_queue_age_seconds", "Age of the oldest request that waits in a line.")
+  Gauges(*registry_, "corank_queue_age_seconds", "Age of the oldest waiting request of a priority.")
       .Add({{"line", std::string(line)}})
       .Set(seconds);
 }
 
 void Metrics::SetMemory(absl::string_view budget, int64_t used_bytes, int64_t limit_bytes) {
   const prometheus::Labels labels = {{"budget", std::string(budget)}};
-  Gauges(*registry_, "corank_memory_used_bytes", "What of a memory budget is in use.")
+  Gauges(*registry_, "corank_memory_used_bytes", "Bytes of a memory budget that are in use.")
       .Add(labels)
       .Set(static_cast<double>(used_bytes));
-  Gauges(*registry_, "corank_memory_limit_bytes", "The whole of a memory budget.")
+  Gauges(*registry_, "corank_memory_limit_bytes", "Size of a memory budget.")
       .Add(labels)
       .Set(static_cast<double>(limit_bytes));
 }
 
 void Metrics::SetDeviceMemory(int device, absl::string_view budget, int64_t used_bytes, int64_t limit_bytes) {
   const prometheus::Labels labels = {{"device", absl::StrCat(device)}, {"budget", std::string(budget)}};
-  Gauges(*registry_, "corank_device_budget_used_bytes", "What of a device's part of a memory budget is in use.")
+  Gauges(*registry_, "corank_device_budget_used_bytes", "Bytes of a device's memory budget that are in use.")
       .Add(labels)
       .Set(static_cast<double>(used_bytes));
-  Gauges(*registry_, "corank_device_budget_limit_bytes", "A device's part of a memory budget.")
+  Gauges(*registry_, "corank_device_budget_limit_bytes", "Size of a device's memory budget.")
       .Add(labels)
       .Set(static_cast<double>(limit_bytes));
 }
 
 void Metrics::SetHostPoolKept(int64_t bytes) {
-  Gauges(*registry_, "corank_host_pool_kept_bytes", "Pinned memory that is kept for the next request.")
+  Gauges(*registry_, "corank_host_pool_kept_bytes", "Idle pinned memory that the server keeps for later requests.")
       .Add({})
       .Set(static_cast<double>(bytes));
 }
@@ -277,31 +273,31 @@ void Metrics::SetOpen(const OpenItems& open) {
   const auto set = [this](const char* name, const char* help, int64_t value) {
     Gauges(*registry_, name, help).Add({}).Set(static_cast<double>(value));
   };
-  set("corank_connections", "Connections to --listen.", open.connections);
-  set("corank_calls", "Calls that have not ended, but for health and information.", open.calls);
-  set("corank_stream_jobs", "Jobs of Execute that have not ended.", open.jobs);
-  set("corank_stream_job_bytes", "Memory that jobs of Execute hold beside pinned buffers.", open.job_bytes);
-  set("corank_regions", "Registered regions of shared and of GPU memory.", open.regions);
+  set("corank_connections", "Open connections to --listen.", open.connections);
+  set("corank_calls", "Calls in progress, except for health checks and GetServerInfo.", open.calls);
+  set("corank_stream_jobs", "Execute jobs in progress.", open.jobs);
+  set("corank_stream_job_bytes", "Memory of Execute jobs in progress, without pinned buffers.", open.job_bytes);
+  set("corank_regions", "Registered regions of shared memory and GPU memory.", open.regions);
   set("corank_region_leases", "Leases of regions that callers hold.", open.leases);
 }
 
 void Metrics::SetConnections(absl::string_view port, int limit, int64_t refused) {
   const prometheus::Labels labels = {{"port", std::string(port)}};
-  Gauges(*registry_, "corank_connections_limit", "Connections that may be open.").Add(labels).Set(limit);
+  Gauges(*registry_, "corank_connections_limit", "Most connections that may be open.").Add(labels).Set(limit);
   prometheus::Counter& counter =
-      Counters(*registry_, "corank_connections_refused_total", "Connections that were closed for being too many.")
+      Counters(*registry_, "corank_connections_refused_total", "Connections closed because too many were open.")
           .Add(labels);
   counter.Increment(static_cast<double>(refused) - counter.Value());
 }
 
 void Metrics::SetCredentialsCurrent(absl::string_view credentials, bool current) {
-  Gauges(*registry_, "corank_credentials_current", "1 while the credentials in force are those of the files, else 0.")
+  Gauges(*registry_, "corank_credentials_current", "1 while the credentials in force match their files, else 0.")
       .Add({{"credentials", std::string(credentials)}})
       .Set(current ? 1 : 0);
 }
 
 void Metrics::SetEstimatedRate(Operator op, double bytes_per_second) {
-  Gauges(*registry_, "corank_estimated_bytes_per_second", "The rate that the admission reckons with.")
+  Gauges(*registry_, "corank_estimated_bytes_per_second", "Bytes per second that admission expects of an operator.")
       .Add({{"operator", OperatorName(op)}})
       .Set(bytes_per_second);
 }
@@ -310,23 +306,23 @@ void Metrics::SetDevice(int device, const DeviceReadings& readings) {
   const auto set = [&](const char* name, const char* help, double value) {
     if (value >= 0) Gauges(*registry_, name, help).Add({{"device", absl::StrCat(device)}}).Set(value);
   };
-  set("corank_device_utilisation_ratio", "Share of the time in which a kernel ran on the GPU.", readings.utilisation);
-  set("corank_device_memory_used_bytes", "GPU memory in use, by all processes.",
+  set("corank_device_utilisation_ratio", "Share of time in which a kernel ran on the GPU.", readings.utilisation);
+  set("corank_device_memory_used_bytes", "GPU memory in use by all processes.",
       static_cast<double>(readings.memory_used_bytes));
-  set("corank_device_memory_total_bytes", "All GPU memory.", static_cast<double>(readings.memory_total_bytes));
-  set("corank_device_power_watts", "What the GPU draws.", readings.power_watts);
+  set("corank_device_memory_total_bytes", "Total GPU memory.", static_cast<double>(readings.memory_total_bytes));
+  set("corank_device_power_watts", "Power draw of the GPU.", readings.power_watts);
   set("corank_device_temperature_celsius", "Temperature of the GPU.", readings.temperature_celsius);
 }
 
 void Metrics::SetDeviceUp(int device, bool up) {
-  Gauges(*registry_, "corank_device_up", "1 while the device is there and its last canary was good, else 0.")
+  Gauges(*registry_, "corank_device_up", "1 while the device works and passed its last self-test, else 0.")
       .Add({{"device", absl::StrCat(device)}})
       .Set(up ? 1 : 0);
 }
 
 void Metrics::SetCertificateExpiry(double unix_seconds) {
   Gauges(*registry_, "corank_tls_certificate_expiry_timestamp_seconds",
-         "When the certificate that the server shows its callers expires, since 1970.")
+         "When the server's certificate expires, in seconds since 1970.")
       .Add({})
       .Set(unix_seconds);
 }

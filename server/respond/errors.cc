@@ -29,13 +29,12 @@ absl::Status UnimplementedField(absl::string_view field, absl::string_view descr
 }
 
 absl::Status MadeSmaller(absl::string_view field) {
-  return FieldError(absl::StatusCode::kFailedPrecondition, field,
-                    "the shared memory was made smaller while the request ran");
+  return FieldError(absl::StatusCode::kFailedPrecondition, field, "the shared memory shrank while the request ran");
 }
 
 absl::Status DeviceMemoryFull() {
   return RetryLater(absl::StatusCode::kResourceExhausted,
-                    "the device's memory is full; try again, or with a smaller request", absl::Seconds(1));
+                    "the device's memory is full; retry later or send a smaller request", absl::Seconds(1));
 }
 
 absl::Status RetryLater(absl::StatusCode code, absl::string_view message, absl::Duration delay) {
@@ -66,7 +65,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status, absl::string_view request_
   const auto code = static_cast<grpc::StatusCode>(status.raw_code());  // both number as google.rpc.Code does
   if (status.code() == absl::StatusCode::kInternal || status.code() == absl::StatusCode::kUnknown) {
     return grpc::Status(grpc::StatusCode::INTERNAL,
-                        absl::StrCat("a fault of the server; its log has more under request id ", request_id));
+                        absl::StrCat("internal error; the server's log has details under request id ", request_id));
   }
   wire::v1::RpcStatus details;
   details.set_code(status.raw_code());

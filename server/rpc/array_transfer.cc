@@ -25,7 +25,7 @@ namespace {
 class AnnouncedPlaces final : public InlinePlaces {
  public:
   absl::Status Find(const v1::Array& array, Field field, ArrayUse, Operand* operand) const override {
-    if (array.place_case() != v1::Array::kStream) return InvalidField(field.Path(), "its place is a stream");
+    if (array.place_case() != v1::Array::kStream) return InvalidField(field.Path(), "its place must be a stream");
     if (!array.has_count() || array.count() < 0) return InvalidField(field.Sub("count"), "required, 0 or more");
     if (array.count() > std::numeric_limits<int64_t>::max() / operand->element_bytes) {
       return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements are too many"));
@@ -86,7 +86,7 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   }
 
   absl::Status TakeHeader(const v1::StoreArrayRequest& request) {
-    if (!request.has_header()) return InvalidField("header", "the first message has the header");
+    if (!request.has_header()) return InvalidField("header", "the first message must be the header");
     const v1::StoreArrayHeader& header = request.header();
     CORANK_RETURN_IF_ERROR(CheckName("header.name", header.name()));
     CORANK_ASSIGN_OR_RETURN(const Operand operand, CheckArray(header.has_array(), header.array(), {"header.array"},
@@ -110,28 +110,29 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   }
 
   absl::Status TakeChunk(const v1::StoreArrayRequest& request, const std::vector<PayloadRange>& payloads) {
-    if (!request.has_chunk()) return InvalidField("chunk", "all messages after the first are chunks");
+    if (!request.has_chunk()) return InvalidField("chunk", "every message after the first must be a chunk");
     const v1::ArrayChunk& chunk = request.chunk();
     if (chunk.stream_id() != stream_id_) {
-      return InvalidField("chunk.stream_id", absl::StrCat("the array's is ", stream_id_, ", not ", chunk.stream_id()));
+      return InvalidField("chunk.stream_id",
+                          absl::StrCat("must be the array's ", stream_id_, ", not ", chunk.stream_id()));
     }
     if (chunk.first_element() != received_) {
-      return InvalidField("chunk.first_element",
-                          absl::StrCat("chunks come in order: ", received_, " is next, not ", chunk.first_element()));
+      return InvalidField("chunk.first_element", absl::StrCat("chunks must come in order: the next element is ",
+                                                              received_, ", not ", chunk.first_element()));
     }
     const int64_t bytes = payloads.empty() ? 0 : payloads.back().bytes;
     const int64_t count = bytes / array_->element_bytes;
     if (bytes % array_->element_bytes != 0 || bytes > environment_.max_chunk_bytes) {
       return InvalidField("chunk.data",
-                          absl::StrCat("a whole number of elements of ", array_->element_bytes, " bytes, at most ",
-                                       environment_.max_chunk_bytes, " bytes, not ", bytes));
+                          absl::StrCat("must be a whole number of elements of ", array_->element_bytes,
+                                       " bytes, at most ", environment_.max_chunk_bytes, " bytes, not ", bytes));
     }
     if (count > array_->count - received_) {
-      return InvalidField("chunk.data", absl::StrCat("the array has ", array_->count, " elements, fewer than came"));
+      return InvalidField("chunk.data", absl::StrCat("more than the array's ", array_->count, " elements arrived"));
     }
     if (bytes == 0) return absl::OkStatus();
     std::vector<grpc::Slice> slices;
-    if (!message_.Dump(&slices).ok()) return absl::InternalError("gRPC gives no bytes");
+    if (!message_.Dump(&slices).ok()) return absl::InternalError("gRPC returned no bytes");
     CopyRange(slices, payloads.back().offset, bytes, staging_.get());
     std::shared_ptr<void> to(array_, static_cast<char*>(array_->memory->data()) + received_ * array_->element_bytes);
     received_ += count;
@@ -140,10 +141,10 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   absl::Status Complete() {
     if (context_->IsCancelled()) return CallerCancelled();
-    if (array_ == nullptr) return InvalidField("header", "the first message has the header");
+    if (array_ == nullptr) return InvalidField("header", "the first message must be the header");
     if (received_ != array_->count) {
       return InvalidField("header.array.count",
-                          absl::StrCat(array_->count, " elements are announced, but ", received_, " came"));
+                          absl::StrCat("the count is ", array_->count, ", but ", received_, " elements arrived"));
     }
     CORANK_RETURN_IF_ERROR(environment_.places.arrays->Keep((*caller_)->tenant, name_, array_, expiry_));
     v1::StoreArrayResponse response;

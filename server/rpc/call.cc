@@ -53,8 +53,8 @@ absl::Status CallBase::Authenticate() {
 absl::Status CallBase::Incomplete() const {
   environment_.metrics->CountRefusal(Refusal::kIncomplete);
   return absl::CancelledError(
-      "the message did not come whole: its caller or the connection went, or it was over --max-buffered-bytes together "
-      "with others, or over twice --max-request-bytes");
+      "the message is incomplete: the caller or the connection ended, it and other messages together exceeded "
+      "--max-buffered-bytes, or it exceeded twice --max-request-bytes");
 }
 
 absl::Status CallBase::Read(const grpc::ByteBuffer& bytes) {

@@ -128,13 +128,13 @@ absl::Status ExecuteCall::TakeChunk(const grpc::ByteBuffer& message) {
   if (!ParseHeads(message, &request, &payloads)) {
     return InvalidField("request", "the bytes are not a corank.v1.ExecuteRequest message");
   }
-  if (!request.has_chunk()) return InvalidField("chunk", "all messages after the plan are chunks");
+  if (!request.has_chunk()) return InvalidField("chunk", "every message after the plan must be a chunk");
   StreamExchange& exchange = *job_->exchange();
   const int64_t bytes = payloads.empty() ? 0 : payloads.back().bytes;
   CORANK_ASSIGN_OR_RETURN(InputChunk chunk, exchange.Accept(part_, request.chunk(), bytes));
   if (bytes > 0) {
     std::vector<grpc::Slice> slices;
-    if (!message.Dump(&slices).ok()) return absl::InternalError("gRPC gives no bytes");
+    if (!message.Dump(&slices).ok()) return absl::InternalError("gRPC returned no bytes");
     CopyRange(slices, payloads.back().offset, bytes, chunk.bytes.get());
   }
   exchange.Add(std::move(chunk));
@@ -143,7 +143,7 @@ absl::Status ExecuteCall::TakeChunk(const grpc::ByteBuffer& message) {
 
 absl::Status ExecuteCall::EndInput() {
   if (context_->IsCancelled()) return CallerCancelled();  // OnCancel says more, and may be first
-  if (job_ == nullptr) return InvalidField("plan", "the first message of a call is its plan, and none came");
+  if (job_ == nullptr) return InvalidField("plan", "the first message of a call must be its plan, but none arrived");
   return job_->exchange()->EndInput(part_);
 }
 

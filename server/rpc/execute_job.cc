@@ -29,10 +29,10 @@ StreamExchange::Options ExchangeOptions(const CallEnvironment& environment, cons
 
 absl::Status CheckParts(const v1::Plan& plan) {
   if (plan.parts() > static_cast<uint32_t>(kMaxParts)) {
-    return InvalidField("plan.parts", absl::StrCat("1 to ", kMaxParts, ", not ", plan.parts()));
+    return InvalidField("plan.parts", absl::StrCat("must be 1 to ", kMaxParts, ", not ", plan.parts()));
   }
   if (plan.part() >= std::max(1U, plan.parts())) {
-    return InvalidField("plan.part", absl::StrCat("0 to parts - 1, not ", plan.part()));
+    return InvalidField("plan.part", absl::StrCat("must be 0 to parts - 1, not ", plan.part()));
   }
   if (plan.parts() > 1) return CheckName("plan.job_id", plan.job_id());
   return absl::OkStatus();
@@ -226,10 +226,10 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
     Joining& joining = found->second;
     CORANK_RETURN_IF_ERROR(joining.job->exchange()->status());
     if (joining.plan != text) {
-      return InvalidField("plan", absl::StrCat("another part of the job '", id.second, "' came with another plan"));
+      return InvalidField("plan", absl::StrCat("another part of job '", id.second, "' came with another plan"));
     }
     if (joining.has_come[part]) {
-      return InvalidField("plan.part", absl::StrCat("part ", part, " of the job '", id.second, "' has come before"));
+      return InvalidField("plan.part", absl::StrCat("part ", part, " of job '", id.second, "' has already arrived"));
     }
     joining.has_come[part] = true;
     job = joining.job;
@@ -256,7 +256,7 @@ absl::Status ExecuteJobs::CheckJoining(const std::string& tenant) const {
       std::distance(first, of_tenant) < std::max<ptrdiff_t>(1, most / kTenantShare)) {
     return absl::OkStatus();
   }
-  return RetryLater(absl::StatusCode::kResourceExhausted, "too many jobs wait for their parts", kJoiningRetry);
+  return RetryLater(absl::StatusCode::kResourceExhausted, "too many jobs are waiting for their parts", kJoiningRetry);
 }
 
 std::optional<ExecuteJobs::Joining> ExecuteJobs::TakeJoining(const OwnedName& id, const ExecuteJob* job) {

@@ -109,16 +109,15 @@ absl::Status ExecutePlaces::Find(const v1::Array& array, Field field, ArrayUse u
     if (!array.stored().temporary()) return RequestPlaces::Find(array, field, use, operand);
     CORANK_RETURN_IF_ERROR(CheckName(path + ".name", array.stored().name()));
     return FieldError(absl::StatusCode::kNotFound, path + ".name",
-                      absl::StrCat("no operation before this one made a temporary '", array.stored().name(), "'"));
+                      absl::StrCat("no earlier operation made a temporary array '", array.stored().name(), "'"));
   }
   if (stored->type != array.type() || stored->element_bytes != operand->element_bytes) {
-    return InvalidField(field.Sub("type"), absl::StrCat("the array stored as '", array.stored().name(),
-                                                        "' has another type, or records of another size"));
+    return InvalidField(field.Sub("type"),
+                        absl::StrCat("the stored array '", array.stored().name(), "' has another type or record size"));
   }
   if (array.has_count() && array.count() != stored->count) {
-    return InvalidField(field.Sub("count"),
-                        absl::StrCat(array.count(), " elements are announced, but the array stored as '",
-                                     array.stored().name(), "' has ", stored->count));
+    return InvalidField(field.Sub("count"), absl::StrCat("the count is ", array.count(), ", but the stored array '",
+                                                         array.stored().name(), "' has ", stored->count, " elements"));
   }
   *operand = *stored;
   return use == ArrayUse::kInt64 ? Snapshot(operand, field) : absl::OkStatus();

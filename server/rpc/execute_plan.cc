@@ -82,9 +82,9 @@ bool ReadsStored(const Message& message) {
 }
 
 absl::Status CheckStreamId(uint32_t id, const std::string& path, bool is_taken) {
-  if (id > kMaxStreamId) return InvalidField(path, absl::StrCat("0 to ", kMaxStreamId, ", not ", id));
+  if (id > kMaxStreamId) return InvalidField(path, absl::StrCat("must be 0 to ", kMaxStreamId, ", not ", id));
   if (!is_taken) return absl::OkStatus();
-  return InvalidField(path, absl::StrCat("the stream_id ", id, " is used for another array of the plan"));
+  return InvalidField(path, absl::StrCat("another array of the plan has the stream_id ", id));
 }
 
 // Whether rows that are made in pieces can go there: to a stream, or, few as they are, into the answer.
@@ -122,9 +122,10 @@ absl::Status ExecutePlan::Reserve() {
 }
 
 absl::Status ExecutePlan::Check(const StreamOptions& streams) {
-  if (!request_.has_plan()) return InvalidField("plan", "the first message of a call is its plan");
+  if (!request_.has_plan()) return InvalidField("plan", "the first message of a call must be its plan");
   if (size() < 1 || size() > kMaxPlanOperations) {
-    return InvalidField("plan.operations", absl::StrCat("1 to ", kMaxPlanOperations, " operations, not ", size()));
+    return InvalidField("plan.operations",
+                        absl::StrCat("must be 1 to ", kMaxPlanOperations, " operations, not ", size()));
   }
   std::vector<uint32_t> outputs;
   for (int i = 0; i < size(); ++i) {
@@ -200,7 +201,8 @@ absl::Status ExecutePlan::AddInput(const v1::Array& array, const std::string& pa
       CheckArray(true, array, {path}, is_control ? ArrayUse::kInt64 : ArrayUse::kMoved, Announced()));
   const int64_t count = array.has_count() ? array.count() : -1;
   if (array.has_count() && (count < 0 || count > std::numeric_limits<int64_t>::max() / operand.element_bytes)) {
-    return InvalidField(path + ".count", absl::StrCat("0 or more, and bytes that fit in 63 bits, not ", count));
+    return InvalidField(path + ".count",
+                        absl::StrCat("must be 0 or more, with bytes that fit in 63 bits, not ", count));
   }
   if (!array.has_count() && message().parts() > 1) {
     return InvalidField(path + ".count", "required in a job of several parts");
@@ -245,7 +247,7 @@ absl::Status ExecutePlan::ReservePinned() {
     return InvalidField(
         "plan.operations",
         absl::StrCat("their arrays and results take ", payloads_.pinned_bytes() + pinned_bytes_,
-                     " bytes of the server's host memory, and host_pool_bytes is ", places_.host_pool->max_bytes()));
+                     " bytes of the server's host memory, but host_pool_bytes is ", places_.host_pool->max_bytes()));
   }
   CORANK_ASSIGN_OR_RETURN(pinned_, places_.host_pool->Reserve(pinned_bytes_));
   return absl::OkStatus();
@@ -354,8 +356,8 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
                           : input.may_spill            ? std::max(streams.max_device_bytes, streams.max_host_bytes)
                                                        : streams.max_device_bytes;
     if (bytes <= static_cast<double>(limit)) continue;
-    return InvalidField(input.field + ".count", absl::StrCat("the streamed arrays up to here have more than the ",
-                                                             limit, " bytes that the server keeps for one request"));
+    return InvalidField(input.field + ".count", absl::StrCat("the streamed arrays up to this one exceed the ", limit,
+                                                             " bytes that one request may have"));
   }
   if (spill_) return CheckSpill(streams);
   int64_t need = 0;
@@ -367,8 +369,8 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
   if (need <= streams.max_host_bytes) return absl::OkStatus();
   return InvalidField(
       inputs_[0].field + ".count",
-      absl::StrCat("the streamed arrays take ", need, " bytes of host memory on their way, and the ", "server keeps ",
-                   streams.max_host_bytes, " for one request (max_stream_host_bytes)"));
+      absl::StrCat("the streamed arrays need ", need, " bytes of host memory in transit, but one request may have ",
+                   streams.max_host_bytes, " (max_stream_host_bytes)"));
 }
 
 absl::Status ExecutePlan::CheckSpill(const StreamOptions& streams) const {
@@ -379,17 +381,17 @@ absl::Status ExecutePlan::CheckSpill(const StreamOptions& streams) const {
   // The inputs alone, with counts and offsets, were looked at before.
   if (need > streams.max_host_bytes) {
     return InvalidField(spill_->result_field,
-                        absl::StrCat("with the result, the streamed arrays take ", need, " bytes of host memory, and ",
-                                     streams.max_host_bytes, " is what the server keeps for one request ",
-                                     "(max_stream_host_bytes); more than ", streams.max_device_bytes,
-                                     " do not fit on its device (max_device_bytes)"));
+                        absl::StrCat("the result and the streamed arrays need ", need,
+                                     " bytes of host memory, but one request may have ", streams.max_host_bytes,
+                                     " (max_stream_host_bytes); they do not fit in the ", streams.max_device_bytes,
+                                     " that it may have on the device (max_device_bytes)"));
   }
   // What is made in pieces takes what room there is.
   const bool is_whole = !spill_->result_field.empty();
   if (!is_whole || known_device_bytes_ <= streams.max_device_bytes) return absl::OkStatus();
-  return InvalidField("counts", absl::StrCat("with the offsets and what they take to be worked on, ",
-                                             known_device_bytes_, " bytes, more than the ", streams.max_device_bytes,
-                                             " that one request may take of the device (max_device_bytes)"));
+  return InvalidField("counts", absl::StrCat("counts, offsets and workspace need ", known_device_bytes_,
+                                             " bytes of device memory, but one request may have ",
+                                             streams.max_device_bytes, " (max_device_bytes)"));
 }
 
 absl::Status ExecutePlan::Named(int operation, const absl::Status& status) const {

@@ -51,7 +51,7 @@ class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       writing_ = true;
       StartWrite(&message_);
     } else if (board_->ended_) {
-      End(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server stops"));
+      End(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server is stopping"));
     }
   }
 
@@ -135,7 +135,7 @@ grpc::ServerUnaryReactor* HealthServiceImpl::Check(grpc::CallbackServerContext* 
   answer.set_status(board_->Get(message.service()));
   *response = SmallBytes(answer);
   reactor->Finish(answer.status() == HealthCheckResponse::SERVICE_UNKNOWN
-                      ? grpc::Status(grpc::StatusCode::NOT_FOUND, "the server knows no service of this name")
+                      ? grpc::Status(grpc::StatusCode::NOT_FOUND, "the server has no service of this name")
                       : grpc::Status::OK);
   return reactor;
 }

@@ -24,19 +24,19 @@ absl::Status InlinePayloads::Parse(const grpc::ByteBuffer& bytes, HostPool* pool
   std::vector<PayloadRange> ranges;
   if (!ParseHeads(bytes, message, &ranges)) {
     return InvalidField("request", absl::StrCat("the bytes are not a ", message->GetTypeName(),
-                                                " message, or one of more parts than the server takes"));
+                                                " message, or have more parts than the server accepts"));
   }
   int64_t total = 0;
   for (const PayloadRange& range : ranges) total += RoundUp(range.bytes);
   if (total == 0) return absl::OkStatus();
   if (total > pool->max_bytes()) {
-    return InvalidField("request", absl::StrCat("its arrays take ", total, " bytes of the server's host memory, and ",
+    return InvalidField("request", absl::StrCat("its arrays take ", total, " bytes of the server's host memory, but ",
                                                 "host_pool_bytes is ", pool->max_bytes()));
   }
   CORANK_ASSIGN_OR_RETURN(buffer_, pool->Take(total));
   pinned_bytes_ = HostPool::BufferBytes(total);
   std::vector<grpc::Slice> slices;
-  if (!bytes.Dump(&slices).ok()) return absl::InternalError("gRPC does not give the bytes of a message");
+  if (!bytes.Dump(&slices).ok()) return absl::InternalError("gRPC returned no bytes");
   char* to = static_cast<char*>(buffer_.get());
   for (const PayloadRange& range : ranges) {
     helpers->CopyRange(slices, range.offset, range.bytes, to);

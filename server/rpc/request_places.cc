@@ -167,7 +167,7 @@ absl::Status RequestPlaces::FindInRegion(const v1::Array& array, Field field, Ar
     return InvalidField(field.Sub("count"), "required, 0 or more, for an array that is not inline");
   }
   if (array.count() > std::numeric_limits<int64_t>::max() / operand->element_bytes) {
-    return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements are more than a region holds"));
+    return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements are more than a region can hold"));
   }
   operand->count = array.count();
   CORANK_ASSIGN_OR_RETURN(
@@ -196,17 +196,16 @@ absl::StatusOr<RequestPlaces::Span> RequestPlaces::FindSpan(v1::RegionKind kind,
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const MemoryRegion> region,
                           shared_.regions->Find(owner(), name, kind, path + ".region"));
   if (offset < 0 || offset > region->size_bytes() || bytes > region->size_bytes() - offset) {
-    return InvalidField(path + ".offset_bytes",
-                        absl::StrCat(bytes, " bytes from ", offset, " on do not lie inside the ", region->size_bytes(),
-                                     " bytes of region '", name, "'"));
+    return InvalidField(path + ".offset_bytes", absl::StrCat(bytes, " bytes at offset ", offset, " do not fit in the ",
+                                                             region->size_bytes(), " bytes of region '", name, "'"));
   }
   // The address counts: GPU memory may have been registered from anywhere on.
   const uintptr_t begin = reinterpret_cast<uintptr_t>(region->data()) + static_cast<uintptr_t>(offset);
   const auto alignment = static_cast<uintptr_t>(Alignment(element_bytes));
   if (begin % alignment != 0) {
     return InvalidField(path + ".offset_bytes",
-                        absl::StrCat("together with the offset at which region '", name,
-                                     "' was registered, a multiple of ", alignment, ", not ", offset));
+                        absl::StrCat("this offset plus the one at which region '", name,
+                                     "' was registered must be a multiple of ", alignment, "; this one is ", offset));
   }
   return Span{std::move(region), begin, begin + static_cast<uintptr_t>(bytes)};
 }
@@ -215,10 +214,9 @@ absl::Status RequestPlaces::CountPinned(int64_t bytes, Field field) const {
   const int64_t most = shared_.host_pool->max_bytes();
   const int64_t others = payloads_->pinned_bytes() + pinned_bytes_;
   if (bytes > most || HostPool::BufferBytes(bytes) > most - others) {
-    return InvalidField(
-        field.Path(),
-        absl::StrCat("with ", bytes, " bytes here the request needs more of the server's ",
-                     "host memory than host_pool_bytes, ", most, "; send less at a time, or as a stream (Execute)"));
+    return InvalidField(field.Path(), absl::StrCat(bytes, " bytes here bring the request over the server's ",
+                                                   "host memory for requests, host_pool_bytes ", most,
+                                                   "; send less at a time, or use a stream (Execute)"));
   }
   pinned_bytes_ += HostPool::BufferBytes(bytes);
   return absl::OkStatus();
@@ -249,18 +247,17 @@ absl::Status RequestPlaces::Snapshot(Operand* operand, Field field) const {
 absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
   const std::string path = field.Sub("stored");
   if (array.stored().temporary()) {
-    return InvalidField(path + ".temporary", "temporary arrays are for the plans of CorankService.Execute");
+    return InvalidField(path + ".temporary", "temporary arrays work only in plans of CorankService.Execute");
   }
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const KeptArray> kept,
                           shared_.arrays->Find(owner(), array.stored().name(), path + ".name"));
   if (kept->type != array.type() || kept->element_bytes != operand->element_bytes) {
-    return InvalidField(field.Sub("type"), absl::StrCat("the array kept as '", array.stored().name(),
-                                                        "' has another type, or records of another size"));
+    return InvalidField(field.Sub("type"),
+                        absl::StrCat("the stored array '", array.stored().name(), "' has another type or record size"));
   }
   if (array.has_count() && array.count() != kept->count) {
-    return InvalidField(field.Sub("count"),
-                        absl::StrCat(array.count(), " elements are announced, but the array kept as '",
-                                     array.stored().name(), "' has ", kept->count));
+    return InvalidField(field.Sub("count"), absl::StrCat("the count is ", array.count(), ", but the stored array '",
+                                                         array.stored().name(), "' has ", kept->count, " elements"));
   }
   operand->count = kept->count;
   operand->bytes = kept->data();
@@ -296,7 +293,7 @@ uint64_t RequestPlaces::devices() const {
 
 absl::Status RequestPlaces::CheckNew(const v1::StoredPlace& place, Field field) const {
   if (stored_.insert({place.temporary(), place.name()}).second) return absl::OkStatus();
-  return InvalidField(field.Sub("stored.name"), "another result of this operator gets this name");
+  return InvalidField(field.Sub("stored.name"), "another result of this operation has the same name");
 }
 
 std::shared_ptr<RequestPlaces::KeptTarget> RequestPlaces::Keep(const std::string& name, const std::string& field,
@@ -342,10 +339,10 @@ KeptRooms RequestPlaces::TakeRooms() const {
 absl::Status RequestPlaces::CheckDisjoint(const Span& span, bool in_place, Field field) const {
   const auto overlaps = [&span](const Span& other) { return span.begin < other.end && other.begin < span.end; };
   if (std::any_of(results_.begin(), results_.end(), overlaps)) {
-    return InvalidField(field.Path(), "overlaps the place of another result");
+    return InvalidField(field.Path(), "overlaps another result");
   }
   if (in_place && std::any_of(inputs_.begin(), inputs_.end(), overlaps)) {
-    return InvalidField(field.Path(), "overlaps an input; GPU memory is written while inputs are read");
+    return InvalidField(field.Path(), "overlaps an input: kernels write GPU memory while they read inputs");
   }
   return absl::OkStatus();
 }
@@ -367,7 +364,7 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::De
       if (!shared_.arrays->is_on()) break;
       if (destination.stored().temporary()) {
         return InvalidField(field.Sub("stored.temporary"),
-                            "temporary arrays are for the plans of CorankService.Execute");
+                            "temporary arrays work only in plans of CorankService.Execute");
       }
       CORANK_RETURN_IF_ERROR(CheckName(field.Sub("stored.name"), destination.stored().name()));
       CORANK_RETURN_IF_ERROR(CheckNew(destination.stored(), field));

@@ -11,12 +11,12 @@ namespace corank {
 
 absl::Status ParseSmall(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
   constexpr size_t kMostBytes = 64 << 10;
-  if (!bytes.Valid()) return absl::CancelledError("the message did not come whole: its caller or the connection went");
+  if (!bytes.Valid()) return absl::CancelledError("the message is incomplete: the caller or the connection ended");
   if (bytes.Length() > kMostBytes) {
-    return InvalidField("request", absl::StrCat("at most ", kMostBytes, " bytes, not ", bytes.Length()));
+    return InvalidField("request", absl::StrCat("must have at most ", kMostBytes, " bytes, not ", bytes.Length()));
   }
   std::vector<grpc::Slice> slices;
-  if (!bytes.Dump(&slices).ok()) return absl::InternalError("gRPC does not give the bytes of a message");
+  if (!bytes.Dump(&slices).ok()) return absl::InternalError("gRPC returned no bytes");
   std::string text;
   text.reserve(bytes.Length());
   for (const grpc::Slice& slice : slices) text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());

@@ -19,7 +19,8 @@ absl::StatusOr<absl::string_view> TokenIn(absl::string_view authorization) {
   }
   const absl::string_view token = absl::StripAsciiWhitespace(authorization.substr(kScheme.size()));
   if (token.empty()) {
-    return absl::UnauthenticatedError("the token in the metadata 'authorization' is empty: is the caller's own unset?");
+    return absl::UnauthenticatedError(
+        "the token in the metadata 'authorization' is empty; did the caller leave it unset?");
   }
   return token;
 }
@@ -55,18 +56,18 @@ absl::StatusOr<std::shared_ptr<const Caller>> Authenticator::Authenticate(const 
   const std::vector<absl::string_view>& names = credentials.certificate_names;
   if (!credentials.authorization.empty()) {
     if (table == nullptr) {
-      return absl::UnauthenticatedError("this server knows no tokens; client certificates alone name callers");
+      return absl::UnauthenticatedError("this server accepts no tokens; client certificates alone identify callers");
     }
     if (credentials.authorization.size() > 1) {
-      return absl::UnauthenticatedError("the metadata 'authorization' comes more than once");
+      return absl::UnauthenticatedError("the metadata 'authorization' appears more than once");
     }
     const absl::StatusOr<absl::string_view> token = TokenIn(credentials.authorization.front());
     if (!token.ok()) return token.status();
     if (std::shared_ptr<const Caller> caller = table->FindToken(*token)) return caller;
-    return absl::UnauthenticatedError("the token is not known to this server, or not any more");
+    return absl::UnauthenticatedError("the token is not known to this server, or no longer valid");
   }
   if (table == nullptr) {
-    if (names.empty()) return absl::UnauthenticatedError("the client certificate names nobody");
+    if (names.empty()) return absl::UnauthenticatedError("the client certificate contains no name");
     Caller caller;
     caller.tenant = std::string(names.front());
     return std::make_shared<const Caller>(std::move(caller));
@@ -79,7 +80,7 @@ absl::StatusOr<std::shared_ptr<const Caller>> Authenticator::Authenticate(const 
   }
   return absl::UnauthenticatedError(
       absl::StrCat("the client certificate of '", names.front(),
-                   "' is not known to this server, and no metadata 'authorization: Bearer <token>' came"));
+                   "' is unknown to this server, and the call has no metadata 'authorization: Bearer <token>'"));
 }
 
 bool Authenticator::Reload() {
@@ -87,7 +88,7 @@ bool Authenticator::Reload() {
   is_current_ = table.ok();
   if (!table.ok()) {
     logger_.Log(LogLevel::kError, "tokens_kept",
-                {{"message", absl::StrCat("the tokens read before stay in force: ", table.status().message())}});
+                {{"message", absl::StrCat("the previous tokens stay in force: ", table.status().message())}});
     return false;
   }
   const auto credentials = static_cast<int64_t>((*table)->size());

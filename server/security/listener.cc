@@ -169,7 +169,7 @@ absl::Status Listener::ListenOnPath(const std::string& path) {
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
   struct stat status {};
   if (lstat(path.c_str(), &status) == 0) {
-    if (!S_ISSOCK(status.st_mode)) return Cannot(name, "a file is there that is no socket");
+    if (!S_ISSOCK(status.st_mode)) return Cannot(name, "the path exists and is not a socket");
     const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const bool in_use = connect(probe, generic, sizeof(address)) == 0 || errno != ECONNREFUSED;
     close(probe);
@@ -221,11 +221,12 @@ void Listener::AcceptAll(int listener_fd, const Taker& taker) {
     const Admission admission = Admit(fd);
     if (admission == Admission::kRefused) {
       close(fd);
-      LogRefusal(absl::StrCat("--max-connections, ", options_.max_connections, ", are open"));
+      LogRefusal(absl::StrCat("all ", options_.max_connections, " connections of --max-connections are open"));
       continue;
     }
     if (admission == Admission::kTakenForAnother) {
-      LogRefusal(absl::StrCat(options_.max_connections, " connections are open: the oldest ends for a new one"));
+      LogRefusal(
+          absl::StrCat("all ", options_.max_connections, " connections are open; the oldest makes room for a new one"));
     }
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));  // fails for a UNIX-domain socket, which needs it not

@@ -19,8 +19,8 @@ absl::Status CheckSecurity(const SecurityOptions& options, const ListenAddress& 
   if (!tls.is_on() && !listen.IsLocal() && !options.insecure) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--listen: ", listen.ToString(),
-        " is open to other hosts, and without TLS they send arrays and tokens in plain text: give --tls-certificate "
-        "and --tls-key, or listen on 127.0.0.1, or say --insecure where something else protects the network"));
+        " is open to other hosts, which would send arrays and tokens in plain text without TLS; set --tls-certificate "
+        "and --tls-key, listen on 127.0.0.1, or set --insecure if something else protects the network"));
   }
   if (tls.is_on()) {
     if (absl::Status status = TlsMaterial::Read(tls, absl::Now()).status(); !status.ok()) return status;

@@ -54,7 +54,7 @@ bool TlsCredentials::Reload() {
   is_current_ = material.ok();
   if (!material.ok()) {
     logger_.Log(LogLevel::kError, "tls_kept",
-                {{"message", absl::StrCat("the certificate read before, valid until ", InUtc(expiry()),
+                {{"message", absl::StrCat("the previous certificate, valid until ", InUtc(expiry()),
                                           ", stays in force: ", material.status().message())}});
     return false;
   }

@@ -51,9 +51,9 @@ absl::StatusOr<Certificate> ParseCertificates(absl::string_view flag, const std:
     if (first == nullptr) first = std::move(next);
   }
   if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) {
-    return Fault(flag, file, "it holds a certificate that is damaged");
+    return Fault(flag, file, "it contains a damaged certificate");
   }
-  if (first == nullptr) return Fault(flag, file, "it holds no certificate in PEM");
+  if (first == nullptr) return Fault(flag, file, "it contains no certificate in PEM");
   ERR_clear_error();
   return first;
 }
@@ -83,9 +83,9 @@ absl::StatusOr<TlsMaterial> TlsMaterial::Read(const TlsFiles& files, absl::Time 
   if (!certificate.ok()) return certificate.status();
   const Bio bio = Reading(material.key);
   const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassword, nullptr));
-  if (key == nullptr) return Fault("tls-key", files.key, "it holds no private key in PEM without a password");
+  if (key == nullptr) return Fault("tls-key", files.key, "it contains no private key in PEM without a password");
   if (X509_check_private_key(certificate->get(), key.get()) != 1) {
-    return Fault("tls-key", files.key, absl::StrCat("the key is not that of the certificate in ", files.certificate));
+    return Fault("tls-key", files.key, absl::StrCat("the key does not match the certificate in ", files.certificate));
   }
   const absl::Time begin = ToTime(X509_get0_notBefore(certificate->get()));
   material.expiry = ToTime(X509_get0_notAfter(certificate->get()));
@@ -93,7 +93,7 @@ absl::StatusOr<TlsMaterial> TlsMaterial::Read(const TlsFiles& files, absl::Time 
     return Fault(
         "tls-certificate", files.certificate,
         absl::StrCat("it is valid from ", absl::FormatTime(absl::RFC3339_sec, begin, absl::UTCTimeZone()), " to ",
-                     absl::FormatTime(absl::RFC3339_sec, material.expiry, absl::UTCTimeZone()), ", and not now"));
+                     absl::FormatTime(absl::RFC3339_sec, material.expiry, absl::UTCTimeZone()), ", but not now"));
   }
   char subject[256] = "";
   X509_NAME_oneline(X509_get_subject_name(certificate->get()), subject, sizeof(subject));

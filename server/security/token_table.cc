@@ -51,7 +51,7 @@ absl::StatusOr<std::shared_ptr<const TokenTable>> TokenTable::Parse(absl::string
     const absl::Status status = table->Add(absl::StripAsciiWhitespace(WithoutComment(line)));
     if (!status.ok()) return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", status.message()));
   }
-  if (table->size() == 0) return absl::InvalidArgumentError("it holds no line with a credential: nobody could call");
+  if (table->size() == 0) return absl::InvalidArgumentError("it has no line with a credential, so nobody could call");
   return std::shared_ptr<const TokenTable>(std::move(table));
 }
 
@@ -66,8 +66,9 @@ absl::Status TokenTable::Add(absl::string_view line) {
   // Words are not repeated in errors, for the case that somebody puts the token itself here.
   const std::vector<absl::string_view> words = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
   if (words.size() != 3) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a tenant, a credential and permissions with commas between, divided by spaces, not ", words.size(), " words"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a tenant, a credential and comma-separated permissions with spaces between them, not ",
+                     words.size(), " words"));
   }
   Caller caller{std::string(words[0]), false, false, false, 0};
   if (!IsTenantName(words[0])) {
@@ -77,9 +78,9 @@ absl::Status TokenTable::Add(absl::string_view line) {
   for (const absl::string_view word : absl::StrSplit(words[2], ',')) {
     ++number;
     if (!Grant(word, &caller)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "permission ", number, " of the list is none of all, operators, the name of an operator such as ",
-          "sort or move-intervals, shared-memory, cuda-ipc and stored-arrays"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("permission ", number, " of the list must be all, operators, the name of an operator such as ",
+                       "sort or move-intervals, shared-memory, cuda-ipc or stored-arrays"));
     }
   }
   auto shared = std::make_shared<const Caller>(std::move(caller));
@@ -87,7 +88,7 @@ absl::Status TokenTable::Add(absl::string_view line) {
   if (absl::ConsumePrefix(&name, kCertificate)) {
     if (name.empty()) return absl::InvalidArgumentError("'certificate:' without a name");
     if (certificates_.try_emplace(std::string(name), std::move(shared)).second) return absl::OkStatus();
-    return absl::InvalidArgumentError("a line before it names the same certificate");
+    return absl::InvalidArgumentError("an earlier line names the same certificate");
   }
   if (words[1].size() != 2 * sizeof(Digest) || !std::all_of(words[1].begin(), words[1].end(), [](char c) {
         return absl::ascii_isxdigit(static_cast<unsigned char>(c));
@@ -100,11 +101,11 @@ absl::Status TokenTable::Add(absl::string_view line) {
   std::copy(bytes.begin(), bytes.end(), entry.digest.begin());
   if (entry.digest == DigestOf("")) {
     return absl::InvalidArgumentError(
-        "the credential is the SHA-256 of nothing: the command that was to make the token made none");
+        "the credential is the SHA-256 of empty input: the command that should make the token printed nothing");
   }
   const auto [first, last] = by_prefix_.equal_range(PrefixOf(entry.digest.data()));
   for (auto same = first; same != last; ++same) {
-    if (same->second.digest == entry.digest) return absl::InvalidArgumentError("a line before it has the same token");
+    if (same->second.digest == entry.digest) return absl::InvalidArgumentError("an earlier line has the same token");
   }
   by_prefix_.emplace(PrefixOf(entry.digest.data()), std::move(entry));
   return absl::OkStatus();

@@ -28,7 +28,7 @@ std::string TypeName(v1::ElementType type) {
 
 absl::Status CheckType(const v1::Array& array, Field field, ArrayUse use) {
   if (array.type() == v1::ELEMENT_TYPE_UNSPECIFIED)
-    return InvalidField(field.Sub("type"), "required, also for an empty array");
+    return InvalidField(field.Sub("type"), "required, even for an empty array");
   if (!v1::ElementType_IsValid(array.type())) {
     return InvalidField(field.Sub("type"), absl::StrCat("not a known element type: ", array.type()));
   }
@@ -36,15 +36,16 @@ absl::Status CheckType(const v1::Array& array, Field field, ArrayUse use) {
     return InvalidField(field.Sub("type"), "records have no order; keys are int8 to float64");
   }
   if (use == ArrayUse::kInt64 && array.type() != v1::ELEMENT_TYPE_INT64) {
-    return InvalidField(field.Sub("type"), absl::StrCat("counts and offsets are int64, not ", TypeName(array.type())));
+    return InvalidField(field.Sub("type"),
+                        absl::StrCat("counts and offsets must be int64, not ", TypeName(array.type())));
   }
   if (array.type() == v1::ELEMENT_TYPE_RECORD) {
     if (array.record_bytes() < 1 || array.record_bytes() > static_cast<uint32_t>(kMaxRecordBytes)) {
       return InvalidField(field.Sub("record_bytes"),
-                          absl::StrCat("a record has 1 to ", kMaxRecordBytes, " bytes, not ", array.record_bytes()));
+                          absl::StrCat("must be 1 to ", kMaxRecordBytes, " bytes, not ", array.record_bytes()));
     }
   } else if (array.record_bytes() != 0) {
-    return InvalidField(field.Sub("record_bytes"), "only with ELEMENT_TYPE_RECORD");
+    return InvalidField(field.Sub("record_bytes"), "allowed only with ELEMENT_TYPE_RECORD");
   }
   return absl::OkStatus();
 }
@@ -97,10 +98,10 @@ absl::Status CheckSameType(const Operand& array, Field field, const Operand& lik
 absl::Status CheckResultBytes(int64_t count, int64_t element_bytes, const Limits& limits, Field field) {
   const int64_t limit = limits.max_response_bytes - kResponseOverheadBytes;
   if (count <= limit / element_bytes) return absl::OkStatus();
-  return InvalidField(field.Path(), absl::StrCat("the result has ", count, " elements of ", element_bytes,
-                                                 " bytes, more than a response may hold (max_response_bytes is ",
-                                                 limits.max_response_bytes,
-                                                 "); larger results are for CorankService.Execute, in chunks"));
+  return InvalidField(field.Path(),
+                      absl::StrCat("the result has ", count, " elements of ", element_bytes,
+                                   " bytes, more than a response may hold (max_response_bytes is ",
+                                   limits.max_response_bytes, "); stream larger results with CorankService.Execute"));
 }
 
 absl::StatusOr<std::shared_ptr<ResultTarget>> PlaceResult(const v1::Destination& destination, Field field,
@@ -131,7 +132,7 @@ absl::StatusOr<int64_t> SumCounts(const Operand& counts, Field field) {
   const Int64View view(counts);
   int64_t sum = 0;
   for (int64_t i = 0; i < view.size(); ++i) {
-    if (view[i] < 0) return InvalidField(field.Element(i), absl::StrCat("a count is 0 or more, not ", view[i]));
+    if (view[i] < 0) return InvalidField(field.Element(i), absl::StrCat("a count must be 0 or more, not ", view[i]));
     if (__builtin_add_overflow(sum, view[i], &sum)) {
       return InvalidField(field.Element(i), "the sum of the counts up to here does not fit in 64 bits");
     }

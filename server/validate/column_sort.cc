@@ -27,7 +27,7 @@ absl::StatusOr<ColumnSortOperation::Column> CheckColumn(const v1::KeyColumn& mes
   if (message.has_offsets()) {
     CORANK_ASSIGN_OR_RETURN(column.offsets, CheckArray(true, message.offsets(), offsets, ArrayUse::kInt64, places));
     if (column.data.type != v1::ELEMENT_TYPE_UINT8) {
-      return InvalidField(data.Sub("type"), "uint8 where offsets are given: the bytes of the strings");
+      return InvalidField(data.Sub("type"), "must be uint8 with offsets: the bytes of the strings");
     }
     CORANK_RETURN_IF_ERROR(CheckRisingOffsets(*column.offsets, offsets, KnownCount(column.data), "strings", "bytes"));
   }
@@ -74,14 +74,15 @@ absl::Status PlaceColumn(const v1::KeyColumn& message, const std::string& path, 
 absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequest& request, const Limits& limits,
                                                               const Places& places) {
   constexpr absl::string_view kColumns = "key_columns";
-  if (request.has_keys()) return InvalidField(kColumns, "not together with keys");
+  if (request.has_keys()) return InvalidField(kColumns, "cannot be combined with keys");
   if (request.key_columns_size() > kMaxKeyColumns) {
-    return InvalidField(kColumns, absl::StrCat("1 to ", kMaxKeyColumns, " columns, not ", request.key_columns_size()));
+    return InvalidField(kColumns,
+                        absl::StrCat("must have 1 to ", kMaxKeyColumns, " columns, not ", request.key_columns_size()));
   }
   if (request.order() != v1::SORT_ORDER_UNSPECIFIED) {
-    return InvalidField("order", "not together with key_columns, each of which has its own");
+    return InvalidField("order", "cannot be combined with key_columns, which have their own");
   }
-  if (request.has_segment_offsets()) return InvalidField("segment_offsets", "not together with key_columns");
+  if (request.has_segment_offsets()) return InvalidField("segment_offsets", "cannot be combined with key_columns");
   ColumnSortOperation::Spec spec;
   for (int i = 0; i < request.key_columns_size(); ++i) {
     const std::string path = absl::StrCat(kColumns, "[", i, "]");
@@ -101,7 +102,7 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
   spec.values = values;
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
   if (!IsInline(request.keys_destination())) {
-    return InvalidField("keys_destination", "not together with key_columns, each of which has its own");
+    return InvalidField("keys_destination", "cannot be combined with key_columns, which have their own");
   }
   const int64_t rows = spec.limit >= 0 && spec.limit < spec.rows() ? spec.limit : spec.rows();
   int64_t inline_bytes = 0;

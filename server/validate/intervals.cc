@@ -31,7 +31,7 @@ absl::Status CheckInitial(const Request& request, const Limits& limits, const Pl
   switch (request.initial_case()) {
     case Request::kDestinationCount:
       if (request.destination_count() < 0) {
-        return InvalidField("destination_count", absl::StrCat("0 or more, not ", request.destination_count()));
+        return InvalidField("destination_count", absl::StrCat("must be 0 or more, not ", request.destination_count()));
       }
       spec.result_count = request.destination_count();
       return PlaceInitial(request, limits, places, {"destination_count"}, spec);
@@ -69,8 +69,8 @@ absl::Status CheckMovedSum(const MoveOperation::Spec& spec, const Limits& limits
     const std::optional<int64_t> size = ResultCount(spec);
     if (!size || spec.total <= *size) return absl::OkStatus();
     return InvalidField(kCounts.Path(), absl::StrCat("their sum is ", spec.total, ", but the destination has ",
-                                                     spec.result_count, " elements, so that intervals overlap in it; ",
-                                                     "allow_overlap switches this check off"));
+                                                     spec.result_count, " elements, so intervals must overlap in it; ",
+                                                     "set allow_overlap to permit this"));
   }
   if (spec.total <= limits.max_response_bytes / spec.source.element_bytes) return absl::OkStatus();
   return InvalidField(kCounts.Path(), absl::StrCat("their sum is ", spec.total, " elements of ",

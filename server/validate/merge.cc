@@ -22,11 +22,11 @@ absl::StatusOr<MergeAlgorithm> CheckAlgorithm(v1::MergeAlgorithm algorithm) {
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MergeRequest& request, const Limits& limits,
                                                     const Places& places) {
   if (request.keys_size() < 2 || request.keys_size() > kMaxMergeInputs) {
-    return InvalidField("keys", absl::StrCat("2 to ", kMaxMergeInputs, " inputs, not ", request.keys_size()));
+    return InvalidField("keys", absl::StrCat("must have 2 to ", kMaxMergeInputs, " inputs, not ", request.keys_size()));
   }
   if (request.values_size() != 0 && request.values_size() != request.keys_size()) {
-    return InvalidField("values", absl::StrCat("none, or one for each of the ", request.keys_size(), " inputs, not ",
-                                               request.values_size()));
+    return InvalidField("values", absl::StrCat("must have none, or one for each of the ", request.keys_size(),
+                                               " inputs, not ", request.values_size()));
   }
   MergeOperation::Spec spec;
   spec.keys.reserve(static_cast<size_t>(request.keys_size()));

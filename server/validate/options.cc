@@ -14,7 +14,7 @@ bool IsValidRequestId(absl::string_view id) {
 
 absl::StatusOr<TaskPriority> ValidateOptions(const v1::RequestOptions& options) {
   if (!options.request_id().empty() && !IsValidRequestId(options.request_id())) {
-    return InvalidField("options.request_id", "at most 128 printable ASCII characters");
+    return InvalidField("options.request_id", "must be at most 128 printable ASCII characters");
   }
   switch (options.priority()) {
     case v1::PRIORITY_UNSPECIFIED:
@@ -32,8 +32,8 @@ absl::StatusOr<TaskPriority> ValidateOptions(const v1::RequestOptions& options) 
 absl::Status ValidateMessageBytes(int64_t bytes, const Limits& limits) {
   if (bytes <= limits.max_request_bytes) return absl::OkStatus();
   return InvalidField(
-      "request", absl::StrCat("the message has ", bytes, " bytes, and max_request_bytes is ", limits.max_request_bytes,
-                              "; larger arrays are for CorankService.Execute, in chunks"));
+      "request", absl::StrCat("the message has ", bytes, " bytes, but max_request_bytes is ", limits.max_request_bytes,
+                              "; send larger arrays in chunks with CorankService.Execute"));
 }
 
 }  // namespace corank

@@ -25,8 +25,8 @@ absl::Status SetBytes(const v1::Array& array, Field field, absl::string_view pla
   operand->count = size_bytes / operand->element_bytes;
   operand->bytes = bytes;
   if (array.has_count() && array.count() != operand->count) {
-    return InvalidField(field.Sub("count"),
-                        absl::StrCat(array.count(), " elements are announced, but the bytes hold ", operand->count));
+    return InvalidField(field.Sub("count"), absl::StrCat("the count is ", array.count(), ", but the bytes hold ",
+                                                         operand->count, " elements"));
   }
   return absl::OkStatus();
 }
@@ -43,11 +43,11 @@ absl::Status InlinePlaces::Find(const v1::Array& array, Field field, ArrayUse, O
     case v1::Array::kStored:
       return Off(field, "stored");
     case v1::Array::kStream:
-      return UnimplementedField(field.Sub("stream"), "streams are for CorankService.Execute");
+      return UnimplementedField(field.Sub("stream"), "streams work only in CorankService.Execute");
     case v1::Array::PLACE_NOT_SET:
       break;
   }
-  return absl::InternalError("an array without a place has no bytes to be found");
+  return absl::InternalError("an array without a place has no bytes");
 }
 
 absl::StatusOr<std::shared_ptr<ResultTarget>> InlinePlaces::Target(const v1::Destination& destination, Field field,
@@ -63,7 +63,7 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> InlinePlaces::Target(const v1::Des
     case v1::Destination::kStored:
       return Off(field, "stored");
     case v1::Destination::kStream:
-      return UnimplementedField(field.Sub("stream"), "streams are for CorankService.Execute");
+      return UnimplementedField(field.Sub("stream"), "streams work only in CorankService.Execute");
   }
   return nullptr;
 }

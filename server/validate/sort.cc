@@ -15,7 +15,7 @@ absl::StatusOr<SortAlgorithm> CheckSortAlgorithm(v1::SortAlgorithm algorithm) {
   const std::optional<SortAlgorithm> known = FromWire(algorithm);
   if (!known.has_value()) return InvalidField("algorithm", absl::StrCat("not a known sort algorithm: ", algorithm));
   if (!IsRequestable(*known)) {
-    return InvalidField("algorithm", absl::StrCat(v1::SortAlgorithm_Name(algorithm), " is for responses only"));
+    return InvalidField("algorithm", absl::StrCat(v1::SortAlgorithm_Name(algorithm), " appears in responses only"));
   }
   return *known;
 }
@@ -38,13 +38,13 @@ absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& re
                                                        const Places& places) {
   if (!request.has_values()) return std::nullopt;
   constexpr Field kValues{"values"};
-  if (outputs.indices) return InvalidField(kValues.Path(), "not together with an index output");
+  if (outputs.indices) return InvalidField(kValues.Path(), "cannot be combined with an index output");
   return CheckArray(true, request.values(), kValues, ArrayUse::kMoved, places);
 }
 
 absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request) {
   if (!request.has_limit()) return -1;
-  if (request.limit() < 0) return InvalidField("limit", absl::StrCat("0 or more, not ", request.limit()));
+  if (request.limit() < 0) return InvalidField("limit", absl::StrCat("must be 0 or more, not ", request.limit()));
   return request.limit();
 }
 
@@ -53,9 +53,10 @@ absl::Status CheckRisingOffsets(const Operand& offsets, Field field, std::option
   if (offsets.is_pending) return absl::OkStatus();
   const Int64View view(offsets);
   if (view.size() == 0) {
-    return InvalidField(field.Path(), absl::StrCat("one offset more than there are ", parts, ", so at least one"));
+    return InvalidField(field.Path(),
+                        absl::StrCat("needs one offset more than there are ", parts, ", so at least one"));
   }
-  if (view[0] != 0) return InvalidField(field.Element(0), absl::StrCat("the first offset is 0, not ", view[0]));
+  if (view[0] != 0) return InvalidField(field.Element(0), absl::StrCat("the first offset must be 0, not ", view[0]));
   for (int64_t i = 1; i < view.size(); ++i) {
     if (view[i] < view[i - 1]) {
       return InvalidField(field.Element(i),
@@ -64,7 +65,7 @@ absl::Status CheckRisingOffsets(const Operand& offsets, Field field, std::option
   }
   const int64_t last = view.size() - 1;
   if (last_offset && view[last] != *last_offset) {
-    return InvalidField(field.Element(last), absl::StrCat("the last offset is the number of ", elements, ", ",
+    return InvalidField(field.Element(last), absl::StrCat("the last offset must be the number of ", elements, ", ",
                                                           *last_offset, ", not ", view[last]));
   }
   return absl::OkStatus();
@@ -91,7 +92,8 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
         CheckRisingOffsets(*spec.segment_offsets, kOffsets, KnownCount(spec.keys), "segments", "keys"));
   }
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
-  if (request.has_limit() && request.has_segment_offsets()) return InvalidField("limit", "not together with segments");
+  if (request.has_limit() && request.has_segment_offsets())
+    return InvalidField("limit", "cannot be combined with segments");
   const int64_t count = spec.limit >= 0 && spec.limit < spec.keys.count ? spec.limit : spec.keys.count;
   CORANK_RETURN_IF_ERROR(PlaceResults({{&request.keys_destination(),
                                         {"keys_destination"},

@@ -252,7 +252,7 @@ def test_stored_arrays_replace_and_list(placed: corank.Client, needs: Needs) -> 
     assert listed.used_bytes >= KEYS.nbytes
     assert listed.quota_bytes == 256 << 20
     assert [(array.name, array.count, array.dtype) for array in listed.arrays] == [("x", KEYS.size, KEYS.dtype)]
-    with pytest.raises(corank.ResourceExhausted, match="delete others first"):
+    with pytest.raises(corank.ResourceExhausted, match="delete other arrays first"):
         placed.store("no-room", np.zeros(256 << 20, np.uint8))
     with pytest.raises(corank.InvalidArgument, match="--kept-bytes"):
         placed.store("too-large", np.zeros(300 << 20, np.uint8))

@@ -311,7 +311,7 @@ def test_a_message_that_does_not_come_whole_is_told_as_such(corankd: pathlib.Pat
             wait_until(lambda: samples(server)[incomplete] == 1, "the half is counted")
         (failed,) = lines_of(server, "request_failed")
         assert failed["code"] == "CANCELLED"
-        assert "did not come whole" in failed["message"]
+        assert "is incomplete" in failed["message"]
 
 
 def test_calls_are_not_slow_by_default(corankd: pathlib.Path) -> None:

@@ -264,7 +264,7 @@ TEST_F(DeviceLostTest, ADeviceThatSortsWronglyIsNotReadyUntilItSortsRightly) {
   EXPECT_EQ(ready->Read(), kNotServing);
   EXPECT_EQ(Health(EngineService()), kNotServing);
   EXPECT_EQ(Health("live"), kServing);
-  EXPECT_THAT(process_->Log(), HasSubstr("the device sorts wrongly"));
+  EXPECT_THAT(process_->Log(), HasSubstr("the device returned wrongly sorted keys"));
   EXPECT_THAT(Scrape(process_->MetricsAddress()), HasSubstr("corank_device_up{device=\"0\"} 0\n"));
   EXPECT_TRUE(Sort(kMend).ok());
   EXPECT_EQ(ready->Read(), kServing);

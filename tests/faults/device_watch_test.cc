@@ -85,7 +85,7 @@ TEST_F(DeviceWatchTest, NothingBeginsOnALostDevice) {
 TEST_F(DeviceWatchTest, ACanaryThatDoesNotSortIsRefusedAtStart) {
   PuppetEngine engine;  // its sorts copy
   const auto canary = Canary::Create({}, &engine, &watch_, &logger_, [](bool) {});
-  EXPECT_THAT(std::string(canary.status().message()), HasSubstr("sorts wrongly"));
+  EXPECT_THAT(std::string(canary.status().message()), HasSubstr("wrongly sorted"));
 }
 
 TEST_F(DeviceWatchTest, TheCanaryTellsOfFailuresAndOfTheirEnd) {

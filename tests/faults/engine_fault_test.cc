@@ -250,7 +250,7 @@ void ExpectStatus(const grpc::Status& status, absl::StatusCode code, const std::
   EXPECT_EQ(static_cast<int>(status.error_code()), static_cast<int>(code)) << status.error_message() << where;
   EXPECT_THAT(status.error_message(), Not(HasSubstr(kSecret))) << where;
   if (code == absl::StatusCode::kInternal) {
-    EXPECT_THAT(status.error_message(), HasSubstr("its log has more under request id")) << where;
+    EXPECT_THAT(status.error_message(), HasSubstr("log has details under request id")) << where;
   } else {
     EXPECT_GT(RetryDelay(status), absl::ZeroDuration()) << status.error_message() << where;
   }

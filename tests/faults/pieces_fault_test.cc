@@ -193,7 +193,7 @@ class Scene {
 
 void ExpectMadeSmaller(const grpc::Status& status, const std::string& field) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION) << status.error_message();
-  EXPECT_THAT(status.error_message(), HasSubstr("made smaller while the request ran"));
+  EXPECT_THAT(status.error_message(), HasSubstr("shrank while the request ran"));
   EXPECT_EQ(BadField(status), field);
 }
 

@@ -166,9 +166,9 @@ TEST_F(ShareTest, CapsOfATenantAreItsOwn) {
   options.tenant_max_bytes = 100;
   AdmissionQueue queue(options, &clock_, &metrics_);
   ASSERT_TRUE(queue.Admit(Of("a", 10)).ok());
-  EXPECT_THAT(std::string(queue.Admit(Of("a", 91)).message()), HasSubstr("10 bytes of it wait, and 100 may"));
+  EXPECT_THAT(std::string(queue.Admit(Of("a", 91)).message()), HasSubstr("10 bytes are waiting, and the limit is 100"));
   ASSERT_TRUE(queue.Admit(Of("a", 10)).ok());
-  EXPECT_THAT(std::string(queue.Admit(Of("a", 10)).message()), HasSubstr("2 requests of it wait, and 2 may"));
+  EXPECT_THAT(std::string(queue.Admit(Of("a", 10)).message()), HasSubstr("2 requests are waiting, and the limit is 2"));
   EXPECT_TRUE(queue.Admit(Of("b", 10)).ok());
 }
 
@@ -261,7 +261,7 @@ TEST_F(BudgetTest, MoreThanTheWholeBudgetIsRefusedAtOnce) {
   const absl::Status refused = queue_.Admit(Heavy(101));
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("--device-budget-bytes is 100"),
-                                                    EndsWith("send less at a time, or as a stream (Execute)")));
+                                                    EndsWith("send less at a time, or use a stream (Execute)")));
   class Streamed final : public HeavyOperation {
    public:
     using HeavyOperation::HeavyOperation;
@@ -343,7 +343,7 @@ TEST_F(LateTest, WhatCannotBeDoneInTimeIsRefusedOnceItIsKnown) {
   for (int i = 0; i < 8; ++i) Work(1'000'000, milliseconds(100));
   const absl::Status refused = AdmitWithin(1'000'000, milliseconds(90));
   EXPECT_EQ(refused.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("the work alone is estimated to take 100"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("the work alone takes an estimated 100"));
   EXPECT_FALSE(HasRetryDelay(refused)) << "no wait would help";
   EXPECT_NEAR(queue_.EstimatedBytesPerSecond(Operator::kSort), 1e7, 1e5);
   ASSERT_TRUE(AdmitWithin(1'000'000, milliseconds(110)).ok());

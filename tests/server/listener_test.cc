@@ -211,7 +211,7 @@ TEST_F(ListenerTest, APathIsTakenOverFromTheDeadAndNotFromTheLiving) {
   }
   Listen(address);
   folder_.Write("socket", "mine");
-  EXPECT_THAT(Error(address), HasSubstr("no socket"));
+  EXPECT_THAT(Error(address), HasSubstr("not a socket"));
 }
 
 }  // namespace

@@ -36,9 +36,7 @@ class Place final : public ResultTarget {
     if (!device.ok()) return device.status();
     return ResultBuffer{*device, words.data()};
   }
-  absl::Status Check() const override {
-    return is_there ? absl::OkStatus() : absl::FailedPreconditionError("made smaller");
-  }
+  absl::Status Check() const override { return is_there ? absl::OkStatus() : absl::FailedPreconditionError("shrank"); }
   absl::Status Commit(v1::Array*) override {
     is_visible = true;
     return absl::OkStatus();

@@ -79,12 +79,12 @@ TEST(TokenTable, SaysWhatIsWrongInWhichLine) {
       {good + "\nb 1234 all\n", "line 3", "64 hexadecimal digits"},
       {good + "b " + std::string(64, 'g') + " all\n", "line 2", "64 hexadecimal digits"},
       {good + "b! " + HashOf("b") + " all\n", "line 2", "tenant's name"},
-      {good + "b " + HashOf("b") + " everything\n", "line 2", "permission 1 of the list is none of all"},
-      {good + "b " + HashOf("b") + " sort,\n", "line 2", "permission 2 of the list is none of all"},
-      {good + "b " + HashOf("b") + " \x1b[2J\n", "line 2", "permission 1 of the list is none of all"},
+      {good + "b " + HashOf("b") + " everything\n", "line 2", "permission 1 of the list must be all"},
+      {good + "b " + HashOf("b") + " sort,\n", "line 2", "permission 2 of the list must be all"},
+      {good + "b " + HashOf("b") + " \x1b[2J\n", "line 2", "permission 1 of the list must be all"},
       {good + "b " + HashOf("a") + " all\n", "line 2", "same token"},
-      {good + "b " + HashOf("") + " all\n", "line 2", "SHA-256 of nothing"},
-      {good + "b E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855 all\n", "line 2", "of nothing"},
+      {good + "b " + HashOf("") + " all\n", "line 2", "SHA-256 of empty input"},
+      {good + "b E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855 all\n", "line 2", "of empty input"},
       {"b certificate: all\n", "line 1", "without a name"},
       {"b certificate:x all\nc certificate:x all\n", "line 2", "same certificate"},
   };
@@ -148,7 +148,7 @@ TEST_F(AuthenticatorTest, WithoutATokensFileACertificateNamesTheTenant) {
   ASSERT_TRUE(made.ok());
   EXPECT_EQ(Tenant(**made, {{}, {"spiffe://x/node", "node.example"}}), "spiffe://x/node");
   EXPECT_THAT(Tenant(**made, {{"Bearer secret"}, {"node.example"}}), HasSubstr("no tokens"));
-  EXPECT_THAT(Tenant(**made, {{}, {}}), HasSubstr("names nobody"));
+  EXPECT_THAT(Tenant(**made, {{}, {}}), HasSubstr("contains no name"));
 }
 
 TEST_F(AuthenticatorTest, ReadsTheFileAgainAndKeepsWhatItHasWhereThatIsBroken) {
@@ -283,7 +283,7 @@ TEST_F(TlsMaterialTest, SaysWhatIsWrongWithAFile) {
   EXPECT_THAT(Error(Files({"junk", server_.key})), HasSubstr("no certificate"));
   EXPECT_THAT(Error(Files({server_.certificate + damaged, server_.key})), HasSubstr("damaged"));
   EXPECT_THAT(Error(Files({server_.certificate, "junk"})), AllOf(HasSubstr("--tls-key"), HasSubstr("no private key")));
-  EXPECT_THAT(Error(Files({server_.certificate, other.key})), HasSubstr("not that of the certificate"));
+  EXPECT_THAT(Error(Files({server_.certificate, other.key})), HasSubstr("does not match the certificate"));
   EXPECT_THAT(Error(Files(expired)), HasSubstr("not now"));
   EXPECT_THAT(Error(Files(early)), HasSubstr("not now"));
   EXPECT_THAT(Error(Files(server_, "junk")), AllOf(HasSubstr("--tls-client-ca"), HasSubstr("no certificate")));

@@ -139,7 +139,7 @@ TEST_F(SecurityTlsTest, ACertificateNamesTheTenant) {
   EXPECT_EQ(value_for(caller("y", {"URI:spiffe://example/a"})), 1);
   EXPECT_EQ(value_for(caller("y", {"DNS:dns.example", "DNS:more.example"})), 2);
   EXPECT_EQ(value_for(caller("x", {})), 3);
-  EXPECT_FALSE(caller("", {}).Sort().ok()) << "names nobody";
+  EXPECT_FALSE(caller("", {}).Sort().ok()) << "contains no name";
 }
 
 TEST_F(SecurityTlsTest, WithATokensFileACertificateMustBeInIt) {
@@ -234,7 +234,7 @@ TEST_F(SecurityTlsTest, ABrokenRenewalKeepsTheOldCertificateAndSaysSo) {
   const TestCertificate late = authority_.Issue({"late", {"IP:127.0.0.1"}, -absl::Hours(2), -absl::Hours(1)});
   const std::pair<TestCertificate, const char*> kBroken[] = {{{"junk", good.key}, "no certificate"},
                                                              {{good.certificate, "junk"}, "no private key"},
-                                                             {{good.certificate, late.key}, "not that of"},
+                                                             {{good.certificate, late.key}, "does not match"},
                                                              {late, "not now"}};
   for (const auto& [broken, reason] : kBroken) {
     {

@@ -114,8 +114,8 @@ TEST_F(StreamFaultTest, ChunksMustBeInOrderAndComplete) {
       {{Chunk(0, 0, Elements(100)), Chunk(0, 100, Elements(1))}, "chunk.data", "keys has 100"},
       {{Chunk(1, 0, Elements(1))}, "chunk.stream_id", "no input"},
       {{Chunk(0, 0, "abc")}, "chunk.data", "whole number of elements"},
-      {{Chunk(0, 0, Elements(1025))}, "chunk.data", "max_chunk_bytes is 4096"},
-      {{Chunk(0, 0, Elements(99))}, "keys", "only 99 of 100 elements came"},
+      {{Chunk(0, 0, Elements(1025))}, "chunk.data", "more than max_chunk_bytes, 4096"},
+      {{Chunk(0, 0, Elements(99))}, "keys", "only 99 of 100 elements arrived"},
       {{}, "keys", "only 0 of 100"},
       {{v1::ExecuteRequest()}, "chunk", "after the plan"},
   };
@@ -127,7 +127,7 @@ TEST_F(StreamFaultTest, ChunksMustBeInOrderAndComplete) {
 
 TEST_F(StreamFaultTest, ArraysOfUnknownLengthMustBeEnded) {
   const v1::Plan plan = SortPlan(kUint32, -1);
-  ExpectRefused(Execute(stub(), plan, {Chunk(0, 0, Elements(10))}).status, "keys", "no chunk without data");
+  ExpectRefused(Execute(stub(), plan, {Chunk(0, 0, Elements(10))}).status, "keys", "without an empty chunk");
   ExpectRefused(Execute(stub(), plan, {Chunk(0, 0, Elements(10)), Chunk(0, 10, ""), Chunk(0, 10, Elements(1))}).status,
                 "chunk.first_element", "has ended");
 }
@@ -326,7 +326,7 @@ TEST_F(StreamFaultTest, PartsMustAgree) {
   ASSERT_TRUE(Eventually([&] { return server().jobs().joining_jobs == 1; }));
   OpenCall same_part(stub());
   same_part.Send(plan);
-  ExpectRefused(same_part.Finish(), "plan.part", "has come before");
+  ExpectRefused(same_part.Finish(), "plan.part", "has already arrived");
   plan.set_part(1);
   v1::Plan other = plan;
   other.mutable_operations(0)->mutable_sort()->set_order(v1::SORT_ORDER_DESCENDING);
