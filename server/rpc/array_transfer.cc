@@ -21,7 +21,7 @@
 namespace corank {
 namespace {
 
-// The header's array as an operand that has not come yet.
+// The header's array as an operand whose bytes have not arrived yet.
 class AnnouncedPlaces final : public InlinePlaces {
  public:
   absl::Status Find(const v1::Array& array, Field field, ArrayUse, Operand* operand) const override {
@@ -149,7 +149,7 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     CORANK_RETURN_IF_ERROR(environment_.places.arrays->Keep((*caller_)->tenant, name_, array_, expiry_));
     v1::StoreArrayResponse response;
     *response.mutable_array() = environment_.places.arrays->Describe((*caller_)->tenant, name_, *array_);
-    array_.reset();  // a caller who has the answer may delete it
+    array_.reset();  // a caller that has the answer may delete it
     staging_.reset();
     *response_ = SmallBytes(response);
     return absl::OkStatus();
@@ -164,8 +164,8 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   std::string name_;
   std::chrono::seconds expiry_{0};
   uint32_t stream_id_ = 0;
-  std::shared_ptr<void> staging_;     // pinned, for one chunk after the other
-  std::shared_ptr<KeptArray> array_;  // null until the header has come
+  std::shared_ptr<void> staging_;     // pinned, reused for each chunk
+  std::shared_ptr<KeptArray> array_;  // null until the header has arrived
   int64_t received_ = 0;              // elements
 };
 
@@ -189,7 +189,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       status = WriteNext();
       if (status.ok()) return;
     }
-    array_.reset();  // a caller who has it all may delete it
+    array_.reset();  // a caller that has all of it may delete it
     Finish(EndCall(environment_, context_, "fetch_array", caller_, status));
   }
   void OnDone() override {
@@ -200,7 +200,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   }
 
  private:
-  // The status waits behind the chunk that the caller does not read, unless it is cancelled.
+  // Unless it is cancelled, the call sends its status only after the chunk that the caller does not read.
   void EndIdle() {
     const grpc::Status status = EndCall(environment_, context_, "fetch_array", caller_, watch_->Idle("taken"));
     context_->TryCancel();
@@ -218,7 +218,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     return absl::OkStatus();
   }
 
-  // The first message also says what is kept, and comes for an empty array too.
+  // The first message also describes the stored array, and is sent for an empty array too.
   absl::Status WriteNext() {
     v1::FetchArrayResponse response;
     if (sent_ == 0)
@@ -251,7 +251,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     return absl::OkStatus();
   }
 
-  // Pinned; an array that is on its way goes on in ordinary memory, chunk by chunk, where that is in use.
+  // Pinned, if the pool has room; otherwise the transfer continues in ordinary memory, chunk by chunk.
   absl::StatusOr<std::shared_ptr<void>> Stage(int64_t bytes) const {
     absl::StatusOr<std::shared_ptr<void>> staging = environment_.places.host_pool->Take(bytes);
     if (sent_ == 0 || !absl::IsResourceExhausted(staging.status())) return staging;

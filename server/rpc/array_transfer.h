@@ -1,4 +1,4 @@
-// StoreArray and FetchArray: arrays on their way to and from the store, in chunks.
+// StoreArray and FetchArray: transfer of arrays to and from the store, in chunks.
 #ifndef CORANK_SERVER_RPC_ARRAY_TRANSFER_H_
 #define CORANK_SERVER_RPC_ARRAY_TRANSFER_H_
 
@@ -14,7 +14,7 @@ namespace corank {
 
 struct MemoryEnvironment;
 
-/// Start a call of `caller`; where that is an error, it ends the call at once. gRPC takes the reactor, which owns
+/// Start a call of `caller`. If `caller` is an error, it ends the call at once. gRPC takes the reactor, which owns
 /// itself. The environment outlives the call.
 grpc::ServerReadReactor<grpc::ByteBuffer>* StartStore(const MemoryEnvironment& environment,
                                                       absl::StatusOr<std::shared_ptr<const Caller>> caller,

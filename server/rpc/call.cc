@@ -138,9 +138,9 @@ void CallBase::Reply(const absl::Status& reason, Outcome& outcome) {
     CountIfForbidden(status, environment_.metrics);
     LogFailure(status);
   }
-  outcome.results.clear();  // what the caller may take back once it has the answer
-  // The call may be gone after Finish, which takes the answer down to the socket: what is long there, a lane has no
-  // time for.
+  outcome.results.clear();  // whatever the caller may delete or reuse once it has the answer
+  // Helpers perform large writes, because Finish writes down to the socket and lanes have no time for that. The call
+  // may be deleted after Finish.
   if (record_.sent_bytes < kLongAnswer) return Finish(ToGrpcStatus(status, id_.request_id));
   environment_.places.helpers->Run([this, status] { Finish(ToGrpcStatus(status, id_.request_id)); });
 }

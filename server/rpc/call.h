@@ -34,44 +34,44 @@ struct CallEnvironment {
   Metrics* metrics = nullptr;
   const Logger* logger = nullptr;
   AdmissionQueue* queue = nullptr;
-  /// For work that takes a lane for long: streams, and large arrays outside of the message.
+  /// For work that occupies a lane for long: streams, and large arrays outside the message.
   AdmissionQueue* long_queue = nullptr;
-  /// Requests with more bytes than this outside of the message are such work.
+  /// Requests with more bytes than this outside the message are such work.
   int64_t long_bytes = 0;
-  /// Whether such work in shared memory is done in pieces.
+  /// Whether such work in shared memory runs in pieces.
   bool in_pieces = false;
   StreamOptions streams;
   SharedPlaces places;
   ActiveCalls* active_calls = nullptr;
-  /// A request that takes this long is logged; 0: none is.
+  /// A request that takes at least this long is logged; 0: none is.
   int64_t slow_request_ns = 0;
   /// Null: calls are anonymous.
   const Authenticator* authenticator = nullptr;
 };
 
-/// Owns itself: gRPC calls OnDone when nothing of the call is left there, and the call then deletes itself, or, where a
-/// lane abandoned it, when that lane has let go of it too.
+/// Owns itself. gRPC calls OnDone when it is finished with the call; the call then deletes itself. If a lane abandoned
+/// the call, it lives until that lane releases it too.
 class CallBase : public grpc::ServerUnaryReactor, public Completion {
  public:
-  /// `response` is filled before the call is finished.
+  /// `response` is filled before the call finishes.
   CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, Operator op,
            grpc::ByteBuffer* response);
 
-  /// Reads and validates the request and hands it to the queue, or answers at once. Never waits. Empties `bytes`.
+  /// Reads and validates the request and submits it to the queue, or answers at once. Never waits. Empties `bytes`.
   void Start(grpc::ByteBuffer* bytes);
 
   void Done(const absl::Status& status, Outcome& outcome) final;
   void Abandon(const absl::Status& status) final;
   void OnCancel() final;
   void OnDone() final;
-  /// Reactions are short: gRPC runs them on the thread that finds their reason, as those of its own reactors, rather
-  /// than wake another thread for each, which costs more than all else that corank adds to a small call.
+  /// Reactions are short, so gRPC runs them on the thread that triggers them, as it does for its own reactors. A thread
+  /// hand-off for each would cost more than everything else that corank adds to a small call.
   bool InternalInlineable() final { return true; }
 
  protected:
   /// The request, empty before it is read.
   virtual google::protobuf::Message* message() = 0;
-  /// Of the request message, as far as it was read.
+  /// Bytes of the request message received so far.
   virtual const v1::RequestOptions& options() const = 0;
   virtual absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
                                                                      const Places& places) const = 0;
@@ -82,7 +82,7 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   absl::Status Incomplete() const;
   absl::Status Read(const grpc::ByteBuffer& bytes);
   absl::Status Submit();
-  // Takes all memory of the server's that the request needs, and says which queue it is for.
+  // Reserves all server memory that the request needs, and chooses its queue.
   absl::StatusOr<std::unique_ptr<Task>> MakeTask();
   std::unique_ptr<Operation> InPieces(std::unique_ptr<Operation> operation) const;
   void Reply(const absl::Status& reason, Outcome& outcome);
@@ -97,10 +97,10 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   Instant validated_;
   Instant replied_;
   std::atomic<bool> cancelled_{false};
-  bool abandoned_ = false;                       // before Done, if at all
+  bool abandoned_ = false;                       // before Done, if ever
   std::atomic<int> holders_{1};                  // gRPC, and a lane that abandoned the call
-  std::atomic<AdmissionQueue*> queue_{nullptr};  // the one that was asked; null before
-  std::shared_ptr<const Caller> caller_;         // null where the call does not say who makes it
+  std::atomic<AdmissionQueue*> queue_{nullptr};  // the queue that the call was submitted to; null before
+  std::shared_ptr<const Caller> caller_;         // null if the call is anonymous
   CallId id_;
   RequestRecord record_;
   InlinePayloads payloads_;  // operands borrow its bytes
@@ -128,8 +128,8 @@ template <typename Request, typename Response>
 grpc::ServerUnaryReactor* StartCall(const CallEnvironment* environment, grpc::CallbackServerContext* context,
                                     Operator op, const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
   auto* call = new Call<Request, Response>(environment, context, op, response);
-  // gRPC made the buffer for this call alone and does not look at it again. Were it left full, each request would be
-  // in memory twice until it is answered.
+  // gRPC made this buffer for the call alone and does not read it again. Unless it is emptied, each request stays in
+  // memory twice until it is answered.
   call->Start(const_cast<grpc::ByteBuffer*>(request));
   return call;
 }

@@ -8,8 +8,8 @@
 
 namespace corank {
 
-/// Messages come and go as bytes, so that it is the server that says what is wrong with bytes that are no message, that
-/// nothing is parsed before its caller is known, and that results are copied once.
+/// Messages arrive and leave as bytes, for three reasons: the server itself reports bytes that are not a valid message,
+/// nothing is parsed before the caller is authenticated, and results are copied only once.
 using CorankServiceBase = v1::CorankService::WithRawCallbackMethod_Sort<
     v1::CorankService::WithRawCallbackMethod_Merge<v1::CorankService::WithRawCallbackMethod_ExpandIntervals<
         v1::CorankService::WithRawCallbackMethod_MoveIntervals<v1::CorankService::WithRawCallbackMethod_GatherIntervals<
@@ -21,7 +21,7 @@ using CorankServiceBase = v1::CorankService::WithRawCallbackMethod_Sort<
 /// Thread-safe. Methods never wait: they run on gRPC's threads.
 class CorankServiceImpl final : public CorankServiceBase {
  public:
-  /// `info`: what GetServerInfo says, less the uptime and which devices are up.
+  /// `info`: the answer to GetServerInfo, without the uptime and the state of the devices.
   CorankServiceImpl(const CallEnvironment& environment, v1::GetServerInfoResponse info);
 
   grpc::ServerUnaryReactor* Sort(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,

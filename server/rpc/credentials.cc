@@ -25,8 +25,7 @@ absl::StatusOr<std::shared_ptr<const Caller>> CallerOf(const Authenticator* auth
     };
     add(GRPC_PEER_URI_PROPERTY_NAME);
     add(GRPC_PEER_DNS_PROPERTY_NAME);
-    // An authority that vouches for a URI or a DNS name often lets the applicant write what it likes in here (RFC 6125,
-    // 6.4.4).
+    // Many authorities that verify a URI or a DNS name let the applicant choose this field freely (RFC 6125, 6.4.4).
     if (credentials.certificate_names.empty()) add(GRPC_X509_CN_PROPERTY_NAME);
   }
   return authenticator->Authenticate(credentials);

@@ -1,4 +1,4 @@
-// The one place that makes a caller from a call.
+// Finds the caller of a call. Nothing else does.
 #ifndef CORANK_SERVER_RPC_CREDENTIALS_H_
 #define CORANK_SERVER_RPC_CREDENTIALS_H_
 
@@ -13,12 +13,11 @@
 
 namespace corank {
 
-/// Who makes the call. `authenticator`: null where calls are anonymous; the call's credentials are not looked at then.
-/// UNAUTHENTICATED.
+/// The caller. `authenticator`: null if calls are anonymous; the call's credentials are then ignored. UNAUTHENTICATED.
 absl::StatusOr<std::shared_ptr<const Caller>> CallerOf(const Authenticator* authenticator,
                                                        const grpc::CallbackServerContext& context);
 
-/// Counts the end of a call that was refused for who its caller is; nothing for every other status.
+/// Counts a call that was refused because of its caller's identity or permissions. Ignores every other status.
 void CountIfForbidden(const absl::Status& status, Metrics* metrics);
 
 }  // namespace corank

@@ -10,8 +10,8 @@
 
 namespace corank {
 
-/// A call's deadline, which is of the wall clock, on the server's monotonic clock. Those of a century and more, which
-/// nanoseconds do not hold, are none.
+/// Converts a call's deadline from the wall clock to the server's monotonic clock. A deadline a century or more away
+/// overflows nanoseconds and counts as none.
 inline Instant DeadlineOf(const grpc::CallbackServerContext& context, Instant now) {
   constexpr int64_t kCentury = int64_t{100} * 366 * 24 * 3600;
   const gpr_timespec deadline = gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_REALTIME);

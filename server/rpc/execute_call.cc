@@ -15,10 +15,10 @@
 namespace corank {
 namespace {
 
-// Of calls that end before they have a job, which knows its operator.
+// For calls that end before they have a job, which would know the operator.
 constexpr char kOperation[] = "execute";
 
-// The ExecuteResponse with a chunk, whose data is not copied.
+// The ExecuteResponse with a chunk. Does not copy the chunk's data.
 grpc::ByteBuffer EncodeChunk(const OutputChunk& chunk) {
   v1::ArrayChunk head;
   head.set_stream_id(chunk.stream_id);
@@ -58,7 +58,7 @@ ExecuteCall::ExecuteCall(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServer
       id_(IdOf(*context)) {}
 
 ExecuteCall::~ExecuteCall() {
-  job_.reset();  // counted before the call is
+  job_.reset();  // the job is counted before the call is
   if (is_active_) environment_.active_calls->Remove();
 }
 
@@ -78,7 +78,7 @@ void ExecuteCall::TakeArrived() {
     message.swap(arrived_.front());
     arrived_.pop_front();
     Pump();  // gRPC receives the next message while this one is copied
-    // Not under the lock: to copy a chunk takes long, and what is given up wakes calls.
+    // Without the lock: copying a chunk takes long, and releasing messages wakes calls.
     mutex_.Unlock();
     const absl::Status status = message ? Take(*message) : EndInput();
     message.reset();
@@ -107,13 +107,13 @@ absl::Status ExecuteCall::JoinJob(const grpc::ByteBuffer& message) {
   const auto part = static_cast<int>(plan->message().part());
   plan->SetId(TakeId(plan->options().request_id()));
   plan->SetPeer(context_->peer());
-  is_active_ = true;  // a server that drains does not wait for plans
+  is_active_ = true;  // a draining server does not wait for calls without a plan
   environment_.active_calls->Add();
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ExecuteJob> job, jobs_->Join(std::move(plan), deadline_, shared_from_this()));
   absl::MutexLock lock(&mutex_);
   part_ = part;
   job_ = std::move(job);
-  return ended_ ? CallerCancelled() : absl::OkStatus();  // a cancellation that found no job to end
+  return ended_ ? CallerCancelled() : absl::OkStatus();  // the cancellation came before there was a job to end
 }
 
 CallId ExecuteCall::TakeId(const std::string& requested) {
@@ -142,7 +142,7 @@ absl::Status ExecuteCall::TakeChunk(const grpc::ByteBuffer& message) {
 }
 
 absl::Status ExecuteCall::EndInput() {
-  if (context_->IsCancelled()) return CallerCancelled();  // OnCancel says more, and may be first
+  if (context_->IsCancelled()) return CallerCancelled();  // OnCancel reports more, and may run first
   if (job_ == nullptr) return InvalidField("plan", "the first message of a call must be its plan, but none arrived");
   return job_->exchange()->EndInput(part_);
 }
@@ -159,7 +159,7 @@ void ExecuteCall::EndEarly(const absl::Status& status) {
 
 void ExecuteCall::OnWriteDone(bool) {
   absl::MutexLock lock(&mutex_);
-  // Given up as unread: EndUnread finishes the call, and nobody else may, who would where nothing is being written.
+  // The write was given up as unread. EndUnread alone may finish the call, although nothing is being written.
   if (unread_ != nullptr && !unread_->Resume()) return;
   writing_ = false;
   outgoing_.Clear();
@@ -176,7 +176,7 @@ void ExecuteCall::OnCancel() {
   const absl::Status reason = Cancelled();
   if (job != nullptr) job->Fail(reason);
   absl::MutexLock lock(&mutex_);
-  End(reason);  // also where the job has succeeded, but the caller does not take the answer
+  End(reason);  // also if the job has succeeded but the caller does not read the answer
 }
 
 absl::Status ExecuteCall::Cancelled() const {
@@ -185,7 +185,7 @@ absl::Status ExecuteCall::Cancelled() const {
 }
 
 void ExecuteCall::OnDone() {
-  // Taken along: the job may end with the call, and the call with this scope.
+  // Keeps the call alive: the job may end with the call, and the call with this scope.
   const std::shared_ptr<ExecuteCall> self = std::move(self_);
   absl::MutexLock lock(&mutex_);
   if (unread_ != nullptr) unread_->Stop();
@@ -195,7 +195,7 @@ void ExecuteCall::OnDone() {
 }
 
 void ExecuteCall::Wake() {
-  // A write goes down to the socket in the thread that begins it, and whoever wakes calls has other work.
+  // A write runs down to the socket on the thread that starts it, and the thread that wakes calls has other work.
   if (is_woken_.exchange(true)) return;
   environment_.places.helpers->Run([self = shared_from_this()] {
     self->is_woken_ = false;
@@ -210,7 +210,7 @@ void ExecuteCall::Pump() {
   if (const absl::Status status = exchange.status(); !status.ok()) return End(status);
   if (!writing_) Write();
   if (writing_ && exchange.has_succeeded()) WatchWrite();
-  // Of what has come, the window does not know yet.
+  // The window does not account for messages that arrived but were not processed yet.
   const int ahead = static_cast<int>(arrived_.size()) + (taking_ ? 1 : 0);
   if (ended_ || reading_ || input_ended_ || !exchange.MayRead(part_, ahead)) return;
   reading_ = true;
@@ -236,7 +236,7 @@ void ExecuteCall::Write() {
 void ExecuteCall::End(const absl::Status& status) {
   if (ended_) return;
   ended_ = true;
-  if (job_ != nullptr) id_.request_id = job_->id().request_id;  // that of its first part
+  if (job_ != nullptr) id_.request_id = job_->id().request_id;  // the id of its first part
   if (job_ == nullptr) {
     CountIfForbidden(status, environment_.metrics);
     environment_.metrics->CountCall(kOperation, status.code());
@@ -246,12 +246,12 @@ void ExecuteCall::End(const absl::Status& status) {
   ReturnId(id_, context_);
   last_status_ = ToGrpcStatus(status, id_.request_id);
   if (!writing_) return Finish(last_status_);
-  // gRPC would keep the status, the message and the call for as long as the caller does not read.
+  // Otherwise gRPC would keep status, message and call for as long as the caller does not read.
   WatchWrite();
 }
 
 void ExecuteCall::WatchWrite() {
-  if (unread_ != nullptr) return;  // since the write began
+  if (unread_ != nullptr) return;  // since the write started
   unread_ = IdleWatch::Create(environment_.streams.idle_timeout, [this] { EndUnread(); });
   unread_->Wait();
 }

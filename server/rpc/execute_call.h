@@ -22,8 +22,8 @@
 
 namespace corank {
 
-/// Keeps itself until gRPC calls OnDone. Never waits: it reads while its window has room and writes while there is
-/// something to write, one message at a time each, as gRPC wants it.
+/// Owns itself until gRPC calls OnDone. Never waits: it reads while its window has room and writes while there is
+/// output, one message of each at a time, as gRPC requires.
 class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                           public StreamPart,
                           public std::enable_shared_from_this<ExecuteCall> {
@@ -43,23 +43,23 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
 
   void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Takes what has arrived, in order, without the lock in between.
+  // Processes the messages that have arrived, in order. Releases the lock while it processes one.
   void TakeArrived() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What a message says; called by the one thread that takes messages.
+  // Processes one message. Only the thread that takes messages calls these.
   absl::Status Take(const grpc::ByteBuffer& message);
   absl::Status TakePlan(const grpc::ByteBuffer& message);
   absl::Status JoinJob(const grpc::ByteBuffer& message);
   absl::Status TakeChunk(const grpc::ByteBuffer& message);
   CallId TakeId(const std::string& requested) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status EndInput();
-  // What a cancelled call gets.
+  // The status of a cancelled call.
   absl::Status Cancelled() const;
   void EndEarly(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The write in progress is the caller's to take, and nobody else looks at how long that lasts.
+  // Starts to time the write in progress, which depends on the caller alone.
   void WatchWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndUnread() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -73,23 +73,22 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   grpc::ByteBuffer incoming_;  // of the read in progress
   int64_t received_bytes_ = 0;
   std::atomic<bool> is_woken_{false};  // a helper will pump
-  bool is_active_ = false;             // counted among the calls that a server which drains finishes
+  bool is_active_ = false;             // counted among the calls that a draining server finishes
 
   absl::Mutex mutex_;
   CallId id_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<ExecuteJob> job_;  // changes once, under the lock, from null; read by the taking thread without it
+  std::shared_ptr<ExecuteJob> job_;  // set once, under the lock; the thread that takes messages reads it without
   int part_ = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<std::optional<grpc::ByteBuffer>> arrived_
-      ABSL_GUARDED_BY(mutex_);                   // messages not taken yet; none: the end
-  bool taking_ ABSL_GUARDED_BY(mutex_) = false;  // a thread takes messages
+  std::deque<std::optional<grpc::ByteBuffer>> arrived_ ABSL_GUARDED_BY(mutex_);  // arrived messages; nullopt: the end
+  bool taking_ ABSL_GUARDED_BY(mutex_) = false;                                  // a thread is processing messages
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  grpc::Status last_status_ ABSL_GUARDED_BY(mutex_);           // once it has ended
-  std::shared_ptr<IdleWatch> unread_ ABSL_GUARDED_BY(mutex_);  // once it ended or succeeded during a write
+  grpc::Status last_status_ ABSL_GUARDED_BY(mutex_);           // once the call has ended
+  std::shared_ptr<IdleWatch> unread_ ABSL_GUARDED_BY(mutex_);  // once the call ended or succeeded during a write
   size_t results_written_ ABSL_GUARDED_BY(mutex_) = 0;
-  grpc::ByteBuffer outgoing_ ABSL_GUARDED_BY(mutex_);  // of the write in progress
+  grpc::ByteBuffer outgoing_ ABSL_GUARDED_BY(mutex_);  // in the write in progress
   int64_t sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -14,7 +14,7 @@ namespace corank {
 namespace {
 
 constexpr absl::Duration kJoiningRetry = absl::Seconds(1);
-// Of those that may wait for their parts, one tenant's are one in so many.
+// One tenant may have this fraction of the jobs that wait for their parts.
 constexpr ptrdiff_t kTenantShare = 4;
 
 StreamExchange::Options ExchangeOptions(const CallEnvironment& environment, const ExecutePlan& plan) {
@@ -133,7 +133,7 @@ void ExecuteJob::Done(const absl::Status& status, Outcome& outcome) {
     for (size_t i = 0; i < earlier_.size(); ++i) results.push_back(plan_->Encode(static_cast<int>(i), earlier_[i]));
     results.push_back(plan_->Encode(plan_->size() - 1, outcome));
   }
-  // Before the answer: a caller who has it finds its regions and kept arrays free.
+  // Before the answer leaves, so that a caller that has it finds its regions and stored arrays unused.
   outcome.results.clear();
   earlier_.clear();
   plan_->Release();
@@ -200,7 +200,7 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
   // The parsed plan has no payloads.
   const std::string text = absl::StrCat(common.SerializeAsString(), absl::Hex(plan->payload_fingerprint()));
   std::shared_ptr<ExecuteJob> job;
-  std::unique_ptr<grpc::Alarm> patience;  // cancelled outside of the lock
+  std::unique_ptr<grpc::Alarm> patience;  // cancelled without the lock
   {
     absl::MutexLock lock(&mutex_);
     CORANK_RETURN_IF_ERROR(CheckOpen());

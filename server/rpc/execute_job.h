@@ -1,4 +1,4 @@
-// The job of one Execute call, or of the calls that are its parts.
+// The job of one Execute call, or of several calls that are its parts.
 #ifndef CORANK_SERVER_RPC_EXECUTE_JOB_H_
 #define CORANK_SERVER_RPC_EXECUTE_JOB_H_
 
@@ -25,12 +25,13 @@
 
 namespace corank {
 
-/// Held by its parts, by its task, and by the registry while its parts come. Counted as one request when all have let
-/// go. Thread-safe.
+/// Its parts hold it, and so do its task and, while parts are missing, the registry. It counts as one request once all
+/// of them release it. Thread-safe.
 class ExecuteJob final : public Completion, public std::enable_shared_from_this<ExecuteJob> {
  public:
-  /// `exchange`: for the plan. `all_memory` counts what the jobs of a server have. The environment may go before the
-  /// job, which a lane may still have to let go of when all calls have ended; what it points to outlives the lanes.
+  /// `exchange`: for the plan. `all_memory` counts the memory of all jobs of a server. The job may outlive the
+  /// environment, because a lane may release it after all calls have ended; the pointees of the environment outlive the
+  /// lanes.
   ExecuteJob(std::shared_ptr<const CallEnvironment> environment, std::unique_ptr<ExecutePlan> plan,
              std::shared_ptr<StreamExchange> exchange, std::shared_ptr<Budget> all_memory);
   ~ExecuteJob() override;
@@ -39,16 +40,16 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   const CallId& id() const { return plan_->id(); }
   const ExecutePlan& plan() const { return *plan_; }
 
-  /// Is called when the job fails, before Fail returns and without locks. To be set before others know the job.
+  /// Called when the job fails, before Fail returns and without locks. Set it before other threads know the job.
   void SetOnFailure(std::function<void()> on_failure) { on_failure_ = std::move(on_failure); }
-  /// Takes what the job needs of the server's memory, for a job of several parts when all have come. The errors of
+  /// Reserves the server memory that the job needs; for a job of several parts, once all have arrived. The errors of
   /// ExecutePlan::Reserve and StreamExchange::Reserve.
   absl::Status Reserve();
-  /// A part has come; how many have. Its deadline holds for all.
+  /// Adds a part and returns how many have arrived. The part's deadline applies to the whole job.
   int AddPart(Instant deadline);
-  /// Hands the job to the queue, once. What that refuses fails the job.
+  /// Submits the job to the queue, once. If the queue refuses it, the job fails.
   void Start();
-  /// Ends the job on all parts and, as soon as it notices, on its lane. The first status stays.
+  /// Ends the job on all parts and, as soon as the lane notices, on its lane. The first status counts.
   void Fail(const absl::Status& status);
   /// Counts what a part received and sent.
   void AddTraffic(int64_t received_bytes, int64_t sent_bytes);
@@ -69,7 +70,7 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   std::function<void()> on_failure_;
   std::shared_ptr<ExecuteJob> self_;  // while there is a task, until Done
   std::atomic<bool> cancelled_{false};
-  std::vector<Outcome> earlier_;  // of a chain
+  std::vector<Outcome> earlier_;  // results of the operations before the last
   mutable absl::Mutex mutex_;
   int parts_ ABSL_GUARDED_BY(mutex_) = 0;
   Instant deadline_ ABSL_GUARDED_BY(mutex_) = kForever;
@@ -85,23 +86,24 @@ class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
 
   const CallEnvironment& environment() const { return *environment_; }
 
-  /// The job that a call with this plan is, or is a part of; it starts when all parts have come. INVALID_ARGUMENT names
-  /// a field of the plan that does not agree with the parts before, or the status with which the job has failed.
-  /// RESOURCE_EXHAUSTED with RetryInfo: too many jobs wait for their parts, of all tenants (max_joining_jobs) or of
-  /// this one (a quarter of that), or there is no room for another job's windows, on all parts; then nothing of the job
-  /// is left. A job that waits for its parts has no memory; one that fails meanwhile is forgotten.
+  /// The job that a call with this plan is, or is a part of. It starts when all parts have arrived. INVALID_ARGUMENT
+  /// names a field of the plan that disagrees with earlier parts, or is the status with which the job failed.
+  /// RESOURCE_EXHAUSTED with RetryInfo: too many jobs are waiting for their parts, over all tenants (max_joining_jobs)
+  /// or of this tenant (a quarter of that), or there is no room for the windows of another job. All parts then get this
+  /// status and nothing of the job remains. A job that waits for its parts holds no memory; one that fails meanwhile is
+  /// forgotten.
   absl::StatusOr<std::shared_ptr<ExecuteJob>> Join(std::unique_ptr<ExecutePlan> plan, Instant deadline,
                                                    const std::shared_ptr<StreamPart>& call);
 
-  /// Device and host memory that jobs have beside their windows.
+  /// Device and host memory of jobs outside their windows.
   int64_t memory_in_use() const { return memory_->used(); }
 
-  /// Refuses new jobs, counted as `reason`, and ends those that wait for their parts.
+  /// Refuses new jobs, counted as `reason`, and ends jobs that wait for their parts.
   void Close(const absl::Status& refusal, Refusal reason) ABSL_LOCKS_EXCLUDED(mutex_, all_mutex_);
-  /// Close, and ends all jobs with `refusal` too; lanes that work on them may do so for a while yet.
+  /// Close, and also ends all other jobs with `refusal`; their lanes may work on them for a little longer.
   void Abort(const absl::Status& refusal, Refusal reason) ABSL_LOCKS_EXCLUDED(mutex_, all_mutex_);
   int64_t joining_jobs() const ABSL_LOCKS_EXCLUDED(mutex_);
-  /// All that have not ended.
+  /// Jobs that have not ended.
   int64_t jobs() const ABSL_LOCKS_EXCLUDED(all_mutex_);
 
  private:
@@ -115,10 +117,10 @@ class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
   explicit ExecuteJobs(const CallEnvironment& environment);
   absl::StatusOr<std::shared_ptr<ExecuteJob>> JoinPart(std::unique_ptr<ExecutePlan> plan, Instant deadline,
                                                        const std::shared_ptr<StreamPart>& call);
-  // Counts what it refuses.
+  // Counts its refusals.
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckJoining(const std::string& tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes the job out of those that wait for their parts; none: it does not wait.
+  // Removes the job from those that wait for their parts; null if it is not among them.
   std::optional<Joining> TakeJoining(const OwnedName& id, const ExecuteJob* job) ABSL_LOCKS_EXCLUDED(mutex_);
   void GiveUp(const OwnedName& id, const ExecuteJob* job);
   absl::StatusOr<std::shared_ptr<ExecuteJob>> Make(std::unique_ptr<ExecutePlan> plan) ABSL_LOCKS_EXCLUDED(all_mutex_);

@@ -10,8 +10,8 @@
 namespace corank {
 namespace {
 
-// A result that later operations of the plan may read: in device memory of the job, or of `kept`, which shows it to
-// others once the job has succeeded.
+// A result that later operations of the plan may read. It lies in device memory of the job, or of `kept`, which
+// publishes it once the job has succeeded.
 class PlanTarget final : public ResultTarget {
  public:
   PlanTarget(std::string name, std::string field, std::shared_ptr<ResultTarget> kept,

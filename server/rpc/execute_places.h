@@ -1,5 +1,5 @@
-// The places of one operation of a plan: what streams bring and take, what operations before it stored, and what unary
-// requests may name.
+// The places of one operation of a plan: streams, results of earlier operations, and every place that a unary request
+// may name.
 #ifndef CORANK_SERVER_RPC_EXECUTE_PLACES_H_
 #define CORANK_SERVER_RPC_EXECUTE_PLACES_H_
 
@@ -18,7 +18,7 @@
 
 namespace corank {
 
-/// What the operations of a plan have stored so far: temporaries, and arrays to be kept once the job has succeeded.
+/// Arrays that the plan's operations have stored so far: temporaries, and arrays to keep once the job has succeeded.
 class PlanArrays {
  public:
   using Name = std::pair<bool, std::string>;  // whether it is a temporary
@@ -31,9 +31,9 @@ class PlanArrays {
     int device = 0;
   };
 
-  /// Notes a result that will be made; `place`: of the target, set by then.
+  /// Announces a result. `place` belongs to the target, which sets it before Store.
   void Expect(Name name, std::shared_ptr<ResultTarget> target, const Place* place);
-  /// The results of the operation that Expect was called for are made.
+  /// The operation for which Expect was called has made its results.
   void Store(const Outcome& outcome);
   void Clear();
 
@@ -50,15 +50,15 @@ class PlanArrays {
 /// Used by one thread, for one operation.
 class ExecutePlaces final : public RequestPlaces {
  public:
-  /// What there is once the inputs have come.
+  /// What exists once the inputs have arrived.
   struct Arrived {
-    const std::vector<Operand>* inputs = nullptr;  // complete, in the order of the plan's
+    const std::vector<Operand>* inputs = nullptr;  // complete, in the plan's order
     std::shared_ptr<StreamMemory> memory;
     Promised promised;
   };
 
-  /// `streams`: the plan's inputs. Without `arrived`, announces an operation. `spills`: streamed results that are made
-  /// as a whole are made in memory of the host. The pointees outlive the places.
+  /// `streams`: the plan's inputs. Without `arrived`, the places only announce an operation. `spills`: streamed results
+  /// that are made as a whole are made in host memory. The pointees outlive the places.
   ExecutePlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const InlinePayloads* payloads,
                 const std::vector<StreamInput>& streams, PlanArrays* arrays, bool spills,
                 const Arrived* arrived = nullptr)
@@ -74,7 +74,7 @@ class ExecutePlaces final : public RequestPlaces {
   absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,
                                                        int32_t element_bytes) const override;
 
-  /// Of the streamed results so far.
+  /// Targets of streamed results so far.
   const std::vector<std::shared_ptr<StreamTarget>>& targets() const { return targets_; }
 
  private:

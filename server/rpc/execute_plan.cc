@@ -25,7 +25,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Calls fn(request, Response()) with the operator that is set; it is.
+// Calls fn(request, Response()) with the operation's operator. One is set.
 template <typename Fn>
 auto WithRequest(const v1::Operation& operation, const Fn& fn) {
   switch (operation.operation_case()) {
@@ -48,19 +48,19 @@ auto WithRequest(const v1::Operation& operation, const Fn& fn) {
   }
 }
 
-// The contract's operators and corank::Operator have one order.
+// The contract and corank::Operator list the operators in the same order.
 Operator ToOperator(v1::Operation::OperationCase operation) {
   static_assert(v1::Operation::kSort == 1 && v1::Operation::kSearch == kOperatorCount);
   return static_cast<Operator>(static_cast<int>(operation) - 1);
 }
 
-// Only says that the array is a stream.
+// Only marks the array as a stream.
 class Announced final : public InlinePlaces {
  public:
   absl::Status Find(const v1::Array&, Field, ArrayUse, Operand*) const override { return absl::OkStatus(); }
 };
 
-// Counts and offsets, which validate reads; all other arrays are only moved and compared.
+// Counts and offsets, whose values the server reads. It only moves and compares all other arrays.
 bool IsControl(const std::string& field) { return absl::EndsWith(field, "counts") || absl::EndsWith(field, "offsets"); }
 
 bool ReadsStored(const Message& message) {
@@ -87,7 +87,7 @@ absl::Status CheckStreamId(uint32_t id, const std::string& path, bool is_taken) 
   return InvalidField(path, absl::StrCat("another array of the plan has the stream_id ", id));
 }
 
-// Whether rows that are made in pieces can go there: to a stream, or, few as they are, into the answer.
+// Whether rows that are made in pieces can go there: to a stream, or into the answer if they are few.
 bool FindOutput(const v1::Destination& destination, int64_t element_bytes, int64_t limit,
                 std::optional<uint32_t>* stream_id) {
   constexpr int64_t kMostInAnswer = 64 << 10;
@@ -153,7 +153,7 @@ absl::Status ExecutePlan::Check(const StreamOptions& streams) {
 absl::Status ExecutePlan::CheckOperations(bool reserve) {
   pinned_bytes_ = 0;
   for (int i = 0; i < size(); ++i) {
-    // What is read from a store may be what an operation before this one stores.
+    // An array that is read from the store may be the result of an earlier operation.
     if (i > 0 && ReadsStored(message().operations(i))) continue;
     CORANK_RETURN_IF_ERROR(Named(i, CheckOperation(i, reserve)));
   }
@@ -229,13 +229,13 @@ absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
 }
 
 bool ExecutePlan::HasPlausibleCounts() const {
-  // What CheckBudgets will refuse.
+  // CheckBudgets refuses larger counts.
   return std::all_of(inputs_.begin(), inputs_.end(),
                      [](const StreamInput& input) { return input.count <= kMostPlausibleElements; });
 }
 
 bool ExecutePlan::is_size_known() const {
-  // Operations behind the first read what those before them make, and counts say how long results are.
+  // Later operations read results of earlier ones, and the values of counts determine the size of results.
   return size() == 1 && HasPlausibleCounts() &&
          std::all_of(inputs_.begin(), inputs_.end(),
                      [](const StreamInput& input) { return input.count >= 0 && !input.is_control; });
@@ -270,7 +270,7 @@ absl::StatusOr<std::optional<StreamedSort>> ExecutePlan::AsStreamedSort() const 
       request.output() == v1::SORT_OUTPUT_INDICES || request.output() == v1::SORT_OUTPUT_KEYS_AND_INDICES;
   StreamedSort sort;
   sort.keys_input = IndexOf(request.keys());
-  // How wide indices are follows from how many there are.
+  // The number of keys determines the width of indices.
   const int64_t count = inputs_[sort.keys_input].count;
   if (wants_indices && (count < 0 || request.has_values())) return std::nullopt;
   if (request.has_values() && !request.values().has_stream()) return std::nullopt;
@@ -316,7 +316,7 @@ absl::StatusOr<std::optional<StreamedMerge>> ExecutePlan::AsStreamedMerge() cons
   merge.shape.key_type = static_cast<KeyType>(request.keys(0).type());  // keys have the contract's numbers
   merge.shape.key_bytes = inputs_[merge.keys_inputs[0]].element_bytes;
   CORANK_ASSIGN_OR_RETURN(merge.shape.order, CheckOrder(request.order()));
-  merge.algorithm = *FromWire(request.algorithm());  // was validated
+  merge.algorithm = *FromWire(request.algorithm());  // validated before
   merge.check_sorted = !request.assume_sorted();
   if (request.values_size() > 0) {
     merge.values_output = request.values_destination().stream().stream_id();
@@ -331,8 +331,8 @@ size_t ExecutePlan::IndexOf(const v1::Array& streamed) const {
   return i;
 }
 
-// What takes too much of the host in pieces may still fit onto the device as a whole; a sort of all rows alone needs no
-// less there.
+// A sort that needs too much host memory in pieces may still fit on the device as a whole. A plain sort of all rows
+// needs no less there.
 void ExecutePlan::JudgeAsWhole(const StreamOptions& streams) {
   if (!sort_ || (sort_->limit < 0 && !sort_->with_indices())) return;
   const int64_t count = RunSorter::Count(*sort_, inputs_);
@@ -341,14 +341,14 @@ void ExecutePlan::JudgeAsWhole(const StreamOptions& streams) {
   sort_.reset();
 }
 
-// Refuses what could only fail once it is there.
+// Refuses early what would fail for lack of memory later.
 absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
   const StreamMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr, nullptr);
   double device_bytes = 0, host_bytes = 0;
   for (const StreamInput& input : inputs_) {
     double& bytes = input.waits_on_host() ? host_bytes : device_bytes;
     bytes += static_cast<double>(std::max<int64_t>(0, input.count)) * input.element_bytes;
-    // A sort or merge may keep its runs in host memory, and one that returns the first rows keeps few of the others.
+    // A sort or merge may keep its runs in host memory, and one that returns the first rows keeps few others.
     constexpr int64_t kNobodyHas = int64_t{1} << 50;
     const int64_t limit = input.waits_on_host()        ? streams.max_host_bytes
                           : sort_ && sort_->limit >= 0 ? kNobodyHas
@@ -378,7 +378,7 @@ absl::Status ExecutePlan::CheckSpill(const StreamOptions& streams) const {
   for (const StreamInput& input : inputs_) {
     if (input.is_control) need += std::max<int64_t>(0, input.count) * input.element_bytes;
   }
-  // The inputs alone, with counts and offsets, were looked at before.
+  // The inputs alone, counts and offsets included, were checked before.
   if (need > streams.max_host_bytes) {
     return InvalidField(spill_->result_field,
                         absl::StrCat("the result and the streamed arrays need ", need,
@@ -386,7 +386,7 @@ absl::Status ExecutePlan::CheckSpill(const StreamOptions& streams) const {
                                      " (max_stream_host_bytes); they do not fit in the ", streams.max_device_bytes,
                                      " that it may have on the device (max_device_bytes)"));
   }
-  // What is made in pieces takes what room there is.
+  // Work in pieces adapts to the available memory.
   const bool is_whole = !spill_->result_field.empty();
   if (!is_whole || known_device_bytes_ <= streams.max_device_bytes) return absl::OkStatus();
   return InvalidField("counts", absl::StrCat("counts, offsets and workspace need ", known_device_bytes_,
@@ -426,10 +426,10 @@ grpc::ByteBuffer ExecutePlan::Encode(int operation, const Outcome& outcome) cons
   const v1::Operation& request = message().operations(operation);
   const grpc::ByteBuffer response =
       WithRequest(request, [&outcome](const auto&, auto answer) { return EncodeResponse<decltype(answer)>(outcome); });
-  // OperationResult numbers its fields as Operation does.
+  // OperationResult and Operation have the same field numbers.
   const std::string inner = FieldHead(static_cast<int>(request.operation_case()), response.Length());
   std::vector<grpc::Slice> slices;
-  static_cast<void>(response.Dump(&slices));  // of a buffer that was made from slices
+  static_cast<void>(response.Dump(&slices));  // cannot fail for a buffer made from slices
   slices.insert(
       slices.begin(),
       grpc::Slice(FieldHead(v1::ExecuteResponse::kResultFieldNumber, inner.size() + response.Length()) + inner));

@@ -1,4 +1,4 @@
-// The plan of an Execute call: checked before its arrays come, made into operations once they are there.
+// The plan of an Execute call: checked before its arrays arrive, turned into operations afterwards.
 #ifndef CORANK_SERVER_RPC_EXECUTE_PLAN_H_
 #define CORANK_SERVER_RPC_EXECUTE_PLAN_H_
 
@@ -22,42 +22,42 @@
 
 namespace corank {
 
-/// Of one job. Read and changed by one thread at a time: first by the call that brought it, then by the lane.
+/// Belongs to one job. One thread at a time uses it: first that of the call that sent it, then the lane.
 class ExecutePlan final : public StreamedRequest {
  public:
-  /// From the first message of a call. INVALID_ARGUMENT, and what places say; fields are those of the unary request, in
-  /// plans of several operations with "operations[i]." in front. What follows from the bytes of arrays that have not
-  /// come is checked by Prepare. RESOURCE_EXHAUSTED: memory for the results is taken now, as far as it is known how
-  /// much that is; what Prepare finds to be more is taken then, and may not be there.
+  /// From the first message of a call. INVALID_ARGUMENT, and the errors of places. Fields are named as in the unary
+  /// request; in a plan of several operations, "operations[i]." comes first. Checks that need the bytes of arrays still
+  /// to come are left to Prepare. RESOURCE_EXHAUSTED: memory for results is reserved here as far as its size is known;
+  /// Prepare reserves the rest, which may fail.
   static absl::StatusOr<std::unique_ptr<ExecutePlan>> Read(const grpc::ByteBuffer& message, const Limits& limits,
                                                            const StreamOptions& streams, const SharedPlaces& places,
                                                            std::shared_ptr<const Caller> caller);
 
-  /// Takes what Read did not take for a plan of several parts, of which one takes it for all. The errors of Read.
+  /// For a plan of several parts, one part reserves what Read did not. The errors of Read.
   absl::Status Reserve();
 
   const std::shared_ptr<const Caller>& caller() const { return caller_; }
-  /// By which the logs speak of the job.
+  /// The ids under which logs mention the job.
   void SetId(const CallId& id) { id_ = id; }
-  /// As gRPC names it; of the job's first part.
+  /// The peer's address as gRPC names it, of the job's first part.
   void SetPeer(std::string peer) { peer_ = std::move(peer); }
   const std::string& peer() const { return peer_; }
   const CallId& id() const { return id_; }
   const v1::Plan& message() const { return request_.plan(); }
-  /// Of the arrays in the plan's message, which message() does not have.
+  /// Of the arrays in the plan's message, whose bytes message() does not contain.
   uint64_t payload_fingerprint() const { return payloads_.Fingerprint(); }
   const std::vector<StreamInput>& inputs() const { return inputs_; }
-  /// Where the plan is one sort of streamed keys, and values where there are any, to streams.
+  /// Set if the plan is one sort of streamed keys, with streamed values or none, whose results are streamed.
   const std::optional<StreamedSort>& sort() const { return sort_; }
-  /// Where it is one merge of streamed arrays of known lengths to streams.
+  /// Set if the plan is one merge of streamed arrays of known lengths whose results are streamed.
   const std::optional<StreamedMerge>& merge() const { return merge_; }
-  /// Of the first operation.
+  /// Options of the first operation.
   const v1::RequestOptions& options() const;
   TaskPriority priority() const { return priority_; }
-  /// Where it should run, as a mask.
+  /// Devices on which the plan should run, as a mask.
   uint64_t devices() const { return devices_; }
 
-  /// Upper bound of what leaves in chunks; -1: not known.
+  /// Upper bound of the streamed output in bytes; -1: unknown.
   int64_t output_bytes() const { return has_outputs_ ? known_bytes_ : 0; }
 
   int size() const override { return message().operations_size(); }
@@ -69,7 +69,7 @@ class ExecutePlan final : public StreamedRequest {
   bool is_size_known() const override;
   int64_t device_bytes() const override { return known_device_bytes_; }
   int64_t spilled_bytes() const override { return spill_ ? spill_->bytes() : 0; }
-  /// Gives back what the plan has of the server's memory, but what answers on their way have.
+  /// Releases the server memory of the plan, except for answers in transit.
   void Release();
 
   /// The ExecuteResponse with an operation's result.
@@ -85,8 +85,7 @@ class ExecutePlan final : public StreamedRequest {
   absl::Status AddInput(const v1::Array& array, const std::string& path, bool is_control);
   absl::Status CheckOperations(bool reserve);
   absl::Status CheckOperation(int operation, bool reserve);
-  // Whether it is known before the inputs come how much memory the plan's operations take.
-  // Whether sums of the counts of streams make sense.
+  // Whether the announced counts are plausible enough to sum up.
   bool HasPlausibleCounts() const;
   absl::Status ReservePinned();
   absl::StatusOr<std::optional<StreamedSort>> AsStreamedSort() const;
@@ -109,10 +108,10 @@ class ExecutePlan final : public StreamedRequest {
   std::optional<Spill> spill_;
   TaskPriority priority_ = TaskPriority::kNormal;
   uint64_t devices_ = ~uint64_t{0};
-  bool has_outputs_ = false;        // streamed ones
+  bool has_outputs_ = false;        // some results are streamed
   int64_t known_bytes_ = -1;        // of inputs and results together
   int64_t known_device_bytes_ = 0;  // workspace included
-  int64_t pinned_bytes_ = 0;        // of results for the response and copies of counts
+  int64_t pinned_bytes_ = 0;        // of results for the response and of copied counts
   std::shared_ptr<HostPool::Reservation> pinned_;
   std::vector<KeptRooms> rooms_;  // by operation
   PlanArrays arrays_;

@@ -1,4 +1,4 @@
-// Whether new calls are taken.
+// Decides whether the server takes new calls.
 #ifndef CORANK_SERVER_RPC_GATE_H_
 #define CORANK_SERVER_RPC_GATE_H_
 
@@ -11,12 +11,12 @@ namespace corank {
 /// Thread-safe.
 class Gate {
  public:
-  /// OK, or what a call that comes now gets.
+  /// OK, or the status for a call that arrives now.
   absl::Status Check() const ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::ReaderMutexLock lock(&mutex_);
     return refusal_;
   }
-  /// The last refusal holds.
+  /// The last refusal counts.
   void Close(const absl::Status& refusal) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     refusal_ = refusal;

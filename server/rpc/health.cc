@@ -13,12 +13,12 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-// A watch keeps its name for as long as the caller likes.
+// A watch keeps its name for as long as the caller wants.
 constexpr size_t kMaxNameBytes = 200;
 
 }  // namespace
 
-// One Watch call. It owns itself and is used under the board's lock, but by gRPC's completions.
+// One Watch call. It owns itself. The board's lock guards it, except in gRPC's completions.
 class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   HealthWatch(HealthBoard* board, const grpc::ByteBuffer& bytes) : board_(board) {
@@ -39,7 +39,7 @@ class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     }
   }
 
-  // Sends the status where the caller has not heard it. What changes while a message is on its way is told after it.
+  // Sends the status if the caller does not have it yet. A change during a write is sent after it.
   void Tell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_->mutex_) {
     if (finished_ || writing_) return;
     const HealthBoard::Status status = board_->Find(service_);
@@ -83,7 +83,7 @@ class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   }
 
   HealthBoard* const board_;
-  std::string service_;  // not changed once the watch is made
+  std::string service_;  // constant once the watch exists
   std::list<HealthWatch*>::iterator place_ ABSL_GUARDED_BY(board_->mutex_);
   std::optional<HealthBoard::Status> told_ ABSL_GUARDED_BY(board_->mutex_);
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(board_->mutex_);

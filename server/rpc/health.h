@@ -1,4 +1,4 @@
-// grpc.health.v1: what is told about the health of the server, and the service that tells it.
+// grpc.health.v1: the server's health, and the service that reports it.
 #ifndef CORANK_SERVER_RPC_HEALTH_H_
 #define CORANK_SERVER_RPC_HEALTH_H_
 
@@ -16,19 +16,19 @@ namespace corank {
 
 class HealthWatch;
 
-/// The status of each service by its name. Any number of HealthServices may tell it. Thread-safe.
+/// The status of each service by name. Any number of HealthServices may report it. Thread-safe.
 class HealthBoard {
  public:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
 
-  /// Open watches beyond this many are refused.
+  /// Most open watches; further ones are refused.
   static constexpr int kMaxWatches = 1024;
 
-  /// From now on the service is known; its watches hear of a change.
+  /// Sets the status of a service, which is known from now on, and notifies its watches.
   void Set(absl::string_view service, bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
   /// SERVICE_UNKNOWN for a name that was never set.
   Status Get(absl::string_view service) const ABSL_LOCKS_EXCLUDED(mutex_);
-  /// Ends all watches, once each has been sent the last status, and refuses new ones: the server stops.
+  /// Sends each watch its last status, ends it, and refuses new ones: the server is stopping.
   void EndWatches() ABSL_LOCKS_EXCLUDED(mutex_);
 
   int watches() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -44,7 +44,7 @@ class HealthBoard {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-/// Messages come as bytes: anybody may ask, and a name is short.
+/// Messages arrive as bytes, because anybody may ask and a name must be short.
 using HealthServiceBase = grpc::health::v1::Health::WithRawCallbackMethod_Check<
     grpc::health::v1::Health::WithRawCallbackMethod_Watch<grpc::health::v1::Health::Service>>;
 

@@ -20,7 +20,7 @@ struct Copy {
   std::atomic<int64_t> left{pieces};
   absl::Notification done{};
 
-  // Copies pieces until none is left that nobody has taken. Who comes late finds none, and looks at nothing else.
+  // Copies pieces until all are taken. A helper that arrives late finds none and touches nothing else.
   void Work() {
     for (int64_t piece = next.fetch_add(1); piece < pieces; piece = next.fetch_add(1)) {
       const int64_t begin = piece * Helpers::kPieceBytes;
@@ -73,7 +73,7 @@ void Helpers::Help() {
     tasks_.pop_front();
     mutex_.Unlock();
     task();
-    task = nullptr;  // what it holds goes without the lock
+    task = nullptr;  // destroys its contents without the lock
     mutex_.Lock();
   }
 }

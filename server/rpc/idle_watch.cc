@@ -24,7 +24,7 @@ bool IdleWatch::Resume() {
 }
 
 void IdleWatch::Stop() {
-  std::unique_ptr<grpc::Alarm> alarm;  // cancelled outside of the lock
+  std::unique_ptr<grpc::Alarm> alarm;  // cancelled without the lock
   std::function<void()> on_idle;
   absl::MutexLock lock(&mutex_);
   has_ended_ = true;
@@ -32,7 +32,7 @@ void IdleWatch::Stop() {
   on_idle.swap(on_idle_);
 }
 
-// One alarm for many operations: it looks again when the last of them would be late.
+// One alarm serves many operations: it checks again when the latest of them would be late.
 void IdleWatch::Arm(absl::Duration after) {
   alarm_ = std::make_unique<grpc::Alarm>();
   alarm_->Set(absl::ToChronoTime(absl::Now() + after), [self = shared_from_this()](bool passed) {

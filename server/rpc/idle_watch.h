@@ -1,4 +1,4 @@
-// Ends calls whose callers stand still.
+// Ends calls whose callers stall.
 #ifndef CORANK_SERVER_RPC_IDLE_WATCH_H_
 #define CORANK_SERVER_RPC_IDLE_WATCH_H_
 
@@ -17,8 +17,9 @@
 
 namespace corank {
 
-/// Of one call, which waits for its caller from Wait to Resume. Where that takes longer than the timeout, `on_idle` is
-/// called, once, and ends the call; Resume then is false, and whoever called it leaves the call alone. Thread-safe.
+/// Watches one call, which waits for its caller from Wait to Resume. If that takes longer than the timeout, `on_idle`
+/// is called, once, and ends the call. Resume then returns false, and its caller must leave the call alone.
+/// Thread-safe.
 class IdleWatch : public std::enable_shared_from_this<IdleWatch> {
  public:
   static std::shared_ptr<IdleWatch> Create(absl::Duration timeout, std::function<void()> on_idle) {
@@ -28,10 +29,10 @@ class IdleWatch : public std::enable_shared_from_this<IdleWatch> {
   /// DEADLINE_EXCEEDED. `what`: "sent" or "taken".
   absl::Status Idle(absl::string_view what) const;
 
-  /// To be called before the operation is started for which the caller is waited.
+  /// Call this before starting the operation that waits for the caller.
   void Wait();
   bool Resume();
-  /// The call is over: nothing of it is called any more.
+  /// The call is over; `on_idle` will not be called any more.
   void Stop();
 
  private:
@@ -45,7 +46,7 @@ class IdleWatch : public std::enable_shared_from_this<IdleWatch> {
   absl::Mutex mutex_;
   std::function<void()> on_idle_ ABSL_GUARDED_BY(mutex_);
   std::optional<SteadyTime> waits_since_ ABSL_GUARDED_BY(mutex_);
-  bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;  // the call, by on_idle or otherwise
+  bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;  // by on_idle or otherwise
   std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -12,7 +12,7 @@
 namespace corank {
 namespace {
 
-// Where a payload may begin, so that elements of every type are aligned.
+// Alignment of payloads, enough for elements of every type.
 constexpr int64_t kAlignment = 16;
 
 int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -40,7 +40,7 @@ absl::Status InlinePayloads::Parse(const grpc::ByteBuffer& bytes, HostPool* pool
   char* to = static_cast<char*>(buffer_.get());
   for (const PayloadRange& range : ranges) {
     helpers->CopyRange(slices, range.offset, range.bytes, to);
-    // The last of several payloads of one array counts, as in protobuf.
+    // If one array has several payloads, the last one counts, as in protobuf.
     payloads_[range.holder] = absl::string_view(to, static_cast<size_t>(range.bytes));
     to += RoundUp(range.bytes);
   }
@@ -56,7 +56,7 @@ uint64_t InlinePayloads::Fingerprint() const {
   std::vector<absl::string_view> all;
   all.reserve(payloads_.size());
   for (const auto& [holder, payload] : payloads_) all.push_back(payload);
-  // They lie in the buffer in the order in which they came.
+  // They lie in the buffer in order of arrival.
   std::sort(all.begin(), all.end(), [](absl::string_view a, absl::string_view b) {
     return std::make_pair(a.data(), a.size()) < std::make_pair(b.data(), b.size());
   });

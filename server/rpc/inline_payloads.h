@@ -1,4 +1,4 @@
-// The arrays that lie in a request's message.
+// The inline arrays of a request's message.
 #ifndef CORANK_SERVER_RPC_INLINE_PAYLOADS_H_
 #define CORANK_SERVER_RPC_INLINE_PAYLOADS_H_
 
@@ -16,22 +16,23 @@
 
 namespace corank {
 
-/// Parses messages without their payloads, which go from gRPC's slices into one pinned buffer: their only copy on this
-/// side of the device.
+/// Parses messages without their payloads, which are copied from gRPC's slices into one pinned buffer: the only copy on
+/// the host.
 class InlinePayloads {
  public:
-  /// Fills `message` from `bytes`. INVALID_ARGUMENT where they are no such message, or more than the pool ever has;
-  /// what HostPool::Take says.
+  /// Fills `message` from `bytes`. INVALID_ARGUMENT if they are no such message or exceed the whole pool; the errors of
+  /// HostPool::Take.
   absl::Status Parse(const grpc::ByteBuffer& bytes, HostPool* pool, Helpers* helpers,
                      google::protobuf::Message* message);
 
-  /// The inline bytes of an array of the message, aligned to 16 bytes.
+  /// The bytes of an inline array of the message, aligned to 16 bytes.
   absl::string_view Find(const v1::Array& array) const;
 
-  /// Differs, almost surely, where the payloads do: their number, lengths or bytes. The same within this process only.
+  /// Differs, almost surely, if the number, lengths or bytes of the payloads differ. Comparable within this process
+  /// only.
   uint64_t Fingerprint() const;
 
-  /// What the payloads take of the pool.
+  /// Bytes of the pool that the payloads occupy.
   int64_t pinned_bytes() const { return pinned_bytes_; }
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kOpenLease[] = "open_lease";
 
-// A call that stays open until its caller ends it or is gone.
+// A call that stays open until its caller ends it or disappears.
 class LeaseCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   LeaseCall(const MemoryEnvironment& environment, grpc::CallbackServerContext* context, const grpc::ByteBuffer& bytes)

@@ -1,4 +1,4 @@
-// corank.v1.MemoryService: registered regions and kept arrays.
+// corank.v1.MemoryService: registered regions and stored arrays.
 #ifndef CORANK_SERVER_RPC_MEMORY_SERVICE_H_
 #define CORANK_SERVER_RPC_MEMORY_SERVICE_H_
 
@@ -14,8 +14,8 @@
 
 namespace corank {
 
-/// All messages come and go as bytes: no payload passes through protobuf, and nothing is parsed before its caller is
-/// known.
+/// All messages arrive and leave as bytes: no payload passes through protobuf, and nothing is parsed before the caller
+/// is authenticated.
 using MemoryServiceBase = v1::MemoryService::WithRawCallbackMethod_StoreArray<
     v1::MemoryService::WithRawCallbackMethod_FetchArray<v1::MemoryService::WithRawCallbackMethod_RegisterSharedMemory<
         v1::MemoryService::WithRawCallbackMethod_RegisterCudaIpc<
@@ -29,9 +29,10 @@ struct MemoryEnvironment {
   SharedPlaces places;
   const Logger* logger = nullptr;
   int64_t max_chunk_bytes = 0;
-  /// Counts StoreArray and FetchArray, which a server that drains finishes. Leases do not count.
+  /// Counts StoreArray and FetchArray, which a draining server finishes. Leases do not count.
   ActiveCalls* active_calls = nullptr;
-  /// Closed: nothing is registered, stored or fetched any more; what there is can still be listed and given back.
+  /// When closed, nothing more is registered, stored or fetched; existing arrays and regions can still be listed and
+  /// released.
   const Gate* gate = nullptr;
   Metrics* metrics = nullptr;
   /// Null: calls are anonymous.
@@ -40,11 +41,11 @@ struct MemoryEnvironment {
   absl::Duration idle_timeout = absl::Minutes(1);
 };
 
-/// Who calls, or why he may not.
+/// The caller, or the reason for refusing it.
 using FoundCaller = absl::StatusOr<std::shared_ptr<const Caller>>;
 
-/// How a call of the service ends: counted as `operation`, with a request id in its trailing metadata, by which the log
-/// says more of a fault.
+/// Ends a call of the service: counts it as `operation` and puts a request id, under which the log describes a fault,
+/// into the trailing metadata.
 grpc::Status EndCall(const MemoryEnvironment& environment, grpc::CallbackServerContext* context,
                      absl::string_view operation, const FoundCaller& caller, const absl::Status& status);
 
@@ -73,17 +74,17 @@ class MemoryServiceImpl final : public MemoryServiceBase {
                                         grpc::ByteBuffer* response) override;
 
  private:
-  // Ends a unary call with what `work` answers, a StatusOr of the response, to its tenant and Request; it is not called
-  // where the caller may not or the message is none.
+  // Ends a unary call with the answer of `work`, a StatusOr of the response, given its tenant and Request. Does not
+  // call `work` if the caller is not allowed or the message is invalid.
   template <typename Request, typename Work>
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, absl::string_view operation,
                                    const FoundCaller& caller, const grpc::ByteBuffer& request,
                                    grpc::ByteBuffer* response, const Work& work) const;
   absl::Status CheckStoreIsOn() const;
-  // Who calls; an error where they may not, or where kept arrays are off.
+  // The caller; an error if it may not use stored arrays or they are off.
   FoundCaller MayRegister(const grpc::CallbackServerContext& context, absl::Status (*permission)(const Caller&)) const;
   FoundCaller MayUseStore(const grpc::CallbackServerContext& context) const;
-  FoundCaller MayMove(const grpc::CallbackServerContext& context) const;  // also whether new transfers are taken
+  FoundCaller MayMove(const grpc::CallbackServerContext& context) const;  // also checks that new transfers are taken
 
   const MemoryEnvironment environment_;
 };

@@ -16,7 +16,7 @@ uint64_t RandomId() {
   return absl::Uniform<uint64_t>(absl::IntervalClosedClosed, random, 1, UINT64_MAX);
 }
 
-// The value, where there is exactly one.
+// The value, if there is exactly one.
 absl::string_view Metadata(const grpc::CallbackServerContext& context, const char* key) {
   const auto [first, last] = context.client_metadata().equal_range(key);
   if (first == last || std::next(first) != last) return {};

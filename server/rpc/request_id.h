@@ -1,4 +1,4 @@
-// Ids by which a caller and the log speak of the same request.
+// Ids that name one request to its caller and in the log.
 #ifndef CORANK_SERVER_RPC_REQUEST_ID_H_
 #define CORANK_SERVER_RPC_REQUEST_ID_H_
 
@@ -8,11 +8,11 @@
 
 namespace corank {
 
-/// Key of the metadata, of requests and of answers.
+/// Metadata key, of requests and answers.
 inline constexpr char kRequestIdKey[] = "x-request-id";
 
-/// The id that the request asks for in its options, else in its metadata, else a new one; one that IsValidRequestId
-/// refuses is not taken. With the trace of the metadata's traceparent, where it sent one.
+/// The id from the request's options, else from its metadata, else a new one. Ids that IsValidRequestId rejects are
+/// ignored. Includes the trace from the metadata's traceparent, if present.
 CallId IdOf(const grpc::CallbackServerContext& context, absl::string_view requested = {});
 
 /// Puts the id and the trace into the trailing metadata.

@@ -16,7 +16,7 @@ LogLevel LevelOf(absl::StatusCode code) {
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kUnavailable:
       return LogLevel::kWarning;
-    default:  // the caller's doing
+    default:  // caused by the caller
       return LogLevel::kInfo;
   }
 }

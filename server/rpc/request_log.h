@@ -1,4 +1,4 @@
-// The log lines of requests, and the count of those that got no memory.
+// The log lines of requests, and the count of requests that got no memory.
 #ifndef CORANK_SERVER_RPC_REQUEST_LOG_H_
 #define CORANK_SERVER_RPC_REQUEST_LOG_H_
 
@@ -16,24 +16,24 @@ namespace corank {
 
 /// Who called.
 struct Requester {
-  absl::string_view tenant;  // empty: anonymous, or not known
+  absl::string_view tenant;  // empty: anonymous or unknown
   std::string peer;          // as gRPC names it
 };
 
-/// A request that failed, with the stages that it reached: at the level that says whose doing it is.
+/// Logs a failed request with the stages that it reached. The level tells whether server, load or caller is the cause.
 void LogFailedRequest(const Logger& logger, const CallId& id, const Requester& from, const RequestRecord& record,
                       const absl::Status& status);
 
-/// The same of a call that is no request of one operator. `operation`: its name in metrics.
+/// The same for a call that is not a request of one operator. `operation`: its name in metrics.
 void LogFailedCall(const Logger& logger, const CallId& id, const Requester& from, absl::string_view operation,
                    const absl::Status& status);
 
-/// A request that was answered: a warning with its stages where it took `slow_ns` or longer (0: none is slow), else a
-/// line of level debug.
+/// Logs an answered request: as a warning with its stages if it took `slow_ns` or longer (0: none is slow), else at
+/// level debug.
 void LogAnsweredRequest(const Logger& logger, const CallId& id, const RequestRecord& record, int64_t slow_ns);
 
-/// Counts a call that was refused before it was admitted because the server's memory, or a caller's quota of it, is in
-/// use; nothing for every other status.
+/// Counts a call that was refused before admission because the server's memory, or the caller's quota of it, was full.
+/// Ignores every other status.
 void CountIfShort(const absl::Status& status, Metrics* metrics);
 
 }  // namespace corank

@@ -13,7 +13,7 @@
 namespace corank {
 namespace {
 
-// Kernels and copies want elements at their natural alignment.
+// Kernels and copies need elements at their natural alignment.
 int64_t Alignment(int32_t element_bytes) { return std::min(element_bytes & -element_bytes, 16); }
 
 v1::Array::PlaceCase PlaceOf(v1::RegionKind kind) {
@@ -24,12 +24,12 @@ absl::string_view PlaceName(v1::RegionKind kind) {
   return kind == v1::REGION_KIND_SHARED_MEMORY ? "shared_memory" : "cuda_ipc";
 }
 
-// PERMISSION_DENIED, at the field that wants what the caller may not have.
+// PERMISSION_DENIED, at the field that needs the missing permission.
 absl::Status AtField(const absl::Status& permission, Field field, absl::string_view place) {
   return permission.ok() ? permission : FieldError(permission.code(), field.Sub(place), permission.message());
 }
 
-// A result for the response, in pinned memory that stays until it is sent.
+// A result for the response, in pinned memory that lasts until it is sent.
 class ResponseTarget final : public ResultTarget {
  public:
   explicit ResponseTarget(std::shared_ptr<void> buffer) : buffer_(std::move(buffer)) {}
@@ -52,7 +52,7 @@ class RegionTarget final : public ResultTarget {
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
     const bool on_device = region_->kind() == v1::REGION_KIND_CUDA_IPC;
     if (on_device && region_->device() == stream.device()) return ResultBuffer{bytes_, nullptr};
-    // Not in place: the caller may write there meanwhile, and operators read what they wrote.
+    // Not written in place: the caller may write there meanwhile, and operators read their own output.
     CORANK_ASSIGN_OR_RETURN(void* device, stream.AllocateDevice(bytes));
     return ResultBuffer{device, bytes_, on_device};
   }
@@ -85,7 +85,7 @@ class RegionTarget final : public ResultTarget {
 
 }  // namespace
 
-// A result that is kept under a name once the request has succeeded.
+// A result that is stored under a name once the request has succeeded.
 class RequestPlaces::KeptTarget final : public ResultTarget {
  public:
   KeptTarget(ArrayStore* store, std::string owner, std::string name, std::string field, int32_t element_bytes)
@@ -98,8 +98,8 @@ class RequestPlaces::KeptTarget final : public ResultTarget {
   KeptRoom& room() { return room_; }
 
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
-    if (array_ == nullptr) {  // and not a repetition
-      // Only what nobody could know before is reserved so late.
+    if (array_ == nullptr) {  // and this is not a repetition
+      // Reserved this late only if the size was unknown before.
       if (room_.bytes() < bytes || room_.device != stream.device()) {
         CORANK_ASSIGN_OR_RETURN(room_, store_->Reserve(owner_, stream.device(), bytes, field_));
       }
@@ -199,7 +199,7 @@ absl::StatusOr<RequestPlaces::Span> RequestPlaces::FindSpan(v1::RegionKind kind,
     return InvalidField(path + ".offset_bytes", absl::StrCat(bytes, " bytes at offset ", offset, " do not fit in the ",
                                                              region->size_bytes(), " bytes of region '", name, "'"));
   }
-  // The address counts: GPU memory may have been registered from anywhere on.
+  // The address decides, because GPU memory may have been registered from any offset.
   const uintptr_t begin = reinterpret_cast<uintptr_t>(region->data()) + static_cast<uintptr_t>(offset);
   const auto alignment = static_cast<uintptr_t>(Alignment(element_bytes));
   if (begin % alignment != 0) {
@@ -314,8 +314,8 @@ absl::Status RequestPlaces::ReserveKept(uint64_t allowed) const {
     if (result.bytes > 0) total += std::min(ArrayStore::Charge(result.bytes), most);
   }
   if (total == 0) return absl::OkStatus();
-  // Where the request should run anyhow, or else, its inputs being copied, where there is room. Where there is none,
-  // the store says what is short.
+  // The device where the request should run anyway. Otherwise, since inputs are copied, one with room. If none has
+  // room, the store's error says what is missing.
   const uint64_t roomy = allowed & shared_.arrays->DevicesWithRoom(total);
   uint64_t wanted = devices() & roomy;
   if (wanted == 0 && result_devices_ == 0) wanted = roomy;

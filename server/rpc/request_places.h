@@ -1,4 +1,4 @@
-// The places of one request: what the message holds, regions and kept arrays.
+// The places of one request: inline arrays, regions and stored arrays.
 #ifndef CORANK_SERVER_RPC_REQUEST_PLACES_H_
 #define CORANK_SERVER_RPC_REQUEST_PLACES_H_
 
@@ -24,7 +24,7 @@
 
 namespace corank {
 
-/// What outlives requests, and they name or use. The pointees outlive all requests.
+/// What requests name or use and what outlives them. The pointees outlive all requests.
 struct SharedPlaces {
   RegionRegistry* regions = nullptr;
   ArrayStore* arrays = nullptr;
@@ -34,15 +34,15 @@ struct SharedPlaces {
   Helpers* helpers = nullptr;
 };
 
-/// Room in the store for the results that a request keeps, by field.
+/// Room in the store for the results that a request stores, by field.
 using KeptRooms = std::map<std::string, KeptRoom>;
 
-/// Used by one thread, for one request. Results for the response go to pinned memory, from where they are sent. What is
-/// taken of the server's memory is taken here, before the request is admitted, so that it does not fail for lack of it
-/// later; RESOURCE_EXHAUSTED then, with RetryInfo but for a caller's own quota.
+/// Used by one thread, for one request. Results for the response go to pinned memory, from which they are sent. All
+/// server memory is reserved here, before admission, so that the request cannot run out of it later;
+/// RESOURCE_EXHAUSTED, with RetryInfo unless the caller's own quota is full.
 class RequestPlaces : public InlinePlaces {
  public:
-  /// What a request got of the server's memory before its arrays had come.
+  /// Server memory that a request got before its arrays arrived.
   struct Promised {
     std::shared_ptr<HostPool::Reservation> pinned;
     KeptRooms* rooms = nullptr;
@@ -52,30 +52,29 @@ class RequestPlaces : public InlinePlaces {
   RequestPlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const InlinePayloads* payloads)
       : shared_(shared), caller_(std::move(caller)), payloads_(payloads) {}
 
-  /// Takes room for all results so far that are to be kept, on one of the `allowed` devices, where the request then
-  /// should run.
+  /// Reserves room for all stored results so far, on one of the `allowed` devices, where the request should then run.
   absl::Status ReserveKept(uint64_t allowed = ~uint64_t{0}) const;
-  /// Hands over what ReserveKept took.
+  /// Hands over what ReserveKept reserved.
   KeptRooms TakeRooms() const;
-  /// The shared memory that was found so far.
+  /// The regions of shared memory found so far.
   std::vector<SharedSource> TakeSources() const { return std::exchange(sources_, {}); }
-  /// What results for the response and copies of counts take of the host pool.
+  /// Bytes of the host pool for results in the response and for copies of counts.
   int64_t pinned_bytes() const { return pinned_bytes_; }
 
   absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const override;
   absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,
                                                        int32_t element_bytes) const override;
 
-  /// Of all arrays and results so far that are outside of the message.
+  /// Bytes of all arrays and results so far outside the message.
   int64_t placed_bytes() const { return placed_bytes_; }
-  /// Whether all arrays and results so far are in the message and the response.
+  /// Whether all arrays and results so far are inline.
   bool all_inline() const { return all_inline_; }
-  /// Where the request should run, as a mask: where its results are kept or written in place, or else where most bytes
-  /// of its arrays are; it runs anywhere, what lies elsewhere being copied.
+  /// Devices on which the request should run, as a mask: where its results are stored or written in place, or else
+  /// where most bytes of its arrays are. It can run anywhere, because arrays elsewhere are copied.
   uint64_t devices() const;
 
  protected:
-  /// Without `promised`: announces a request whose arrays come later. No memory is taken for its results.
+  /// Without `promised`: announces a request whose arrays arrive later. Reserves no memory for its results.
   RequestPlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const InlinePayloads* payloads,
                 std::optional<Promised> promised)
       : shared_(shared),
@@ -90,7 +89,8 @@ class RequestPlaces : public InlinePlaces {
   /// few hundred microseconds for a million counts.
   absl::Status Snapshot(Operand* operand, Field field) const;
 
-  /// That no other result of this operator gets this name: which of the two would be seen is nobody's to guess.
+  /// Checks that no other result of this operation has the same name, since it would be undefined which of the two
+  /// counts.
   absl::Status CheckNew(const v1::StoredPlace& place, Field field) const;
 
  private:
@@ -114,11 +114,11 @@ class RequestPlaces : public InlinePlaces {
   absl::Status FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const;
   void NoteInput(const Operand& operand) const;
   absl::StatusOr<std::shared_ptr<void>> TakePinned(int64_t bytes) const;
-  // Counts pinned memory of the request. INVALID_ARGUMENT: more than the pool ever has.
+  // Counts pinned memory of the request. INVALID_ARGUMENT: more than the whole pool.
   absl::Status CountPinned(int64_t bytes, Field field) const;
   std::shared_ptr<KeptTarget> Keep(const std::string& name, const std::string& field, int64_t bytes,
                                    int32_t element_bytes) const;
-  // That a result overlaps no other result and, where kernels write it in place, no input.
+  // Checks that a result overlaps no other result and, if kernels write it in place, no input.
   absl::Status CheckDisjoint(const Span& span, bool in_place, Field field) const;
 
   const SharedPlaces shared_;
@@ -134,8 +134,8 @@ class RequestPlaces : public InlinePlaces {
   mutable int64_t placed_bytes_ = 0;
   mutable bool all_inline_ = true;
   mutable absl::InlinedVector<std::pair<int, int64_t>, 2> input_bytes_;  // by device
-  mutable uint64_t result_devices_ = 0;                                  // that hold places of results
-  mutable uint64_t kept_devices_ = 0;                                    // the one with room for what is kept
+  mutable uint64_t result_devices_ = 0;                                  // devices with places of results
+  mutable uint64_t kept_devices_ = 0;                                    // the device with room for stored results
 };
 
 }  // namespace corank

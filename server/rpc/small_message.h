@@ -1,5 +1,5 @@
-// Messages of a few fields, as bytes. gRPC's own parser would run before anybody has looked at who calls, and makes of
-// a byte a dozen: the calls that take these look first, and bound them.
+// Messages of a few fields, as bytes. gRPC's own parser would run before the caller is authenticated, and can turn one
+// byte into a dozen. Calls with such messages authenticate first and limit the size.
 #ifndef CORANK_SERVER_RPC_SMALL_MESSAGE_H_
 #define CORANK_SERVER_RPC_SMALL_MESSAGE_H_
 
@@ -9,7 +9,7 @@
 
 namespace corank {
 
-/// INVALID_ARGUMENT where the bytes are no such message, or more than 64 KiB; CANCELLED where they did not come whole.
+/// INVALID_ARGUMENT if the bytes are no such message or exceed 64 KiB; CANCELLED if the message is incomplete.
 absl::Status ParseSmall(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
 grpc::ByteBuffer SmallBytes(const google::protobuf::Message& message);

@@ -60,7 +60,7 @@ std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& stream
   if (bytes <= on_device) return std::nullopt;
   for (StreamInput& input : inputs) {
     const int64_t input_bytes = input.count * input.element_bytes;
-    // Each needle looks at many places of the haystack: half of the device is for that, as far as it goes.
+    // Each needle visits many places of the haystack, so half of the device is for the haystack if it fits.
     const bool is_sought_in = plan.operations(0).has_search() && input.field == kHaystack;
     if (input.is_control || (is_sought_in && input_bytes <= on_device / 2)) continue;
     input.is_spilled = true;

@@ -1,4 +1,4 @@
-// Which arrays of a plan wait in memory of the host, because they are too much for the device.
+// Chooses the arrays of a plan that stay in host memory because they do not fit on the device.
 #ifndef CORANK_SERVER_RPC_SPILL_H_
 #define CORANK_SERVER_RPC_SPILL_H_
 
@@ -13,19 +13,19 @@
 
 namespace corank {
 
-/// Streamed arrays of an operator that its kernels read, and a streamed result that they write, over the bus: in pinned
-/// memory of the host. A result is here where intervals may be written anywhere in it until the last one.
+/// Streamed arrays of an operator that its kernels read, and a streamed result that they write, over the bus, in pinned
+/// host memory. A result is here if intervals may be written anywhere in it until the last one.
 struct Spill {
   int64_t input_bytes = 0;
   int64_t result_bytes = 0;
-  std::string result_field;  // what says how long it is
+  std::string result_field;  // the field that determines its length
 
   int64_t bytes() const { return input_bytes + result_bytes; }
 };
 
-/// Marks the plan's inputs that are spilled, or, where the length of one of them is not known, that may be: then only
-/// the result is in what this returns. None where the device may have them all, where the plan is anything else than
-/// one interval operator or Search, and where a length is none that a request may claim.
+/// Marks the plan's inputs that are spilled. If the length of one is unknown, marks those that may be spilled, and the
+/// returned Spill has the result only. nullopt if everything fits on the device, if the plan is not a single interval
+/// operator or Search, or if a length is larger than a request may claim.
 std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& streams, std::vector<StreamInput>& inputs);
 
 }  // namespace corank
