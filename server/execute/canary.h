@@ -1,4 +1,4 @@
-// The canary: small sorts beside the requests, which tell early that a device fails or hangs.
+// The canary: periodic small sorts that reveal early that a device fails or hangs.
 #ifndef CORANK_SERVER_EXECUTE_CANARY_H_
 #define CORANK_SERVER_EXECUTE_CANARY_H_
 
@@ -18,29 +18,28 @@
 
 namespace corank {
 
-/// Sorts a few keys every interval and checks the answer, and four times a second sends an empty request, which finds a
-/// ruined context. It has a stream of its own and takes no lane: no request ever waits for it. A second thread, which
-/// never calls the engine, finds a sort overdue and gives the watch its ticks.
+/// Sorts a few keys every interval and checks the answer. Four times a second it also sends an empty request, which
+/// reveals a corrupted context. It has its own stream and takes no lane, so no request ever waits for it. A second
+/// thread, which never calls the engine, detects an overdue sort and gives the watch its ticks.
 class Canary {
  public:
   struct Options {
-    /// From one sort to the next; 0: no canary, and nothing is watched for hanging.
+    /// Time from one sort to the next; 0: no canary, and hangs go unnoticed.
     absl::Duration interval = absl::Seconds(5);
     /// A sort that takes longer counts as failed until it ends.
     absl::Duration timeout = absl::Seconds(10);
-    /// A call to the engine that takes longer means that the device is lost; 0: never.
+    /// The device is lost if a call to the engine takes longer; 0: never.
     absl::Duration hang_timeout = absl::Minutes(1);
   };
 
-  /// Sorts once, and returns why that fails where it does. `on_change` is called with whether the device does its work
-  /// each time that changes, first from true to false; on any thread, must not block. All pointees must outlive the
-  /// canary.
+  /// Sorts once; returns the error if that fails. `on_change` is called with whether the device works, each time that
+  /// changes, first from true to false, on any thread; it must not block. All pointees must outlive the canary.
   static absl::StatusOr<std::unique_ptr<Canary>> Create(const Options& options, Engine* engine, DeviceWatch* watch,
                                                         const Logger* logger, std::function<void(bool good)> on_change);
-  /// Waits for the threads: for ever where the engine hangs.
+  /// Waits for the threads: forever if the engine hangs.
   ~Canary();
 
-  /// Starts the threads; once, and not where the interval is 0.
+  /// Starts the threads. Call it once. Does nothing if the interval is 0.
   void Start();
 
  private:
@@ -51,9 +50,9 @@ class Canary {
   void Guard() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status SortOnce();
   absl::Status Pulse();
-  // Runs one request, for which the clock of `timeout` runs.
+  // Runs one request, which `timeout` limits.
   absl::Status Run(absl::Status (Canary::*request)()) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Where `good` is news it is logged, with the reason, and told.
+  // Logs and reports a change of `good`, with the reason.
   void Report(bool good, absl::string_view reason) ABSL_LOCKS_EXCLUDED(mutex_, report_mutex_);
   bool SleepUnlessEnded(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
 

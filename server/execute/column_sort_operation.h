@@ -17,9 +17,9 @@ class ColumnSortOperation final : public PhasedOperation {
  public:
   struct Column {
     Operand data;
-    std::optional<Operand> offsets;  // of strings of variable length
+    std::optional<Operand> offsets;  // of variable-length strings
     Order order = Order::kAscending;
-    int64_t result_count = 0;  // of elements of `data` in the result; of strings at most
+    int64_t result_count = 0;  // elements of `data` in the result; an upper bound for strings
     std::shared_ptr<ResultTarget> data_target = nullptr, offsets_target = nullptr;
 
     int64_t rows() const { return offsets ? std::max<int64_t>(0, offsets->count - 1) : data.count; }
@@ -53,8 +53,8 @@ class ColumnSortOperation final : public PhasedOperation {
   const Spec spec_;
   std::vector<KeyColumn> columns_;
   ColumnSortArgs args_;
-  std::vector<PendingResult> results_;        // of each column its data, then, for strings, its offsets
-  std::vector<const int64_t*> string_bytes_;  // of each string column, in the stream's host memory
+  std::vector<PendingResult> results_;        // for each column its data, then, for strings, its offsets
+  std::vector<const int64_t*> string_bytes_;  // for each string column, in the stream's host memory
   std::optional<PendingResult> values_, indices_;
 };
 

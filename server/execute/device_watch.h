@@ -1,4 +1,4 @@
-// Whether the device of an engine still works: who finds out, and who is told.
+// Watches whether an engine's device still works.
 #ifndef CORANK_SERVER_EXECUTE_DEVICE_WATCH_H_
 #define CORANK_SERVER_EXECUTE_DEVICE_WATCH_H_
 
@@ -17,24 +17,24 @@
 
 namespace corank {
 
-/// UNAVAILABLE with RetryInfo: what a call gets once the device that it needs is lost; soon where the server has
-/// others, and otherwise when it may have been started anew.
+/// UNAVAILABLE with RetryInfo, for calls whose device is lost. The delay is short if the server has other devices, and
+/// otherwise allows for a restart.
 absl::Status DeviceLost(bool has_others = false);
 
-/// Learns of the errors of an engine, and of calls of it that do not return. Thread-safe. Time passes in ticks, whoever
-/// gives them: a process that was stopped for a while finds nothing overdue when it goes on.
+/// Learns of an engine's errors, and of calls to it that do not return. Thread-safe. Time passes in ticks from outside,
+/// so a process that was suspended finds nothing overdue when it resumes.
 class DeviceWatch {
  public:
   struct Options {
-    /// By which the server and the logs know the device.
+    /// The device's number for callers and logs.
     int device = 0;
     int ordinal = 0;
-    /// Whether the server has others; unset: no.
+    /// Whether the server has other devices; unset: no.
     std::function<bool()> has_others;
   };
 
-  /// `on_lost` is called once, with the reason, on the thread that finds out; must not block. The logger must outlive
-  /// the watch.
+  /// `on_lost` is called once, with the reason, on the thread that detects the loss; it must not block. The logger must
+  /// outlive the watch.
   DeviceWatch(std::function<void(const std::string& reason)> on_lost, const Logger* logger)
       : DeviceWatch(std::move(on_lost), logger, Options()) {}
   DeviceWatch(std::function<void(const std::string& reason)> on_lost, const Logger* logger, Options options)
@@ -44,19 +44,19 @@ class DeviceWatch {
   int ordinal() const { return options_.ordinal; }
 
   bool lost() const { return lost_.load(std::memory_order_acquire); }
-  /// The first call counts.
+  /// Marks the device as lost. The first call counts.
   void Lose(const std::string& reason);
-  /// What calls get once it is lost.
+  /// The status for calls after the loss.
   absl::Status Lost() const { return DeviceLost(options_.has_others && options_.has_others()); }
 
-  /// What callers of the server get for an error of the engine. UNAVAILABLE: the device is lost. RESOURCE_EXHAUSTED:
-  /// with RetryInfo; the engine's words go to the log. All else stays as it is.
+  /// Converts an engine error into a status for callers. UNAVAILABLE: the device is lost. RESOURCE_EXHAUSTED: with
+  /// RetryInfo, and the engine's message goes to the log. Other errors stay as they are.
   absl::Status Judge(const absl::Status& status);
 
-  /// A tick of the clock. The device is lost where a call has not returned for `hang_ticks` of them; 0: never.
+  /// A tick of the clock. The device is lost if a call has not returned for `hang_ticks` ticks; 0: never.
   void Tick(int64_t hang_ticks) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// A sequence of calls to the engine, one at a time; used by one thread at a time.
+  /// A sequence of calls to the engine, one at a time, used by one thread at a time.
   class Line {
    public:
     explicit Line(DeviceWatch* watch) : watch_(watch) { watch_->Add(this); }
@@ -89,9 +89,9 @@ class DeviceWatch {
   std::set<Line*> lines_ ABSL_GUARDED_BY(mutex_);
 };
 
-/// The engine with every call under the watch: errors are judged, and nothing new begins on a device that is lost.
-/// The watch must outlive the engine and all that it made. A CPU engine's streams work inside their calls, for as long
-/// as that takes: they never count as hanging.
+/// The engine with every call under the watch: errors are converted, and nothing new starts on a lost device. The watch
+/// must outlive the engine and everything that the engine made. A CPU engine's streams work inside their calls for as
+/// long as it takes, so they never count as hanging.
 std::unique_ptr<Engine> Watched(std::unique_ptr<Engine> engine, DeviceWatch* watch);
 
 }  // namespace corank

@@ -10,20 +10,21 @@
 
 namespace corank {
 
-/// Whether it may be a member: phases, and so few bytes that its copies are nothing to a round trip.
+/// Whether an operation may be a member: it has phases, and its bytes are so few that copying them costs little beside
+/// a round trip.
 bool MayRunTogether(const Operation& operation);
 
 /// A member of a batch.
 struct FusedMember {
   PhasedOperation* operation = nullptr;
   Outcome* outcome = nullptr;
-  absl::Status status;  // what became of it
+  absl::Status status;  // its result
 };
 
-/// Runs each phase for all members before the next phase: their inputs go in as one copy, the kernels follow each other
-/// without a wait, results come out as one copy, and there is one wait. A member that fails leaves the others alone; an
-/// error of the stream is that of all. Statistics are those of the whole. Results are valid until the stream begins
-/// anew. The members may run together.
+/// Runs each phase for all members before the next phase: the inputs go in as one copy, the kernels run without waits
+/// between them, the results come out as one copy, and there is one wait. If a member fails, the others continue; an
+/// error of the stream fails all. Statistics cover the whole batch. Results are valid until the stream begins again.
+/// The members must be able to run together.
 void ExecuteTogether(EngineStream& stream, absl::Span<FusedMember> members);
 
 }  // namespace corank

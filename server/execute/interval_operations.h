@@ -44,7 +44,7 @@ class ExpandOperation final : public PhasedOperation, public RowsInTurn {
   ExpandArgs args_;
   PendingResult result_;
   IntervalCursor cursor_{spec_.counts};
-  IntervalCursor::Piece piece_;  // what is being made
+  IntervalCursor::Piece piece_;  // the piece in progress
 };
 
 /// Move, gather (no destination offsets) and scatter (no source offsets).
@@ -58,7 +58,7 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
     Operand counts;
     int64_t total = 0;               // the sum of the counts
     int64_t result_count = 0;        // elements of the destination
-    std::optional<Operand> initial;  // what the destination holds before; unset: zero bytes. Not used by a gather
+    std::optional<Operand> initial;  // the destination's contents before; unset: zero bytes. A gather ignores it
     bool check_overlap = true;
     std::shared_ptr<ResultTarget> target = nullptr;
   };
@@ -73,7 +73,7 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
   absl::Status CopyOut(EngineStream& stream) override;
   void Collect(const OperatorReport& report, Outcome& outcome) const override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
-  /// Of a gather, whose source is on a device: each piece may come from anywhere in it.
+  /// For a gather with its source on a device: any piece may read any part of it.
   RowsInTurn* rows_in_turn() override { return InTurn() ? this : nullptr; }
   std::vector<const PendingResult*> results() const override { return {&result_}; }
   Operand* whole_input() override { return &source_; }
@@ -82,11 +82,11 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
 
  private:
   bool InTurn() const;
-  // Of inputs and result.
+  // Bytes of inputs and result.
   int64_t ArrayBytes() const;
-  // Of these: in memory of the host.
+  // The part of them in host memory.
   int64_t SpilledBytes() const;
-  // With what is there before.
+  // Fills the result with the destination's previous contents.
   absl::Status FillResult(EngineStream& stream) const;
 
   const Spec spec_;
@@ -95,8 +95,8 @@ class MoveOperation final : public PhasedOperation, public RowsInTurn {
   const void* d_initial_ = nullptr;
   PendingResult result_;
   IntervalCursor cursor_{spec_.counts};
-  IntervalCursor::Piece piece_;          // what is being made
-  std::vector<int64_t> source_offsets_;  // of its intervals
+  IntervalCursor::Piece piece_;          // the piece in progress
+  std::vector<int64_t> source_offsets_;  // of the piece's intervals
 };
 
 class LoadBalanceOperation final : public PhasedOperation, public RowsInTurn {
@@ -124,14 +124,14 @@ class LoadBalanceOperation final : public PhasedOperation, public RowsInTurn {
 
  private:
   bool InTurn() const;
-  // What names the objects of `count` intervals with `rows` items: their numbers, each as often as it has items.
+  // Arguments to name the objects of `count` intervals with `rows` items: each number appears once for each item.
   ExpandArgs Naming(int64_t count, int64_t rows) const;
 
   const Spec spec_;
   LoadBalanceArgs args_;
   PendingResult objects_, ranks_;
   IntervalCursor cursor_{spec_.counts};
-  IntervalCursor::Piece piece_;  // what is being made
+  IntervalCursor::Piece piece_;  // the piece in progress
 };
 
 }  // namespace corank

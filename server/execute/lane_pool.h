@@ -1,4 +1,5 @@
-// Lanes: each owns what one batch needs (a stream with its memory, and a thread) and works on one batch at a time.
+// Lanes. Each owns the resources of one batch (a stream with its memory, and a thread) and works on one batch at a
+// time.
 #ifndef CORANK_SERVER_EXECUTE_LANE_POOL_H_
 #define CORANK_SERVER_EXECUTE_LANE_POOL_H_
 
@@ -29,35 +30,37 @@ class LanePool final : public DirectRunner {
   struct Options {
     /// Batches that run at the same time; 0: the pool only runs tasks directly.
     int lanes = 4;
-    /// Most lanes more, which are there only while others stand still because of their callers.
+    /// Most additional lanes, which exist only while as many others stall because of their callers.
     int spares = 0;
     LaneKind kind = LaneKind::kShort;
-    /// Whether this is the host's processor beside the devices: it does not hang, so that Abandon need not know its
-    /// tasks, and work that is over so soon is not counted as busy lanes.
+    /// Whether this pool is the host's CPU beside the devices. It does not hang, so Abandon need not know its tasks,
+    /// and its work is too brief to count as busy lanes.
     bool on_host = false;
-    /// Whose work they take, and as which callers know it.
+    /// The device whose work the lanes take, and its number for callers.
     int device = 0;
     int ordinal = 0;
-    /// Of the device: work on it ends as soon as it is lost. Null: only the engine's errors say so. Outlives the pool.
+    /// The device's watch: work ends as soon as the device is lost. Null: only the engine's errors tell. Outlives the
+    /// pool.
     const DeviceWatch* watch = nullptr;
-    /// Whether small requests of a batch run in one round trip to the device; unset: on a GPU. A CPU has no such trips,
-    /// and answers the first before it begins the next.
+    /// Whether small requests of a batch share one round trip to the device; unset: only on a GPU. A CPU has no round
+    /// trips, and should answer the first request before it begins the next.
     std::optional<bool> together;
-    /// Called once, on a lane's thread, when the engine says that its device is lost. Must not block.
+    /// Called once, on a lane's thread, when the engine reports that its device is lost. Must not block.
     std::function<void()> on_device_lost;
   };
 
-  /// All pointees must outlive the pool. `source` may be null where there are no lanes. Starts the threads.
+  /// All pointees must outlive the pool. `source` may be null without lanes. Starts the threads.
   static absl::StatusOr<std::unique_ptr<LanePool>> Create(Options options, Engine* engine, WorkSource* source,
                                                           const Clock* clock, Metrics* metrics, const Logger* logger);
-  /// Waits until every lane found no more work: close the work source before. Nothing else may use the pool meanwhile.
+  /// Waits until every lane finds no more work, so close the work source first. Nothing else may use the pool
+  /// meanwhile.
   ~LanePool() override;
 
-  /// On a lane that has no thread, one for each such call at a time. Thread-safe.
+  /// Runs the task on a lane without a thread; each concurrent call has its own. Thread-safe.
   void RunDirectly(std::unique_ptr<Task> task) override ABSL_LOCKS_EXCLUDED(mutex_);
-  /// Answers all callers of tasks on lanes, which may not come back from them. Thread-safe.
+  /// Answers the callers of all tasks on lanes, because the lanes may never return. Thread-safe.
   void Abandon(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  /// Has lanes that had no work since the call before give memory back. Thread-safe; waits for no lane.
+  /// Lets lanes that were idle since the last call free memory. Thread-safe; waits for no lane.
   void Trim();
 
  private:
@@ -67,10 +70,10 @@ class LanePool final : public DirectRunner {
   class LaneStreams;
 
   void RunLane(LaneStreams& lane);
-  // As long as more lanes stand still than there are spares.
+  // While more lanes stall than there are spares.
   void RunSpare();
   void SetStalled(bool stalled);
-  // A lane for RunDirectly, to be put back.
+  // Takes a lane for RunDirectly, which must be returned.
   absl::StatusOr<LaneStreams*> TakeDirectLane() ABSL_LOCKS_EXCLUDED(direct_mutex_);
   void PutBackDirectLane(LaneStreams* lane) ABSL_LOCKS_EXCLUDED(direct_mutex_);
   // Takes one batch and runs it. False: there is no more work.
@@ -80,7 +83,7 @@ class LanePool final : public DirectRunner {
   // Runs tasks that fuse as one.
   void RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size);
   void RunTogether(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size);
-  // Whether the caller still wants it; ends it where not.
+  // Whether the caller still wants the task. Ends the task if not.
   bool BeginWanted(LaneStreams& lane, Task& task, int batch_size, Outcome& outcome);
   absl::Status RetryOnce(LaneStreams& lane, Task& task, Outcome& outcome, const absl::Status& first);
   void Begin(Task& task, int batch_size, Outcome& outcome);
@@ -97,20 +100,21 @@ class LanePool final : public DirectRunner {
   const Logger* const logger_;
   std::atomic<bool> device_lost_{false};
   absl::Mutex mutex_;
-  absl::flat_hash_set<Task*> on_lanes_ ABSL_GUARDED_BY(mutex_);  // begun, and not done
-  // Of tasks; changed before mutex_ is taken for their end, so that who waits for a change sees it. (Those of the
-  // host's processor do not take it: one that finds no memory there waits as long as it may.)
+  absl::flat_hash_set<Task*> on_lanes_ ABSL_GUARDED_BY(mutex_);  // begun and not done
+  // Number of tasks. It changes before mutex_ is taken for their end, so that a thread which waits for a change sees
+  // it. (Tasks of the host's CPU do not take mutex_; one that finds no memory there waits as long as it may.)
   std::atomic<int> running_{0};
   std::atomic<int64_t> ends_{0};
   int stalled_ ABSL_GUARDED_BY(mutex_) = 0;                                                // lanes
-  int spares_ ABSL_GUARDED_BY(mutex_) = 0;                                                 // that run
-  absl::flat_hash_set<std::shared_ptr<LaneStreams>> spare_lanes_ ABSL_GUARDED_BY(mutex_);  // theirs
+  int spares_ ABSL_GUARDED_BY(mutex_) = 0;                                                 // running spare lanes
+  absl::flat_hash_set<std::shared_ptr<LaneStreams>> spare_lanes_ ABSL_GUARDED_BY(mutex_);  // the spare lanes' streams
   std::vector<std::thread> spare_threads_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread::id> ended_spares_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<LaneStreams>> lanes_;
   absl::Mutex direct_mutex_;
   std::vector<std::unique_ptr<LaneStreams>> direct_lanes_ ABSL_GUARDED_BY(direct_mutex_);
-  std::vector<LaneStreams*> free_direct_lanes_ ABSL_GUARDED_BY(direct_mutex_);  // used last: its memory is in a cache
+  std::vector<LaneStreams*> free_direct_lanes_
+      ABSL_GUARDED_BY(direct_mutex_);  // last used, first taken: its memory is in a cache
   std::vector<std::thread> threads_;
 };
 

@@ -19,22 +19,21 @@ namespace corank {
 
 class MemoryRegion;
 
-/// What a lane lends to the operation that it runs.
+/// What a lane offers to the operation that it runs.
 class Lane {
  public:
   virtual ~Lane() = default;
   virtual EngineStream& stream() = 0;
-  /// Of the streams.
+  /// The engine of the streams.
   virtual Engine& engine() = 0;
-  /// A further stream of this lane, i from 0, made when it is first asked for. Streams work at the same time.
+  /// Another stream of this lane, i from 0, made on first use. Streams work concurrently.
   virtual absl::StatusOr<EngineStream*> ExtraStream(int i) = 0;
-  /// OK, or why nobody wants the answer any more: DEADLINE_EXCEEDED, CANCELLED, or UNAVAILABLE where the device is
-  /// lost.
+  /// OK, or why nobody needs the answer any more: DEADLINE_EXCEEDED, CANCELLED, or UNAVAILABLE if the device is lost.
   virtual absl::Status CheckWanted() = 0;
-  /// The work stands still because of its caller, from now on or no more: meanwhile another lane may work in its place.
+  /// The work stalls because of its caller, from now on or no longer. Another lane may work in its place meanwhile.
   virtual void SetStalled(bool stalled) { static_cast<void>(stalled); }
 
-  /// The stage that the work would come to next, where it is dropped.
+  /// The stage that counts if the work is dropped from here on.
   Stage next_stage() const { return next_stage_; }
   void set_next_stage(Stage stage) { next_stage_ = stage; }
 
@@ -55,49 +54,50 @@ class Operation {
  public:
   virtual ~Operation() = default;
   virtual Operator op() const = 0;
-  /// Where its result can be made some rows at a time instead of by Execute, and goes to a place that takes it so; null
-  /// elsewhere. device_bytes is then what that takes.
+  /// Set if the operation can make its result some rows at a time, instead of by Execute, for a place that accepts them
+  /// so; else null. device_bytes is then the need of that.
   virtual RowsInTurn* rows_in_turn() { return nullptr; }
-  /// Of its inputs and results together, wherever they are, and of what it writes more than once; 0 where that is not
-  /// known before they come.
+  /// Bytes of its inputs and results, wherever they are, with results that it writes more than once counted as often; 0
+  /// if unknown before the inputs arrive.
   virtual int64_t work_bytes() const { return 0; }
-  /// Whether one core of the host takes less than 0.7 ns for each of them.
+  /// Whether one core of the host needs less than 0.7 ns for each byte.
   virtual bool is_light() const { return false; }
-  /// Whether Execute may be called again after it failed for lack of memory.
+  /// Whether Execute may be repeated after it failed for lack of memory.
   virtual bool is_repeatable() const { return false; }
-  /// Upper bound of the device memory that it takes of the engine at a time, workspace included.
+  /// Upper bound of the device memory that it takes from the engine at a time, workspace included.
   virtual int64_t device_bytes(const Engine& engine) const {
     static_cast<void>(engine);
     return 0;
   }
-  /// Whether it keeps a lane while its caller sends or reads: how long it takes says nothing of the server.
+  /// Whether it occupies a lane while its caller sends or reads. Its duration then says nothing about the server.
   virtual bool waits_for_caller() const { return false; }
-  /// Upper bound of the pinned memory that it takes of the engine at a time, beside what its request got before.
+  /// Upper bound of the pinned memory that it takes from the engine at a time, beside its request's earlier
+  /// reservations.
   virtual int64_t host_bytes() const { return 0; }
-  /// Does all the work, once, on the lane's thread, and lists the results in the outcome: they are valid until the
-  /// lane's streams begin anew, or as long as their targets keep them. Nothing of it is in progress on the lane's
-  /// streams when this returns, whatever it returns. Errors: the caller's (respond/errors.h) and the engine's.
+  /// Does all the work, once, on the lane's thread, and lists the results in the outcome. They are valid until the
+  /// lane's streams begin again, or as long as their targets keep them. When this returns, nothing of it is in progress
+  /// on the lane's streams, whatever it returns. Errors: the caller's (respond/errors.h) and the engine's.
   virtual absl::Status Execute(Lane& lane, Outcome& outcome) = 0;
-  /// After Execute has succeeded: makes the results visible, of all its work or, with an error, of none.
+  /// After Execute has succeeded: publishes all results, or none on an error.
   virtual absl::Status Commit(Outcome& outcome);
 
   void ReadsFrom(std::vector<SharedSource> sources) { sources_ = std::move(sources); }
-  /// What the work came to, where Execute says `executed`, to be asked before its results are made visible.
-  /// FAILED_PRECONDITION: a part of a source went away meanwhile. Zeros were read there, so that neither the results
-  /// nor what was found wrong with the inputs count.
+  /// The final status of the work, given the status that Execute returned. Call it before publishing results.
+  /// FAILED_PRECONDITION: a part of a source disappeared during the work. Reads of it gave zeros, so neither the
+  /// results nor any faults found in the inputs count.
   absl::Status Judged(const absl::Status& executed) const;
 
  private:
   std::vector<SharedSource> sources_;
 };
 
-/// An operator that is one request on one stream (kernels/engine/engine.h). The phases are called in the order in which
-/// they are written here, each once; the work may stop after any of them.
+/// An operator that is one request on one stream (kernels/engine/engine.h). The phases are called once each, in the
+/// order of their declarations; the work may stop after any of them.
 class PhasedOperation : public Operation {
  public:
   absl::Status Execute(Lane& lane, Outcome& outcome) final;
   bool is_repeatable() const override { return true; }
-  /// kBrief only where inputs and results are so small that kernels read and write them in host memory, each once.
+  /// kBrief only if inputs and results are so small that kernels should read and write them in host memory, each once.
   virtual Pace pace() const { return Pace::kPhases; }
   /// Uploads the inputs and allocates the results.
   virtual absl::Status CopyIn(EngineStream& stream) = 0;
@@ -125,7 +125,7 @@ struct PendingResult {
 
   int64_t size_bytes() const { return count * element_bytes; }
   absl::Status Allocate(EngineStream& stream);
-  /// ResultTarget::Check. Operators with several results ask all of them before the first Download.
+  /// ResultTarget::Check. Operators with several results check all of them before the first Download.
   absl::Status Check() const { return target == nullptr ? absl::OkStatus() : target->Check(); }
   absl::Status Download(EngineStream& stream) const;
   ResultArray Collect() const { return {role, type, element_bytes, count, buffer.host, target}; }
@@ -136,7 +136,7 @@ constexpr v1::ElementType IndexType(int index_bytes) {
   return index_bytes == 4 ? v1::ELEMENT_TYPE_UINT32 : v1::ELEMENT_TYPE_UINT64;
 }
 
-/// Makes the results of a request that succeeded visible where the caller wants them.
+/// Publishes the results of a successful request in the places that the caller chose.
 absl::Status CommitResults(absl::Span<Outcome* const> outcomes);
 
 /// Where the time and the memory of one request on a stream went, as the response says it.

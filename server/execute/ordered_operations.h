@@ -13,7 +13,7 @@
 
 namespace corank {
 
-/// INVALID_ARGUMENT: an array whose element `index` comes before the one before it.
+/// INVALID_ARGUMENT: the array's element `index` belongs before its predecessor.
 absl::Status NotSorted(absl::string_view field, int64_t index, Order order);
 
 class SortOperation final : public PhasedOperation {
@@ -79,7 +79,7 @@ class MergeOperation final : public PhasedOperation {
   std::optional<PendingResult> values_;
 };
 
-/// In turn, its positions are found for some needles at a time, in all of a haystack that is on a device.
+/// In turn, it finds the positions of some needles at a time, in a whole haystack on a device.
 class SearchOperation final : public PhasedOperation, public RowsInTurn {
  public:
   struct Spec {
@@ -112,7 +112,7 @@ class SearchOperation final : public PhasedOperation, public RowsInTurn {
   const Spec spec_;
   Operand haystack_{spec_.haystack};
   SearchArgs args_;
-  int64_t found_ = 0;  // needles of the pieces so far
+  int64_t found_ = 0;  // needles in the pieces so far
   PendingResult positions_;
 };
 

@@ -1,4 +1,4 @@
-// A stream for the small requests of a batch: their bytes travel as one.
+// A stream for the small requests of a batch: their bytes are copied together.
 #ifndef CORANK_SERVER_EXECUTE_PACKED_STREAM_H_
 #define CORANK_SERVER_EXECUTE_PACKED_STREAM_H_
 
@@ -10,8 +10,8 @@
 
 namespace corank {
 
-/// Gathers what is uploaded in one piece of pinned memory, which is copied in at EndCopyIn, and hands out results from
-/// another, which is copied out at Finish. What has no room there goes its own way. One request: Begin to Finish.
+/// Gathers uploads in one block of pinned memory, which EndCopyIn copies in, and takes results from another, which
+/// Finish copies out. Data that does not fit is copied separately. One request: Begin to Finish.
 class PackedStream final : public ForwardingStream {
  public:
   /// Room for this many bytes of uploads, and for as many of results. `inner` outlives this.
@@ -31,7 +31,7 @@ class PackedStream final : public ForwardingStream {
   int64_t in_used_ = 0;
   ResultBuffer out_;
   int64_t out_used_ = 0;
-  int64_t out_wanted_ = 0;  // up to where results are to be copied out
+  int64_t out_wanted_ = 0;  // end of the results to copy out
 };
 
 }  // namespace corank

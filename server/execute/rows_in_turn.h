@@ -1,4 +1,4 @@
-// Operations whose results can be made some rows at a time, so that an answer may be larger than the memory for it.
+// Operations that can make their results some rows at a time, so that an answer may be larger than its memory.
 #ifndef CORANK_SERVER_EXECUTE_ROWS_IN_TURN_H_
 #define CORANK_SERVER_EXECUTE_ROWS_IN_TURN_H_
 
@@ -15,26 +15,26 @@
 
 namespace corank {
 
-/// The second face of an Operation with one result, or two of equal length, used instead of Execute. Not thread-safe.
+/// The alternative to Execute for an Operation with one result, or with two of equal length. Not thread-safe.
 class RowsInTurn {
  public:
-  /// Of the rows and of the intervals that are made at a time, most.
+  /// Most bytes of rows, and most intervals, that are made at a time.
   static constexpr int64_t kPieceBytes = int64_t{16} << 20;
   static constexpr int64_t kPieceIntervals = kPieceBytes / static_cast<int64_t>(sizeof(int64_t));
 
   virtual ~RowsInTurn() = default;
-  /// One, or two that each row has an element of.
+  /// One result, or two with one element for each row.
   virtual std::vector<const PendingResult*> results() const = 0;
-  /// The input, if any, of which each piece may need all: whoever makes many pieces on another device than it is on
-  /// puts a copy in its place first.
+  /// The input, if any, that each piece may need as a whole. A caller that makes many pieces on another device replaces
+  /// it by a copy first.
   virtual Operand* whole_input() { return nullptr; }
-  /// Makes the next rows, up to most_rows of them and, where they are made of such, of most_intervals intervals, 1 or
-  /// more of both, and answers how many: none where the intervals are all empty. To be called until there are
-  /// results()[0]->count. d_out: where those of each result go. Between the stream's Begin and Finish; EndCopyIn is
-  /// called here.
+  /// Makes the next rows: 1 to most_rows of them, from 1 to most_intervals intervals if rows come from intervals.
+  /// Returns their number, which is 0 if those intervals are all empty. Call it until there are results()[0]->count
+  /// rows. d_out: the memory for each result's rows. Call it between the stream's Begin and Finish; it calls EndCopyIn
+  /// itself.
   virtual absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
                                            absl::Span<void* const> d_out, OperatorReport* report) = 0;
-  /// As PhasedOperation's. A fault is found before the first row has been sent.
+  /// As in PhasedOperation. A fault is found before the first row is sent.
   virtual absl::Status FaultStatus(const OperatorReport& report) const = 0;
 };
 
@@ -42,25 +42,25 @@ inline bool TakesRows(const std::shared_ptr<ResultTarget>& target) {
   return target != nullptr && target->TakesRowsInTurn();
 }
 
-/// Cuts the rows of intervals that follow each other into pieces.
+/// Cuts the rows of consecutive intervals into pieces.
 class IntervalCursor {
  public:
   struct Piece {
     int64_t first_interval = 0;
-    int64_t skipped = 0;  // rows of the first interval, which earlier pieces had
+    int64_t skipped = 0;  // rows of the first interval in earlier pieces
     int64_t rows = 0;     // the sum of the counts
     std::vector<int64_t> counts;
   };
 
-  /// The counts, in host memory, outlive the cursor.
+  /// The counts must be in host memory and outlive the cursor.
   explicit IntervalCursor(const Operand& counts) : counts_(counts) {}
-  /// Up to so many rows and intervals, 1 or more of both. Empty at the end.
+  /// The next piece, of at most that many rows and intervals, 1 or more of both. Empty at the end.
   Piece Next(int64_t most_rows, int64_t most_intervals);
 
  private:
   const Operand& counts_;
   int64_t interval_ = 0;
-  int64_t taken_ = 0;  // rows of it
+  int64_t taken_ = 0;  // rows taken of interval_
 };
 
 /// Elements [first, first + count) of an array, at the alignment of an element.

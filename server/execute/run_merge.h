@@ -1,4 +1,4 @@
-// The merge of sorted runs, cut by co-rank into tiles that are made, and leave, one after the other.
+// Merges sorted runs. Co-rank cuts the merge into tiles, which are made and sent one after the other.
 #ifndef CORANK_SERVER_EXECUTE_RUN_MERGE_H_
 #define CORANK_SERVER_EXECUTE_RUN_MERGE_H_
 
@@ -15,17 +15,17 @@
 
 namespace corank {
 
-/// What rows are made of.
+/// The columns of a row.
 struct RowShape {
   KeyType key_type = KeyType::kUint32;
   Order order = Order::kAscending;
-  int32_t key_bytes = 4;  // any element of that many bytes where nothing is merged
+  int32_t key_bytes = 4;  // of any element of that size if nothing is merged
   int32_t value_bytes = 0;
 
   int64_t row_bytes() const { return int64_t{key_bytes} + value_bytes; }
 };
 
-/// Rows in order. Keeps their memory.
+/// Consecutive rows. Keeps their memory alive.
 struct SortedRun {
   const char* keys = nullptr;
   const char* values = nullptr;
@@ -34,7 +34,7 @@ struct SortedRun {
   std::vector<std::shared_ptr<const void>> memory;
 };
 
-/// Where tiles go.
+/// Receives tiles.
 class TileSink {
  public:
   struct Tile {
@@ -44,14 +44,14 @@ class TileSink {
     std::shared_ptr<void> memory;
   };
   virtual ~TileSink() = default;
-  /// Memory for rows [first, first + count), at least one of keys and values; tiles come in order. With `wait`, waits
-  /// for it; without, there may be none.
+  /// Memory for rows [first, first + count) of the keys, the values or both. Tiles come in order. With `wait`, waits
+  /// for the memory; without, the tile may have none.
   virtual absl::StatusOr<Tile> Take(int64_t first, int64_t count, bool wait) = 0;
-  /// The tile is filled. Called in order.
+  /// The tile is complete. Called in order.
   virtual void Done(int64_t first, int64_t count, Tile tile) = 0;
 };
 
-/// Tiles one behind the other in memory that is there. Keys or values may be null: not wanted, or none.
+/// Places tiles one after another in existing memory. Keys or values may be null if unwanted or absent.
 class PlaceSink final : public TileSink {
  public:
   PlaceSink(const RowShape& shape, char* keys, char* values, bool on_device)
@@ -70,28 +70,28 @@ class PlaceSink final : public TileSink {
   const bool on_device_;
 };
 
-/// Merges 1 to kMaxSplitInputs runs in tiles of `tile_rows` rows on some streams in turn. Stable: equal keys of the
-/// earlier run first. One run is copied, whatever its rows are. Nothing is in progress when this returns.
-/// `in_order`: where not null, is set to whether all runs were in order, as far as tiles were made; tiles are not to be
-/// used where they were not.
+/// Merges 1 to kMaxSplitInputs runs in tiles of `tile_rows` rows, with some streams in turn. Stable: equal keys come
+/// from the earlier run first. A single run is copied whatever its rows are. Nothing is in progress when this returns.
+/// `in_order`: if not null, set to whether all runs were in order, as far as tiles were made; if they were not, the
+/// tiles are invalid.
 absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs, int64_t tile_rows,
                           TileSink& sink, v1::RequestStats* stats, bool* in_order = nullptr);
 
-/// What merges each tile, whichever algorithm a request asks for.
+/// The algorithm that merges each tile, whichever one a request asks for.
 inline constexpr MergeAlgorithm kTileMergeAlgorithm = MergeAlgorithm::kMergePath;
 
-/// Upper bound of the device memory that the lane's streams take for that. `tile_bytes`: of a tile; `on_device`:
-/// whether the runs are in device memory.
+/// Upper bound of the device memory that MergeInTiles takes on the lane's streams. `tile_bytes`: of a tile;
+/// `on_device`: whether the runs are in device memory.
 int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, int64_t rows, int64_t tile_bytes,
                    bool on_device = true);
 
-/// MergeInTiles for the first `rows` rows of the merge only: how many of each run they take.
+/// MergeInTiles for the first `rows` rows of the merge only. Returns how many rows of each run they take.
 absl::StatusOr<std::vector<int64_t>> MergeFirstRows(Lane& lane, const RowShape& shape,
                                                     const std::vector<SortedRun>& runs, int64_t rows, int64_t tile_rows,
                                                     TileSink& sink, v1::RequestStats* stats);
 
-/// Merges neighbours until no more than kMaxSplitInputs runs are left, in memory of the kind where they are. `field`:
-/// what errors about too little memory name.
+/// Merges neighbours until at most kMaxSplitInputs runs are left, in the same kind of memory. `field`: named by errors
+/// about too little memory.
 absl::Status ReduceRuns(Lane& lane, const RowShape& shape, StreamMemory& memory, absl::string_view field,
                         std::vector<SortedRun>& runs, v1::RequestStats* stats);
 

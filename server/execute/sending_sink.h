@@ -1,4 +1,4 @@
-// Tiles of a streamed job that leave as chunks.
+// Tiles of a streamed job that are sent as chunks.
 #ifndef CORANK_SERVER_EXECUTE_SENDING_SINK_H_
 #define CORANK_SERVER_EXECUTE_SENDING_SINK_H_
 
@@ -12,7 +12,7 @@
 
 namespace corank {
 
-/// Where a column of rows goes: to a stream, or to memory of the host; nowhere where it is not wanted.
+/// The destination of a column of rows: a stream, host memory, or nothing if the column is unwanted.
 struct ColumnOutput {
   std::optional<uint32_t> stream_id;
   char* place = nullptr;
@@ -23,15 +23,15 @@ struct ColumnOutput {
 /// Takes its memory from the answer's window. The pointees outlive the sink.
 class SendingSink final : public TileSink {
  public:
-  /// `values` is only looked at where rows have values.
+  /// `values` counts only if rows have values.
   SendingSink(const RowShape& shape, ColumnOutput keys, ColumnOutput values, StreamExchange* exchange, Lane* lane)
       : shape_(shape), keys_(keys), values_(values), exchange_(exchange), lane_(lane) {}
 
-  /// Rows of a tile, so that several fit into the window.
+  /// Rows of a tile. Several tiles fit into the window.
   int64_t tile_rows() const;
-  /// Tiles for which there is room now.
+  /// Number of tiles that have room now.
   int64_t free_tiles() const;
-  /// Row 0 of the tiles from now on is this row of the answer.
+  /// From now on, row 0 of a tile is this row of the answer.
   void set_base(int64_t row) { base_ = row; }
 
   absl::StatusOr<Tile> Take(int64_t first, int64_t count, bool wait) override;

@@ -1,4 +1,4 @@
-// Streamed inputs of operators that need them whole.
+// Streamed inputs for operators that need complete arrays.
 #ifndef CORANK_SERVER_EXECUTE_STREAM_COLLECTOR_H_
 #define CORANK_SERVER_EXECUTE_STREAM_COLLECTOR_H_
 
@@ -13,37 +13,37 @@
 
 namespace corank {
 
-/// Puts arrays together as their chunks come: counts, offsets and what is spilled in host memory, all others in device
-/// memory. Those that may spill go on in host memory where they find half of the device's taken, or, where the request
-/// may have less of the host than of the device, no room there. An array of unknown length is there twice while it
-/// grows, so that it may have half of what is free. Used by the lane's thread.
+/// Assembles arrays as their chunks arrive: counts, offsets and spilled arrays in host memory, the others in device
+/// memory. An array that may spill continues in host memory when half of the device's share is taken, or, if the
+/// request may have less host memory than device memory, when the device has no room. An array of unknown length exists
+/// twice while it grows, so it may take half of the free memory. Used by the lane's thread.
 class StreamCollector {
  public:
   /// The pointees outlive the collector.
   StreamCollector(StreamExchange* exchange, StreamMemory* memory, Lane* lane, v1::RequestStats* stats)
       : exchange_(exchange), memory_(memory), lane_(lane), stats_(stats) {}
 
-  /// Waits for all inputs. The operands keep their memory; in the order of StreamExchange::inputs.
+  /// Waits for all inputs and returns them in the order of StreamExchange::inputs. The operands keep their memory.
   absl::StatusOr<std::vector<Operand>> Collect();
 
  private:
   absl::Status Add(const std::vector<InputChunk>& chunks);
   absl::Status CopyIn(EngineStream& stream, const InputChunk& chunk);
-  // Waits for the copies so far; what has grown is given back.
+  // Waits for the copies so far and frees blocks that were replaced by larger ones.
   absl::Status FinishCopies(EngineStream& stream);
   absl::Status MakeRoom(EngineStream& stream, size_t input, int64_t elements);
   absl::Status Grow(EngineStream& stream, size_t input, int64_t needed);
-  // Whether it goes to the host, since the device has no room for so many bytes of it.
+  // Whether the input must go to the host because the device has no room for that many bytes of it.
   bool Spills(size_t input, int64_t bytes) const;
-  // What has come of it goes there, and what comes from now on.
+  // Moves the received part to the host, where later chunks follow.
   absl::Status Spill(EngineStream& stream, size_t input, int64_t needed);
-  // A block that an array of unknown length goes on in, which has `has` bytes and needs `needed`.
+  // A larger block for an array of unknown length that has `has` bytes and needs `needed`.
   absl::StatusOr<std::shared_ptr<StreamBlock>> AllocateGrown(size_t input, int64_t has, int64_t needed);
-  // Gives back what has grown.
+  // Frees blocks that were replaced by larger ones.
   absl::Status FinishRetired(EngineStream& stream);
   absl::StatusOr<std::shared_ptr<StreamBlock>> Allocate(size_t input, int64_t bytes);
   int64_t GrownBytes(size_t input, int64_t has, int64_t needed) const;
-  // Where the input is, for it.
+  // Where the input's bytes are.
   int64_t FreeBytes(size_t input) const;
   bool IsSpilled(size_t input) const { return exchange_->inputs()[input].is_spilled || spilled_[input]; }
   bool WaitsOnHost(size_t input) const { return exchange_->inputs()[input].is_control || IsSpilled(input); }
@@ -52,9 +52,9 @@ class StreamCollector {
   StreamMemory* const memory_;
   Lane* const lane_;
   v1::RequestStats* const stats_;
-  std::vector<std::shared_ptr<StreamBlock>> blocks_;   // of each input; null: nothing yet
-  std::vector<bool> spilled_;                          // which of those that may
-  std::vector<std::shared_ptr<StreamBlock>> retired_;  // until the stream has finished
+  std::vector<std::shared_ptr<StreamBlock>> blocks_;   // of each input; null: nothing received
+  std::vector<bool> spilled_;                          // which inputs have spilled
+  std::vector<std::shared_ptr<StreamBlock>> retired_;  // kept until the stream has finished
 };
 
 }  // namespace corank

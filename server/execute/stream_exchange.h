@@ -1,5 +1,5 @@
-// What a streamed job and its calls hand to each other: input chunks one way, answer chunks the other, each at most a
-// window of them.
+// Connects a streamed job with its calls: input chunks pass one way, answer chunks the other, each within a window of
+// bytes.
 #ifndef CORANK_SERVER_EXECUTE_STREAM_EXCHANGE_H_
 #define CORANK_SERVER_EXECUTE_STREAM_EXCHANGE_H_
 
@@ -26,14 +26,14 @@ namespace corank {
 
 /// A streamed input of a plan.
 struct StreamInput {
-  std::string field;  // the Array's path, such as "keys": what errors name
+  std::string field;  // the Array's path, such as "keys", which errors name
   uint32_t stream_id = 0;
   v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;
   int32_t element_bytes = 0;
-  int64_t count = -1;       // -1: the caller ends the array with empty data
-  bool is_control = false;  // counts or offsets, which are read on the host
-  bool is_spilled = false;  // to be kept in pinned memory of the host, where kernels read it
-  bool may_spill = false;   // as it comes, where the request's device memory has no room for it
+  int64_t count = -1;       // -1: the caller ends the array with an empty chunk
+  bool is_control = false;  // counts or offsets, which the host reads
+  bool is_spilled = false;  // stays in pinned host memory, where kernels read it
+  bool may_spill = false;   // may move to the host while it arrives, if the request's device memory has no room
 
   bool waits_on_host() const { return is_control || is_spilled; }
 };
@@ -46,7 +46,7 @@ struct InputChunk {
   std::shared_ptr<void> bytes;
 };
 
-/// A piece of an output; the bytes go onto the wire from where they lie.
+/// A piece of an output. Its bytes are sent from where they are.
 struct OutputChunk {
   uint32_t stream_id = 0;
   int64_t first_element = 0;
@@ -58,20 +58,21 @@ struct OutputChunk {
 class StreamPart {
  public:
   virtual ~StreamPart() = default;
-  /// There may be something to read, to write or to end. On any thread, never under the exchange's lock; must not
+  /// There may be something to read, write or end. Called on any thread, never under the exchange's lock; must not
   /// block.
   virtual void Wake() = 0;
 };
 
-/// Thread-safe. A part's chunks wait in at most a window of pinned memory, and so do the answers of a job. What the job
-/// cannot do without, a chunk of each part and a tile of the answer, is its own before anything is read; once a lane
-/// works on it, its windows grow as far as the pool has room. So it may be slow for lack of memory, but does not fail.
+/// Thread-safe. Each part's chunks wait in a window of pinned memory, and so do the answers of the job. The
+/// indispensable minimum, a chunk of each part and a tile of the answer, is reserved before anything is read. Once a
+/// lane works on the job, its windows grow as the pool allows. So lack of memory slows a job down but does not make it
+/// fail.
 class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
  public:
   struct Options {
     /// Most bytes of a window.
     int64_t window_bytes = int64_t{64} << 20;
-    /// Upper bound of the answer's bytes; -1: not known.
+    /// Upper bound of the answer's bytes; -1: unknown.
     int64_t output_bytes = -1;
     int64_t max_chunk_bytes = int64_t{1} << 20;
     int parts = 1;
@@ -79,64 +80,64 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
     absl::Duration idle_timeout = absl::Minutes(1);
   };
 
-  /// Takes nothing of the pool yet. INVALID_ARGUMENT: it never has as much.
+  /// Takes nothing from the pool yet. INVALID_ARGUMENT: the pool can never hold the minimum.
   static absl::StatusOr<std::shared_ptr<StreamExchange>> Create(const Options& options, std::vector<StreamInput> inputs,
                                                                 std::shared_ptr<HostPool> pool, const Clock* clock);
 
-  /// Takes what the job cannot do without, and lets its parts read. To be called once, before anything else but Join,
-  /// Leave and Fail has an effect. RESOURCE_EXHAUSTED with RetryInfo: the pool is in use.
+  /// Reserves the job's minimum and lets its parts read. Call it once; before that, only Join, Leave and Fail have an
+  /// effect. RESOURCE_EXHAUSTED with RetryInfo: the pool is full.
   absl::Status Reserve();
 
   const std::vector<StreamInput>& inputs() const { return inputs_; }
   const Options& options() const { return options_; }
-  /// Of the answer's tiles, so that several fit into a whole window; rows of more bytes are tiles of their own.
+  /// Bytes of an answer's tile, so that several fit into a full window. A longer row is a tile of its own.
   int64_t tile_bytes() const;
 
-  // What calls do; `part` counts from 0, and each part is used by one thread at a time.
+  // For calls. `part` counts from 0, and one thread at a time uses each part.
 
   void Join(int part, std::shared_ptr<StreamPart> call);
   void Leave(int part);
-  /// Whether one more chunk fits into the part's window beside `ahead` others that were not accepted yet. Where it does
-  /// not, Wake tells when it is worth asking again.
+  /// Whether one more chunk fits into the part's window beside `ahead` others that were not accepted yet. If not, Wake
+  /// tells when to ask again.
   bool MayRead(int part, int ahead) const;
-  /// Checks a chunk (its data's length is `bytes`) and takes memory for it, which is null where there are no bytes. The
-  /// caller fills that in and hands the chunk to Add. INVALID_ARGUMENT names the chunk's field; RESOURCE_EXHAUSTED with
+  /// Checks a chunk, whose data has `bytes` bytes, and takes memory for it; null if there are no bytes. The caller
+  /// fills the memory and passes the chunk to Add. INVALID_ARGUMENT names the chunk's field. RESOURCE_EXHAUSTED with
   /// RetryInfo: the host has less pinned memory than the pool was promised.
   absl::StatusOr<InputChunk> Accept(int part, const v1::ArrayChunk& chunk, int64_t bytes);
   void Add(InputChunk chunk);
-  /// The part sends no more. INVALID_ARGUMENT where that leaves an array incomplete.
+  /// The part sends no more. INVALID_ARGUMENT if an array is incomplete.
   absl::Status EndInput(int part);
-  /// The next piece of the answer, for whichever part asks.
+  /// The next piece of the answer, for any part.
   std::optional<OutputChunk> TakeOutput();
-  /// The results, once the job has succeeded and all chunks were taken.
+  /// The results, once the job has succeeded and all chunks are taken.
   std::optional<std::vector<grpc::ByteBuffer>> Results() const;
-  /// Whether the job has succeeded: all that is left is to send its answer.
+  /// Whether the job has succeeded and only its answer is left to send.
   bool has_succeeded() const;
-  /// Ends the job on all parts. False where it has ended before: the first status stays.
+  /// Ends the job on all parts. False if it had already ended: the first status counts.
   bool Fail(const absl::Status& status);
   /// Not OK once the job failed.
   absl::Status status() const;
 
-  // What the lane does.
+  // For the lane.
 
-  /// A lane works on the job from now on. To be called once.
+  /// A lane works on the job from now on. Call it once.
   void Begin();
-  /// Waits for chunks; none: all inputs are complete and all parts have half-closed. The statuses of Fail and of
-  /// Lane::CheckWanted; DEADLINE_EXCEEDED once nothing has come for the idle timeout.
+  /// Waits for chunks. Empty: all inputs are complete and all parts are half-closed. Errors: those of Fail and of
+  /// Lane::CheckWanted; DEADLINE_EXCEEDED if nothing arrives for the idle timeout.
   absl::StatusOr<std::vector<InputChunk>> Receive(Lane& lane);
-  /// Elements of an input that came so far; all of them once Receive returned none.
+  /// Elements of an input received so far; all of them once Receive returned none.
   int64_t received(size_t input) const;
-  /// Pinned memory of the answer's window, waited for; null where `wait` is false and there is no room now. More than a
-  /// window is given where nothing else is out. Errors as those of Receive.
+  /// Pinned memory of the answer's window. Waits for it; without `wait`, null if there is no room now. May exceed the
+  /// window if nothing else is out. Errors as for Receive.
   absl::StatusOr<std::shared_ptr<void>> TakeBuffer(Lane& lane, int64_t bytes, bool wait);
   void Send(OutputChunk chunk);
-  /// Bytes for which TakeBuffer has room now; only the lane takes it away.
+  /// Bytes that TakeBuffer could return now. Only the lane reduces them.
   int64_t output_room() const;
-  /// The job is done: results go out behind the chunks.
+  /// The job is done. Its results follow the chunks.
   void Succeed(std::vector<grpc::ByteBuffer> results);
   /// Bytes of all inputs.
   int64_t received_bytes() const;
-  /// From the first chunk to the last one, in nanoseconds.
+  /// Nanoseconds from the first chunk to the last one.
   int64_t receive_ns() const;
   int64_t send_ns() const;
 
@@ -163,7 +164,7 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
 
   StreamExchange(const Options& options, std::vector<StreamInput> inputs, std::shared_ptr<HostPool> pool,
                  const Clock* clock);
-  // What a part and the answer cannot do without.
+  // The minimum for a part and the answer.
   int64_t LeastInput() const;
   int64_t LeastOutput() const;
   int64_t Least() const { return options_.parts * LeastInput() + LeastOutput(); }
@@ -180,7 +181,7 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
 
   const Options options_;
   const std::vector<StreamInput> inputs_;
-  const int64_t input_bytes_;  // -1: not known
+  const int64_t input_bytes_;  // -1: unknown
   const std::shared_ptr<HostPool> pool_;
   const Clock* const clock_;
   std::shared_ptr<HostPool::Reservation> reserved_;  // set once, by Reserve; holds all windows

@@ -1,4 +1,4 @@
-// Memory of one streamed job beyond its windows.
+// Memory of one streamed job outside its windows.
 #ifndef CORANK_SERVER_EXECUTE_STREAM_MEMORY_H_
 #define CORANK_SERVER_EXECUTE_STREAM_MEMORY_H_
 
@@ -14,8 +14,8 @@
 
 namespace corank {
 
-/// Device memory that arrays which may spill leave to counts, offsets, results and workspace. None where the host has
-/// less for them than the device.
+/// Device memory that arrays which may spill leave to counts, offsets, results and workspace. 0 if the host offers them
+/// less than the device.
 constexpr int64_t LeftBySpilling(int64_t max_device_bytes, int64_t max_host_bytes) {
   return max_host_bytes < max_device_bytes ? 0 : max_device_bytes / 2;
 }
@@ -34,31 +34,31 @@ class StreamBlock {
   const int64_t size_bytes_;
 };
 
-/// Takes memory within the budgets of one request: of a device from its engine, of the host from what others
-/// left, or from the engine. Used by one thread at a time; blocks may outlive it.
+/// Allocates memory within the budgets of one request: device memory from its engine; host memory from blocks that
+/// other requests freed, or from the engine. Used by one thread at a time; blocks may outlive it.
 class StreamMemory {
  public:
-  /// `all`: counts what all jobs have. Both may be null where nothing is allocated.
+  /// `all`: counts the memory of all jobs. Both may be null if nothing is allocated.
   StreamMemory(int64_t max_device_bytes, int64_t max_host_bytes, std::shared_ptr<Budget> all, RunBuffers* buffers)
       : device_(Budget::Create(max_device_bytes)),
         host_(Budget::Create(max_host_bytes)),
         all_(std::move(all)),
         buffers_(buffers) {}
 
-  /// Whose memory it is: of the lane that runs the request, before anything is allocated. Outlives all blocks.
+  /// The engine of the lane that runs the request. Set it before the first allocation. It outlives all blocks.
   void SetEngine(Engine* engine) { engine_ = engine; }
 
   int64_t max_device_bytes() const { return device_->limit(); }
   int64_t max_host_bytes() const { return host_->limit(); }
   int64_t device_bytes_left_by_spilling() const { return LeftBySpilling(max_device_bytes(), max_host_bytes()); }
-  /// Rows of `row_bytes` bytes that a sort or merge has in device memory all at once: the other half is for pieces in
-  /// work, their workspace and tiles. More are worked on out of core.
+  /// Rows of `row_bytes` bytes that a sort or merge keeps in device memory at once. The other half is for pieces in
+  /// progress, their workspace and tiles. Larger work runs out of core.
   int64_t MostRowsInCore(int64_t row_bytes) const { return max_device_bytes() / 2 / row_bytes; }
-  /// What the request may still take.
+  /// Bytes that the request may still take.
   int64_t free_device_bytes() const { return device_->limit() - device_->used(); }
   int64_t free_host_bytes() const { return host_->limit() - host_->used(); }
 
-  /// 1 byte or more. INVALID_ARGUMENT names `field` and the limit: more than a request may take; RESOURCE_EXHAUSTED:
+  /// 1 byte or more. INVALID_ARGUMENT names `field` and the limit: more than a request may take. RESOURCE_EXHAUSTED:
   /// the engine has no more.
   absl::StatusOr<std::shared_ptr<StreamBlock>> AllocateDevice(int64_t bytes, absl::string_view field);
   /// Pinned; kernels read and write it in place.

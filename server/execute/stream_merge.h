@@ -1,4 +1,4 @@
-// A streamed merge: rows leave as soon as nothing that is still to come can stand before them.
+// A streamed merge: it sends rows as soon as no later row can precede them.
 #ifndef CORANK_SERVER_EXECUTE_STREAM_MERGE_H_
 #define CORANK_SERVER_EXECUTE_STREAM_MERGE_H_
 
@@ -23,27 +23,27 @@ struct StreamedMerge {
   MergeAlgorithm algorithm = MergeAlgorithm::kAuto;
   bool check_sorted = true;
   std::vector<size_t> keys_inputs;    // indices of StreamExchange::inputs; 2 or more
-  std::vector<size_t> values_inputs;  // as many where shape.value_bytes > 0
+  std::vector<size_t> values_inputs;  // as many if shape.value_bytes > 0
   uint32_t keys_output = 0;           // stream_ids
   uint32_t values_output = 0;
 };
 
-/// Keeps the inputs in device memory where they take at most half of what the job may have of it, otherwise in pinned
-/// host memory. Used by the lane's thread; nothing is in progress on the lane's streams after each call.
+/// Keeps the inputs in device memory if they take at most half of the job's share of it, otherwise in pinned host
+/// memory. Used by the lane's thread. Nothing is in progress on the lane's streams after each call.
 class StreamMerger {
  public:
   /// The pointees outlive the merger.
   StreamMerger(const StreamedMerge& merge, StreamExchange* exchange, StreamMemory* memory, Lane* lane,
                v1::RequestStats* stats);
 
-  /// Copies the chunks, which are given back, and sends what can be sent without waiting for the caller to read.
-  /// INVALID_ARGUMENT names an input that is not sorted, and where.
+  /// Copies the chunks, returns their memory, and sends what it can without waiting for the caller to read.
+  /// INVALID_ARGUMENT names an input that is not sorted, and the index.
   absl::Status Add(std::vector<InputChunk> chunks);
   /// After the last chunk: sends the rest.
   absl::Status Finish();
 
-  /// Upper bounds of what the merge takes, in tiles of `tile_bytes`: of the device's memory, at most what the job may
-  /// have of it, and of pinned memory.
+  /// Upper bounds of the merge's memory with tiles of `tile_bytes`: device memory, at most the job's share, and pinned
+  /// memory.
   static int64_t DeviceBytes(const StreamedMerge& merge, const std::vector<StreamInput>& inputs, int64_t tile_bytes,
                              const StreamMemory& memory, const Engine& engine);
   static int64_t HostBytes(const StreamedMerge& merge, const std::vector<StreamInput>& inputs,
@@ -53,14 +53,14 @@ class StreamMerger {
   int64_t total() const { return total_; }
 
  private:
-  // One input: the first `sent` rows have left, the first `checked` are known to be in order.
+  // One input. Its first `sent` rows have been sent, and its first `checked` rows are known to be in order.
   struct Input {
     int64_t count = 0;
-    std::array<int64_t, 2> filled = {};  // keys, values: elements that came
+    std::array<int64_t, 2> filled = {};  // keys, values: elements received
     std::array<std::shared_ptr<StreamBlock>, 2> data;
     int64_t sent = 0;
     int64_t checked = 0;
-    std::array<char, 8> last_key = {};  // that came
+    std::array<char, 8> last_key = {};  // last one received
 
     int64_t came(int columns) const { return columns == 1 ? filled[0] : std::min(filled[0], filled[1]); }
     const char* keys() const { return data[0] == nullptr ? nullptr : data[0]->data(); }

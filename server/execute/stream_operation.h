@@ -1,4 +1,4 @@
-// The work of an Execute call: inputs come from a StreamExchange while it runs, answers go back to it.
+// The work of an Execute call: it takes inputs from a StreamExchange while it runs, and returns answers to it.
 #ifndef CORANK_SERVER_EXECUTE_STREAM_OPERATION_H_
 #define CORANK_SERVER_EXECUTE_STREAM_OPERATION_H_
 
@@ -19,34 +19,34 @@
 
 namespace corank {
 
-/// What an operation becomes once its streamed inputs are there.
+/// An operation made after its streamed inputs arrived.
 struct PreparedOperation {
   std::unique_ptr<Operation> operation;
-  std::vector<std::shared_ptr<StreamTarget>> targets;  // of its streamed results
+  std::vector<std::shared_ptr<StreamTarget>> targets;  // for its streamed results
 };
 
-/// One operator or a chain of them with streamed inputs or outputs, checked as far as possible before they come.
+/// One operator, or a chain of them, with streamed inputs or outputs. Checked as far as possible before they arrive.
 class StreamedRequest {
  public:
   virtual ~StreamedRequest() = default;
-  /// Of the chain: 1 or more.
+  /// Number of operations, 1 or more.
   virtual int size() const = 0;
-  /// The first.
+  /// The first operator.
   virtual Operator op() const = 0;
-  /// Makes an operation of the complete inputs, in the order of StreamExchange::inputs, or the error that names the
-  /// field. Those before it were executed.
+  /// Makes an operation from the complete inputs, in the order of StreamExchange::inputs, or returns an error that
+  /// names the field. Earlier operations have been executed.
   virtual absl::StatusOr<PreparedOperation> Prepare(int operation, const std::vector<Operand>& inputs,
                                                     std::shared_ptr<StreamMemory> memory) = 0;
-  /// The status with the operation's number in the field that it names, where there are several.
+  /// Adds the operation's number to the field that the status names, if there are several operations.
   virtual absl::Status Named(int operation, const absl::Status& status) const = 0;
-  /// Whether all sizes are known before the first chunk comes.
+  /// Whether all sizes are known before the first chunk arrives.
   virtual bool is_size_known() const = 0;
-  /// Upper bound of the device memory of each of the operations, inputs, results and workspace; a lower one where not
-  /// all sizes are known.
+  /// Upper bound of the device memory of each operation: inputs, results and workspace. A lower bound if some sizes are
+  /// unknown.
   virtual int64_t device_bytes() const = 0;
-  /// Of arrays and results that lie in memory of the host, since they are too much for the device's.
+  /// Bytes of arrays and results in host memory because they do not fit on the device.
   virtual int64_t spilled_bytes() const = 0;
-  /// The operation that was prepared last has made its results.
+  /// The last prepared operation has made its results.
   virtual void Executed(const Outcome& outcome) = 0;
 };
 
@@ -57,12 +57,12 @@ class StreamOperation final : public Operation {
     std::shared_ptr<StreamExchange> exchange;
     std::shared_ptr<StreamMemory> memory;
     std::shared_ptr<StreamedRequest> request;
-    /// Where the request is one: its pieces are sorted while later ones come, instead of Prepare.
+    /// Set if the request is a streamed sort: pieces are sorted while later ones arrive, without Prepare.
     std::optional<StreamedSort> sort;
-    /// Where the request is one: rows leave while later ones come, instead of Prepare.
+    /// Set if the request is a streamed merge: rows are sent while later ones arrive, without Prepare.
     std::optional<StreamedMerge> merge;
     int64_t piece_bytes = int64_t{16} << 20;
-    /// Where the outcomes of all operations but the last go, committed. The vector outlives the operation.
+    /// Receives the committed outcomes of all operations but the last. The vector outlives the operation.
     std::vector<Outcome>* earlier = nullptr;
   };
   explicit StreamOperation(Spec spec) : spec_(std::move(spec)) {}
@@ -79,11 +79,11 @@ class StreamOperation final : public Operation {
   absl::Status ExecuteSort(Lane& lane, Outcome& outcome);
   absl::Status ExecuteMerge(Lane& lane, Outcome& outcome);
   absl::Status ExecuteWhole(Lane& lane, Outcome& outcome);
-  // The memory of the lane where they lie is about to be used again.
+  // Copies small results out of the lane's memory, which is about to be reused.
   static void OwnSmallResults(Outcome& outcome);
-  // A copy of the input, which is on another device, takes its place.
+  // Replaces an input on another device by a copy on this one.
   absl::Status BringNear(EngineStream& stream, Operand* input, Outcome& outcome);
-  // Makes the result in pieces and sends each before the next is made.
+  // Makes the result in pieces and sends each before it makes the next.
   absl::Status SendInTurn(RowsInTurn& rows, const std::vector<std::shared_ptr<StreamTarget>>& targets, Lane& lane,
                           Outcome& outcome);
   absl::Status SendWhole(const StreamTarget& target, const ResultArray& result, Lane& lane, Outcome& outcome);

@@ -1,4 +1,4 @@
-// How much streamed jobs may take.
+// Limits of streamed jobs.
 #ifndef CORANK_SERVER_EXECUTE_STREAM_OPTIONS_H_
 #define CORANK_SERVER_EXECUTE_STREAM_OPTIONS_H_
 
@@ -13,43 +13,43 @@ namespace corank {
 inline constexpr int64_t kAnswerChunkBytes = int64_t{1} << 20;
 
 struct StreamOptions {
-  /// Pinned memory in which the chunks of one call wait, and as much again for its answers.
+  /// Pinned memory that buffers the chunks of one call, and as much again for its answers.
   int64_t window_bytes = int64_t{64} << 20;
-  /// Device memory that one request may take; sorts and merges of more than half of it, and searches and interval
-  /// operators with streams of more, work out of core. 0: three quarters of the device's memory, shared out among the
-  /// lanes, but a quarter of that at least.
+  /// Device memory that one request may take. Sorts and merges of more than half of it, and searches and interval
+  /// operators with streams of more than all of it, work out of core. 0: three quarters of the device's memory divided
+  /// among the lanes, but at least a quarter of those.
   int64_t max_device_bytes = 0;
-  /// Host memory beside the windows that one request's arrays may take. 0: all that streams may have, shared out in the
+  /// Host memory outside the windows that one request's arrays may take. 0: the memory of all streams, divided in the
   /// same way.
   int64_t max_host_bytes = 0;
-  /// A streamed sort's pieces have at least this many bytes, where the device memory allows it.
+  /// Least size of a streamed sort's piece, if the device memory allows it.
   int64_t piece_bytes = int64_t{16} << 20;
   /// How long a job waits for a caller that neither sends nor reads.
   absl::Duration idle_timeout = absl::Minutes(1);
   /// How long the parts of a job wait for each other.
   absl::Duration part_patience = absl::Seconds(30);
-  /// Jobs whose parts wait for each other.
+  /// Most jobs whose parts wait for each other.
   int max_joining_jobs = 256;
 
-  /// With what 0 stands for, where `lanes` of such requests run at the same time on each of `devices` devices, of which
-  /// the smallest has `device_bytes`, and all may have `host_bytes` of the host together. With more than 4 lanes not
-  /// all of them can have as much at once.
+  /// Replaces 0 by the derived values, for `lanes` concurrent requests on each of `devices` devices, the smallest of
+  /// which has `device_bytes`, with `host_bytes` of host memory for all of them. With more than 4 lanes, not all of
+  /// them can have their limit at once.
   StreamOptions Derived(int64_t device_bytes, int64_t host_bytes, int lanes, int devices) const;
-  /// Of such options: the host memory that all jobs together may take.
+  /// With derived values: the host memory that all jobs together may take.
   int64_t HostBudget(int lanes, int devices) const;
 };
 
-/// The largest piece in which a stream's answer is made, where its window has this many bytes.
+/// The largest piece of a stream's answer if its window has this many bytes.
 int64_t TileBytes(int64_t window_bytes);
-/// Pinned memory that a stream of one part whose length is not known takes of the host pool in any case: room for a
-/// chunk, and for a piece of the answer. Of windows of 4 MiB or more.
+/// Least pinned memory that a stream of one part and unknown length takes from the host pool: room for a chunk and for
+/// a piece of the answer. For windows of 4 MiB or more.
 int64_t LeastStreamBytes(int64_t window_bytes, int64_t max_chunk_bytes);
 
 /// Most parts of a job.
 inline constexpr int kMaxParts = 64;
 /// Most operations of a plan.
 inline constexpr int kMaxPlanOperations = 16;
-/// Arrays that claim more elements are refused by their bytes; sums of what others take fit 63 bits.
+/// Arrays that claim more elements are refused by their bytes; sums for all others fit in 63 bits.
 inline constexpr int64_t kMostPlausibleElements = int64_t{1} << 40;
 /// The greatest stream_id.
 inline constexpr uint32_t kMaxStreamId = 1023;

@@ -1,4 +1,4 @@
-// A result that leaves as chunks.
+// A result that is sent in chunks.
 #ifndef CORANK_SERVER_EXECUTE_STREAM_TARGET_H_
 #define CORANK_SERVER_EXECUTE_STREAM_TARGET_H_
 
@@ -13,11 +13,10 @@
 
 namespace corank {
 
-/// Memory of the job, from which the result is sent once it is made: of the device, or, spilled, of the host.
+/// Memory of the job for the complete result, which is then sent: on the device, or, if spilled, on the host.
 class StreamTarget final : public ResultTarget {
  public:
-  /// `field`: of the destination. `memory` is null where the result never lies in one piece: then only Commit is
-  /// called.
+  /// `field`: of the destination. `memory` is null if the result never lies in one piece; then only Commit is called.
   StreamTarget(uint32_t stream_id, std::string field, std::shared_ptr<StreamMemory> memory, bool is_spilled = false)
       : stream_id_(stream_id), field_(std::move(field)), memory_(std::move(memory)), is_spilled_(is_spilled) {}
 

@@ -1,4 +1,4 @@
-// Some streams of a lane that take turns, so that copies and kernels of one overlap those of the others.
+// Streams of a lane that take turns, so that copies and kernels of different streams overlap.
 #ifndef CORANK_SERVER_EXECUTE_STREAM_TURNS_H_
 #define CORANK_SERVER_EXECUTE_STREAM_TURNS_H_
 
@@ -14,7 +14,7 @@
 
 namespace corank {
 
-/// Adds the times of a stream that finished, and its workspace where that was the largest.
+/// Adds the times of a finished stream, and its workspace if that is the largest so far.
 inline void AddTimes(const PhaseTimes& times, int64_t workspace_bytes, v1::RequestStats* stats) {
   stats->set_copy_in_ns(stats->copy_in_ns() + times.copy_in_ns);
   stats->set_kernel_ns(stats->kernel_ns() + times.kernel_ns);
@@ -22,10 +22,10 @@ inline void AddTimes(const PhaseTimes& times, int64_t workspace_bytes, v1::Reque
   stats->set_workspace_bytes(std::max(stats->workspace_bytes(), workspace_bytes));
 }
 
-/// Used by one thread. Nothing is in progress on the streams once this is destroyed.
+/// Used by one thread. Nothing is in progress on the streams after destruction.
 class StreamTurns {
  public:
-  /// Whose times go into the statistics. kKernels: copies are other streams'.
+  /// Which times count in the statistics. kKernels: other streams do the copies.
   enum class Counted : uint8_t { kAll, kKernels };
 
   /// The lane's extra streams from `first` on, `count` of them.
@@ -33,14 +33,14 @@ class StreamTurns {
       : lane_(lane), first_(first), slots_(static_cast<size_t>(count)), stats_(stats), counted_(counted) {}
   ~StreamTurns() {
     for (Slot& slot : slots_) {
-      // An error here is one that was returned before, or the next use of the stream returns.
+      // The destructor may ignore an error: it was returned before, or the next use of the stream returns it.
       if (slot.busy) static_cast<void>(slot.stream->Finish().ok());
     }
   }
   StreamTurns(const StreamTurns&) = delete;
   StreamTurns& operator=(const StreamTurns&) = delete;
 
-  /// The next stream, begun. What it did before has finished.
+  /// The next stream, begun. Its previous work has finished.
   absl::StatusOr<EngineStream*> Next() {
     Slot& slot = slots_[static_cast<size_t>(turn_ % static_cast<int64_t>(slots_.size()))];
     CORANK_RETURN_IF_ERROR(Finish(slot));
@@ -52,7 +52,7 @@ class StreamTurns {
     ++turn_;
     return slot.stream;
   }
-  /// What is to be done when the stream that Next gave last has finished. Called in the order of the turns.
+  /// Sets the action for when the stream of the last Next has finished. Called in the order of the turns.
   void WhenDone(std::function<void()> done) {
     slots_[static_cast<size_t>((turn_ - 1) % static_cast<int64_t>(slots_.size()))].done = std::move(done);
   }

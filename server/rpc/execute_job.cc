@@ -14,7 +14,7 @@ namespace corank {
 namespace {
 
 constexpr absl::Duration kJoiningRetry = absl::Seconds(1);
-// One tenant may have this fraction of the jobs that wait for their parts.
+// One tenant may have a quarter of the jobs that wait for their parts.
 constexpr ptrdiff_t kTenantShare = 4;
 
 StreamExchange::Options ExchangeOptions(const CallEnvironment& environment, const ExecutePlan& plan) {
