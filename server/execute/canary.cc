@@ -16,7 +16,7 @@ constexpr absl::Duration kTick = absl::Milliseconds(50);
 constexpr absl::Duration kPulse = absl::Milliseconds(250);
 constexpr int64_t kKeys = 1024;
 
-// Rounded up, and one more: the first tick may come at once.
+// Rounded up, plus one tick, because the first may follow immediately.
 int64_t Ticks(absl::Duration duration) { return (duration + kTick - absl::Nanoseconds(1)) / kTick + 1; }
 
 }  // namespace
@@ -98,7 +98,7 @@ absl::Status Canary::Run(absl::Status (Canary::*request)()) {
     ticks_ = 0;
     runs_ = true;
   }
-  line_.Enter();  // also on engines whose streams never count as hanging: this sort is short on any
+  line_.Enter();  // also for engines whose streams never count as hanging: this sort is short on any engine
   const absl::Status status = (this->*request)();
   line_.Leave();
   absl::MutexLock lock(&mutex_);
@@ -113,7 +113,7 @@ void Canary::Sing() {
     since += step;
     const bool sorts = since >= options_.interval;
     const absl::Status status = Run(sorts ? &Canary::SortOnce : &Canary::Pulse);
-    if (absl::IsResourceExhausted(status)) continue;  // requests have the memory: that says nothing of the device
+    if (absl::IsResourceExhausted(status)) continue;  // requests use up the memory, which says nothing about the device
     if (!status.ok()) {
       Report(false, status.message());
     } else if (sorts) {

@@ -74,8 +74,8 @@ absl::Status ColumnSortOperation::CopyIn(EngineStream& stream) {
     columns_[i].data_out = result->buffer.device;
     const int64_t most_bytes = (result++)->size_bytes();
     if (spec_.columns[i].offsets) {
-      // The strings of a limit may be shorter than their place, which is copied whole; what the lane's memory held
-      // before is nobody else's to read.
+      // With a limit, strings may be shorter than their buffer, which is copied whole. Nobody may read the lane's
+      // earlier data in the rest of it.
       if (args_.limit >= 0) CORANK_RETURN_IF_ERROR(stream.Zero(columns_[i].data_out, most_bytes));
       CORANK_RETURN_IF_ERROR(result->Allocate(stream));
       columns_[i].offsets_out = static_cast<int64_t*>((result++)->buffer.device);

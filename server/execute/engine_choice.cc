@@ -58,7 +58,7 @@ absl::StatusOr<Engines> TakeCpu(const EngineOptions& options, std::string reason
   return engines;
 }
 
-// The same words for each, and then what each has to say.
+// The same prefix for each engine, then its own message.
 absl::StatusOr<Engines> WithReason(absl::string_view reason, Engines engines) {
   for (ChosenEngine& engine : engines) engine.reason = absl::StrCat(reason, engine.reason);
   return engines;

@@ -10,10 +10,10 @@ namespace corank {
 namespace {
 
 constexpr int64_t kMostBytes = 256 << 10;
-// Each array of a member begins at a multiple of 256 bytes, and there are few of them.
+// Each array of a member starts at a multiple of 256 bytes; there are few of them.
 constexpr int64_t kRoundingBytes = 16 * 256;
 
-// What fails on the device fails for all.
+// A failure on the device is a failure of all members.
 bool IsOfTheStream(const absl::Status& status) { return status.code() == absl::StatusCode::kUnavailable; }
 
 absl::Status Enqueue(EngineStream& stream, absl::Span<FusedMember> members, std::vector<OperatorReport>& reports) {

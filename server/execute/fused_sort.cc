@@ -13,7 +13,7 @@
 namespace corank {
 namespace {
 
-// Positions in all keys of a batch have 32 bits.
+// Positions among all keys of a batch have 32 bits.
 constexpr int64_t kMostKeys = 1 << 20;
 
 bool IsInMessage(const Operand& operand) { return !operand.on_device && !operand.is_shared; }
@@ -30,10 +30,10 @@ bool AreAlike(const SortOperation::Spec& a, const SortOperation::Spec& b) {
          (!a.values || a.values->element_bytes == b.values->element_bytes);
 }
 
-// Arrays one after the other in one piece of memory, each aligned for any element.
+// Consecutive arrays in one block of memory, each aligned for any element.
 class Layout {
  public:
-  /// Where an array of so many bytes begins.
+  /// The start of an array of this many bytes.
   int64_t Add(int64_t bytes) {
     const int64_t begin = bytes_;
     bytes_ += AlignUp(bytes);
@@ -45,7 +45,7 @@ class Layout {
   int64_t bytes_ = 0;
 };
 
-// One array of each member, one after the other.
+// One array of each member, one after another.
 void Join(absl::Span<const SortOperation* const> members, char* to,
           absl::FunctionRef<const Operand&(const SortOperation::Spec&)> array_of) {
   for (const SortOperation* member : members) {
@@ -58,8 +58,8 @@ void Join(absl::Span<const SortOperation* const> members, char* to,
 // The members as segments of one sort.
 struct Fused {
   SortArgs args;
-  const int64_t* h_offsets = nullptr;  // of the members' elements
-  ResultBuffer result;                 // keys, values and indices, as far as they are wanted
+  const int64_t* h_offsets = nullptr;  // in the members' elements
+  ResultBuffer result;                 // those of keys, values and indices that are wanted
   int64_t result_bytes = 0;
   int64_t keys_at = 0, values_at = 0, indices_at = 0;
 };
@@ -115,7 +115,7 @@ absl::Status Enqueue(EngineStream& stream, absl::Span<const SortOperation* const
   return stream.Download(fused->result, fused->result_bytes);
 }
 
-// What member i gets. Its indices count from its own first key.
+// The results of member i, whose indices count from its own first key.
 void Collect(const Fused& fused, size_t i, const SortOperation::Spec& spec, Outcome& outcome) {
   const int64_t first = fused.h_offsets[i];
   const int64_t count = spec.keys.count;
@@ -133,7 +133,7 @@ void Collect(const Fused& fused, size_t i, const SortOperation::Spec& spec, Outc
   }
 }
 
-// Brief members stay where they are.
+// Brief members are sorted in place.
 absl::Status EnqueueEach(EngineStream& stream, absl::Span<const SortOperation* const> members,
                          absl::Span<Outcome* const> outcomes, std::vector<OperatorReport>& reports) {
   std::vector<SortArgs> sorts(members.size());

@@ -24,7 +24,7 @@ absl::StatusOr<const int64_t*> UploadInt64(EngineStream& stream, const std::vect
 
 absl::Status NoIntervals() { return absl::InternalError("the intervals have fewer elements than their counts say"); }
 
-// Of a piece: what its kernels are told, as far as their workspace follows from it.
+// The kernel arguments of a piece, as far as they determine the workspace.
 template <typename Args>
 Args OfPiece(Args args) {
   args.interval_count = std::min(args.interval_count, RowsInTurn::kPieceIntervals);
@@ -32,7 +32,7 @@ Args OfPiece(Args args) {
   return args;
 }
 
-// Device memory of a piece, but for what it is made from and its workspace. `arrays`: of intervals, beside the rows.
+// Device memory of a piece without its inputs and its workspace. `arrays`: number of interval arrays beside the rows.
 int64_t PieceBytes(const PendingResult& result, const Operand& counts, int arrays) {
   return std::min(result.size_bytes(), RowsInTurn::kPieceBytes + result.element_bytes) +
          arrays * std::min(counts.size_bytes(), RowsInTurn::kPieceBytes);
@@ -100,7 +100,7 @@ MoveOperation::MoveOperation(Spec spec) : spec_(std::move(spec)) {
 }
 
 int64_t MoveOperation::work_bytes() const {
-  // Intervals that may overlap can be more than source and destination.
+  // Overlapping intervals can add up to more than source and destination.
   return ArrayBytes() + std::max<int64_t>(0, spec_.total * spec_.source.element_bytes - result_.size_bytes());
 }
 
@@ -113,7 +113,7 @@ int64_t MoveOperation::ArrayBytes() const {
 }
 
 int64_t MoveOperation::device_bytes(const Engine& engine) const {
-  // The size follows from which offsets there are.
+  // The workspace depends on which offsets are present.
   MoveArgs args = args_;
   const int64_t any = 0;
   if (spec_.source_offsets) args.source_offsets = &any;
@@ -184,7 +184,7 @@ absl::Status MoveOperation::FillResult(EngineStream& stream) const {
                                      : stream.Copy(args_.destination, d_initial_, bytes);
   }
   if (!spec_.initial->is_spilled) return stream.CopyToHost(args_.destination, d_initial_, bytes);
-  // No kernel has been told of the result yet.
+  // No kernel uses the result yet.
   std::memcpy(args_.destination, spec_.initial->bytes, static_cast<size_t>(bytes));
   return absl::OkStatus();
 }
@@ -238,7 +238,7 @@ absl::StatusOr<int64_t> LoadBalanceOperation::MakeRows(EngineStream& stream, int
   piece_ = cursor_.Next(most_rows, most_intervals);
   if (piece_.counts.empty()) return NoIntervals();
   const int width = objects_.element_bytes;
-  // Ranks in the first object go on where the piece before ended; the engine counts those of whole objects.
+  // Ranks in the first object continue from the previous piece. The engine only counts ranks of whole objects.
   const bool goes_on = piece_.skipped > 0;
   const int64_t going_on = goes_on ? piece_.counts.front() : 0;
   const auto count = static_cast<int64_t>(piece_.counts.size());
@@ -255,7 +255,7 @@ absl::StatusOr<int64_t> LoadBalanceOperation::MakeRows(EngineStream& stream, int
   whole.ranks_out = static_cast<char*>(d_out[1]) + going_on * width;
   whole.least_index_bytes = width;
   CORANK_RETURN_IF_ERROR(stream.LoadBalance(whole, report));
-  // Over the objects, which were counted from the piece's first.
+  // Replaces the object numbers, which the engine counted from the piece's first object.
   ExpandArgs naming = Naming(count, piece_.rows);
   naming.values = d_numbers;
   naming.counts = d_counts;

@@ -16,17 +16,17 @@ namespace {
 
 // How long a request waits for memory that other requests of this server hold.
 constexpr absl::Duration kMemoryPatience = absl::Seconds(1);
-// How long a caller should wait before it asks this server, or another one, again.
+// How long a caller should wait before it retries here or elsewhere.
 constexpr absl::Duration kDeviceLostRetry = absl::Seconds(5);
 
-// The device's memory; a quota of the caller's names a field, and waiting does not help.
+// Whether the device's memory is full. A full quota of the caller names a field, and waiting does not help there.
 bool IsShortOfMemory(const absl::Status& status) {
   return absl::IsResourceExhausted(status) && NamedField(status).empty();
 }
 
 }  // namespace
 
-// The streams of one lane, lent to one task after the other.
+// The streams of one lane, which one task after another uses.
 class LanePool::LaneStreams final : public Lane {
  public:
   LaneStreams(LanePool* pool, std::unique_ptr<EngineStream> stream) : pool_(pool), stream_(std::move(stream)) {}
@@ -80,7 +80,8 @@ absl::StatusOr<std::unique_ptr<LanePool>> LanePool::Create(Options options, Engi
     CORANK_ASSIGN_OR_RETURN(std::unique_ptr<EngineStream> stream, engine->CreateStream());
     pool->lanes_.push_back(std::make_unique<LaneStreams>(pool.get(), std::move(stream)));
   }
-  CORANK_ASSIGN_OR_RETURN(LaneStreams* const direct, pool->TakeDirectLane());  // nobody waits for the first stream
+  CORANK_ASSIGN_OR_RETURN(LaneStreams* const direct,
+                          pool->TakeDirectLane());  // the first stream, so that no request waits for it
   pool->PutBackDirectLane(direct);
   for (const auto& lane : pool->lanes_) {
     pool->threads_.emplace_back([pool = pool.get(), lane = lane.get()] { pool->RunLane(*lane); });
@@ -107,12 +108,12 @@ LanePool::~LanePool() {
       spares.swap(spare_threads_);
     }
     if (spares.empty()) return;
-    for (std::thread& spare : spares) spare.join();  // each may have started one more
+    for (std::thread& spare : spares) spare.join();  // each may have started another
   }
 }
 
 bool LanePool::RunNext(LaneStreams& lane) {
-  auto batch = source_->Next(options_.device);  // ends with each turn, before the next is asked for
+  auto batch = source_->Next(options_.device);  // released after each turn, before the next batch
   if (batch.empty()) return false;
   metrics_->AddBusyLanes(options_.kind, 1);
   {
@@ -143,7 +144,7 @@ void LanePool::RunSpare() {
     const bool worked = lane != nullptr && RunNext(*lane);
     absl::MutexLock lock(&mutex_);
     ends = !worked || stalled_ < spares_;
-    if (ends) --spares_;  // at once, so that no two of them end for the same lane
+    if (ends) --spares_;  // now, so that no two spares end because of the same lane
     if (ends) spare_lanes_.erase(lane);
   }
   lane.reset();
@@ -169,7 +170,7 @@ void LanePool::SetStalled(bool stalled) {
       spare_threads_.emplace_back([this] { RunSpare(); });
       ++spares_;
     } catch (const std::system_error&) {
-      // No thread is left to this process: those who wait go on waiting.
+      // This process can create no more threads. Waiting tasks continue to wait.
     }
   }
   for (std::thread& spare : ended) spare.join();
@@ -239,7 +240,7 @@ void LanePool::Abandon(const absl::Status& status) {
 
 void LanePool::Trim() {
   for (const auto& lane : lanes_) lane->Trim();
-  std::vector<LaneStreams*> direct;                          // these two are trimmed without the lock
+  std::vector<LaneStreams*> direct;                          // trimmed without the lock, like spares
   absl::flat_hash_set<std::shared_ptr<LaneStreams>> spares;  // they may end meanwhile
   {
     absl::MutexLock lock(&direct_mutex_);
@@ -272,7 +273,7 @@ void LanePool::End(Task& task, const absl::Status& status, Outcome& outcome, Sta
     metrics_->CountCancelled(next);
     if (task.lease != nullptr && task.IsLate(clock_->Now())) task.lease->NoteLate();
   }
-  task.operation.reset();  // a caller who has the answer finds its regions and arrays free
+  task.operation.reset();  // a caller that has the answer finds its regions and arrays unused
   outcome.finished = clock_->Now();
   const int tasks = std::max(1, outcome.stats.batch_size());
   metrics_->CountTenant(task.caller->tenant, task.work_bytes, Nanoseconds(*outcome.started, *outcome.finished) / tasks);
@@ -302,7 +303,7 @@ absl::Status LanePool::RetryOnce(LaneStreams& lane, Task& task, Outcome& outcome
   {
     absl::MutexLock lock(&mutex_);
     const int64_t ends = ends_;
-    // Alone, there is nobody to wait for: other processes may have given memory back by now.
+    // Nothing else runs that could free memory here, but other processes may have freed some by now.
     const auto others_ended = [this, ends] { return ends_ > ends || running_ == 1; };
     mutex_.AwaitWithTimeout(absl::Condition(&others_ended), kMemoryPatience);
   }
@@ -329,7 +330,7 @@ void LanePool::RunTogether(LaneStreams& lane, absl::Span<const std::unique_ptr<T
   }
   if (members.empty()) return;
   ExecuteTogether(lane.stream(), absl::MakeSpan(members));
-  std::vector<Task*> alone;  // once nobody's results lie in the lane's memory any more
+  std::vector<Task*> alone;  // run when no result lies in the lane's memory any more
   for (size_t i = 0; i < members.size(); ++i) {
     absl::Status status = wanted[i]->operation->Judged(members[i].status);
     if (status.ok()) status = wanted[i]->CheckWanted(clock_->Now());
@@ -379,20 +380,20 @@ absl::Status LanePool::Work(LaneStreams& lane, Task& task, Outcome& outcome) {
   return task.operation->Commit(outcome);
 }
 
-// The engine's words are for the log; the caller gets what it can act on.
+// The engine's message goes to the log. The caller gets what it can act on.
 absl::Status LanePool::FromEngine(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
-    case absl::StatusCode::kCancelled:  // of CheckWanted: engines return neither
+    case absl::StatusCode::kCancelled:  // from CheckWanted; engines return neither
     case absl::StatusCode::kDeadlineExceeded:
       return status;
     case absl::StatusCode::kResourceExhausted:
-      // Of a budget of the server's, or of the caller's quota.
+      // From a budget of the server or a quota of the caller.
       if (HasRetryDelay(status) || !NamedField(status).empty()) return status;
       logger_->Log(LogLevel::kWarning, "memory_short", {{"message", std::string(status.message())}});
       return DeviceMemoryFull();
     case absl::StatusCode::kUnavailable:
-      if (HasRetryDelay(status)) return status;  // was judged, and logged, before it came here
+      if (HasRetryDelay(status)) return status;  // already converted and logged
       if (!device_lost_.exchange(true)) {
         logger_->Log(LogLevel::kError, "device_lost", {{"message", std::string(status.message())}});
         if (options_.on_device_lost) options_.on_device_lost();

@@ -14,7 +14,7 @@ absl::Status PhasedOperation::Execute(Lane& lane, Outcome& outcome) {
   CORANK_RETURN_IF_ERROR(stream.Begin(pace()));
   OperatorReport report;
   const absl::Status enqueued = Enqueue(lane, &report);
-  // Also after an error: enqueued copies still read the request's bytes until the stream finished.
+  // Also after an error: enqueued copies read the request's bytes until the stream has finished.
   const absl::StatusOr<PhaseTimes> times = stream.Finish();
   CORANK_RETURN_IF_ERROR(enqueued);
   CORANK_RETURN_IF_ERROR(times.status());
@@ -68,7 +68,7 @@ absl::Status CommitResults(absl::Span<Outcome* const> outcomes) {
       if (result.target != nullptr) placed.push_back(&result);
     }
   }
-  for (const ResultArray* const result : placed) {  // none becomes visible where one cannot
+  for (const ResultArray* const result : placed) {  // none is published if one cannot be
     CORANK_RETURN_IF_ERROR(result->target->Check());
     CORANK_RETURN_IF_ERROR(result->target->Prepare());
   }

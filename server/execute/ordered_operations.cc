@@ -43,7 +43,7 @@ SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {
 }
 
 Pace SortOperation::pace() const {
-  // One block, or one cluster, sorts this many keys in one launch.
+  // One block or one cluster sorts this many keys in one launch.
   constexpr int64_t kBriefKeys = kSortEachKeys;
   const bool is_brief = spec_.keys.is_pinned && spec_.keys.count > 0 && spec_.keys.count <= kBriefKeys &&
                         spec_.want_keys && !spec_.want_indices && !spec_.values && !spec_.segment_offsets &&
@@ -63,7 +63,7 @@ bool SortOperation::is_light() const {
 }
 
 int64_t SortOperation::device_bytes(const Engine& engine) const {
-  // The sizes follow from which outputs there are.
+  // The workspace depends on which outputs are present.
   SortArgs args = args_;
   char any = 0;
   if (keys_) args.keys_out = &any;
@@ -137,7 +137,7 @@ int64_t MergeOperation::work_bytes() const {
 }
 
 bool MergeOperation::is_light() const {
-  constexpr size_t kFew = 8;  // each level of the tree of more costs as much again
+  constexpr size_t kFew = 8;  // each further level of the merge tree costs as much again
   return keys_.element_bytes >= 4 && !values_ && inputs_.size() <= kFew;
 }
 
@@ -224,7 +224,7 @@ int64_t SearchOperation::device_bytes(const Engine& engine) const {
 }
 
 bool SearchOperation::InTurn() const {
-  // Without needles nothing would look at the haystack.
+  // Without needles, nothing would check the haystack.
   return (spec_.haystack.on_device || spec_.haystack.is_pending) && spec_.needles.count > 0 && TakesRows(spec_.target);
 }
 

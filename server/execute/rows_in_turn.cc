@@ -13,7 +13,7 @@ IntervalCursor::Piece IntervalCursor::Next(int64_t most_rows, int64_t most_inter
   while (interval_ < counts_.count && piece.rows < most_rows &&
          static_cast<int64_t>(piece.counts.size()) < most_intervals) {
     int64_t count;
-    std::memcpy(&count, bytes + interval_ * static_cast<int64_t>(sizeof(count)), sizeof(count));  // at any alignment
+    std::memcpy(&count, bytes + interval_ * static_cast<int64_t>(sizeof(count)), sizeof(count));  // may be unaligned
     const int64_t taken = std::min(count - taken_, most_rows - piece.rows);
     piece.counts.push_back(taken);
     piece.rows += taken;

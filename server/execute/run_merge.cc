@@ -11,13 +11,14 @@
 namespace corank {
 namespace {
 
-// From device memory, tiles are made faster than they leave. From host memory their inputs come as slowly as they
-// leave: with one tile on its way in, one in work and one on its way out, the next is behind the first and the last.
+// From device memory, the device makes tiles faster than the bus carries them away. From host memory, inputs arrive as
+// slowly as tiles leave: one tile is copied in, one is merged and one is copied out, and the next waits for the first
+// and the last.
 constexpr int kMergeStreams = 3, kMergeStreamsFromHost = 5;
-// Of a job's device memory: a tile and its inputs, on each of the streams, leave room for the runs.
+// Share of a job's device memory for a tile and its inputs on each stream; the rest is for the runs.
 constexpr int64_t kTileShare = 32;
 
-// Where each tile begins in each run: (tiles + 1) x runs numbers.
+// The start of each tile in each run: (tiles + 1) x runs numbers.
 absl::StatusOr<std::vector<int64_t>> CutRuns(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs,
                                              int64_t total, int64_t tile_rows, v1::RequestStats* stats) {
   const size_t ways = runs.size();
@@ -48,9 +49,8 @@ absl::StatusOr<std::vector<int64_t>> CutRuns(Lane& lane, const RowShape& shape, 
   return splits;
 }
 
-// Whether each run's pieces follow each other and each tile has its rows, as with runs that are in order. Runs in
-// shared memory may be anything, and change while they are cut: tiles must not be longer than their places all the
-// same.
+// Whether each run's pieces are consecutive and each tile has its rows, as for sorted runs. Runs in shared memory may
+// hold anything and change during the split; even then no tile may exceed its buffer.
 bool SplitsFit(const std::vector<int64_t>& splits, const std::vector<SortedRun>& runs, int64_t total,
                int64_t tile_rows) {
   const size_t ways = runs.size();
@@ -67,7 +67,8 @@ bool SplitsFit(const std::vector<int64_t>& splits, const std::vector<SortedRun>&
   return true;
 }
 
-// Whether the last key before each split of a run in host memory may stand before the first one behind it: what the
+// Whether the last key before each split of a run in host memory may precede the first one after it. The checks within
+// tiles do not cover this pair.
 // checks of two neighbouring tiles leave out.
 bool InOrderAcross(const RowShape& shape, const std::vector<SortedRun>& runs, const std::vector<int64_t>& splits) {
   return WithKeyOrder(shape.key_type, shape.order, [&](const auto& order) {
@@ -83,8 +84,8 @@ bool InOrderAcross(const RowShape& shape, const std::vector<SortedRun>& runs, co
   });
 }
 
-// The copies of all tiles, each way on a stream of its own: of copies that several streams have waiting, a device takes
-// any, and the tile that is waited for came last, for up to five times as long as one takes.
+// Does the copies of all tiles, with one stream for each direction. A device picks any of the copies that wait on
+// several streams, so the tile that is needed next came last and took up to five times as long.
 class TileCopies {
  public:
   // The lane's extra streams `first` and the next.
@@ -98,18 +99,18 @@ class TileCopies {
     return out_->EndKernels();
   }
   absl::Status In(void* d_to, const void* h_from, int64_t bytes) { return in_->CopyToDevice(d_to, h_from, bytes); }
-  // `stream` goes on when all that is to come in has.
+  // `stream` waits for all copies to the device so far.
   absl::Status EndIn(EngineStream& stream) {
     CORANK_ASSIGN_OR_RETURN(const void* const point, in_->MarkPoint());
     return stream.After(point);
   }
-  // Of what `stream` has enqueued so far.
+  // Waits for the work of `stream` so far.
   absl::Status BeginOut(EngineStream& stream) {
     CORANK_ASSIGN_OR_RETURN(const void* const point, stream.MarkPoint());
     return out_->After(point);
   }
   absl::Status Out(const ResultBuffer& result, int64_t bytes) { return out_->Download(result, bytes); }
-  // `stream` goes on when all that is to go out has.
+  // `stream` waits for all copies from the device so far.
   absl::Status EndOut(EngineStream& stream) {
     CORANK_ASSIGN_OR_RETURN(const void* const point, out_->MarkPoint());
     return stream.After(point);
@@ -133,7 +134,7 @@ class TileMaker {
             EngineStream& stream)
       : shape_(shape), runs_(runs), check_sorted_(check_sorted), copies_(copies), stream_(stream) {}
 
-  // Rows [begin[i], end[i]) of each run i go to the tile.
+  // Rows [begin[i], end[i]) of each run i belong to the tile.
   absl::Status Enqueue(const int64_t* begin, const int64_t* end, const TileSink::Tile& tile, OperatorReport* report) {
     int64_t count = 0;
     for (size_t i = 0; i < runs_.size(); ++i) {
@@ -149,7 +150,7 @@ class TileMaker {
     }
     if (!runs_.front().on_device) CORANK_RETURN_IF_ERROR(copies_.EndIn(stream_));
     CORANK_RETURN_IF_ERROR(stream_.EndCopyIn());
-    if (inputs_.size() == 1 && check_sorted_) inputs_.emplace_back();  // a merge with nothing checks, too
+    if (inputs_.size() == 1 && check_sorted_) inputs_.emplace_back();  // a merge with an empty run checks the order too
     if (inputs_.size() == 1) {
       CORANK_RETURN_IF_ERROR(stream_.EndKernels());
       if (tile.keys != nullptr) {
@@ -179,7 +180,7 @@ class TileMaker {
   }
 
  private:
-  // Where kernels read a piece of a run. A lone piece is only copied, from where it is.
+  // The address at which kernels read a piece of a run. A lone piece is only copied, from where it is.
   absl::StatusOr<const void*> Readable(const SortedRun& run, const char* rows, int64_t begin, int64_t end,
                                        int64_t bytes, const TileSink::Tile& tile) {
     const char* const from = rows + begin * bytes;
@@ -194,7 +195,7 @@ class TileMaker {
   }
   absl::StatusOr<ResultBuffer> Result(char* place, int64_t bytes, const TileSink::Tile& tile) {
     if (bytes == 0) return ResultBuffer();
-    if (place == nullptr) {  // the merge makes them all the same
+    if (place == nullptr) {  // the merge needs the keys anyway
       CORANK_ASSIGN_OR_RETURN(void* const unwanted, stream_.AllocateDevice(bytes));
       return ResultBuffer{unwanted, nullptr};
     }
@@ -232,7 +233,7 @@ absl::StatusOr<SortedRun> MergeGroup(Lane& lane, const RowShape& shape, StreamMe
   return merged;
 }
 
-// The first `total` rows of the merge. Where each run's part ends; nothing where runs are not in order.
+// Returns where the first `total` rows of the merge end in each run; empty if the runs are not in order.
 absl::StatusOr<std::vector<int64_t>> MakeTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs,
                                                int64_t total, int64_t tile_rows, TileSink& sink,
                                                v1::RequestStats* stats, bool* in_order) {
@@ -246,7 +247,7 @@ absl::StatusOr<std::vector<int64_t>> MakeTiles(Lane& lane, const RowShape& shape
   }
   const int streams = runs.front().on_device ? kMergeStreams : kMergeStreamsFromHost;
   StreamTurns turns(lane, streams, stats, /*first=*/0, StreamTurns::Counted::kKernels);
-  TileCopies copies(lane, streams, stats);  // goes before the tiles' memory does
+  TileCopies copies(lane, streams, stats);  // destroyed before the tiles' memory
   CORANK_RETURN_IF_ERROR(copies.Begin());
   const int64_t* begin = splits.data();
   for (int64_t first = 0; first < total; first += tile_rows, begin += runs.size()) {
@@ -254,7 +255,7 @@ absl::StatusOr<std::vector<int64_t>> MakeTiles(Lane& lane, const RowShape& shape
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
     CORANK_ASSIGN_OR_RETURN(TileSink::Tile tile, sink.Take(first, count, /*wait=*/false));
     if (tile.keys == nullptr && tile.values == nullptr) {
-      // What was made must leave before there is room for more.
+      // Finished tiles must leave before there is room for more.
       CORANK_RETURN_IF_ERROR(turns.FinishAll());
       CORANK_ASSIGN_OR_RETURN(tile, sink.Take(first, count, /*wait=*/true));
     }
@@ -277,7 +278,7 @@ absl::StatusOr<std::vector<int64_t>> MakeTiles(Lane& lane, const RowShape& shape
 
 int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, int64_t rows, int64_t tile_bytes,
                    bool on_device) {
-  if (rows == 0 || runs < 2) return 0;  // one run is only copied
+  if (rows == 0 || runs < 2) return 0;  // a single run is only copied
   const int64_t tile_rows = std::min(rows, std::max<int64_t>(1, tile_bytes / shape.row_bytes()));
   std::vector<MergeInput> inputs(static_cast<size_t>(std::min<int64_t>(runs, kMaxSplitInputs)));
   for (MergeInput& input : inputs) input.count = tile_rows / static_cast<int64_t>(inputs.size()) + 1;
@@ -289,7 +290,7 @@ int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, in
   args.value_bytes = shape.value_bytes;
   const int64_t tiles = (rows + tile_rows - 1) / tile_rows;
   const int64_t streams = std::min<int64_t>(on_device ? kMergeStreams : kMergeStreamsFromHost, tiles);
-  const int64_t copies = on_device ? 1 : 2;  // the result, and what it is made of
+  const int64_t copies = on_device ? 1 : 2;  // the result, and its input
   return streams * (copies * tile_rows * shape.row_bytes() + engine.WorkspaceBytes(args));
 }
 
@@ -312,7 +313,7 @@ absl::Status ReduceRuns(Lane& lane, const RowShape& shape, StreamMemory& memory,
   while (runs.size() > static_cast<size_t>(kWays)) {
     std::vector<SortedRun> merged;
     for (auto run = runs.begin(); run < runs.end(); run += std::min(kWays, runs.end() - run)) {
-      // Moved out, so that a group's memory is free once it is merged.
+      // Moved out, so that a group's memory is freed once it is merged.
       std::vector<SortedRun> group(std::make_move_iterator(run),
                                    std::make_move_iterator(run + std::min(kWays, runs.end() - run)));
       if (group.size() == 1) {

@@ -12,20 +12,20 @@
 namespace corank {
 namespace {
 
-// One uploads, one sorts, and one, out of core, downloads.
+// One stream uploads, one sorts and one, out of core, downloads.
 constexpr int kSortStreams = 3;
-// A piece's share of the device memory of a job: several are on the device at once where the runs are not.
+// A piece's share of a job's device memory. Several pieces are on the device at once when runs are not.
 constexpr int64_t kPieceShare = 16;
-// The number of runs of an array whose length is known; of one that is not, pieces grow with what has come.
+// Number of runs of an array of known length. For an unknown length, pieces grow with the received rows.
 constexpr int64_t kRuns = 16;
 constexpr int64_t kGrowth = 3;
 
-// Rows whose runs stay in device memory.
+// Most rows whose runs stay in device memory.
 int64_t MostInCore(const StreamedSort& sort, const StreamMemory& memory) {
   return memory.MostRowsInCore(sort.shape.row_bytes());
 }
 
-// Of the piece that begins with row `first`; `count`: of the array, -1 where that is not known.
+// Rows of the piece that starts at row `first`; `count`: of the array, -1 if unknown.
 int64_t PieceRows(const StreamedSort& sort, int64_t count, int64_t first, int64_t piece_bytes,
                   const StreamMemory& memory) {
   const int64_t row_bytes = sort.shape.row_bytes();
@@ -60,7 +60,7 @@ int64_t RunSorter::DeviceBytes(const StreamedSort& sort, int64_t count, int64_t 
   args.keys_out = &any;
   if (sort.shape.value_bytes > 0) args.values_in = args.values_out = &any;
   args.value_bytes = sort.shape.value_bytes;
-  // Each piece has two blocks at most, before and after it is sorted.
+  // Each piece has at most two blocks, before and after its sort.
   const int64_t need = 2 * count * sort.shape.row_bytes() +
                        std::min<int64_t>(kSortStreams, pieces) * engine.WorkspaceBytes(args) +
                        TileMemory(engine, sort.shape, pieces, count, tile_bytes);
@@ -69,22 +69,22 @@ int64_t RunSorter::DeviceBytes(const StreamedSort& sort, int64_t count, int64_t 
 
 int64_t RunSorter::HostBytes(const StreamedSort& sort, int64_t count, int64_t piece_bytes, const StreamMemory& memory) {
   if (count < 0) return memory.max_host_bytes();
-  // Sums of what callers only claim need not fit 63 bits.
+  // Sums of sizes that callers only claim may not fit in 63 bits.
   constexpr int64_t kNobodyHas = int64_t{1} << 50;
   if (count > kNobodyHas) return std::numeric_limits<int64_t>::max();
   if (count <= MostInCore(sort, memory)) return 0;
   const int64_t piece_rows = PieceRows(sort, count, 0, piece_bytes, memory);
   if (sort.limit >= 0 && sort.limit < piece_rows) {
-    // Rows that cannot be among the first are given up with their piece. Beside the pieces on their way a part may have
-    // three: its first one, which waits for the part before, the one that is full, and the next. Values may come behind
-    // all keys.
+    // Rows that cannot be among the first are dropped with their piece. Beside the pieces in progress, a part may hold
+    // three: its first one, which waits for the preceding part, the full one, and the next. Values may arrive after all
+    // keys.
     const int64_t pieces = (count + piece_rows - 1) / piece_rows;
     int64_t open = sort.parts == 0 ? 0 : std::min(pieces, 3 * sort.parts + kSortStreams);
     if (sort.values_input) open = sort.parts == 0 ? 0 : pieces;
     const int64_t times = pieces > kMaxSplitInputs ? 2 : 1;  // ReduceRuns
     return (open * piece_rows + times * pieces * sort.limit) * sort.shape.row_bytes();
   }
-  // ReduceRuns: a group of runs is there twice while it is merged to one, and groups grow from round to round.
+  // ReduceRuns: a group of runs exists twice while it is merged, and groups grow with each round.
   int64_t again = 0;
   for (int64_t rows = piece_rows; (count + rows - 1) / rows > kMaxSplitInputs; rows = again) {
     again = rows * kMaxSplitInputs;
@@ -112,7 +112,7 @@ absl::Status RunSorter::Add(std::vector<InputChunk> chunks) {
   absl::Status copied;
   for (size_t i = 0; i < chunks.size() && copied.ok(); ++i) {
     copied = CopyIn(stream, chunks[i], complete);
-    if (!in_core_ && copied.ok()) copied = SortAll(complete);  // which makes room for the next one
+    if (!in_core_ && copied.ok()) copied = SortAll(complete);  // frees room for the next one
   }
   copied.Update(stream.EndCopyIn());
   copied.Update(stream.EndKernels());
@@ -120,7 +120,7 @@ absl::Status RunSorter::Add(std::vector<InputChunk> chunks) {
   CORANK_RETURN_IF_ERROR(copied);
   CORANK_RETURN_IF_ERROR(times.status());
   AddTimes(*times, stream.workspace_bytes(), stats_);
-  chunks.clear();  // the callers may go on
+  chunks.clear();  // lets the callers continue
   return SortAll(complete);
 }
 
@@ -172,7 +172,7 @@ absl::StatusOr<RunSorter::Piece*> RunSorter::PieceAt(int64_t element) {
     Piece& piece = std::prev(next)->second;
     if (element < piece.first + piece.count) return &piece;
   }
-  // Without a known length, arrays come from the front: a new piece follows the last one.
+  // Arrays of unknown length arrive from the front: a new piece follows the last one.
   int64_t first = element;
   if (count_ >= 0) first -= element % PieceCount(0);
   const int64_t count = PieceCount(first);
@@ -191,7 +191,7 @@ absl::StatusOr<std::shared_ptr<StreamBlock>> RunSorter::TakeBlock(int64_t bytes)
   };
   const auto found = std::find_if(spare_.begin(), spare_.end(), fits);
   if (found == spare_.end()) {
-    if (spare_.size() > 2 * kSortStreams) spare_.clear();  // of sizes that are not asked for any more
+    if (spare_.size() > 2 * kSortStreams) spare_.clear();  // of sizes that are no longer needed
     return in_core_ ? memory_->AllocateDevice(bytes, sort_.field) : memory_->AllocateHost(bytes, sort_.field);
   }
   std::shared_ptr<StreamBlock> block = std::move(*found);
@@ -209,7 +209,7 @@ absl::Status RunSorter::Sort(Piece& piece) {
 }
 
 absl::Status RunSorter::AddAll(const std::array<const char*, 2>& rows) {
-  // A sort may wait for its keys, to look at them: the next piece is on its way before.
+  // A sort may wait to examine its keys, so start the upload of the next piece first.
   Upload uploading;
   for (int64_t first = 0; first < count_;) {
     CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
@@ -277,7 +277,7 @@ void RunSorter::WhenSorted(const std::array<std::shared_ptr<StreamBlock>, 2>& un
   });
 }
 
-// In core the piece's memory is taken here, on the device. Out of core it may be there, on the host, where rows came in
+// In core, the piece gets its device memory here. Out of core, it may already have host memory, if rows arrived in
 // chunks and all of them are kept.
 absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std::array<const char*, 2>& rows) {
   Upload upload;
@@ -325,9 +325,9 @@ void RunSorter::NoteAlgorithm(const OperatorReport& report) {
   if (algorithm_ == SortAlgorithm::kAuto) algorithm_ = report.sort_algorithm;
 }
 
-// The array turned out to be too long: all pieces move to host memory.
+// The array turned out to be too long, so all pieces move to host memory.
 absl::Status RunSorter::Spill() {
-  // The copies of the chunks in work are on their way to the memory that is given up.
+  // Copies of chunks to the old memory are still in progress.
   CORANK_ASSIGN_OR_RETURN(const PhaseTimes times, lane_->stream().Finish());
   AddTimes(times, 0, stats_);
   CORANK_RETURN_IF_ERROR(lane_->stream().Begin());
@@ -340,7 +340,7 @@ absl::Status RunSorter::Spill() {
       CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> host,
                               memory_->AllocateHost(piece.data[i]->size_bytes(), sort_.field));
       CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns_.Next());
-      turns_.WhenDone([kept = piece.data[i]] {});  // until it is copied
+      turns_.WhenDone([kept = piece.data[i]] {});  // until the copy is done
       CORANK_RETURN_IF_ERROR(stream->CopyToHost(host->data(), piece.data[i]->data(), host->size_bytes()));
       piece.data[i] = std::move(host);
     }
@@ -352,7 +352,7 @@ absl::Status RunSorter::Spill() {
 absl::StatusOr<std::vector<SortedRun>> RunSorter::Finish() {
   for (auto& [first, piece] : pieces_) {
     if (InputColumns() == 2 && piece.filled[0] != piece.filled[1]) return CountsDiffer(first);
-    if (piece.filled[0] == piece.count) continue;  // sorted, or being sorted
+    if (piece.filled[0] == piece.count) continue;  // sorted or being sorted
     piece.count = piece.filled[0];
     CORANK_RETURN_IF_ERROR(Sort(piece));
   }

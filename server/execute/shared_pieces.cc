@@ -18,16 +18,16 @@
 namespace corank {
 namespace {
 
-// Copies of these sizes run at the wire's full speed. The first one out waits for no more than this much of a merge,
-// and where the inputs are copied in tile by tile, for their copies too.
+// Copies of these sizes reach the full speed of the bus. The first copy out waits for at most this much of a merge and,
+// if the inputs are copied in by tiles, for their copies.
 constexpr int64_t kTileBytes = int64_t{32} << 20;
 constexpr int64_t kTileBytesFromHost = int64_t{16} << 20;
 
-// Of an input that comes in the message, beside others in shared memory: it is copied to an aligned place.
+// Most bytes of an inline input beside others in shared memory. It is copied to aligned memory.
 constexpr int64_t kMostMessageBytes = int64_t{1} << 20;
 
 int64_t TileRows(const RowShape& shape, const StreamMemory& memory, int64_t tile_bytes) {
-  constexpr int64_t kTileShare = 32;  // some tiles, their inputs and the workspace leave room for the runs
+  constexpr int64_t kTileShare = 32;  // leaves room for the runs beside some tiles, their inputs and the workspace
   return std::max<int64_t>(1, std::min(tile_bytes, memory.max_device_bytes() / kTileShare) / shape.row_bytes());
 }
 
@@ -40,12 +40,12 @@ RowShape ShapeOf(const Operand& keys, const Operand* values, Order order) {
   return shape;
 }
 
-// Whether a result of few bytes goes into the response, which borrows them, or one to where the host can write it.
+// Whether a result is small and goes into the response, which borrows it, or goes to a place that the host can write.
 bool GoesToHost(const std::shared_ptr<ResultTarget>& target) {
   return target == nullptr || target->HostPlace() != nullptr;
 }
 
-// A result on its way.
+// A result in progress.
 struct HostResult {
   HostResult(const std::shared_ptr<ResultTarget>& to, int64_t bytes)
       : target(to),
@@ -57,21 +57,21 @@ struct HostResult {
   }
 
   const std::shared_ptr<ResultTarget> target;
-  const std::shared_ptr<std::vector<char>> owned;  // null where the target has memory
+  const std::shared_ptr<std::vector<char>> owned;  // null if the target has memory
   char* const place;
 };
 
-// Whether pieces of the array can be taken from where it is.
+// Whether pieces of the array can be read in place.
 bool IsOnHost(const Operand& array) {
   return array.is_shared || (!array.on_device && array.size_bytes() <= kMostMessageBytes);
 }
 
-// Of an input of IsOnHost: what PlaceInput takes.
+// Bytes that PlaceInput allocates for an input of IsOnHost.
 int64_t PlaceBytes(const Operand& array) { return array.is_shared ? 0 : array.size_bytes(); }
 
-// Where an input of IsOnHost is read, by kernels too, aligned for its elements.
+// The address at which kernels, too, read an input of IsOnHost, aligned for its elements.
 struct HostInput {
-  std::shared_ptr<StreamBlock> copy;  // null of what lies in shared memory
+  std::shared_ptr<StreamBlock> copy;  // null for arrays in shared memory
   const char* place = nullptr;
 };
 
@@ -172,7 +172,7 @@ class SharedSort final : public Operation {
     sort.limit = spec.limit;
     if (spec.values) sort.values_input = 1;
     if (spec.want_indices) sort.shape.value_bytes = IndexBytes(spec.keys.count - 1);
-    sort.parts = 0;  // no piece lies on the host before it is sorted
+    sort.parts = 0;  // no piece lies on the host before its sort
     return sort;
   }
   static StreamInput Input(const char* field, const Operand& array) {
@@ -189,7 +189,7 @@ class SharedMerge final : public Operation {
   SharedMerge(std::unique_ptr<MergeOperation> whole, std::shared_ptr<StreamMemory> memory)
       : whole_(std::move(whole)), memory_(std::move(memory)) {}
 
-  // Tiles are written while later parts of the inputs are still to be read.
+  // The merge writes tiles while later parts of the inputs are still unread.
   static bool Takes(const MergeOperation::Spec& spec) {
     if (spec.keys.size() > static_cast<size_t>(kMaxSplitInputs)) return false;
     if (!GoesToHost(spec.keys_target) || !GoesToHost(spec.values_target)) return false;
@@ -251,7 +251,7 @@ class SharedMerge final : public Operation {
     lane.set_next_stage(Stage::kCopyOut);
     CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, runs, TileRows(shape, *memory_, kTileBytesFromHost), sink,
                                         &outcome.stats, &in_order));
-    // Which element is out of order, and what a merge of such inputs is, the operator on whole arrays says.
+    // The operator on whole arrays reports the element that is out of order, and defines the merge of unsorted inputs.
     if (!in_order) return whole_->Execute(lane, outcome);
     outcome.stats.set_out_of_core(total > memory_->MostRowsInCore(shape.row_bytes()));
     outcome.merge_algorithm = ToWire(kTileMergeAlgorithm);
@@ -270,7 +270,7 @@ class SharedMerge final : public Operation {
     for (const Operand& keys : spec.keys) rows += keys.count;
     return rows;
   }
-  // The run keeps the memory.
+  // The run keeps the memory alive.
   absl::StatusOr<const char*> ReadableAt(const Operand& input, absl::string_view field, SortedRun& run) {
     CORANK_ASSIGN_OR_RETURN(HostInput placed, PlaceInput(input, field, *memory_));
     if (placed.copy != nullptr) run.memory.push_back(std::move(placed.copy));
@@ -278,7 +278,7 @@ class SharedMerge final : public Operation {
   }
   static bool Overlaps(const Operand& input, const std::shared_ptr<ResultTarget>& target, int64_t bytes) {
     if (!input.is_shared || input.size_bytes() == 0 || target == nullptr) return false;
-    // Not by address: the same memory may be registered, and so mapped, twice.
+    // Not by address: the same memory may be registered, and therefore mapped, twice.
     const std::optional<ObjectPlace> from = FindObjectPlace(input.bytes), to = FindObjectPlace(target->HostPlace());
     if (!to) return false;  // the response's own memory
     return !from || (from->device == to->device && from->inode == to->inode && from->offset < to->offset + bytes &&
@@ -294,7 +294,7 @@ class SharedMerge final : public Operation {
 std::unique_ptr<Operation> InPieces(std::unique_ptr<Operation> operation, std::shared_ptr<StreamMemory> memory,
                                     int64_t piece_bytes) {
   if (const auto* sort = dynamic_cast<const SortOperation*>(operation.get())) {
-    // What is too large for the host's memory is judged, and refused, as a whole.
+    // An operation that needs too much host memory is checked, and refused, as a whole.
     if (SharedSort::Takes(sort->spec()) &&
         SharedSort::HostBytes(sort->spec(), piece_bytes, *memory) <= memory->max_host_bytes()) {
       return std::make_unique<SharedSort>(sort->spec(), std::move(memory), piece_bytes);

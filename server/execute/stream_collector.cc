@@ -12,11 +12,10 @@
 namespace corank {
 namespace {
 
-// What an array of unknown length begins with: this much, and all inputs together with no more than a share of what the
-// request may have.
+// First size of an array of unknown length. All inputs together start with no more than a share of the request's limit.
 constexpr int64_t kFirstBytes = int64_t{64} << 10;
 constexpr int64_t kFirstShare = 8;
-// By how much it grows where there is no room for twice as much: few copies, and little that is not used.
+// Growth if there is no room to double: few copies, and little unused memory.
 constexpr int64_t kGrowthShare = 8;
 
 }  // namespace
@@ -134,7 +133,7 @@ absl::Status StreamCollector::Spill(EngineStream& stream, size_t index, int64_t 
   if (has == 0) return absl::OkStatus();
   retired_.push_back(other);
   CORANK_RETURN_IF_ERROR(stream.CopyToHost(block->data(), other->data(), has));
-  // It may grow again, by this thread's copies.
+  // It may grow again through this thread's copies.
   CORANK_RETURN_IF_ERROR(FinishCopies(stream));
   return stream.Begin();
 }

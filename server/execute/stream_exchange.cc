@@ -14,11 +14,11 @@
 namespace corank {
 namespace {
 
-// How often a lane that waits looks whether it is still wanted; cancellations wake it at once.
+// How often a waiting lane checks whether its work is still wanted. Cancellations wake it immediately.
 constexpr absl::Duration kLookUp = absl::Milliseconds(500);
-// From then on a job stands still, and its lane's place is another one's.
+// After this long a job counts as stalled, and another job may use its lane's place.
 constexpr absl::Duration kPatience = absl::Milliseconds(50);
-// How long an answer waits for pinned memory, and how often it asks.
+// How long an answer waits for pinned memory, and how often it retries.
 constexpr absl::Duration kPoolPatience = absl::Seconds(10);
 constexpr absl::Duration kPoolRetry = absl::Milliseconds(5);
 
@@ -26,7 +26,7 @@ absl::Status BadChunk(absl::string_view field, absl::string_view text) {
   return InvalidField(absl::StrCat("chunk.", field), text);
 }
 
-// -1: not known.
+// -1: unknown.
 int64_t AllBytes(const std::vector<StreamInput>& inputs) {
   int64_t bytes = 0;
   for (const StreamInput& input : inputs) {
@@ -35,7 +35,7 @@ int64_t AllBytes(const std::vector<StreamInput>& inputs) {
   return bytes;
 }
 
-// What a lane's wait for its caller becomes once that takes longer.
+// Marks a lane as stalled once its wait for the caller takes longer than that.
 class Standstill {
  public:
   explicit Standstill(Lane& lane) : lane_(lane) {}
@@ -48,7 +48,7 @@ class Standstill {
     if (!begun_) lane_.SetStalled(true);
     begun_ = true;
   }
-  /// How long to wait until something is to be done again.
+  /// Time until the next action is due.
   absl::Duration pause() const { return begun_ ? kLookUp : kPatience; }
 
  private:
@@ -109,7 +109,7 @@ int64_t StreamExchange::LeastInput() const {
 }
 
 int64_t StreamExchange::LeastOutput() const {
-  const int64_t tile = std::max(tile_bytes(), int64_t{2} * kMaxRecordBytes + kArrayAlignment);  // one row, at least
+  const int64_t tile = std::max(tile_bytes(), int64_t{2} * kMaxRecordBytes + kArrayAlignment);  // at least one row
   if (options_.output_bytes < 0 || options_.output_bytes > tile) return HostPool::BufferBytes(tile);
   return HostPool::BufferBytes(std::min(tile, options_.output_bytes + kArrayAlignment));
 }
@@ -120,7 +120,7 @@ void StreamExchange::Join(int part, std::shared_ptr<StreamPart> call) {
 }
 
 void StreamExchange::Leave(int part) {
-  std::shared_ptr<StreamPart> call;  // let go of outside of the lock
+  std::shared_ptr<StreamPart> call;  // released without the lock
   absl::MutexLock lock(&mutex_);
   call = std::move(parts_[static_cast<size_t>(part)].call);
 }
@@ -202,7 +202,7 @@ absl::Status StreamExchange::Note(int part, const v1::ArrayChunk& chunk, int64_t
 }
 
 void StreamExchange::Add(InputChunk chunk) {
-  // A chunk of a job that failed goes with `chunk`, outside of the lock, which giving memory back takes.
+  // If the job has failed, `chunk` frees its memory without the lock, which freeing needs.
   absl::MutexLock lock(&mutex_);
   progress_[chunk.input].received += chunk.count;
   if (status_.ok() && chunk.bytes != nullptr) received_.push_back(std::move(chunk));
@@ -219,7 +219,7 @@ bool StreamExchange::AllComplete() const {
   return true;
 }
 
-// What a part sends too much is found before anything is answered.
+// Excess data from a part is an error before anything is answered.
 bool StreamExchange::AllEnded() const {
   return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.input_ended; });
 }
@@ -253,7 +253,7 @@ std::optional<std::vector<grpc::ByteBuffer>> StreamExchange::Results() const {
 }
 
 bool StreamExchange::Fail(const absl::Status& status) {
-  std::vector<InputChunk> received;  // memory is given back outside of the lock
+  std::vector<InputChunk> received;  // memory is freed without the lock
   std::deque<OutputChunk> outputs;
   {
     absl::MutexLock lock(&mutex_);
@@ -277,7 +277,7 @@ absl::Status StreamExchange::status() const {
 }
 
 void StreamExchange::Begin() {
-  // Twice the bytes: chunks and tiles rarely fill their buffers.
+  // Twice the bytes, because chunks and tiles rarely fill their buffers.
   const auto most = [this](int64_t least, int64_t bytes) {
     const bool is_small = bytes >= 0 && bytes < options_.window_bytes / 2;
     return std::max(least, is_small ? 2 * bytes : options_.window_bytes);
@@ -294,7 +294,7 @@ void StreamExchange::Begin() {
   WakeAll();
 }
 
-// A caller that stands still must not hold a lane for ever, whatever its deadline is.
+// A stalled caller must not hold a lane forever, whatever its deadline.
 absl::Status StreamExchange::CheckIdle(Instant since, absl::string_view what) const {
   if (clock_->Now() - since < absl::ToChronoNanoseconds(options_.idle_timeout)) return absl::OkStatus();
   return absl::DeadlineExceededError(
@@ -352,7 +352,7 @@ absl::StatusOr<std::shared_ptr<void>> StreamExchange::TakeBuffer(Lane& lane, int
 }
 
 absl::StatusOr<std::shared_ptr<void>> StreamExchange::TakeFromPool(Lane& lane, int64_t bytes) {
-  // The pool has the room, but the host may be short of memory. An answer whose work is done is worth a wait.
+  // The pool has room, but the host may lack memory. Finished work is worth a wait.
   for (const absl::Time end = absl::Now() + kPoolPatience;;) {
     absl::StatusOr<std::shared_ptr<void>> memory = pool_->Take(bytes, reserved_);
     if (memory.ok() || !absl::IsResourceExhausted(memory.status()) || absl::Now() >= end) return memory;

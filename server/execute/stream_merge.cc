@@ -13,7 +13,7 @@
 namespace corank {
 namespace {
 
-// What must have come before it is worth to look what can leave.
+// Share of the inputs that must arrive before it is worth checking which rows can leave.
 constexpr int64_t kWaveTiles = 2;
 constexpr int kCheckStreams = 2;
 constexpr int64_t kPositionBytes = 8;
@@ -57,7 +57,7 @@ int64_t StreamMerger::HostBytes(const StreamedMerge& merge, const std::vector<St
                                 const StreamMemory& memory) {
   const int64_t rows = RowCount(merge, inputs);
   if (IsInCore(merge, rows, memory)) return 0;
-  // More runs than one merge takes are there twice while they are merged to fewer.
+  // More runs than one merge takes exist twice while they are merged to fewer.
   const int times = merge.keys_inputs.size() > static_cast<size_t>(kMaxSplitInputs) ? 2 : 1;
   return times * rows * merge.shape.row_bytes();
 }
@@ -92,7 +92,7 @@ absl::Status StreamMerger::Add(std::vector<InputChunk> chunks) {
   CORANK_RETURN_IF_ERROR(copied);
   CORANK_RETURN_IF_ERROR(times.status());
   AddTimes(*times, stream.workspace_bytes(), stats_);
-  chunks.clear();  // the callers may go on
+  chunks.clear();  // lets the callers continue
   if (bytes_since_sent_ < kWaveTiles * sink_.tile_rows() * merge_.shape.row_bytes()) return absl::OkStatus();
   return SendEarly();
 }
@@ -120,7 +120,7 @@ absl::Status StreamMerger::CopyIn(EngineStream& stream, const InputChunk& chunk)
   return absl::OkStatus();
 }
 
-// Never waits for the caller to read: it may first want to send all that it has.
+// Never waits for the caller to read, because the caller may send everything first.
 absl::Status StreamMerger::SendEarly() {
   const bool comes_in_order = exchange_->options().parts == 1;
   if (!comes_in_order || inputs_.size() > static_cast<size_t>(kMaxSplitInputs)) return absl::OkStatus();
@@ -150,7 +150,7 @@ absl::Status StreamMerger::Finish() {
   std::vector<SortedRun> runs = Runs(ends);
   sink_.set_base(sent_);
   if (!in_order_) {
-    // What the caller said not to check: all rows, in some order.
+    // The caller disabled the check: all rows, in unspecified order.
     for (const SortedRun& run : runs) {
       if (run.count == 0) continue;
       CORANK_RETURN_IF_ERROR(MergeInTiles(*lane_, merge_.shape, {run}, sink_.tile_rows(), sink_, stats_));
@@ -185,7 +185,7 @@ absl::Status StreamMerger::CheckOrder() {
   return absl::OkStatus();
 }
 
-// Keys [checked, end) of an input, and whether they may stand behind the one before them.
+// Checks keys [checked, end) of an input, and that the first of them may follow its predecessor.
 absl::Status StreamMerger::CheckOrder(size_t index, int64_t end) {
   Input& input = inputs_[index];
   const int64_t key_bytes = merge_.shape.key_bytes;
@@ -210,7 +210,7 @@ absl::Status StreamMerger::CheckOrder(size_t index, int64_t end) {
       args.haystack = copy;
     }
     args.haystack_count = count;
-    args.needles = args.haystack;  // the search itself is of no interest
+    args.needles = args.haystack;  // the result of the search does not matter
     args.needle_count = 1;
     CORANK_ASSIGN_OR_RETURN(args.positions_out, stream->AllocateDevice(kPositionBytes));
     CORANK_RETURN_IF_ERROR(stream->EndCopyIn());
@@ -225,16 +225,15 @@ absl::Status StreamMerger::CheckOrder(size_t index, int64_t end) {
   return NotSorted(exchange_->inputs()[merge_.keys_inputs[index]].field, fault, merge_.shape.order);
 }
 
-// Up to where each input can leave. Whatever is still to come stands behind the last key that came of its input; of all
-// inputs that are not complete, the one whose last key stands first decides. Of equal keys, those of earlier inputs
-// stand first.
+// Up to which row each input can leave. All keys to come follow the last received key of their input, so among the
+// incomplete inputs the one with the first last key decides. Of equal keys, those of earlier inputs come first.
 absl::StatusOr<std::vector<int64_t>> StreamMerger::SafeEnds() {
   std::vector<int64_t> ends;
   for (const Input& input : inputs_) ends.push_back(input.came(Columns()));
   const Input* least = nullptr;
   for (const Input& input : inputs_) {
     if (input.came(Columns()) == input.count) continue;
-    // Values may lag behind: the last key is that of the last whole row, or stands behind it.
+    // Values may lag behind keys: the last received key belongs to the last complete row or follows it.
     if (input.came(Columns()) == 0 || input.filled[0] > input.came(Columns())) {
       for (size_t i = 0; i < inputs_.size(); ++i) ends[i] = inputs_[i].sent;
       return ends;
@@ -257,7 +256,7 @@ absl::StatusOr<std::vector<int64_t>> StreamMerger::SafeEnds() {
   return ends;
 }
 
-// Of the rows of an input from `sent` on.
+// The rows of an input from `sent` on.
 absl::StatusOr<int64_t> StreamMerger::Bound(const Input& input, SearchBound bound, const char* key) {
   const int64_t key_bytes = merge_.shape.key_bytes;
   if (!in_core_) {

@@ -17,7 +17,7 @@
 namespace corank {
 namespace {
 
-// Of rows that are made in turn: less costs more in launches than it saves.
+// Least bytes of rows that are made in turn. With fewer, launches cost more than the smaller size saves.
 constexpr int64_t kLeastPieceBytes = int64_t{64} << 10;
 
 }  // namespace
@@ -47,7 +47,7 @@ absl::Status StreamOperation::ExecuteSort(Lane& lane, Outcome& outcome) {
   lane.set_next_stage(Stage::kCopyOut);
   outcome.stats.set_runs(runs.size() > 1 ? static_cast<int32_t>(runs.size()) : 0);
   outcome.stats.set_out_of_core(sorter.out_of_core());
-  // Nothing was sorted where there were no keys: then as Sort says of an empty array.
+  // Without keys nothing was sorted; the answer is that of Sort for an empty array.
   const SortAlgorithm taken = sorter.algorithm() == SortAlgorithm::kAuto ? sort.algorithm : sorter.algorithm();
   outcome.sort_algorithm = ToWire(taken == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : taken);
   CORANK_RETURN_IF_ERROR(ReduceRuns(lane, sort.shape, *spec_.memory, sort.field, runs, &outcome.stats));
@@ -151,14 +151,14 @@ int64_t StreamOperation::host_bytes() const {
 }
 
 absl::Status StreamOperation::ExecuteWhole(Lane& lane, Outcome& outcome) {
-  v1::RequestStats moving;  // what copies of chunks take; the operations state their own
+  v1::RequestStats moving;  // time to copy chunks; the operations report their own
   CORANK_ASSIGN_OR_RETURN(const std::vector<Operand> inputs,
                           StreamCollector(spec_.exchange.get(), spec_.memory.get(), &lane, &moving).Collect());
   const int last = spec_.request->size() - 1;
   std::vector<Outcome> earlier;
   for (int i = 0; i < last; ++i) {
     Outcome& one = earlier.emplace_back();
-    one.stats = outcome.stats;  // what the lane knows of the request
+    one.stats = outcome.stats;  // what the lane recorded for the request
     CORANK_RETURN_IF_ERROR(ExecuteOne(i, inputs, lane, one));
   }
   CORANK_RETURN_IF_ERROR(ExecuteOne(last, inputs, lane, outcome));
@@ -214,7 +214,7 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
   }
   const int64_t count = results[0]->count;
   EngineStream& stream = lane.stream();
-  // Without room for a copy that stays, each piece makes one of its own.
+  // Without room for a permanent copy, each piece makes its own.
   if (Operand* const input = rows.whole_input(); input != nullptr && input->device != stream.device() &&
                                                  input->size_bytes() <= spec_.memory->free_device_bytes() / 2) {
     CORANK_RETURN_IF_ERROR(BringNear(stream, input, outcome));
@@ -222,7 +222,7 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
   RowShape shape;
   shape.key_bytes = results[0]->element_bytes;
   if (results.size() > 1) shape.value_bytes = results[1]->element_bytes;
-  // The rows, as many bytes of counts and of offsets, and workspace for those.
+  // For the rows, equally many bytes of counts and of offsets, and their workspace.
   const int64_t room = std::max(kLeastPieceBytes, spec_.memory->free_device_bytes() / 4);
   const int64_t piece_bytes = std::min({spec_.piece_bytes, RowsInTurn::kPieceBytes, room});
   const int64_t intervals = piece_bytes / static_cast<int64_t>(sizeof(int64_t));
@@ -285,7 +285,7 @@ absl::Status StreamOperation::SendWhole(const StreamTarget& target, const Result
 
 absl::Status StreamOperation::ExecuteOne(int index, const std::vector<Operand>& inputs, Lane& lane, Outcome& outcome) {
   CORANK_ASSIGN_OR_RETURN(const PreparedOperation prepared, spec_.request->Prepare(index, inputs, spec_.memory));
-  RowsInTurn* const rows = prepared.operation->rows_in_turn();  // takes what there is
+  RowsInTurn* const rows = prepared.operation->rows_in_turn();  // adapts to the available memory
   const int64_t need = rows == nullptr ? prepared.operation->device_bytes(lane.engine()) : 0;
   if (const int64_t promised = device_bytes(lane.engine()); need > promised) {
     return InvalidField("plan.operations",

@@ -8,13 +8,12 @@
 namespace corank {
 namespace {
 
-// More lanes than this keep the wire busy; they rarely all have the largest of arrays, and what then does not fit
-// waits.
+// A few requests keep the bus busy. They rarely all have arrays of the largest size; arrays that do not fit wait.
 constexpr int kMostShares = 4;
 
-// Large enough that a launch is nothing to it, small enough that the first one leaves early.
+// Large enough to make a launch negligible, small enough for the first one to leave early.
 constexpr int64_t kMaxTileBytes = int64_t{8} << 20;
-// Of a window: three tiles are in work while others are on the wire.
+// Tiles in a window: three are in progress while others are being sent.
 constexpr int64_t kTilesInWindow = 8;
 
 }  // namespace

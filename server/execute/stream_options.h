@@ -16,11 +16,11 @@ struct StreamOptions {
   /// Pinned memory that buffers the chunks of one call, and as much again for its answers.
   int64_t window_bytes = int64_t{64} << 20;
   /// Device memory that one request may take. Sorts and merges of more than half of it, and searches and interval
-  /// operators with streams of more than all of it, work out of core. 0: three quarters of the device's memory divided
-  /// among the lanes, but at least a quarter of those.
+  /// operators with streams of more than all of it, work out of core. 0: three quarters of the device's memory, divided
+  /// by the number of lanes, at most four.
   int64_t max_device_bytes = 0;
   /// Host memory outside the windows that one request's arrays may take. 0: the memory of all streams, divided in the
-  /// same way.
+  /// same way and by the number of devices.
   int64_t max_host_bytes = 0;
   /// Least size of a streamed sort's piece, if the device memory allows it.
   int64_t piece_bytes = int64_t{16} << 20;

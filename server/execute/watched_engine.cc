@@ -1,4 +1,4 @@
-// Watched: the engine and the streams that a server uses, with every call under a DeviceWatch.
+// Wraps the engine and its streams, with every call under a DeviceWatch.
 #include <memory>
 #include <utility>
 
@@ -13,7 +13,7 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
   return result.status();
 }
 
-// Nothing new begins on a device that is lost; null: the line of work that never hangs.
+// Nothing new starts on a lost device; null: a sequence of calls that never counts as hanging.
 template <typename Result, typename Call>
 Result Judged(DeviceWatch& watch, DeviceWatch::Line* line, const Call& call) {
   if (line != nullptr) line->Enter();
@@ -78,7 +78,7 @@ class WatchedStream final : public EngineStream {
     return Start<absl::Status>([&] { return stream_->After(point); });
   }
   absl::StatusOr<PhaseTimes> Finish() override {
-    // Also once the device is lost: copies in flight read and write the request's memory.
+    // Also after the device is lost: copies in flight access the request's memory.
     return Judged<absl::StatusOr<PhaseTimes>>(line_.watch(), hanging_line_, [&] { return stream_->Finish(); });
   }
   absl::Status Sort(const SortArgs& args, OperatorReport* report) override {
