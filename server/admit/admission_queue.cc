@@ -13,7 +13,7 @@
 namespace corank {
 namespace {
 
-// Of a bound, what requests of this priority and of lower ones may take together.
+// The part of a limit that requests of this priority and of lower ones may take together.
 int64_t ShareOf(TaskPriority priority, int64_t bound) {
   if (priority == TaskPriority::kHigh) return bound;
   return priority == TaskPriority::kNormal ? bound - bound / 8 : bound - bound / 2;
@@ -24,7 +24,7 @@ const char* PriorityName(TaskPriority priority) {
   return kNames[static_cast<int>(priority)];
 }
 
-// What the callers of this priority are told to be full.
+// Names the full part of the queue to callers of this priority.
 std::string Full(TaskPriority priority) {
   return priority == TaskPriority::kHigh
              ? "the queue is full: "
@@ -42,7 +42,7 @@ AdmissionQueue::AdmissionQueue(const Options& options, const Clock* clock, Metri
     absl::MutexLock lock(&mutex_);
     for (int i = 0; i < kTaskPriorities; ++i) lines_.emplace_back(&options_.weights);
   }
-  // Takers look again when the lock is given back.
+  // Takers check again when the lock is released.
   if (memory_ != nullptr) memory_->Listen(this, [this] { absl::MutexLock look_again(&mutex_); });
 }
 
@@ -65,7 +65,7 @@ absl::Status AdmissionQueue::Admit(std::unique_ptr<Task>&& task) {
   if (host_runner_ != nullptr && task->is_inline && task->work_bytes <= for_host) return RunOnHost(task);
   const bool is_tiny =
       has_direct_runner_ && task->bytes <= options_.direct_bytes && task->work_bytes <= options_.small_bytes;
-  // What is tiny needs no more than a lane has. A stream whose length is not known only looks so, and goes where
+  // Such tiny work needs no more than every lane has. A stream of unknown length only looks tiny, and goes where
   // nothing runs directly.
   if (memory_ != nullptr && !is_tiny) {
     if (absl::Status found = FindMemory(*task); !found.ok()) return Refuse(Refusal::kMemory, std::move(found));
@@ -95,7 +95,7 @@ absl::Status AdmissionQueue::CheckOpen(const Task& task) const {
 }
 
 absl::Status AdmissionQueue::RunOnHost(std::unique_ptr<Task>& task) {
-  // Without the lock: whoever gives that back has every taker asked whether it may go on.
+  // Without the lock, because releasing it makes every taker check whether it may continue.
   if (!is_open_.load(std::memory_order_acquire) || (task->devices & live()) == 0) {
     absl::MutexLock lock(&mutex_);
     CORANK_RETURN_IF_ERROR(CheckOpen(*task));
@@ -107,7 +107,7 @@ absl::Status AdmissionQueue::RunOnHost(std::unique_ptr<Task>& task) {
 
 absl::Status AdmissionQueue::FindMemory(Task& task) const {
   const uint64_t candidates = task.devices & live();
-  if (candidates == 0) return absl::OkStatus();  // they are lost, which is told otherwise
+  if (candidates == 0) return absl::OkStatus();  // all of them are lost; the caller is told elsewhere
   std::vector<int64_t> needs(static_cast<size_t>(device_count()));
   int64_t most = 0;
   uint64_t devices = 0;
@@ -118,7 +118,7 @@ absl::Status AdmissionQueue::FindMemory(Task& task) const {
     most = std::max(most, memory_->limit_bytes(i));
     if (need <= memory_->limit_bytes(i)) devices |= DeviceSet::Only(i);
   }
-  // One need for all of them: those that do not have the need of another are left out, and never the one that has most.
+  // One need for all devices: drop devices whose limit is below the largest remaining need.
   int64_t need = 0;
   for (uint64_t before = 0; before != devices;) {
     before = devices;
@@ -132,7 +132,7 @@ absl::Status AdmissionQueue::FindMemory(Task& task) const {
   }
   if (devices == 0) {
     need = *std::max_element(needs.begin(), needs.end());
-    // A stream is told nothing that it has done already.
+    // Do not advise a stream to use a stream.
     const char* const advice = task.operation->waits_for_caller() ? "" : ", or use a stream (Execute)";
     return InvalidField("request",
                         absl::StrCat("needs ", need, " bytes of device memory, but --device-budget-bytes is ", most,
@@ -191,7 +191,7 @@ absl::Status AdmissionQueue::CheckRoom(const Task& task) {
     bytes += lines_[i].bytes();
   }
   const int64_t most_requests = ShareOf(task.priority, options_.max_requests);
-  // One request may always wait: the bound of all holds for it alone.
+  // One request may always wait; only the limit of all applies to it.
   const int64_t most_bytes = requests == 0 ? options_.max_bytes : ShareOf(task.priority, options_.max_bytes);
   const int64_t free_requests = std::min(most_requests - requests, options_.max_requests - requests_);
   const int64_t free_bytes = std::min(most_bytes - bytes, options_.max_bytes - bytes_);

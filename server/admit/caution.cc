@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kRise = 1.15;
 constexpr double kMostFactor = 4;
-constexpr absl::Duration kFall = absl::Seconds(10);  // to 1/e of what it is above 1
+constexpr absl::Duration kFall = absl::Seconds(10);  // until the excess over 1 has fallen to 1/e
 constexpr absl::Duration kTogether = absl::Milliseconds(10);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How far estimates are from what comes to pass.
+// How far estimates are from what happens.
 #ifndef CORANK_SERVER_ADMIT_CAUTION_H_
 #define CORANK_SERVER_ADMIT_CAUTION_H_
 
@@ -7,13 +7,13 @@
 
 namespace corank {
 
-/// A queue that takes whatever it estimates to end by its deadline keeps, under overload, just what ends at its
-/// deadline, and half of that ends late. The factor, by which a wait is taken to be longer than estimated, rises with
-/// each request that was taken and ended late, and falls with time: few are late, and one bad moment is forgotten.
-/// Not thread-safe.
+/// A queue that admits everything it expects to end by its deadline keeps, under overload, exactly those tasks that end
+/// near their deadline, and half of them end late. This factor lengthens estimated waits. It rises with each admitted
+/// request that ends late and falls with time, so few requests are late and one bad moment is forgotten. Not
+/// thread-safe.
 class Caution {
  public:
-  /// A request that had been taken was late. Those that are late together count once.
+  /// An admitted request was late. Requests that are late together count once.
   void Late(Instant now);
   /// 1 to 4.
   double Factor(Instant now) const;

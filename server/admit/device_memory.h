@@ -15,20 +15,20 @@
 
 namespace corank {
 
-/// Shared by the queues of a server: work leaves its queue only once what it needs fits beside all that runs on the
+/// Shared by the queues of a server. Work leaves its queue only once its needs fit beside everything that runs on the
 /// device. Thread-safe.
 class DeviceMemory {
  public:
   static constexpr int kMaxDevices = 64;
 
   struct Options {
-    /// Of each device, for work that runs.
+    /// Memory of each device for running work.
     int64_t limit_bytes = std::numeric_limits<int64_t>::max();
-    /// What a lane has in any case: work that needs no more is not counted.
+    /// Memory that each lane has anyway; work that needs no more does not count.
     int64_t lane_bytes = int64_t{64} << 20;
-    /// Instead of limit_bytes, by device, where devices differ.
+    /// Replaces limit_bytes, by device, if devices differ.
     std::vector<int64_t> limits;
-    /// Pinned memory, for work that runs on all devices together.
+    /// Pinned memory for running work on all devices together.
     int64_t host_limit_bytes = std::numeric_limits<int64_t>::max();
   };
 
@@ -38,7 +38,7 @@ class DeviceMemory {
     const auto index = static_cast<size_t>(device);
     return index < options_.limits.size() ? options_.limits[index] : options_.limit_bytes;
   }
-  /// What counts of a need.
+  /// The part of a need that counts.
   int64_t Counted(int64_t bytes) const { return bytes <= options_.lane_bytes ? 0 : bytes; }
   int64_t host_limit_bytes() const { return options_.host_limit_bytes; }
   bool Fits(int device, int64_t counted, int64_t host_counted) const {
@@ -48,15 +48,15 @@ class DeviceMemory {
   int64_t used_bytes(int device) const { return used_[static_cast<size_t>(device)].load(); }
   int64_t host_used_bytes() const { return host_used_.load(); }
 
-  /// Both or none. False: another took it meanwhile.
+  /// Takes both or none. False: another task took the memory meanwhile.
   bool Take(int device, int64_t counted, int64_t host_counted) ABSL_LOCKS_EXCLUDED(take_mutex_) {
-    absl::MutexLock lock(&take_mutex_);  // what is given back meanwhile does no harm
+    absl::MutexLock lock(&take_mutex_);  // memory that is released meanwhile does no harm
     if (!Fits(device, counted, host_counted)) return false;
     used_[static_cast<size_t>(device)].fetch_add(counted);
     host_used_.fetch_add(host_counted);
     return true;
   }
-  /// Tells all listeners.
+  /// Notifies all listeners.
   void GiveBack(int device, int64_t counted, int64_t host_counted) ABSL_LOCKS_EXCLUDED(mutex_) {
     used_[static_cast<size_t>(device)].fetch_sub(counted);
     host_used_.fetch_sub(host_counted);
@@ -64,7 +64,7 @@ class DeviceMemory {
     for (const auto& [owner, listener] : listeners_) listener();
   }
 
-  /// `listener` is called on any thread; must not block or come back.
+  /// `listener` is called on any thread; it must not block or call back.
   void Listen(const void* owner, std::function<void()> listener) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     listeners_.emplace_back(owner, std::move(listener));

@@ -7,15 +7,15 @@
 
 namespace corank {
 
-/// Measures how much cost (request_cost.h) leaves a queue per second, the latest weighing most, while something waits:
-/// idle time says nothing about the rate. Not thread-safe.
+/// Measures how much cost (request_cost.h) leaves a queue per second while something waits, with most weight on the
+/// latest. Idle time says nothing about the rate. Not thread-safe.
 class DrainRate {
  public:
-  /// This much left at `now`; `still_waiting`: the queue is not empty after it.
+  /// This much left at `now`. `still_waiting`: the queue is not empty after it.
   void Leave(double cost, Instant now, bool still_waiting);
-  /// How long this much will take to leave; zero where nothing was measured yet.
+  /// Time until this much has left; zero if nothing was measured yet.
   absl::Duration Time(double cost) const;
-  /// The same as what a caller is told to wait: between 10 ms and 30 s; 100 ms where nothing was measured yet.
+  /// The same as a retry delay for callers: 10 ms to 30 s; 100 ms if nothing was measured yet.
   absl::Duration RetryDelay(double cost) const;
 
  private:

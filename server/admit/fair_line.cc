@@ -9,7 +9,7 @@
 namespace corank {
 namespace {
 
-// Idle tenants that are remembered for what they took shortly before. With more of them, the line forgets that.
+// Most idle tenants that the line remembers for recent use. With more, it forgets them.
 constexpr size_t kMaxIdleTenants = 1024, kLeastIdleTenants = 16;
 
 }  // namespace
@@ -129,7 +129,7 @@ std::vector<std::unique_ptr<Task>> FairLine::Remove(absl::FunctionRef<bool(const
 void FairLine::Forget() {
   const size_t idle = by_name_.size() - active_.size();
   const bool all = active_.empty() || idle > kMaxIdleTenants;
-  // A few that come and go keep what they have; the search is paid for by the tenants that came since the last one.
+  // A few intermittent tenants keep their history. The tenants that arrived since the last search pay for this one.
   if (idle <= idle_allowed_) return;
   for (auto it = by_name_.begin(); it != by_name_.end();) {
     const Tenant& tenant = *it->second;

@@ -1,4 +1,4 @@
-// What waits at one priority, shared fairly between tenants.
+// The waiting tasks of one priority, shared fairly between tenants.
 #ifndef CORANK_SERVER_ADMIT_FAIR_LINE_H_
 #define CORANK_SERVER_ADMIT_FAIR_LINE_H_
 
@@ -15,19 +15,19 @@
 
 namespace corank {
 
-/// Start-time fair queueing (Goyal, Vin and Cheng 1996): each tenant has a virtual time, which moves on by cost /
-/// weight with each task that is taken, and the tenant whose time is least is next. Over any time in which two tenants
-/// both wait, what they got, divided by their weights, differs by at most the cost / weight of one task of each. A
-/// tenant that was idle begins at the time of the line, so it saves nothing up. Within a tenant: first in, first out.
+/// Start-time fair queueing (Goyal, Vin and Cheng 1996): each tenant has a virtual time, which advances by cost /
+/// weight with each of its tasks that is taken, and the tenant with the least time is next. While two tenants both
+/// wait, their shares divided by their weights differ by at most the cost / weight of one task of each. A tenant that
+/// was idle starts at the line's time, so it saves up nothing. Within a tenant: first in, first out.
 ///
-/// Of tenants that wait for nothing, a few are remembered, and otherwise only those that took more than their share
-/// lately, at most 1024. Not thread-safe.
+/// Of idle tenants, the line remembers a few, and otherwise only those that recently took more than their share, at
+/// most 1024. Not thread-safe.
 class FairLine {
  public:
-  /// Weights of tenants by name; 1 where there is none. Must outlive the line.
+  /// Weights of tenants by name; the default is 1. Must outlive the line.
   using Weights = absl::flat_hash_map<std::string, double>;
 
-  /// A waiting task; valid until the line changes.
+  /// A waiting task. Valid until the line changes.
   class Place {
    public:
     Place() = default;
@@ -51,39 +51,39 @@ class FairLine {
   /// Whether the tenant of a task may have the taker for it.
   using MayHave = absl::FunctionRef<bool(const Task& task)>;
 
-  /// The first task, in fair order, that the taker may have, whose tenant may have the taker, and that is light, or
-  /// heavy where fits(task) holds. No heavy one passes another of its line that does not fit: `*heavy_waits` is set,
-  /// and where it is set before, none fits.
+  /// The first task, in fair order, that the taker and its tenant may have, and that is light, or heavy with
+  /// fits(task). A heavy task does not overtake another one of its line that does not fit: `*heavy_waits` is then set,
+  /// and if it is already set, no heavy task fits.
   Place First(MayTake may_take, MayHave may_have, absl::FunctionRef<bool(const Task& task)> fits,
               bool* heavy_waits) const;
-  /// Takes it and charges its tenant.
+  /// Takes the task and charges its tenant.
   std::unique_ptr<Task> Take(const Place& place);
-  /// Takes all tasks for which `wanted` does not hold, and charges nobody.
+  /// Takes all tasks for which `wanted` does not hold, without charge.
   std::vector<std::unique_ptr<Task>> Remove(absl::FunctionRef<bool(const Task& task)> unwanted);
 
   bool empty() const { return requests_ == 0; }
   bool HasTaskFor(MayTake may_take) const;
   int64_t requests() const { return requests_; }
   int64_t bytes() const { return bytes_; }
-  /// Cost of all that waits.
+  /// Cost of all waiting tasks.
   double cost() const { return cost_; }
-  /// Cost of what goes before a task of this tenant that comes now.
+  /// Cost of the tasks ahead of a task of this tenant that arrives now.
   double CostAhead(absl::string_view tenant) const;
-  /// When the oldest task came; kForever where none waits.
+  /// When the oldest task arrived; kForever if none waits.
   Instant OldestArrival() const;
   /// The earliest deadline of a task.
   Instant EarliestDeadline() const;
   int64_t tenant_requests(absl::string_view tenant) const;
   int64_t tenant_bytes(absl::string_view tenant) const;
-  /// Tenants that the line remembers.
+  /// Number of remembered tenants.
   size_t tenants() const { return by_name_.size(); }
 
  private:
   struct Waiting {
     std::unique_ptr<Task> task;
-    int64_t number;  // rises with arrival
+    int64_t number;  // rises with each arrival
   };
-  // Tasks of one tenant that differ in nothing that decides who may take them.
+  // Tasks of one tenant that the same takers may have.
   struct Queue {
     Queue(uint64_t devices, bool heavy) : devices(devices), heavy(heavy) {}
     Queue(Queue&&) = default;
@@ -111,9 +111,9 @@ class FairLine {
 
   const Weights* const weights_;
   absl::flat_hash_map<std::string, std::unique_ptr<Tenant>> by_name_;
-  std::vector<Tenant*> active_;  // those that wait for something, by start
-  double time_ = 0;              // start of the task that was taken last
-  size_t idle_allowed_ = 16;     // before the next search for tenants to be forgotten
+  std::vector<Tenant*> active_;  // tenants with waiting tasks, by start
+  double time_ = 0;              // start of the last task taken
+  size_t idle_allowed_ = 16;     // before the next search for tenants to forget
   int64_t next_number_ = 0;
   int64_t requests_ = 0;
   int64_t bytes_ = 0;

@@ -1,4 +1,4 @@
-// What requests cost each other.
+// How much requests cost each other.
 #ifndef CORANK_SERVER_ADMIT_REQUEST_COST_H_
 #define CORANK_SERVER_ADMIT_REQUEST_COST_H_
 
@@ -6,10 +6,10 @@
 
 namespace corank {
 
-/// In bytes: what a request costs beside its arrays, so that a flood of tiny ones is no cheaper than it is.
+/// Cost of a request beside its arrays, in bytes, so that a flood of tiny requests is not cheaper than it really is.
 inline constexpr int64_t kRequestCostBytes = 16 << 10;
 
-/// Of a request with arrays of `bytes` bytes.
+/// Cost of a request with arrays of `bytes` bytes.
 constexpr double RequestCost(int64_t bytes) { return static_cast<double>(bytes) + kRequestCostBytes; }
 
 }  // namespace corank

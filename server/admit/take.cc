@@ -1,4 +1,4 @@
-// How takers get work out of the queue.
+// How takers get work from the queue.
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -31,7 +31,7 @@ class AdmissionQueue::Batch final : public Lease {
   int64_t device_bytes = 0;
   int64_t host_bytes = 0;
   Instant taken;
-  absl::Duration estimate;  // zero: not known
+  absl::Duration estimate;  // zero: unknown
 };
 
 struct AdmissionQueue::Taker {
@@ -68,7 +68,7 @@ bool AdmissionQueue::MayHave(const Task& task) const {
 
 bool AdmissionQueue::IsOver(int device) const {
   if ((live() & DeviceSet::Only(device)) == 0) return true;
-  // Also what it leaves to others now: they may be lost.
+  // Including work that it leaves to other devices now, because those may be lost.
   const auto may_take = [device](uint64_t devices) { return (devices & DeviceSet::Only(device)) != 0; };
   return !refusal_.ok() && std::none_of(lines_.begin(), lines_.end(),
                                         [&may_take](const FairLine& line) { return line.HasTaskFor(may_take); });
@@ -118,7 +118,7 @@ int64_t AdmissionQueue::MostForOne(const Task& first, const BatchRule& rule) con
 std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
     int device, const BatchRule& rule, absl::FunctionRef<bool(const Task& first, const Task& next)> joins) {
   std::vector<std::unique_ptr<Task>> taken;
-  auto batch = std::make_shared<Batch>(this, device);  // ends outside of the lock
+  auto batch = std::make_shared<Batch>(this, device);  // ends without the lock
   absl::MutexLock lock(&mutex_);
   FairLine* line = nullptr;
   FairLine::Place place;
@@ -151,7 +151,7 @@ std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
     cost += RequestCost(task.work_bytes);
     batch->work_bytes += task.work_bytes;
     if (static_cast<int64_t>(taken.size()) >= most) break;
-    bool no_heavy = true;  // each has a lease of its own
+    bool no_heavy = true;  // a heavy task never joins a batch
     place = line->First([this, device](uint64_t devices) { return ShouldRun(device, devices); },
                         [](const Task&) { return true; }, [](const Task&) { return false; }, &no_heavy);
   } while (place && place->bytes <= rule.max_bytes - bytes && joins(*taken.front(), *place));
@@ -185,7 +185,7 @@ absl::Duration AdmissionQueue::SoonestEnd(uint64_t devices, Instant now) const {
 }
 
 void AdmissionQueue::EndBatch(Batch& batch) {
-  if (batch.tasks == 0) return;  // a taker that went home
+  if (batch.tasks == 0) return;  // a taker that was released
   if (batch.device_bytes > 0 || batch.host_bytes > 0) {
     memory_->GiveBack(batch.device, batch.device_bytes, batch.host_bytes);
   }
@@ -195,7 +195,7 @@ void AdmissionQueue::EndBatch(Batch& batch) {
   if (batch.is_small) --small_batches_[static_cast<size_t>(batch.device)];
   if (!batch.is_brief && --held_[batch.tenant] == 0) held_.erase(batch.tenant);
   if (batch.was_late()) caution_.Late(clock_->Now());
-  // Work that was dropped or that failed says nothing of how long it takes, and a stream how fast its caller is.
+  // Dropped or failed work says nothing about its duration, and a stream measures its caller.
   if (batch.served() == batch.tasks && !batch.waits_for_caller) {
     Learn(batch.op, batch.tasks, batch.work_bytes, absl::Nanoseconds(Nanoseconds(batch.taken, clock_->Now())));
   }

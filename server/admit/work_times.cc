@@ -32,7 +32,7 @@ void WorkTimes::Learn(Operator op, int64_t bytes, absl::Duration time, Instant n
   known.bytes += (static_cast<double>(bytes) - known.bytes) / 8;
   const double off = std::log(seconds / known.seconds);
   const bool rises = off > 0;
-  // Steps grow while samples lie far off on one side, and shrink where they lie around the median.
+  // Steps grow while samples lie far off on one side, and shrink while they lie around the median.
   const bool far = std::abs(off) > known.step;
   known.step = std::clamp(far && rises == known.rose ? known.step * 1.3 : known.step / 2, kLeastStep, kMostStep);
   known.rose = rises;

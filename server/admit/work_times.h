@@ -1,4 +1,4 @@
-// How long the lanes take for work, learned from what they did.
+// How long lanes take for work, learned from completed work.
 #ifndef CORANK_SERVER_ADMIT_WORK_TIMES_H_
 #define CORANK_SERVER_ADMIT_WORK_TIMES_H_
 
@@ -12,25 +12,25 @@
 
 namespace corank {
 
-/// For each operator and size class (a factor of four in bytes), the median time of a request, followed by steps whose
-/// size does not depend on how far off a sample is: one outlier moves it by one step. Between the sizes of a class the
-/// time is a fixed cost, that of the operator's smallest requests, and a time for each byte. Not thread-safe.
+/// For each operator and size class (a factor of four in bytes), tracks the median time of a request. It moves in steps
+/// whose size does not depend on the distance of a sample, so an outlier moves it by one step. Within a class, the time
+/// is a fixed cost, that of the operator's smallest requests, plus a time for each byte. Not thread-safe.
 class WorkTimes {
  public:
   void Learn(Operator op, int64_t bytes, absl::Duration time, Instant now);
 
-  /// What a request will take of a lane. None where too little of this size was done, or nothing within the last ten
-  /// seconds: work that was refused by an old estimate would never be measured again.
+  /// Expected lane time of a request. None if too few of this size were measured, or none within the last ten seconds:
+  /// work refused because of an old estimate would never be measured again.
   std::optional<absl::Duration> Estimate(Operator op, int64_t bytes, Instant now) const;
 
-  /// Of the largest requests of this operator that were measured; 0 where none was.
+  /// Rate of the operator's largest measured requests; 0 if none was measured.
   double BytesPerSecond(Operator op) const;
 
  private:
   static constexpr int kClasses = 20;
   struct Class {
     int64_t samples = 0;
-    double bytes = 0;    // mean, the latest weighing most
+    double bytes = 0;    // mean, with most weight on the latest
     double seconds = 0;  // median
     double step = 0;     // of the median's logarithm
     bool rose = false;

@@ -1,4 +1,4 @@
-// Puts waiting requests together for one lease of a lane.
+// Groups waiting requests into one lease of a lane.
 #ifndef CORANK_SERVER_BATCH_BATCHER_H_
 #define CORANK_SERVER_BATCH_BATCHER_H_
 
@@ -13,38 +13,38 @@
 
 namespace corank {
 
-/// How much one lease may hold.
+/// Limits of one lease.
 struct BatchRule {
   int max_tasks = 1;
-  /// Of all messages of a batch together; a single task may have more.
+  /// Of all messages in a batch together; a single task may exceed it.
   int64_t max_bytes = std::numeric_limits<int64_t>::max();
-  /// How long the first may wait for others while a lane is free.
+  /// How long the first task may wait for others while a lane is free.
   absl::Duration delay = absl::ZeroDuration();
 };
 
-/// Where waiting tasks come from. Thread-safe.
+/// A source of waiting tasks. Thread-safe.
 class TaskSource {
  public:
   virtual ~TaskSource() = default;
-  /// Waits for a task that `device` may run and takes it, and with it, as far as the rule allows, those right behind it
-  /// for which joins(first, next) holds. Waits for a second task only as long as the rule says, and leaves work for
-  /// other takers that wait. Empty: there will be no such task any more.
+  /// Waits for a task that `device` may run and takes it, together with directly following ones for which joins(first,
+  /// next) holds, within the rule. Waits for a second task only as long as the rule allows, and leaves work for other
+  /// waiting takers. Empty: there will be no more such tasks.
   virtual std::vector<std::unique_ptr<Task>> Take(
       int device, const BatchRule& rule, absl::FunctionRef<bool(const Task& first, const Task& next)> joins) = 0;
 };
 
-/// Small requests of one operator share a lease, so that a burst of them costs one hand-over, not one each; the lane
-/// runs alike ones as one, others one after the other. Anything larger has a lease of its own. Thread-safe.
+/// Small requests of one operator share a lease, so a burst of them costs one hand-off instead of one each. The lane
+/// runs similar ones together and others one after another. Larger requests have a lease of their own. Thread-safe.
 class Batcher final : public WorkSource {
  public:
   struct Options {
-    /// Most requests of one lease.
+    /// Most requests in one lease.
     int max_tasks = 64;
-    /// A request is small whose arrays, wherever they are, have at most this many bytes.
+    /// A request is small if its arrays, wherever they are, have at most this many bytes.
     int64_t small_bytes = 64 << 10;
-    /// Most bytes of the messages of one lease.
+    /// Most bytes of messages in one lease.
     int64_t max_bytes = int64_t{1} << 20;
-    /// How long a small request may wait for others while a lane is free. 0: never.
+    /// How long a small request may wait for others while a lane is free; 0: not at all.
     absl::Duration delay = absl::ZeroDuration();
   };
 
