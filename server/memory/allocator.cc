@@ -13,10 +13,10 @@
 namespace corank {
 namespace {
 
-// A quarter of tcmalloc's own bound. Calls of all sizes fill it within minutes: with that one, an idle server's memory
-// depends on what came before.
+// A quarter of tcmalloc's own limit. Calls of all sizes fill the caches within minutes, so with that limit the memory
+// of an idle server would depend on its past.
 constexpr size_t kThreadCacheBytes = size_t{8} << 20;
-// Whoever needs pages meanwhile waits, 0.1 ms for each MiB; a stretch of more goes as a whole.
+// Threads that need pages meanwhile wait 0.1 ms for each MiB. A larger range is returned as a whole.
 constexpr size_t kStepBytes = size_t{1} << 20;
 
 }  // namespace

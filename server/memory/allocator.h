@@ -1,15 +1,15 @@
-// What corankd's allocator keeps of freed memory. Programs without tcmalloc, such as builds for sanitizers, keep what
-// theirs does.
+// Limits how much freed memory corankd's allocator keeps. Programs without tcmalloc, such as sanitizer builds, keep the
+// behaviour of their allocator.
 #ifndef CORANK_SERVER_MEMORY_ALLOCATOR_H_
 #define CORANK_SERVER_MEMORY_ALLOCATOR_H_
 
 namespace corank {
 
-/// Bounds what all threads together keep at hand, and would still hold when there is nothing to do. To be called before
-/// there are many.
+/// Limits the memory in the caches of all threads together, which an idle thread would still hold. Call it before there
+/// are many threads.
 void BoundThreadCaches();
 
-/// Gives the system the pages that are free, one stretch of them after the other, so that others get memory in between.
+/// Returns free pages to the system, one range after another, so that other threads can allocate in between.
 /// Thread-safe.
 void GiveBackFreedPages();
 

@@ -69,7 +69,7 @@ int ArrayStore::RoomiestDevice(uint64_t devices) const {
 
 absl::StatusOr<KeptRoom> ArrayStore::Reserve(absl::string_view owner, int device, int64_t bytes,
                                              absl::string_view field) {
-  GiveBackExpired();  // first, for these are in the budgets
+  GiveBackExpired();  // first, because they count in the budgets
   const int64_t charge = Charge(bytes);
   if (charge > options_.max_bytes) {
     return InvalidField(field, absl::StrCat("the array needs ", charge, " bytes, but the server stores at most ",
@@ -126,13 +126,13 @@ absl::Status ArrayStore::Keep(absl::string_view owner, const std::string& name, 
                               std::chrono::seconds expiry) {
   if (absl::Status status = CheckExpiry("expiry_seconds", expiry); !status.ok()) return status;
   absl::MutexLock lock(&mutex_);
-  // Under the lock: what is kept before the device is lost is forgotten then.
+  // Under the lock, so that an array published before its device is lost is forgotten then.
   if (array->memory != nullptr && !devices_->is_live(array->device)) {
     lost_.push_back(array->memory);
     return RetryLater(absl::StatusCode::kUnavailable, "the server lost the device of the array", kLostArrayRetry);
   }
   const auto entry = arrays_.try_emplace(OwnedName(owner, name)).first;
-  entry->second.array.swap(array);  // the one before is given back after the lock
+  entry->second.array.swap(array);  // the previous array is freed after the lock
   entry->second.expiry = expiry.count() == 0 ? options_.default_expiry : expiry;
   Use(entry);
   return absl::OkStatus();
@@ -152,7 +152,7 @@ absl::StatusOr<std::shared_ptr<const KeptArray>> ArrayStore::Find(absl::string_v
 
 absl::Status ArrayStore::Delete(absl::string_view owner, const std::string& name) {
   if (absl::Status status = CheckName("name", name); !status.ok()) return status;
-  std::shared_ptr<const KeptArray> array;  // given back outside of the lock
+  std::shared_ptr<const KeptArray> array;  // freed without the lock
   absl::MutexLock lock(&mutex_);
   const auto entry = arrays_.find(OwnedName(owner, name));
   if (entry == arrays_.end()) return NoSuchArray("name", name);
@@ -213,7 +213,7 @@ std::vector<std::shared_ptr<const KeptArray>> ArrayStore::TakeExpired() {
 }
 
 void ArrayStore::GiveBackExpired() {
-  std::vector<std::shared_ptr<const KeptArray>> expired;  // goes after the lock
+  std::vector<std::shared_ptr<const KeptArray>> expired;  // freed without the lock
   absl::MutexLock lock(&mutex_);
   expired = TakeExpired();
 }

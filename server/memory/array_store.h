@@ -1,4 +1,4 @@
-// Arrays that the server keeps between calls.
+// Arrays that the server stores between calls.
 #ifndef CORANK_SERVER_MEMORY_ARRAY_STORE_H_
 #define CORANK_SERVER_MEMORY_ARRAY_STORE_H_
 
@@ -26,20 +26,20 @@
 
 namespace corank {
 
-/// A kept array. Does not change once it is kept.
+/// A stored array. Constant once it is stored.
 struct KeptArray {
   v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;
   int32_t element_bytes = 0;
   int64_t count = 0;
   Budget::Reservation of_store, of_owner;
-  int device = 0;                        // where its bytes are
-  std::shared_ptr<EngineMemory> memory;  // null where there are no bytes
+  int device = 0;                        // that has its bytes
+  std::shared_ptr<EngineMemory> memory;  // null if there are no bytes
 
   int64_t size_bytes() const { return count * element_bytes; }
   const void* data() const { return memory == nullptr ? nullptr : memory->data(); }
 };
 
-/// Room for an array on a device that nobody else gets; given back when it is destroyed.
+/// Reserved room for an array on a device. Destruction releases it.
 struct KeptRoom {
   int device = 0;
   Budget::Reservation of_store, of_owner;
@@ -47,20 +47,20 @@ struct KeptRoom {
   int64_t bytes() const { return of_store.bytes(); }
 };
 
-/// Thread-safe. Names belong to an owner; another owner's are NOT_FOUND. Budgets are charged at least kLeastCharge for
-/// each array, so that they bound the number of arrays too.
+/// Thread-safe. Names belong to an owner; other owners get NOT_FOUND for them. Each array is charged at least
+/// kLeastCharge, so the budgets limit the number of arrays too.
 class ArrayStore {
  public:
   static constexpr int64_t kLeastCharge = 4096;
-  /// What an array of `bytes` bytes takes of the budgets.
+  /// The charge of an array of `bytes` bytes.
   static int64_t Charge(int64_t bytes) { return std::max(bytes, kLeastCharge); }
 
   struct Options {
-    /// Bytes of each device's memory that kept arrays may take; 0: switched off.
+    /// Bytes of each device's memory for stored arrays; 0: switched off.
     int64_t max_bytes = 0;
-    /// Bytes that the arrays of one owner may take on all devices together; 0: as much as there is.
+    /// Bytes of one owner's arrays on all devices together; 0: no limit of its own.
     int64_t quota_bytes = 0;
-    /// How long an array is kept without use where its maker does not say, and the most that it may say.
+    /// How long an unused array is stored if its creator does not say, and the most that it may say.
     std::chrono::seconds default_expiry = std::chrono::hours(1);
     std::chrono::seconds max_expiry = std::chrono::hours(24);
   };
@@ -70,26 +70,25 @@ class ArrayStore {
 
   bool is_on() const { return options_.max_bytes > 0; }
 
-  /// The live devices whose budget has room for an array of `bytes` bytes now, as a mask.
+  /// Live devices with room for an array of `bytes` bytes now, as a mask.
   uint64_t DevicesWithRoom(int64_t bytes) const;
-  /// The live device among these whose budget has most room; 0 where none lives.
+  /// The live device among these with the most room; 0 if none is live.
   int RoomiestDevice(uint64_t devices = ~uint64_t{0}) const;
 
-  /// Room on a device for an array of at most `bytes` bytes. RESOURCE_EXHAUSTED (the field named where it is the
-  /// owner's quota, RetryInfo where it is the device's memory); INVALID_ARGUMENT: more than the quota, or a device,
-  /// ever has.
+  /// Room on a device for an array of at most `bytes` bytes. RESOURCE_EXHAUSTED: with a field name if the owner's quota
+  /// is full, with RetryInfo if the device's memory is. INVALID_ARGUMENT: more than the whole quota or device.
   absl::StatusOr<KeptRoom> Reserve(absl::string_view owner, int device, int64_t bytes, absl::string_view field);
-  /// A place for an array that nobody sees yet, of at most the room's bytes, which goes into it; with an error the room
-  /// stays. RESOURCE_EXHAUSTED with RetryInfo: the device has less memory than the store was promised.
+  /// Memory for an array that nobody sees yet, of at most the room's bytes. Takes over the room, unless it fails.
+  /// RESOURCE_EXHAUSTED with RetryInfo: the device has less memory than the store was promised.
   absl::StatusOr<std::shared_ptr<KeptArray>> Make(KeptRoom& room, int64_t bytes);
-  /// INVALID_ARGUMENT, in the name of `field`, where arrays are not kept that long. 0 means the default.
+  /// INVALID_ARGUMENT, naming `field`, if arrays may not be stored for that long. 0 means the default.
   absl::Status CheckExpiry(absl::string_view field, std::chrono::seconds expiry) const;
-  /// Keeps it; an array of this name is replaced, for those who use it only once they are through. `expiry`: 0 means
-  /// the default.
+  /// Publishes the array. Replaces an array of the same name; requests that use the old one keep it until they end.
+  /// `expiry`: 0 means the default.
   absl::Status Keep(absl::string_view owner, const std::string& name, std::shared_ptr<const KeptArray> array,
                     std::chrono::seconds expiry = std::chrono::seconds(0));
 
-  /// The array, in use as long as the pointer lives.
+  /// The array, which counts as in use while the pointer lives.
   absl::StatusOr<std::shared_ptr<const KeptArray>> Find(absl::string_view owner, const std::string& name,
                                                         absl::string_view field);
   /// FAILED_PRECONDITION while a request uses it.
@@ -97,11 +96,11 @@ class ArrayStore {
   v1::ListArraysResponse List(absl::string_view owner);
   v1::StoredArray Describe(absl::string_view owner, const std::string& name, const KeptArray& array);
 
-  /// The device is lost: its arrays are found no more, and none is kept there. Their owners have their quota back, but
-  /// their memory stays what it is until the store ends, because a call to a driver that hangs does not return.
+  /// The device is lost: its arrays are no longer found, and no new ones are stored there. Owners regain their quota,
+  /// but the memory is freed only when the store is destroyed, because a call to a hanging driver never returns.
   void ForgetDevice(int device);
 
-  /// Drops the arrays whose time is over.
+  /// Drops expired arrays.
   void GiveBackExpired() ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t used_bytes() const;
@@ -111,13 +110,13 @@ class ArrayStore {
   struct Entry {
     std::shared_ptr<const KeptArray> array;
     std::chrono::seconds expiry;
-    Instant expires;  // expiry after it was last used
+    Instant expires;  // expiry after its last use
   };
   using Arrays = std::map<OwnedName, Entry>;
 
-  // What is in use does not expire: its time begins anew. The memory is to be given back outside of the lock.
+  // Arrays in use do not expire; their time starts anew. The caller must free the memory without the lock.
   std::vector<std::shared_ptr<const KeptArray>> TakeExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The entry's time begins now.
+  // Restarts the time of the entry.
   void Use(Arrays::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Arrays::iterator Erase(Arrays::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Budget& OwnerBudget(absl::string_view owner) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -129,7 +128,8 @@ class ArrayStore {
   std::vector<std::shared_ptr<Budget>> budgets_;  // by device
   mutable absl::Mutex mutex_;
   Arrays arrays_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::pair<Instant, const OwnedName*>> expiries_ ABSL_GUARDED_BY(mutex_);  // of all entries; their names
+  std::set<std::pair<Instant, const OwnedName*>> expiries_
+      ABSL_GUARDED_BY(mutex_);  // of all entries; points to their names
   std::map<std::string, std::shared_ptr<Budget>> owners_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<EngineMemory>> lost_ ABSL_GUARDED_BY(mutex_);
 };

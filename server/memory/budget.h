@@ -1,4 +1,4 @@
-// A bound on memory that several parties take from.
+// A limit on memory that several parties share.
 #ifndef CORANK_SERVER_MEMORY_BUDGET_H_
 #define CORANK_SERVER_MEMORY_BUDGET_H_
 
@@ -12,7 +12,7 @@ namespace corank {
 /// Thread-safe. Outlives its reservations by shared ownership.
 class Budget : public std::enable_shared_from_this<Budget> {
  public:
-  /// A part of a budget, given back when it is destroyed.
+  /// A part of a budget. Destruction releases it.
   class Reservation {
    public:
     Reservation() = default;

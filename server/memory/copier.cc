@@ -55,7 +55,7 @@ void Copier::Run() {
       waiting_.pop_front();
     }
     absl::Status status = Do(*copy);
-    // What the copy owns ends here at the latest: the caller may go on at once.
+    // Release what the copy owns before the caller can continue.
     copy->to.reset();
     copy->from.reset();
     absl::MutexLock lock(&mutex_);

@@ -18,23 +18,22 @@
 
 namespace corank {
 
-/// For pieces of a few megabytes: a call waits until its copy is done, tens of microseconds on a GPU. The copies are
-/// done one by one on a thread of their own, so that callers, who serve gRPC, do not wait with a device that hangs.
-/// Thread-safe.
+/// For a few megabytes at a time: a call waits until its copy is done, tens of microseconds on a GPU. A separate thread
+/// does the copies one by one, so that callers, which serve gRPC, do not get stuck in a hanging device. Thread-safe.
 class Copier {
  public:
-  /// Of a call. Far more than the copies of all callers take together.
+  /// Most time for one call; far more than the copies of all callers need together.
   static constexpr absl::Duration kPatience = absl::Seconds(5);
 
   /// The engine must outlive the copier.
   static absl::StatusOr<std::unique_ptr<Copier>> Create(Engine* engine, absl::Duration patience = kPatience);
-  /// Waits for a copy that was begun.
+  /// Waits for a copy in progress.
   ~Copier();
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
 
-  /// Of `bytes` bytes. UNAVAILABLE with RetryInfo where that is not done in time, and at once for as long as such a
-  /// copy has not ended; until then it goes on with the memory, which it owns together with the caller. Otherwise the
+  /// Copies `bytes` bytes. UNAVAILABLE with RetryInfo if that takes too long, and at once while such a late copy is
+  /// unfinished; the late copy continues with the memory, which it owns together with the caller. Otherwise the
   /// engine's errors.
   absl::Status ToDevice(std::shared_ptr<void> d_to, std::shared_ptr<const void> h_from, int64_t bytes);
   absl::Status ToHost(std::shared_ptr<void> h_to, std::shared_ptr<const void> d_from, int64_t bytes);
@@ -55,11 +54,11 @@ class Copier {
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Do(const Copy& copy);
 
-  const std::unique_ptr<EngineStream> stream_;  // of the thread
+  const std::unique_ptr<EngineStream> stream_;  // used by the thread
   const absl::Duration patience_;
   absl::Mutex mutex_;
   std::deque<std::shared_ptr<Copy>> waiting_ ABSL_GUARDED_BY(mutex_);
-  bool is_late_ ABSL_GUARDED_BY(mutex_) = false;  // somebody gave up; the copy that he waited for has not ended
+  bool is_late_ ABSL_GUARDED_BY(mutex_) = false;  // a caller gave up and its copy has not ended
   bool ends_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

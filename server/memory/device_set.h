@@ -1,4 +1,4 @@
-// The devices that a server works on, as those see them who place work and memory.
+// The devices of a server, for code that places work and memory.
 #ifndef CORANK_SERVER_MEMORY_DEVICE_SET_H_
 #define CORANK_SERVER_MEMORY_DEVICE_SET_H_
 
@@ -13,7 +13,7 @@
 
 namespace corank {
 
-/// Devices are numbered from 0 on; a set of them is a mask, in which bit i is device i. Thread-safe.
+/// Devices are numbered from 0. A set of them is a mask, in which bit i is device i. Thread-safe.
 class DeviceSet {
  public:
   static constexpr int kMaxDevices = 64;
@@ -21,29 +21,29 @@ class DeviceSet {
   /// 1 to kMaxDevices engines, which outlive the set.
   explicit DeviceSet(std::vector<Engine*> engines);
 
-  /// Before the first use of a copier.
+  /// Call it before the first use of a copier.
   absl::Status MakeCopiers();
 
   int size() const { return static_cast<int>(engines_.size()); }
   Engine& engine(int device) const { return *engines_[static_cast<size_t>(device)]; }
   Copier& copier(int device) const { return *copiers_[static_cast<size_t>(device)]; }
 
-  /// An engine for host memory, which is the same to all devices: the first that is not lost.
+  /// An engine for host memory, which all devices share: the first one that is not lost.
   Engine& host() const;
 
   static constexpr uint64_t Only(int device) { return uint64_t{1} << device; }
   uint64_t all() const { return all_; }
-  /// Those that are not lost.
+  /// Devices that are not lost.
   uint64_t live() const { return live_.load(std::memory_order_acquire); }
   bool is_live(int device) const { return (live() & Only(device)) != 0; }
-  /// Those of them that do their work, as far as is known.
+  /// Live devices that work, as far as is known.
   uint64_t good() const { return live() & ~bad_.load(std::memory_order_acquire); }
 
-  /// For good.
+  /// Marks a device as lost, permanently.
   void Lose(int device) { live_.fetch_and(~Only(device), std::memory_order_acq_rel); }
   void SetGood(int device, bool good);
 
-  /// Whether a device should take work that `devices` may do: one that does not work well leaves it to others.
+  /// Whether a device should take work that `devices` may do. A device that does not work well leaves it to others.
   bool ShouldRun(int device, uint64_t devices) const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kPlaces = 4096;
 
-// Read by the handler on any thread: a place is in use while `end` is not 0, and `begin` is set before `end`.
+// The handler reads these on any thread. A place is in use while `end` is not 0, and `begin` is set before `end`.
 struct Place {
   std::atomic<bool> taken{false};
   std::atomic<uintptr_t> begin{0};
@@ -25,7 +25,7 @@ std::array<Place, kPlaces> places;
 struct sigaction previous_action;
 uintptr_t page_bytes = 0;
 
-// Only calls that are safe in a handler: mmap is a plain system call.
+// Only calls that are safe in a handler; mmap is a plain system call.
 void OnBusError(int signal, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   for (Place& place : places) {
@@ -40,7 +40,7 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
   } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
     previous_action.sa_handler(signal);
   } else {
-    // The faulting instruction runs again when this returns, and then ends the process.
+    // The faulting instruction repeats when this returns, and then ends the process.
     struct sigaction standard = {};
     standard.sa_handler = SIG_DFL;
     sigaction(SIGBUS, &standard, nullptr);

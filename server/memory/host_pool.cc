@@ -68,7 +68,7 @@ void HostPool::Unpromise(int64_t bytes, const std::shared_ptr<Reservation>& of) 
 
 absl::StatusOr<std::shared_ptr<void>> HostPool::Take(int64_t bytes, std::shared_ptr<Reservation> of) {
   if (bytes > options_.max_bytes) return Full();
-  const std::shared_ptr<Reservation> kept = of;  // it must not go under the lock
+  const std::shared_ptr<Reservation> kept = of;  // must not be destroyed under the lock
   const int64_t size = std::min(BufferBytes(bytes), options_.max_bytes);
   Memory memory;
   std::vector<Memory> given_up;
@@ -122,7 +122,7 @@ HostPool::Memory HostPool::TakeFrom(int64_t size, Shelf& shelf) {
 }
 
 void HostPool::Trim() {
-  std::vector<Memory> given_up;  // freed outside of the lock
+  std::vector<Memory> given_up;  // freed without the lock
   absl::MutexLock lock(&mutex_);
   for (auto& [size, shelf] : kept_) {
     const size_t wanted = shelf.memories.size() - (shelf.least + 1) / 2;
@@ -132,7 +132,7 @@ void HostPool::Trim() {
 }
 
 void HostPool::GiveBack(EngineMemory* raw, const std::shared_ptr<Reservation>& of) {
-  Memory memory(raw);  // freed outside of the lock where it is not kept
+  Memory memory(raw);  // freed without the lock unless it is kept
   absl::MutexLock lock(&mutex_);
   Unpromise(raw->size_bytes(), of);
   bytes_in_use_ -= raw->size_bytes();

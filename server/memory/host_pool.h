@@ -1,4 +1,4 @@
-// Pinned host memory that requests share: payloads wait in it for their lane, results leave from it.
+// Pinned host memory that requests share: payloads wait there for a lane, and results are sent from there.
 #ifndef CORANK_SERVER_MEMORY_HOST_POOL_H_
 #define CORANK_SERVER_MEMORY_HOST_POOL_H_
 
@@ -16,18 +16,18 @@
 
 namespace corank {
 
-/// Buffers come in sizes of four steps a doubling, from 4 KiB up, and are kept for the next taker of their size for as
-/// long as takers come (Trim). Thread-safe.
+/// Buffer sizes have four steps per doubling, from 4 KiB up. Freed buffers are kept for the next request of their size
+/// while such requests come (Trim). Thread-safe.
 class HostPool : public std::enable_shared_from_this<HostPool> {
  public:
   struct Options {
-    /// Most bytes that buffers may take, in use and kept together.
+    /// Most bytes of buffers, used and idle together.
     int64_t max_bytes = int64_t{8} << 30;
-    /// Most bytes that are kept for the next taker.
+    /// Most bytes of idle buffers.
     int64_t max_kept_bytes = int64_t{2} << 30;
   };
 
-  /// Room in the pool that nobody else gets; given back when it is destroyed. Buffers that were taken of it keep it.
+  /// Reserved room in the pool. Destruction releases it; buffers taken from it keep it alive.
   class Reservation {
    public:
     ~Reservation();
@@ -39,56 +39,57 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
     Reservation(std::shared_ptr<HostPool> pool, int64_t bytes) : pool_(std::move(pool)), bytes_(bytes) {}
     const std::shared_ptr<HostPool> pool_;
     int64_t bytes_;     // guarded by the pool's mutex
-    int64_t used_ = 0;  // the same
+    int64_t used_ = 0;  // likewise
   };
 
-  /// `devices` must outlive the pool and all its buffers, which are for all of them.
+  /// `devices` must outlive the pool and all its buffers, which all of them can use.
   static std::shared_ptr<HostPool> Create(const DeviceSet* devices, const Options& options);
 
-  /// At least `bytes` bytes (1 or more), not initialised, given back when the last copy of the pointer is gone, on any
-  /// thread. Of the room that was reserved, as far as that reaches, and otherwise of what is free. RESOURCE_EXHAUSTED
-  /// with RetryInfo: the pool's or the host's memory is in use; the pool's cannot be within a reservation.
+  /// At least `bytes` bytes (1 or more), uninitialized. Freed when the last copy of the pointer is destroyed, on any
+  /// thread. Takes reserved room first, then free room. RESOURCE_EXHAUSTED with RetryInfo: the pool or the host has no
+  /// free memory; within a reservation, only the host can lack it.
   absl::StatusOr<std::shared_ptr<void>> Take(int64_t bytes, std::shared_ptr<Reservation> of = nullptr);
 
-  /// Room for buffers of `bytes` bytes (BufferBytes) together. RESOURCE_EXHAUSTED with RetryInfo.
+  /// Reserves room for buffers of `bytes` bytes (BufferBytes) together. RESOURCE_EXHAUSTED with RetryInfo.
   absl::StatusOr<std::shared_ptr<Reservation>> Reserve(int64_t bytes);
-  /// Adds what is free to a reservation, `bytes` bytes at most, and leaves half of the pool to those who come next. How
-  /// much was added.
+  /// Enlarges a reservation by at most `bytes` bytes of free room, and leaves half of the pool to later requests.
+  /// Returns the number of bytes added.
   int64_t Grow(Reservation& reservation, int64_t bytes);
 
-  /// Frees half, rounded up, of the buffers of each size that were kept all the time since the last call: what a burst
-  /// of requests left behind goes within a few calls, and what comes and goes stays.
+  /// Frees half, rounded up, of the buffers of each size that were idle since the last call. Leftovers of a burst go
+  /// within a few calls; buffers that are used now and then stay.
   void Trim();
 
-  /// What a buffer of `bytes` bytes takes of the pool, where that has room for it.
+  /// The size of a buffer for `bytes` bytes.
   static int64_t BufferBytes(int64_t bytes);
 
   int64_t max_bytes() const { return options_.max_bytes; }
   int64_t bytes_in_use() const;
-  /// Of the buffers in use and of reservations.
+  /// Bytes of used buffers and of reservations.
   int64_t promised_bytes() const;
   int64_t buffers_in_use() const;
-  /// Of buffers that wait for the next taker.
+  /// Bytes of idle buffers.
   int64_t kept_bytes() const;
-  /// How often the engine was asked for memory.
+  /// Number of allocations from the engine.
   int64_t allocations() const;
 
  private:
   using Memory = std::unique_ptr<EngineMemory>;
-  /// Kept buffers of one size, the last one that was given back behind.
+  /// Idle buffers of one size, the most recently used one last.
   struct Shelf {
     std::vector<Memory> memories;
-    size_t least = 0;  // as few there were since the last Trim
+    size_t least = 0;  // fewest since the last Trim
   };
 
   HostPool(const DeviceSet* devices, const Options& options) : devices_(devices), options_(options) {}
   void GiveBack(EngineMemory* memory, const std::shared_ptr<Reservation>& of);
-  // Takes a buffer's bytes of the reservation, or of what is free where that does not reach: then `of` becomes null.
+  // Takes a buffer's bytes from the reservation, or from free room if the reservation is too small: `of` then becomes
+  // null.
   bool Promise(int64_t bytes, std::shared_ptr<Reservation>& of) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unpromise(int64_t bytes, const std::shared_ptr<Reservation>& of) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes kept buffers out until `bytes` more fit under max_bytes, or none is left.
+  // Removes idle buffers until `bytes` more fit under max_bytes, or none is left.
   std::vector<Memory> MakeRoom(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The last buffer of a shelf, which is not empty.
+  // The last buffer of a shelf, which must not be empty.
   Memory TakeFrom(int64_t size, Shelf& shelf) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const DeviceSet* const devices_;

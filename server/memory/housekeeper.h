@@ -1,4 +1,4 @@
-// Gives memory back that nobody uses any more, also where no request comes.
+// Frees unused memory, even when no requests arrive.
 #ifndef CORANK_SERVER_MEMORY_HOUSEKEEPER_H_
 #define CORANK_SERVER_MEMORY_HOUSEKEEPER_H_
 
@@ -15,14 +15,14 @@
 
 namespace corank {
 
-/// Every `interval`, on a thread of its own: trims the pool and the buffers of runs, drops regions and kept arrays
-/// whose time is over, has idle lanes give memory back (`trim_lanes`), and then the allocator its freed pages. All
-/// pointees must outlive it.
+/// Every `interval`, on its own thread: trims the pool and the run buffers, drops expired regions and stored arrays,
+/// lets idle lanes free memory (`trim_lanes`), and then makes the allocator return free pages. All pointees must
+/// outlive it.
 class Housekeeper {
  public:
   Housekeeper(HostPool* pool, RunBuffers* run_buffers, RegionRegistry* regions, ArrayStore* arrays,
               std::function<void()> trim_lanes, absl::Duration interval);
-  /// Waits for the thread, and with it for a driver that hangs.
+  /// Waits for the thread, and therefore for a hanging driver.
   ~Housekeeper();
   Housekeeper(const Housekeeper&) = delete;
   Housekeeper& operator=(const Housekeeper&) = delete;

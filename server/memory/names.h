@@ -1,4 +1,4 @@
-// Names that callers give to regions and kept arrays.
+// Names that callers give to regions and stored arrays.
 #ifndef CORANK_SERVER_MEMORY_NAMES_H_
 #define CORANK_SERVER_MEMORY_NAMES_H_
 
@@ -13,7 +13,7 @@
 
 namespace corank {
 
-/// A tenant's name for something: another tenant's things are not found.
+/// A name of one tenant. Other tenants cannot find what it names.
 using OwnedName = std::pair<std::string, std::string>;  // owner, name
 
 inline absl::Status CheckName(absl::string_view field, absl::string_view name) {

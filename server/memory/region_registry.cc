@@ -33,14 +33,14 @@ class FileDescriptor {
     if (fd_ >= 0) close(fd_);
   }
   int get() const { return fd_; }
-  /// Of the file; -1 if it cannot be told.
+  /// The file's size; -1 if unknown.
   int64_t size() const {
     struct stat status = {};
     return fstat(fd_, &status) == 0 ? static_cast<int64_t>(status.st_size) : -1;
   }
   ObjectPlace PlaceOf(int64_t offset) const {
     struct stat status = {};
-    static_cast<void>(fstat(fd_, &status));  // its size was told before
+    static_cast<void>(fstat(fd_, &status));  // its size was read before
     return {status.st_dev, status.st_ino, offset};
   }
 
@@ -60,10 +60,10 @@ class Mapping {
   const size_t bytes_;
 };
 
-// The objects that are mapped, by address.
+// The mapped objects, by address.
 class MappedObjects {
  public:
-  // Of the process: what is mapped twice may be so by two registries.
+  // One for the process, because two registries may map the same object.
   static MappedObjects& Get() {
     static auto* const objects = new MappedObjects;
     return *objects;
@@ -139,9 +139,9 @@ class SharedMemoryRegion final : public MemoryRegion {
   const int64_t offset_;
   const int64_t bytes_;
   const Mapping mapping_;
-  const MappedObject object_;  // goes before the mapping, whose addresses others may then have
+  const MappedObject object_;  // destroyed before the mapping, whose addresses may then be reused
   const FaultGuard guard_;
-  std::unique_ptr<EngineMemory> pinned_;  // goes before the mapping
+  std::unique_ptr<EngineMemory> pinned_;  // destroyed before the mapping
 };
 
 class IpcRegion final : public MemoryRegion {
@@ -193,7 +193,7 @@ absl::Status OpenError(int error) {
   }
 }
 
-// A pin that fails for want of memory is the caller's to wait for, not a fault of the server.
+// Without memory for the pin, the caller should retry; the server is not at fault.
 absl::Status PinError(const absl::Status& status) {
   if (status.code() != absl::StatusCode::kResourceExhausted) return status;
   return RetryLater(status.code(), "the server cannot map or pin more memory now", kRegionsFullRetry);
@@ -307,7 +307,7 @@ absl::StatusOr<v1::Region> RegionRegistry::Publish(const OwnedName& key, uint64_
                                                    absl::StatusOr<std::shared_ptr<MemoryRegion>> region) {
   absl::MutexLock lock(&mutex_);
   const auto entry = regions_.find(key);
-  // The lease may have ended while the memory was mapped, and another region may have the name now.
+  // During the mapping the lease may have ended, and another region may have taken the name.
   if (entry == regions_.end() || entry->second.serial != serial) {
     return region.ok() ? absl::CancelledError("the lease has ended") : region.status();
   }
@@ -315,7 +315,7 @@ absl::StatusOr<v1::Region> RegionRegistry::Publish(const OwnedName& key, uint64_
     regions_.erase(entry);
     return region.status();
   }
-  // Under the lock: what is published before its device is lost is forgotten then.
+  // Under the lock, so that a region published before its device is lost is forgotten then.
   if ((*region)->kind() == v1::REGION_KIND_CUDA_IPC && !devices_->is_live((*region)->device())) {
     lost_.push_back(*std::move(region));
     regions_.erase(entry);
@@ -338,7 +338,7 @@ std::vector<v1::Region> RegionRegistry::List(absl::string_view owner) {
 
 absl::Status RegionRegistry::Unregister(absl::string_view owner, const std::string& name) {
   if (absl::Status status = CheckName("name", name); !status.ok()) return status;
-  std::shared_ptr<MemoryRegion> region;  // unmapped outside of the lock
+  std::shared_ptr<MemoryRegion> region;  // unmapped without the lock
   absl::MutexLock lock(&mutex_);
   const auto entry = regions_.find(OwnedName(owner, name));
   if (entry == regions_.end() || entry->second.region == nullptr) return NoSuchRegion("name", name);
@@ -429,7 +429,7 @@ std::vector<std::shared_ptr<MemoryRegion>> RegionRegistry::TakeExpired() {
 }
 
 void RegionRegistry::GiveBackExpired() {
-  std::vector<std::shared_ptr<MemoryRegion>> expired;  // goes after the lock
+  std::vector<std::shared_ptr<MemoryRegion>> expired;  // freed without the lock
   absl::MutexLock lock(&mutex_);
   expired = TakeExpired();
 }

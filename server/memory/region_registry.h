@@ -1,4 +1,4 @@
-// Memory of callers that requests may name: shared memory of the host and GPU memory of other processes.
+// Callers' memory that requests may use: shared memory of the host and GPU memory of other processes.
 #ifndef CORANK_SERVER_MEMORY_REGION_REGISTRY_H_
 #define CORANK_SERVER_MEMORY_REGION_REGISTRY_H_
 
@@ -24,16 +24,16 @@
 
 namespace corank {
 
-/// Where bytes of shared memory are in their object, by whatever mapping they were reached.
+/// A position in a shared-memory object, whichever mapping leads to it.
 struct ObjectPlace {
   uint64_t device = 0, inode = 0;  // the object
   int64_t offset = 0;
 };
-/// Of an address inside of a shared-memory region of this process; nothing for other memory. Objects of regions that
-/// live differ in device or inode. Thread-safe.
+/// The position of an address in a shared-memory region of this process; nullopt for other memory. Objects of live
+/// regions differ in device or inode. Thread-safe.
 std::optional<ObjectPlace> FindObjectPlace(const void* address);
 
-/// A registered region. Whoever holds a pointer to it may use the memory. Thread-safe.
+/// A registered region. Its memory may be used while a pointer to it exists. Thread-safe.
 class MemoryRegion {
  public:
   MemoryRegion(std::string name, v1::RegionKind kind) : name_(std::move(name)), kind_(kind) {}
@@ -44,9 +44,9 @@ class MemoryRegion {
   /// Host memory of a shared-memory region, device memory of a CUDA IPC region.
   virtual void* data() const = 0;
   virtual int64_t size_bytes() const = 0;
-  /// Whether all of it is still there; a caller can make shared memory smaller at any time.
+  /// Whether all of it still exists; a caller can shrink shared memory at any time.
   virtual bool intact() const = 0;
-  /// Where a CUDA IPC region is.
+  /// The device of a CUDA IPC region.
   virtual int device() const { return 0; }
 
  private:
@@ -54,17 +54,17 @@ class MemoryRegion {
   const v1::RegionKind kind_;
 };
 
-/// Thread-safe. Names belong to an owner; another owner's are NOT_FOUND.
+/// Thread-safe. Names belong to an owner; other owners get NOT_FOUND for them.
 class RegionRegistry {
  public:
   struct Options {
-    /// What the names of shared-memory objects must begin with, each with its leading slash; empty: switched off.
+    /// Allowed prefixes of shared-memory objects' names, each with its leading slash; empty: switched off.
     std::vector<std::string> shared_memory_prefixes;
     /// Whether GPU memory of other processes may be registered.
     bool cuda_ipc = false;
-    /// Most regions of all owners, of which one owner has a quarter at most, and as many leases.
+    /// Most regions of all owners, and most leases. One owner may have at most a quarter of them.
     int max_regions = 1024;
-    /// A region that has no lease and that no request used for this long is unregistered.
+    /// A region without a lease that no request used for this long is unregistered.
     std::chrono::nanoseconds expiry = std::chrono::minutes(10);
   };
 
@@ -82,26 +82,26 @@ class RegionRegistry {
 
   /// A new lease. RESOURCE_EXHAUSTED with RetryInfo: too many are open.
   absl::StatusOr<std::string> OpenLease(absl::string_view owner);
-  /// Unregisters all regions of the lease; what requests use goes away with the last of them.
+  /// Unregisters all regions of the lease. Memory that requests use is released with the last of them.
   void CloseLease(const std::string& lease_id);
 
-  /// The device is lost: its regions are found no more. Their memory stays what it is until the registry ends, because
-  /// a call to a driver that hangs does not return.
+  /// The device is lost: its regions are no longer found. Their memory is released only when the registry is destroyed,
+  /// because a call to a hanging driver never returns.
   void ForgetDevice(int device);
 
-  /// The region, in use as long as the pointer lives. NOT_FOUND, FAILED_PRECONDITION where it is not intact.
+  /// The region, which counts as in use while the pointer lives. NOT_FOUND; FAILED_PRECONDITION if it is not intact.
   absl::StatusOr<std::shared_ptr<const MemoryRegion>> Find(absl::string_view owner, const std::string& name,
                                                            v1::RegionKind kind, absl::string_view field);
 
   int64_t region_count() const;
   int64_t lease_count() const;
 
-  /// Drops the regions that have no lease and whose time without use is over.
+  /// Drops expired regions, which have no lease and were not used for too long.
   void GiveBackExpired() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Entry {
-    std::shared_ptr<MemoryRegion> region;  // null while it is being made
+    std::shared_ptr<MemoryRegion> region;  // null while it is being mapped
     std::string lease_id;
     Instant last_used;
     uint64_t serial;
@@ -109,11 +109,11 @@ class RegionRegistry {
   using Regions = std::map<OwnedName, Entry>;
 
   int MostOfOwner() const { return std::max(1, options_.max_regions / 4); }
-  // The serial number of the entry, by which Publish knows it.
+  // The serial number of the entry, by which Publish recognizes it.
   absl::StatusOr<uint64_t> Reserve(const OwnedName& key, const std::string& lease_id);
   absl::StatusOr<v1::Region> Publish(const OwnedName& key, uint64_t serial,
                                      absl::StatusOr<std::shared_ptr<MemoryRegion>> region);
-  // Takes out what has expired; its memory is given back outside of the lock.
+  // Removes expired entries. The caller frees their memory without the lock.
   std::vector<std::shared_ptr<MemoryRegion>> TakeExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;

@@ -16,7 +16,7 @@ absl::StatusOr<std::shared_ptr<void>> RunBuffers::Take(Engine& engine, int64_t b
     MakeRoom(bytes).clear();
     absl::StatusOr<Memory> allocated = engine.AllocateHost(bytes);
     if (absl::IsResourceExhausted(allocated.status())) {
-      // The system, or a container, may have less than was planned with.
+      // The system or a container may have less than the plan assumes.
       if (std::vector<Memory> freed = TakeAllKept(); !freed.empty()) {
         freed.clear();
         allocated = engine.AllocateHost(bytes);
@@ -68,7 +68,7 @@ RunBuffers::Memory RunBuffers::TakeOut(std::multimap<int64_t, Kept>::iterator ke
 }
 
 void RunBuffers::GiveBack(EngineMemory* raw, int64_t bytes) {
-  Memory memory(raw);  // freed outside of the lock where it is not kept
+  Memory memory(raw);  // freed without the lock unless it is kept
   absl::MutexLock lock(&mutex_);
   bytes_in_use_ -= bytes;
   if (bytes > std::min(options_.max_kept_bytes, options_.max_bytes - bytes_in_use_) - kept_bytes_) return;
@@ -77,7 +77,7 @@ void RunBuffers::GiveBack(EngineMemory* raw, int64_t bytes) {
 }
 
 void RunBuffers::Trim() {
-  std::vector<Memory> freed;  // outside of the lock
+  std::vector<Memory> freed;  // freed without the lock
   absl::MutexLock lock(&mutex_);
   for (auto kept = kept_.begin(); kept != kept_.end();) {
     const auto next = std::next(kept);

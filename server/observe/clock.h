@@ -1,4 +1,4 @@
-// The time that the server measures and waits by: monotonic, and replaceable in tests.
+// The monotonic clock of the server, replaceable in tests.
 #ifndef CORANK_SERVER_OBSERVE_CLOCK_H_
 #define CORANK_SERVER_OBSERVE_CLOCK_H_
 
@@ -16,8 +16,8 @@ inline int64_t Nanoseconds(Instant from, Instant to) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count();
 }
 
-/// Whether a request whose work was not done by `now` came too late for its caller. A caller's clock runs ahead of this
-/// one by the time of the message: it cancels at its deadline, which is shortly before the server's.
+/// Whether a request whose work was not done by `now` was too late for its caller. The caller's clock started earlier,
+/// by the time that the message took, so the caller cancels shortly before the server's deadline.
 inline bool IsShortBefore(Instant deadline, Instant arrival, Instant now) {
   return deadline != kForever && deadline - now <= (deadline - arrival) / 10 + std::chrono::milliseconds(1);
 }

@@ -30,7 +30,7 @@ bool LineWriter::HasRoom(absl::Duration patience) const {
 }
 
 bool LineWriter::Put(absl::string_view line) {
-  // A pipe that has room takes so many bytes without a wait (POSIX, write), whatever its flags are.
+  // A pipe with room takes this many bytes without blocking (POSIX, write), whatever its flags are.
   constexpr size_t kPiece = PIPE_BUF;
   bool ends_line = is_cut_;
   while (ends_line || !line.empty()) {
@@ -38,7 +38,7 @@ bool LineWriter::Put(absl::string_view line) {
     const absl::string_view piece = ends_line ? "\n" : line.substr(0, kPiece);
     const ssize_t written = write(descriptor_, piece.data(), piece.size());
     if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (written <= 0) return false;  // nowhere left to say it
+    if (written <= 0) return false;  // there is nowhere left to report it
     if (!ends_line) line.remove_prefix(static_cast<size_t>(written));
     ends_line = false;
     is_cut_ = !line.empty();

@@ -14,21 +14,20 @@
 
 namespace corank {
 
-/// Thread-safe. A line for which there is no room waits for it `patience` long and is then lost; after one that was,
-/// those that find no room are lost at once. So a reader that stands still costs its writers that time once, not their
-/// work.
+/// Thread-safe. A line without room waits up to `patience` and is then lost. After a lost line, further lines without
+/// room are lost immediately. A stalled reader therefore delays its writers once, not all their work.
 class LineWriter {
  public:
-  /// Makes the line, newline included, that says so before the next one that is written.
+  /// Makes the line, newline included, that reports lost lines before the next written line.
   using Notice = std::function<std::string(int64_t lost_lines)>;
 
-  /// The descriptor must stay open for as long as this lives.
+  /// The descriptor must stay open while this exists.
   LineWriter(int descriptor, absl::Duration patience, Notice notice);
 
-  /// A whole line, its newline included.
+  /// Writes a whole line, newline included.
   void Write(absl::string_view line);
 
-  /// Lines that were not written as a whole so far.
+  /// Lines that were not written completely so far.
   int64_t lost() const { return lost_; }
 
  private:
@@ -40,9 +39,9 @@ class LineWriter {
   const Notice notice_;
   std::atomic<int64_t> lost_{0};
   absl::Mutex mutex_;
-  int64_t told_ ABSL_GUARDED_BY(mutex_) = 0;       // of the lost ones, those that a notice has counted
+  int64_t told_ ABSL_GUARDED_BY(mutex_) = 0;       // lost lines that a notice has reported
   bool is_stuck_ ABSL_GUARDED_BY(mutex_) = false;  // the last line was lost
-  bool is_cut_ ABSL_GUARDED_BY(mutex_) = false;    // what was written last has no newline
+  bool is_cut_ ABSL_GUARDED_BY(mutex_) = false;    // the last output has no newline
 };
 
 }  // namespace corank

@@ -25,11 +25,11 @@ std::optional<LogLevel> ParseLogLevel(absl::string_view name);
 
 enum class LogFormat : uint8_t { kJson, kText };
 
-/// Appends text as a JSON string, with its quotes. Bytes that are not UTF-8 become U+FFFD, so that a line is always
-/// valid JSON whatever a caller sent.
+/// Appends text as a quoted JSON string. Invalid UTF-8 becomes U+FFFD, so that a line is valid JSON whatever a caller
+/// sent.
 void AppendJsonString(std::string& out, absl::string_view text);
 
-/// A name and a value of a log line. Borrows strings for the length of the call.
+/// A name and a value of a log line. Borrows strings during the call.
 struct LogField {
   LogField(absl::string_view name, absl::string_view value) : name(name), value(value) {}
   LogField(absl::string_view name, const char* value) : name(name), value(absl::string_view(value)) {}
@@ -42,13 +42,13 @@ struct LogField {
   std::variant<absl::string_view, int64_t, double> value;
 };
 
-/// Thread-safe; each line goes out in one write.
+/// Thread-safe. Each line is one write.
 class Logger {
  public:
-  /// Takes a whole line, its newline included; called by any thread.
+  /// Receives a whole line, newline included, on any thread.
   using Sink = std::function<void(absl::string_view line)>;
 
-  /// Writes to stderr. When nobody reads stderr any more, lines are lost (LostLogLines) so that work goes on.
+  /// Writes to stderr. If nobody reads stderr any more, lines are lost (LostLogLines) so that work goes on.
   explicit Logger(LogLevel least, LogFormat format = LogFormat::kJson);
   Logger(LogLevel least, Sink sink, LogFormat format = LogFormat::kJson);
 
@@ -61,7 +61,7 @@ class Logger {
   const Sink sink_;
 };
 
-/// Lines for stderr that nobody took, of the whole process.
+/// Number of lines for stderr that nobody read, over the whole process.
 int64_t LostLogLines();
 
 }  // namespace corank

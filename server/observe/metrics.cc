@@ -32,14 +32,14 @@ Buckets PowersOf(double base, double first, int count) {
   return bounds;
 }
 
-// What requests end with, alerts know.
+// Codes that requests end with and that alerts use.
 constexpr absl::StatusCode kUsualCodes[] = {
     absl::StatusCode::kOk,          absl::StatusCode::kInvalidArgument,   absl::StatusCode::kCancelled,
     absl::StatusCode::kUnavailable, absl::StatusCode::kResourceExhausted, absl::StatusCode::kDeadlineExceeded,
     absl::StatusCode::kInternal,    absl::StatusCode::kUnknown,
 };
 
-// Numbers of absl::StatusCode and google.rpc.Code are the same.
+// absl::StatusCode and google.rpc.Code have the same numbers.
 int CodeIndex(absl::StatusCode code, int count) {
   const int index = static_cast<int>(code);
   return index >= 0 && index < count ? index : static_cast<int>(absl::StatusCode::kUnknown);
@@ -54,7 +54,7 @@ prometheus::Family<prometheus::Counter>& Counters(prometheus::Registry& registry
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
 }
 
-// Where the family is there already, this is it.
+// Returns the existing family if there is one.
 prometheus::Family<prometheus::Gauge>& Gauges(prometheus::Registry& registry, const char* name, const char* help) {
   return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
 }
@@ -109,7 +109,7 @@ prometheus::Counter& Metrics::Requests(Operator op, absl::StatusCode code) {
   const int index = CodeIndex(code, kCodeCount);
   std::atomic<prometheus::Counter*>& cached = operators_[static_cast<int>(op)].requests[index];
   prometheus::Counter* counter = cached.load(std::memory_order_acquire);
-  if (counter == nullptr) {  // Add returns the same counter to everyone who asks for these labels
+  if (counter == nullptr) {  // Add returns the same counter for the same labels
     counter = &requests_.Add(
         {{"operator", OperatorName(op)}, {"code", absl::StatusCodeToString(static_cast<absl::StatusCode>(index))}});
     cached.store(counter, std::memory_order_release);

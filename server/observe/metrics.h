@@ -25,7 +25,7 @@
 
 namespace corank {
 
-/// The stages that a request passes, in this order.
+/// The stages of a request, in order.
 enum class Stage : uint8_t { kValidate, kQueue, kCopyIn, kKernel, kCopyOut, kRespond };
 inline constexpr int kStageCount = 6;
 constexpr const char* StageName(Stage stage) {
@@ -33,7 +33,7 @@ constexpr const char* StageName(Stage stage) {
   return kNames[static_cast<int>(stage)];
 }
 
-/// What one request took. A stage that the request did not reach is -1 and is not counted.
+/// The cost of one request. A stage that the request did not reach is -1 and does not count.
 struct RequestRecord {
   Operator op = Operator::kSort;
   absl::StatusCode code = absl::StatusCode::kOk;
@@ -45,7 +45,7 @@ struct RequestRecord {
   int64_t& operator[](Stage stage) { return stage_ns[static_cast<int>(stage)]; }
 };
 
-/// Why a request was not taken.
+/// Why a request was refused.
 enum class Refusal : uint8_t {
   kQueueRequests,
   kQueueBytes,
@@ -67,7 +67,7 @@ constexpr const char* RefusalName(Refusal refusal) {
   return kNames[static_cast<int>(refusal)];
 }
 
-/// What a GPU says of itself. A reading that it does not have is -1 and is not shown.
+/// Readings of a GPU. A missing reading is -1 and is not shown.
 struct DeviceReadings {
   double utilisation = -1;  // 0 to 1
   int64_t memory_used_bytes = -1;
@@ -76,76 +76,77 @@ struct DeviceReadings {
   double temperature_celsius = -1;
 };
 
-/// What is open at one moment; all of it is 0 on a server that nobody uses.
+/// Counts of open items at one moment. All are 0 on an idle server.
 struct OpenItems {
   int64_t connections = 0;
   int64_t calls = 0;
-  int64_t jobs = 0;       // of Execute, also those that wait for their parts
-  int64_t job_bytes = 0;  // that they hold on host and devices, beside pinned buffers
+  int64_t jobs = 0;       // Execute jobs, including those that wait for parts
+  int64_t job_bytes = 0;  // on host and devices, without pinned buffers
   int64_t regions = 0;
   int64_t leases = 0;
 };
 
-/// Lanes for requests, and for what takes long: streams, and large arrays outside of the message.
+/// Lanes for short requests, and for long work: streams, and large arrays outside messages.
 enum class LaneKind : uint8_t { kShort, kLong };
 inline constexpr int kLaneKinds = 2;
 
-/// Tenants beyond this many share the label "other".
+/// Further tenants share the label "other".
 inline constexpr int kMaxTenantLabels = 64;
 
-/// Thread-safe. Handles are made once, so that counting a request allocates nothing after the first of its kind.
+/// Thread-safe. Handles are created once, so counting a request allocates only for the first of its kind.
 class Metrics {
  public:
   Metrics();
 
   void CountRequest(const RequestRecord& record);
-  /// A call that is no request of one operator, or was refused before its operator was known. May allocate.
+  /// Counts a call that is not a request of one operator, or that was refused before its operator was known. May
+  /// allocate.
   void CountCall(absl::string_view operation, absl::StatusCode code);
   void CountRefusal(Refusal reason);
   void CountFailedHandshake();
-  /// Of requests that were admitted: work dropped before it reached this stage.
+  /// Counts an admitted request that was dropped before it reached this stage.
   void CountCancelled(Stage before);
-  /// Requests that share a lease of a lane, and the bytes of their messages together.
+  /// Counts a batch: its requests, and the bytes of their messages together.
   void ObserveBatch(Operator op, int requests, int64_t bytes);
-  /// A request that went to no lane of a device, as it is small: the host's processor does it at once.
+  /// Counts a small request that the host's CPU ran at once, without a lane of a device.
   void CountHostRequest(Operator op);
-  /// What work of a tenant took: bytes of its arrays and time of lanes. An empty name counts as "anonymous".
+  /// Counts a tenant's work: bytes of arrays and lane time. An empty name counts as "anonymous".
   void CountTenant(absl::string_view tenant, int64_t bytes, int64_t lane_ns);
   void AddQueued(int64_t requests, int64_t bytes);
   void AddBusyLanes(LaneKind kind, int change);
-  /// Lanes that there are.
+  /// Sets the number of lanes.
   void SetLanes(LaneKind kind, int lanes);
-  /// Once, at start.
+  /// Call it once, at startup.
   void SetEngine(const std::string& engine, const std::string& device, const std::string& version);
 
-  /// `collect` is called at the begin of each scrape, one at a time, to set the gauges below. It must live and be
-  /// callable until the last scrape: whoever serves metrics stops before what they look at.
+  /// Calls `collect` at the start of each scrape, one at a time, to set the gauges below. It must be callable until the
+  /// last scrape, so the endpoint must stop before the objects that it reads are destroyed.
   void OnScrape(std::function<void()> collect);
 
   // For OnScrape: these allocate.
-  /// Age of the oldest request that waits in a line; 0 where none does.
+  /// Age of the oldest waiting request in a line; 0 if none waits.
   void SetQueueAge(absl::string_view line, double seconds);
   void SetMemory(absl::string_view budget, int64_t used_bytes, int64_t limit_bytes);
   /// One device's part of a memory budget.
   void SetDeviceMemory(int device, absl::string_view budget, int64_t used_bytes, int64_t limit_bytes);
-  /// Pinned memory that nobody uses and that is kept for the next request.
+  /// Idle pinned memory that is kept for later requests.
   void SetHostPoolKept(int64_t bytes);
   void SetOpen(const OpenItems& open);
-  /// Of --listen ("main") and --health-listen ("health"): what may be open, and what was refused since the start.
+  /// For --listen ("main") and --health-listen ("health"): the limit, and the connections refused since the start.
   void SetConnections(absl::string_view port, int limit, int64_t refused);
-  /// "tls" or "tokens": whether what is in force is what the files say.
+  /// "tls" or "tokens": whether the credentials in force match the files.
   void SetCredentialsCurrent(absl::string_view credentials, bool current);
-  /// What the admission reckons with.
+  /// The rate that admission expects.
   void SetEstimatedRate(Operator op, double bytes_per_second);
   void SetDevice(int device, const DeviceReadings& readings);
-  /// Whether the server uses this device: it is there, and its last canary was good.
+  /// Whether the server uses this device: it works and passed its last self-test.
   void SetDeviceUp(int device, bool up);
-  /// When the certificate that --listen shows expires, in seconds since 1970.
+  /// When the certificate of --listen expires, in seconds since 1970.
   void SetCertificateExpiry(double unix_seconds);
 
   const std::shared_ptr<prometheus::Registry>& registry() const { return registry_; }
 
-  /// A scrape.
+  /// The metrics of one scrape.
   std::vector<prometheus::MetricFamily> Collect() const;
 
  private:
@@ -186,7 +187,7 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& tenant_lane_seconds_;
   absl::Mutex tenants_mutex_;
   absl::flat_hash_map<std::string, PerTenant> tenants_ ABSL_GUARDED_BY(tenants_mutex_);
-  std::optional<PerTenant> other_tenants_ ABSL_GUARDED_BY(tenants_mutex_);  // once there are too many
+  std::optional<PerTenant> other_tenants_ ABSL_GUARDED_BY(tenants_mutex_);  // set once there are too many
   mutable absl::Mutex scrape_mutex_;
   std::vector<std::function<void()>> collectors_ ABSL_GUARDED_BY(scrape_mutex_);
   prometheus::Gauge* queue_requests_ = nullptr;

@@ -11,7 +11,7 @@
 namespace corank {
 namespace {
 
-// As nvml.h of driver 450 and later declares them: the ABI is stable.
+// As declared by nvml.h of driver 450 and later; the ABI is stable.
 using NvmlDevice = struct NvmlDeviceTag*;
 struct NvmlUtilisation {
   unsigned int gpu;  // percent

@@ -1,4 +1,4 @@
-// What GPUs say of themselves, through NVIDIA's management library where there is one.
+// GPU readings through NVIDIA's management library, if it is installed.
 #ifndef CORANK_SERVER_OBSERVE_NVML_H_
 #define CORANK_SERVER_OBSERVE_NVML_H_
 
@@ -15,13 +15,13 @@ class Nvml {
  public:
   static constexpr char kLibrary[] = "libnvidia-ml.so.1";
 
-  /// UNAVAILABLE, in words, where the library is not there, lacks a function that is needed, or does not start.
+  /// UNAVAILABLE, with the reason, if the library is missing, lacks a function or does not start.
   static absl::StatusOr<std::unique_ptr<Nvml>> Load(const char* library = kLibrary);
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  /// Of the GPU with this UUID, as `nvidia-smi -L` prints it. What the GPU does not say is left at -1. Takes about a
+  /// Readings of the GPU with this UUID, as `nvidia-smi -L` prints it. Missing readings stay -1. Takes about a
   /// millisecond.
   DeviceReadings Read(const std::string& uuid) const;
 

@@ -1,4 +1,4 @@
-// The names of the operators, as metrics and logs write them.
+// The names of the operators in metrics and logs.
 #ifndef CORANK_SERVER_OBSERVE_OPERATOR_H_
 #define CORANK_SERVER_OBSERVE_OPERATOR_H_
 

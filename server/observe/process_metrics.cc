@@ -31,7 +31,7 @@ std::string Contents(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Seconds since 1970 at which the machine started; 0 where that cannot be read.
+// When the machine started, in seconds since 1970; 0 if unreadable.
 double BootSeconds() {
   double seconds = 0;
   for (const absl::string_view line : absl::StrSplit(Contents("/proc/stat"), '\n')) {
@@ -42,7 +42,7 @@ double BootSeconds() {
 
 void AddStat(Families& families) {
   const std::string stat = Contents("/proc/self/stat");
-  // The name, which may hold anything, ends with the last parenthesis; then fields from the third on, see proc(5).
+  // The name may contain anything and ends with the last parenthesis. Fields from the third on follow; see proc(5).
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return;
   const std::vector<std::string> fields = absl::StrSplit(stat.substr(name_end + 1), ' ', absl::SkipEmpty());

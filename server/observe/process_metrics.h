@@ -1,4 +1,4 @@
-// What the process itself takes, named as Prometheus's clients name it.
+// Metrics of the process, with the names that Prometheus's client libraries use.
 #ifndef CORANK_SERVER_OBSERVE_PROCESS_METRICS_H_
 #define CORANK_SERVER_OBSERVE_PROCESS_METRICS_H_
 
@@ -9,7 +9,7 @@
 namespace corank {
 
 /// Reads /proc: process_cpu_seconds_total, process_resident_memory_bytes, process_virtual_memory_bytes,
-/// process_start_time_seconds, process_open_fds, process_max_fds, process_threads. What cannot be read is left out.
+/// process_start_time_seconds, process_open_fds, process_max_fds, process_threads. Leaves out unreadable ones.
 std::vector<prometheus::MetricFamily> ProcessMetrics();
 
 }  // namespace corank

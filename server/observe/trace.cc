@@ -8,7 +8,7 @@
 namespace corank {
 namespace {
 
-// Capitals are malformed.
+// Capital letters are malformed.
 bool IsHex(absl::string_view text) { return text.find_first_not_of("0123456789abcdef") == absl::string_view::npos; }
 
 bool IsZero(absl::string_view text) { return text.find_first_not_of('0') == absl::string_view::npos; }

@@ -1,4 +1,4 @@
-// W3C Trace Context: which distributed trace a call belongs to. https://www.w3.org/TR/trace-context/
+// W3C Trace Context: the distributed trace that a call belongs to. https://www.w3.org/TR/trace-context/
 #ifndef CORANK_SERVER_OBSERVE_TRACE_H_
 #define CORANK_SERVER_OBSERVE_TRACE_H_
 
@@ -10,23 +10,22 @@
 
 namespace corank {
 
-/// Key of the metadata, of requests and of answers.
+/// Metadata key, of requests and answers.
 inline constexpr char kTraceparentKey[] = "traceparent";
 
-/// A call's place in its caller's trace. Empty where the caller sent none: then there is no trace. Holds no memory of
-/// its own.
+/// A call's place in its caller's trace. Empty if the caller sent none. Owns no memory.
 class TraceContext {
  public:
   TraceContext() = default;
 
-  /// Reads a caller's traceparent and begins a span of it, named by `span`, which must not be 0. Empty where the text
-  /// is malformed, as the recommendation asks. Of versions after 00, the parts that 00 knows are read.
+  /// Reads a caller's traceparent and starts a span of it with the id `span`, which must not be 0. Empty if the text is
+  /// malformed, as the recommendation requires. For versions after 00, reads the parts that 00 defines.
   static TraceContext Begin(absl::string_view traceparent, uint64_t span);
 
   bool empty() const { return trace_id_[0] == '\0'; }
-  /// 32, 16 and 16 lower-case hexadecimal digits; empty where there is no trace. Views of this object.
+  /// 32, 16 and 16 lower-case hexadecimal digits; empty without a trace. Views into this object.
   absl::string_view trace_id() const { return View(trace_id_); }
-  absl::string_view span_id() const { return View(span_id_); }      // of the work here
+  absl::string_view span_id() const { return View(span_id_); }      // of the server's work
   absl::string_view parent_id() const { return View(parent_id_); }  // of the caller's span
   bool sampled() const { return sampled_; }
   /// Version 00, with this span.
@@ -44,7 +43,7 @@ class TraceContext {
   bool sampled_ = false;
 };
 
-/// By which a caller and the logs speak of the same call.
+/// The ids that callers and logs use for the same call.
 struct CallId {
   std::string request_id;
   TraceContext trace;

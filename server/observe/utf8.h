@@ -1,4 +1,4 @@
-// Text as Protobuf's strings and JSON hold it.
+// UTF-8 validation for Protobuf strings and JSON.
 #ifndef CORANK_SERVER_OBSERVE_UTF8_H_
 #define CORANK_SERVER_OBSERVE_UTF8_H_
 
@@ -8,8 +8,7 @@
 
 namespace corank {
 
-/// Bytes of the UTF-8 sequence that `text`, which is not empty, begins with; 0 where it does not begin with a valid
-/// one.
+/// Length of the UTF-8 sequence at the start of `text`, which must not be empty; 0 if there is no valid one.
 size_t Utf8Length(absl::string_view text);
 
 bool IsUtf8(absl::string_view text);
