@@ -62,7 +62,7 @@ std::string NamedField(const absl::Status& status) {
 
 grpc::Status ToGrpcStatus(const absl::Status& status, absl::string_view request_id) {
   if (status.ok()) return grpc::Status::OK;
-  const auto code = static_cast<grpc::StatusCode>(status.raw_code());  // both number as google.rpc.Code does
+  const auto code = static_cast<grpc::StatusCode>(status.raw_code());  // both use the numbers of google.rpc.Code
   if (status.code() == absl::StatusCode::kInternal || status.code() == absl::StatusCode::kUnknown) {
     return grpc::Status(grpc::StatusCode::INTERNAL,
                         absl::StrCat("internal error; the server's log has details under request id ", request_id));

@@ -1,4 +1,4 @@
-// Bytes that gRPC sends from where they lie.
+// Memory that gRPC sends without a copy.
 #ifndef CORANK_SERVER_RESPOND_OWNED_SLICE_H_
 #define CORANK_SERVER_RESPOND_OWNED_SLICE_H_
 
@@ -10,7 +10,7 @@
 
 namespace corank {
 
-/// A slice of `bytes` bytes from `data` on, which `owner` keeps until gRPC is through with them, on any thread.
+/// A slice of `bytes` bytes at `data`. `owner` keeps them until gRPC releases them, on any thread.
 inline grpc::Slice OwnedSlice(std::shared_ptr<const void> owner, const void* data, size_t bytes) {
   using Owner = std::shared_ptr<const void>;
   return grpc::Slice(

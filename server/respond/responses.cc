@@ -13,7 +13,7 @@
 namespace corank {
 namespace {
 
-// The number of the response's field for a role.
+// The response's field number for a role.
 template <typename Response>
 int FieldNumber(ResultRole role) {
   if constexpr (std::is_same_v<Response, v1::SortResponse>) {
@@ -34,13 +34,13 @@ int FieldNumber(ResultRole role) {
 
 bool IsColumnPart(ResultRole role) { return role == ResultRole::kColumnData || role == ResultRole::kColumnOffsets; }
 
-// Of the bytes that go into the response.
+// Size of the bytes that go into the response.
 size_t Size(const ResultArray& result) {
   return result.is_inline() ? static_cast<size_t>(result.count * result.element_bytes) : 0;
 }
 
-// A field of the response that holds an Array, up to the first of the result's bytes, which are the Array's last field;
-// all of it where the bytes are elsewhere.
+// A field of the response that holds an Array, up to the start of the result's bytes, which are the Array's last field.
+// Complete if the bytes are elsewhere.
 std::string Head(int field, const ResultArray& result) {
   if (!result.is_inline()) {
     return FieldHead(field, result.described->ByteSizeLong()) + result.described->SerializeAsString();
@@ -52,8 +52,8 @@ std::string Head(int field, const ResultArray& result) {
   return ArrayHead(field, array, Size(result));
 }
 
-// The same for a part of a SortedColumn: the head of its data begins the column's message, which ends with its offsets
-// where it has any. `next`: the result behind it, or null.
+// The same for a part of a SortedColumn: the head of its data starts the column's message, which ends with the offsets
+// if there are any. `next`: the following result, or null.
 std::string ColumnHead(const ResultArray& result, const ResultArray* next) {
   if (result.role == ResultRole::kColumnOffsets) return Head(v1::SortedColumn::kOffsetsFieldNumber, result);
   const std::string data = Head(v1::SortedColumn::kDataFieldNumber, result);
@@ -63,15 +63,15 @@ std::string ColumnHead(const ResultArray& result, const ResultArray* next) {
   return FieldHead(v1::SortResponse::kKeyColumnsFieldNumber, bytes) + data;
 }
 
-// Enough for the response without its arrays, and for the head of any of them, of some 20 bytes.
+// Enough for the response without its arrays, and for the heads of arrays, of some 20 bytes each.
 constexpr size_t kHeadBytes = 256;
 
 bool IsCopied(const ResultArray& result) { return result.target == nullptr || Size(result) <= kCopiedResultBytes; }
 
-// Puts the bytes of a response together: small pieces in one slice, large ones in slices that keep their memory.
+// Assembles the bytes of a response: small pieces in one slice, large ones in slices that keep their memory alive.
 class Slices {
  public:
-  /// `bytes`: about as many as will be copied before the first large piece.
+  /// `bytes`: rough number of bytes to copy before the first large piece.
   explicit Slices(size_t bytes) : copied_(bytes) {}
 
   void Copy(const void* bytes, size_t count) {
@@ -92,14 +92,14 @@ class Slices {
   }
 
  private:
-  // Begins another slice, of at least so many bytes.
+  // Starts another slice of at least this many bytes.
   void Flush(size_t next) {
     if (used_ > 0) slices_.push_back(copied_.sub(0, used_));
     copied_ = grpc::Slice(next == 0 ? 0 : std::max(next, kHeadBytes));
     used_ = 0;
   }
 
-  grpc::Slice copied_;  // nobody else has it while it is written
+  grpc::Slice copied_;  // unshared while it is written
   size_t used_ = 0;
   absl::InlinedVector<grpc::Slice, 4> slices_;
 };
@@ -108,7 +108,7 @@ class Slices {
 
 template <typename Response>
 grpc::ByteBuffer EncodeResponse(const Outcome& outcome) {
-  Response rest;  // all but the stats and the results
+  Response rest;  // everything except stats and results
   if constexpr (std::is_same_v<Response, v1::SortResponse>) rest.set_algorithm(outcome.sort_algorithm);
   if constexpr (std::is_same_v<Response, v1::MergeResponse>) rest.set_algorithm(outcome.merge_algorithm);
   size_t copied = kHeadBytes;

@@ -1,4 +1,4 @@
-// From an outcome to the bytes of the response message.
+// Converts an outcome to the bytes of the response message.
 #ifndef CORANK_SERVER_RESPOND_RESPONSES_H_
 #define CORANK_SERVER_RESPOND_RESPONSES_H_
 
@@ -8,12 +8,11 @@
 
 namespace corank {
 
-/// Results up to this size are copied beside the rest of the response: a slice of its own costs more.
+/// Results up to this size are copied into the rest of the response, which is cheaper than a separate slice.
 inline constexpr int64_t kCopiedResultBytes = 16 << 10;
 
-/// A serialised Response (SortResponse and so on) for the outcome of a request that succeeded. The buffer borrows
-/// nothing: it shares the memory of large results that have a target, and has copies of all others. At most 2 GiB,
-/// Protobuf's limit.
+/// A serialized Response (SortResponse and so on) for a successful outcome. The buffer borrows nothing: it shares the
+/// memory of large results with a target and has copies of the others. At most 2 GiB, Protobuf's limit.
 template <typename Response>
 grpc::ByteBuffer EncodeResponse(const Outcome& outcome);
 

@@ -1,4 +1,4 @@
-// Where a result goes: an interface, so that the operators need not know the places.
+// The destination of a result: an interface, so that operators need not know the places.
 #ifndef CORANK_SERVER_RESPOND_RESULT_TARGET_H_
 #define CORANK_SERVER_RESPOND_RESULT_TARGET_H_
 
@@ -12,27 +12,28 @@
 
 namespace corank {
 
-/// One result of one request. The calls come in the order in which they are written here; what ends a success is left
+/// One result of one request. The calls follow the order of the declarations; a failed request skips the ones that
+/// complete a success.
 /// out when the request fails.
 class ResultTarget {
  public:
   virtual ~ResultTarget() = default;
-  /// Memory for `bytes` bytes, 1 or more. Where `host` is not null, the bytes are downloaded to it before Commit.
+  /// Memory for `bytes` bytes, 1 or more. If `host` is not null, the bytes are downloaded to it before Commit.
   virtual absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) = 0;
-  /// Pinned host memory where the result may be written piece by piece instead of Allocate; null where there is none.
+  /// Pinned host memory if the result may be written there in pieces instead of Allocate; else null.
   virtual char* HostPlace() const { return nullptr; }
-  /// Whether what Allocate gives is pinned memory of the host, which kernels write where it is.
+  /// Whether Allocate returns pinned host memory, which kernels write in place.
   virtual bool IsSpilled() const { return false; }
-  /// Whether the result may leave some rows at a time, without Allocate.
+  /// Whether the result may be sent some rows at a time, without Allocate.
   virtual bool TakesRowsInTurn() const { return false; }
-  /// Whether the place is still what it was when the request came: asked of all results of a request before the first
-  /// byte of any of them is written to where its caller sees it, and again before any is made visible. Cheap.
+  /// Whether the place is still as it was when the request arrived. Checked for all results of a request before any
+  /// byte is written where the caller can see it, and again before any result is published. Cheap.
   virtual absl::Status Check() const { return absl::OkStatus(); }
-  /// After the work has succeeded, before any result of the request is made visible: takes what Commit needs of a
-  /// result for which nothing was allocated.
+  /// After the work has succeeded and before any result of the request is published: prepares Commit for a result that
+  /// allocated nothing.
   virtual absl::Status Prepare() { return absl::OkStatus(); }
-  /// Makes the result visible. `described`: type, record_bytes and count are set; sets
-  /// the place. With an error nothing is visible.
+  /// Publishes the result. `described`: type, record_bytes and count are set; sets the place. On an error nothing is
+  /// published.
   virtual absl::Status Commit(v1::Array* described) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Who makes a call, from its credentials.
+// Finds the caller of a call from its credentials.
 #ifndef CORANK_SERVER_SECURITY_AUTHENTICATOR_H_
 #define CORANK_SERVER_SECURITY_AUTHENTICATOR_H_
 
@@ -18,32 +18,32 @@
 
 namespace corank {
 
-/// What a call shows of its caller. Borrowed for the length of a call of Authenticate.
+/// The credentials of a call. Borrowed during a call of Authenticate.
 struct Credentials {
   /// All values of the metadata `authorization`.
   std::vector<absl::string_view> authorization;
-  /// Names of the verified client certificate: URIs, then DNS names; where it has neither, the common name.
+  /// Names in the verified client certificate: URIs, then DNS names, or the common name if it has neither.
   std::vector<absl::string_view> certificate_names;
 };
 
-/// The rule: a token names the tenant; where none comes, the client certificate does. With a tokens file both must be
-/// in it. Without one, a certificate's first name is the tenant's, who may do what the server's flags allow.
+/// A token names the tenant; without a token, the client certificate does. With a tokens file, both must be in it.
+/// Without one, the tenant is a certificate's first name, with all permissions that the server's flags allow.
 /// Thread-safe.
 class Authenticator {
  public:
-  /// `tokens_file`: empty where client certificates alone name tenants. INVALID_ARGUMENT with the file, the line and
-  /// the reason. `logger` outlives the authenticator.
+  /// `tokens_file`: empty if only client certificates name tenants. INVALID_ARGUMENT with the file, the line and the
+  /// reason. `logger` outlives the authenticator.
   static absl::StatusOr<std::unique_ptr<Authenticator>> Create(const std::string& tokens_file, const Logger* logger);
 
-  /// Whether Create would take the file.
+  /// Whether Create would accept the file.
   static absl::Status Check(const std::string& tokens_file) { return Read(tokens_file).status(); }
 
-  /// UNAUTHENTICATED, with what the caller is to send instead; never a token.
+  /// UNAUTHENTICATED, saying what to send instead; the message never contains a token.
   absl::StatusOr<std::shared_ptr<const Caller>> Authenticate(const Credentials& credentials) const;
 
-  /// Reads the tokens file again. A file that is broken changes nothing but the log; false. Calls that run go on.
+  /// Reads the tokens file again. A broken file is only logged, and the result is false. Running calls continue.
   bool Reload();
-  /// Whether the last Reload took the file.
+  /// Whether the last Reload accepted the file.
   bool is_current() const { return is_current_.load(std::memory_order_relaxed); }
 
  private:

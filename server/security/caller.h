@@ -1,4 +1,4 @@
-// Who makes a call, and what they may do.
+// The caller of a call, and its permissions.
 #ifndef CORANK_SERVER_SECURITY_CALLER_H_
 #define CORANK_SERVER_SECURITY_CALLER_H_
 
@@ -10,9 +10,9 @@
 
 namespace corank {
 
-/// What outlives the calls of a caller belongs to the tenant: regions, kept arrays, shares of the queue.
+/// The tenant owns everything that outlives its calls: regions, stored arrays, shares of the queue.
 struct Caller {
-  std::string tenant;  // empty: callers without a name
+  std::string tenant;  // empty: an anonymous caller
   bool may_use_shared_memory = true;
   bool may_use_cuda_ipc = true;
   bool may_keep_arrays = true;
@@ -21,7 +21,7 @@ struct Caller {
   bool MayUse(Operator op) const { return (operators >> static_cast<int>(op) & 1) != 0; }
 };
 
-/// A caller without a name, who may do what the server's flags allow. Never null.
+/// An anonymous caller, with all permissions that the server's flags allow. Never null.
 inline const std::shared_ptr<const Caller>& AnonymousCaller() {
   static const auto* const caller = new std::shared_ptr<const Caller>(std::make_shared<const Caller>());
   return *caller;

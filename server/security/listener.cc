@@ -29,7 +29,7 @@
 namespace corank {
 namespace {
 
-constexpr int kPauseMs = 100;  // where the system has no more descriptors or memory
+constexpr int kPauseMs = 100;  // when the system has no more descriptors or memory
 constexpr int64_t kLogPauseNs = 10'000'000'000;
 
 absl::Status Cannot(const std::string& address, absl::string_view reason) {
@@ -38,7 +38,7 @@ absl::Status Cannot(const std::string& address, absl::string_view reason) {
 
 bool IsWildcard(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
 
-// -1, with errno, where it does not listen.
+// -1, with errno, if it cannot listen.
 int ListenOn(const sockaddr* address, socklen_t size, bool both_families) {
   const int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
@@ -126,7 +126,7 @@ absl::Status Listener::ListenOnHost(const ListenAddress& address) {
     sockaddr_in6 all{};
     all.sin6_family = AF_INET6;
     all.sin6_port = htons(static_cast<uint16_t>(address.port));
-    // Either wildcard means all addresses of both families, as in gRPC; where there is no IPv6, those of IPv4.
+    // Either wildcard means all addresses of both families, as in gRPC; without IPv6, those of IPv4.
     if (const int fd = ListenOn(reinterpret_cast<const sockaddr*>(&all), sizeof(all), true); fd >= 0) {
       sockets_.push_back(fd);
       taken.port = PortOf(fd);
@@ -144,7 +144,7 @@ absl::Status Listener::ListenOnHost(const ListenAddress& address) {
   }
   std::string reason = "the host has no address";
   for (addrinfo* a = found; a != nullptr; a = a->ai_next) {
-    const uint16_t port = htons(static_cast<uint16_t>(taken.port));  // port 0: that of the first address
+    const uint16_t port = htons(static_cast<uint16_t>(taken.port));  // port 0: the port of the first address
     if (a->ai_family == AF_INET6) reinterpret_cast<sockaddr_in6*>(a->ai_addr)->sin6_port = port;
     if (a->ai_family == AF_INET) reinterpret_cast<sockaddr_in*>(a->ai_addr)->sin_port = port;
     const int fd = ListenOn(a->ai_addr, a->ai_addrlen, false);
@@ -174,7 +174,7 @@ absl::Status Listener::ListenOnPath(const std::string& path) {
     const bool in_use = connect(probe, generic, sizeof(address)) == 0 || errno != ECONNREFUSED;
     close(probe);
     if (in_use) return Cannot(name, std::strerror(EADDRINUSE));
-    unlink(path.c_str());  // left by a server that was killed
+    unlink(path.c_str());  // left behind by a killed server
   }
   const int fd = ListenOn(generic, sizeof(address), false);
   if (fd < 0) return Cannot(name, std::strerror(errno));
@@ -229,7 +229,8 @@ void Listener::AcceptAll(int listener_fd, const Taker& taker) {
           absl::StrCat("all ", options_.max_connections, " connections are open; the oldest makes room for a new one"));
     }
     const int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));  // fails for a UNIX-domain socket, which needs it not
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
+               sizeof(on));  // fails for a UNIX-domain socket, which does not need it
     if (options_.user_timeout_ms > 0) {
       setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &options_.user_timeout_ms, sizeof(options_.user_timeout_ms));
     }
@@ -260,7 +261,7 @@ size_t Listener::EndingConnections() const {
 
 bool Listener::EndOldest() {
   const size_t ending = EndingConnections();
-  // gRPC, which closes them, may be behind a peer that brings ever more.
+  // gRPC, which closes them, may be busy with a peer that keeps sending.
   if (ending >= static_cast<size_t>(options_.max_connections)) return false;
   Connection& oldest = connections_[ending];
   oldest.is_ending = End(oldest);
@@ -286,7 +287,7 @@ void Listener::EndConnections() {
 
 bool Listener::IsOpen(const Connection& connection, int fd) {
   struct stat status {};
-  // gRPC may close it meanwhile, and the inode tells: nothing that ThreadSanitizer should report.
+  // gRPC may close the socket meanwhile, and the inode reveals that: ThreadSanitizer need not report the race.
   ABSL_ANNOTATE_IGNORE_READS_BEGIN();
   const bool is_there = fstat(fd, &status) == 0;
   ABSL_ANNOTATE_IGNORE_READS_END();
@@ -294,7 +295,7 @@ bool Listener::IsOpen(const Connection& connection, int fd) {
 }
 
 bool Listener::End(const Connection& connection) {
-  // gRPC may close the socket at any time, and the system give its number to another: a number of one's own stays.
+  // gRPC may close the socket at any time, and the system may reuse its number. A duplicate of our own stays valid.
   const int fd = fcntl(connection.fd, F_DUPFD_CLOEXEC, 0);
   const bool is_open = fd >= 0 && IsOpen(connection, fd);
   if (is_open) shutdown(fd, SHUT_RDWR);

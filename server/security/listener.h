@@ -1,4 +1,4 @@
-// A listening socket that knows how many of its connections are open.
+// A listening socket that counts its open connections.
 #ifndef CORANK_SERVER_SECURITY_LISTENER_H_
 #define CORANK_SERVER_SECURITY_LISTENER_H_
 
@@ -21,31 +21,31 @@
 
 namespace corank {
 
-/// Where to listen: HOST:PORT, or unix:PATH for a socket in the file system.
+/// An address to listen on: HOST:PORT, or unix:PATH for a socket in the file system.
 struct ListenAddress {
   std::string host;  // without brackets
   int port = 0;
-  std::string path;  // of a UNIX-domain socket; then there is no host
+  std::string path;  // of a UNIX-domain socket, which has no host
 
-  /// INVALID_ARGUMENT, in words for an operator.
+  /// INVALID_ARGUMENT, worded for an operator.
   static absl::StatusOr<ListenAddress> Parse(absl::string_view address);
   /// Whether only processes of this host can connect.
   bool IsLocal() const;
   std::string ToString() const;
 };
 
-/// gRPC 1.51 accepts all connections that come. This accepts for it, and keeps to a limit.
+/// gRPC 1.51 accepts every connection. This class accepts connections in its place and limits them.
 class Listener {
  public:
   struct Options {
     int max_connections = 1024;
-    /// After this time without an answer to data that was sent, the system gives a connection up; 0: its own time.
+    /// The system closes a connection whose data was not acknowledged for this long; 0: the system's own time.
     int user_timeout_ms = 0;
-    /// What a connection over the limit costs: the oldest one its end, for short calls that anybody may make; otherwise
-    /// it is closed itself, at once.
+    /// How to handle a connection over the limit: end the oldest one, which suits short calls that anybody may make, or
+    /// close the new one at once.
     bool oldest_gives_way = false;
   };
-  /// Takes over a connection: a non-blocking socket. On the listener's thread.
+  /// Takes over a connection, a non-blocking socket, on the listener's thread.
   using Taker = std::function<void(int listener_fd, int fd)>;
 
   /// Listens; connections wait until Start. UNAVAILABLE with the system's reason. `logger` outlives the listener.
@@ -56,24 +56,24 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   void Start(Taker taker);
-  /// Takes no more connections when it returns. Those that were taken live on.
+  /// Accepts no more connections when it returns. Open ones continue.
   void Stop();
-  /// Waits, at most so long, until the system has sent all that was written to them.
+  /// Waits, up to that long, until the system has sent everything that was written to them.
   void AwaitSent(absl::Duration most) ABSL_LOCKS_EXCLUDED(mutex_);
-  /// After Stop: ends those that are open, as a peer that hangs up does. What was written to them still goes out,
-  /// unless more has come from the peer than was read.
+  /// After Stop: ends the open connections as if the peer hung up. Data written to them is still sent, unless unread
+  /// data has arrived from the peer.
   void EndConnections() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// With the port that was taken.
+  /// With the actual port.
   const std::string& address() const { return address_; }
   int max_connections() const { return options_.max_connections; }
   int open_connections() ABSL_LOCKS_EXCLUDED(mutex_);
-  /// Closed at once, or to let another in.
+  /// Connections closed at once, or closed to admit another.
   int64_t refused_connections() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // An open connection belongs to gRPC, which does not say when it closes one. A number that names another socket, or
-  // none, is a connection that was closed.
+  // gRPC owns an open connection and does not tell when it closes one. A descriptor that belongs to another socket, or
+  // to none, is a closed connection.
   struct Connection {
     int fd;
     ino_t inode;
@@ -89,11 +89,11 @@ class Listener {
   enum class Admission { kTaken, kTakenForAnother, kRefused };
   Admission Admit(int fd) ABSL_LOCKS_EXCLUDED(mutex_);
   static bool IsOpen(const Connection& connection, int fd);
-  // False where it is closed already.
+  // False if it is already closed.
   static bool End(const Connection& connection);
-  // Of a full list; false where none can be ended.
+  // Makes room in a full list; false if no connection can be ended.
   bool EndOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // They are the first ones.
+  // The first ones in the list.
   size_t EndingConnections() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LogRefusal(absl::string_view reason);
@@ -101,11 +101,11 @@ class Listener {
   const Options options_;
   const Logger& logger_;
   std::string address_;
-  std::string path_;  // to be removed; empty: none
+  std::string path_;  // to remove at the end; empty: none
   std::vector<int> sockets_;
   int wake_ = -1;
   std::thread thread_;
-  int64_t next_log_ns_ = 0;  // of the thread
+  int64_t next_log_ns_ = 0;  // used by the thread
   mutable absl::Mutex mutex_;
   std::vector<Connection> connections_ ABSL_GUARDED_BY(mutex_);  // the oldest first
   int64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;

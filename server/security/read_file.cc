@@ -67,7 +67,7 @@ void FileWatcher::Run() {
     }
     for (Watched& watched : watched_) {
       State now = StateOf(watched.paths);
-      // Several files are seldom replaced in one instant: what still changes is left alone.
+      // Several files are rarely replaced in one instant, so wait until they stop changing.
       const bool settled = now == watched.last_seen;
       watched.last_seen = std::move(now);
       const Instant time = options_.clock->Now();

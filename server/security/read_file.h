@@ -1,4 +1,4 @@
-// Small files of the configuration, and when they change.
+// Reads small configuration files and detects their changes.
 #ifndef CORANK_SERVER_SECURITY_READ_FILE_H_
 #define CORANK_SERVER_SECURITY_READ_FILE_H_
 
@@ -17,17 +17,17 @@
 
 namespace corank {
 
-/// All of a file of at most 16 MiB. INVALID_ARGUMENT with its name and the reason.
+/// The contents of a file of at most 16 MiB. INVALID_ARGUMENT with its name and the reason.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-/// Looks at files from a thread of its own. It asks for their state by name, so that it sees files that are renamed
-/// into place and links that are turned, as Kubernetes does with its secrets.
+/// Checks files on its own thread. It checks by name, so it notices files that are renamed into place and links that
+/// change, as with Kubernetes secrets.
 class FileWatcher {
  public:
   struct Options {
-    /// From one look to the next, by the machine's clock.
+    /// Time between checks, by the machine's clock.
     absl::Duration interval = absl::Milliseconds(500);
-    /// After this time, by `clock`, what was not taken is offered again.
+    /// Rejected files are offered again after this time, by `clock`.
     std::chrono::nanoseconds retry = std::chrono::minutes(1);
     const Clock* clock = &Clock::Steady();  // outlives the watcher
   };
@@ -38,15 +38,15 @@ class FileWatcher {
   FileWatcher(const FileWatcher&) = delete;
   FileWatcher& operator=(const FileWatcher&) = delete;
 
-  /// Calls `changed`, on its thread, each time one of the files has changed since now and then stayed the same for an
-  /// interval. Where it answers false, the files would not do, it is called again after each `retry` until they do: a
-  /// certificate may become valid, a disk readable, without a change of the file. To be called before the files are
-  /// read, so that no change is missed; `changed` is not called before Start.
+  /// Calls `changed`, on its thread, each time that one of the files has changed since now and then stayed the same for
+  /// an interval. If it returns false, the files are invalid, and it is called again after each `retry` until they are
+  /// valid: a certificate may become valid, or a disk readable, without a change of the file. Call Watch before reading
+  /// the files, so that no change is missed; `changed` is not called before Start.
   void Watch(std::vector<std::string> paths, std::function<bool()> changed);
   void Start();
 
  private:
-  // Device, inode, size and times of each file; zeros where there is none.
+  // Device, inode, size and times of each file; zeros if there is no file.
   using State = std::vector<int64_t>;
   struct Watched {
     std::vector<std::string> paths;
@@ -59,7 +59,7 @@ class FileWatcher {
   void Run();
 
   const Options options_;
-  std::vector<Watched> watched_;  // not changed by others once the thread runs
+  std::vector<Watched> watched_;  // constant once the thread runs
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -1,4 +1,4 @@
-// What guards the server's ports, put together: TLS, tokens, and the rule for plaintext.
+// The protection of the server's ports: TLS, tokens, and the rule for plaintext.
 #ifndef CORANK_SERVER_SECURITY_SECURITY_H_
 #define CORANK_SERVER_SECURITY_SECURITY_H_
 
@@ -19,15 +19,15 @@ namespace corank {
 struct SecurityOptions {
   TlsFiles tls;
   std::string tokens_file;  // empty: no tokens
-  /// Whether others than this host's processes may call without TLS.
+  /// Whether other hosts may call without TLS.
   bool insecure = false;
 };
 
-/// That the files hold what they should, and that nobody can listen in who is not meant to. INVALID_ARGUMENT with the
-/// flag, the file, the line where there is one, and the reason.
+/// Checks that the files are valid, and that no outsider can listen in. INVALID_ARGUMENT with the flag, the file, the
+/// line if there is one, and the reason.
 absl::Status CheckSecurity(const SecurityOptions& options, const ListenAddress& listen);
 
-/// Reads the files, and reads them again when they change. Must outlive the server that it guards.
+/// Reads the files, and reads them again when they change. Must outlive the server that it protects.
 class Security {
  public:
   /// INVALID_ARGUMENT as above. `logger` outlives the object.
@@ -35,9 +35,9 @@ class Security {
 
   /// For one port.
   std::shared_ptr<grpc::ServerCredentials> credentials() const;
-  /// Null where calls are anonymous.
+  /// Null if calls are anonymous.
   const Authenticator* authenticator() const { return authenticator_.get(); }
-  /// Null where there is no TLS.
+  /// Null without TLS.
   const TlsCredentials* tls() const { return tls_.get(); }
 
  private:
@@ -45,7 +45,7 @@ class Security {
 
   std::shared_ptr<TlsCredentials> tls_;
   std::unique_ptr<Authenticator> authenticator_;
-  FileWatcher watcher_;  // stops before what it tells
+  FileWatcher watcher_;  // stops before the objects that it notifies
 };
 
 }  // namespace corank

@@ -21,8 +21,8 @@ absl::StatusOr<std::shared_ptr<TlsCredentials>> TlsCredentials::Create(const Tls
 
 TlsCredentials::TlsCredentials(TlsFiles files, TlsMaterial material, const Logger* logger)
     : files_(std::move(files)), logger_(*logger), material_(std::move(material)) {
-  // gRPC's other way, FileWatcherCertificateProvider, takes what the files hold without a look at it: a broken renewal
-  // would end all new connections.
+  // gRPC's alternative, FileWatcherCertificateProvider, takes the files unchecked: a broken renewal would end all new
+  // connections.
   const auto request = files_.client_ca.empty() ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
                                                 : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
   credentials_ = grpc_ssl_server_credentials_create_with_options(
@@ -42,7 +42,7 @@ grpc_ssl_certificate_config_reload_status TlsCredentials::Fetch(void* self,
   if (credentials->handed_out_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
   const TlsMaterial& material = credentials->material_;
   const grpc_ssl_pem_key_cert_pair pair = {material.key.c_str(), material.certificate.c_str()};
-  // gRPC wants roots here even where it asks nobody for a certificate, and then does not look at them.
+  // gRPC needs roots here even if it requests no client certificates; it then ignores them.
   const std::string& roots = material.client_ca.empty() ? material.certificate : material.client_ca;
   *config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
   credentials->handed_out_ = true;

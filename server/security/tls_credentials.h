@@ -20,16 +20,15 @@
 namespace corank {
 
 struct TlsFiles {
-  std::string certificate;  // PEM: the server's, then what stands between it and the root
+  std::string certificate;  // PEM: the server's, then intermediate ones
   std::string key;          // PEM, without a password
-  std::string
-      client_ca;  // PEM: the roots of client certificates, which callers must have then; empty: none is asked for
+  std::string client_ca;    // PEM: roots for client certificates, which callers must then present; empty: none needed
 
   bool is_on() const { return !certificate.empty(); }
   std::vector<std::string> Paths() const;
 };
 
-/// What the files hold, checked: the certificate parses, is valid now and belongs to the key; the roots parse.
+/// The checked contents of the files: the certificate parses, is valid now and matches the key; the roots parse.
 struct TlsMaterial {
   std::string certificate, key, client_ca;
   std::string subject;
@@ -39,16 +38,17 @@ struct TlsMaterial {
   static absl::StatusOr<TlsMaterial> Read(const TlsFiles& files, absl::Time now);
 };
 
-/// TLS 1.2 and 1.3. A connection uses what was in force when its handshake began, to its end. Must outlive the server
-/// that it is given to, and serve one port only. Thread-safe.
+/// TLS 1.2 and 1.3. A connection keeps the material that was in force when its handshake began. Must outlive its
+/// server, and serve one port only. Thread-safe.
 class TlsCredentials final : public grpc::ServerCredentials {
  public:
   static absl::StatusOr<std::shared_ptr<TlsCredentials>> Create(const TlsFiles& files, const Logger* logger);
   ~TlsCredentials() override;
 
-  /// Reads the files again. What is broken, or not valid at this time, changes nothing but the log; false.
+  /// Reads the files again. Contents that are broken, or not valid at this time, are only logged, and the result is
+  /// false.
   bool Reload();
-  /// Whether the last Reload took the files.
+  /// Whether the last Reload accepted the files.
   bool is_current() const { return is_current_.load(std::memory_order_relaxed); }
   absl::Time expiry() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -57,7 +57,7 @@ class TlsCredentials final : public grpc::ServerCredentials {
 
   void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
   int AddPortToServer(const std::string& address, grpc_server* server) override;
-  // gRPC asks at each handshake.
+  // gRPC calls this at each handshake.
   static grpc_ssl_certificate_config_reload_status Fetch(void* self, grpc_ssl_server_certificate_config** config);
 
   const TlsFiles files_;

@@ -1,4 +1,4 @@
-// What makes files into material for TLS: each fault is found here, with its reason, and not by gRPC's handshake.
+// Converts files to material for TLS. Each fault is found here, with its reason, instead of in gRPC's handshake.
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -29,7 +29,7 @@ using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 
 Bio Reading(const std::string& text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
 
-// Instead of OpenSSL's own, which asks at the terminal.
+// Replaces OpenSSL's callback, which asks at the terminal.
 int NoPassword(char*, int, int, void*) { return -1; }
 
 absl::Status Fault(absl::string_view flag, const std::string& file, absl::string_view reason) {
@@ -42,7 +42,7 @@ absl::Time ToTime(const ASN1_TIME* time) {
   return ASN1_TIME_to_tm(time, &parts) == 1 ? absl::FromTM(parts, absl::UTCTimeZone()) : absl::InfinitePast();
 }
 
-// The first certificate; all others parse.
+// The first certificate. All others must parse.
 absl::StatusOr<Certificate> ParseCertificates(absl::string_view flag, const std::string& file,
                                               const std::string& text) {
   const Bio bio = Reading(text);

@@ -63,7 +63,7 @@ TokenTable::Digest TokenTable::DigestOf(absl::string_view token) {
 
 absl::Status TokenTable::Add(absl::string_view line) {
   if (line.empty()) return absl::OkStatus();
-  // Words are not repeated in errors, for the case that somebody puts the token itself here.
+  // Errors do not repeat words of the file, in case somebody puts the token itself here.
   const std::vector<absl::string_view> words = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
   if (words.size() != 3) {
     return absl::InvalidArgumentError(

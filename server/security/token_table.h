@@ -5,8 +5,8 @@
 //   reports      60303ae22b998861bce3b28f33eec1be...a08fe4d    sort,merge,stored-arrays   # until March
 //   node-7       certificate:node-7.example.com               operators,shared-memory
 //
-// The credential is the SHA-256 of a token in hexadecimal digits, so that the file holds no secret, or a name of a
-// client certificate. A holder has the permissions that are listed and no others (permissions.h).
+// The credential is the SHA-256 of a token in hexadecimal digits, so that the file contains no secret, or a name in a
+// client certificate. The holder has the listed permissions and no others (permissions.h).
 #ifndef CORANK_SERVER_SECURITY_TOKEN_TABLE_H_
 #define CORANK_SERVER_SECURITY_TOKEN_TABLE_H_
 
@@ -24,14 +24,14 @@
 
 namespace corank {
 
-/// Does not change once it is made; thread-safe.
+/// Immutable and thread-safe.
 class TokenTable {
  public:
-  /// INVALID_ARGUMENT names the line and what is wrong with it; also where there is no credential at all, where one
-  /// comes twice, and where one is the hash of no token at all.
+  /// INVALID_ARGUMENT names the line and the error; also if there is no credential at all, if one appears twice, and if
+  /// one is the hash of an empty token.
   static absl::StatusOr<std::shared_ptr<const TokenTable>> Parse(absl::string_view text);
 
-  /// Null: nobody's. The time that it takes says nothing about the tokens in the table.
+  /// Null: unknown. The time taken reveals nothing about the tokens in the table.
   std::shared_ptr<const Caller> FindToken(absl::string_view token) const;
   std::shared_ptr<const Caller> FindCertificate(absl::string_view name) const;
 

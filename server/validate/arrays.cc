@@ -9,11 +9,11 @@
 namespace corank {
 namespace {
 
-// What the rest of a response takes beside the results: types, counts, statistics.
+// Upper bound of a response without its results: types, counts, statistics.
 constexpr int64_t kResponseOverheadBytes = 512;
 
-// Of one array or result: more than any place has, and so little that the sizes of all arrays of a request, which its
-// caller may only claim, have sums that fit in 63 bits.
+// Most bytes of one array or result: more than any memory holds, and so little that the sizes that a request claims for
+// all its arrays sum up within 63 bits.
 constexpr int64_t kMostArrayBytes = int64_t{1} << 50;
 
 bool IsTooLarge(int64_t count, int64_t element_bytes) { return count > kMostArrayBytes / element_bytes; }

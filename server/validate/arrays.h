@@ -18,36 +18,36 @@
 
 namespace corank {
 
-/// Bytes of an element; 0: of no type that there is.
+/// Bytes of an element; 0: unknown type.
 int32_t ElementBytes(const v1::Array& array);
 
-/// Checks one array by itself: that it is there, its type, record size, place, count and bytes.
+/// Checks one array by itself: presence, type, record size, place, count and bytes.
 absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use,
                                    const Places& places);
 
-/// That `array` has as many elements as `like`. Passes while the count of either is unknown.
+/// Checks that `array` has as many elements as `like`. Passes while either count is unknown.
 absl::Status CheckSameCount(const Operand& array, Field field, const Operand& like, Field like_field);
 
-/// That `array` has the type, and for records the size, of `like`.
+/// Checks that `array` has the type, and for records the size, of `like`.
 absl::Status CheckSameType(const Operand& array, Field field, const Operand& like, Field like_field);
 
-/// That `count` elements of `element_bytes` bytes each fit into a response. `field`: what made them so many.
+/// Checks that `count` elements of `element_bytes` bytes each fit into a response. `field`: determines the count.
 absl::Status CheckResultBytes(int64_t count, int64_t element_bytes, const Limits& limits, Field field);
 
-/// A result, and where the caller wants it.
+/// A result, and the place that the caller chose for it.
 struct WantedResult {
   const v1::Destination* destination;
   Field field;                            // of the destination
   int64_t element_bytes;                  // 0: the request has no such result
-  std::shared_ptr<ResultTarget>* target;  // is set
+  std::shared_ptr<ResultTarget>* target;  // output
 };
 
-/// Finds the targets of a request's results, of `count` elements each, and checks that those for the response fit into
-/// it together. `made_by`: the field that made them so many.
+/// Finds the targets of a request's results, of `count` elements each, and checks that the inline ones fit into the
+/// response together. `made_by`: the field that determines the count.
 absl::Status PlaceResults(std::initializer_list<WantedResult> results, int64_t count, const Limits& limits,
                           const Places& places, Field made_by);
 
-/// The same for one result, whose bytes in the response the caller checks.
+/// The same for one result. The caller of this function checks its bytes in the response.
 absl::StatusOr<std::shared_ptr<ResultTarget>> PlaceResult(const v1::Destination& destination, Field field,
                                                           int64_t count, int64_t element_bytes, const Places& places);
 
@@ -56,7 +56,7 @@ inline bool IsInline(const v1::Destination& destination) {
          destination.place_case() == v1::Destination::PLACE_NOT_SET;
 }
 
-/// The elements of an INT64 array at any alignment; none while they have not come yet (Operand::is_pending).
+/// The elements of an INT64 array at any alignment; empty until they have arrived (Operand::is_pending).
 class Int64View {
  public:
   explicit Int64View(const Operand& operand)
@@ -73,16 +73,16 @@ class Int64View {
   int64_t count_;
 };
 
-/// The sum of counts, each checked to be 0 or more.
+/// The sum of counts. Checks that each is 0 or more.
 absl::StatusOr<int64_t> SumCounts(const Operand& counts, Field field);
 
-/// The number of elements, where it is known yet.
+/// The number of elements, if it is already known.
 inline std::optional<int64_t> KnownCount(const Operand& operand) {
   return operand.has_count ? std::optional(operand.count) : std::nullopt;
 }
 
-/// That interval [offsets[i], offsets[i] + counts[i]) lies inside [0, size) for each i. The counts are 0 or more.
-/// `of` names the array that holds the intervals. Passes while its size is unknown.
+/// Checks that interval [offsets[i], offsets[i] + counts[i]) lies inside [0, size) for each i. The counts are 0 or
+/// more. `of` names the array that contains the intervals. Passes while its size is unknown.
 absl::Status CheckIntervals(const Operand& offsets, Field field, const Operand& counts, std::optional<int64_t> size,
                             absl::string_view of);
 

@@ -14,7 +14,7 @@
 namespace corank {
 namespace {
 
-// What a response takes for each column beside its bytes: tags, lengths, types and counts of two arrays.
+// Upper bound of a response's overhead for each column: tags, lengths, types and counts of two arrays.
 constexpr int64_t kColumnOverheadBytes = 64;
 
 absl::StatusOr<ColumnSortOperation::Column> CheckColumn(const v1::KeyColumn& message, const std::string& path,
@@ -40,7 +40,7 @@ absl::Status CheckValueCount(const Operand& values, const ColumnSortOperation::S
                       absl::StrCat(values.count, " elements, but key_columns[0] has ", spec.rows(), " rows"));
 }
 
-// The most bytes that `rows` of a column's strings have: how many they are is known once they are sorted.
+// Upper bound of the bytes of `rows` strings of a column. The exact number is known only after the sort.
 int64_t MostStringBytes(const ColumnSortOperation::Column& column, int64_t rows) {
   const Int64View offsets(*column.offsets);
   if (column.offsets->is_pending || rows >= column.rows()) return column.data.count;
@@ -50,7 +50,7 @@ int64_t MostStringBytes(const ColumnSortOperation::Column& column, int64_t rows)
   return are_fewer ? rows * longest : column.data.count;
 }
 
-// Finds the targets of a column's results, of `rows` rows, and adds those for the response to `inline_bytes`.
+// Finds the targets of a column's results, of `rows` rows, and adds the inline ones to `inline_bytes`.
 absl::Status PlaceColumn(const v1::KeyColumn& message, const std::string& path, bool wanted, int64_t rows,
                          const Places& places, ColumnSortOperation::Column& column, int64_t& inline_bytes) {
   const std::string data_path = path + ".data_destination", offsets_path = path + ".offsets_destination";

@@ -24,7 +24,7 @@ absl::Status PlaceInitial(const Request& request, const Limits& limits, const Pl
       spec.result_count, limits, places, made_by);
 }
 
-// The oneof `initial` of Move and Scatter: sets result_count, target and, where an array is given, initial.
+// Checks the oneof `initial` of Move and Scatter. Sets result_count, target and, if an array is given, initial.
 template <typename Request>
 absl::Status CheckInitial(const Request& request, const Limits& limits, const Places& places,
                           MoveOperation::Spec& spec) {
@@ -48,7 +48,7 @@ absl::Status CheckInitial(const Request& request, const Limits& limits, const Pl
   return InvalidField("initial", "required: destination_count or destination");
 }
 
-// Offsets of intervals in `of`: one for each count, each interval inside.
+// Checks offsets of intervals in `of`: one for each count, and each interval inside.
 absl::StatusOr<Operand> CheckOffsets(bool present, const v1::Array& array, Field field, const Operand& counts,
                                      std::optional<int64_t> size, absl::string_view of, const Places& places) {
   CORANK_ASSIGN_OR_RETURN(Operand offsets, CheckArray(present, array, field, ArrayUse::kInt64, places));
@@ -57,13 +57,12 @@ absl::StatusOr<Operand> CheckOffsets(bool present, const v1::Array& array, Field
   return offsets;
 }
 
-// The number of elements of the destination, where it is known yet.
+// The number of elements of the destination, if it is already known.
 std::optional<int64_t> ResultCount(const MoveOperation::Spec& spec) {
   return spec.initial ? KnownCount(*spec.initial) : spec.result_count;
 }
 
-// Intervals of a Move may share their source, so that their sum, and with it the work, is not bounded by the arrays of
-// the request.
+// Intervals of a Move may share their source, so the request's arrays do not limit their sum and thereby the work.
 absl::Status CheckMovedSum(const MoveOperation::Spec& spec, const Limits& limits) {
   if (spec.check_overlap) {
     const std::optional<int64_t> size = ResultCount(spec);

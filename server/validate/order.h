@@ -1,4 +1,4 @@
-// The order that keys of Sort, key columns, Merge and Search share.
+// The order of keys, for Sort, key columns, Merge and Search.
 #ifndef CORANK_SERVER_VALIDATE_ORDER_H_
 #define CORANK_SERVER_VALIDATE_ORDER_H_
 

@@ -1,4 +1,4 @@
-// How validate finds the bytes of arrays and the targets of results, wherever they are.
+// Finds the bytes of arrays and the targets of results in every kind of place.
 #ifndef CORANK_SERVER_VALIDATE_PLACES_H_
 #define CORANK_SERVER_VALIDATE_PLACES_H_
 
@@ -14,11 +14,11 @@
 
 namespace corank {
 
-/// What an array may hold.
+/// The allowed contents of an array.
 enum class ArrayUse : uint8_t {
-  kKeys,   // anything that has an order
-  kMoved,  // anything, records included
-  kInt64,  // counts and offsets: validate reads them, so their bytes must be in host memory that nobody changes
+  kKeys,   // any type with an order
+  kMoved,  // any type, records included
+  kInt64,  // counts and offsets: validate reads them, so they must be in unchanging host memory
 };
 
 /// The places of one request. Never waits for work.
@@ -26,22 +26,22 @@ class Places {
  public:
   virtual ~Places() = default;
 
-  /// Sets the count and the bytes of `operand`, whose type and element size are set, and what else says where they are.
-  /// The array has a place. Errors name `field`: INVALID_ARGUMENT (bounds, a count that does not agree), NOT_FOUND,
-  /// UNIMPLEMENTED (a place that is switched off).
+  /// Sets the count, the bytes and the location of `operand`, whose type and element size are set. The array has a
+  /// place. Errors name `field`: INVALID_ARGUMENT (bounds, a wrong count), NOT_FOUND, UNIMPLEMENTED (a place that is
+  /// switched off).
   virtual absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const = 0;
 
-  /// Where a result of at most `bytes` bytes, whose elements have `element_bytes` bytes, goes. Null: into the response,
+  /// The target of a result of at most `bytes` bytes with elements of `element_bytes` bytes. Null: into the response,
   /// from a lane's memory. Errors as above.
   virtual absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field,
                                                                int64_t bytes, int32_t element_bytes) const = 0;
 };
 
-/// Sets the count and the bytes of an operand that lies in host memory: what every kind of place has to check.
+/// Sets the count and the bytes of an operand in host memory, with the checks that all places share.
 absl::Status SetBytes(const v1::Array& array, Field field, absl::string_view place, const void* bytes,
                       int64_t size_bytes, Operand* operand);
 
-/// Arrays in the message itself and results in the response; every other place is UNIMPLEMENTED.
+/// Inline arrays and results. Every other place is UNIMPLEMENTED.
 class InlinePlaces : public Places {
  public:
   absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const override;
@@ -49,7 +49,7 @@ class InlinePlaces : public Places {
                                                        int32_t element_bytes) const override;
 };
 
-/// One for all: it has no state.
+/// A shared instance; it has no state.
 const Places& InlineOnly();
 
 }  // namespace corank

@@ -1,4 +1,4 @@
-// What the two forms of a Sort request share: keys in one array (sort.cc) and keys of several columns (column_sort.cc).
+// Shared by the two forms of a Sort request: keys in one array (sort.cc) and in several columns (column_sort.cc).
 #ifndef CORANK_SERVER_VALIDATE_SORT_PARTS_H_
 #define CORANK_SERVER_VALIDATE_SORT_PARTS_H_
 
@@ -16,7 +16,7 @@
 
 namespace corank {
 
-/// What a Sort returns.
+/// The results of a Sort.
 struct SortOutputs {
   bool keys = true;
   bool indices = false;
@@ -24,14 +24,14 @@ struct SortOutputs {
 
 absl::StatusOr<SortAlgorithm> CheckSortAlgorithm(v1::SortAlgorithm algorithm);
 absl::StatusOr<SortOutputs> CheckSortOutput(v1::SortOutput output);
-/// The values, where there are any. Their number is not checked.
+/// The values, if present. Does not check their number.
 absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& request, const SortOutputs& outputs,
                                                        const Places& places);
 /// The limit, or -1.
 absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request);
 
-/// That offsets rise from 0 to last_offset, which is the number of `elements` (such as "keys") that they cut into
-/// `parts` (such as "segments"). Without last_offset, the last one is not checked.
+/// Checks that offsets rise from 0 to last_offset, the number of `elements` (such as "keys") that they divide into
+/// `parts` (such as "segments"). Without last_offset, does not check the last one.
 absl::Status CheckRisingOffsets(const Operand& offsets, Field field, std::optional<int64_t> last_offset,
                                 absl::string_view parts, absl::string_view elements);
 

@@ -1,4 +1,4 @@
-// From a request message to an operation, or to the error that names the field. Pure functions: no locks, no engine.
+// Converts a request message to an operation, or to an error that names the field. Pure functions: no locks, no engine.
 #ifndef CORANK_SERVER_VALIDATE_VALIDATE_H_
 #define CORANK_SERVER_VALIDATE_VALIDATE_H_
 
@@ -16,15 +16,15 @@
 namespace corank {
 
 struct Limits {
-  /// Bytes of a request message.
+  /// Most bytes of a request message.
   int64_t max_request_bytes = int64_t{256} << 20;
-  /// Bytes of a response message.
+  /// Most bytes of a response message.
   int64_t max_response_bytes = int64_t{256} << 20;
-  /// Bytes of an ArrayChunk, in either direction.
+  /// Most bytes of an ArrayChunk, in either direction.
   int64_t max_chunk_bytes = int64_t{4} << 20;
 };
 
-/// INVALID_ARGUMENT, or what `places` says (UNIMPLEMENTED, NOT_FOUND); each names the field (respond/errors.h). The
+/// INVALID_ARGUMENT, or an error of `places` (UNIMPLEMENTED, NOT_FOUND). Each names the field (respond/errors.h). The
 /// operation borrows the inline arrays of the request, which must outlive it.
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& request, const Limits& limits,
                                                     const Places& places = InlineOnly());
@@ -43,13 +43,13 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::LoadBalanceRequest
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SearchRequest& request, const Limits& limits,
                                                     const Places& places = InlineOnly());
 
-/// Whether an id may travel in metadata and logs: 1 to 128 printable ASCII characters.
+/// Whether an id is valid in metadata and logs: 1 to 128 printable ASCII characters.
 bool IsValidRequestId(absl::string_view id);
 
-/// The options' priority, once all of them are checked.
+/// Checks all options and returns the priority.
 absl::StatusOr<TaskPriority> ValidateOptions(const v1::RequestOptions& options);
 
-/// That a message of this many bytes is taken.
+/// Checks that a message of this many bytes is allowed.
 absl::Status ValidateMessageBytes(int64_t bytes, const Limits& limits);
 
 }  // namespace corank
