@@ -10,7 +10,7 @@
 namespace corank {
 
 struct HostPort {
-  std::string host;  // with its brackets, for IPv6
+  std::string host;  // with brackets for IPv6
   int port = 0;
 
   std::string ToString() const;
@@ -19,8 +19,7 @@ struct HostPort {
 /// INVALID_ARGUMENT unless it is HOST:PORT with a port of 0 to 65535.
 absl::StatusOr<HostPort> ParseHostPort(absl::string_view address);
 
-/// The system's reason for not listening at this address, such as "Address already in use"; empty where it would
-/// listen.
+/// The system's reason for not listening at this address, such as "Address already in use"; empty if it would listen.
 std::string WhyNotListening(const HostPort& address);
 
 }  // namespace corank

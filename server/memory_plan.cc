@@ -10,13 +10,13 @@ namespace {
 
 constexpr int kReserve = 8;  // an eighth
 
-// Less is no budget: what a lane's own memory does not hold is refused, and streams work in slivers.
+// A smaller budget is useless: requests that exceed a lane's own memory are refused, and streams work in slivers.
 constexpr int64_t kLeastWork = int64_t{64} << 20;
 
 bool IsOnHost(const MemoryPlan::Needs& needs) { return needs.engine == EngineKind::kCpu; }
 
-// What the flags leave to work and streams. Never nothing: a server whose host pool is too large for its container
-// should still do what it can, and say so.
+// Memory that the flags leave to work and streams. Never zero: a server whose host pool is too large for its container
+// should still do what it can, and warn.
 int64_t LeftOf(const MemoryPlan::Needs& needs) {
   int64_t left = needs.host_bytes - needs.host_bytes / kReserve;
   for (const int64_t taken :
@@ -26,17 +26,17 @@ int64_t LeftOf(const MemoryPlan::Needs& needs) {
   return std::max(left, needs.host_bytes / kReserve);
 }
 
-// The CPU engine's work and its streams share; beside a GPU's the host has nothing else to do.
+// On the CPU engine, work and streams share the host's memory. Beside a GPU, all of it is for streams.
 int64_t WorkOf(int64_t left) { return left / 2; }
 
-// What work may take of a device of this size where no flag says it.
+// Memory of a device of this size for running work, if no flag sets it.
 int64_t DerivedBudget(const MemoryPlan::Needs& needs, int64_t device_bytes) {
   const int64_t budget = std::max<int64_t>(0, device_bytes / 10 * 9 - needs.kept_bytes);
   return IsOnHost(needs) ? std::min(budget, WorkOf(LeftOf(needs)) / 10 * 9) : budget;
 }
 
-// Kept arrays that leave nothing to work with: nothing that arrives later would be of help. A device that is too small
-// by itself does what it can.
+// For stored arrays that leave no memory for work, since no later request could succeed. A device that is too small by
+// itself does what it can.
 std::string WhyUseless(const MemoryPlan::Needs& needs, int64_t device_bytes) {
   MemoryPlan::Needs without_kept = needs;
   without_kept.kept_bytes = 0;
@@ -94,7 +94,7 @@ MemoryPlan MemoryPlan::Make(const Needs& needs) {
   const int64_t most_of_one = std::max(*most, plan.budgets.lane_bytes);
   plan.streams = needs.streams.Derived(on_host ? std::min(smallest_device, work_bytes) : smallest_device, stream_bytes,
                                        needs.long_lanes, devices);
-  // A stream of unknown size asks for all that one may have: more than the budget would never be admitted.
+  // A stream of unknown size requests the most that one may have. More than the budget would never be admitted.
   if (needs.streams.max_device_bytes == 0) {
     plan.streams.max_device_bytes = std::min(plan.streams.max_device_bytes, least_budget);
   } else if (needs.streams.max_device_bytes > most_of_one) {

@@ -45,10 +45,10 @@ constexpr int kRequestsDropped = 1;
 constexpr int kBadConfiguration = 2;
 constexpr int kDeviceLost = 3;
 
-// For answers to leave when the process is about to end.
+// Time for answers to leave before the process ends.
 constexpr absl::Duration kFarewell = absl::Seconds(1);
 
-// What wakes the main thread, from any thread.
+// Wakes the main thread, from any thread.
 class Event {
  public:
   Event() : fd_(eventfd(0, EFD_CLOEXEC)) {}
@@ -57,7 +57,7 @@ class Event {
   Event& operator=(const Event&) = delete;
   void Set() const {
     const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(fd_, &one, sizeof(one));  // fails only once it is set already
+    [[maybe_unused]] const ssize_t written = write(fd_, &one, sizeof(one));  // fails only if it is set already
   }
   int fd() const { return fd_; }
 
@@ -65,7 +65,7 @@ class Event {
   const int fd_;
 };
 
-// Until the server serves, gRPC's own words about a port are not logged: the error that names the port is.
+// Before the server serves, gRPC's own messages about a port are not logged: our error names the port.
 std::atomic<const Logger*> library_logger{nullptr};
 std::atomic<Server*> library_server{nullptr};
 
@@ -76,12 +76,12 @@ void LogOfGrpc(gpr_log_func_args* args) {
                          : args->severity == GPR_LOG_SEVERITY_INFO ? LogLevel::kInfo
                                                                    : LogLevel::kDebug;
   logger->Log(level, "grpc", {{"message", args->message}});
-  // gRPC tells of it nowhere else.
+  // gRPC reports this nowhere else.
   Server* const server = library_server.load();
   if (server != nullptr && absl::StrContains(args->message, "Handshake failed")) server->CountFailedHandshake();
 }
 
-// Protobuf reports what it finds in requests; the caller's error has its own line.
+// Protobuf logs errors in requests at this level, because the caller's error has its own line.
 void LogOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& message) {
   const Logger* logger = library_logger.load();
   if (logger != nullptr) logger->Log(LogLevel::kDebug, "protobuf", {{"message", message}});
@@ -116,7 +116,7 @@ int StartFailed(const Logger& logger, const absl::Status& status) {
 
 enum class Wake { kSignal, kEvent, kTimeout };
 
-// Waits for a signal or an event, or until the deadline; a signal comes first.
+// Waits for a signal or an event, or until the deadline. A signal takes precedence.
 Wake Wait(int signals, const Event& event, absl::Time deadline) {
   pollfd fds[] = {{signals, POLLIN, 0}, {event.fd(), POLLIN, 0}};
   for (;;) {
@@ -136,12 +136,12 @@ int TakeSignal(int signals) {
   return read(signals, &info, sizeof(info)) == sizeof(info) ? static_cast<int>(info.ssi_signo) : SIGTERM;
 }
 
-// The process ends here without destructors: a lane may be stuck in work that nobody waits for any more, and the
-// thread that serves the metrics would be waited for up to 2 s.
+// Ends the process without destructors: they would wait for lanes that may be stuck in abandoned work, and up to 2 s
+// for the thread that serves the metrics.
 [[noreturn]] void ExitAtOnce(int code) { std::_Exit(code); }
 
-// What a caller still waits for when the device is lost: calls that run on gRPC's own threads, and whose threads do not
-// come back, end with the connection.
+// When the device is lost, callers may still wait for calls on gRPC's own threads. If those threads do not return, the
+// calls end with the connection.
 [[noreturn]] void ExitWithoutDevice(const Server& server, int signals) {
   constexpr absl::Duration kLook = absl::Milliseconds(5);
   const Event never;
@@ -157,7 +157,7 @@ int TakeSignal(int signals) {
   ExitAtOnce(128 + signal);
 }
 
-// `event`: the device is lost, or will be.
+// `event`: the device is lost, or the drain is complete.
 [[noreturn]] void DrainAndExit(Server* server, int signals, const Event& event, absl::Duration timeout,
                                const Logger& logger) {
   logger.Log(LogLevel::kInfo, "draining", {{"calls", server->active_calls()}});
@@ -166,7 +166,7 @@ int TakeSignal(int signals) {
   Wake wake = Wait(signals, event, end);
   if (wake == Wake::kEvent && !server->device_lost()) {
     const Event stopped;
-    // Waits for gRPC, which waits for every call, whatever that is stuck in.
+    // Waits for gRPC, which waits for every call, even a stuck one.
     std::thread([server, &stopped] {
       server->Stop();
       stopped.Set();
@@ -212,7 +212,7 @@ int Serve(const Configuration& configuration, int signals, const EngineWrapper& 
       return StartFailed(*logger, written);
     }
   }
-  library_server.store(server.get());  // which ends with the process
+  library_server.store(server.get());  // which lives until the process ends
   logger->Log(LogLevel::kInfo, "ready",
               {{"version", CORANK_VERSION},
                {"grpc", server->address()},
@@ -252,8 +252,8 @@ int Help(const std::string& group) {
 int RunCorankd(const std::vector<std::string>& arguments, const EngineWrapper& wrap) {
   using Action = Configuration::Action;
   BoundThreadCaches();
-  // Debian builds Abseil for debugging: each lock of a mutex, gRPC's too, would note its order in one graph of the
-  // whole process, under a lock of its own. The tests keep that.
+  // Debian builds Abseil for debugging: every lock of a mutex, also in gRPC, would record its order in one graph of the
+  // process, under a lock of its own. The tests keep this check.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const absl::StatusOr<Configuration> configuration = ReadConfiguration(arguments, environ);
   if (!configuration.ok()) return BadConfiguration(configuration.status());
@@ -267,7 +267,7 @@ int RunCorankd(const std::vector<std::string>& arguments, const EngineWrapper& w
     std::fputs(SettingsText(*configuration).c_str(), stdout);
     return EXIT_SUCCESS;
   }
-  // Before there are threads, so that none of them takes the signals.
+  // Before there are other threads, so that none of them receives the signals.
   sigset_t mask;
   sigemptyset(&mask);
   sigaddset(&mask, SIGTERM);

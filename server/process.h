@@ -1,4 +1,4 @@
-// corankd as a process: reads the configuration, starts the server, and ends it on a signal or when the device is lost.
+// The corankd process: reads the configuration, runs the server, and ends on a signal or when the last device is lost.
 #ifndef CORANK_SERVER_PROCESS_H_
 #define CORANK_SERVER_PROCESS_H_
 
@@ -11,12 +11,12 @@
 
 namespace corank {
 
-/// What a test puts around the engine that the configuration chose.
+/// A test's wrapper around the configured engine.
 using EngineWrapper = std::function<std::unique_ptr<Engine>(std::unique_ptr<Engine>)>;
 
-/// All of main; `arguments` without the program's name. Returns the exit code where the server did not start or had
-/// nothing to serve; ends the process otherwise (server/README.md has the codes). Blocks SIGTERM and SIGINT in the
-/// calling thread, which must be the only one.
+/// All of main; `arguments` without the program's name. Returns the exit code if no server ran, and otherwise ends the
+/// process (server/README.md lists the codes). Blocks SIGTERM and SIGINT in the calling thread, which must be the only
+/// one.
 int RunCorankd(const std::vector<std::string>& arguments, const EngineWrapper& wrap = nullptr);
 
 }  // namespace corank

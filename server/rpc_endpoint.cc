@@ -17,13 +17,13 @@
 namespace corank {
 namespace {
 
-// Of descriptors, for all that is not a connection: files, the metrics endpoint, GPUs, shared memory.
+// Descriptors for everything except connections: files, the metrics endpoint, GPUs, shared memory.
 constexpr int64_t kOtherDescriptors = 256;
-// For answers that their callers have not taken when the last call has ended. Both ports together: less
-// than a process has to end in.
+// Time for callers to receive their answers after the last call has ended. For both ports together, it is shorter than
+// the time that a process has to end.
 constexpr absl::Duration kSendPatience = absl::Milliseconds(400);
 
-// Once it is linked, reflection is in every server of the process that does not take it out.
+// Once linked, reflection is part of every server of the process that does not remove it.
 class WithoutReflection final : public grpc::ServerBuilderOption {
  public:
   void UpdateArguments(grpc::ChannelArguments*) override {}
@@ -32,7 +32,7 @@ class WithoutReflection final : public grpc::ServerBuilderOption {
 
 int ToInt(int64_t value) { return static_cast<int>(std::min<int64_t>(value, std::numeric_limits<int>::max())); }
 
-// What the system lets a process have, as far as this one may raise it.
+// The number of connections that the system allows, as far as this process may raise it.
 int MostConnections(int wanted, const Logger& logger) {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return wanted;
@@ -53,8 +53,8 @@ int MostConnections(int wanted, const Logger& logger) {
 void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(ToInt(limits.max_message_bytes));
   builder->SetMaxSendMessageSize(-1);
-  // gRPC inflates a compressed message without a bound, before it looks at its size: half a megabyte becomes half a
-  // gigabyte. Who sends one is told with UNIMPLEMENTED that compression is switched off.
+  // gRPC decompresses a message without a limit before it checks the size: half a megabyte becomes half a gigabyte.
+  // Callers that compress get UNIMPLEMENTED, which says that compression is switched off.
   for (const grpc_compression_algorithm inflated : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder->SetCompressionAlgorithmSupportStatus(inflated, false);
   }
@@ -67,11 +67,11 @@ void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                               ToInt(limits.min_ping_interval.count()));
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  // A caller that is gone without a word must not hold a lane, a region or a part of a job until its deadline.
+  // A caller that disappears silently must not hold a lane, a region or a part of a job until its deadline.
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ToInt(limits.keepalive_interval.count()));
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ToInt(limits.keepalive_timeout.count()));
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
-  // Neither greetings nor answered pings are calls: without these a peer holds its place for nothing, for ever.
+  // Handshakes and answered pings are not calls: without these limits, an idle peer occupies its place forever.
   builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, ToInt(limits.max_idle.count()));
   if (limits.max_age.count() > 0) {
     builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, ToInt(limits.max_age.count()));
@@ -104,7 +104,7 @@ absl::StatusOr<std::unique_ptr<RpcEndpoint>> RpcEndpoint::Start(const Options& o
   for (grpc::Service* service : services) builder.RegisterService(service);
   SetLimits(options.limits, &builder);
   if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
-  // Reflection alone uses the synchronous API.
+  // Only reflection uses the synchronous API.
   builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, 1);
@@ -126,10 +126,10 @@ RpcEndpoint::~RpcEndpoint() { Stop(std::chrono::milliseconds(0)); }
 void RpcEndpoint::Stop(std::chrono::milliseconds flush) {
   listener_->Stop();
   if (server_ == nullptr) return;
-  // gRPC's own end would tell calls whose message is still on its way that they were CANCELLED, which no caller
-  // repeats: it comes when nobody can hear it any more.
+  // gRPC's shutdown reports CANCELLED, which clients do not retry, to calls whose message is still arriving. So it runs
+  // only when no connection is left to report on.
   std::this_thread::sleep_for(flush);
-  // What the system has not sent of an answer by then is lost where a connection ends that has brought more.
+  // Data that the system has not sent by then is lost if the connection ends with unread input.
   listener_->AwaitSent(kSendPatience);
   listener_->EndConnections();
   server_->Shutdown(std::chrono::system_clock::now());

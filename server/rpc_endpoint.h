@@ -1,4 +1,4 @@
-// The ports that serve gRPC: what listens, what it lets in, and what that may cost.
+// The ports that serve gRPC, with their limits.
 #ifndef CORANK_SERVER_RPC_ENDPOINT_H_
 #define CORANK_SERVER_RPC_ENDPOINT_H_
 
@@ -18,36 +18,36 @@
 
 namespace corank {
 
-/// What a peer may take before anybody has looked at what it sends.
+/// Limits for peers, which apply before their messages are examined.
 struct ConnectionLimits {
   int max_connections = 1024;
-  /// Whether the oldest connection ends for one over the limit, which is closed otherwise.
+  /// Whether a connection over the limit closes the oldest one instead of being closed.
   bool oldest_gives_way = false;
-  /// Calls of one connection at the same time; a client that keeps to the protocol waits with more.
+  /// Concurrent calls of one connection. A client that follows the protocol delays further calls.
   int max_streams = 256;
-  /// Of the metadata of a call.
+  /// Most bytes of a call's metadata.
   int64_t max_header_bytes = 16 << 10;
-  /// Of a message, before gRPC cuts it off.
+  /// Most bytes of a message before gRPC cuts it off.
   int64_t max_message_bytes = int64_t{512} << 20;
-  /// What gRPC holds of messages that have not come in whole; beyond it, calls are ended. 0: four of the longest
-  /// messages, and 256 MiB at least.
+  /// Most bytes of incomplete messages that gRPC holds; beyond it, calls are ended. 0: four of the longest messages,
+  /// and at least 256 MiB.
   int64_t max_buffered_bytes = 0;
-  /// From the connection to the end of TLS's and HTTP/2's greetings.
+  /// From the connection to the end of the TLS and HTTP/2 handshakes.
   std::chrono::milliseconds handshake_timeout = std::chrono::seconds(10);
-  /// A client that pings more often is hung up on.
+  /// The server closes the connection of a client that pings more often.
   std::chrono::milliseconds min_ping_interval = std::chrono::seconds(10);
-  /// A peer from which nothing came for so long is pinged, and given up where it does not answer within the timeout.
+  /// A peer that was silent for this long is pinged. The server closes its connection if it does not answer in time.
   std::chrono::milliseconds keepalive_interval = std::chrono::seconds(30);
   std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(10);
-  /// A connection without a call for so long is closed; clients connect again with their next call.
+  /// A connection without calls is closed after this long. Clients reconnect with their next call.
   std::chrono::milliseconds max_idle = std::chrono::minutes(10);
-  /// A connection that is older, give or take a tenth, takes no more calls, and has `age_grace` for those that run; a
-  /// call that is open then gets UNAVAILABLE. Clients connect again. 0: at any age.
+  /// A connection older than this, give or take a tenth, accepts no more calls, and running calls have `age_grace` to
+  /// end; calls still open then get UNAVAILABLE. Clients reconnect. 0: no limit.
   std::chrono::milliseconds max_age = std::chrono::milliseconds(0);
   std::chrono::milliseconds age_grace = std::chrono::seconds(5);
 };
 
-/// What gRPC holds at most of messages that have not come in whole.
+/// Most bytes of incomplete messages that gRPC holds.
 int64_t BufferedBytes(const ConnectionLimits& limits);
 
 /// One port with its gRPC server.
@@ -55,23 +55,23 @@ class RpcEndpoint {
  public:
   struct Options {
     ListenAddress listen;
-    std::shared_ptr<grpc::ServerCredentials> credentials;  // outlives the endpoint where it has to
+    std::shared_ptr<grpc::ServerCredentials> credentials;  // must outlive the endpoint if they have state
     ConnectionLimits limits;
     bool reflection = false;
   };
 
-  /// Serves when this returns. The services outlive the endpoint. UNAVAILABLE, in words for an operator, where it
-  /// cannot listen. `logger` outlives the endpoint.
+  /// Serves when this returns. The services outlive the endpoint. UNAVAILABLE, worded for an operator, if it cannot
+  /// listen. `logger` outlives the endpoint.
   static absl::StatusOr<std::unique_ptr<RpcEndpoint>> Start(const Options& options,
                                                             const std::vector<grpc::Service*>& services,
                                                             const Logger* logger);
   ~RpcEndpoint();
 
-  /// Takes no more connections; serves those that are open for the time of `flush`, and ends them then, which callers
-  /// who still wait see as UNAVAILABLE. Returns when no call is left.
+  /// Accepts no more connections, serves open ones for the time of `flush`, and then ends them; callers that still wait
+  /// get UNAVAILABLE. Returns when no call is left.
   void Stop(std::chrono::milliseconds flush);
 
-  /// With the port that was taken.
+  /// With the actual port.
   const std::string& address() const { return listener_->address(); }
   Listener& listener() const { return *listener_; }
 
@@ -82,7 +82,7 @@ class RpcEndpoint {
   const std::shared_ptr<grpc::ServerCredentials> credentials_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
-  const std::unique_ptr<Listener> listener_;  // ends before what it hands connections to
+  const std::unique_ptr<Listener> listener_;  // ends before the server that it hands connections to
 };
 
 }  // namespace corank

@@ -18,13 +18,13 @@ namespace corank {
 namespace {
 
 constexpr absl::Duration kRestartRetry = absl::Seconds(5);
-// Seldom enough that a load which comes and goes keeps its buffers: to pin memory again takes longer than to fill it.
+// Rare enough that bursty load keeps its buffers: pinning memory again takes longer than filling it.
 constexpr absl::Duration kHousekeeping = absl::Minutes(1);
-// For what is said last: how health watches end, and that the server takes no more calls.
+// Time for last messages: ends of health watches, and refusals of new calls.
 constexpr std::chrono::milliseconds kFlushTime(20);
 
-// Anybody may connect here. Probes come one after the other, and their messages name a service: none of them may be
-// shut out by peers that stay.
+// Anybody may connect here. Probes arrive one at a time, and their messages name a service. Peers that stay connected
+// must not shut them out.
 ConnectionLimits HealthLimits() {
   ConnectionLimits limits;
   limits.max_connections = 64;
@@ -39,12 +39,12 @@ ConnectionLimits HealthLimits() {
   return limits;
 }
 
-// Long work shares no lease.
+// Long work never shares a lease.
 const Batcher::Options kOneByOne = {/*max_tasks=*/1, /*small_bytes=*/0, /*max_bytes=*/0,
                                     /*delay=*/absl::ZeroDuration()};
 
-// A GPU runs a batch of small requests in the time of one: few lanes keep it busy, more would only take the batches
-// apart. A CPU's cores are better used one by one.
+// A GPU runs a batch of small requests in the time of one. A few lanes keep it busy; more would only split the batches.
+// A CPU's cores are better used individually.
 AdmissionQueue::Options QueueOptions(const Server::Options& options, const EngineInfo& engine) {
   AdmissionQueue::Options queue = options.queue;
   queue.leaves_a_taker = true;
@@ -65,7 +65,7 @@ absl::Status Draining() {
 
 }  // namespace
 
-// A message over the limit is answered with the limit's name; one far over it is cut off before it is buffered.
+// A message over the limit gets an error that names the limit; one far over it is cut off before it is buffered.
 ConnectionLimits Server::MainLimits(const Options& options) {
   ConnectionLimits limits = options.connections;
   limits.max_message_bytes = 2 * options.limits.max_request_bytes;
@@ -135,7 +135,7 @@ Server::~Server() {
   housekeeper_.reset();
   devices_.StopCanaries();
   Stop();
-  metrics_endpoint_.reset();  // scrapes look at what goes next
+  metrics_endpoint_.reset();  // scrapes read members that are destroyed next
 }
 
 absl::Status Server::StartMetrics() {
@@ -263,7 +263,7 @@ absl::Status Server::StartLanes() {
 }
 
 absl::Status Server::StartHostLanes() {
-  Engine* engine = &devices_.engine(0);  // one CPU engine for all of the process: each would bound the other's threads
+  Engine* engine = &devices_.engine(0);  // one CPU engine per process, because each limits the threads of the others
   if (engine->info().kind != EngineKind::kCpu) {
     CpuEngineOptions one_thread;
     one_thread.threads = 1;
@@ -313,7 +313,7 @@ absl::Status Server::StartEndpoints() {
   CORANK_ASSIGN_OR_RETURN(main.listen, ListenAddress::Parse(options_.listen));
   main.credentials = security_->credentials();
   main.limits = MainLimits(options_);
-  // It takes no credentials, and would show the contract to those who have none.
+  // Reflection takes no credentials, and would show the contract to callers without any.
   main.reflection = security_->authenticator() == nullptr;
   CORANK_ASSIGN_OR_RETURN(
       rpc_, RpcEndpoint::Start(main, {corank_service_.get(), memory_service_.get(), health_service_.get()}, logger_));
@@ -358,7 +358,7 @@ void Server::Refuse(const absl::Status& refusal, bool also_running) {
   }
 }
 
-// They may not come back: a call to a device that hangs does not return.
+// The lanes may never return, because a call to a hanging device does not.
 void Server::AbandonLanes(int device) {
   absl::MutexLock lock(&lanes_mutex_);
   for (const auto& [of, lanes] : lanes_) {

@@ -1,4 +1,4 @@
-// The whole server in one object: engine, lanes, queue, gRPC and metrics, put together.
+// The whole server in one object: engine, lanes, queue, gRPC and metrics.
 #ifndef CORANK_SERVER_SERVER_H_
 #define CORANK_SERVER_SERVER_H_
 
@@ -57,64 +57,62 @@ class Server {
   struct Options {
     /// HOST:PORT, where port 0 means a free one, or unix:PATH.
     std::string listen = "127.0.0.1:50051";
-    /// The same, for Prometheus; empty: no metrics are served.
+    /// The same, for Prometheus and the status page; empty: not served.
     std::string metrics_listen = "127.0.0.1:9464";
-    /// Where grpc.health.v1, and nothing else, is served in plain text; empty: nowhere.
+    /// Address for grpc.health.v1 alone, in plain text; empty: none.
     std::string health_listen;
     SecurityOptions security;
-    ConnectionLimits connections;  // the message size follows from `limits`
-    int lanes = 4;                 // of each device, as all of these
-    /// On a GPU: lanes that may have small requests at the same time; 0: all.
+    ConnectionLimits connections;  // `limits` determines the message size
+    int lanes = 4;                 // of each device, like the numbers below
+    /// On a GPU: lanes that may run small requests at the same time; 0: all.
     int small_lanes = 4;
-    /// Lanes for streams and for large arrays outside of messages.
+    /// Lanes for streams and for large arrays outside messages.
     int long_lanes = 8;
-    /// Most of them more, while as many stand still because of their callers.
+    /// Most additional such lanes, while as many stall because of their callers.
     int spare_lanes = 24;
-    /// What makes arrays outside of a message large: more bytes than this. A GPU copies as much in about a millisecond.
+    /// Arrays outside a message are large if they have more bytes. A GPU copies as much in about a millisecond.
     int64_t long_bytes = int64_t{32} << 20;
-    /// Whether large arrays in shared memory are worked on in pieces; unset: on a GPU, whose copies then overlap with
+    /// Whether large arrays in shared memory are processed in pieces; unset: on a GPU, whose copies then overlap with
     /// the work. A CPU has nothing to overlap.
     std::optional<bool> in_pieces;
-    /// Threads that copy large messages and begin writes; by default as the machine's cores suggest.
+    /// Threads that copy large messages and perform large writes; by default derived from the number of cores.
     std::optional<int> helpers;
     Limits limits;
     AdmissionQueue::Options queue;
     AdmissionQueue::Options long_queue;
-    /// Memory of each device that requests in work may take together; 0: nine tenths of the device's, less what kept
-    /// arrays may have.
+    /// Memory of each device for running requests together; 0: nine tenths of the device's, less that of stored arrays.
     int64_t device_budget_bytes = 0;
     HostPool::Options host_pool;
-    /// Most host memory of runs that is kept for the next request; unset: as much as may be in use.
+    /// Most host memory in idle run buffers; unset: as much as may be in use.
     std::optional<int64_t> max_kept_run_bytes;
     RegionRegistry::Options regions;
     ArrayStore::Options arrays;
     StreamOptions streams;
     Batcher::Options batch;
     Canary::Options canary;
-    /// A request that takes this long is logged; 0: none is.
+    /// A request that takes at least this long is logged; 0: none is.
     std::chrono::nanoseconds slow_request{0};
     /// Shown by GetServerInfo; the server replaces a 0 or "auto" that it derives by the value in force.
     std::vector<v1::Setting> settings;
-    /// Called once, when the last device is lost: every call in flight gets UNAVAILABLE and the server will take no
-    /// other. On any thread; must not block.
+    /// Called once, when the last device is lost: every running call gets UNAVAILABLE and the server accepts no more.
+    /// Called on any thread; must not block.
     std::function<void()> on_device_lost;
   };
 
-  /// Serves when this returns. `engines`: of one kind, one for each device. `logger` and `clock` must outlive the
-  /// server. UNAVAILABLE, in words for an operator, where it cannot listen; INVALID_ARGUMENT where there are too many
-  /// devices.
+  /// Serves when this returns. `engines`: all of one kind, one for each device. `logger` and `clock` must outlive the
+  /// server. UNAVAILABLE, worded for an operator, if it cannot listen; INVALID_ARGUMENT if there are too many devices.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options, std::vector<ChosenEngine> engines,
                                                        const Clock* clock, const Logger* logger);
 
-  /// Stops, and waits for the lanes and for the thread that serves the metrics (that one looks up every 2 s only).
+  /// Stops, and waits for the lanes and for the thread that serves the metrics, which checks every 2 s only.
   ~Server();
 
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// HOST:PORT with the ports that were taken.
+  /// HOST:PORT with the actual port.
   const std::string& address() const { return rpc_->address(); }
-  /// Empty where there is none.
+  /// Empty if there is no such port.
   std::string health_address() const { return health_rpc_ == nullptr ? "" : health_rpc_->address(); }
   Listener& listener() const { return rpc_->listener(); }
   const Security& security() const { return *security_; }
@@ -126,10 +124,10 @@ class Server {
   int64_t active_calls() const { return active_calls_.count(); }
   int64_t waiting_requests() const { return queue_.waiting_requests() + long_queue_.waiting_requests(); }
   const Metrics& metrics() const { return metrics_; }
-  /// For who hears of it from gRPC.
+  /// For callers that learn of it from gRPC.
   void CountFailedHandshake() { metrics_.CountFailedHandshake(); }
   const HealthBoard& health() const { return health_; }
-  /// The last of them.
+  /// Whether the last device is lost.
   bool device_lost() const { return devices_.all_lost(); }
   const HostPool& host_pool() const { return *host_pool_; }
   const RunBuffers& run_buffers() const { return *run_buffers_; }
@@ -137,14 +135,14 @@ class Server {
   const ArrayStore& arrays() const { return arrays_; }
   StreamedJobs jobs() const;
 
-  /// Health goes to NOT_SERVING and new requests get UNAVAILABLE; what was admitted before is finished.
-  /// `on_drained` is called when no call is left, perhaps more than once, on any thread; must not block. Once only.
+  /// Sets health to NOT_SERVING and refuses new requests with UNAVAILABLE; admitted ones are finished. `on_drained` is
+  /// called when no call is left, perhaps more than once, on any thread; it must not block. Call Drain once.
   void Drain(std::function<void()> on_drained);
 
-  /// Ends all that waits and all streams with UNAVAILABLE. What runs on a lane runs on.
+  /// Ends waiting requests and all streams with UNAVAILABLE. Running requests continue.
   void AbortQueued();
 
-  /// Ends all that waits with UNAVAILABLE, and serves no more calls when it returns. Metrics are served on.
+  /// Ends waiting requests with UNAVAILABLE, and serves no more calls when it returns. Continues to serve metrics.
   void Stop();
 
  private:
@@ -166,9 +164,9 @@ class Server {
   void AbandonLanes(int device) ABSL_LOCKS_EXCLUDED(lanes_mutex_);
   void TrimLanes() ABSL_LOCKS_EXCLUDED(lanes_mutex_);
   void OnDevicesChanged();
-  // Tells the health board what follows from the state of the devices, and from whether the server drains.
+  // Updates the health board from the state of the devices and of the server.
   void ShowHealth();
-  // Refuses new calls; with `also_running`, ends those that wait, and streams.
+  // Refuses new calls; with `also_running`, also ends waiting calls and streams.
   void Refuse(const absl::Status& refusal, bool also_running);
   v1::GetServerInfoResponse Info() const;
   // The setting with the value in force, where the configuration leaves the value to the server.
@@ -176,14 +174,14 @@ class Server {
 
   const Options options_;
   ServerDevices devices_;
-  std::atomic<bool> all_lost_{false};  // and was told
+  std::atomic<bool> all_lost_{false};  // and reported
   const Clock* const clock_;
   const Instant started_;
   const Logger* const logger_;
   Metrics metrics_;
   HealthBoard health_;
   mutable absl::Mutex health_mutex_;
-  bool serves_ ABSL_GUARDED_BY(health_mutex_) = false;  // from the start on until it drains
+  bool serves_ ABSL_GUARDED_BY(health_mutex_) = false;  // from startup until it drains
   ActiveCalls active_calls_;
   Gate gate_;
   const MemoryPlan plan_;
@@ -198,8 +196,8 @@ class Server {
   absl::Mutex lanes_mutex_;
   // Of each device, for short and for long work.
   std::vector<std::pair<int, std::unique_ptr<LanePool>>> lanes_ ABSL_GUARDED_BY(lanes_mutex_);
-  std::unique_ptr<Engine> host_engine_;   // beside GPUs
-  std::unique_ptr<LanePool> host_lanes_;  // for small requests; null where these go to the devices too
+  std::unique_ptr<Engine> host_engine_;   // exists beside GPUs
+  std::unique_ptr<LanePool> host_lanes_;  // for small requests; null if these go to the devices too
   std::unique_ptr<CorankServiceImpl> corank_service_;
   std::unique_ptr<MemoryServiceImpl> memory_service_;
   std::unique_ptr<HealthServiceImpl> health_service_, health_port_service_;

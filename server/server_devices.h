@@ -1,4 +1,4 @@
-// The devices of one server: their engines under watch, and the canaries beside them.
+// The devices of one server, with their watched engines and canaries.
 #ifndef CORANK_SERVER_SERVER_DEVICES_H_
 #define CORANK_SERVER_SERVER_DEVICES_H_
 
@@ -17,23 +17,23 @@
 
 namespace corank {
 
-/// Thread-safe, but for what is called at the start and at the end.
+/// Thread-safe, except for startup and shutdown.
 class ServerDevices {
  public:
   struct Listener {
-    /// A device was lost: once for each, on the thread that found out. Must not block.
+    /// A device was lost. Called once for each, on the thread that detects it. Must not block.
     std::function<void(int device)> on_lost;
-    /// A device does its work again, or does not: the same.
+    /// A device failed or recovered. Likewise.
     std::function<void()> on_change;
   };
 
-  /// 1 to DeviceSet::kMaxDevices engines. The logger outlives this.
+  /// 1 to DeviceSet::kMaxDevices engines. The logger outlives this object.
   ServerDevices(std::vector<ChosenEngine> engines, const Logger* logger, Listener listener);
 
-  /// Each sorts once: the error of the first that does not.
+  /// Each canary sorts once. Returns the first error.
   absl::Status MakeCanaries(const Canary::Options& options);
   void StartCanaries();
-  /// The listener hears nothing of canaries after this.
+  /// The listener gets no more reports of canaries after this.
   void StopCanaries();
   absl::Status MakeCopiers() { return set_->MakeCopiers(); }
 
@@ -45,7 +45,7 @@ class ServerDevices {
   const std::string& reason() const { return reason_; }
   bool all_lost() const { return set_->live() == 0; }
   bool is_good(int device) const { return (set_->good() & DeviceSet::Only(device)) != 0; }
-  /// The device's service of grpc.health.v1.
+  /// The device's service in grpc.health.v1.
   std::string HealthService(int device) const;
 
  private:

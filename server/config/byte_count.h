@@ -9,9 +9,9 @@
 
 namespace corank {
 
-/// A flag's type. Reads a whole number of bytes, or any number with a unit: B, KiB, MiB, GiB or TiB (powers of 1024;
-/// the short forms K, M, G and T mean the same) or KB, MB, GB or TB (powers of 1000), in either case. Written with the
-/// largest unit of 1024 that needs no fraction.
+/// A flag type. Reads a whole number of bytes, or any number with a unit: B, KiB, MiB, GiB or TiB (powers of 1024, also
+/// as K, M, G and T) or KB, MB, GB or TB (powers of 1000), in either case. Writes the largest unit of 1024 that needs
+/// no fraction.
 class ByteCount {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): stands for its number

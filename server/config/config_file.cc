@@ -20,7 +20,7 @@ constexpr size_t kMaxBytes = size_t{1} << 20;
 
 absl::string_view Trim(absl::string_view text) { return absl::StripAsciiWhitespace(text); }
 
-// Where a comment begins, or the end.
+// The start of the comment, or the end.
 size_t CommentBegin(absl::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '#' && (i == 0 || absl::ascii_isspace(static_cast<unsigned char>(text[i - 1])))) return i;

@@ -14,15 +14,14 @@ struct ConfigLine {
   int number = 0;  // from 1
   std::string name;
   std::string value;
-  std::string error;  // why this line cannot be read; empty: it can
+  std::string error;  // why this line is invalid; empty: it is valid
 };
 
-/// The lines that are neither empty nor comments. A # at the begin of a line, or after a blank, begins a comment. A
-/// value may stand in double quotes; then it may hold a # and begin and end with blanks, and each double quote that it
-/// holds is written twice.
+/// The lines that are neither empty nor comments. A # at the start of a line or after a blank starts a comment. A value
+/// in double quotes may contain a # and start or end with blanks; a double quote inside it is written twice.
 std::vector<ConfigLine> ParseConfig(absl::string_view text);
 
-/// INVALID_ARGUMENT with the reason where it cannot be read or is larger than 1 MiB.
+/// INVALID_ARGUMENT with the reason if the file is unreadable or larger than 1 MiB.
 absl::StatusOr<std::string> ReadConfigFile(const std::string& path);
 
 }  // namespace corank

@@ -26,7 +26,7 @@ namespace corank {
 namespace {
 
 constexpr absl::string_view kConfigFlag = "config";
-// Beyond these, the first ones say enough.
+// Further errors add nothing.
 constexpr size_t kMostErrors = 20;
 
 // The part of a name or value that an error repeats.
@@ -35,7 +35,7 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("'", absl::CHexEscape(text.substr(0, kMost)), text.size() > kMost ? "..." : "", "'");
 }
 
-// Files, errors and the table of `corank info` have lines; messages hold UTF-8.
+// Files, errors and the table of `corank info` consist of lines, and messages of UTF-8.
 bool IsOneLine(const std::string& value) {
   return IsUtf8(value) &&
          std::none_of(value.begin(), value.end(), [](unsigned char c) { return absl::ascii_iscntrl(c); });
@@ -49,14 +49,14 @@ std::vector<std::string> Names() {
   return names;
 }
 
-// The clients' own: a machine may have both. What is theirs and what is corankd's must never have one name.
+// Variables of the clients, which may run on the same machine. Clients and corankd must not share a name.
 bool IsClientVariable(absl::string_view name) {
   static constexpr absl::string_view kNames[] = {"CORANK_SERVER", "CORANK_TOKEN", "CORANK_SERVER_CA",
                                                  "CORANK_CLIENT_CERTIFICATE", "CORANK_CLIENT_KEY"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-// Why the text is no time, which Abseil does not say.
+// Why the text is not a time, which Abseil does not explain.
 std::string NoTime(absl::string_view text) {
   constexpr size_t kMost = 20;
   const absl::string_view number = absl::StripAsciiWhitespace(text);
@@ -66,14 +66,14 @@ std::string NoTime(absl::string_view text) {
   return ": a time is a number with a unit, such as 500ms, 30s or 2m";
 }
 
-// Variables that a Kubernetes Service named corank, or corank-something, puts into every container.
+// Variables that a Kubernetes Service named corank, or corank-something, sets in every container.
 bool IsServiceLink(absl::string_view name, absl::string_view value) {
   return absl::StrContains(name, "_SERVICE_HOST") || absl::StrContains(name, "_SERVICE_PORT") ||
          absl::StrContains(name, "_PORT_") ||
          (absl::EndsWith(name, "_PORT") && (absl::StartsWith(value, "tcp://") || absl::StartsWith(value, "udp://")));
 }
 
-// Takes values from one source after the other, later ones win, and remembers what was wrong.
+// Takes values from one source after another, of which later ones win, and collects errors.
 class Reader {
  public:
   void ReadDefaults() {
@@ -135,7 +135,7 @@ class Reader {
       if (setting == nullptr) {
         Fail(absl::StrCat("there is no flag --", absl::CHexEscape(name.substr(0, 80)), Suggestion(name, "--"),
                           "; --help lists them"));
-        // What follows is most likely its value.
+        // The next argument is most likely the value.
         if (equals == absl::string_view::npos && i + 1 < arguments.size() &&
             !absl::StartsWith(arguments[i + 1], "--")) {
           ++i;
@@ -192,7 +192,7 @@ class Reader {
   void Set(const Setting& setting, absl::string_view text, v1::SettingSource source, const std::string& place) {
     std::string error, reason;
     if (!setting.flag->ParseFrom(text, &error)) {
-      // ParseFrom repeats value and flag before the type's own reason.
+      // ParseFrom repeats the value and the flag before the type's own reason.
       const std::string repeated =
           absl::StrCat("Illegal value '", text, "' specified for flag '", setting.flag->Name(), "'; ");
       absl::string_view own = error;
@@ -211,7 +211,7 @@ class Reader {
     Fail(absl::StrCat(what, ": ", setting.hidden ? "this" : Quoted(text), " is not a valid value", reason));
   }
 
-  // Where the setting that a group's error names was set, unless the error says so itself.
+  // The source of the setting that a group's error names, unless the error contains it.
   std::string Place(absl::string_view error) const {
     if (!absl::ConsumePrefix(&error, "--")) return "";
     const Setting* setting = FindSetting(error.substr(0, error.find(':'))).setting;
@@ -230,7 +230,7 @@ class Reader {
   }
 
   std::string Suggestion(absl::string_view name, absl::string_view prefix) const {
-    if (errors_.size() >= kMostErrors) return "";  // it would not be seen, and takes longest
+    if (errors_.size() >= kMostErrors) return "";  // it would not be shown, and takes longest
     const std::string nearest = Nearest(absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}}), Names());
     return nearest.empty() ? "" : absl::StrCat("; did you mean ", prefix, nearest, "?");
   }
@@ -251,7 +251,7 @@ absl::Status Join(std::vector<std::string> errors) {
   return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
 }
 
-// Takes the words out that are no settings.
+// Removes the words that are not settings.
 std::vector<std::string> TakeWords(const std::vector<std::string>& arguments, Configuration& words) {
   using Action = Configuration::Action;
   std::vector<std::string> rest;
@@ -271,7 +271,7 @@ std::vector<std::string> TakeWords(const std::vector<std::string>& arguments, Co
   return rest;
 }
 
-// The file has to be known before flags and environment, which win over it, are read for good.
+// The file must be known before flags and environment, which override it, are read for good.
 std::string ConfigPath(const std::vector<std::string>& arguments, const char* const* environment) {
   Reader first;
   first.ReadDefaults();

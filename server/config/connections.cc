@@ -36,7 +36,7 @@ ABSL_FLAG(absl::Duration, connection_idle_timeout, absl::Minutes(10),
 namespace corank {
 namespace {
 
-// In `least` to `most`, as milliseconds.
+// Checks that the value is in `least` to `most`, and converts it to milliseconds.
 absl::Status ReadTime(absl::string_view flag, absl::Duration value, absl::Duration least, absl::Duration most,
                       std::chrono::milliseconds& into) {
   if (value < least || value > most) {

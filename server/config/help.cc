@@ -1,4 +1,4 @@
-// What --help and --check-config print.
+// The text of --help and --check-config.
 #include <cstddef>
 
 #include "absl/strings/ascii.h"
@@ -73,7 +73,7 @@ std::string SourceText(v1::SettingSource source) {
   }
 }
 
-// As a line of the file holds it: in quotes where it would be read as something else.
+// In the format of the file: in quotes if it would otherwise be misread.
 std::string FileValue(const std::string& value) {
   const bool plain = !value.empty() && value == absl::StripAsciiWhitespace(value) && value.front() != '"' &&
                      value.find('#') == std::string::npos;
@@ -105,7 +105,7 @@ std::string SettingsText(const Configuration& configuration) {
   for (const v1::Setting& setting : configuration.server.settings) {
     if (setting.group() != group) absl::StrAppend(&text, group.empty() ? "" : "\n", "# ", setting.group(), "\n");
     group = setting.group();
-    // No file names itself, and what is hidden must be written from its source.
+    // A file cannot name itself, and hidden values must be copied from their source.
     const bool left_out = setting.hidden() || setting.name() == "config";
     if (left_out && setting.source() == v1::SETTING_SOURCE_DEFAULT) continue;
     absl::StrAppend(&text, left_out ? "# " : "", setting.name(), " = ",

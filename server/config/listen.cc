@@ -27,7 +27,7 @@ ABSL_FLAG(corank::ByteCount, max_request_bytes, int64_t{256} << 20,
 namespace corank {
 namespace {
 
-// CivetWeb takes lists, signs and more than one colon, each with a meaning of its own.
+// CivetWeb also accepts lists, signs and several colons, with special meanings.
 absl::Status CheckMetricsAddress(const std::string& address) {
   constexpr absl::string_view kName = "metrics-listen";
   const absl::StatusOr<HostPort> parsed = ParseHostPort(address);

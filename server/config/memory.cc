@@ -46,7 +46,7 @@ absl::Status CheckPrefixes(const std::vector<std::string>& prefixes) {
   return absl::OkStatus();
 }
 
-// How many devices there will be is not known yet.
+// The number of devices is unknown here.
 int64_t MostKept(int64_t bytes_of_each) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   return bytes_of_each > kMost / DeviceSet::kMaxDevices ? kMost : bytes_of_each * DeviceSet::kMaxDevices;

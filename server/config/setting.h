@@ -1,4 +1,4 @@
-// A setting of corankd, and the groups that settings come in.
+// A setting of corankd, and the groups of settings.
 #ifndef CORANK_SERVER_CONFIG_SETTING_H_
 #define CORANK_SERVER_CONFIG_SETTING_H_
 
@@ -15,12 +15,12 @@
 
 namespace corank {
 
-/// A flag: --max-request-bytes, CORANK_MAX_REQUEST_BYTES in the environment, `max-request-bytes = 1MiB` in a file.
+/// A setting: --max-request-bytes, CORANK_MAX_REQUEST_BYTES in the environment, `max-request-bytes = 1MiB` in a file.
 struct Setting {
   absl::CommandLineFlag* flag;
-  bool hidden = false;  // callers are not told the value: it is a secret, or says where one lies, or names tenants
+  bool hidden = false;  // callers do not see the value: it is secret, a path to a secret, or names tenants
 
-  /// With dashes.
+  /// The name with dashes.
   std::string Name() const;
   /// CORANK_<NAME>.
   std::string Variable() const;
@@ -36,27 +36,26 @@ Setting Hidden(const absl::Flag<T>& flag) {
   return {absl::FindCommandLineFlag(absl::GetFlagReflectionHandle(flag).Name()), true};
 }
 
-/// Settings that belong together: one file of this folder, with their flags and with what reads them.
+/// Related settings: one file of this folder, with their flags and the code that reads them.
 struct Group {
   const char* name;
   const char* title;  // for --help
   std::vector<Setting> settings;
-  /// Takes the flags' values over, once all have been given. INVALID_ARGUMENT with "--NAME: REASON" where one will not
-  /// do.
+  /// Takes over the flags' values after all sources were read. INVALID_ARGUMENT with "--NAME: REASON" for a bad value.
   absl::Status (*read)(Configuration& configuration);
 };
 
-/// All groups, in the order in which they are read: a group's `read` may use what those before it read.
+/// All groups in reading order: a group's `read` may use the results of earlier ones.
 const std::vector<const Group*>& Groups();
 
-/// The name's setting, spelled with dashes or underscores, and its group; nulls where there is none.
+/// The setting with this name, spelled with dashes or underscores, and its group; nulls if there is none.
 struct Found {
   const Group* group = nullptr;
   const Setting* setting = nullptr;
 };
 Found FindSetting(absl::string_view name);
 
-// What the groups check by. INVALID_ARGUMENT with "--NAME: REASON".
+// Checks for groups. INVALID_ARGUMENT with "--NAME: REASON".
 absl::Status BadValue(absl::string_view name, absl::string_view reason);
 absl::Status CheckRange(absl::string_view name, int64_t value, int64_t least, int64_t most);
 /// At most 24 hours.

@@ -7,7 +7,7 @@
 namespace corank {
 namespace {
 
-// What arrives from outside may be of any length; no setting's name is longer.
+// Outside input may have any length; no setting's name is longer.
 constexpr size_t kLongest = 64;
 
 }  // namespace
@@ -35,7 +35,7 @@ std::string Nearest(absl::string_view name, const std::vector<std::string>& cand
   int least = static_cast<int>(std::max<size_t>(name.size() / 3, 1)) + 1;
   for (const std::string& candidate : candidates) {
     const size_t lengths = std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size());
-    if (lengths >= static_cast<size_t>(least)) continue;  // the distance is no less
+    if (lengths >= static_cast<size_t>(least)) continue;  // the distance is at least as large
     const int distance = EditDistance(name, candidate);
     if (distance >= least) continue;
     least = distance;

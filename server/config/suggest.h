@@ -1,4 +1,4 @@
-// The name that somebody meant.
+// Guesses the intended name behind a misspelled one.
 #ifndef CORANK_SERVER_CONFIG_SUGGEST_H_
 #define CORANK_SERVER_CONFIG_SUGGEST_H_
 
@@ -9,10 +9,10 @@
 
 namespace corank {
 
-/// Letters to add, drop, replace or swap with their neighbour until one name is the other.
+/// Number of letters to add, drop, replace or swap with a neighbour to turn one name into the other.
 int EditDistance(absl::string_view a, absl::string_view b);
 
-/// The candidate nearest to `name`, the first of several; empty where none is near: a third of its letters differ.
+/// The candidate closest to `name`, the first of several; empty if more than a third of the letters differ.
 std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace corank
