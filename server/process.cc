@@ -36,6 +36,7 @@
 #include "server/observe/clock.h"
 #include "server/observe/log.h"
 #include "server/server.h"
+#include "version/version.h"
 
 namespace corank {
 namespace {
@@ -214,7 +215,8 @@ int Serve(const Configuration& configuration, int signals, const EngineWrapper& 
   }
   library_server.store(server.get());  // which lives until the process ends
   logger->Log(LogLevel::kInfo, "ready",
-              {{"version", CORANK_VERSION},
+              {{"version", Version()},
+               {"commit", Commit()},
                {"grpc", server->address()},
                {"metrics", server->metrics_address()},
                {"health", server->health_address()},
@@ -259,7 +261,7 @@ int RunCorankd(const std::vector<std::string>& arguments, const EngineWrapper& w
   if (!configuration.ok()) return BadConfiguration(configuration.status());
   if (configuration->action == Action::kHelp) return Help(configuration->help_group);
   if (configuration->action == Action::kVersion) {
-    std::puts("corankd " CORANK_VERSION);
+    std::puts(VersionLine("corankd").c_str());
     return EXIT_SUCCESS;
   }
   if (configuration->action == Action::kCheck) {

@@ -13,6 +13,7 @@
 #include "server/respond/errors.h"
 #include "server/rpc/corank_service.h"
 #include "server/rpc/memory_service.h"
+#include "version/version.h"
 
 namespace corank {
 namespace {
@@ -141,7 +142,7 @@ Server::~Server() {
 absl::Status Server::StartMetrics() {
   const EngineInfo& info = engine_info();
   for (int i = 0; i < devices_.size(); ++i) {
-    metrics_.SetEngine(EngineKindName(info.kind), devices_.engine(i).info().device, CORANK_VERSION);
+    metrics_.SetEngine(EngineKindName(info.kind), devices_.engine(i).info().device, Version());
   }
   metrics_.SetLanes(LaneKind::kShort, options_.lanes * devices_.size());
   metrics_.SetLanes(LaneKind::kLong, options_.long_lanes * devices_.size());

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/server.h"
+#include "version/version.h"
 
 namespace corank {
 
@@ -43,7 +44,7 @@ v1::Setting Server::Effective(v1::Setting setting) const {
 
 v1::GetServerInfoResponse Server::Info() const {
   v1::GetServerInfoResponse info;
-  info.set_version(CORANK_VERSION);
+  info.set_version(Version());
   info.set_engine(engine_info().kind == EngineKind::kCuda ? v1::ENGINE_CUDA : v1::ENGINE_CPU);
   info.set_device(engine_info().device);
   info.set_engine_reason(devices_.reason());
@@ -80,7 +81,8 @@ v1::GetServerInfoResponse Server::Info() const {
 
 ServerStatus Server::Status() const {
   ServerStatus status;
-  status.version = CORANK_VERSION;
+  status.version = Version();
+  status.commit = Commit();
   const HealthBoard::Status ready = health_.Get("ready");
   status.is_serving = ready == grpc::health::v1::HealthCheckResponse::SERVING;
   if (status.is_serving) {

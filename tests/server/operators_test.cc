@@ -14,6 +14,7 @@
 #include "tests/server/running_server.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
+#include "version/version.h"
 
 namespace corank::testing {
 namespace {
@@ -310,7 +311,7 @@ TEST_F(OperatorsTest, SaysWhatItIs) {
   grpc::ClientContext context;
   v1::GetServerInfoResponse info;
   ASSERT_TRUE(running_->stub().GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok());
-  EXPECT_EQ(info.version(), CORANK_VERSION);
+  EXPECT_EQ(info.version(), Version());
   EXPECT_EQ(info.engine(), v1::ENGINE_CPU);
   EXPECT_THAT(info.engine_reason(), HasSubstr("--engine=cpu"));
   EXPECT_EQ(info.lanes(), 1);

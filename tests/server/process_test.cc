@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdio.h>
 
 #include <algorithm>
 #include <deque>
@@ -20,6 +21,7 @@
 #include "tests/server/raw_stream.h"
 #include "tests/server/running_server.h"
 #include "tests/server/streamed_call.h"
+#include "version/version.h"
 
 namespace corank::testing {
 namespace {
@@ -131,6 +133,15 @@ class BusyCalls {
   const std::unique_ptr<v1::CorankService::Stub> stub_;
   std::vector<std::future<grpc::Status>> calls_;
 };
+
+TEST(Corankd, NamesVersionCommitAndBuild) {
+  FILE* const output = popen((ProgramBeside("corankd") + " --version").c_str(), "r");
+  ASSERT_NE(output, nullptr);
+  std::string text(200, '\0');
+  text.resize(fread(text.data(), 1, text.size(), output));
+  EXPECT_EQ(pclose(output), 0);
+  EXPECT_EQ(text, VersionLine("corankd") + "\n");
+}
 
 TEST(Corankd, FinishesAdmittedWorkAfterSigterm) {
   Corankd process(FreePorts({"--lanes=1"}));

@@ -11,6 +11,7 @@
 #include "server/observe/status_page.h"
 #include "tests/server/corankd_process.h"
 #include "tests/server/running_server.h"
+#include "version/version.h"
 
 namespace corank::testing {
 namespace {
@@ -75,7 +76,7 @@ TEST(MonitoringPort, ServesThePageTheMetricsAndNothingElse) {
   const std::string page = Get(address, "/");
   EXPECT_THAT(page, AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("Content-Type: text/html; charset=utf-8\r\n"),
                           HasSubstr("Content-Security-Policy: default-src 'none'"), HasSubstr(">serving<"),
-                          HasSubstr(CORANK_VERSION), HasSubstr("cpu")));
+                          HasSubstr(Version()), HasSubstr(Commit()), HasSubstr("cpu")));
   EXPECT_THAT(Get(address, "/metrics"),
               AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("Content-Type: text/plain; version=0.0.4"),
                     HasSubstr("corank_queue_requests 0\n")));
