@@ -133,8 +133,9 @@ class Reader {
       const absl::string_view name = argument.substr(0, equals);
       const Setting* setting = FindSetting(name).setting;
       if (setting == nullptr) {
-        Fail(absl::StrCat("there is no flag --", absl::CHexEscape(name.substr(0, 80)), Suggestion(name, "--"),
-                          "; --help lists them"));
+        const std::string suggestion = Suggestion(name, "--");
+        Fail(absl::StrCat("there is no flag --", absl::CHexEscape(name.substr(0, 80)), suggestion,
+                          suggestion.empty() ? "; " : " ", "--help lists them"));
         // The next argument is most likely the value.
         if (equals == absl::string_view::npos && i + 1 < arguments.size() &&
             !absl::StartsWith(arguments[i + 1], "--")) {

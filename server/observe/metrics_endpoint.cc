@@ -44,8 +44,9 @@ MetricsEndpoint::MetricsEndpoint(const std::string& address, const Metrics& metr
                                           [status = std::move(status)] { return StatusPage(status()); })),
       server_(std::make_unique<CivetServer>(
           std::vector<std::string>{"listening_ports", address, "num_threads", "4", "request_timeout_ms", "2000"})) {
-  server_->addHandler("/metrics", metrics_page_.get());
-  server_->addHandler("/$", status_page_.get());  // "/" alone would match every path
+  // $ ends the path. Without it, a handler serves every path that begins with its own.
+  server_->addHandler("/metrics$", metrics_page_.get());
+  server_->addHandler("/$", status_page_.get());
 }
 
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Create(const std::string& address,

@@ -6,6 +6,7 @@
 #include <array>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/server/messages.h"
@@ -27,6 +28,8 @@ enum class Output : uint8_t { kInline, kStream, kKept };
 constexpr Output kOutputs[] = {Output::kInline, Output::kStream, Output::kKept};
 
 struct Case {
+  explicit Case(std::string case_name) : name(std::move(case_name)) {}
+
   std::string name;
   v1::Operation operation;       // all arrays inline
   v1::OperationResult expected;  // its arrays inline
@@ -100,7 +103,8 @@ Case SortOfColumns(int64_t limit) {
   const Bytes values = MakeBytes(2 * 5, 6);
   std::vector<int64_t> order(numbers.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+  std::stable_sort(order.begin(), order.end(), [&](int64_t left, int64_t right) {
+    const auto a = static_cast<size_t>(left), b = static_cast<size_t>(right);
     return numbers[a] != numbers[b] ? numbers[a] < numbers[b] : strings[a] > strings[b];
   });
   if (limit >= 0) order.resize(static_cast<size_t>(limit));
@@ -167,7 +171,7 @@ Case Expand() {
 }
 
 // The intervals share their source, so that they are together larger than it.
-Case Move(bool onto_destination, bool allow_overlap) {
+Case MoveCase(bool onto_destination, bool allow_overlap) {
   Case one{std::string("move ") + (onto_destination ? "onto a destination" : "into zeros") +
            (allow_overlap ? ", overlap allowed" : "")};
   const Bytes source = KeysOf(40, 12);
@@ -243,9 +247,21 @@ Case SearchCase() {
 }
 
 std::vector<Case> Cases() {
-  return {SortOfValues(),  FirstOfSort(),  SortOfSegments(),   SortOfColumns(-1), SortOfColumns(3),
-          MergeOfValues(), Expand(),       Move(false, false), Move(true, false), Move(true, true),
-          GatherCase(),    Scatter(false), Scatter(true),      Balance(),         SearchCase()};
+  return {SortOfValues(),
+          FirstOfSort(),
+          SortOfSegments(),
+          SortOfColumns(-1),
+          SortOfColumns(3),
+          MergeOfValues(),
+          Expand(),
+          MoveCase(false, false),
+          MoveCase(true, false),
+          MoveCase(true, true),
+          GatherCase(),
+          Scatter(false),
+          Scatter(true),
+          Balance(),
+          SearchCase()};
 }
 
 class StreamCombinationsTest : public ::testing::TestWithParam<int> {
