@@ -35,9 +35,9 @@ def flags_page(corankd: Path) -> str:
     for group in groups:
         title, _, rest = group.partition("\n")
         lines += [f"## {title[: title.rindex(' (')]}", "", "| flag | default | meaning |", "| --- | --- | --- |"]
-        for flag in re.finditer(r"^  --([a-z0-9-]+)=(.*)\n((?:      .*\n?)+)", rest, re.MULTILINE):
+        for flag in re.finditer(r"^  --([a-z0-9-]+) \(default: (.*)\)\n((?:      .*\n?)+)", rest, re.MULTILINE):
             meaning = " ".join(flag[3].split())
-            default = "" if flag[2] == '""' else f"`{flag[2]}`"
+            default = "" if flag[2] == "empty" else f"`{flag[2]}`"
             lines.append(f"| `--{flag[1]}` | {default} | {cell(meaning)} |")
         lines.append("")
     return "\n".join(lines)
