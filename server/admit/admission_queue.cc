@@ -65,8 +65,8 @@ absl::Status AdmissionQueue::Admit(std::unique_ptr<Task>&& task) {
   if (host_runner_ != nullptr && task->is_inline && task->work_bytes <= for_host) return RunOnHost(task);
   const bool is_tiny =
       has_direct_runner_ && task->bytes <= options_.direct_bytes && task->work_bytes <= options_.small_bytes;
-  // Such tiny work needs no more than every lane has. A stream of unknown length only looks tiny, and goes where
-  // nothing runs directly.
+  // Tiny work needs no more memory than every lane has. A stream of unknown length only looks tiny; it goes to a queue
+  // in which nothing runs directly.
   if (memory_ != nullptr && !is_tiny) {
     if (absl::Status found = FindMemory(*task); !found.ok()) return Refuse(Refusal::kMemory, std::move(found));
   }
@@ -95,7 +95,7 @@ absl::Status AdmissionQueue::CheckOpen(const Task& task) const {
 }
 
 absl::Status AdmissionQueue::RunOnHost(std::unique_ptr<Task>& task) {
-  // Without the lock, because releasing it makes every taker check whether it may continue.
+  // Checked without the lock, because releasing the lock makes every taker check whether it may continue.
   if (!is_open_.load(std::memory_order_acquire) || (task->devices & live()) == 0) {
     absl::MutexLock lock(&mutex_);
     CORANK_RETURN_IF_ERROR(CheckOpen(*task));

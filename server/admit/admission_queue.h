@@ -88,8 +88,9 @@ class AdmissionQueue final : public TaskSource {
   /// as soon as the deadline passes during the wait. Errors: DEADLINE_EXCEEDED or CANCELLED: the task is no longer
   /// wanted. DEADLINE_EXCEEDED with RetryInfo: the task is expected to end too late, but not after that delay if
   /// nothing else arrives. RESOURCE_EXHAUSTED with RetryInfo: the queue, or the tenant's part of it, is full.
-  /// INVALID_ARGUMENT: the task needs more device memory than any device has. UNAVAILABLE with RetryInfo: the server is
-  /// draining or has lost the devices that may run it.
+  /// INVALID_ARGUMENT: the task needs more device memory than the budget of any device, or more pinned memory than all
+  /// running requests together may have. UNAVAILABLE with RetryInfo: the server is draining or has lost the devices
+  /// that may run the task.
   [[nodiscard]] absl::Status Admit(std::unique_ptr<Task>&& task) ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Ends waiting tasks that were cancelled or whose deadline passed. Call it when a call is cancelled; the queue
@@ -124,7 +125,7 @@ class AdmissionQueue final : public TaskSource {
   struct Taker;
 
   absl::Status Refuse(Refusal reason, absl::Status status) const;
-  // Sets the task's need of device memory, and removes devices that have less.
+  // Sets the task's needs of device and pinned memory, and removes devices whose budget is smaller.
   absl::Status FindMemory(Task& task) const;
   void SetRefusal(const absl::Status& refusal, Refusal reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the queue accepts tasks of this kind at all.
@@ -147,7 +148,7 @@ class AdmissionQueue final : public TaskSource {
     return lines_[static_cast<size_t>(task.priority)];
   }
   bool IsSmall(const Task& task) const { return task.work_bytes <= options_.small_bytes; }
-  // Whether the task leaves its taker soon, or takers are not subject to that rule.
+  // Whether the task leaves its taker soon; always true without leaves_a_taker.
   bool IsBrief(const Task& task) const {
     return !options_.leaves_a_taker || (IsSmall(task) && !task.operation->waits_for_caller());
   }

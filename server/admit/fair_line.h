@@ -51,14 +51,14 @@ class FairLine {
   /// Whether the tenant of a task may have the taker for it.
   using MayHave = absl::FunctionRef<bool(const Task& task)>;
 
-  /// The first task, in fair order, that the taker and its tenant may have, and that is light, or heavy with
-  /// fits(task). A heavy task does not overtake another one of its line that does not fit: `*heavy_waits` is then set,
-  /// and if it is already set, no heavy task fits.
+  /// The first task, in fair order, that the taker may have, whose tenant may have the taker, and that is light or
+  /// fits. A heavy task does not overtake a heavy one of its line that does not fit: First sets `*heavy_waits` when one
+  /// does not fit, and returns no heavy task while it is set.
   Place First(MayTake may_take, MayHave may_have, absl::FunctionRef<bool(const Task& task)> fits,
               bool* heavy_waits) const;
   /// Takes the task and charges its tenant.
   std::unique_ptr<Task> Take(const Place& place);
-  /// Takes all tasks for which `wanted` does not hold, without charge.
+  /// Takes all tasks for which `unwanted` holds, without charge.
   std::vector<std::unique_ptr<Task>> Remove(absl::FunctionRef<bool(const Task& task)> unwanted);
 
   bool empty() const { return requests_ == 0; }
@@ -104,7 +104,7 @@ class FairLine {
 
   Tenant& Find(absl::string_view name);
   const Tenant* Known(absl::string_view name) const;
-  // Into active_, behind all that start no later.
+  // Inserts a tenant into active_, behind all tenants that start no later.
   void Activate(Tenant* tenant);
   void Count(Tenant& tenant, const Task& task, int sign);
   void Forget();

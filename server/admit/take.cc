@@ -68,7 +68,7 @@ bool AdmissionQueue::MayHave(const Task& task) const {
 
 bool AdmissionQueue::IsOver(int device) const {
   if ((live() & DeviceSet::Only(device)) == 0) return true;
-  // Including work that it leaves to other devices now, because those may be lost.
+  // Counts work that this device now leaves to others, because those may be lost.
   const auto may_take = [device](uint64_t devices) { return (devices & DeviceSet::Only(device)) != 0; };
   return !refusal_.ok() && std::none_of(lines_.begin(), lines_.end(),
                                         [&may_take](const FairLine& line) { return line.HasTaskFor(may_take); });

@@ -16,7 +16,7 @@ namespace corank {
 /// Limits of one lease.
 struct BatchRule {
   int max_tasks = 1;
-  /// Of all messages in a batch together; a single task may exceed it.
+  /// Most bytes of all messages in a batch together; a single task may exceed it.
   int64_t max_bytes = std::numeric_limits<int64_t>::max();
   /// How long the first task may wait for others while a lane is free.
   absl::Duration delay = absl::ZeroDuration();
