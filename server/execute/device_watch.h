@@ -26,7 +26,7 @@ absl::Status DeviceLost(bool has_others = false);
 class DeviceWatch {
  public:
   struct Options {
-    /// The device's number for callers and logs.
+    /// The device's index in the server, and its number for callers and logs.
     int device = 0;
     int ordinal = 0;
     /// Whether the server has other devices; unset: no.

@@ -70,10 +70,10 @@ class LanePool final : public DirectRunner {
   class LaneStreams;
 
   void RunLane(LaneStreams& lane);
-  // While more lanes stall than there are spares.
+  // Runs batches on a spare lane while at least as many lanes stall as spares run.
   void RunSpare();
   void SetStalled(bool stalled);
-  // Takes a lane for RunDirectly, which must be returned.
+  // Takes a lane for RunDirectly. Return it with PutBackDirectLane.
   absl::StatusOr<LaneStreams*> TakeDirectLane() ABSL_LOCKS_EXCLUDED(direct_mutex_);
   void PutBackDirectLane(LaneStreams* lane) ABSL_LOCKS_EXCLUDED(direct_mutex_);
   // Takes one batch and runs it. False: there is no more work.
@@ -101,8 +101,9 @@ class LanePool final : public DirectRunner {
   std::atomic<bool> device_lost_{false};
   absl::Mutex mutex_;
   absl::flat_hash_set<Task*> on_lanes_ ABSL_GUARDED_BY(mutex_);  // begun and not done
-  // Number of tasks. It changes before mutex_ is taken for their end, so that a thread which waits for a change sees
-  // it. (Tasks of the host's CPU do not take mutex_; one that finds no memory there waits as long as it may.)
+  // Numbers of running and of ended tasks. They change before mutex_ is taken for the end of a task, so that a thread
+  // that waits for a change sees it. (Tasks of the host's CPU do not take mutex_; one that finds no memory there waits
+  // as long as it may.)
   std::atomic<int> running_{0};
   std::atomic<int64_t> ends_{0};
   int stalled_ ABSL_GUARDED_BY(mutex_) = 0;                                                // lanes

@@ -22,7 +22,7 @@ struct Operand {
   const void* bytes = nullptr;  // in host memory at any alignment; on a device aligned to the element
   bool on_device = false;       // kernels of this device read the bytes in place
   bool is_spilled = false;      // on_device, but in pinned host memory, because it was too large for the device
-  int device = 0;               // the ordinal, if the bytes are on a device
+  int device = 0;               // the device's index in the server, if the bytes are on one
   bool is_shared = false;       // host memory that the caller may change at any time
   bool is_pinned = false;       // host memory that kernels can read
   bool is_pending = false;      // the bytes have not arrived yet: only for the first check of a request
@@ -30,7 +30,7 @@ struct Operand {
   std::shared_ptr<const void> lease = nullptr;
 
   int64_t size_bytes() const { return count * element_bytes; }
-  /// The spilled and the other bytes.
+  /// Bytes in host memory because the operand is spilled, and bytes that are not spilled. One of them is 0.
   int64_t host_bytes() const { return is_spilled ? size_bytes() : 0; }
   int64_t device_bytes() const { return is_spilled ? 0 : size_bytes(); }
 };

@@ -30,10 +30,11 @@ class Lane {
   virtual absl::StatusOr<EngineStream*> ExtraStream(int i) = 0;
   /// OK, or why nobody needs the answer any more: DEADLINE_EXCEEDED, CANCELLED, or UNAVAILABLE if the device is lost.
   virtual absl::Status CheckWanted() = 0;
-  /// The work stalls because of its caller, from now on or no longer. Another lane may work in its place meanwhile.
+  /// Reports that the work stalls because of its caller, or no longer does. Meanwhile another lane may work in its
+  /// place.
   virtual void SetStalled(bool stalled) { static_cast<void>(stalled); }
 
-  /// The stage that counts if the work is dropped from here on.
+  /// The stage before which the work counts as dropped, if it is dropped now.
   Stage next_stage() const { return next_stage_; }
   void set_next_stage(Stage stage) { next_stage_ = stage; }
 
@@ -54,8 +55,8 @@ class Operation {
  public:
   virtual ~Operation() = default;
   virtual Operator op() const = 0;
-  /// Set if the operation can make its result some rows at a time, instead of by Execute, for a place that accepts them
-  /// so; else null. device_bytes is then the need of that.
+  /// Set if the operation can make its result some rows at a time instead of by Execute, and the place of the result
+  /// accepts rows in that way; else null. If set, device_bytes is the need of making rows in turn.
   virtual RowsInTurn* rows_in_turn() { return nullptr; }
   /// Bytes of its inputs and results, wherever they are, with results that it writes more than once counted as often; 0
   /// if unknown before the inputs arrive.
@@ -139,7 +140,7 @@ constexpr v1::ElementType IndexType(int index_bytes) {
 /// Publishes the results of a successful request in the places that the caller chose.
 absl::Status CommitResults(absl::Span<Outcome* const> outcomes);
 
-/// Where the time and the memory of one request on a stream went, as the response says it.
+/// Records the times and the workspace of one request on a stream in the statistics for its response.
 void SetTimes(const PhaseTimes& times, int64_t workspace_bytes, Outcome& outcome);
 
 /// A fault that the operator cannot have.

@@ -79,7 +79,7 @@ class MergeOperation final : public PhasedOperation {
   std::optional<PendingResult> values_;
 };
 
-/// In turn, it finds the positions of some needles at a time, in a whole haystack on a device.
+/// As RowsInTurn, it finds the positions of some needles at a time, in a whole haystack on a device.
 class SearchOperation final : public PhasedOperation, public RowsInTurn {
  public:
   struct Spec {

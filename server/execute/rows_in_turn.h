@@ -28,10 +28,10 @@ class RowsInTurn {
   /// The input, if any, that each piece may need as a whole. A caller that makes many pieces on another device replaces
   /// it by a copy first.
   virtual Operand* whole_input() { return nullptr; }
-  /// Makes the next rows: 1 to most_rows of them, from 1 to most_intervals intervals if rows come from intervals.
-  /// Returns their number, which is 0 if those intervals are all empty. Call it until there are results()[0]->count
-  /// rows. d_out: the memory for each result's rows. Call it between the stream's Begin and Finish; it calls EndCopyIn
-  /// itself.
+  /// Makes at most the next most_rows rows, from at most most_intervals intervals if rows come from intervals. Both
+  /// limits are 1 or more. Returns the number of rows, which is 0 if those intervals are all empty. Call it until there
+  /// are results()[0]->count rows. d_out: the memory for each result's rows. Call it between the stream's Begin and
+  /// Finish; it calls EndCopyIn itself.
   virtual absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
                                            absl::Span<void* const> d_out, OperatorReport* report) = 0;
   /// As in PhasedOperation. A fault is found before the first row is sent.
@@ -54,7 +54,7 @@ class IntervalCursor {
 
   /// The counts must be in host memory and outlive the cursor.
   explicit IntervalCursor(const Operand& counts) : counts_(counts) {}
-  /// The next piece, of at most that many rows and intervals, 1 or more of both. Empty at the end.
+  /// The next piece, of at most that many rows and intervals. Both limits are 1 or more. Empty at the end.
   Piece Next(int64_t most_rows, int64_t most_intervals);
 
  private:

@@ -69,7 +69,6 @@ bool SplitsFit(const std::vector<int64_t>& splits, const std::vector<SortedRun>&
 
 // Whether the last key before each split of a run in host memory may precede the first one after it. The checks within
 // tiles do not cover this pair.
-// checks of two neighbouring tiles leave out.
 bool InOrderAcross(const RowShape& shape, const std::vector<SortedRun>& runs, const std::vector<int64_t>& splits) {
   return WithKeyOrder(shape.key_type, shape.order, [&](const auto& order) {
     using Bits = decltype(order.Encode(0));
@@ -85,7 +84,7 @@ bool InOrderAcross(const RowShape& shape, const std::vector<SortedRun>& runs, co
 }
 
 // Does the copies of all tiles, with one stream for each direction. A device picks any of the copies that wait on
-// several streams, so the tile that is needed next came last and took up to five times as long.
+// several streams, so the tile that is needed next may come last and take up to five times as long.
 class TileCopies {
  public:
   // The lane's extra streams `first` and the next.
@@ -104,7 +103,7 @@ class TileCopies {
     CORANK_ASSIGN_OR_RETURN(const void* const point, in_->MarkPoint());
     return stream.After(point);
   }
-  // Waits for the work of `stream` so far.
+  // Later copies from the device wait for the work of `stream` so far.
   absl::Status BeginOut(EngineStream& stream) {
     CORANK_ASSIGN_OR_RETURN(const void* const point, stream.MarkPoint());
     return out_->After(point);

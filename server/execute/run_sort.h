@@ -89,7 +89,7 @@ class RunSorter {
   absl::Status CountsDiffer(int64_t element) const;
   absl::StatusOr<Piece*> PieceAt(int64_t element);
   int64_t PieceCount(int64_t first) const;
-  // The kind of memory that holds pieces.
+  // Takes a block of the kind of memory that holds pieces.
   absl::StatusOr<std::shared_ptr<StreamBlock>> TakeBlock(int64_t bytes);
   absl::Status SortAll(std::vector<Piece*>& complete);
   absl::Status Sort(Piece& piece);

@@ -43,7 +43,7 @@ class StreamCollector {
   absl::Status FinishRetired(EngineStream& stream);
   absl::StatusOr<std::shared_ptr<StreamBlock>> Allocate(size_t input, int64_t bytes);
   int64_t GrownBytes(size_t input, int64_t has, int64_t needed) const;
-  // Where the input's bytes are.
+  // Bytes that the input may still take in the kind of memory that holds it.
   int64_t FreeBytes(size_t input) const;
   bool IsSpilled(size_t input) const { return exchange_->inputs()[input].is_spilled || spilled_[input]; }
   bool WaitsOnHost(size_t input) const { return exchange_->inputs()[input].is_control || IsSpilled(input); }

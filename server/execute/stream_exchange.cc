@@ -26,7 +26,7 @@ absl::Status BadChunk(absl::string_view field, absl::string_view text) {
   return InvalidField(absl::StrCat("chunk.", field), text);
 }
 
-// -1: unknown.
+// Bytes of all inputs; -1: unknown.
 int64_t AllBytes(const std::vector<StreamInput>& inputs) {
   int64_t bytes = 0;
   for (const StreamInput& input : inputs) {
@@ -35,7 +35,7 @@ int64_t AllBytes(const std::vector<StreamInput>& inputs) {
   return bytes;
 }
 
-// Marks a lane as stalled once its wait for the caller takes longer than that.
+// Marks a lane as stalled once its wait for the caller takes longer than kPatience.
 class Standstill {
  public:
   explicit Standstill(Lane& lane) : lane_(lane) {}
@@ -219,7 +219,8 @@ bool StreamExchange::AllComplete() const {
   return true;
 }
 
-// Excess data from a part is an error before anything is answered.
+// Whether all parts have half-closed. Receive waits for that, so that excess data from a part fails the job before the
+// job succeeds.
 bool StreamExchange::AllEnded() const {
   return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.input_ended; });
 }

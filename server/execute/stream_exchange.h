@@ -164,7 +164,7 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
 
   StreamExchange(const Options& options, std::vector<StreamInput> inputs, std::shared_ptr<HostPool> pool,
                  const Clock* clock);
-  // The minimum for a part and the answer.
+  // Bytes of the minimum for one part, and for the answer.
   int64_t LeastInput() const;
   int64_t LeastOutput() const;
   int64_t Least() const { return options_.parts * LeastInput() + LeastOutput(); }

@@ -13,7 +13,7 @@
 namespace corank {
 namespace {
 
-// Share of the inputs that must arrive before it is worth checking which rows can leave.
+// Number of tiles whose rows must arrive before it is worth checking which rows can be sent.
 constexpr int64_t kWaveTiles = 2;
 constexpr int kCheckStreams = 2;
 constexpr int64_t kPositionBytes = 8;
@@ -225,8 +225,9 @@ absl::Status StreamMerger::CheckOrder(size_t index, int64_t end) {
   return NotSorted(exchange_->inputs()[merge_.keys_inputs[index]].field, fault, merge_.shape.order);
 }
 
-// Up to which row each input can leave. All keys to come follow the last received key of their input, so among the
-// incomplete inputs the one with the first last key decides. Of equal keys, those of earlier inputs come first.
+// For each input, the end of the rows that can be sent now. All keys to come follow the last received key of their
+// input, so the incomplete input whose last received key sorts first decides. Of equal keys, those of earlier inputs
+// come first.
 absl::StatusOr<std::vector<int64_t>> StreamMerger::SafeEnds() {
   std::vector<int64_t> ends;
   for (const Input& input : inputs_) ends.push_back(input.came(Columns()));
@@ -256,7 +257,7 @@ absl::StatusOr<std::vector<int64_t>> StreamMerger::SafeEnds() {
   return ends;
 }
 
-// The rows of an input from `sent` on.
+// The row of an input, `sent` or later, that is the lower or upper bound of `key`.
 absl::StatusOr<int64_t> StreamMerger::Bound(const Input& input, SearchBound bound, const char* key) {
   const int64_t key_bytes = merge_.shape.key_bytes;
   if (!in_core_) {

@@ -222,7 +222,7 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
   RowShape shape;
   shape.key_bytes = results[0]->element_bytes;
   if (results.size() > 1) shape.value_bytes = results[1]->element_bytes;
-  // For the rows, equally many bytes of counts and of offsets, and their workspace.
+  // A quarter is for rows. As many bytes of counts, as many of offsets, and their workspace need the rest.
   const int64_t room = std::max(kLeastPieceBytes, spec_.memory->free_device_bytes() / 4);
   const int64_t piece_bytes = std::min({spec_.piece_bytes, RowsInTurn::kPieceBytes, room});
   const int64_t intervals = piece_bytes / static_cast<int64_t>(sizeof(int64_t));

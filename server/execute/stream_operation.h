@@ -25,7 +25,8 @@ struct PreparedOperation {
   std::vector<std::shared_ptr<StreamTarget>> targets;  // for its streamed results
 };
 
-/// One operator, or a chain of them, with streamed inputs or outputs. Checked as far as possible before they arrive.
+/// One operator, or a chain of them, with streamed inputs or outputs. It is checked as far as possible before the
+/// inputs arrive.
 class StreamedRequest {
  public:
   virtual ~StreamedRequest() = default;

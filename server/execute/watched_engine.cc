@@ -13,7 +13,7 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
   return result.status();
 }
 
-// Nothing new starts on a lost device; null: a sequence of calls that never counts as hanging.
+// Makes a call and converts its error. `line`: null if the call never counts as hanging.
 template <typename Result, typename Call>
 Result Judged(DeviceWatch& watch, DeviceWatch::Line* line, const Call& call) {
   if (line != nullptr) line->Enter();
