@@ -32,7 +32,7 @@ struct KeptArray {
   int32_t element_bytes = 0;
   int64_t count = 0;
   Budget::Reservation of_store, of_owner;
-  int device = 0;                        // that has its bytes
+  int device = 0;                        // the device that has its bytes
   std::shared_ptr<EngineMemory> memory;  // null if there are no bytes
 
   int64_t size_bytes() const { return count * element_bytes; }

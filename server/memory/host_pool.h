@@ -56,7 +56,7 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
   /// Returns the number of bytes added.
   int64_t Grow(Reservation& reservation, int64_t bytes);
 
-  /// Frees half, rounded up, of the buffers of each size that were idle since the last call. Leftovers of a burst go
+  /// Frees half, rounded up, of the buffers of each size that stayed idle since the last call. Leftovers of a burst go
   /// within a few calls; buffers that are used now and then stay.
   void Trim();
 

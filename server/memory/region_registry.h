@@ -62,7 +62,7 @@ class RegionRegistry {
     std::vector<std::string> shared_memory_prefixes;
     /// Whether GPU memory of other processes may be registered.
     bool cuda_ipc = false;
-    /// Most regions of all owners, and most leases. One owner may have at most a quarter of them.
+    /// Most regions of all owners, and most leases. One owner may have at most a quarter of each.
     int max_regions = 1024;
     /// A region without a lease that no request used for this long is unregistered.
     std::chrono::nanoseconds expiry = std::chrono::minutes(10);
@@ -109,7 +109,7 @@ class RegionRegistry {
   using Regions = std::map<OwnedName, Entry>;
 
   int MostOfOwner() const { return std::max(1, options_.max_regions / 4); }
-  // The serial number of the entry, by which Publish recognizes it.
+  // Reserves the name. Returns the serial number of the entry, by which Publish recognizes it.
   absl::StatusOr<uint64_t> Reserve(const OwnedName& key, const std::string& lease_id);
   absl::StatusOr<v1::Region> Publish(const OwnedName& key, uint64_t serial,
                                      absl::StatusOr<std::shared_ptr<MemoryRegion>> region);

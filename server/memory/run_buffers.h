@@ -20,7 +20,7 @@ namespace corank {
 class RunBuffers : public std::enable_shared_from_this<RunBuffers> {
  public:
   struct Options {
-    /// Most bytes of used and idle buffers together, as far as used ones leave room.
+    /// Most bytes of used and idle buffers together. It limits idle buffers only: used ones may exceed it.
     int64_t max_bytes = int64_t{8} << 30;
     /// Most bytes of idle buffers.
     int64_t max_kept_bytes = int64_t{8} << 30;
@@ -32,7 +32,7 @@ class RunBuffers : public std::enable_shared_from_this<RunBuffers> {
   /// Without an idle buffer, allocates from `engine`; RESOURCE_EXHAUSTED if that has no more.
   absl::StatusOr<std::shared_ptr<void>> Take(Engine& engine, int64_t bytes);
 
-  /// Frees the buffers that were idle since the last call.
+  /// Frees the buffers that stayed idle since the last call.
   void Trim();
 
   int64_t bytes_in_use() const;
@@ -50,7 +50,7 @@ class RunBuffers : public std::enable_shared_from_this<RunBuffers> {
   explicit RunBuffers(const Options& options) : options_(options) {}
   // The most recently used buffer of that size; null: none.
   Memory TakeKept(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Counts a buffer as used. Returns memory to free for it without the lock.
+  // Counts a buffer as used. Returns the idle buffers that make room for it; the caller frees them without the lock.
   std::vector<Memory> MakeRoom(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Memory> TakeAllKept() ABSL_LOCKS_EXCLUDED(mutex_);
   Memory TakeOut(std::multimap<int64_t, Kept>::iterator kept) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
