@@ -45,7 +45,7 @@ struct ResultArray {
   bool is_inline() const { return described == nullptr || described->place_case() == v1::Array::PLACE_NOT_SET; }
 };
 
-/// Present only if the request succeeded.
+/// The results are present only if the request succeeded.
 struct Outcome {
   absl::InlinedVector<ResultArray, 3> results;
   v1::SortAlgorithm sort_algorithm = v1::SORT_ALGORITHM_UNSPECIFIED;     // of a Sort

@@ -14,7 +14,6 @@ namespace corank {
 
 /// One result of one request. The calls follow the order of the declarations; a failed request skips the ones that
 /// complete a success.
-/// out when the request fails.
 class ResultTarget {
  public:
   virtual ~ResultTarget() = default;

@@ -58,7 +58,7 @@ class Listener {
   void Start(Taker taker);
   /// Accepts no more connections when it returns. Open ones continue.
   void Stop();
-  /// Waits, up to that long, until the system has sent everything that was written to them.
+  /// Waits, at most that long, until the system has sent everything that was written to open connections.
   void AwaitSent(absl::Duration most) ABSL_LOCKS_EXCLUDED(mutex_);
   /// After Stop: ends the open connections as if the peer hung up. Data written to them is still sent, unless unread
   /// data has arrived from the peer.
@@ -93,7 +93,7 @@ class Listener {
   static bool End(const Connection& connection);
   // Makes room in a full list; false if no connection can be ended.
   bool EndOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The first ones in the list.
+  // Number of connections that are ending. They are the first ones in the list.
   size_t EndingConnections() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LogRefusal(absl::string_view reason);
