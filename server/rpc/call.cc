@@ -138,7 +138,7 @@ void CallBase::Reply(const absl::Status& reason, Outcome& outcome) {
     CountIfForbidden(status, environment_.metrics);
     LogFailure(status);
   }
-  outcome.results.clear();  // whatever the caller may delete or reuse once it has the answer
+  outcome.results.clear();  // a caller that has the answer may delete or reuse what they hold
   // Helpers perform large writes, because Finish writes down to the socket and lanes have no time for that. The call
   // may be deleted after Finish.
   if (record_.sent_bytes < kLongAnswer) return Finish(ToGrpcStatus(status, id_.request_id));

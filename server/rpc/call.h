@@ -27,7 +27,7 @@
 
 namespace corank {
 
-/// What every call needs. The pointees outlive all calls.
+/// Objects and limits that all calls share. The pointees outlive all calls.
 struct CallEnvironment {
   Limits limits;
   const Clock* clock = nullptr;
@@ -71,7 +71,7 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
  protected:
   /// The request, empty before it is read.
   virtual google::protobuf::Message* message() = 0;
-  /// Bytes of the request message received so far.
+  /// The options in message(), as far as it was parsed.
   virtual const v1::RequestOptions& options() const = 0;
   virtual absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
                                                                      const Places& places) const = 0;
@@ -100,7 +100,7 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   bool abandoned_ = false;                       // before Done, if ever
   std::atomic<int> holders_{1};                  // gRPC, and a lane that abandoned the call
   std::atomic<AdmissionQueue*> queue_{nullptr};  // the queue that the call was submitted to; null before
-  std::shared_ptr<const Caller> caller_;         // null if the call is anonymous
+  std::shared_ptr<const Caller> caller_;         // null until the call is authenticated
   CallId id_;
   RequestRecord record_;
   InlinePayloads payloads_;  // operands borrow its bytes

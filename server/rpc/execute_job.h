@@ -117,7 +117,7 @@ class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
   explicit ExecuteJobs(const CallEnvironment& environment);
   absl::StatusOr<std::shared_ptr<ExecuteJob>> JoinPart(std::unique_ptr<ExecutePlan> plan, Instant deadline,
                                                        const std::shared_ptr<StreamPart>& call);
-  // Counts its refusals.
+  // OK, or the refusal after Close, which it counts.
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckJoining(const std::string& tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes the job from those that wait for their parts; null if it is not among them.

@@ -50,7 +50,7 @@ class PlanArrays {
 /// Used by one thread, for one operation.
 class ExecutePlaces final : public RequestPlaces {
  public:
-  /// What exists once the inputs have arrived.
+  /// Objects that exist once the inputs have arrived.
   struct Arrived {
     const std::vector<Operand>* inputs = nullptr;  // complete, in the plan's order
     std::shared_ptr<StreamMemory> memory;

@@ -44,7 +44,7 @@ class ExecutePlan final : public StreamedRequest {
   const std::string& peer() const { return peer_; }
   const CallId& id() const { return id_; }
   const v1::Plan& message() const { return request_.plan(); }
-  /// Of the arrays in the plan's message, whose bytes message() does not contain.
+  /// The fingerprint of the arrays in the plan's message, whose bytes message() does not contain.
   uint64_t payload_fingerprint() const { return payloads_.Fingerprint(); }
   const std::vector<StreamInput>& inputs() const { return inputs_; }
   /// Set if the plan is one sort of streamed keys, with streamed values or none, whose results are streamed.

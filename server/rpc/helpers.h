@@ -1,6 +1,6 @@
-// Threads that relieve threads which must not be held up. Several threads copy a large payload together, since one
-// copies 5 to 10 GB/s and the call waits for the copy. A lane that has a chunk of an answer lets a helper write it to
-// the connection.
+// Threads that take over work from threads that must not be delayed. Several threads copy a large payload together,
+// since one copies 5 to 10 GB/s and the call waits for the copy. A lane that has a chunk of an answer lets a helper
+// write it to the connection.
 #ifndef CORANK_SERVER_RPC_HELPERS_H_
 #define CORANK_SERVER_RPC_HELPERS_H_
 
@@ -21,7 +21,7 @@ class Helpers {
  public:
   /// The caller alone makes copies of fewer bytes.
   static constexpr int64_t kLeastBytes = int64_t{1} << 20;
-  /// What one thread copies at a time.
+  /// Bytes that one thread copies at a time.
   static constexpr int64_t kPieceBytes = int64_t{512} << 10;
 
   explicit Helpers(int count);

@@ -20,8 +20,8 @@ namespace corank {
 /// the host.
 class InlinePayloads {
  public:
-  /// Fills `message` from `bytes`. INVALID_ARGUMENT if they are no such message or exceed the whole pool; the errors of
-  /// HostPool::Take.
+  /// Fills `message` from `bytes`. INVALID_ARGUMENT if they are not a message of its type or exceed the whole pool; the
+  /// errors of HostPool::Take.
   absl::Status Parse(const grpc::ByteBuffer& bytes, HostPool* pool, Helpers* helpers,
                      google::protobuf::Message* message);
 

@@ -24,7 +24,7 @@ using MemoryServiceBase = v1::MemoryService::WithRawCallbackMethod_StoreArray<
                     v1::MemoryService::WithRawCallbackMethod_ListArrays<
                         v1::MemoryService::WithRawCallbackMethod_DeleteArray<v1::MemoryService::Service>>>>>>>>>;
 
-/// What the calls of the service need. The pointees outlive all calls.
+/// Objects and limits that the calls of the service share. The pointees outlive all calls.
 struct MemoryEnvironment {
   SharedPlaces places;
   const Logger* logger = nullptr;
@@ -81,8 +81,9 @@ class MemoryServiceImpl final : public MemoryServiceBase {
                                    const FoundCaller& caller, const grpc::ByteBuffer& request,
                                    grpc::ByteBuffer* response, const Work& work) const;
   absl::Status CheckStoreIsOn() const;
-  // The caller; an error if it may not use stored arrays or they are off.
+  // The caller; an error if it lacks the permission or the gate is closed.
   FoundCaller MayRegister(const grpc::CallbackServerContext& context, absl::Status (*permission)(const Caller&)) const;
+  // The caller; an error if it may not use stored arrays or they are off.
   FoundCaller MayUseStore(const grpc::CallbackServerContext& context) const;
   FoundCaller MayMove(const grpc::CallbackServerContext& context) const;  // also checks that new transfers are taken
 

@@ -98,7 +98,7 @@ class RequestPlaces::KeptTarget final : public ResultTarget {
   KeptRoom& room() { return room_; }
 
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
-    if (array_ == nullptr) {  // and this is not a repetition
+    if (array_ == nullptr) {  // otherwise a retry, which reuses the array
       // Reserved this late only if the size was unknown before.
       if (room_.bytes() < bytes || room_.device != stream.device()) {
         CORANK_ASSIGN_OR_RETURN(room_, store_->Reserve(owner_, stream.device(), bytes, field_));

@@ -24,7 +24,7 @@
 
 namespace corank {
 
-/// What requests name or use and what outlives them. The pointees outlive all requests.
+/// Objects that requests name or use. The pointees outlive all requests.
 struct SharedPlaces {
   RegionRegistry* regions = nullptr;
   ArrayStore* arrays = nullptr;

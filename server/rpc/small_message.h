@@ -9,7 +9,8 @@
 
 namespace corank {
 
-/// INVALID_ARGUMENT if the bytes are no such message or exceed 64 KiB; CANCELLED if the message is incomplete.
+/// INVALID_ARGUMENT if the bytes are not a message of its type or exceed 64 KiB; CANCELLED if the message is
+/// incomplete.
 absl::Status ParseSmall(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
 grpc::ByteBuffer SmallBytes(const google::protobuf::Message& message);

@@ -13,8 +13,9 @@
 
 namespace corank {
 
-/// Streamed arrays of an operator that its kernels read, and a streamed result that they write, over the bus, in pinned
-/// host memory. A result is here if intervals may be written anywhere in it until the last one.
+/// The spilled arrays of an operator: streamed inputs that its kernels read, and a streamed result that they write,
+/// over the bus in pinned host memory. Only operators whose intervals may write anywhere in the result have such a
+/// result.
 struct Spill {
   int64_t input_bytes = 0;
   int64_t result_bytes = 0;
@@ -23,9 +24,9 @@ struct Spill {
   int64_t bytes() const { return input_bytes + result_bytes; }
 };
 
-/// Marks the plan's inputs that are spilled. If the length of one is unknown, marks those that may be spilled, and the
-/// returned Spill has the result only. nullopt if everything fits on the device, if the plan is not a single interval
-/// operator or Search, or if a length is larger than a request may claim.
+/// Marks the plan's inputs that are spilled, and returns the spilled arrays. If the length of an input is unknown,
+/// marks the inputs that may spill instead, and the returned Spill has the result only. nullopt if nothing is known to
+/// spill, if the plan is not a single interval operator or Search, or if a length is larger than a request may claim.
 std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& streams, std::vector<StreamInput>& inputs);
 
 }  // namespace corank
