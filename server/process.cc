@@ -82,7 +82,7 @@ void LogOfGrpc(gpr_log_func_args* args) {
   if (server != nullptr && absl::StrContains(args->message, "Handshake failed")) server->CountFailedHandshake();
 }
 
-// Protobuf logs errors in requests at this level, because the caller's error has its own line.
+// Logs Protobuf's errors in requests at debug level only, because the caller's error has its own line.
 void LogOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& message) {
   const Logger* logger = library_logger.load();
   if (logger != nullptr) logger->Log(LogLevel::kDebug, "protobuf", {{"message", message}});

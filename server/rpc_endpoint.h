@@ -36,7 +36,8 @@ struct ConnectionLimits {
   std::chrono::milliseconds handshake_timeout = std::chrono::seconds(10);
   /// The server closes the connection of a client that pings more often.
   std::chrono::milliseconds min_ping_interval = std::chrono::seconds(10);
-  /// A peer that was silent for this long is pinged. The server closes its connection if it does not answer in time.
+  /// A peer that was silent for this long is pinged. The server closes its connection if it does not answer within
+  /// keepalive_timeout.
   std::chrono::milliseconds keepalive_interval = std::chrono::seconds(30);
   std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(10);
   /// A connection without calls is closed after this long. Clients reconnect with their next call.

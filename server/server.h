@@ -63,7 +63,7 @@ class Server {
     std::string health_listen;
     SecurityOptions security;
     ConnectionLimits connections;  // `limits` determines the message size
-    int lanes = 4;                 // of each device, like the numbers below
+    int lanes = 4;                 // of each device, like the numbers of lanes below
     /// On a GPU: lanes that may run small requests at the same time; 0: all.
     int small_lanes = 4;
     /// Lanes for streams and for large arrays outside messages.
@@ -117,7 +117,7 @@ class Server {
   Listener& listener() const { return rpc_->listener(); }
   const Security& security() const { return *security_; }
   const std::string& metrics_address() const { return metrics_address_; }
-  /// Of the first device.
+  /// The engine of the first device.
   const EngineInfo& engine_info() const { return devices_.engine(0).info(); }
   const std::string& engine_reason() const { return devices_.reason(); }
   const ServerDevices& devices() const { return devices_; }

@@ -73,7 +73,7 @@ bool IsServiceLink(absl::string_view name, absl::string_view value) {
          (absl::EndsWith(name, "_PORT") && (absl::StartsWith(value, "tcp://") || absl::StartsWith(value, "udp://")));
 }
 
-// Takes values from one source after another, of which later ones win, and collects errors.
+// Takes values from one source after another, and collects errors. Later sources override earlier ones.
 class Reader {
  public:
   void ReadDefaults() {
@@ -252,7 +252,7 @@ absl::Status Join(std::vector<std::string> errors) {
   return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
 }
 
-// Removes the words that are not settings.
+// Takes --help, --version and --check-config, which are not settings, out of the arguments.
 std::vector<std::string> TakeWords(const std::vector<std::string>& arguments, Configuration& words) {
   using Action = Configuration::Action;
   std::vector<std::string> rest;
