@@ -60,7 +60,7 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
   /// within a few calls; buffers that are used now and then stay.
   void Trim();
 
-  /// The size of a buffer for `bytes` bytes.
+  /// The size of a buffer for `bytes` bytes. Take uses max_bytes if that is less.
   static int64_t BufferBytes(int64_t bytes);
 
   int64_t max_bytes() const { return options_.max_bytes; }
