@@ -152,17 +152,16 @@ def test_traceback_shows_no_error_of_grpc(fake: FakeServer, fake_client: corank.
     ]
     for call in calls:
         if call != handle.fetch:
-            fake.fail_next(grpc.StatusCode.INTERNAL, "the reason")
-        try:
+            fake.fail_next(grpc.StatusCode.NOT_FOUND, "the reason")
+        with pytest.raises(corank.NotFound) as caught:
             call()
-        except corank.CorankError as error:
-            text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-            assert "grpc._channel" not in text
-            assert "During handling" not in text
-            assert "direct cause" not in text
-            assert "\ncorank." in text
-        else:
-            pytest.fail("no error")
+        error = caught.value
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        assert "grpc._channel" not in text
+        assert "During handling" not in text
+        assert "direct cause" not in text
+        assert "\ncorank." in text
+        assert text.count("  File ") <= 3  # of this function, the lambda, and one of the package
 
 
 def test_errors_pickle_without_what_is_of_this_process(fake: FakeServer, fake_client: corank.Client) -> None:

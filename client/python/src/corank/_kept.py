@@ -94,7 +94,8 @@ class StoredArrays(NamedTuple):
     """Bytes that may be in use."""
 
     def _title(self) -> str:
-        return f"{len(self.arrays)} arrays, {size(self.used_bytes)} of {size(self.quota_bytes)}"
+        arrays = "1 array" if len(self.arrays) == 1 else f"{len(self.arrays)} arrays"
+        return f"{arrays}, {size(self.used_bytes)} of {size(self.quota_bytes)}"
 
     def _rows(self) -> dict[str, str]:
         return {array.name: f"{array._what()}, {size(array.nbytes)}" for array in self.arrays}

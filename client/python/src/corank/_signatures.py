@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Collection, Mapping
 from typing import Any, Callable, TypeVar
 
+from corank import _errors as errors
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _COLUMNS = 100
@@ -78,7 +80,13 @@ def taking(
             for name in given:
                 if name not in known:
                     raise unknown_option(function.__name__, name, known, elsewhere)
-            return function(*arguments, **given)
+            try:
+                return function(*arguments, **given)
+            except errors.CorankError as error:
+                if isinstance(error, errors.Internal):
+                    raise
+                # The message says what to change; a dozen frames of this package above it would hide it.
+                raise error.with_traceback(None) from error.__cause__
 
         made: Any = checked
         made.__signature__ = signature.replace(
