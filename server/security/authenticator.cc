@@ -80,7 +80,7 @@ absl::StatusOr<std::shared_ptr<const Caller>> Authenticator::Authenticate(const 
   }
   return absl::UnauthenticatedError(
       absl::StrCat("the client certificate of '", names.front(),
-                   "' is unknown to this server, and the call has no metadata 'authorization: Bearer <token>'"));
+                   "' is not known to this server, and the call has no metadata 'authorization: Bearer <token>'"));
 }
 
 bool Authenticator::Reload() {

@@ -129,7 +129,7 @@ TEST_F(StreamFaultTest, ArraysOfUnknownLengthMustBeEnded) {
   const v1::Plan plan = SortPlan(kUint32, -1);
   ExpectRefused(Execute(stub(), plan, {Chunk(0, 0, Elements(10))}).status, "keys", "without an empty chunk");
   ExpectRefused(Execute(stub(), plan, {Chunk(0, 0, Elements(10)), Chunk(0, 10, ""), Chunk(0, 10, Elements(1))}).status,
-                "chunk.first_element", "has ended");
+                "chunk.first_element", "has already ended");
 }
 
 TEST_F(StreamFaultTest, PlansAreRefusedBeforeAnythingIsSent) {
