@@ -32,7 +32,8 @@ std::string Elements(int64_t count) {
 
 std::string Sorted(std::string elements) {
   auto* const begin = reinterpret_cast<uint32_t*>(elements.data());
-  std::sort(begin, begin + elements.size() / sizeof(uint32_t));
+  const size_t count = elements.size() / sizeof(uint32_t);
+  std::sort(begin, begin + count);
   return elements;
 }
 
