@@ -308,7 +308,7 @@ class StreamCombinationsTest : public ::testing::TestWithParam<int> {
   void TearDown() override {
     EXPECT_TRUE(Eventually([&] {
       return running_.server().active_calls() == 0 && running_.server().host_pool().buffers_in_use() == 0 &&
-             running_.server().jobs().memory_in_use() == 0;
+             running_.server().jobs().memory_in_use == 0;
     }));
   }
 
