@@ -92,7 +92,7 @@ TEST_F(CliPlaces, ArraysAreKeptByNameUntilTheyAreDeleted) {
   ASSERT_EQ(stored.exit_code, 0) << stored.err;
   const Finished endless = Corank({"arrays", "store", "endless", Path("keys.npy"), "--expiry", "inf"});
   EXPECT_EQ(endless.exit_code, 1) << endless.err;
-  EXPECT_THAT(endless.err, HasSubstr("--expiry: 0 (the default) to "));
+  EXPECT_THAT(endless.err, HasSubstr("corank arrays: --expiry: must be 0 (the default) to "));
   EXPECT_THAT(stored.err, HasSubstr("stored cli-keys: 700,000 x uint32, expires in 1m30s"));
   const Finished listed = Corank({"arrays", "list", "--json"});
   EXPECT_THAT(listed.out, HasSubstr(R"({"name": "cli-keys", "type": "uint32", "count": 700000, "expires_in_seconds")"));

@@ -236,7 +236,7 @@ class CommandLineTest : public TlsTest {
  protected:
   CommandLineTest() {
     service_.info = InfoOfAllPlaces();
-    keys_ = folder_.Write("keys", "22221111");
+    keys_ = folder_.Write("keys", std::string("\2\0\0\0\1\0\0\0", 8));
     service_.on_sort = [this](grpc::ServerContext* context, const v1::SortRequest& request,
                               v1::SortResponse* response) {
       authorization_ = Header(*context, "authorization");

@@ -76,6 +76,7 @@ OTHER_FLAGS = {
     "--help",
     "--check-config",
     "--version",
+    "--all",  # of corank info
     "--gpus",
     "--build-arg",
     "--health-cmd",

@@ -20,6 +20,7 @@ from prometheus_tools import GUIDE, MONITORING, ROOT, RULES, complaints
 sys.path.append(str(ROOT / "tests" / "e2e"))
 
 import e2e_paths  # noqa: F401
+import numpy as np
 from e2e_certificates import Authority
 from e2e_support import binary
 
@@ -74,7 +75,9 @@ def fixture_scrape(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrape]
     """The metrics of a server that uses every feature except a GPU."""
     corankd = binary("CORANKD")
     folder = tmp_path_factory.mktemp("server")
-    own = Authority().issue("server")
+    authority = Authority()
+    own = authority.issue_server()
+    (folder / "ca").write_bytes(authority.certificate)
     (folder / "crt").write_bytes(own.certificate)
     (folder / "key").write_bytes(own.key)
     (folder / "tokens").write_text(f"red {'ab' * 32} all\n", encoding="utf-8")
@@ -93,8 +96,12 @@ def fixture_scrape(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrape]
             assert process.poll() is None, (folder / "log").read_text(encoding="utf-8")
             assert time.monotonic() < end, "the server does not start"
             time.sleep(0.02)
-        address = json.loads((folder / "ports").read_text(encoding="utf-8"))["metrics"]
-        yield Scrape(get(f"http://{address}/metrics"))
+        ports = json.loads((folder / "ports").read_text(encoding="utf-8"))
+        import corank  # from this tree, which e2e_paths makes importable
+
+        with corank.connect(ports["grpc"], tls_ca=folder / "ca", token="ab" * 32) as client:
+            client.sort(np.arange(100_000)[::-1])  # histograms appear with the first request in a lane
+        yield Scrape(get(f"http://{ports['metrics']}/metrics"))
     finally:
         process.terminate()
         process.wait(60)
