@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import subprocess
@@ -80,7 +81,8 @@ def fixture_scrape(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrape]
     (folder / "ca").write_bytes(authority.certificate)
     (folder / "crt").write_bytes(own.certificate)
     (folder / "key").write_bytes(own.key)
-    (folder / "tokens").write_text(f"red {'ab' * 32} all\n", encoding="utf-8")
+    token = "of-the-scrape"
+    (folder / "tokens").write_text(f"red {hashlib.sha256(token.encode()).hexdigest()} all\n", encoding="utf-8")
     command = [str(corankd), "--engine=cpu", f"--ports-file={folder / 'ports'}", "--kept-bytes=1MiB"]
     command += [f"--{name}=127.0.0.1:0" for name in ("listen", "health-listen", "metrics-listen")]
     command += [
@@ -99,7 +101,7 @@ def fixture_scrape(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrape]
         ports = json.loads((folder / "ports").read_text(encoding="utf-8"))
         import corank  # from this tree, which e2e_paths makes importable
 
-        with corank.connect(ports["grpc"], tls_ca=folder / "ca", token="ab" * 32) as client:
+        with corank.connect(ports["grpc"], tls_ca=folder / "ca", token=token) as client:
             client.sort(np.arange(100_000)[::-1])  # histograms appear with the first request in a lane
         yield Scrape(get(f"http://{ports['metrics']}/metrics"))
     finally:
