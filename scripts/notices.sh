@@ -23,9 +23,9 @@ fail() {
   exit 1
 }
 
-# The words of the link command of bin/NAME in build.ninja.
+# The words of the link command of bin/NAME in build.ninja. The same statement may make further files.
 link_words() {
-  awk -v statement="build bin/$1:" 'index($0, statement) == 1 { inside = 1; next }
+  awk -v program="bin/$1" '$1 == "build" && ($2 == program || $2 == program ":") { inside = 1; next }
     /^build / { inside = 0 }
     inside && /^ *LINK_(LIBRARIES|PATH) = /' "$build/build.ninja" | sed 's/[ ,]/\n/g'
 }
