@@ -194,7 +194,7 @@ class ClientCase:
         self._counts["calls"] += 1
         for operation, found in made:
             self._counts["operators"] += 1
-            stayed = [not each.done for each in found]
+            stayed = [not each._done for each in found]
             results = tuple(None if stays else each.result() for each, stays in zip(found, stayed, strict=True))
             self._check(operation, results)
 
