@@ -124,9 +124,8 @@ TEST(AppendNumber, WritesTheShortestSpellingThatReadsBack) {
 }
 
 TEST(LooksLikeText, TellsNumbersAndProseFromElements) {
-  for (const char* text : {"3\n1\n2\n", "12345678", "a\nb", "1.5e3 -2\r\n", "\xC3\xA4\n",
-                           "\xEF\xBB\xBF"
-                           "1\n"}) {
+  constexpr char kMarked[] = {'\xEF', '\xBB', '\xBF', '1', '\n', '\0'};  // with a byte order mark
+  for (const char* text : {"3\n1\n2\n", "12345678", "a\nb", "1.5e3 -2\r\n", "\xC3\xA4\n", kMarked}) {
     EXPECT_TRUE(LooksLikeText(text)) << text;
   }
   for (const std::string& binary : {std::string(), std::string("ab"), std::string("\x01\x00\x00\x00", 4),
