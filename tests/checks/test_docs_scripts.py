@@ -71,8 +71,8 @@ def test_fences_lose_what_only_the_check_reads() -> None:
 def test_help_becomes_pages(tmp_path: Path) -> None:
     corankd = tmp_path / "corankd"
     corankd.write_text(
-        "#!/bin/sh\ncat <<END\ncorankd: serves.\n\nQueue (--help=queue)\n  --bytes (default: 1GiB)\n      How\n      many.\n"
-        '  --name (default: empty)\n      A|B.\nEND\n',
+        "#!/bin/sh\ncat <<END\ncorankd: serves.\n\nQueue (--help=queue)\n"
+        "  --bytes (default: 1GiB)\n      How\n      many.\n  --name (default: empty)\n      A|B.\nEND\n",
         encoding="utf-8",
     )
     corankd.chmod(0o755)

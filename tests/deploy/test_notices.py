@@ -31,7 +31,8 @@ def fixture_build(tmp_path: Path) -> Path:
 def write_link_statement(build: Path, libraries: str) -> None:
     (build / "build.ninja").write_text(
         "build bin/other: CXX_LINKER other.o\n  LINK_LIBRARIES = /usr/lib/libother.a\n\n"
-        f"build bin/program program.1 | other.1: CXX_LINKER program.o\n  FLAGS = -O3\n  LINK_LIBRARIES = -Wl,--start-group,{libraries}\n",
+        "build bin/program program.1 | other.1: CXX_LINKER program.o\n  FLAGS = -O3\n"
+        f"  LINK_LIBRARIES = -Wl,--start-group,{libraries}\n",
         encoding="utf-8",
     )
 
