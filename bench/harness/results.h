@@ -45,7 +45,7 @@ struct Row {
   double Ratio() const;
   /// Sets goal and met to "ratio at least `least`".
   void RequireRatio(double least);
-  /// Sets goal and met to "at most the reference, `name`, plus `extra_us`", for figures of which lower is better.
+  /// Sets goal and met to "at most the reference, `name`, plus `extra_us`". Lower figures must be better.
   void RequireExtra(double extra_us, const std::string& name);
   /// Ours as a part of the ceiling; 0 where there is none.
   double PartOfCeiling() const;

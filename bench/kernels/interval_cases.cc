@@ -17,7 +17,7 @@
 namespace corank::bench {
 namespace {
 
-/// Mean lengths of intervals: those of the goals, and enough around them for a plot of rate against length.
+/// Mean lengths of intervals: the lengths that goals name, and enough around them to plot rate against length.
 struct Shape {
   enum class Kind { kUniform, kMostlyEmpty, kOneGiant };
   Kind kind = Kind::kUniform;

@@ -22,7 +22,7 @@
 
 namespace corank::cli {
 
-/// The array of a file. Its elements lie in `file` after the header; those of a text were converted.
+/// The array of a file. Its elements lie in `file` after the header. The elements of a text file were converted.
 struct InputArray {
   FileBytes file;
   client::ElementType type = KeyType::kUint8;

@@ -29,7 +29,7 @@ std::string InFlags(absl::string_view message);
 /// there was a connection, are kExitUnreachable. Any other error is kExitRequestFailed.
 ExitCode ExitCodeOf(const absl::Status& status);
 
-/// Whether this is the FileError of a pipe that nobody reads any more.
+/// Whether this is the FileError for a pipe whose reader has gone.
 bool IsClosedPipe(const absl::Status& status);
 
 /// The error as --json prints it: {"error": {"code", "message", "field", "retry_after_seconds"}}. `code` is "USAGE",

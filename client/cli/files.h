@@ -72,7 +72,7 @@ bool AreOneFile(const std::string& a, const std::string& b);
 /// receives messages. Using such a stream stays an error.
 void HoldStandardStreams();
 
-/// Whether standard output is a pipe that nobody reads any more.
+/// Whether standard output is a pipe whose reader has gone.
 bool IsStandardOutputClosed();
 
 /// Ends the process by SIGPIPE, silently, as other tools end when the reader of their output has gone. Returns only if
