@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Writes the vectors of the conformance suite, or checks that the files hold what this script would write.
+
+make_vectors.py [--check]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import interval_vectors
+import operator_vectors
+from operator_vectors import Vector
+
+HERE = Path(__file__).resolve().parent
+MAX_BYTES = 2 << 20
+
+
+def files() -> dict[str, list[Vector]]:
+    """The vectors of every file."""
+    return {
+        "sort": list(operator_vectors.sorts()),
+        "columns": list(operator_vectors.columns()),
+        "merge": list(operator_vectors.merges()),
+        "search": list(operator_vectors.searches()),
+        "intervals": [
+            *interval_vectors.expands(),
+            *interval_vectors.moves(),
+            *interval_vectors.load_balances(),
+        ],
+    }
+
+
+def text_of(vectors: Iterable[Vector]) -> str:
+    """A file's contents: one vector a line."""
+    return "".join(json.dumps(vector, separators=(",", ":")) + "\n" for vector in vectors)
+
+
+def known_features() -> set[str]:
+    """The features that vectors may need."""
+    groups = json.loads((HERE / "features.json").read_text())["groups"]
+    return {name for group in groups for name in group["features"]}
+
+
+def fault(found: dict[str, list[Vector]]) -> str:
+    """What is wrong with the vectors themselves; empty: nothing."""
+    every = [vector for vectors in found.values() for vector in vectors]
+    names = [vector["name"] for vector in every]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        return f"names that two vectors have: {', '.join(twice)}"
+    needed = {name for vector in every for name in vector["needs"]}
+    if not needed <= known_features():
+        return f"features.json and the vectors differ in {', '.join(sorted(needed ^ known_features()))}"
+    return ""
+
+
+def main() -> int:
+    """The command."""
+    found = files()
+    wrong = fault(found)
+    if wrong:
+        print(f"make_vectors: {wrong}", file=sys.stderr)
+        return 1
+    texts = {HERE / "vectors" / f"{name}.jsonl": text_of(vectors) for name, vectors in found.items()}
+    size = sum(map(len, texts.values()))
+    count = sum(map(len, found.values()))
+    if size > MAX_BYTES:
+        print(f"make_vectors: {size} bytes of vectors; at most {MAX_BYTES} may be checked in", file=sys.stderr)
+        return 1
+    stale = [path for path, text in texts.items() if not path.exists() or path.read_text() != text]
+    stale += [path for path in (HERE / "vectors").glob("*") if path not in texts]
+    if "--check" in sys.argv[1:]:
+        for path in stale:
+            print(f"make_vectors: {path.relative_to(HERE)} is not current; run client/conformance/make_vectors.py")
+        print(f"make_vectors: {count} vectors, {size >> 10} KiB")
+        return int(bool(stale))
+    (HERE / "vectors").mkdir(exist_ok=True)
+    for path in stale:
+        if path in texts:
+            path.write_text(texts[path])
+        else:
+            path.unlink()
+    print(f"make_vectors: {count} vectors, {size >> 10} KiB; {len(stale)} files changed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,211 @@
+"""What every operator returns, in plain Python.
+
+It is written from the contract alone and shares no code with the server, the clients or their tests. Arrays are lists
+of elements, and an element is its little-endian bytes, so every bit of a key survives.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+MASK = 0xFFFFFFFF
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+KEYS = (*INTEGERS, *FLOATS)
+WIDTHS = {
+    **{name: int(name.strip("uint")) // 8 for name in INTEGERS},
+    **dict.fromkeys(("float16", "bfloat16"), 2),
+    "float32": 4,
+    "float64": 8,
+}
+_FORMATS = {"float16": "<e", "float32": "<f", "float64": "<d"}
+
+
+@dataclass(frozen=True)
+class Array:
+    """Elements of one type."""
+
+    type: str
+    items: list[bytes]
+    record_bytes: int = 0
+
+    @property
+    def width(self) -> int:
+        """Bytes of an element."""
+        return self.record_bytes or WIDTHS[self.type]
+
+    @property
+    def data(self) -> bytes:
+        """All bytes."""
+        return b"".join(self.items)
+
+    def like(self, items: list[bytes]) -> Array:
+        """Other elements of the same type."""
+        return Array(self.type, items, self.record_bytes)
+
+    def json(self) -> dict[str, Any]:
+        """As a command or an answer holds it."""
+        record = {"record_bytes": self.record_bytes} if self.record_bytes else {}
+        return {"type": self.type, **record, "data": base64.b64encode(self.data).decode()}
+
+
+def numbers(type_: str, values: Sequence[int]) -> Array:
+    """An array of integers."""
+    width = WIDTHS[type_]
+    return Array(type_, [value.to_bytes(width, "little", signed=type_.startswith("int")) for value in values])
+
+
+def int64(values: Sequence[int]) -> Array:
+    """Counts or offsets."""
+    return numbers("int64", values)
+
+
+def records(width: int, items: Sequence[bytes]) -> Array:
+    """Records of `width` bytes."""
+    assert all(len(item) == width for item in items)
+    return Array("record", list(items), width)
+
+
+def mix(word: int) -> int:
+    """The mixing function of the generator "hash"."""
+    word &= MASK
+    word ^= word >> 16
+    word = word * 0x85EBCA6B & MASK
+    word ^= word >> 13
+    word = word * 0xC2B2AE35 & MASK
+    return word ^ word >> 16
+
+
+def value_of(type_: str, item: bytes) -> float | int:
+    """The number that an element means."""
+    if type_ in INTEGERS:
+        return int.from_bytes(item, "little", signed=type_.startswith("int"))
+    found: float
+    (found,) = struct.unpack("<f", b"\0\0" + item) if type_ == "bfloat16" else struct.unpack(_FORMATS[type_], item)
+    return found
+
+
+def rank(type_: str, item: bytes, descending: bool) -> tuple[bool, float | int]:
+    """A key that orders as the contract says: NaNs are equal, last when ascending, first when descending."""
+    value = value_of(type_, item)
+    is_nan = value != value
+    if descending:
+        return not is_nan, 0 if is_nan else -value
+    return is_nan, 0 if is_nan else value
+
+
+def argsort(keys: Array, descending: bool = False) -> list[int]:
+    """The stable permutation; Python's sort is stable."""
+    return sorted(range(len(keys.items)), key=lambda at: rank(keys.type, keys.items[at], descending))
+
+
+def segmented(keys: Array, offsets: Sequence[int], descending: bool) -> list[int]:
+    """The stable permutation of each segment, in positions of the whole array."""
+    order: list[int] = []
+    for begin, end in pairwise(offsets):
+        order += [begin + at for at in argsort(keys.like(keys.items[begin:end]), descending)]
+    return order
+
+
+def take(array: Array, order: Sequence[int]) -> Array:
+    """The elements at these positions."""
+    return array.like([array.items[at] for at in order])
+
+
+def joined(arrays: Sequence[Array]) -> Array:
+    """One array after the other. Its stable sort is their merge."""
+    return arrays[0].like([item for array in arrays for item in array.items])
+
+
+def search(haystack: Array, needles: Array, upper: bool, descending: bool) -> list[int]:
+    """How many keys of the haystack come before each needle, or not after it."""
+    ranks = [rank(haystack.type, item, descending) for item in haystack.items]
+    found = []
+    for item in needles.items:
+        needle = rank(needles.type, item, descending)
+        found.append(sum(key <= needle if upper else key < needle for key in ranks))
+    return found
+
+
+def expand(values: Array, counts: Sequence[int]) -> Array:
+    """Each value as often as its count says."""
+    return values.like([item for item, count in zip(values.items, counts, strict=True) for _ in range(count)])
+
+
+def move(
+    source: Array, source_offsets: Sequence[int], offsets: Sequence[int], counts: Sequence[int], into: list[bytes]
+) -> Array:
+    """The destination after every interval was copied."""
+    result = list(into)
+    for begin, goal, count in zip(source_offsets, offsets, counts, strict=True):
+        for step in range(count):
+            result[goal + step] = source.items[begin + step]
+    return source.like(result)
+
+
+def starts(counts: Sequence[int]) -> list[int]:
+    """Where each interval begins in a dense array."""
+    return [sum(counts[:at]) for at in range(len(counts))]
+
+
+def load_balance(counts: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The object of each item, and the item's rank there."""
+    items = [(thing, at) for thing, count in enumerate(counts) for at in range(count)]
+    return [thing for thing, _ in items], [at for _, at in items]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a key: numbers, records, or strings if `strings` is set."""
+
+    array: Array
+    descending: bool = False
+    strings: list[bytes] | None = None
+
+    def rank(self, row: int) -> Any:
+        """A key that orders the rows ascending."""
+        if self.strings is not None:
+            return self.strings[row]
+        item = self.array.items[row]
+        return item if self.array.record_bytes else rank(self.array.type, item, False)
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(self.strings) if self.strings is not None else len(self.array.items)
+
+    def taken(self, order: Sequence[int]) -> Column:
+        """The rows at these positions."""
+        if self.strings is not None:
+            return strings([self.strings[at] for at in order], self.descending)
+        return Column(take(self.array, order), self.descending)
+
+    def json(self, with_order: bool) -> dict[str, Any]:
+        """As a command (with the order) or an answer holds it."""
+        found: dict[str, Any] = {"data": self.array.json()}
+        if self.strings is not None:
+            lengths = [len(string) for string in self.strings]
+            found["offsets"] = int64([*starts(lengths), sum(lengths)]).json()
+        if with_order and self.descending:
+            found["order"] = "descending"
+        return found
+
+
+def strings(items: Sequence[bytes], descending: bool = False) -> Column:
+    """A column of byte strings of any length."""
+    data = b"".join(items)
+    return Column(Array("uint8", [bytes([byte]) for byte in data]), descending, list(items))
+
+
+def argsort_columns(columns: Sequence[Column]) -> list[int]:
+    """The stable permutation of the rows: sorts by the last column first, because each pass is stable."""
+    order = list(range(columns[0].rows))
+    for column in reversed(columns):
+        ranks = [column.rank(row) for row in range(column.rows)]
+        order.sort(key=ranks.__getitem__, reverse=column.descending)  # `reverse` keeps equal rows in their order
+    return order

@@ -1,0 +1,210 @@
+"""Runs a vector: connects the client that it needs, sends its commands, and judges answers, calls and times."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from itertools import pairwise
+from typing import Any
+
+import compare
+from drivers import Driver, DriverError, Language
+from faults import Arrival
+from servers import Servers
+
+Vector = dict[str, Any]
+_OWN = ("name", "needs", "full", "server", "connect", "faults", "environment", "steps", "repeat")
+_EXPECTED = ("results", "operations", "ok", "error", "calls", "least_s", "most_s", "gap_s", "seen", "places")
+_LEAK_AFTER = 3
+"""Repetitions after which threads and sockets may not grow any more."""
+
+
+class FailedError(Exception):
+    """The client did something else than the vector expects."""
+
+
+class LackingError(Exception):
+    """The client lacks a feature, whose name this is."""
+
+
+class Scenario:
+    """The driver of a language, and the servers that it talks to."""
+
+    def __init__(self, language: Language, servers: Servers) -> None:
+        self._language, self._servers = language, servers
+        self._driver: Driver | None = None
+        self._connected: set[str] = set()
+
+    def hello(self) -> dict[str, Any]:
+        """Starts the driver, and asks what it is.
+
+        Raises:
+            AbsentError: its tool chain is not there.
+            DriverError: it does not answer as it should.
+        """
+        answer = self._ask(self._started(), {"command": "hello"})
+        told: dict[str, Any] = answer.get("ok", {})
+        if told.get("language") != self._language.name:
+            raise DriverError(f"hello: {answer}")
+        return told
+
+    def stop(self) -> int:
+        """Lets the driver end. Its exit code."""
+        driver, self._driver = self._driver, None
+        return 0 if driver is None else driver.stop()
+
+    def kill(self) -> None:
+        """Ends the driver at once."""
+        if self._driver is not None:
+            self._driver.kill()
+        self._driver = None
+        self._connected = set()
+
+    def _started(self) -> Driver:
+        if self._driver is None:
+            self._driver = Driver(self._language)
+            self._connected = set()
+        return self._driver
+
+    def _ask(self, driver: Driver, command: Vector) -> dict[str, Any]:
+        try:
+            return driver.ask(command)
+        except DriverError:
+            self.kill()
+            raise
+
+    def run(self, vector: Vector) -> None:
+        """Runs a vector.
+
+        Raises:
+            FailedError: the outcome is not the expected one.
+            LackingError: the client lacks a feature.
+            DriverError: the driver broke.
+        """
+        if "environment" in vector:
+            environment = {name: self._named(value) for name, value in vector["environment"].items()}
+            driver = Driver(self._language, environment)
+            try:
+                self._run_on(driver, vector, set())
+                driver.stop()
+            finally:
+                driver.kill()
+        else:
+            self._run_on(self._started(), vector, self._connected)
+
+    def _run_on(self, driver: Driver, vector: Vector, connected: set[str]) -> None:
+        server = vector.get("server", "plain")
+        client = vector["name"] if {"connect", "environment", "faults"} & vector.keys() else server
+        if server == "faults":
+            self._servers.faults().begin(vector.get("faults", []))
+        steps = vector.get("steps") or [{key: value for key, value in vector.items() if key not in _OWN}]
+        try:
+            if client not in connected and not any(step["command"] == "connect" for step in steps):
+                options = {"address": f"${server}", **vector.get("connect", {})}
+                options = {name: value for name, value in options.items() if value != "absent"}
+                self._step(driver, {"command": "connect", "client": client, "options": options})
+                connected.add(client)
+            if "repeat" in vector:
+                self._repeat(driver, steps, client, vector["repeat"])
+            else:
+                for step in steps:
+                    self._step(driver, {"client": client, **step})
+        finally:
+            if client == vector["name"]:
+                connected.discard(client)
+                with contextlib.suppress(DriverError):
+                    self._ask(driver, {"command": "close", "client": client})
+            if server == "faults":
+                self._servers.faults().disconnect()
+
+    def _step(self, driver: Driver, step: Vector) -> None:
+        """Sends a command, and judges what comes of it."""
+        if "write" in step:
+            (self._servers.folder / step["write"]).write_text(self._named(step["text"]))
+            return
+        expected = {name: step[name] for name in _EXPECTED if name in step}
+        command = {name: self._named(value) for name, value in step.items() if name not in _EXPECTED}
+        if command["command"] in ("hello", "resources"):
+            command.pop("client", None)
+        faults = self._servers.faults() if {"calls", "gap_s", "seen"} & expected.keys() else None
+        before = len(faults.arrivals) if faults else 0
+        start = time.monotonic()
+        answer = self._ask(driver, command)
+        took = time.monotonic() - start
+        if "unsupported" in answer:
+            raise LackingError(answer["unsupported"])
+        wrong = compare.mismatch(expected, answer)
+        if wrong:
+            raise FailedError(f"{command['command']}: {wrong}")
+        if not expected.get("least_s", 0) <= took <= expected.get("most_s", took):
+            raise FailedError(
+                f"{command['command']}: took {took:.2f} s, expected {expected.get('least_s', 0)} s to "
+                f"{expected.get('most_s', 'any')} s"
+            )
+        if faults:
+            _judge_calls(expected, faults.arrivals[before:], self._named(expected.get("seen", [])))
+
+    def _repeat(self, driver: Driver, steps: list[Vector], client: str, times: int) -> None:
+        """Runs steps often, and fails if threads, sockets or what the driver counts itself grows."""
+        counts: list[dict[str, int]] = []
+        for at in range(times):
+            for step in steps:
+                self._step(driver, {"client": client, **step})
+            if at in (_LEAK_AFTER - 1, times - 1):
+                counts.append(self._settled(driver, counts[0] if counts else None))
+        grown = {name: (counts[0][name], counts[1][name]) for name in counts[0] if counts[1][name] > counts[0][name]}
+        if grown:
+            told = ", ".join(f"{name} from {before} to {after}" for name, (before, after) in grown.items())
+            raise FailedError(f"grew in {times - _LEAK_AFTER} repetitions: {told}")
+
+    def _settled(self, driver: Driver, most: dict[str, int] | None) -> dict[str, int]:
+        """The counts once they are at most these, or after some seconds."""
+        end = time.monotonic() + 5
+        while True:
+            counted = self._ask(driver, {"command": "resources"}).get("ok", {})
+            found = {"threads": driver.threads, "sockets": driver.sockets, **counted}
+            if most is None:
+                time.sleep(1)
+                most = found
+            elif all(found[name] <= most[name] for name in found) or time.monotonic() > end:
+                return found
+            else:
+                time.sleep(0.1)
+
+    def _named(self, value: Any) -> Any:
+        """A value of a vector with addresses, files and tokens in place of their "$names"."""
+        if isinstance(value, dict):
+            return {name: self._named(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [self._named(each) for each in value]
+        if not isinstance(value, str) or "$" not in value:
+            return value
+        return self._servers.named(value)
+
+
+def _judge_calls(expected: Vector, arrivals: list[Arrival], seen: list[Vector]) -> None:
+    """Judges the calls that the fault server saw.
+
+    Raises:
+        FailedError: they are not the expected ones.
+    """
+    for method, count in expected.get("calls", {}).items():
+        found = [arrival for arrival in arrivals if arrival.method == method]
+        if len(found) != count:
+            raise FailedError(f"{method} arrived {len(found)} times, expected {count}")
+    if "gap_s" in expected:
+        times = [arrival.at for arrival in arrivals if arrival.method in expected["calls"]]
+        gaps = [after - before for before, after in pairwise(times)]
+        if not gaps or min(gaps) < expected["gap_s"]:
+            raise FailedError(f"the tries were {gaps} s apart, expected {expected['gap_s']} s or more")
+    for wanted in seen:
+        if not any(_is_seen(wanted, arrival) for arrival in arrivals):
+            raise FailedError(f"no call arrived with {wanted}; there were {arrivals}")
+
+
+def _is_seen(wanted: Vector, arrival: Arrival) -> bool:
+    if wanted.get("method", arrival.method) != arrival.method:
+        return False
+    if "left_s" in wanted and (arrival.left_s is None or not 0 < arrival.left_s <= wanted["left_s"]):
+        return False
+    return all(arrival.metadata.get(name) == value for name, value in wanted.get("metadata", {}).items())

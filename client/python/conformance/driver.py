@@ -1,0 +1,371 @@
+"""Drives the Python client for the conformance suite; client/conformance/README.md defines the protocol."""
+
+from __future__ import annotations
+
+import base64
+import gc
+import hashlib
+import json
+import sys
+import threading
+from concurrent.futures import CancelledError
+from typing import Any
+
+import grpc
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+import corank
+
+Json = dict[str, Any]
+NUMBERS = {name: np.dtype(name) for name in corank.KEY_TYPES if name != "bfloat16"}
+NUMBERS["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
+NAMES = {dtype: name for name, dtype in NUMBERS.items()}
+CALL_OPTIONS = {
+    "deadline_s": "deadline",
+    "request_id": "request_id",
+    "traceparent": "traceparent",
+    "priority": "priority",
+    "place": "place",
+    "connections": "connections",
+}
+CONNECT_OPTIONS = {
+    "token": "token",
+    "token_file": "token_file",
+    "deadline_s": "deadline",
+    "retries": "retries",
+    "traceparent": "traceparent",
+    "connections": "connections",
+}
+TLS = {"ca": "tls_ca", "certificate": "tls_certificate", "key": "tls_key", "server_name": "tls_server_name"}
+INDICES = ("indices", "objects", "ranks", "positions")
+
+
+class Unsupported(Exception):
+    """A feature that the client lacks."""
+
+
+def dtype_of(array: Json) -> np.dtype[Any]:
+    """The dtype of an array of a command."""
+    return np.dtype(f"V{array['record_bytes']}") if array["type"] == "record" else NUMBERS[array["type"]]
+
+
+def hashed(seed: int, size: int) -> NDArray[np.uint8]:
+    """The bytes of the generator "hash"."""
+    word = np.arange(seed, seed + (size + 3) // 4, dtype=np.uint64).astype(np.uint32)
+    word ^= word >> 16
+    word *= np.uint32(0x85EBCA6B)
+    word ^= word >> 13
+    word *= np.uint32(0xC2B2AE35)
+    word ^= word >> 16
+    return word.view(np.uint8)[:size]
+
+
+def array_of(array: Json) -> NDArray[Any]:
+    """The elements of an array of a command."""
+    dtype = dtype_of(array)
+    if "data" in array:
+        return np.frombuffer(base64.b64decode(array["data"]), dtype)
+    if array["generator"] == "ramp":
+        return np.asarray(array["start"] + array["step"] * np.arange(array["count"])).astype(dtype)
+    return hashed(array["seed"], array["count"] * dtype.itemsize).view(dtype)
+
+
+def data_of(given: Json, is_index: bool, elements: NDArray[Any]) -> Json:
+    """Elements as an answer holds them."""
+    if is_index and given.get("digest"):
+        elements = elements.astype(np.int64)
+    record = elements.dtype.kind == "V" and elements.dtype not in NAMES
+    found: Json = {"type": "record" if record else NAMES[elements.dtype], "count": len(elements)}
+    if record:
+        found["record_bytes"] = elements.dtype.itemsize
+    data = elements.tobytes()
+    if given.get("digest"):
+        return {**found, "sha256": hashlib.sha256(data).hexdigest()}
+    return {**found, "data": base64.b64encode(data).decode()}
+
+
+def kept_json(array: corank.StoredArray) -> Json:
+    """The handle of a kept array as an answer holds it."""
+    record = array.dtype.kind == "V" and array.dtype not in NAMES
+    named: Json = {"type": "record", "record_bytes": array.dtype.itemsize} if record else {"type": NAMES[array.dtype]}
+    return {"kept": array.name, "count": array.count, **named}
+
+
+class Operators:
+    """Calls the operators of a client or of a chain."""
+
+    def __init__(self, target: Any, handles: Any, options: Json) -> None:
+        self._target, self._handles, self._options = target, handles, options
+
+    def run(self, operator: str, arguments: Json, keep: Json) -> Json:
+        """The results by name."""
+        given = {name: self._argument(value) for name, value in arguments.items()}
+        if "order" in given:
+            given["descending"] = given.pop("order") == "descending"
+        if "algorithm" in given:
+            given["algorithm"] = given["algorithm"].replace("_", "-")
+        names, found = getattr(self, f"_{operator}")(given, {"keep": tuple(keep.values())} if keep else {})
+        return dict(zip(names, found if len(names) > 1 else [found]))
+
+    def _argument(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._argument(each) for each in value]
+        if not isinstance(value, dict) or "type" not in value:
+            return value
+        if "kept" in value or "result" in value:
+            return self._handles(value)
+        return array_of(value)
+
+    def _call(self, name: str, *arguments: Any, **options: Any) -> Any:
+        return getattr(self._target, name)(*arguments, **options, **self._options)
+
+    def _sort(self, given: Json, keep: Json) -> Any:
+        output, keys = given.pop("output", "keys"), given.pop("keys")
+        if "segment_offsets" in given:
+            given["segments"] = given.pop("segment_offsets")
+        if output == "indices":
+            return ["indices"], self._call("argsort", keys, **given, **keep)
+        if output == "keys_and_indices":
+            return ["keys", "indices"], self._call("sort_with_indices", keys, **given, **keep)
+        return ["keys", "values"] if "values" in given else ["keys"], self._call("sort", keys, **given, **keep)
+
+    def _sort_columns(self, given: Json, keep: Json) -> Any:
+        columns = given.pop("columns")
+        output = given.pop("output", "keys")
+        if output == "keys_and_indices":
+            raise Unsupported("columns_both")
+        rows = [self._column(column) for column in columns]
+        given["descending"] = [column.get("order") == "descending" for column in columns]
+        if output == "indices":
+            return ["indices"], self._call("argsort_columns", rows, **given, **keep)
+        found = self._call("sort_columns", rows, **given, **keep)
+        ordered, *values = found if "values" in given else [found]
+        ordered = [self._sorted(column, at) for column, at in zip(columns, ordered)]
+        return ["columns", "values"] if values else ["columns"], [ordered, *values] if values else ordered
+
+    def _column(self, column: Json) -> Any:
+        data = self._argument(column["data"])
+        if "offsets" not in column:
+            return data
+        offsets, joined = self._argument(column["offsets"]).tolist(), data.tobytes()
+        return [joined[begin:end] for begin, end in zip(offsets, offsets[1:])]
+
+    @staticmethod
+    def _sorted(column: Json, found: Any) -> Json:
+        if "offsets" not in column:
+            return {"data": found}
+        offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
+        joined = b"".join(each if isinstance(each, bytes) else each.encode() for each in found)
+        return {"data": np.frombuffer(joined, np.uint8), "offsets": offsets}
+
+    def _merge(self, given: Json, keep: Json) -> Any:
+        names = ["keys", "values"] if "values" in given else ["keys"]
+        return names, self._call("merge", given.pop("keys"), **given, **keep)
+
+    def _expand(self, given: Json, keep: Json) -> Any:
+        return ["values"], self._call("expand", given["values"], given["counts"], **keep)
+
+    def _move(self, given: Json, keep: Json) -> Any:
+        return self._intervals("move", ("source", "source_offsets", "destination_offsets", "counts"), given, keep)
+
+    def _scatter(self, given: Json, keep: Json) -> Any:
+        return self._intervals("scatter", ("source", "destination_offsets", "counts"), given, keep)
+
+    def _gather(self, given: Json, keep: Json) -> Any:
+        return self._intervals("gather", ("source", "source_offsets", "counts"), given, keep)
+
+    def _intervals(self, name: str, positional: tuple[str, ...], given: Json, keep: Json) -> Any:
+        if "destination_count" in given:
+            given["destination"] = given.pop("destination_count")
+        arguments = [given.pop(each) for each in positional]
+        return ["result"], self._call(name, *arguments, **given, **keep)
+
+    def _load_balance(self, given: Json, keep: Json) -> Any:
+        return ["objects", "ranks"], self._call("load_balance", given["counts"], **keep)
+
+    def _search(self, given: Json, keep: Json) -> Any:
+        given["side"] = {"lower": "left", "upper": "right"}[given.pop("bound", "lower")]
+        return ["positions"], self._call("search", given.pop("haystack"), given.pop("needles"), **given, **keep)
+
+
+class Driver:
+    """The commands."""
+
+    def __init__(self) -> None:
+        self.clients: dict[str, corank.Client] = {}
+
+    def answer(self, command: Json) -> Json:
+        """The answer to a command, without its id."""
+        try:
+            return {"ok": getattr(self, f"_{command['command']}")(command) or {}}
+        except Unsupported as missing:
+            return {"unsupported": str(missing)}
+        except corank.CorankError as error:
+            return {"error": failure(error)}
+        except CancelledError:
+            return {"error": plain("CANCELLED", "cancelled")}
+        except (TypeError, ValueError) as error:
+            return {"error": plain("INVALID_ARGUMENT", str(error))}
+        except RuntimeError as error:
+            if "closed" not in str(error):
+                raise
+            return {"error": plain("CLOSED", str(error))}
+
+    def _hello(self, command: Json) -> Json:
+        return {"language": "python", "version": corank.__version__, "library": f"grpcio {grpc.__version__}"}
+
+    def _connect(self, command: Json) -> None:
+        options = dict(command.get("options", {}))
+        address = options.pop("address", None)
+        if address is not None and "," in address:
+            raise Unsupported("addresses")
+        tls = {TLS[name]: value for name, value in options.pop("tls", {}).items()}
+        given: Json = {CONNECT_OPTIONS[name]: value for name, value in options.items()}
+        self.clients[command["client"]] = corank.connect(address, progress=False, **given, **tls)
+
+    def _options(self, command: Json) -> Json:
+        given = dict(command.get("options", {}))
+        given.pop("progress", None)
+        given.pop("cancel_after_ms", None)
+        return {CALL_OPTIONS[name]: value for name, value in given.items()}
+
+    def _call(self, command: Json) -> Json:
+        options, client = command.get("options", {}), self.clients[command["client"]]
+        stats: list[corank.Stats] = []
+        progress: list[corank.Progress] = []
+        given = {**self._options(command), "on_stats": stats.append}
+        if options.get("progress"):
+            given["progress"] = lambda each: progress.append(each)
+        operators = Operators(client, lambda value: client.stored(value["kept"]), given)
+        if "cancel_after_ms" in options:
+            operators = Operators(_Submitting(client, options["cancel_after_ms"] / 1000), client.stored, given)
+        results = operators.run(command["operator"], command["arguments"], command.get("keep", {}))
+        ok: Json = {"results": self._results(command, results)}
+        told = stats[-1]
+        ok["stats"] = {
+            "request_id": told.request_id,
+            "engine": told.engine,
+            "algorithm": told.algorithm.replace("-", "_"),
+        }
+        if options.get("progress"):
+            ok["progress"] = {"sent": progress[-1].sent, "received": progress[-1].received}
+        return ok
+
+    def _results(self, command: Json, results: Json) -> Json:
+        return {name: self._result(command, name, value) for name, value in results.items()}
+
+    def _result(self, command: Json, name: str, value: Any) -> Any:
+        if isinstance(value, corank.StoredArray):
+            return kept_json(value)
+        if name == "columns":
+            return [{key: data_of(command, False, each) for key, each in column.items()} for column in value]
+        return data_of(command, name in INDICES, value)
+
+    def _chain(self, command: Json) -> Json:
+        client = self.clients[command["client"]]
+        made: list[Json] = []
+
+        def handle(value: Json) -> Any:
+            return client.stored(value["kept"]) if "kept" in value else made[value["of"]][value["result"]]
+
+        with client.chain(**self._options(command)) as chain:
+            for each in command["operations"]:
+                operators = Operators(chain, handle, {})
+                made.append(operators.run(each["operator"], each["arguments"], each.get("keep", {})))
+        taken = {
+            (value["of"], value["result"])
+            for each in command["operations"]
+            for argument in each["arguments"].values()
+            for value in (argument if isinstance(argument, list) else [argument])
+            if isinstance(value, dict) and "result" in value
+        }
+        found = [
+            {name: value.result() for name, value in results.items() if (at, name) not in taken}
+            for at, results in enumerate(made)
+        ]
+        return {"operations": [self._results(command, results) for results in found]}
+
+    def _store(self, command: Json) -> Json:
+        client = self.clients[command["client"]]
+        given = self._options(command)
+        return kept_json(
+            client.store(command["name"], array_of(command["array"]), expires=command.get("expires_s"), **given)
+        )
+
+    def _fetch(self, command: Json) -> Json:
+        client = self.clients[command["client"]]
+        elements = client.stored(command["name"]).fetch(**self._options(command))
+        return {"array": data_of(command, False, elements)}
+
+    def _list(self, command: Json) -> Json:
+        found = self.clients[command["client"]].arrays()
+        return {
+            "arrays": [kept_json(array) for array in found.arrays],
+            "used_bytes": found.used_bytes,
+            "quota_bytes": found.quota_bytes,
+        }
+
+    def _delete(self, command: Json) -> None:
+        self.clients[command["client"]].delete(command["name"])
+
+    def _info(self, command: Json) -> Json:
+        info = self.clients[command["client"]].info(**self._options(command))
+        limits = {name: getattr(info.limits, name) for name in ("max_request_bytes", "max_chunk_bytes", "max_parts")}
+        return {"version": info.version, "engine": info.engine, "places": list(info.places), **limits}
+
+    def _health(self, command: Json) -> None:
+        raise Unsupported("health")
+
+    def _close(self, command: Json) -> None:
+        self.clients[command["client"]].close()
+
+    def _resources(self, command: Json) -> None:
+        gc.collect()
+
+
+class _Submitting:
+    """A client whose calls are cancelled after some seconds."""
+
+    def __init__(self, client: corank.Client, seconds: float) -> None:
+        self._client, self._seconds = client, seconds
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            future = self._client.submit(name, *arguments, **options)
+            timer = threading.Timer(self._seconds, future.cancel)
+            timer.start()
+            try:
+                return future.result()
+            finally:
+                timer.cancel()
+
+        return call
+
+
+def plain(code: str, message: str) -> Json:
+    """An error of this process."""
+    return {"code": code, "reason": "", "field": "", "retry_after_s": None, "request_id": "", "message": message}
+
+
+def failure(error: corank.CorankError) -> Json:
+    """A failed call."""
+    found = plain(error.code, error.message)
+    found["reason"] = getattr(error, "reason", "")
+    found["field"] = getattr(error, "field", "")
+    found["retry_after_s"] = getattr(error, "retry_after", None)
+    found["request_id"] = error.request_id
+    return found
+
+
+def main() -> None:
+    """Answers the commands of stdin."""
+    driver = Driver()
+    for line in sys.stdin:
+        command = json.loads(line)
+        print(json.dumps({"id": command["id"], **driver.answer(command)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
