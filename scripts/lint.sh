@@ -11,7 +11,7 @@ files() { git ls-files --cached --others --exclude-standard -- "$@" | while read
   [ ! -f "$name" ] || echo "$name"
 done; }
 mapfile -t cpp < <(files '*.cc' '*.h' '*.cu' '*.cuh')
-mapfile -t shell < <(files '*.sh' .ci/run)
+mapfile -t shell < <(files '*.sh' .ci/run 'client/*/conformance/run')
 
 if [ "${1:-}" = --fix ]; then
   clang-format -i "${cpp[@]}"
@@ -38,10 +38,10 @@ check "ruff check" ruff check --quiet .
 check "messages of client/python" python client/python/generate.py
 # Every run uses the package's strict settings. There are three runs because mypy rejects two conftest.py in one.
 mypy=(mypy --config-file client/python/pyproject.toml)
-mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' 'examples/*.py' ':!tests/reliability')
+mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' 'examples/*.py' 'client/*conformance/*.py' ':!tests/reliability')
 mapfile -t reliability < <(files 'tests/reliability/*.py')
 check "mypy --strict, client/python" "${mypy[@]}" client/python/src client/python/tests
-check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:tests/e2e:tests/deploy:bench/report:bench/places:scripts/checks:scripts/docs "${mypy[@]}" "${scripts[@]}"
+check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:client/conformance:tests/reliability:tests/e2e:tests/deploy:bench/report:bench/places:scripts/checks:scripts/docs "${mypy[@]}" "${scripts[@]}"
 check "mypy --strict, tests/reliability" env MYPYPATH=client/python:tests/reliability "${mypy[@]}" "${reliability[@]}"
 check "buf lint" buf lint proto
 check "shellcheck, ${#shell[@]} files" shellcheck "${shell[@]}"

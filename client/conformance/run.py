@@ -98,13 +98,8 @@ def run_language(language: Language, chosen: list[Vector], servers: Servers, ver
                 wrong = "" if wrong else "passes, but known_failing.json has it"
             report.add(vector, wrong)
             if wrong or verbose:
-                took = time.monotonic() - start
-                said = (
-                    f"FAILED {vector['name']} ({took:.2f} s): {wrong}"
-                    if wrong
-                    else f"passed {vector['name']} ({took:.2f} s)"
-                )
-                print(f"  {said}", flush=True)
+                said = f"{vector['name']} ({time.monotonic() - start:.2f} s)"
+                print(f"  FAILED {said}: {wrong}" if wrong else f"  passed {said}", flush=True)
         code = scenario.stop()
         if code != 0:
             report.failures.append(f"the driver ended with {code}")
