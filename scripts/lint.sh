@@ -44,6 +44,7 @@ check "mypy --strict, client/python" "${mypy[@]}" client/python/src client/pytho
 check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:client/conformance:tests/reliability:tests/e2e:tests/deploy:bench/report:bench/places:scripts/checks:scripts/docs "${mypy[@]}" "${scripts[@]}"
 check "mypy --strict, tests/reliability" env MYPYPATH=client/python:tests/reliability "${mypy[@]}" "${reliability[@]}"
 check "buf lint" buf lint proto
+check "stubs" scripts/stubs.sh --check
 check "shellcheck, ${#shell[@]} files" shellcheck "${shell[@]}"
 check "include direction" scripts/checks/include_direction.py
 check "files" scripts/checks/files.py

@@ -45,7 +45,7 @@ check_documents() {
   local code=0
   scripts/checks/markdown.py || code=1
   "$python" scripts/docs/programs.py --check --bin "$build/bin" || code=1
-  "$python" scripts/checks/doc_blocks.py --bin "$build/bin" || code=1
+  PATH=$PATH:$PWD/.deps/go/bin "$python" scripts/checks/doc_blocks.py --bin "$build/bin" || code=1  # grpcurl
   return "$code"
 }
 
@@ -61,6 +61,7 @@ step "the checks' own tests" run_pytest tests/checks
 step "documents" check_documents
 step "deployment" run_pytest tests/deploy
 step "Python client" run_pytest client/python/tests
+step "Go client" client/go/check.sh
 step "packages" run_pytest tests/package
 step "end to end" run_pytest tests/e2e
 step "reliability" run_pytest tests/reliability
