@@ -73,7 +73,7 @@ class IpcArrays {
     keys.set_type(v1::ELEMENT_TYPE_UINT32);
     keys.set_count(count);
     keys.mutable_cuda_ipc()->set_region(kRegion);
-    v1::CudaIpcPlace& sorted = *request.mutable_keys_destination()->mutable_cuda_ipc();
+    v1::RegionPlace& sorted = *request.mutable_keys_destination()->mutable_cuda_ipc();
     sorted.set_region(kRegion);
     sorted.set_offset_bytes(bytes_);
     v1::SortResponse response;

@@ -155,7 +155,7 @@ absl::StatusOr<std::vector<RegionInfo>> Regions::List(const CallOptions& call) c
   return regions;
 }
 
-std::optional<v1::SharedMemoryPlace> Regions::Find(absl::string_view bytes, int element_bytes) const {
+std::optional<v1::RegionPlace> Regions::Find(absl::string_view bytes, int element_bytes) const {
   if (bytes.empty()) return std::nullopt;
   absl::MutexLock lock(&mutex_);
   auto found = ranges_.upper_bound(bytes.data());
@@ -165,7 +165,7 @@ std::optional<v1::SharedMemoryPlace> Regions::Find(absl::string_view bytes, int 
   if (!range.lease->is_open()) return std::nullopt;
   if (offset + static_cast<int64_t>(bytes.size()) > static_cast<int64_t>(range.bytes.size())) return std::nullopt;
   if (offset % std::min(element_bytes, 16) != 0) return std::nullopt;
-  v1::SharedMemoryPlace place;
+  v1::RegionPlace place;
   place.set_region(range.name);
   place.set_offset_bytes(offset);
   return place;

@@ -50,7 +50,7 @@ class Regions {
 
   /// The place of bytes inside one of the caller's regions. None if the bytes are empty or lie elsewhere, if the server
   /// would refuse their offset for elements of this size, or if the region ended with its lease.
-  std::optional<v1::SharedMemoryPlace> Find(absl::string_view bytes, int element_bytes) const;
+  std::optional<v1::RegionPlace> Find(absl::string_view bytes, int element_bytes) const;
 
   /// Whether the server may be able to map this process's memory.
   bool may_share() const { return connection_->is_same_host() && !is_refused_; }

@@ -92,7 +92,7 @@ CASES: dict[str, tuple[str, Any, str, str]] = {
     ),
     "shared memory": (
         "Sort",
-        o.SortRequest(keys=a.Array(type=4, count=1, shared_memory=a.SharedMemoryPlace(region="r"))),  # type: ignore[arg-type]
+        o.SortRequest(keys=a.Array(type=4, count=1, shared_memory=a.RegionPlace(region="r"))),  # type: ignore[arg-type]
         "UNIMPLEMENTED",
         "",
     ),

@@ -67,9 +67,9 @@ def sort_region(address: str, region: str, offset: int, count: int, out: int = 0
     keys = a.Array(
         type=a.ELEMENT_TYPE_UINT32,
         count=count,
-        shared_memory=a.SharedMemoryPlace(region=region, offset_bytes=offset),
+        shared_memory=a.RegionPlace(region=region, offset_bytes=offset),
     )
-    place = a.SharedMemoryPlace(region=region, offset_bytes=out)
+    place = a.RegionPlace(region=region, offset_bytes=out)
     request = o.SortRequest(keys=keys, keys_destination=a.Destination(shared_memory=place))
     with grpc.insecure_channel(address) as channel:
         method: Any = channel.unary_unary("/corank.v1.CorankService/Sort")
@@ -222,7 +222,7 @@ def test_region_in_use_is_not_unregistered(placed_server: LocalServer, placed: c
     with Object(placed, KEYS.nbytes) as region:
         region.mapped[:] = KEYS.tobytes()
         region.register()
-        keys = a.Array(type=a.ELEMENT_TYPE_UINT32, count=COUNT, shared_memory=a.SharedMemoryPlace(region=region.name))
+        keys = a.Array(type=a.ELEMENT_TYPE_UINT32, count=COUNT, shared_memory=a.RegionPlace(region=region.name))
         request = o.SortRequest(keys=keys, algorithm=o.SORT_ALGORITHM_ODD_EVEN_MERGESORT)
         with grpc.insecure_channel(placed_server.address, OPTIONS) as channel:
             method: Any = channel.unary_unary("/corank.v1.CorankService/Sort")

@@ -49,7 +49,7 @@ Scenario InRegion(const std::string& name, AnyRequest request) {
   auto inputs = std::make_shared<std::vector<std::pair<int64_t, std::string>>>();
   int64_t page = 0;
   const auto place = [&page](auto* message) {
-    v1::SharedMemoryPlace* const at = message->mutable_shared_memory();
+    v1::RegionPlace* const at = message->mutable_shared_memory();
     at->set_region("r");
     at->set_offset_bytes(4096 * page++);
   };

@@ -177,12 +177,12 @@ class SharedCall(HeldCall):
         self._array = self._stack.enter_context(self._client.share(work.keys))
         place = self._client._connection.regions.find(memoryview(self._array.view(np.uint8).data), 4)
         assert place is not None
-        where = a.SharedMemoryPlace(region=place.region, offset_bytes=place.offset)
+        where = a.RegionPlace(region=place.region, offset_bytes=place.offset)
         name, message = ("Sort", self._sort(where)) if request is None else request(where)
         method: Any = self._channel.unary_unary(METHOD + name)
         self._call = method.future(message.SerializeToString(), timeout=work.timeout)
 
-    def _sort(self, where: a.SharedMemoryPlace) -> o.SortRequest:
+    def _sort(self, where: a.RegionPlace) -> o.SortRequest:
         keys = a.Array(type=a.ELEMENT_TYPE_UINT32, count=self.work.keys.size, shared_memory=where)
         there = a.Destination(shared_memory=where)
         return o.SortRequest(keys=keys, keys_destination=there, algorithm=self.work.algorithm)  # type: ignore[arg-type]

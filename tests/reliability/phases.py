@@ -91,7 +91,7 @@ def slow_keys(server: LocalServer) -> Keys:
     return keys
 
 
-def _gather(where: a.SharedMemoryPlace) -> tuple[str, o.GatherIntervalsRequest]:
+def _gather(where: a.RegionPlace) -> tuple[str, o.GatherIntervalsRequest]:
     """A request for few elements of a large array, which spends nearly all its time on the copy of that array."""
     zeros = np.zeros(1, np.int64).tobytes()
     return "GatherIntervals", o.GatherIntervalsRequest(
@@ -101,7 +101,7 @@ def _gather(where: a.SharedMemoryPlace) -> tuple[str, o.GatherIntervalsRequest]:
     )
 
 
-def _expand(where: a.SharedMemoryPlace) -> tuple[str, o.ExpandIntervalsRequest]:
+def _expand(where: a.RegionPlace) -> tuple[str, o.ExpandIntervalsRequest]:
     """A request for many non-zero elements out of few, which spends half its time on the copy of the answer."""
     return "ExpandIntervals", o.ExpandIntervalsRequest(
         values=a.Array(type=a.ELEMENT_TYPE_UINT32, inline_data=np.arange(1, 17, dtype=np.uint32).tobytes()),

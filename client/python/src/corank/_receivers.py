@@ -186,7 +186,7 @@ class Shared:
     ) -> None:
         self.outlives = outlives
         self._output, self._view, self._target, self._copy = output, view, target, copy
-        place = array_pb2.SharedMemoryPlace(region=region.region, offset_bytes=region.offset)
+        place = array_pb2.RegionPlace(region=region.region, offset_bytes=region.offset)
         self.place = array_pb2.Destination(shared_memory=place)
 
     def is_over(self, leaf: OutgoingArray) -> bool:
@@ -211,7 +211,7 @@ class OnGpu:
         self._output, self._target, self._convert = output, target, convert
         self.place: array_pb2.Destination | None = None
         if region is not None:
-            place = array_pb2.CudaIpcPlace(region=region.region, offset_bytes=region.offset)
+            place = array_pb2.RegionPlace(region=region.region, offset_bytes=region.offset)
             self.place = array_pb2.Destination(cuda_ipc=place)
 
     def is_over(self, leaf: OutgoingArray) -> bool:
