@@ -7,6 +7,7 @@ import ipaddress
 from corank._errors import InvalidArgument
 
 _EXAMPLE = "127.0.0.1:50051"
+_FOREIGN_SCHEMES = ("http://", "https://", "grpc://", "grpcs://", "tcp://")  # gRPC would look them up as hosts
 _SCHEMES = ("unix", "unix-abstract", "vsock", "dns", "ipv4", "ipv6", "xds")
 
 
@@ -32,10 +33,17 @@ def checked(address: object) -> str:
 
     Raises:
         TypeError: it is no text.
-        InvalidArgument: it has no port.
+        InvalidArgument: it has no port, is a URL or holds a space.
     """
     if not isinstance(address, str):
         raise TypeError(f"address: must be text such as {_EXAMPLE!r}, is {address!r} ({type(address).__name__})")
+    if any(character.isspace() for character in address):
+        raise InvalidArgument(f"address: {address!r} holds a space; give host:port, as in {_EXAMPLE}", field="address")
+    if address.startswith(_FOREIGN_SCHEMES):
+        host = address.partition("://")[2].partition("/")[0]
+        example = host if host.rpartition("]")[2].count(":") == 1 else f"{host}:50051"
+        text = f"address: {address!r} is a URL; give host:port, such as {example}"
+        raise InvalidArgument(text, field="address")
     scheme, colon, _ = address.partition(":")
     if "/" in address or (colon and scheme in _SCHEMES):
         return address
