@@ -143,11 +143,31 @@ absl::Status ExecutePlan::Check(const StreamOptions& streams) {
   }
   has_outputs_ = !outputs.empty();
   rooms_.resize(static_cast<size_t>(size()));
-  spill_ = FindSpill(message(), streams, inputs_);
+  spill_ = FindSpill(
+      message(), streams, [this](const v1::Array& array) { return CountOf(array); }, inputs_);
   CORANK_RETURN_IF_ERROR(CheckOperations(/*reserve=*/message().parts() <= 1));
   CORANK_ASSIGN_OR_RETURN(sort_, AsStreamedSort());
   CORANK_ASSIGN_OR_RETURN(merge_, AsStreamedMerge());
   return absl::OkStatus();
+}
+
+std::optional<int64_t> ExecutePlan::CountOf(const v1::Array& array) const {
+  if (array.has_count()) return array.count();
+  switch (array.place_case()) {
+    case v1::Array::kInlineData: {
+      const int64_t element_bytes = ElementBytes(array);
+      if (element_bytes == 0) return std::nullopt;  // refused later
+      return static_cast<int64_t>(payloads_.Find(array).size()) / element_bytes;
+    }
+    case v1::Array::kStored: {
+      if (array.stored().temporary() || !CheckStoredArrays(*caller_).ok()) return std::nullopt;
+      const absl::StatusOr<std::shared_ptr<const KeptArray>> kept =
+          places_.arrays->Find(caller_->tenant, array.stored().name(), "name");
+      return kept.ok() ? std::optional((*kept)->count) : std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
 }
 
 absl::Status ExecutePlan::CheckOperations(bool reserve) {

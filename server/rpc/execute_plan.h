@@ -85,6 +85,8 @@ class ExecutePlan final : public StreamedRequest {
   absl::Status AddInput(const v1::Array& array, const std::string& path, bool is_control);
   absl::Status CheckOperations(bool reserve);
   absl::Status CheckOperation(int operation, bool reserve);
+  // The number of elements of an array of the plan; nullopt if only its stream or an earlier operation tells it.
+  std::optional<int64_t> CountOf(const v1::Array& array) const;
   // Whether the announced counts are plausible enough to sum up.
   bool HasPlausibleCounts() const;
   absl::Status ReservePinned();

@@ -14,9 +14,10 @@ constexpr absl::string_view kHaystack = "haystack";
 bool IsPlausible(int64_t count) { return count >= 0 && count <= kMostPlausibleElements; }
 
 template <typename Request>
-void AddResult(const Request& request, Spill* spill) {
+void AddResult(const Request& request, CountOf count_of, Spill* spill) {
   if (!request.result_destination().has_stream()) return;
-  const int64_t count = request.has_destination() ? request.destination().count() : request.destination_count();
+  const int64_t count =
+      request.has_destination() ? count_of(request.destination()).value_or(0) : request.destination_count();
   if (!IsPlausible(count)) return;
   spill->result_bytes = count * ElementBytes(request.source());
   spill->result_field = request.has_destination() ? "destination.count" : "destination_count";
@@ -24,17 +25,18 @@ void AddResult(const Request& request, Spill* spill) {
 
 }  // namespace
 
-std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& streams, std::vector<StreamInput>& inputs) {
+std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& streams, CountOf count_of,
+                               std::vector<StreamInput>& inputs) {
   if (plan.operations_size() != 1) return std::nullopt;
   const int64_t on_device = streams.max_device_bytes;
   Spill spill;
   int64_t room = 0;
   switch (plan.operations(0).operation_case()) {
     case v1::Operation::kMoveIntervals:
-      AddResult(plan.operations(0).move_intervals(), &spill);
+      AddResult(plan.operations(0).move_intervals(), count_of, &spill);
       break;
     case v1::Operation::kScatterIntervals:
-      AddResult(plan.operations(0).scatter_intervals(), &spill);
+      AddResult(plan.operations(0).scatter_intervals(), count_of, &spill);
       break;
     case v1::Operation::kExpandIntervals:
     case v1::Operation::kGatherIntervals:

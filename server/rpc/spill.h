@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "corank/v1/corank_service.pb.h"
 #include "server/execute/stream_exchange.h"
 #include "server/execute/stream_options.h"
@@ -24,10 +25,14 @@ struct Spill {
   int64_t bytes() const { return input_bytes + result_bytes; }
 };
 
+/// The number of elements of an array of the request; nullopt if it is not known yet.
+using CountOf = absl::FunctionRef<std::optional<int64_t>(const v1::Array& array)>;
+
 /// Marks the plan's inputs that are spilled, and returns the spilled arrays. If the length of an input is unknown,
 /// marks the inputs that may spill instead, and the returned Spill has the result only. nullopt if nothing is known to
 /// spill, if the plan is not a single interval operator or Search, or if a length is larger than a request may claim.
-std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& streams, std::vector<StreamInput>& inputs);
+std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& streams, CountOf count_of,
+                               std::vector<StreamInput>& inputs);
 
 }  // namespace corank
 

@@ -121,6 +121,28 @@ TEST_F(StreamSpillTest, MovesBetweenArraysThatTheDeviceMayNotHold) {
   }
 }
 
+TEST_F(StreamSpillTest, ALargeArrayOfTheMessageNeedsNoCount) {
+  std::string expected = initial_;
+  expected.replace(5 * kRecordBytes, 3 * kRecordBytes, source_, 0, 3 * kRecordBytes);
+  for (const bool has_count : {true, false}) {
+    SCOPED_TRACE(has_count);
+    v1::Plan plan;
+    v1::ScatterIntervalsRequest& scatter = *plan.add_operations()->mutable_scatter_intervals();
+    *scatter.mutable_source() = StreamedRecords(3, 0);
+    *scatter.mutable_destination_offsets() = Int64s({5});
+    *scatter.mutable_counts() = Int64s({3});
+    v1::Array& destination = *scatter.mutable_destination();
+    destination.set_type(v1::ELEMENT_TYPE_RECORD);
+    destination.set_record_bytes(kRecordBytes);
+    destination.set_inline_data(initial_);
+    if (has_count) destination.set_count(kElements);
+    *scatter.mutable_result_destination() = ToStream(9);
+    const StreamedAnswer answer = Run(plan, {{0, kRecordBytes, source_.substr(0, 3 * kRecordBytes)}});
+    ASSERT_EQ(answer.results.size(), 1U) << answer.status.error_message();
+    ExpectSpilled(answer, answer.results[0].scatter_intervals().stats(), expected);
+  }
+}
+
 TEST_F(StreamSpillTest, MovesIntoAnArrayOfTheMessage) {
   // Small, with a source that is too large: the result is spilled too.
   const std::string initial(100 * kRecordBytes, 'i');
