@@ -44,8 +44,7 @@ std::string InFlags(absl::string_view message) {
                                        {"tls.certificate_file", "--tls-certificate"},
                                        {"tls.key_file", "--tls-key"},
                                        {"tls.server_name", "--tls-server-name"},
-                                       {"header.expiry_seconds: ", "--expiry: "},
-                                       {"expiry_seconds: ", "--expiry: "},
+                                       {"header.expiry: ", "--expiry: "},
                                        {"switch TLS on (tls)", "switch TLS on (--tls, --tls-ca)"}});
 }
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "grpcpp/support/proto_buffer_reader.h"
+#include "proto/durations.h"
 
 namespace corank::client {
 namespace {
@@ -111,7 +112,7 @@ ServerInfo FromProto(const v1::GetServerInfoResponse& info) {
   for (const v1::Device& device : info.devices()) {
     result.devices.push_back({device.ordinal(), device.name(), device.uuid(), device.memory_bytes(), device.up()});
   }
-  result.uptime = absl::Seconds(info.uptime_seconds());
+  result.uptime = DurationFromProto(info.uptime()).value_or(absl::ZeroDuration());
   for (const v1::Setting& setting : info.settings()) {
     result.settings.push_back({setting.group(), setting.name(), setting.value(), setting.default_value(),
                                SourceName(setting.source()), setting.hidden()});

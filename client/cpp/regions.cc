@@ -141,17 +141,21 @@ absl::Status Regions::Unregister(const std::string& name, const CallOptions& cal
 }
 
 absl::StatusOr<std::vector<RegionInfo>> Regions::List(const CallOptions& call) const {
+  v1::ListRegionsRequest request;
   v1::ListRegionsResponse response;
-  const auto cost = connection_->Unary(kList, v1::ListRegionsRequest(), connection_->Deadline(call), call,
-                                       Repeat::kAlways, &response);
-  if (!cost.ok()) return cost.status();
+  const absl::Time deadline = connection_->Deadline(call);
   std::vector<RegionInfo> regions;
-  for (const v1::Region& region : response.regions()) {
-    const RegionKind kind = region.kind() == v1::REGION_KIND_SHARED_MEMORY ? RegionKind::kSharedMemory
-                            : region.kind() == v1::REGION_KIND_CUDA_IPC    ? RegionKind::kCudaIpc
-                                                                           : RegionKind::kUnknown;
-    regions.push_back({region.name(), kind, region.size_bytes()});
-  }
+  do {
+    request.set_page_token(response.next_page_token());
+    const auto cost = connection_->Unary(kList, request, deadline, call, Repeat::kAlways, &response);
+    if (!cost.ok()) return cost.status();
+    for (const v1::Region& region : response.regions()) {
+      const RegionKind kind = region.kind() == v1::REGION_KIND_SHARED_MEMORY ? RegionKind::kSharedMemory
+                              : region.kind() == v1::REGION_KIND_CUDA_IPC    ? RegionKind::kCudaIpc
+                                                                             : RegionKind::kUnknown;
+      regions.push_back({region.name(), kind, region.size_bytes()});
+    }
+  } while (!response.next_page_token().empty());
   return regions;
 }
 

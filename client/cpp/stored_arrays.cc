@@ -11,6 +11,7 @@
 #include "client/cpp/raw_stream.h"
 #include "client/cpp/short_memory.h"
 #include "corank/v1/memory_service.pb.h"
+#include "proto/durations.h"
 #include "proto/payloads.h"
 
 namespace corank::client {
@@ -27,7 +28,8 @@ absl::StatusOr<StoredArray> FromProto(const v1::StoredArray& array) {
   absl::StatusOr<ElementType> type = TypeFromProto(array.type(), array.record_bytes());
   if (!type.ok()) return type.status();
   if (array.count() < 0) return MalformedArray("its count is negative");
-  return StoredArray{array.name(), *type, array.count(), absl::Seconds(array.expires_in_seconds())};
+  const absl::Duration expires_in = DurationFromProto(array.expires_in()).value_or(absl::ZeroDuration());
+  return StoredArray{array.name(), *type, array.count(), expires_in};
 }
 
 /// Sends the header, then the chunks.
@@ -127,7 +129,7 @@ absl::StatusOr<StoredArray> StoreArray(Connection* connection, const std::string
   }
   v1::StoreArrayRequest header;
   header.mutable_header()->set_name(name);
-  header.mutable_header()->set_expiry_seconds(absl::ToInt64Seconds(absl::Ceil(expiry, absl::Seconds(1))));
+  *header.mutable_header()->mutable_expiry() = DurationToProto(expiry);
   v1::Array* described = header.mutable_header()->mutable_array();
   FillType(array.type, described);
   described->set_count(array.count());
@@ -164,18 +166,22 @@ absl::StatusOr<Array> FetchArray(Connection* connection, const std::string& name
 }
 
 absl::StatusOr<StoredArrays> ListStoredArrays(Connection* connection, const CallOptions& call) {
+  v1::ListArraysRequest request;
   v1::ListArraysResponse response;
-  const auto cost = connection->Unary(kListArrays, v1::ListArraysRequest(), connection->Deadline(call), call,
-                                      Repeat::kAlways, &response);
-  if (!cost.ok()) return cost.status();
+  const absl::Time deadline = connection->Deadline(call);
   StoredArrays list;
-  for (const v1::StoredArray& array : response.arrays()) {
-    absl::StatusOr<StoredArray> stored = FromProto(array);
-    if (!stored.ok()) return stored.status();
-    list.arrays.push_back(*std::move(stored));
-  }
-  list.used_bytes = response.used_bytes();
-  list.quota_bytes = response.quota_bytes();
+  do {
+    request.set_page_token(response.next_page_token());
+    const auto cost = connection->Unary(kListArrays, request, deadline, call, Repeat::kAlways, &response);
+    if (!cost.ok()) return cost.status();
+    for (const v1::StoredArray& array : response.arrays()) {
+      absl::StatusOr<StoredArray> stored = FromProto(array);
+      if (!stored.ok()) return stored.status();
+      list.arrays.push_back(*std::move(stored));
+    }
+    list.used_bytes = response.used_bytes();
+    list.quota_bytes = response.quota_bytes();
+  } while (!response.next_page_token().empty());
   return list;
 }
 

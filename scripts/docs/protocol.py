@@ -19,6 +19,9 @@ FILES = ("corank_service", "operators", "array", "memory_service")
 MESSAGES, ENUMS, SERVICES, FIELDS, VALUES, METHODS, SYNTAX = 4, 5, 6, 2, 2, 2, 12
 SCALARS = {number: name[5:].lower() for name, number in FieldDescriptorProto.Type.items()}
 
+# Types of others, by full name.
+FOREIGN = {"google.protobuf.Duration": "https://protobuf.dev/reference/protobuf/google.protobuf/#duration"}
+
 Comments = dict[tuple[int, ...], str]
 
 
@@ -86,8 +89,8 @@ def type_of(field: Any) -> str:
     """The type of a field, a link where it is one of the contract."""
     name = SCALARS[field.type]
     if field.type_name:
-        short = field.type_name.rsplit(".", 1)[1]
-        name = f"[{short}](#{short.lower()})" if field.type_name.startswith(".corank.") else f"`{field.type_name[1:]}`"
+        full, short = field.type_name[1:], field.type_name.rsplit(".", 1)[1]
+        name = f"[{short}]({FOREIGN.get(full, f'#{short.lower()}')})"
     else:
         name = f"`{name}`"
     if field.label == FieldDescriptorProto.LABEL_REPEATED:

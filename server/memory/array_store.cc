@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "proto/durations.h"
 #include "server/respond/errors.h"
 
 namespace corank {
@@ -28,7 +31,7 @@ v1::StoredArray ToMessage(const std::string& name, const KeptArray& array, std::
   message.set_type(array.type);
   message.set_count(array.count);
   if (array.type == v1::ELEMENT_TYPE_RECORD) message.set_record_bytes(static_cast<uint32_t>(array.element_bytes));
-  message.set_expires_in_seconds(std::max<int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(left).count()));
+  *message.mutable_expires_in() = DurationToProto(std::max(absl::ZeroDuration(), absl::FromChrono(left)));
   return message;
 }
 
@@ -116,15 +119,20 @@ absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(KeptRoom& room, int6
   return array;
 }
 
-absl::Status ArrayStore::CheckExpiry(absl::string_view field, std::chrono::seconds expiry) const {
-  if (expiry.count() >= 0 && expiry <= options_.max_expiry) return absl::OkStatus();
-  return InvalidField(
-      field, absl::StrCat("must be 0 (the default) to ", options_.max_expiry.count(), ", not ", expiry.count()));
+absl::StatusOr<std::chrono::seconds> ArrayStore::ReadExpiry(absl::string_view field,
+                                                            const google::protobuf::Duration& expiry) const {
+  const std::optional<absl::Duration> asked = DurationFromProto(expiry);
+  if (!asked.has_value()) return InvalidField(field, "must be a valid google.protobuf.Duration");
+  const absl::Duration most = absl::FromChrono(options_.max_expiry);
+  if (*asked < absl::ZeroDuration() || *asked > most) {
+    return InvalidField(field, absl::StrCat("must be 0 (the default) to ", absl::FormatDuration(most), ", not ",
+                                            absl::FormatDuration(*asked)));
+  }
+  return absl::ToChronoSeconds(absl::Ceil(*asked, absl::Seconds(1)));
 }
 
 absl::Status ArrayStore::Keep(absl::string_view owner, const std::string& name, std::shared_ptr<const KeptArray> array,
                               std::chrono::seconds expiry) {
-  if (absl::Status status = CheckExpiry("expiry_seconds", expiry); !status.ok()) return status;
   absl::MutexLock lock(&mutex_);
   // Under the lock, so that an array published before its device is lost is forgotten then.
   if (array->memory != nullptr && !devices_->is_live(array->device)) {
@@ -164,14 +172,18 @@ absl::Status ArrayStore::Delete(absl::string_view owner, const std::string& name
   return absl::OkStatus();
 }
 
-v1::ListArraysResponse ArrayStore::List(absl::string_view owner) {
+v1::ListArraysResponse ArrayStore::List(absl::string_view owner, const Page& page) {
   std::vector<std::shared_ptr<const KeptArray>> expired;
   absl::MutexLock lock(&mutex_);
   expired = TakeExpired();
   const Instant now = clock_->Now();
   v1::ListArraysResponse response;
-  for (auto entry = arrays_.lower_bound(OwnedName(owner, "")); entry != arrays_.end() && entry->first.first == owner;
-       ++entry) {
+  for (auto entry = arrays_.upper_bound(OwnedName(owner, page.after));
+       entry != arrays_.end() && entry->first.first == owner; ++entry) {
+    if (response.arrays_size() == page.size) {
+      response.set_next_page_token(PageToken(kListName, response.arrays().rbegin()->name()));
+      break;
+    }
     *response.add_arrays() = ToMessage(entry->first.second, *entry->second.array, entry->second.expires - now);
   }
   response.set_used_bytes(OwnerBudget(owner).used());

@@ -22,6 +22,7 @@
 #include "server/memory/budget.h"
 #include "server/memory/device_set.h"
 #include "server/memory/names.h"
+#include "server/memory/pages.h"
 #include "server/observe/clock.h"
 
 namespace corank {
@@ -52,6 +53,8 @@ struct KeptRoom {
 class ArrayStore {
  public:
   static constexpr int64_t kLeastCharge = 4096;
+  /// The name of its list in page tokens.
+  static constexpr char kListName[] = "arrays";
   /// The charge of an array of `bytes` bytes.
   static int64_t Charge(int64_t bytes) { return std::max(bytes, kLeastCharge); }
 
@@ -81,10 +84,12 @@ class ArrayStore {
   /// Memory for an array that nobody sees yet, of at most the room's bytes. Takes over the room, unless it fails.
   /// RESOURCE_EXHAUSTED with RetryInfo: the device has less memory than the store was promised.
   absl::StatusOr<std::shared_ptr<KeptArray>> Make(KeptRoom& room, int64_t bytes);
-  /// INVALID_ARGUMENT, naming `field`, if arrays may not be stored for that long. 0 means the default.
-  absl::Status CheckExpiry(absl::string_view field, std::chrono::seconds expiry) const;
+  /// The expiry that a request asks for, in whole seconds; 0 means the default. INVALID_ARGUMENT, naming `field`, if
+  /// arrays may not be stored for that long.
+  absl::StatusOr<std::chrono::seconds> ReadExpiry(absl::string_view field,
+                                                  const google::protobuf::Duration& expiry) const;
   /// Publishes the array. Replaces an array of the same name; requests that use the old one keep it until they end.
-  /// `expiry`: 0 means the default.
+  /// `expiry`: what ReadExpiry returned.
   absl::Status Keep(absl::string_view owner, const std::string& name, std::shared_ptr<const KeptArray> array,
                     std::chrono::seconds expiry = std::chrono::seconds(0));
 
@@ -93,7 +98,7 @@ class ArrayStore {
                                                         absl::string_view field);
   /// FAILED_PRECONDITION while a request uses it.
   absl::Status Delete(absl::string_view owner, const std::string& name);
-  v1::ListArraysResponse List(absl::string_view owner);
+  v1::ListArraysResponse List(absl::string_view owner, const Page& page = {});
   v1::StoredArray Describe(absl::string_view owner, const std::string& name, const KeptArray& array);
 
   /// The device is lost: its arrays are no longer found, and no new ones are stored there. Owners regain their quota,

@@ -325,15 +325,21 @@ absl::StatusOr<v1::Region> RegionRegistry::Publish(const OwnedName& key, uint64_
   return Describe(*entry->second.region);
 }
 
-std::vector<v1::Region> RegionRegistry::List(absl::string_view owner) {
+v1::ListRegionsResponse RegionRegistry::List(absl::string_view owner, const Page& page) {
   std::vector<std::shared_ptr<MemoryRegion>> expired;
   absl::MutexLock lock(&mutex_);
   expired = TakeExpired();
-  std::vector<v1::Region> regions;
-  for (const auto& [key, entry] : regions_) {
-    if (key.first == owner && entry.region != nullptr) regions.push_back(Describe(*entry.region));
+  v1::ListRegionsResponse response;
+  for (auto entry = regions_.upper_bound(OwnedName(owner, page.after));
+       entry != regions_.end() && entry->first.first == owner; ++entry) {
+    if (entry->second.region == nullptr) continue;
+    if (response.regions_size() == page.size) {
+      response.set_next_page_token(PageToken(kListName, response.regions().rbegin()->name()));
+      break;
+    }
+    *response.add_regions() = Describe(*entry->second.region);
   }
-  return regions;
+  return response;
 }
 
 absl::Status RegionRegistry::Unregister(absl::string_view owner, const std::string& name) {

@@ -20,6 +20,7 @@
 #include "kernels/engine/engine.h"
 #include "server/memory/device_set.h"
 #include "server/memory/names.h"
+#include "server/memory/pages.h"
 #include "server/observe/clock.h"
 
 namespace corank {
@@ -57,6 +58,9 @@ class MemoryRegion {
 /// Thread-safe. Names belong to an owner; other owners get NOT_FOUND for them.
 class RegionRegistry {
  public:
+  /// The name of its list in page tokens.
+  static constexpr char kListName[] = "regions";
+
   struct Options {
     /// Allowed prefixes of shared-memory objects' names, each with its leading slash; empty: switched off.
     std::vector<std::string> shared_memory_prefixes;
@@ -75,8 +79,7 @@ class RegionRegistry {
 
   absl::StatusOr<v1::Region> Register(absl::string_view owner, const v1::RegisterSharedMemoryRequest& request);
   absl::StatusOr<v1::Region> Register(absl::string_view owner, const v1::RegisterCudaIpcRequest& request);
-  /// Ordered by name.
-  std::vector<v1::Region> List(absl::string_view owner);
+  v1::ListRegionsResponse List(absl::string_view owner, const Page& page = {});
   /// FAILED_PRECONDITION while a request uses it.
   absl::Status Unregister(absl::string_view owner, const std::string& name);
 

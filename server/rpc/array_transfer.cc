@@ -92,8 +92,7 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     CORANK_ASSIGN_OR_RETURN(const Operand operand, CheckArray(header.has_array(), header.array(), {"header.array"},
                                                               ArrayUse::kMoved, AnnouncedPlaces()));
     name_ = header.name();
-    expiry_ = std::chrono::seconds(header.expiry_seconds());
-    CORANK_RETURN_IF_ERROR(environment_.places.arrays->CheckExpiry("header.expiry_seconds", expiry_));
+    CORANK_ASSIGN_OR_RETURN(expiry_, environment_.places.arrays->ReadExpiry("header.expiry", header.expiry()));
     stream_id_ = header.array().stream().stream_id();
     if (operand.size_bytes() > 0) {
       const int64_t chunk_bytes = std::min(operand.size_bytes(), environment_.max_chunk_bytes);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "proto/durations.h"
 #include "server/respond/errors.h"
 #include "server/rpc/credentials.h"
 #include "server/rpc/execute_call.h"
@@ -91,7 +92,7 @@ grpc::ServerUnaryReactor* CorankServiceImpl::GetServerInfo(grpc::CallbackServerC
   for (int i = 0; i < info.devices_size(); ++i) {
     info.mutable_devices(i)->set_up((good & DeviceSet::Only(i)) != 0);
   }
-  info.set_uptime_seconds(Nanoseconds(started_, environment_.clock->Now()) / 1'000'000'000);
+  *info.mutable_uptime() = DurationToProto(absl::Nanoseconds(Nanoseconds(started_, environment_.clock->Now())));
   *response = SmallBytes(info);
   reactor->Finish(grpc::Status::OK);
   return reactor;

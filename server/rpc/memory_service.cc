@@ -152,10 +152,11 @@ grpc::ServerUnaryReactor* MemoryServiceImpl::ListRegions(grpc::CallbackServerCon
                                                          const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
   return Answer<v1::ListRegionsRequest>(
       context, "list_regions", CallerOf(environment_.authenticator, *context), *request, response,
-      [this](const std::string& tenant, const v1::ListRegionsRequest&) -> absl::StatusOr<v1::ListRegionsResponse> {
-        v1::ListRegionsResponse list;
-        for (v1::Region& region : environment_.places.regions->List(tenant)) *list.add_regions() = std::move(region);
-        return list;
+      [this](const std::string& tenant,
+             const v1::ListRegionsRequest& message) -> absl::StatusOr<v1::ListRegionsResponse> {
+        CORANK_ASSIGN_OR_RETURN(const Page page,
+                                ReadPage(RegionRegistry::kListName, message.page_size(), message.page_token()));
+        return environment_.places.regions->List(tenant, page);
       });
 }
 
@@ -185,8 +186,11 @@ grpc::ServerUnaryReactor* MemoryServiceImpl::ListArrays(grpc::CallbackServerCont
                                                         const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
   return Answer<v1::ListArraysRequest>(
       context, "list_arrays", MayUseStore(*context), *request, response,
-      [this](const std::string& tenant, const v1::ListArraysRequest&) -> absl::StatusOr<v1::ListArraysResponse> {
-        return environment_.places.arrays->List(tenant);
+      [this](const std::string& tenant,
+             const v1::ListArraysRequest& message) -> absl::StatusOr<v1::ListArraysResponse> {
+        CORANK_ASSIGN_OR_RETURN(const Page page,
+                                ReadPage(ArrayStore::kListName, message.page_size(), message.page_token()));
+        return environment_.places.arrays->List(tenant, page);
       });
 }
 

@@ -52,6 +52,21 @@ TEST_F(MemoryTest, ALimitOfMessagesLeavesChunksAsTheyAre) {
   EXPECT_TRUE(absl::IsResourceExhausted(large)) << large;
 }
 
+TEST_F(MemoryTest, ListsOfSeveralPagesComeBackWhole) {
+  const Client client = Connect();
+  const std::vector<std::string> names = {"a", "b", "b.2", "c", "d", "e"};
+  for (const std::string& name : names) ASSERT_TRUE(client.Store(name, {KeyType::kInt8, "x"}).ok());
+  for (const int page_size : {1, 2, 3, 4, 6}) {
+    memory_.page_size = page_size;
+    const auto list = client.ListArrays();
+    ASSERT_TRUE(list.ok()) << list.status();
+    std::vector<std::string> found;
+    for (const StoredArray& array : list->arrays) found.push_back(array.name);
+    EXPECT_EQ(found, names) << page_size;
+    EXPECT_EQ(list->used_bytes, 6) << page_size;
+  }
+}
+
 TEST_F(MemoryTest, ArraysAreStoredListedFetchedUsedAndDeleted) {
   const Client client = Connect();
   const std::vector<uint32_t> keys = Keys(100'000);

@@ -28,7 +28,7 @@ v1::StoredArray Describe(const std::string& name, const v1::Array& array) {
   described.set_type(array.type());
   described.set_count(array.count());
   described.set_record_bytes(array.record_bytes());
-  described.set_expires_in_seconds(60);
+  described.mutable_expires_in()->set_seconds(60);
   return described;
 }
 
@@ -138,14 +138,18 @@ grpc::Status PuppetMemory::OpenLease(grpc::ServerContext* context, const v1::Ope
   return grpc::Status::CANCELLED;
 }
 
-grpc::Status PuppetMemory::ListRegions(grpc::ServerContext*, const v1::ListRegionsRequest*,
+grpc::Status PuppetMemory::ListRegions(grpc::ServerContext*, const v1::ListRegionsRequest* request,
                                        v1::ListRegionsResponse* response) {
   absl::MutexLock lock(&mutex_);
-  for (const auto& [name, region] : regions_) {
+  for (auto region = regions_.upper_bound(request->page_token()); region != regions_.end(); ++region) {
+    if (response->regions_size() == page_size) {
+      response->set_next_page_token(response->regions().rbegin()->name());
+      break;
+    }
     v1::Region* to = response->add_regions();
-    to->set_name(name);
+    to->set_name(region->first);
     to->set_kind(v1::REGION_KIND_SHARED_MEMORY);
-    to->set_size_bytes(region.size);
+    to->set_size_bytes(region->second.size);
   }
   return grpc::Status::OK;
 }
@@ -181,7 +185,7 @@ grpc::Status PuppetMemory::StoreArray(grpc::ServerContext*, grpc::ServerReader<v
   v1::Array array = header.array();
   array.set_inline_data(std::move(bytes));
   *response->mutable_array() = Describe(header.name(), array);
-  response->mutable_array()->set_expires_in_seconds(header.expiry_seconds());
+  *response->mutable_array()->mutable_expires_in() = header.expiry();
   absl::MutexLock lock(&mutex_);
   arrays_[header.name()] = std::move(array);
   return grpc::Status::OK;
@@ -209,13 +213,17 @@ grpc::Status PuppetMemory::FetchArray(grpc::ServerContext*, const v1::FetchArray
   return grpc::Status::OK;
 }
 
-grpc::Status PuppetMemory::ListArrays(grpc::ServerContext*, const v1::ListArraysRequest*,
+grpc::Status PuppetMemory::ListArrays(grpc::ServerContext*, const v1::ListArraysRequest* request,
                                       v1::ListArraysResponse* response) {
   absl::MutexLock lock(&mutex_);
   int64_t used = 0;
-  for (const auto& [name, array] : arrays_) {
-    *response->add_arrays() = Describe(name, array);
-    used += static_cast<int64_t>(array.inline_data().size());
+  for (const auto& [name, array] : arrays_) used += static_cast<int64_t>(array.inline_data().size());
+  for (auto array = arrays_.upper_bound(request->page_token()); array != arrays_.end(); ++array) {
+    if (response->arrays_size() == page_size) {
+      response->set_next_page_token(response->arrays().rbegin()->name());
+      break;
+    }
+    *response->add_arrays() = Describe(array->first, array->second);
   }
   response->set_used_bytes(used);
   response->set_quota_bytes(1 << 20);

@@ -25,6 +25,8 @@ class PuppetMemory final : public v1::MemoryService::Service {
   std::atomic<int> refused_unregisters{0};
   /// Added to the first element of every chunk of FetchArray except the first chunk.
   std::atomic<int64_t> fetch_shift{0};
+  /// Entries in a page of ListRegions and ListArrays.
+  std::atomic<int> page_size{1000};
   std::atomic<int> registered{0};  // so far
   std::atomic<int> open_leases{0};
   std::atomic<int> asked_leases{0};       // so far
@@ -44,7 +46,7 @@ class PuppetMemory final : public v1::MemoryService::Service {
                                     v1::RegisterSharedMemoryResponse* response) override;
   grpc::Status OpenLease(grpc::ServerContext* context, const v1::OpenLeaseRequest*,
                          grpc::ServerWriter<v1::OpenLeaseResponse>* writer) override;
-  grpc::Status ListRegions(grpc::ServerContext*, const v1::ListRegionsRequest*,
+  grpc::Status ListRegions(grpc::ServerContext*, const v1::ListRegionsRequest* request,
                            v1::ListRegionsResponse* response) override;
   grpc::Status UnregisterRegion(grpc::ServerContext*, const v1::UnregisterRegionRequest* request,
                                 v1::UnregisterRegionResponse*) override;
@@ -52,7 +54,7 @@ class PuppetMemory final : public v1::MemoryService::Service {
                           v1::StoreArrayResponse* response) override;
   grpc::Status FetchArray(grpc::ServerContext*, const v1::FetchArrayRequest* request,
                           grpc::ServerWriter<v1::FetchArrayResponse>* writer) override;
-  grpc::Status ListArrays(grpc::ServerContext*, const v1::ListArraysRequest*,
+  grpc::Status ListArrays(grpc::ServerContext*, const v1::ListArraysRequest* request,
                           v1::ListArraysResponse* response) override;
   grpc::Status DeleteArray(grpc::ServerContext*, const v1::DeleteArrayRequest* request,
                            v1::DeleteArrayResponse*) override;

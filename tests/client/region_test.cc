@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -84,6 +85,21 @@ TEST_F(RegionTest, ArraysInARegisteredRegionAreReadAndWrittenThere) {
   EXPECT_TRUE(absl::IsNotFound(client.Unregister(*name)));
   EXPECT_EQ(memory_.region_count(), 0u);
   ASSERT_TRUE(client.Sort(in).ok()) << "a region that is no more is memory like any other";
+}
+
+TEST_F(RegionTest, AListOfSeveralPagesComesBackWhole) {
+  auto memory = SharedMemory::Create(4096, "/corank-puppet-");
+  const Client client = Connect();
+  std::set<std::string> names;
+  for (int i = 0; i < 5; ++i) names.insert(*client.Register(*memory));
+  for (const int page_size : {1, 2, 5}) {
+    memory_.page_size = page_size;
+    const auto regions = client.ListRegions();
+    ASSERT_TRUE(regions.ok()) << regions.status();
+    ASSERT_EQ(regions->size(), names.size()) << page_size;
+    size_t i = 0;
+    for (const std::string& name : names) EXPECT_EQ((*regions)[i++].name, name) << page_size;
+  }
 }
 
 TEST_F(RegionTest, RegionsEndWithTheClient) {

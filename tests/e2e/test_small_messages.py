@@ -184,13 +184,13 @@ def test_parts_with_other_inline_arrays_are_of_another_plan(channel: grpc.Channe
 
 def test_an_expiry_that_is_too_long_is_refused_with_the_header(channel: grpc.Channel) -> None:
     header = memory.StoreArrayRequest()
-    header.header.name, header.header.expiry_seconds = "late", -5
+    header.header.name, header.header.expiry.seconds = "late", -5
     header.header.array.type, header.header.array.count, header.header.array.stream.stream_id = UINT32, 1000, 1
     store = channel.stream_unary(
         "/corank.v1.MemoryService/StoreArray", request_serializer=bytes, response_deserializer=bytes
     )
     code, text = refused(lambda: store(iter([header.SerializeToString()]), timeout=20, metadata=TOKEN))
-    assert (code, text.split(":")[0]) == (INVALID, "header.expiry_seconds")
+    assert (code, text.split(":")[0]) == (INVALID, "header.expiry")
 
 
 @pytest.mark.parametrize("timeout", ["2562047H", "2562048H", "99999999H"])

@@ -133,7 +133,8 @@ class Run {
   ~Run() {
     store_.reset();
     lease_.reset();
-    for (const v1::Region& region : world_.regions.List("")) {
+    const v1::ListRegionsResponse listed = world_.regions.List("");
+    for (const v1::Region& region : listed.regions()) {
       if (region.name() != "r") FUZZ_CHECK(world_.regions.Unregister("", region.name()).ok(), region.name());
     }
     if (world_.regions.region_count() == 0) world_.RegisterRegion();
@@ -236,7 +237,7 @@ std::vector<std::string> Seeds() {
   ipc.set_size_bytes(64);
   v1::StoreArrayRequest header;
   header.mutable_header()->set_name("x");
-  header.mutable_header()->set_expiry_seconds(60);
+  header.mutable_header()->mutable_expiry()->set_seconds(60);
   header.mutable_header()->mutable_array()->set_type(v1::ELEMENT_TYPE_UINT16);
   header.mutable_header()->mutable_array()->set_count(1000);
   header.mutable_header()->mutable_array()->mutable_stream()->set_stream_id(3);

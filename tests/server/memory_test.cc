@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "server/memory/array_store.h"
+#include "server/memory/budget.h"
 #include "server/memory/fault_guard.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/region_registry.h"
@@ -16,8 +17,6 @@
 
 namespace corank::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr int64_t kPage = 4096;
 
@@ -164,14 +163,14 @@ TEST_F(RegionTest, ARegionIsTheCallersMemory) {
   const auto found = Find("a", "keys");
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(static_cast<const int*>((*found)->data())[3], 42);
-  EXPECT_EQ(registry_.List("a").size(), 1U);
+  EXPECT_EQ(registry_.List("a").regions_size(), 1);
 }
 
 TEST_F(RegionTest, NamesBelongToTheirOwner) {
   ASSERT_TRUE(registry_.Register("a", Request("keys")).ok());
   EXPECT_EQ(Find("b", "keys").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(registry_.Unregister("b", "keys").code(), absl::StatusCode::kNotFound);
-  EXPECT_TRUE(registry_.List("b").empty());
+  EXPECT_TRUE(registry_.List("b").regions().empty());
   EXPECT_TRUE(registry_.Register("b", Request("keys")).ok());
   EXPECT_EQ(Code(Request("keys")), absl::StatusCode::kAlreadyExists);
 }
@@ -229,8 +228,8 @@ TEST_F(RegionTest, UnusedRegionsExpireAndUsedOnesDoNot) {
   ASSERT_TRUE(registry_.Register("a", Request("used")).ok());
   const auto used = Find("a", "used");
   clock_.Advance(std::chrono::minutes(11));
-  ASSERT_EQ(registry_.List("a").size(), 1U);
-  EXPECT_EQ(registry_.List("a")[0].name(), "used");
+  ASSERT_EQ(registry_.List("a").regions_size(), 1);
+  EXPECT_EQ(registry_.List("a").regions(0).name(), "used");
 }
 
 TEST_F(RegionTest, TheirNumberIsBounded) {
@@ -272,8 +271,8 @@ TEST_F(RegionTest, ARegistrationDoesNotLandInTheNameOfALaterOne) {
     EXPECT_TRUE(registry.Register("a", Request("keys", 2 * kPage)).ok());
   };
   EXPECT_EQ(registry.Register("a", slow).status().code(), absl::StatusCode::kCancelled);
-  ASSERT_EQ(registry.List("a").size(), 1U);
-  EXPECT_EQ(registry.List("a")[0].size_bytes(), 2 * kPage);
+  ASSERT_EQ(registry.List("a").regions_size(), 1);
+  EXPECT_EQ(registry.List("a").regions(0).size_bytes(), 2 * kPage);
 }
 
 TEST_F(RegionTest, AnObjectThatWasMadeSmallerIsNoticed) {
@@ -297,177 +296,6 @@ TEST_F(RegionTest, WhatIsOffSaysSo) {
   RegionRegistry registry({}, &devices_, &clock_);
   EXPECT_EQ(registry.Register("a", Request("r")).status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(registry.Register("a", v1::RegisterCudaIpcRequest()).status().code(), absl::StatusCode::kUnimplemented);
-}
-
-class ArrayStoreTest : public ::testing::Test {
- protected:
-  ArrayStoreTest() : store_(TestOptions(), &devices_, &clock_) {}
-  static ArrayStore::Options TestOptions() {
-    ArrayStore::Options options;
-    options.max_bytes = 100 * kPage;
-    options.quota_bytes = 60 * kPage;
-    return options;
-  }
-  absl::Status Keep(const std::string& owner, const std::string& name, int64_t pages, int64_t expiry = 0) {
-    const int64_t bytes = pages * kPage;
-    auto room = store_.Reserve(owner, /*device=*/0, bytes, "values");
-    if (!room.ok()) return room.status();
-    auto array = store_.Make(*room, bytes);
-    if (!array.ok()) return array.status();
-    (*array)->type = v1::ELEMENT_TYPE_UINT8;
-    (*array)->element_bytes = 1;
-    (*array)->count = bytes;
-    return store_.Keep(owner, name, *std::move(array), std::chrono::seconds(expiry));
-  }
-
-  PuppetEngine engine_;
-  const DeviceSet devices_{{&engine_}};
-  FakeClock clock_;
-  ArrayStore store_;
-};
-
-TEST_F(ArrayStoreTest, KeepsListsReplacesAndDeletes) {
-  ASSERT_TRUE(Keep("a", "y", 10).ok());
-  ASSERT_TRUE(Keep("a", "x", 20).ok());
-  ASSERT_TRUE(Keep("a", "y", 30).ok());
-  const v1::ListArraysResponse list = store_.List("a");
-  ASSERT_EQ(list.arrays_size(), 2);
-  EXPECT_EQ(list.arrays(0).name(), "x");
-  EXPECT_EQ(list.arrays(1).count(), 30 * kPage);
-  EXPECT_EQ(list.used_bytes(), 50 * kPage);
-  EXPECT_EQ(list.quota_bytes(), 60 * kPage);
-  EXPECT_EQ(store_.Find("b", "x", "keys").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_TRUE(store_.Delete("a", "x").ok());
-  EXPECT_EQ(store_.Delete("a", "x").code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(store_.used_bytes(), 30 * kPage);
-}
-
-TEST_F(ArrayStoreTest, RoomIsNobodyElsesUntilItIsGivenBack) {
-  {
-    auto room = store_.Reserve("a", /*device=*/0, 50 * kPage, "keys");
-    ASSERT_TRUE(room.ok());
-    EXPECT_EQ(NamedField(store_.Reserve("a", 0, 11 * kPage, "keys").status()), "keys") << "the quota";
-    EXPECT_TRUE(HasRetryDelay(store_.Reserve("b", 0, 51 * kPage, "keys").status()));
-    const auto array = store_.Make(*room, 40 * kPage);
-    ASSERT_TRUE(array.ok());
-    EXPECT_EQ(room->bytes(), 0) << "it went into the array";
-    EXPECT_EQ(store_.used_bytes(), 50 * kPage);
-  }
-  EXPECT_EQ(store_.used_bytes(), 0);
-  EXPECT_TRUE(store_.Reserve("a", 0, 60 * kPage, "keys").ok());
-}
-
-TEST_F(ArrayStoreTest, MoreThanADeviceEverKeepsIsNotToldToRetry) {
-  ArrayStore::Options options = TestOptions();
-  options.quota_bytes = 200 * kPage;
-  ArrayStore store(options, &devices_, &clock_);
-  const absl::Status never = store.Reserve("a", /*device=*/0, 101 * kPage, "keys").status();
-  EXPECT_EQ(never.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(NamedField(never), "keys");
-  EXPECT_TRUE(store.Reserve("a", /*device=*/0, 100 * kPage, "keys").ok())
-      << "what was refused takes nothing of the quota";
-}
-
-TEST_F(ArrayStoreTest, MoreThanTheQuotaIsOrADeviceHasIsNotToldToDeleteOthers) {
-  const auto refused = [&](int64_t pages) {
-    const absl::Status status = Keep("a", "x", pages);
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-    EXPECT_EQ(NamedField(status), "values");
-    return std::string(status.message());
-  };
-  EXPECT_THAT(refused(61), HasSubstr("(--kept-quota-bytes)"));
-  EXPECT_THAT(refused(101), HasSubstr("(--kept-bytes)")) << "which no caller's quota can be more than";
-  EXPECT_EQ(store_.used_bytes(), 0);
-  EXPECT_TRUE(Keep("a", "x", 60).ok());
-}
-
-TEST_F(ArrayStoreTest, TheQuotaIsTheOwnersAndTheBoundIsTheServers) {
-  ASSERT_TRUE(Keep("a", "x", 60).ok());
-  const absl::Status over = Keep("a", "y", 1);
-  EXPECT_EQ(over.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(NamedField(over), "values");
-  const absl::Status full = Keep("b", "y", 41);
-  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(HasRetryDelay(full));
-  EXPECT_EQ(store_.used_bytes(), 60 * kPage) << "what was refused takes nothing";
-  EXPECT_TRUE(Keep("b", "y", 40).ok());
-}
-
-TEST_F(ArrayStoreTest, WhatIsInUseStaysUntilItsUserIsThrough) {
-  ASSERT_TRUE(Keep("a", "x", 10).ok());
-  {
-    const auto used = store_.Find("a", "x", "keys");
-    EXPECT_EQ(store_.Delete("a", "x").code(), absl::StatusCode::kFailedPrecondition);
-    ASSERT_TRUE(Keep("a", "x", 20).ok());
-    EXPECT_EQ((*used)->count, 10 * kPage);
-    EXPECT_EQ(store_.used_bytes(), 30 * kPage);
-    clock_.Advance(std::chrono::hours(2));
-    EXPECT_EQ(store_.List("a").arrays_size(), 0);
-  }
-  EXPECT_EQ(store_.used_bytes(), 0);
-}
-
-TEST_F(ArrayStoreTest, ExpiryIsTheMakersWithinBounds) {
-  ASSERT_TRUE(Keep("a", "short", 1, 60).ok());
-  ASSERT_TRUE(Keep("a", "long", 1, 7200).ok());
-  EXPECT_EQ(NamedField(Keep("a", "bad", 1, -1)), "expiry_seconds");
-  EXPECT_EQ(NamedField(Keep("a", "bad", 1, 86401)), "expiry_seconds");
-  clock_.Advance(std::chrono::seconds(61));
-  ASSERT_EQ(store_.List("a").arrays_size(), 1);
-  EXPECT_EQ(store_.List("a").arrays(0).expires_in_seconds(), 7200 - 61);
-}
-
-TEST_F(ArrayStoreTest, SmallArraysAreChargedTooSoThatTheirNumberIsBounded) {
-  for (int i = 0; i < 60; ++i) ASSERT_TRUE(Keep("a", std::to_string(i), 0).ok()) << i;
-  EXPECT_EQ(NamedField(Keep("a", "60", 0)), "values");
-  EXPECT_EQ(store_.List("a").used_bytes(), 60 * kPage);
-  EXPECT_TRUE(Keep("b", "0", 0).ok());
-  EXPECT_EQ(store_.DevicesWithRoom(40 * kPage), 0U);
-  EXPECT_NE(store_.DevicesWithRoom(1), 0U);
-  for (int i = 1; i < 40; ++i) ASSERT_TRUE(Keep("b", std::to_string(i), 0).ok()) << i;
-  EXPECT_TRUE(HasRetryDelay(Keep("b", "40", 0)));
-  EXPECT_EQ(store_.DevicesWithRoom(1), 0U);
-}
-
-TEST_F(ArrayStoreTest, WhatHasExpiredGivesItsQuotaBackToTheNextOne) {
-  ASSERT_TRUE(Keep("a", "x", 60).ok());
-  clock_.Advance(std::chrono::hours(2));
-  EXPECT_TRUE(Keep("a", "y", 60).ok());
-  EXPECT_EQ(store_.used_bytes(), 60 * kPage);
-}
-
-TEST_F(ArrayStoreTest, UseAndReplacementPutTheExpiryOff) {
-  ASSERT_TRUE(Keep("a", "found", 1, 100).ok());
-  ASSERT_TRUE(Keep("a", "replaced", 1, 100).ok());
-  ASSERT_TRUE(Keep("a", "held", 1, 100).ok());
-  ASSERT_TRUE(Keep("a", "left", 1, 100).ok());
-  auto held = store_.Find("a", "held", "keys");
-  clock_.Advance(std::chrono::seconds(60));
-  EXPECT_TRUE(store_.Find("a", "found", "keys").ok());
-  ASSERT_TRUE(Keep("a", "replaced", 1, 90).ok());
-  clock_.Advance(std::chrono::seconds(60));
-  const v1::ListArraysResponse list = store_.List("a");
-  ASSERT_EQ(list.arrays_size(), 3);
-  EXPECT_EQ(list.arrays(0).expires_in_seconds(), 40) << "found";
-  EXPECT_EQ(list.arrays(1).expires_in_seconds(), 100) << "held: in use until now";
-  EXPECT_EQ(list.arrays(2).expires_in_seconds(), 30) << "replaced";
-  held = absl::CancelledError();
-  clock_.Advance(std::chrono::seconds(101));
-  EXPECT_EQ(store_.List("a").arrays_size(), 0);
-  EXPECT_EQ(store_.used_bytes(), 0);
-}
-
-TEST_F(ArrayStoreTest, ALostDevicesArraysLeaveTheirBudgetsWithTheirLastUser) {
-  ASSERT_TRUE(Keep("a", "x", 40).ok());
-  ASSERT_TRUE(Keep("a", "y", 20).ok());
-  {
-    const auto used = store_.Find("a", "x", "keys");
-    store_.ForgetDevice(0);
-    EXPECT_EQ(store_.used_bytes(), 40 * kPage);
-    EXPECT_EQ(store_.Find("a", "x", "keys").status().code(), absl::StatusCode::kNotFound);
-  }
-  EXPECT_EQ(store_.used_bytes(), 0);
-  EXPECT_TRUE(store_.Reserve("a", 0, 60 * kPage, "keys").ok()) << "the quota is free again";
 }
 
 }  // namespace

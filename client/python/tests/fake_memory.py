@@ -6,7 +6,7 @@ import ctypes
 import mmap
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import grpc
@@ -68,6 +68,7 @@ class Places:
         self.regions: dict[str, Region] = {}
         self.kept: dict[str, Any] = {}
         self.expiry: dict[str, int] = {}  # seconds that were asked for
+        self.page_size = 1000  # entries in a page of a list
         self.leases: set[str] = set()
         self._lease_number = 0
         self.refuse_unregister = 0  # so many times regions are in use
@@ -196,20 +197,35 @@ class Places:
                 raise Failure(grpc.StatusCode.NOT_FOUND, f"no region {request.name!r}")
         return memory.UnregisterRegionResponse()
 
-    def list_regions(self, _: Any) -> Message:
+    def _page(self, names: Iterable[str], request: Any) -> tuple[list[str], str]:
+        """The names of the page that is asked for, and the token of the next."""
+        after = sorted(name for name in names if name > request.page_token)
+        page = after[: self.page_size]
+        return page, page[-1] if len(page) < len(after) else ""
+
+    def list_regions(self, request: Any) -> Message:
         """Names and lengths."""
+        names, token = self._page(self.regions, request)
         regions = [
-            memory.Region(name=name, kind=region.kind, size_bytes=len(region.data))  # type: ignore[arg-type]
-            for name, region in sorted(self.regions.items())
+            memory.Region(
+                name=name,
+                kind=self.regions[name].kind,  # type: ignore[arg-type]
+                size_bytes=len(self.regions[name].data),
+            )
+            for name in names
         ]
-        return memory.ListRegionsResponse(regions=regions)
+        return memory.ListRegionsResponse(regions=regions, next_page_token=token)
 
     def _stored(self, name: str) -> Any:
         if name not in self.kept:
             raise Failure(grpc.StatusCode.NOT_FOUND, f"no array {name!r}")
         array = self.kept[name]
         return memory.StoredArray(
-            name=name, type=array.type, count=array.count, record_bytes=array.record_bytes, expires_in_seconds=60
+            name=name,
+            type=array.type,
+            count=array.count,
+            record_bytes=array.record_bytes,
+            expires_in={"seconds": 60},
         )
 
     def store_array(self, requests: Iterator[Any]) -> Message:
@@ -221,7 +237,7 @@ class Places:
         array.inline_data = b"".join(request.chunk.data for request in requests)
         if len(array.inline_data) != array.count * element_bytes(array):
             raise Failure(grpc.StatusCode.INVALID_ARGUMENT, "array.count: another number of elements came")
-        self.kept[header.name], self.expiry[header.name] = array, header.expiry_seconds
+        self.kept[header.name], self.expiry[header.name] = array, header.expiry.seconds
         return memory.StoreArrayResponse(array=self._stored(header.name))
 
     def fetch_array(self, request: Any) -> Iterator[Message]:
@@ -234,11 +250,12 @@ class Places:
             data = array.inline_data[first * width : (first + step) * width]
             yield memory.FetchArrayResponse(chunk=array_pb2.ArrayChunk(first_element=first, data=data))
 
-    def list_arrays(self, _: Any) -> Message:
+    def list_arrays(self, request: Any) -> Message:
         """Names and types."""
         used = sum(len(array.inline_data) for array in self.kept.values())
-        arrays = [self._stored(name) for name in sorted(self.kept)]
-        return memory.ListArraysResponse(arrays=arrays, used_bytes=used, quota_bytes=1 << 30)
+        names, token = self._page(self.kept, request)
+        arrays = [self._stored(name) for name in names]
+        return memory.ListArraysResponse(arrays=arrays, used_bytes=used, quota_bytes=1 << 30, next_page_token=token)
 
     def delete_array(self, request: Any) -> Message:
         """Forgets it."""

@@ -245,7 +245,7 @@ class FakeServer:
                 max_parts=8,
             ),
             places=places,
-            uptime_seconds=1,
+            uptime={"seconds": 1, "nanos": 500_000_000},
             shared_memory_prefixes=[PREFIX],
             device_uuid=DEVICE_UUID,
         )

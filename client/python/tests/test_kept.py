@@ -50,6 +50,18 @@ def test_kept_arrays_are_listed_and_forgotten(fake_client: corank.Client) -> Non
         fake_client.sort(listed.arrays[1])
 
 
+@pytest.mark.parametrize("page_size", [1, 2, 3])
+def test_lists_of_several_pages_come_back_whole(fake: FakeServer, fake_client: corank.Client, page_size: int) -> None:
+    names = ["a", "b", "b.2", "c", "d", "e"]
+    for name in names:
+        fake_client.store(name, [1.0])
+    fake.places.page_size = page_size
+    assert [array.name for array in fake_client.arrays().arrays] == names
+    assert fake_client.stored("e").fetch() == [1.0]
+    pages = [method for method, _ in fake.headers if method.endswith("/ListArrays")]
+    assert len(pages) == 2 * -(-len(names) // page_size)
+
+
 def test_numbers_are_kept_as_numbers(fake_client: corank.Client) -> None:
     kept = fake_client.store("x", np.array([300, -1, 2], ">i4"))
     assert kept.dtype == np.dtype("<i4")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
 from typing import Any, Callable
 
 import grpc
@@ -274,6 +275,16 @@ class Channels:
             repeat=repeat,
             reload=caller.reload,
         )[0]
+
+    def memory_pages(self, name: str, request: Any, response: type[Any], limit: Limit | None = None) -> Iterator[Any]:
+        """The pages of a list, each as its response. The deadline is for all of them."""
+        limit = limit or self.limit()
+        while True:
+            page = self.memory_call(name, request, response, Repeat.ALWAYS, limit)
+            yield page
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
 
     def memory_release(self, name: str, request: Any, response: type[Any], repeat: Repeat = Repeat.ALWAYS) -> None:
         """A memory_call that releases memory. It repeats briefly, for an answered request may still hold the memory."""

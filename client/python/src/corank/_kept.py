@@ -114,8 +114,9 @@ def handle(connection: Connection, found: Any) -> StoredArray:
 
 def listed(connection: Connection) -> StoredArrays:
     """All arrays that the server keeps for this caller."""
-    found = connection.memory_call("ListArrays", memory.ListArraysRequest(), memory.ListArraysResponse)
-    return StoredArrays([handle(connection, each) for each in found.arrays], found.used_bytes, found.quota_bytes)
+    pages = list(connection.memory_pages("ListArrays", memory.ListArraysRequest(), memory.ListArraysResponse))
+    arrays = [handle(connection, each) for page in pages for each in page.arrays]
+    return StoredArrays(arrays, pages[-1].used_bytes, pages[-1].quota_bytes)
 
 
 def find(connection: Connection, name: str) -> StoredArray:
@@ -165,7 +166,8 @@ def store(
     else:
         part, element_dtype = conversion.values("array", found)
     assert part.data is not None
-    header = memory.StoreArrayHeader(name=name, array=part.header, expiry_seconds=_expiry_seconds(expires))
+    header = memory.StoreArrayHeader(name=name, array=part.header)
+    header.expiry.seconds = _expiry_seconds(expires)
     header.array.stream.stream_id = 0
     progress = Progress(f"corank store {name}, {connection.address}", part.data.nbytes, 0)
     source = Source(0, part.data, element_dtype.itemsize)

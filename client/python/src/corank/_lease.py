@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Callable, Protocol
 
 import grpc
@@ -46,6 +47,9 @@ class Server(Protocol):
         retries: int | None = None,
     ) -> Any:
         """Like memory_call, with another request for each try."""
+
+    def memory_pages(self, name: str, request: Any, response: type[Any], limit: Limit) -> Iterator[Any]:
+        """The pages of a list."""
 
     def caller(self, operator: str, deadline: float | None) -> Caller:
         """The state that all tries of one call share."""

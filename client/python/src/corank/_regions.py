@@ -342,8 +342,8 @@ class Regions:
         """Whether the server does not know one of these any more. Whatever has the same lease is given up then."""
         if places and all(place.lease.holds() for place in places):
             request, answer = memory.ListRegionsRequest(), memory.ListRegionsResponse
-            found = self._server.memory_call("ListRegions", request, answer, Repeat.ALWAYS, limit)
-            known = {region.name for region in found.regions}
+            pages = self._server.memory_pages("ListRegions", request, answer, limit)
+            known = {region.name for page in pages for region in page.regions}
             for place in places:
                 if place.region not in known:
                     place.lease.end()

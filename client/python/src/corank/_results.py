@@ -182,7 +182,7 @@ class ServerInfo:
     limits: ServerLimits
     places: tuple[str, ...]
     """Places of arrays that are switched on, such as "inline"."""
-    uptime_seconds: int
+    uptime_seconds: float
     shared_memory_prefixes: tuple[str, ...]
     """The prefixes of names of shared memory that clients may register."""
     device_uuid: str
@@ -199,7 +199,7 @@ class ServerInfo:
         return html_table(self._title(), self._rows())
 
     def _title(self) -> str:
-        return f"corankd {self.version} on {self.engine}, up {self.uptime_seconds:,} s"
+        return f"corankd {self.version} on {self.engine}, up {self.uptime_seconds:,.0f} s"
 
     def _rows(self) -> dict[str, str]:
         limits = self.limits
@@ -249,7 +249,7 @@ def server_info(found: Any) -> ServerInfo:
         lanes=found.lanes,
         limits=ServerLimits(**{field.name: getattr(limits, field.name) for field in limits.DESCRIPTOR.fields}),
         places=tuple(found.places),
-        uptime_seconds=found.uptime_seconds,
+        uptime_seconds=found.uptime.seconds + found.uptime.nanos / 1e9,
         shared_memory_prefixes=tuple(found.shared_memory_prefixes),
         device_uuid=found.device_uuid,
         settings=tuple(_setting(setting) for setting in found.settings),
