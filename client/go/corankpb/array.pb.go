@@ -243,7 +243,7 @@ func (x *Array) GetInlineData() []byte {
 	return nil
 }
 
-func (x *Array) GetSharedMemory() *SharedMemoryPlace {
+func (x *Array) GetSharedMemory() *RegionPlace {
 	if x != nil {
 		if x, ok := x.Place.(*Array_SharedMemory); ok {
 			return x.SharedMemory
@@ -252,7 +252,7 @@ func (x *Array) GetSharedMemory() *SharedMemoryPlace {
 	return nil
 }
 
-func (x *Array) GetCudaIpc() *CudaIpcPlace {
+func (x *Array) GetCudaIpc() *RegionPlace {
 	if x != nil {
 		if x, ok := x.Place.(*Array_CudaIpc); ok {
 			return x.CudaIpc
@@ -291,12 +291,12 @@ type Array_InlineData struct {
 
 type Array_SharedMemory struct {
 	// A range of a registered shared-memory region.
-	SharedMemory *SharedMemoryPlace `protobuf:"bytes,5,opt,name=shared_memory,json=sharedMemory,proto3,oneof"`
+	SharedMemory *RegionPlace `protobuf:"bytes,5,opt,name=shared_memory,json=sharedMemory,proto3,oneof"`
 }
 
 type Array_CudaIpc struct {
 	// A range of a registered CUDA IPC region.
-	CudaIpc *CudaIpcPlace `protobuf:"bytes,6,opt,name=cuda_ipc,json=cudaIpc,proto3,oneof"`
+	CudaIpc *RegionPlace `protobuf:"bytes,6,opt,name=cuda_ipc,json=cudaIpc,proto3,oneof"`
 }
 
 type Array_Stored struct {
@@ -319,33 +319,34 @@ func (*Array_Stored) isArray_Place() {}
 
 func (*Array_Stream) isArray_Place() {}
 
-// A range of a shared-memory region that MemoryService.RegisterSharedMemory registered. The range has the array's
-// length and must lie inside the region.
-type SharedMemoryPlace struct {
+// A range of a region that MemoryService registered: of shared memory in a field `shared_memory`, of GPU memory in a
+// field `cuda_ipc`. The range has the array's length and must lie inside the region.
+type RegionPlace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The region's name. NOT_FOUND if the caller's tenant has no shared-memory region of this name.
+	// The region's name. NOT_FOUND if the caller's tenant has no region of this name and of the field's kind.
 	Region string `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
-	// First byte of the range, counted from the start of the region, 0 or more. It must be a multiple of the alignment of
-	// the elements: the largest power of two that divides the element size, at most 16.
+	// First byte of the range, counted from the start of the region, 0 or more. The resulting address must be a multiple
+	// of the alignment of the elements: the largest power of two that divides the element size, at most 16. Shared-memory
+	// regions start at such an address. A GPU region that does not needs an offset that makes up for it.
 	OffsetBytes   int64 `protobuf:"varint,2,opt,name=offset_bytes,json=offsetBytes,proto3" json:"offset_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SharedMemoryPlace) Reset() {
-	*x = SharedMemoryPlace{}
+func (x *RegionPlace) Reset() {
+	*x = RegionPlace{}
 	mi := &file_corank_v1_array_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *SharedMemoryPlace) String() string {
+func (x *RegionPlace) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*SharedMemoryPlace) ProtoMessage() {}
+func (*RegionPlace) ProtoMessage() {}
 
-func (x *SharedMemoryPlace) ProtoReflect() protoreflect.Message {
+func (x *RegionPlace) ProtoReflect() protoreflect.Message {
 	mi := &file_corank_v1_array_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -357,77 +358,19 @@ func (x *SharedMemoryPlace) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SharedMemoryPlace.ProtoReflect.Descriptor instead.
-func (*SharedMemoryPlace) Descriptor() ([]byte, []int) {
+// Deprecated: Use RegionPlace.ProtoReflect.Descriptor instead.
+func (*RegionPlace) Descriptor() ([]byte, []int) {
 	return file_corank_v1_array_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *SharedMemoryPlace) GetRegion() string {
+func (x *RegionPlace) GetRegion() string {
 	if x != nil {
 		return x.Region
 	}
 	return ""
 }
 
-func (x *SharedMemoryPlace) GetOffsetBytes() int64 {
-	if x != nil {
-		return x.OffsetBytes
-	}
-	return 0
-}
-
-// A range of GPU memory that MemoryService.RegisterCudaIpc registered. The range has the array's length and must lie
-// inside the region.
-type CudaIpcPlace struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The region's name. NOT_FOUND if the caller's tenant has no CUDA IPC region of this name.
-	Region string `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
-	// First byte of the range, counted from the start of the region, 0 or more. The resulting GPU address must be a
-	// multiple of the alignment of the elements: the largest power of two that divides the element size, at most 16. A
-	// region that does not start at such an address needs an offset that makes up for it.
-	OffsetBytes   int64 `protobuf:"varint,2,opt,name=offset_bytes,json=offsetBytes,proto3" json:"offset_bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CudaIpcPlace) Reset() {
-	*x = CudaIpcPlace{}
-	mi := &file_corank_v1_array_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CudaIpcPlace) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CudaIpcPlace) ProtoMessage() {}
-
-func (x *CudaIpcPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_corank_v1_array_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CudaIpcPlace.ProtoReflect.Descriptor instead.
-func (*CudaIpcPlace) Descriptor() ([]byte, []int) {
-	return file_corank_v1_array_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *CudaIpcPlace) GetRegion() string {
-	if x != nil {
-		return x.Region
-	}
-	return ""
-}
-
-func (x *CudaIpcPlace) GetOffsetBytes() int64 {
+func (x *RegionPlace) GetOffsetBytes() int64 {
 	if x != nil {
 		return x.OffsetBytes
 	}
@@ -450,7 +393,7 @@ type StoredPlace struct {
 
 func (x *StoredPlace) Reset() {
 	*x = StoredPlace{}
-	mi := &file_corank_v1_array_proto_msgTypes[3]
+	mi := &file_corank_v1_array_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -462,7 +405,7 @@ func (x *StoredPlace) String() string {
 func (*StoredPlace) ProtoMessage() {}
 
 func (x *StoredPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_corank_v1_array_proto_msgTypes[3]
+	mi := &file_corank_v1_array_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -475,7 +418,7 @@ func (x *StoredPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredPlace.ProtoReflect.Descriptor instead.
 func (*StoredPlace) Descriptor() ([]byte, []int) {
-	return file_corank_v1_array_proto_rawDescGZIP(), []int{3}
+	return file_corank_v1_array_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *StoredPlace) GetName() string {
@@ -503,7 +446,7 @@ type StreamPlace struct {
 
 func (x *StreamPlace) Reset() {
 	*x = StreamPlace{}
-	mi := &file_corank_v1_array_proto_msgTypes[4]
+	mi := &file_corank_v1_array_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -515,7 +458,7 @@ func (x *StreamPlace) String() string {
 func (*StreamPlace) ProtoMessage() {}
 
 func (x *StreamPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_corank_v1_array_proto_msgTypes[4]
+	mi := &file_corank_v1_array_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -528,7 +471,7 @@ func (x *StreamPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamPlace.ProtoReflect.Descriptor instead.
 func (*StreamPlace) Descriptor() ([]byte, []int) {
-	return file_corank_v1_array_proto_rawDescGZIP(), []int{4}
+	return file_corank_v1_array_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *StreamPlace) GetStreamId() uint32 {
@@ -557,7 +500,7 @@ type Destination struct {
 
 func (x *Destination) Reset() {
 	*x = Destination{}
-	mi := &file_corank_v1_array_proto_msgTypes[5]
+	mi := &file_corank_v1_array_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -569,7 +512,7 @@ func (x *Destination) String() string {
 func (*Destination) ProtoMessage() {}
 
 func (x *Destination) ProtoReflect() protoreflect.Message {
-	mi := &file_corank_v1_array_proto_msgTypes[5]
+	mi := &file_corank_v1_array_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -582,7 +525,7 @@ func (x *Destination) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Destination.ProtoReflect.Descriptor instead.
 func (*Destination) Descriptor() ([]byte, []int) {
-	return file_corank_v1_array_proto_rawDescGZIP(), []int{5}
+	return file_corank_v1_array_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Destination) GetPlace() isDestination_Place {
@@ -601,7 +544,7 @@ func (x *Destination) GetInlineResponse() *InlineDestination {
 	return nil
 }
 
-func (x *Destination) GetSharedMemory() *SharedMemoryPlace {
+func (x *Destination) GetSharedMemory() *RegionPlace {
 	if x != nil {
 		if x, ok := x.Place.(*Destination_SharedMemory); ok {
 			return x.SharedMemory
@@ -610,7 +553,7 @@ func (x *Destination) GetSharedMemory() *SharedMemoryPlace {
 	return nil
 }
 
-func (x *Destination) GetCudaIpc() *CudaIpcPlace {
+func (x *Destination) GetCudaIpc() *RegionPlace {
 	if x != nil {
 		if x, ok := x.Place.(*Destination_CudaIpc); ok {
 			return x.CudaIpc
@@ -650,14 +593,14 @@ type Destination_SharedMemory struct {
 	// Into a registered shared-memory region, from `offset_bytes` on. The range must hold the whole result and must not
 	// overlap another result; it may overlap an input. If the call fails, the range may hold a part of the result: the
 	// server writes large results piece by piece.
-	SharedMemory *SharedMemoryPlace `protobuf:"bytes,2,opt,name=shared_memory,json=sharedMemory,proto3,oneof"`
+	SharedMemory *RegionPlace `protobuf:"bytes,2,opt,name=shared_memory,json=sharedMemory,proto3,oneof"`
 }
 
 type Destination_CudaIpc struct {
 	// Into registered GPU memory, from `offset_bytes` on. The range must hold the whole result and must overlap neither
 	// an input nor another result: kernels write it while they read the inputs. If the call fails, the contents of the
 	// range are unspecified.
-	CudaIpc *CudaIpcPlace `protobuf:"bytes,3,opt,name=cuda_ipc,json=cudaIpc,proto3,oneof"`
+	CudaIpc *RegionPlace `protobuf:"bytes,3,opt,name=cuda_ipc,json=cudaIpc,proto3,oneof"`
 }
 
 type Destination_Stored struct {
@@ -689,7 +632,7 @@ type InlineDestination struct {
 
 func (x *InlineDestination) Reset() {
 	*x = InlineDestination{}
-	mi := &file_corank_v1_array_proto_msgTypes[6]
+	mi := &file_corank_v1_array_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -701,7 +644,7 @@ func (x *InlineDestination) String() string {
 func (*InlineDestination) ProtoMessage() {}
 
 func (x *InlineDestination) ProtoReflect() protoreflect.Message {
-	mi := &file_corank_v1_array_proto_msgTypes[6]
+	mi := &file_corank_v1_array_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -714,7 +657,7 @@ func (x *InlineDestination) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InlineDestination.ProtoReflect.Descriptor instead.
 func (*InlineDestination) Descriptor() ([]byte, []int) {
-	return file_corank_v1_array_proto_rawDescGZIP(), []int{6}
+	return file_corank_v1_array_proto_rawDescGZIP(), []int{5}
 }
 
 // A piece of a streamed array.
@@ -735,7 +678,7 @@ type ArrayChunk struct {
 
 func (x *ArrayChunk) Reset() {
 	*x = ArrayChunk{}
-	mi := &file_corank_v1_array_proto_msgTypes[7]
+	mi := &file_corank_v1_array_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -747,7 +690,7 @@ func (x *ArrayChunk) String() string {
 func (*ArrayChunk) ProtoMessage() {}
 
 func (x *ArrayChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_corank_v1_array_proto_msgTypes[7]
+	mi := &file_corank_v1_array_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -760,7 +703,7 @@ func (x *ArrayChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArrayChunk.ProtoReflect.Descriptor instead.
 func (*ArrayChunk) Descriptor() ([]byte, []int) {
-	return file_corank_v1_array_proto_rawDescGZIP(), []int{7}
+	return file_corank_v1_array_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ArrayChunk) GetStreamId() uint32 {
@@ -788,34 +731,31 @@ var File_corank_v1_array_proto protoreflect.FileDescriptor
 
 const file_corank_v1_array_proto_rawDesc = "" +
 	"\n" +
-	"\x15corank/v1/array.proto\x12\tcorank.v1\"\x86\x03\n" +
+	"\x15corank/v1/array.proto\x12\tcorank.v1\"\xff\x02\n" +
 	"\x05Array\x12*\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x16.corank.v1.ElementTypeR\x04type\x12\x19\n" +
 	"\x05count\x18\x02 \x01(\x03H\x01R\x05count\x88\x01\x01\x12!\n" +
 	"\frecord_bytes\x18\x03 \x01(\rR\vrecordBytes\x12!\n" +
 	"\vinline_data\x18\x04 \x01(\fH\x00R\n" +
-	"inlineData\x12C\n" +
-	"\rshared_memory\x18\x05 \x01(\v2\x1c.corank.v1.SharedMemoryPlaceH\x00R\fsharedMemory\x124\n" +
-	"\bcuda_ipc\x18\x06 \x01(\v2\x17.corank.v1.CudaIpcPlaceH\x00R\acudaIpc\x120\n" +
+	"inlineData\x12=\n" +
+	"\rshared_memory\x18\x05 \x01(\v2\x16.corank.v1.RegionPlaceH\x00R\fsharedMemory\x123\n" +
+	"\bcuda_ipc\x18\x06 \x01(\v2\x16.corank.v1.RegionPlaceH\x00R\acudaIpc\x120\n" +
 	"\x06stored\x18\a \x01(\v2\x16.corank.v1.StoredPlaceH\x00R\x06stored\x120\n" +
 	"\x06stream\x18\b \x01(\v2\x16.corank.v1.StreamPlaceH\x00R\x06streamB\a\n" +
 	"\x05placeB\b\n" +
-	"\x06_count\"N\n" +
-	"\x11SharedMemoryPlace\x12\x16\n" +
-	"\x06region\x18\x01 \x01(\tR\x06region\x12!\n" +
-	"\foffset_bytes\x18\x02 \x01(\x03R\voffsetBytes\"I\n" +
-	"\fCudaIpcPlace\x12\x16\n" +
+	"\x06_count\"H\n" +
+	"\vRegionPlace\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12!\n" +
 	"\foffset_bytes\x18\x02 \x01(\x03R\voffsetBytes\"?\n" +
 	"\vStoredPlace\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\ttemporary\x18\x02 \x01(\bR\ttemporary\"*\n" +
 	"\vStreamPlace\x12\x1b\n" +
-	"\tstream_id\x18\x01 \x01(\rR\bstreamId\"\xbe\x02\n" +
+	"\tstream_id\x18\x01 \x01(\rR\bstreamId\"\xb7\x02\n" +
 	"\vDestination\x12G\n" +
-	"\x0finline_response\x18\x01 \x01(\v2\x1c.corank.v1.InlineDestinationH\x00R\x0einlineResponse\x12C\n" +
-	"\rshared_memory\x18\x02 \x01(\v2\x1c.corank.v1.SharedMemoryPlaceH\x00R\fsharedMemory\x124\n" +
-	"\bcuda_ipc\x18\x03 \x01(\v2\x17.corank.v1.CudaIpcPlaceH\x00R\acudaIpc\x120\n" +
+	"\x0finline_response\x18\x01 \x01(\v2\x1c.corank.v1.InlineDestinationH\x00R\x0einlineResponse\x12=\n" +
+	"\rshared_memory\x18\x02 \x01(\v2\x16.corank.v1.RegionPlaceH\x00R\fsharedMemory\x123\n" +
+	"\bcuda_ipc\x18\x03 \x01(\v2\x16.corank.v1.RegionPlaceH\x00R\acudaIpc\x120\n" +
 	"\x06stored\x18\x04 \x01(\v2\x16.corank.v1.StoredPlaceH\x00R\x06stored\x120\n" +
 	"\x06stream\x18\x05 \x01(\v2\x16.corank.v1.StreamPlaceH\x00R\x06streamB\a\n" +
 	"\x05place\"\x13\n" +
@@ -856,29 +796,28 @@ func file_corank_v1_array_proto_rawDescGZIP() []byte {
 }
 
 var file_corank_v1_array_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_corank_v1_array_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_corank_v1_array_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_corank_v1_array_proto_goTypes = []any{
 	(ElementType)(0),          // 0: corank.v1.ElementType
 	(*Array)(nil),             // 1: corank.v1.Array
-	(*SharedMemoryPlace)(nil), // 2: corank.v1.SharedMemoryPlace
-	(*CudaIpcPlace)(nil),      // 3: corank.v1.CudaIpcPlace
-	(*StoredPlace)(nil),       // 4: corank.v1.StoredPlace
-	(*StreamPlace)(nil),       // 5: corank.v1.StreamPlace
-	(*Destination)(nil),       // 6: corank.v1.Destination
-	(*InlineDestination)(nil), // 7: corank.v1.InlineDestination
-	(*ArrayChunk)(nil),        // 8: corank.v1.ArrayChunk
+	(*RegionPlace)(nil),       // 2: corank.v1.RegionPlace
+	(*StoredPlace)(nil),       // 3: corank.v1.StoredPlace
+	(*StreamPlace)(nil),       // 4: corank.v1.StreamPlace
+	(*Destination)(nil),       // 5: corank.v1.Destination
+	(*InlineDestination)(nil), // 6: corank.v1.InlineDestination
+	(*ArrayChunk)(nil),        // 7: corank.v1.ArrayChunk
 }
 var file_corank_v1_array_proto_depIdxs = []int32{
 	0,  // 0: corank.v1.Array.type:type_name -> corank.v1.ElementType
-	2,  // 1: corank.v1.Array.shared_memory:type_name -> corank.v1.SharedMemoryPlace
-	3,  // 2: corank.v1.Array.cuda_ipc:type_name -> corank.v1.CudaIpcPlace
-	4,  // 3: corank.v1.Array.stored:type_name -> corank.v1.StoredPlace
-	5,  // 4: corank.v1.Array.stream:type_name -> corank.v1.StreamPlace
-	7,  // 5: corank.v1.Destination.inline_response:type_name -> corank.v1.InlineDestination
-	2,  // 6: corank.v1.Destination.shared_memory:type_name -> corank.v1.SharedMemoryPlace
-	3,  // 7: corank.v1.Destination.cuda_ipc:type_name -> corank.v1.CudaIpcPlace
-	4,  // 8: corank.v1.Destination.stored:type_name -> corank.v1.StoredPlace
-	5,  // 9: corank.v1.Destination.stream:type_name -> corank.v1.StreamPlace
+	2,  // 1: corank.v1.Array.shared_memory:type_name -> corank.v1.RegionPlace
+	2,  // 2: corank.v1.Array.cuda_ipc:type_name -> corank.v1.RegionPlace
+	3,  // 3: corank.v1.Array.stored:type_name -> corank.v1.StoredPlace
+	4,  // 4: corank.v1.Array.stream:type_name -> corank.v1.StreamPlace
+	6,  // 5: corank.v1.Destination.inline_response:type_name -> corank.v1.InlineDestination
+	2,  // 6: corank.v1.Destination.shared_memory:type_name -> corank.v1.RegionPlace
+	2,  // 7: corank.v1.Destination.cuda_ipc:type_name -> corank.v1.RegionPlace
+	3,  // 8: corank.v1.Destination.stored:type_name -> corank.v1.StoredPlace
+	4,  // 9: corank.v1.Destination.stream:type_name -> corank.v1.StreamPlace
 	10, // [10:10] is the sub-list for method output_type
 	10, // [10:10] is the sub-list for method input_type
 	10, // [10:10] is the sub-list for extension type_name
@@ -898,7 +837,7 @@ func file_corank_v1_array_proto_init() {
 		(*Array_Stored)(nil),
 		(*Array_Stream)(nil),
 	}
-	file_corank_v1_array_proto_msgTypes[5].OneofWrappers = []any{
+	file_corank_v1_array_proto_msgTypes[4].OneofWrappers = []any{
 		(*Destination_InlineResponse)(nil),
 		(*Destination_SharedMemory)(nil),
 		(*Destination_CudaIpc)(nil),
@@ -911,7 +850,7 @@ func file_corank_v1_array_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_corank_v1_array_proto_rawDesc), len(file_corank_v1_array_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

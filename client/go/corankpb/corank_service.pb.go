@@ -54,6 +54,7 @@ package corankpb
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -813,8 +814,8 @@ type GetServerInfoResponse struct {
 	// The places of arrays that this server offers: "inline" and "stream" always, and any of "shared_memory", "cuda_ipc"
 	// and "stored".
 	Places []string `protobuf:"bytes,8,rep,name=places,proto3" json:"places,omitempty"`
-	// Time since the server started, in seconds.
-	UptimeSeconds int64 `protobuf:"varint,9,opt,name=uptime_seconds,json=uptimeSeconds,proto3" json:"uptime_seconds,omitempty"`
+	// Time since the server started.
+	Uptime *durationpb.Duration `protobuf:"bytes,9,opt,name=uptime,proto3" json:"uptime,omitempty"`
 	// Set if `places` has "shared_memory": the prefixes of names that RegisterSharedMemory accepts, with the leading
 	// slash.
 	SharedMemoryPrefixes []string `protobuf:"bytes,10,rep,name=shared_memory_prefixes,json=sharedMemoryPrefixes,proto3" json:"shared_memory_prefixes,omitempty"`
@@ -914,11 +915,11 @@ func (x *GetServerInfoResponse) GetPlaces() []string {
 	return nil
 }
 
-func (x *GetServerInfoResponse) GetUptimeSeconds() int64 {
+func (x *GetServerInfoResponse) GetUptime() *durationpb.Duration {
 	if x != nil {
-		return x.UptimeSeconds
+		return x.Uptime
 	}
-	return 0
+	return nil
 }
 
 func (x *GetServerInfoResponse) GetSharedMemoryPrefixes() []string {
@@ -1250,7 +1251,7 @@ var File_corank_v1_corank_service_proto protoreflect.FileDescriptor
 
 const file_corank_v1_corank_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ecorank/v1/corank_service.proto\x12\tcorank.v1\x1a\x15corank/v1/array.proto\x1a\x19corank/v1/operators.proto\"\xac\x04\n" +
+	"\x1ecorank/v1/corank_service.proto\x12\tcorank.v1\x1a\x15corank/v1/array.proto\x1a\x19corank/v1/operators.proto\x1a\x1egoogle/protobuf/duration.proto\"\xac\x04\n" +
 	"\tOperation\x12,\n" +
 	"\x04sort\x18\x01 \x01(\v2\x16.corank.v1.SortRequestH\x00R\x04sort\x12/\n" +
 	"\x05merge\x18\x02 \x01(\v2\x17.corank.v1.MergeRequestH\x00R\x05merge\x12N\n" +
@@ -1286,7 +1287,7 @@ const file_corank_v1_corank_service_proto_rawDesc = "" +
 	"\x05chunk\x18\x01 \x01(\v2\x15.corank.v1.ArrayChunkH\x00R\x05chunk\x124\n" +
 	"\x06result\x18\x02 \x01(\v2\x1a.corank.v1.OperationResultH\x00R\x06resultB\x06\n" +
 	"\x04part\"\x16\n" +
-	"\x14GetServerInfoRequest\"\x83\x04\n" +
+	"\x14GetServerInfoRequest\"\x8f\x04\n" +
 	"\x15GetServerInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12)\n" +
 	"\x06engine\x18\x02 \x01(\x0e2\x11.corank.v1.EngineR\x06engine\x12\x16\n" +
@@ -1295,8 +1296,8 @@ const file_corank_v1_corank_service_proto_rawDesc = "" +
 	"\x13device_memory_bytes\x18\x05 \x01(\x03R\x11deviceMemoryBytes\x12\x14\n" +
 	"\x05lanes\x18\x06 \x01(\x05R\x05lanes\x12/\n" +
 	"\x06limits\x18\a \x01(\v2\x17.corank.v1.ServerLimitsR\x06limits\x12\x16\n" +
-	"\x06places\x18\b \x03(\tR\x06places\x12%\n" +
-	"\x0euptime_seconds\x18\t \x01(\x03R\ruptimeSeconds\x124\n" +
+	"\x06places\x18\b \x03(\tR\x06places\x121\n" +
+	"\x06uptime\x18\t \x01(\v2\x19.google.protobuf.DurationR\x06uptime\x124\n" +
 	"\x16shared_memory_prefixes\x18\n" +
 	" \x03(\tR\x14sharedMemoryPrefixes\x12\x1f\n" +
 	"\vdevice_uuid\x18\v \x01(\tR\n" +
@@ -1389,6 +1390,7 @@ var file_corank_v1_corank_service_proto_goTypes = []any{
 	(*LoadBalanceResponse)(nil),      // 26: corank.v1.LoadBalanceResponse
 	(*SearchResponse)(nil),           // 27: corank.v1.SearchResponse
 	(Engine)(0),                      // 28: corank.v1.Engine
+	(*durationpb.Duration)(nil),      // 29: google.protobuf.Duration
 }
 var file_corank_v1_corank_service_proto_depIdxs = []int32{
 	11, // 0: corank.v1.Operation.sort:type_name -> corank.v1.SortRequest
@@ -1414,34 +1416,35 @@ var file_corank_v1_corank_service_proto_depIdxs = []int32{
 	4,  // 20: corank.v1.ExecuteResponse.result:type_name -> corank.v1.OperationResult
 	28, // 21: corank.v1.GetServerInfoResponse.engine:type_name -> corank.v1.Engine
 	10, // 22: corank.v1.GetServerInfoResponse.limits:type_name -> corank.v1.ServerLimits
-	9,  // 23: corank.v1.GetServerInfoResponse.settings:type_name -> corank.v1.Setting
-	8,  // 24: corank.v1.GetServerInfoResponse.devices:type_name -> corank.v1.Device
-	0,  // 25: corank.v1.Setting.source:type_name -> corank.v1.SettingSource
-	11, // 26: corank.v1.CorankService.Sort:input_type -> corank.v1.SortRequest
-	12, // 27: corank.v1.CorankService.Merge:input_type -> corank.v1.MergeRequest
-	13, // 28: corank.v1.CorankService.ExpandIntervals:input_type -> corank.v1.ExpandIntervalsRequest
-	14, // 29: corank.v1.CorankService.MoveIntervals:input_type -> corank.v1.MoveIntervalsRequest
-	15, // 30: corank.v1.CorankService.GatherIntervals:input_type -> corank.v1.GatherIntervalsRequest
-	16, // 31: corank.v1.CorankService.ScatterIntervals:input_type -> corank.v1.ScatterIntervalsRequest
-	17, // 32: corank.v1.CorankService.LoadBalance:input_type -> corank.v1.LoadBalanceRequest
-	18, // 33: corank.v1.CorankService.Search:input_type -> corank.v1.SearchRequest
-	3,  // 34: corank.v1.CorankService.Execute:input_type -> corank.v1.ExecuteRequest
-	6,  // 35: corank.v1.CorankService.GetServerInfo:input_type -> corank.v1.GetServerInfoRequest
-	20, // 36: corank.v1.CorankService.Sort:output_type -> corank.v1.SortResponse
-	21, // 37: corank.v1.CorankService.Merge:output_type -> corank.v1.MergeResponse
-	22, // 38: corank.v1.CorankService.ExpandIntervals:output_type -> corank.v1.ExpandIntervalsResponse
-	23, // 39: corank.v1.CorankService.MoveIntervals:output_type -> corank.v1.MoveIntervalsResponse
-	24, // 40: corank.v1.CorankService.GatherIntervals:output_type -> corank.v1.GatherIntervalsResponse
-	25, // 41: corank.v1.CorankService.ScatterIntervals:output_type -> corank.v1.ScatterIntervalsResponse
-	26, // 42: corank.v1.CorankService.LoadBalance:output_type -> corank.v1.LoadBalanceResponse
-	27, // 43: corank.v1.CorankService.Search:output_type -> corank.v1.SearchResponse
-	5,  // 44: corank.v1.CorankService.Execute:output_type -> corank.v1.ExecuteResponse
-	7,  // 45: corank.v1.CorankService.GetServerInfo:output_type -> corank.v1.GetServerInfoResponse
-	36, // [36:46] is the sub-list for method output_type
-	26, // [26:36] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	29, // 23: corank.v1.GetServerInfoResponse.uptime:type_name -> google.protobuf.Duration
+	9,  // 24: corank.v1.GetServerInfoResponse.settings:type_name -> corank.v1.Setting
+	8,  // 25: corank.v1.GetServerInfoResponse.devices:type_name -> corank.v1.Device
+	0,  // 26: corank.v1.Setting.source:type_name -> corank.v1.SettingSource
+	11, // 27: corank.v1.CorankService.Sort:input_type -> corank.v1.SortRequest
+	12, // 28: corank.v1.CorankService.Merge:input_type -> corank.v1.MergeRequest
+	13, // 29: corank.v1.CorankService.ExpandIntervals:input_type -> corank.v1.ExpandIntervalsRequest
+	14, // 30: corank.v1.CorankService.MoveIntervals:input_type -> corank.v1.MoveIntervalsRequest
+	15, // 31: corank.v1.CorankService.GatherIntervals:input_type -> corank.v1.GatherIntervalsRequest
+	16, // 32: corank.v1.CorankService.ScatterIntervals:input_type -> corank.v1.ScatterIntervalsRequest
+	17, // 33: corank.v1.CorankService.LoadBalance:input_type -> corank.v1.LoadBalanceRequest
+	18, // 34: corank.v1.CorankService.Search:input_type -> corank.v1.SearchRequest
+	3,  // 35: corank.v1.CorankService.Execute:input_type -> corank.v1.ExecuteRequest
+	6,  // 36: corank.v1.CorankService.GetServerInfo:input_type -> corank.v1.GetServerInfoRequest
+	20, // 37: corank.v1.CorankService.Sort:output_type -> corank.v1.SortResponse
+	21, // 38: corank.v1.CorankService.Merge:output_type -> corank.v1.MergeResponse
+	22, // 39: corank.v1.CorankService.ExpandIntervals:output_type -> corank.v1.ExpandIntervalsResponse
+	23, // 40: corank.v1.CorankService.MoveIntervals:output_type -> corank.v1.MoveIntervalsResponse
+	24, // 41: corank.v1.CorankService.GatherIntervals:output_type -> corank.v1.GatherIntervalsResponse
+	25, // 42: corank.v1.CorankService.ScatterIntervals:output_type -> corank.v1.ScatterIntervalsResponse
+	26, // 43: corank.v1.CorankService.LoadBalance:output_type -> corank.v1.LoadBalanceResponse
+	27, // 44: corank.v1.CorankService.Search:output_type -> corank.v1.SearchResponse
+	5,  // 45: corank.v1.CorankService.Execute:output_type -> corank.v1.ExecuteResponse
+	7,  // 46: corank.v1.CorankService.GetServerInfo:output_type -> corank.v1.GetServerInfoResponse
+	37, // [37:47] is the sub-list for method output_type
+	27, // [27:37] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_corank_v1_corank_service_proto_init() }

@@ -17,6 +17,7 @@ package corankpb
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -497,7 +498,13 @@ func (x *OpenLeaseResponse) GetLeaseId() string {
 
 // Asks for the regions of the caller's tenant.
 type ListRegionsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Most regions in the response. Default: 0, which means 1000. The server cuts a larger value to 1000. A negative one
+	// is INVALID_ARGUMENT.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// `next_page_token` of the previous response. Empty: the first page. INVALID_ARGUMENT unless a response of
+	// ListRegions held it. Pages may differ in size.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -532,11 +539,28 @@ func (*ListRegionsRequest) Descriptor() ([]byte, []int) {
 	return file_corank_v1_memory_service_proto_rawDescGZIP(), []int{7}
 }
 
+func (x *ListRegionsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListRegionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // The regions of the caller's tenant.
 type ListRegionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by name.
-	Regions       []*Region `protobuf:"bytes,1,rep,name=regions,proto3" json:"regions,omitempty"`
+	Regions []*Region `protobuf:"bytes,1,rep,name=regions,proto3" json:"regions,omitempty"`
+	// The token of the next page; empty if this page is the last one. The next page begins after the last name of this
+	// one: a region that lasts while the caller pages is listed exactly once, whatever else comes and goes.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -576,6 +600,13 @@ func (x *ListRegionsResponse) GetRegions() []*Region {
 		return x.Regions
 	}
 	return nil
+}
+
+func (x *ListRegionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Unregisters a region.
@@ -755,9 +786,10 @@ type StoreArrayHeader struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Type and count, both required. The place is a StreamPlace, whose stream_id the chunks repeat.
 	Array *Array `protobuf:"bytes,2,opt,name=array,proto3" json:"array,omitempty"`
-	// Seconds without use after which the server deletes the array, 0 to 86400. Default: 0, which means the server's
-	// --kept-expiry (default: 1 hour).
-	ExpirySeconds int64 `protobuf:"varint,3,opt,name=expiry_seconds,json=expirySeconds,proto3" json:"expiry_seconds,omitempty"`
+	// Time without use after which the server deletes the array, at most 24 hours. The server rounds it up to whole
+	// seconds. Default: unset or 0, which means the server's --kept-expiry (default: 1 hour). A time that is negative,
+	// longer, or no valid Duration is INVALID_ARGUMENT.
+	Expiry        *durationpb.Duration `protobuf:"bytes,3,opt,name=expiry,proto3" json:"expiry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -806,11 +838,11 @@ func (x *StoreArrayHeader) GetArray() *Array {
 	return nil
 }
 
-func (x *StoreArrayHeader) GetExpirySeconds() int64 {
+func (x *StoreArrayHeader) GetExpiry() *durationpb.Duration {
 	if x != nil {
-		return x.ExpirySeconds
+		return x.Expiry
 	}
-	return 0
+	return nil
 }
 
 // The array as kept.
@@ -870,10 +902,11 @@ type StoredArray struct {
 	Count int64 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
 	// Bytes of a record with ELEMENT_TYPE_RECORD, otherwise 0.
 	RecordBytes uint32 `protobuf:"varint,4,opt,name=record_bytes,json=recordBytes,proto3" json:"record_bytes,omitempty"`
-	// Seconds until the server deletes it, unless a request uses it before. Each use starts the time again.
-	ExpiresInSeconds int64 `protobuf:"varint,5,opt,name=expires_in_seconds,json=expiresInSeconds,proto3" json:"expires_in_seconds,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Time until the server deletes it, unless a request uses it before. Each use starts the time again. 0 while a
+	// request uses it for longer than its expiry.
+	ExpiresIn     *durationpb.Duration `protobuf:"bytes,5,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StoredArray) Reset() {
@@ -934,11 +967,11 @@ func (x *StoredArray) GetRecordBytes() uint32 {
 	return 0
 }
 
-func (x *StoredArray) GetExpiresInSeconds() int64 {
+func (x *StoredArray) GetExpiresIn() *durationpb.Duration {
 	if x != nil {
-		return x.ExpiresInSeconds
+		return x.ExpiresIn
 	}
-	return 0
+	return nil
 }
 
 // Asks for a kept array's bytes.
@@ -1044,7 +1077,13 @@ func (x *FetchArrayResponse) GetChunk() *ArrayChunk {
 
 // Asks for the kept arrays of the caller's tenant.
 type ListArraysRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Most arrays in the response. Default: 0, which means 1000. The server cuts a larger value to 1000. A negative one
+	// is INVALID_ARGUMENT.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// `next_page_token` of the previous response. Empty: the first page. INVALID_ARGUMENT unless a response of ListArrays
+	// held it. Pages may differ in size.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1079,6 +1118,20 @@ func (*ListArraysRequest) Descriptor() ([]byte, []int) {
 	return file_corank_v1_memory_service_proto_rawDescGZIP(), []int{17}
 }
 
+func (x *ListArraysRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListArraysRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // The kept arrays of the caller's tenant.
 type ListArraysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1087,7 +1140,10 @@ type ListArraysResponse struct {
 	// Bytes that the tenant's arrays use, over all devices.
 	UsedBytes int64 `protobuf:"varint,2,opt,name=used_bytes,json=usedBytes,proto3" json:"used_bytes,omitempty"`
 	// Bytes that the tenant's arrays may use, over all devices.
-	QuotaBytes    int64 `protobuf:"varint,3,opt,name=quota_bytes,json=quotaBytes,proto3" json:"quota_bytes,omitempty"`
+	QuotaBytes int64 `protobuf:"varint,3,opt,name=quota_bytes,json=quotaBytes,proto3" json:"quota_bytes,omitempty"`
+	// The token of the next page; empty if this page is the last one. The next page begins after the last name of this
+	// one: an array that stays while the caller pages is listed exactly once, whatever else comes and goes.
+	NextPageToken string `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1141,6 +1197,13 @@ func (x *ListArraysResponse) GetQuotaBytes() int64 {
 		return x.QuotaBytes
 	}
 	return 0
+}
+
+func (x *ListArraysResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Deletes a kept array.
@@ -1230,7 +1293,7 @@ var File_corank_v1_memory_service_proto protoreflect.FileDescriptor
 
 const file_corank_v1_memory_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ecorank/v1/memory_service.proto\x12\tcorank.v1\x1a\x15corank/v1/array.proto\"f\n" +
+	"\x1ecorank/v1/memory_service.proto\x12\tcorank.v1\x1a\x15corank/v1/array.proto\x1a\x1egoogle/protobuf/duration.proto\"f\n" +
 	"\x06Region\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.corank.v1.RegionKindR\x04kind\x12\x1d\n" +
@@ -1258,41 +1321,50 @@ const file_corank_v1_memory_service_proto_rawDesc = "" +
 	"\x06region\x18\x01 \x01(\v2\x11.corank.v1.RegionR\x06region\"\x12\n" +
 	"\x10OpenLeaseRequest\".\n" +
 	"\x11OpenLeaseResponse\x12\x19\n" +
-	"\blease_id\x18\x01 \x01(\tR\aleaseId\"\x14\n" +
-	"\x12ListRegionsRequest\"B\n" +
+	"\blease_id\x18\x01 \x01(\tR\aleaseId\"P\n" +
+	"\x12ListRegionsRequest\x12\x1b\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"j\n" +
 	"\x13ListRegionsResponse\x12+\n" +
-	"\aregions\x18\x01 \x03(\v2\x11.corank.v1.RegionR\aregions\"-\n" +
+	"\aregions\x18\x01 \x03(\v2\x11.corank.v1.RegionR\aregions\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"-\n" +
 	"\x17UnregisterRegionRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x1a\n" +
 	"\x18UnregisterRegionResponse\"\x81\x01\n" +
 	"\x11StoreArrayRequest\x125\n" +
 	"\x06header\x18\x01 \x01(\v2\x1b.corank.v1.StoreArrayHeaderH\x00R\x06header\x12-\n" +
 	"\x05chunk\x18\x02 \x01(\v2\x15.corank.v1.ArrayChunkH\x00R\x05chunkB\x06\n" +
-	"\x04part\"u\n" +
+	"\x04part\"\x81\x01\n" +
 	"\x10StoreArrayHeader\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12&\n" +
-	"\x05array\x18\x02 \x01(\v2\x10.corank.v1.ArrayR\x05array\x12%\n" +
-	"\x0eexpiry_seconds\x18\x03 \x01(\x03R\rexpirySeconds\"B\n" +
+	"\x05array\x18\x02 \x01(\v2\x10.corank.v1.ArrayR\x05array\x121\n" +
+	"\x06expiry\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06expiry\"B\n" +
 	"\x12StoreArrayResponse\x12,\n" +
-	"\x05array\x18\x01 \x01(\v2\x16.corank.v1.StoredArrayR\x05array\"\xb4\x01\n" +
+	"\x05array\x18\x01 \x01(\v2\x16.corank.v1.StoredArrayR\x05array\"\xc0\x01\n" +
 	"\vStoredArray\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x16.corank.v1.ElementTypeR\x04type\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\x03R\x05count\x12!\n" +
-	"\frecord_bytes\x18\x04 \x01(\rR\vrecordBytes\x12,\n" +
-	"\x12expires_in_seconds\x18\x05 \x01(\x03R\x10expiresInSeconds\"'\n" +
+	"\frecord_bytes\x18\x04 \x01(\rR\vrecordBytes\x128\n" +
+	"\n" +
+	"expires_in\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\"'\n" +
 	"\x11FetchArrayRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"o\n" +
 	"\x12FetchArrayResponse\x12,\n" +
 	"\x05array\x18\x01 \x01(\v2\x16.corank.v1.StoredArrayR\x05array\x12+\n" +
-	"\x05chunk\x18\x02 \x01(\v2\x15.corank.v1.ArrayChunkR\x05chunk\"\x13\n" +
-	"\x11ListArraysRequest\"\x84\x01\n" +
+	"\x05chunk\x18\x02 \x01(\v2\x15.corank.v1.ArrayChunkR\x05chunk\"O\n" +
+	"\x11ListArraysRequest\x12\x1b\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\xac\x01\n" +
 	"\x12ListArraysResponse\x12.\n" +
 	"\x06arrays\x18\x01 \x03(\v2\x16.corank.v1.StoredArrayR\x06arrays\x12\x1d\n" +
 	"\n" +
 	"used_bytes\x18\x02 \x01(\x03R\tusedBytes\x12\x1f\n" +
 	"\vquota_bytes\x18\x03 \x01(\x03R\n" +
-	"quotaBytes\"(\n" +
+	"quotaBytes\x12&\n" +
+	"\x0fnext_page_token\x18\x04 \x01(\tR\rnextPageToken\"(\n" +
 	"\x12DeleteArrayRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x15\n" +
 	"\x13DeleteArrayResponse*b\n" +
@@ -1355,7 +1427,8 @@ var file_corank_v1_memory_service_proto_goTypes = []any{
 	(*DeleteArrayResponse)(nil),          // 21: corank.v1.DeleteArrayResponse
 	(*ArrayChunk)(nil),                   // 22: corank.v1.ArrayChunk
 	(*Array)(nil),                        // 23: corank.v1.Array
-	(ElementType)(0),                     // 24: corank.v1.ElementType
+	(*durationpb.Duration)(nil),          // 24: google.protobuf.Duration
+	(ElementType)(0),                     // 25: corank.v1.ElementType
 }
 var file_corank_v1_memory_service_proto_depIdxs = []int32{
 	0,  // 0: corank.v1.Region.kind:type_name -> corank.v1.RegionKind
@@ -1365,34 +1438,36 @@ var file_corank_v1_memory_service_proto_depIdxs = []int32{
 	13, // 4: corank.v1.StoreArrayRequest.header:type_name -> corank.v1.StoreArrayHeader
 	22, // 5: corank.v1.StoreArrayRequest.chunk:type_name -> corank.v1.ArrayChunk
 	23, // 6: corank.v1.StoreArrayHeader.array:type_name -> corank.v1.Array
-	15, // 7: corank.v1.StoreArrayResponse.array:type_name -> corank.v1.StoredArray
-	24, // 8: corank.v1.StoredArray.type:type_name -> corank.v1.ElementType
-	15, // 9: corank.v1.FetchArrayResponse.array:type_name -> corank.v1.StoredArray
-	22, // 10: corank.v1.FetchArrayResponse.chunk:type_name -> corank.v1.ArrayChunk
-	15, // 11: corank.v1.ListArraysResponse.arrays:type_name -> corank.v1.StoredArray
-	2,  // 12: corank.v1.MemoryService.RegisterSharedMemory:input_type -> corank.v1.RegisterSharedMemoryRequest
-	4,  // 13: corank.v1.MemoryService.RegisterCudaIpc:input_type -> corank.v1.RegisterCudaIpcRequest
-	6,  // 14: corank.v1.MemoryService.OpenLease:input_type -> corank.v1.OpenLeaseRequest
-	8,  // 15: corank.v1.MemoryService.ListRegions:input_type -> corank.v1.ListRegionsRequest
-	10, // 16: corank.v1.MemoryService.UnregisterRegion:input_type -> corank.v1.UnregisterRegionRequest
-	12, // 17: corank.v1.MemoryService.StoreArray:input_type -> corank.v1.StoreArrayRequest
-	16, // 18: corank.v1.MemoryService.FetchArray:input_type -> corank.v1.FetchArrayRequest
-	18, // 19: corank.v1.MemoryService.ListArrays:input_type -> corank.v1.ListArraysRequest
-	20, // 20: corank.v1.MemoryService.DeleteArray:input_type -> corank.v1.DeleteArrayRequest
-	3,  // 21: corank.v1.MemoryService.RegisterSharedMemory:output_type -> corank.v1.RegisterSharedMemoryResponse
-	5,  // 22: corank.v1.MemoryService.RegisterCudaIpc:output_type -> corank.v1.RegisterCudaIpcResponse
-	7,  // 23: corank.v1.MemoryService.OpenLease:output_type -> corank.v1.OpenLeaseResponse
-	9,  // 24: corank.v1.MemoryService.ListRegions:output_type -> corank.v1.ListRegionsResponse
-	11, // 25: corank.v1.MemoryService.UnregisterRegion:output_type -> corank.v1.UnregisterRegionResponse
-	14, // 26: corank.v1.MemoryService.StoreArray:output_type -> corank.v1.StoreArrayResponse
-	17, // 27: corank.v1.MemoryService.FetchArray:output_type -> corank.v1.FetchArrayResponse
-	19, // 28: corank.v1.MemoryService.ListArrays:output_type -> corank.v1.ListArraysResponse
-	21, // 29: corank.v1.MemoryService.DeleteArray:output_type -> corank.v1.DeleteArrayResponse
-	21, // [21:30] is the sub-list for method output_type
-	12, // [12:21] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	24, // 7: corank.v1.StoreArrayHeader.expiry:type_name -> google.protobuf.Duration
+	15, // 8: corank.v1.StoreArrayResponse.array:type_name -> corank.v1.StoredArray
+	25, // 9: corank.v1.StoredArray.type:type_name -> corank.v1.ElementType
+	24, // 10: corank.v1.StoredArray.expires_in:type_name -> google.protobuf.Duration
+	15, // 11: corank.v1.FetchArrayResponse.array:type_name -> corank.v1.StoredArray
+	22, // 12: corank.v1.FetchArrayResponse.chunk:type_name -> corank.v1.ArrayChunk
+	15, // 13: corank.v1.ListArraysResponse.arrays:type_name -> corank.v1.StoredArray
+	2,  // 14: corank.v1.MemoryService.RegisterSharedMemory:input_type -> corank.v1.RegisterSharedMemoryRequest
+	4,  // 15: corank.v1.MemoryService.RegisterCudaIpc:input_type -> corank.v1.RegisterCudaIpcRequest
+	6,  // 16: corank.v1.MemoryService.OpenLease:input_type -> corank.v1.OpenLeaseRequest
+	8,  // 17: corank.v1.MemoryService.ListRegions:input_type -> corank.v1.ListRegionsRequest
+	10, // 18: corank.v1.MemoryService.UnregisterRegion:input_type -> corank.v1.UnregisterRegionRequest
+	12, // 19: corank.v1.MemoryService.StoreArray:input_type -> corank.v1.StoreArrayRequest
+	16, // 20: corank.v1.MemoryService.FetchArray:input_type -> corank.v1.FetchArrayRequest
+	18, // 21: corank.v1.MemoryService.ListArrays:input_type -> corank.v1.ListArraysRequest
+	20, // 22: corank.v1.MemoryService.DeleteArray:input_type -> corank.v1.DeleteArrayRequest
+	3,  // 23: corank.v1.MemoryService.RegisterSharedMemory:output_type -> corank.v1.RegisterSharedMemoryResponse
+	5,  // 24: corank.v1.MemoryService.RegisterCudaIpc:output_type -> corank.v1.RegisterCudaIpcResponse
+	7,  // 25: corank.v1.MemoryService.OpenLease:output_type -> corank.v1.OpenLeaseResponse
+	9,  // 26: corank.v1.MemoryService.ListRegions:output_type -> corank.v1.ListRegionsResponse
+	11, // 27: corank.v1.MemoryService.UnregisterRegion:output_type -> corank.v1.UnregisterRegionResponse
+	14, // 28: corank.v1.MemoryService.StoreArray:output_type -> corank.v1.StoreArrayResponse
+	17, // 29: corank.v1.MemoryService.FetchArray:output_type -> corank.v1.FetchArrayResponse
+	19, // 30: corank.v1.MemoryService.ListArrays:output_type -> corank.v1.ListArraysResponse
+	21, // 31: corank.v1.MemoryService.DeleteArray:output_type -> corank.v1.DeleteArrayResponse
+	23, // [23:32] is the sub-list for method output_type
+	14, // [14:23] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_corank_v1_memory_service_proto_init() }

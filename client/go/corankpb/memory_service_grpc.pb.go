@@ -64,7 +64,7 @@ type MemoryServiceClient interface {
 	//
 	// Errors: RESOURCE_EXHAUSTED if the tenant (256) or the server (1024) has its most leases.
 	OpenLease(ctx context.Context, in *OpenLeaseRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OpenLeaseResponse], error)
-	// Lists the regions of the caller's tenant, ordered by name.
+	// Lists the regions of the caller's tenant, ordered by name, a page at a time.
 	ListRegions(ctx context.Context, in *ListRegionsRequest, opts ...grpc.CallOption) (*ListRegionsResponse, error)
 	// Unmaps a region. NOT_FOUND if there is none of this name, FAILED_PRECONDITION while a request uses it.
 	UnregisterRegion(ctx context.Context, in *UnregisterRegionRequest, opts ...grpc.CallOption) (*UnregisterRegionResponse, error)
@@ -77,7 +77,7 @@ type MemoryServiceClient interface {
 	StoreArray(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[StoreArrayRequest, StoreArrayResponse], error)
 	// Returns a kept array in chunks of at most 1 MiB, in order. NOT_FOUND if there is none of this name.
 	FetchArray(ctx context.Context, in *FetchArrayRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FetchArrayResponse], error)
-	// Lists the kept arrays of the caller's tenant, ordered by name, and its quota.
+	// Lists the kept arrays of the caller's tenant, ordered by name, a page at a time, and its quota.
 	ListArrays(ctx context.Context, in *ListArraysRequest, opts ...grpc.CallOption) (*ListArraysResponse, error)
 	// Deletes a kept array. NOT_FOUND if there is none of this name, FAILED_PRECONDITION while a request uses it.
 	DeleteArray(ctx context.Context, in *DeleteArrayRequest, opts ...grpc.CallOption) (*DeleteArrayResponse, error)
@@ -228,7 +228,7 @@ type MemoryServiceServer interface {
 	//
 	// Errors: RESOURCE_EXHAUSTED if the tenant (256) or the server (1024) has its most leases.
 	OpenLease(*OpenLeaseRequest, grpc.ServerStreamingServer[OpenLeaseResponse]) error
-	// Lists the regions of the caller's tenant, ordered by name.
+	// Lists the regions of the caller's tenant, ordered by name, a page at a time.
 	ListRegions(context.Context, *ListRegionsRequest) (*ListRegionsResponse, error)
 	// Unmaps a region. NOT_FOUND if there is none of this name, FAILED_PRECONDITION while a request uses it.
 	UnregisterRegion(context.Context, *UnregisterRegionRequest) (*UnregisterRegionResponse, error)
@@ -241,7 +241,7 @@ type MemoryServiceServer interface {
 	StoreArray(grpc.ClientStreamingServer[StoreArrayRequest, StoreArrayResponse]) error
 	// Returns a kept array in chunks of at most 1 MiB, in order. NOT_FOUND if there is none of this name.
 	FetchArray(*FetchArrayRequest, grpc.ServerStreamingServer[FetchArrayResponse]) error
-	// Lists the kept arrays of the caller's tenant, ordered by name, and its quota.
+	// Lists the kept arrays of the caller's tenant, ordered by name, a page at a time, and its quota.
 	ListArrays(context.Context, *ListArraysRequest) (*ListArraysResponse, error)
 	// Deletes a kept array. NOT_FOUND if there is none of this name, FAILED_PRECONDITION while a request uses it.
 	DeleteArray(context.Context, *DeleteArrayRequest) (*DeleteArrayResponse, error)
