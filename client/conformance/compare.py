@@ -18,11 +18,12 @@ def mismatch(expected: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     if "ok" not in answer:
         return f"expected success, got {_short(answer)}"
     ok = answer["ok"]
-    if "results" in expected:
-        return _results_mismatch("results", expected["results"], ok.get("results"))
-    if "operations" in expected:
-        return _operations_mismatch(expected["operations"], ok.get("operations"))
-    return _within("ok", expected.get("ok", {}), ok)
+    results, wrong = expected.get("results"), ""
+    if isinstance(results, list):
+        wrong = _operations_mismatch(results, ok.get("operations"))
+    elif results is not None:
+        wrong = _results_mismatch("results", results, ok.get("results"))
+    return wrong or _within("ok", expected.get("ok", {}), ok)
 
 
 def _error_mismatch(expected: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
@@ -121,6 +122,8 @@ def _within(path: str, expected: Any, found: Any) -> str:
             if wrong:
                 return wrong
         return ""
+    if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        return next(filter(None, (_within(f"{path}[]", *pair) for pair in zip(expected, found, strict=True))), "")
     return "" if expected == found else f"{path}: expected {_short(expected)}, got {_short(found)}"
 
 

@@ -7,6 +7,7 @@ Both forward what no fault is for. The fault server notes every call that arrive
 from __future__ import annotations
 
 import base64
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -67,6 +68,11 @@ def status_details(fault: Fault) -> bytes:
     return bytes(found.SerializeToString())
 
 
+def _joined(pieces: list[str | int]) -> bytes:
+    """A message of pieces: base64, or a number of zeros."""
+    return b"".join(bytes(piece) if isinstance(piece, int) else base64.b64decode(piece) for piece in pieces)
+
+
 class FaultServer:
     """The fault server, on a free port of 127.0.0.1."""
 
@@ -82,6 +88,12 @@ class FaultServer:
         self._proxy.__enter__()
         self.address = self._proxy.address
         self._watch = threading.Event()
+        self._late = _Late(self.address)
+
+    @property
+    def late_address(self) -> str:
+        """An address where nobody listens until the fault "late" says so."""
+        return self._late.address
 
     def _serve(self) -> grpc.Server:
         server = grpc.server(futures.ThreadPoolExecutor(64), options=_OPTIONS)
@@ -101,6 +113,10 @@ class FaultServer:
         for fault in faults:
             if fault["do"] in ("cut", "stall"):
                 self._break_at(fault)
+            elif fault["do"] == "late":
+                self._late.stop()
+                self._late = _Late(self.address)
+                threading.Timer(fault["after_s"], self._late.listen).start()
 
     def _break_at(self, fault: Fault) -> None:
         """Holds a direction after some bytes; a cut then closes the connections."""
@@ -129,6 +145,7 @@ class FaultServer:
         """Ends it."""
         self._ended.set()
         self.disconnect()
+        self._late.stop()
         self._proxy.__exit__(None, None, None)
         self._server.stop(None)
         self._channel.close()
@@ -136,7 +153,11 @@ class FaultServer:
     def _next(self, method: str) -> Fault | None:
         with self._lock:
             for fault in self._faults:
-                if fault["do"] in ("cut", "stall") or fault.get("method", method) != method or fault.get("times") == 0:
+                if (
+                    fault["do"] in ("cut", "stall", "late")
+                    or fault.get("method", method) != method
+                    or fault.get("times") == 0
+                ):
                     continue
                 if fault.get("skip", 0) > 0:
                     fault["skip"] -= 1
@@ -178,7 +199,7 @@ class FaultServer:
         elif do == "answer":
             for _ in requests:
                 pass
-            yield from map(base64.b64decode, fault["messages"])
+            yield from map(_joined, fault["messages"])
         elif do == "hang":
             while context.is_active() and not self._ended.wait(0.01):
                 pass
@@ -211,6 +232,36 @@ class FaultServer:
             trailing.append(("grpc-status-details-bin", status_details(fault)))
         context.set_trailing_metadata(tuple(trailing))
         yield from ()
+
+
+class _Late:
+    """A port of 127.0.0.1 that is taken, where nobody listens at first."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._socket = socket.socket()
+        self._socket.bind(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._socket.getsockname()[1]}"
+        self._lock = threading.Lock()
+        self._proxy: TcpProxy | None = None
+        self._stopped = False
+
+    def listen(self) -> None:
+        """From now on connections come through."""
+        with self._lock:
+            if not self._stopped:
+                self._socket.listen()
+                self._proxy = TcpProxy(self._target, self._socket)
+                self._proxy.__enter__()
+
+    def stop(self) -> None:
+        """Ends it."""
+        with self._lock:
+            self._stopped = True
+            if self._proxy is None:
+                self._socket.close()
+            else:
+                self._proxy.__exit__(None, None, None)
 
 
 class _Handler(grpc.GenericRpcHandler):

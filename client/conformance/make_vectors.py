@@ -11,7 +11,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import error_vectors
+import fault_vectors
 import interval_vectors
+import kept_vectors
+import large_vectors
 import operator_vectors
 from operator_vectors import Vector
 
@@ -31,6 +35,22 @@ def files() -> dict[str, list[Vector]]:
             *interval_vectors.moves(),
             *interval_vectors.load_balances(),
         ],
+        "large": [
+            *large_vectors.larger(),
+            *large_vectors.many_chunks(),
+            *large_vectors.progress(),
+            *large_vectors.shared_memory(),
+        ],
+        "errors": list(error_vectors.every()),
+        "faults": [
+            *fault_vectors.codes(),
+            *fault_vectors.retries(),
+            *fault_vectors.policies(),
+            *fault_vectors.times(),
+            *fault_vectors.connections(),
+            *fault_vectors.answers(),
+        ],
+        "kept": [*kept_vectors.kept(), *kept_vectors.kept_results(), *kept_vectors.chains()],
     }
 
 

@@ -14,7 +14,8 @@ from servers import Servers
 
 Vector = dict[str, Any]
 _OWN = ("name", "needs", "full", "server", "connect", "faults", "environment", "steps", "repeat")
-_EXPECTED = ("results", "operations", "ok", "error", "calls", "least_s", "most_s", "gap_s", "seen", "places")
+_EXPECTED = ("results", "ok", "error", "calls", "connections", "least_s", "most_s", "gap_s", "seen")
+_JUDGED = {"calls", "connections", "gap_s", "seen"}
 _LEAK_AFTER = 3
 """Repetitions after which threads and sockets may not grow any more."""
 
@@ -126,7 +127,7 @@ class Scenario:
         command = {name: self._named(value) for name, value in step.items() if name not in _EXPECTED}
         if command["command"] in ("hello", "resources"):
             command.pop("client", None)
-        faults = self._servers.faults() if {"calls", "gap_s", "seen"} & expected.keys() else None
+        faults = self._servers.faults() if _JUDGED & expected.keys() else None
         before = len(faults.arrivals) if faults else 0
         start = time.monotonic()
         answer = self._ask(driver, command)
@@ -192,6 +193,9 @@ def _judge_calls(expected: Vector, arrivals: list[Arrival], seen: list[Vector]) 
         found = [arrival for arrival in arrivals if arrival.method == method]
         if len(found) != count:
             raise FailedError(f"{method} arrived {len(found)} times, expected {count}")
+    peers = {arrival.peer for arrival in arrivals if arrival.method in expected.get("calls", {})}
+    if len(peers) != expected.get("connections", len(peers)):
+        raise FailedError(f"the calls came over {len(peers)} connections, expected {expected['connections']}")
     if "gap_s" in expected:
         times = [arrival.at for arrival in arrivals if arrival.method in expected["calls"]]
         gaps = [after - before for before, after in pairwise(times)]

@@ -98,6 +98,8 @@ class Servers:
             return str(self.folder / name.removeprefix("file:"))
         if name == "faults":
             return self.faults().address
+        if name == "late":
+            return self.faults().late_address
         if name == "nobody":
             return f"127.0.0.1:{self._silent.getsockname()[1]}"
         return self.corankd(name).address
@@ -114,6 +116,7 @@ class Servers:
         return {
             "plain": _PLACES,
             "kept": ("--kept-bytes=256MiB",),
+            "listed": ("--kept-bytes=64MiB",),
             "bare": (),
             "limited": (
                 f"--max-request-bytes={LIMITED_BYTES}",

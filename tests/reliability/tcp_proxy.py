@@ -145,17 +145,17 @@ class _Connection:
 class TcpProxy:
     """A context manager that listens on a free port of 127.0.0.1 and forwards to `target`, HOST:PORT.
 
-    `up` is the direction to the server, `down` the way back.
+    `up` is the direction to the server, `down` the way back. `listener` is a socket that listens already.
     """
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, listener: socket.socket | None = None) -> None:
         host, _, port = target.rpartition(":")
         self.target = (host, int(port))
         self.up, self.down = Way(), Way()
         self.accepted = 0
         """Connections accepted so far."""
         self._connections: list[_Connection] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = listener or socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(_LOOK_SECONDS)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._accept, daemon=True)

@@ -195,6 +195,8 @@ class Driver:
 
     def __init__(self) -> None:
         self.clients: dict[str, corank.Client] = {}
+        # The client hands bfloat16 out as uint16; whoever stored the array knows better.
+        self.bfloat16: set[str] = set()
 
     def answer(self, command: Json) -> Json:
         """The answer to a command, without its id."""
@@ -290,6 +292,8 @@ class Driver:
     def _store(self, command: Json) -> Json:
         client = self.clients[command["client"]]
         given = self._options(command)
+        if command["array"]["type"] == "bfloat16":
+            self.bfloat16.add(command["name"])
         return kept_json(
             client.store(command["name"], array_of(command["array"]), expires=command.get("expires_s"), **given)
         )
@@ -297,6 +301,8 @@ class Driver:
     def _fetch(self, command: Json) -> Json:
         client = self.clients[command["client"]]
         elements = client.stored(command["name"]).fetch(**self._options(command))
+        if command["name"] in self.bfloat16 and elements.dtype == np.uint16:
+            elements = elements.view(NUMBERS["bfloat16"])
         return {"array": data_of(command, False, elements)}
 
     def _list(self, command: Json) -> Json:

@@ -11,6 +11,7 @@ import grpc
 import grpc.aio
 
 from corank import _errors as errors
+from corank._call import answered
 from corank._connection import PROGRESS_BYTES, Connection, answer_of, prepare, report, results_of
 from corank._options import Settings
 from corank._placing import SMALL_BYTES, Placed, Placing, Step, task_bytes
@@ -96,7 +97,7 @@ class Native:
         except grpc.RpcError as error:
             raise caller.failed(error) from None
         trailing = {str(key): value for key, value in (await call.trailing_metadata() or ())}
-        return response, str(trailing.get("x-request-id", ""))
+        return answered(caller.operator, response), str(trailing.get("x-request-id", ""))
 
     def _channel(self) -> Any:
         loop = asyncio.get_running_loop()

@@ -131,7 +131,18 @@ def unary(methods: Methods, name: Name, request: bytes, caller: Caller, remainin
                 response, call = aside.run(lambda calls: _in_time(methods, name, request, caller, remaining, calls))
     except grpc.RpcError as error:
         raise caller.failed(error) from None
-    return response, trailing(call)
+    return answered(caller.operator, response), trailing(call)
+
+
+def answered(operator: str, response: bytes | None) -> bytes:
+    """A response, if there is one: gRPC returns None for a success without a message.
+
+    Raises:
+        Internal: there is none.
+    """
+    if response is None:
+        raise errors.Internal(f"{operator}: the server answered no message")
+    return response
 
 
 def _in_time(

@@ -82,9 +82,18 @@ def gpu_target(target: Any, output: Output) -> cuda.GpuArray:
 
 
 def _incoming(answer: Answer, output: Output) -> IncomingArray:
+    """A result in the response, or what the response says of it.
+
+    Raises:
+        Internal: there is none, or it has another type.
+    """
     if output.field not in answer.found:
         raise errors.Internal(f"the server's answer lacks {output.field}")
-    return answer.found[output.field]
+    found = answer.found[output.field]
+    record_bytes = output.dtype.itemsize if output.type == array_pb2.ELEMENT_TYPE_RECORD else 0
+    if not output.indices and (found.header.type, found.header.record_bytes) != (output.type, record_bytes):
+        raise errors.Internal(f"the server answered {output.field} of type {found.header.type}, not of {output.dtype}")
+    return found
 
 
 def _count(answer: Answer, output: Output) -> int:
@@ -126,11 +135,12 @@ class Inline(_Back):
         """A new array, `out`, or a view of the response."""
         output, incoming = self._output, _incoming(answer, self._output)
         if output.indices and self._target is None:
-            return conversion.indices(answer.response, incoming, output.as_dtype)
-        if output.indices:
-            wire_dtype = INDEX_DTYPES.get(incoming.header.type, output.dtype)
-            return _into(self._target, conversion.incoming(answer.response, incoming, wire_dtype, copy=False))  # type: ignore[arg-type]
-        found = conversion.incoming(answer.response, incoming, output.dtype, self._copy and self._target is None)
+            found = conversion.indices(answer.response, incoming, output.as_dtype)
+        else:
+            dtype = INDEX_DTYPES.get(incoming.header.type, output.dtype) if output.indices else output.dtype
+            found = conversion.incoming(answer.response, incoming, dtype, self._copy and self._target is None)
+        if output.count is not None and found.size != output.count:
+            raise errors.Internal(f"the server answered {found.size} elements of {output.count} of {output.field}")
         return found if self._target is None else _into(self._target, found)
 
 
