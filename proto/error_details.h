@@ -5,6 +5,10 @@
 
 namespace corank {
 
+/// The domain of every ErrorInfo that corankd makes.
+inline constexpr char kErrorDomain[] = "corank";
+
+inline constexpr char kErrorInfoUrl[] = "type.googleapis.com/google.rpc.ErrorInfo";
 inline constexpr char kBadRequestUrl[] = "type.googleapis.com/google.rpc.BadRequest";
 inline constexpr char kRetryInfoUrl[] = "type.googleapis.com/google.rpc.RetryInfo";
 

@@ -19,11 +19,15 @@
 // RequestOptions.request_id) and `traceparent` (W3C Trace Context). It returns `x-request-id`, and `traceparent` if the
 // caller sent a valid one, as trailing metadata.
 //
+// Errors. Every error of the server carries a google.rpc.ErrorInfo of the domain "corank" in its details. Its reason is
+// a value of ErrorReason (error_reason.proto) without the prefix. Decide by status code and reason, never by the text.
+//
 // Status codes. They mean the same for every method:
-//   INVALID_ARGUMENT    A field is malformed or out of range, an input is unsorted, or intervals overlap. The details
-//                       hold a google.rpc.BadRequest with one violation that names the field. A request of more than
-//                       max_request_bytes is also INVALID_ARGUMENT, for the field "request"; gRPC itself ends a request
-//                       of more than twice as many bytes with RESOURCE_EXHAUSTED, before the server sees it.
+//   INVALID_ARGUMENT    A field is malformed or out of range, an input is unsorted, intervals overlap, or the method
+//                       cannot use a place. The details hold a google.rpc.BadRequest with one violation that names the
+//                       field. A request of more than max_request_bytes is also INVALID_ARGUMENT, for the field
+//                       "request"; gRPC itself ends a request of more than twice as many bytes with RESOURCE_EXHAUSTED,
+//                       before the server sees it.
 //   RESOURCE_EXHAUSTED  The queue, a memory budget or a quota is full. google.rpc.RetryInfo in the details says when to
 //                       retry. Without RetryInfo a retry does not help: free kept arrays, or raise the client's limit.
 //   UNAVAILABLE         The server is draining, or lost its device. google.rpc.RetryInfo says when to retry.
@@ -31,13 +35,14 @@
 //                       at once. Also: the caller of a stream neither sent nor read for the server's
 //                       --stream-idle-timeout.
 //   CANCELLED           The caller cancelled, or the request did not arrive completely.
+//   ABORTED             Another part of the job ended early or did not begin. Run the whole job again.
 //   NOT_FOUND           The caller's tenant has no region, lease or kept array of this name.
 //   ALREADY_EXISTS      The caller's tenant has a region of this name.
 //   FAILED_PRECONDITION A request uses the region or array that the caller wants to remove, shared memory was truncated
 //                       after it was registered, or GPU memory is on a GPU that the server does not use.
 //   UNAUTHENTICATED     The credentials are missing or unknown.
 //   PERMISSION_DENIED   The caller's tenant lacks the permission for this operator or place.
-//   UNIMPLEMENTED       The place is switched off on this server, or the method cannot use it.
+//   UNIMPLEMENTED       The place is switched off on this server.
 //   INTERNAL            A fault of the server. Its log has the details under the request id.
 //
 // Effects. A call that fails stores, replaces and deletes nothing; only a result range in shared memory or GPU memory
@@ -122,10 +127,12 @@ type CorankServiceClient interface {
 	// Parts: one job may use several connections. Make one Execute call on each, with the same plan except for
 	// `Plan.part`. Each part sends a range of every streamed input, whose count is required, and receives a share of the
 	// output chunks: chunks are in order within a part, and the parts together receive every chunk once. Every part
-	// receives all results. All parts must begin within 30 s of the first one. A part that fails fails the job.
+	// receives all results. All parts must begin within 30 s of the first one, else they end with ABORTED. A part that
+	// fails keeps its own error; the other parts then end with ABORTED. Parts with different plans all end at once with
+	// INVALID_ARGUMENT.
 	//
 	// Errors: INVALID_ARGUMENT for a malformed plan, for chunks that are out of order or too large, and for an input that
-	// ends early or late. If the plan has several operations, the field starts with `operations[i].`.
+	// ends early or late. The fields of an operation begin with `plan.operations[i].`, those of a chunk with `chunk.`.
 	Execute(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExecuteRequest, ExecuteResponse], error)
 	// Describes the server: version, devices, limits, places, settings. Does not wait in the queue.
 	GetServerInfo(ctx context.Context, in *GetServerInfoRequest, opts ...grpc.CallOption) (*GetServerInfoResponse, error)
@@ -288,10 +295,12 @@ type CorankServiceServer interface {
 	// Parts: one job may use several connections. Make one Execute call on each, with the same plan except for
 	// `Plan.part`. Each part sends a range of every streamed input, whose count is required, and receives a share of the
 	// output chunks: chunks are in order within a part, and the parts together receive every chunk once. Every part
-	// receives all results. All parts must begin within 30 s of the first one. A part that fails fails the job.
+	// receives all results. All parts must begin within 30 s of the first one, else they end with ABORTED. A part that
+	// fails keeps its own error; the other parts then end with ABORTED. Parts with different plans all end at once with
+	// INVALID_ARGUMENT.
 	//
 	// Errors: INVALID_ARGUMENT for a malformed plan, for chunks that are out of order or too large, and for an input that
-	// ends early or late. If the plan has several operations, the field starts with `operations[i].`.
+	// ends early or late. The fields of an operation begin with `plan.operations[i].`, those of a chunk with `chunk.`.
 	Execute(grpc.BidiStreamingServer[ExecuteRequest, ExecuteResponse]) error
 	// Describes the server: version, devices, limits, places, settings. Does not wait in the queue.
 	GetServerInfo(context.Context, *GetServerInfoRequest) (*GetServerInfoResponse, error)
