@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-asan test-tsan compile-architectures soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-places bench-sizes bench-overload clean
+.PHONY: help demo build test test-python-matrix test-asan test-tsan test-peers compile-architectures soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-places bench-sizes bench-overload clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -29,6 +29,9 @@ test-asan: ## run the C++ and end-to-end tests under AddressSanitizer and Undefi
 test-tsan: ## run the C++ and end-to-end tests under ThreadSanitizer
 	@scripts/setup.sh test --no-cuda
 	@scripts/sanitize.sh thread
+
+test-peers: build ## run gRPC's interoperability client and h2spec against the server's HTTP/2 (needs Go)
+	@.deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/peers
 
 compile-architectures: ## compile the kernels for every architecture that corank supports (long; needs no GPU)
 	@scripts/setup.sh test

@@ -2,6 +2,8 @@
 #   corank::rpc         gRPC, protobuf, Abseil and what they need
 #   corank::absl        the same, for what needs Abseil only
 #   corank::grpc        the same as the system provides them (cmake/corankGrpc.cmake): what corank::client links
+#   corank::nghttp2, corank::openssl
+#                       HTTP/2 and TLS of the server: Debian's static archives
 #   corank::malloc      tcmalloc, for the programs that it makes faster; a build for a sanitizer keeps that one's allocator
 #   corank::prometheus, corank::civetweb, corank::highway, corank::tbb, corank::benchmark
 #                       Debian has these only as shared libraries; `make dist` puts them beside the binaries
@@ -86,6 +88,16 @@ if(CORANK_SERVER)
 
   find_program(CORANK_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
   mark_as_advanced(CORANK_GRPC_CPP_PLUGIN)
+  function(corank_static_library name header)
+    corank_archives(archives ${ARGN})
+    find_path(CORANK_HEADER_${name} ${header} REQUIRED)
+    mark_as_advanced(CORANK_HEADER_${name})
+    add_library(corank_${name} INTERFACE)
+    add_library(corank::${name} ALIAS corank_${name})
+    target_link_libraries(corank_${name} INTERFACE ${archives})
+  endfunction()
+  corank_static_library(nghttp2 nghttp2/nghttp2.h nghttp2)
+  corank_static_library(openssl openssl/ssl.h ssl crypto)
   corank_shared_library(prometheus prometheus/registry.h prometheus-cpp-core)
   corank_shared_library(civetweb CivetServer.h civetweb-cpp civetweb)
   corank_shared_library(highway hwy/contrib/sort/vqsort.h hwy_contrib hwy)

@@ -1,0 +1,201 @@
+#include "server/wire/call.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/wire/connection.h"
+
+namespace corank::wire {
+namespace {
+
+constexpr size_t kPrefixBytes = 5;
+
+std::string Prefix(size_t size) {
+  const auto length = static_cast<uint32_t>(size);
+  return {'\0', static_cast<char>(length >> 24), static_cast<char>(length >> 16), static_cast<char>(length >> 8),
+          static_cast<char>(length)};
+}
+
+size_t Length(const char* prefix) {
+  size_t length = 0;
+  for (size_t i = 1; i < kPrefixBytes; ++i) length = length << 8 | static_cast<unsigned char>(prefix[i]);
+  return length;
+}
+
+}  // namespace
+
+Call::Call(Loop* loop, Connection* connection, int32_t stream, std::shared_ptr<const Peer> peer)
+    : loop_(loop), connection_(connection), stream_(stream), deadline_(loop->NoTimer()), progress_(loop->now()) {
+  head_.peer = std::move(peer);
+  head_.arrival = loop->now();
+}
+
+void Call::Read() {
+  loop_->Run([self = shared_from_this()] { self->SetRead(); });
+}
+
+void Call::SendMetadata(Metadata metadata) {
+  loop_->Run([self = shared_from_this(), metadata = std::move(metadata)]() mutable {
+    if (self->connection_ == nullptr || self->is_finished_ || self->headers_sent_) return;
+    self->initial_ = std::move(metadata);
+    self->connection_->Send(self.get());
+  });
+}
+
+void Call::Write(Bytes message) {
+  loop_->Run([self = shared_from_this(), message = std::move(message)]() mutable {
+    if (self->connection_ == nullptr || self->is_finished_) return;
+    self->Queue(std::move(message), true);
+    self->connection_->Send(self.get());
+  });
+}
+
+void Call::Finish(CallStatus status, Metadata trailers, std::optional<Bytes> message) {
+  loop_->Run([self = shared_from_this(), status = std::move(status), trailers = std::move(trailers),
+              message = std::move(message)]() mutable {
+    self->End(std::move(status), std::move(trailers), std::move(message));
+  });
+}
+
+void Call::AllowUnread(int32_t bytes) {
+  loop_->Run([self = shared_from_this(), bytes] {
+    if (self->connection_ != nullptr) self->connection_->AllowUnread(self.get(), bytes);
+  });
+}
+
+void Call::SetRead() {
+  if (connection_ == nullptr || is_finished_) return;
+  wants_message_ = true;
+  if (handler_ != nullptr && !is_parsing_) TakeHeld();  // while it is made, BeginCall does
+}
+
+void Call::TakeHeld() {
+  if (!held_.empty()) {
+    const std::string held = std::exchange(held_, {});
+    const size_t taken = Parse(held);
+    if (!is_finished_) held_ = held.substr(taken);
+    if (connection_ != nullptr) connection_->Consume(stream_, is_finished_ ? held.size() : taken);
+  }
+  if (!half_closed_ || half_close_told_ || !wants_bytes() || !held_.empty()) return;
+  if (prefix_bytes_ != 0) return EndIncomplete();
+  half_close_told_ = true;
+  wants_message_ = false;
+  handler_->OnHalfClose();
+}
+
+size_t Call::Take(absl::string_view bytes) {
+  if (is_finished_ || handler_ == nullptr) return bytes.size();
+  if (!held_.empty()) {
+    held_.append(bytes.data(), bytes.size());
+    return 0;
+  }
+  const size_t taken = Parse(bytes);
+  if (is_finished_) return bytes.size();
+  held_.append(bytes.data() + taken, bytes.size() - taken);
+  return taken;
+}
+
+size_t Call::Parse(absl::string_view bytes) {
+  is_parsing_ = true;
+  size_t taken = 0;
+  while (wants_bytes()) {
+    if (prefix_bytes_ < kPrefixBytes) {
+      const size_t count = std::min(kPrefixBytes - prefix_bytes_, bytes.size() - taken);
+      if (count == 0) break;
+      std::memcpy(prefix_ + prefix_bytes_, bytes.data() + taken, count);
+      taken += count;
+      prefix_bytes_ += count;
+      if (prefix_bytes_ < kPrefixBytes) break;
+      if (prefix_[0] != 0) {
+        Metadata accepted;
+        accepted.Add("grpc-accept-encoding", "identity");
+        End({kUnimplemented, "the message is compressed; this server accepts no compression", ""}, std::move(accepted),
+            std::nullopt);
+        break;
+      }
+      message_left_ = Length(prefix_);
+      sink_ = handler_->OnMessageBegin(message_left_);
+      if (sink_ == nullptr) break;
+    }
+    while (message_left_ > 0 && taken < bytes.size()) {
+      const absl::Span<char> room = sink_->Room();
+      const size_t count = std::min({room.size(), message_left_, bytes.size() - taken});
+      // Where the socket was read into the room itself, nothing is left to copy.
+      if (room.data() != bytes.data() + taken) std::memcpy(room.data(), bytes.data() + taken, count);
+      sink_->Fill(count);
+      taken += count;
+      message_left_ -= count;
+    }
+    if (message_left_ > 0) break;
+    prefix_bytes_ = 0;
+    sink_ = nullptr;
+    wants_message_ = false;
+    handler_->OnMessage();  // may ask for the next one
+  }
+  is_parsing_ = false;
+  return taken;
+}
+
+void Call::TakeHalfClose() {
+  half_closed_ = true;
+  if (is_finished_ || handler_ == nullptr) return;
+  // A message that has begun is asked for, and cannot be completed any more.
+  if (prefix_bytes_ != 0) return EndIncomplete();
+  TakeHeld();
+}
+
+void Call::EndIncomplete() {
+  End({kInternal,
+       absl::StrCat("the caller ended its messages in the middle of one, ", message_left_, " bytes before its end"),
+       ""},
+      {}, std::nullopt);
+}
+
+void Call::Queue(Bytes message, bool is_written) {
+  Outgoing outgoing;
+  outgoing.bytes = Bytes(Prefix(message.size()));
+  for (const Piece& piece : message.pieces()) outgoing.bytes.Append(piece);
+  outgoing.is_written = is_written;
+  if (outgoing_.empty()) progress_ = loop_->now();
+  outgoing_bytes_ += outgoing.bytes.size();
+  outgoing_.push_back(std::move(outgoing));
+}
+
+void Call::End(CallStatus status, Metadata trailers, std::optional<Bytes> message) {
+  if (connection_ == nullptr || is_finished_) return;
+  is_finished_ = true;
+  if (message) Queue(*std::move(message), false);
+  status_ = std::move(status);
+  trailers_ = std::move(trailers);
+  // What was not read is not read any more.
+  if (!held_.empty()) connection_->Consume(stream_, std::exchange(held_, {}).size());
+  connection_->Send(this);
+}
+
+void Call::Cancel(const CallStatus& status) {
+  if (std::exchange(is_cancelled_, true)) return;
+  if (handler_ != nullptr) handler_->OnCancel(status);
+}
+
+void Call::PassDeadline() {
+  deadline_ = loop_->NoTimer();
+  if (is_finished_) return;  // the answer is on its way
+  const CallStatus status = {kDeadlineExceeded, "the deadline passed before the call was answered", ""};
+  Cancel(status);
+  End(status, {}, std::nullopt);
+}
+
+void Call::Done(const CallStatus& status) {
+  const bool is_answered = std::exchange(is_finished_, true) && outgoing_.empty();
+  if (!is_answered) Cancel(status);
+  connection_ = nullptr;
+  sink_ = nullptr;
+  outgoing_.clear();
+  outgoing_bytes_ = 0;
+  if (deadline_ != loop_->NoTimer()) loop_->Cancel(std::exchange(deadline_, loop_->NoTimer()));
+  if (const std::shared_ptr<Handler> handler = std::move(handler_)) handler->OnDone();
+}
+
+}  // namespace corank::wire

@@ -1,0 +1,276 @@
+#include "server/wire/connection.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <random>
+#include <utility>
+
+namespace corank::wire {
+namespace {
+
+// Bytes that are queued for the socket before nghttp2 is asked for more frames.
+constexpr size_t kMostOutput = size_t{1} << 20;
+// Reads of the loop's buffer before other connections have their turn.
+constexpr int kReadsAtOnce = 4;
+constexpr int kEntriesAtOnce = 64;
+constexpr size_t kTlsRecordBytes = 16 << 10;
+constexpr std::chrono::milliseconds kLookInterval = std::chrono::seconds(1);
+// From the notice that a connection takes no more calls to the refusal of those that crossed it.
+constexpr std::chrono::milliseconds kCrossing = std::chrono::milliseconds(500);
+
+// Floods. Whoever exceeds one of these is cut off.
+constexpr size_t kMostAcknowledgements = 100;  // of pings and settings, unsent
+constexpr size_t kMostSettings = 32;           // in a frame
+constexpr size_t kMostContinuations = 8;       // of a head
+constexpr uint64_t kResetBurst = 1000, kResetsPerSecond = 100;
+
+nghttp2_option* MakeOptions() {
+  nghttp2_option* options = nullptr;
+  nghttp2_option_new(&options);
+  // Windows are opened when bytes have found their place, not when they arrive.
+  nghttp2_option_set_no_auto_window_update(options, 1);
+  nghttp2_option_set_max_outbound_ack(options, kMostAcknowledgements);
+  nghttp2_option_set_max_settings(options, kMostSettings);
+  nghttp2_option_set_max_continuations(options, kMostContinuations);
+  nghttp2_option_set_stream_reset_rate_limit(options, kResetBurst, kResetsPerSecond);
+  return options;
+}
+
+// A time that differs from call to call by a tenth, so that connections that began together do not end together.
+std::chrono::milliseconds Jittered(std::chrono::milliseconds time) {
+  thread_local std::minstd_rand random(std::random_device{}());
+  return time * std::uniform_int_distribution<int>(90, 110)(random) / 100;
+}
+
+}  // namespace
+
+nghttp2_session_callbacks* Connection::Callbacks() {
+  static nghttp2_session_callbacks* const callbacks = [] {
+    nghttp2_session_callbacks* made = nullptr;
+    nghttp2_session_callbacks_new(&made);
+    nghttp2_session_callbacks_set_on_begin_frame_callback(made, OnBeginFrame);
+    nghttp2_session_callbacks_set_on_begin_headers_callback(made, OnBeginHeaders);
+    nghttp2_session_callbacks_set_on_header_callback(made, OnHeader);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(made, OnFrame);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(made, OnData);
+    nghttp2_session_callbacks_set_on_frame_send_callback(made, OnFrameSent);
+    nghttp2_session_callbacks_set_on_stream_close_callback(made, OnStreamClose);
+    nghttp2_session_callbacks_set_data_source_read_length_callback(made, OutgoingLength);
+    nghttp2_session_callbacks_set_send_data_callback(made, SendOutgoing);
+    return made;
+  }();
+  return callbacks;
+}
+
+Connection::Connection(Environment environment, int fd, std::string peer)
+    : environment_(std::move(environment)),
+      loop_(*environment_.loop),
+      limits_(*environment_.limits),
+      fd_(fd),
+      peer_(std::make_shared<Peer>()),
+      events_(EPOLLIN),
+      began_(loop_.now()),
+      last_heard_(began_),
+      last_call_(began_),
+      output_progress_(began_),
+      look_(loop_.NoTimer()) {
+  peer_->address = std::move(peer);
+  if (environment_.tls != nullptr) tls_ = std::make_unique<TlsStream>(*environment_.tls, fd);
+  if (limits_.max_age.count() > 0) ends_ = began_ + Jittered(limits_.max_age);
+}
+
+Connection::~Connection() {
+  if (fd_ >= 0) close(fd_);
+  nghttp2_session_del(session_);
+}
+
+void Connection::Start() {
+  static nghttp2_option* const options = MakeOptions();
+  nghttp2_session_server_new2(&session_, Callbacks(), this, options);
+  const std::array<nghttp2_settings_entry, 2> settings = {{
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits_.max_streams},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<uint32_t>(limits_.max_header_bytes)},
+  }};
+  nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+  nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, limits_.connection_window);
+  loop_.Watch(fd_, events_, this);
+  look_ = loop_.At(began_ + kLookInterval, [this] { Look(); });
+  if (tls_ == nullptr) Flush();
+}
+
+// --- The socket -----------------------------------------------------------------------------------------------------
+
+void Connection::OnReady(uint32_t events) {
+  if (fd_ < 0) return;
+  const std::shared_ptr<Connection> kept = shared_from_this();
+  if (tls_ != nullptr && !tls_->is_done()) {
+    Handshake();
+    if (fd_ < 0 || !tls_->is_done()) return;
+  }
+  if ((events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0) Receive();
+  if ((events & EPOLLOUT) != 0 && fd_ >= 0) Flush();
+}
+
+void Connection::Handshake() {
+  const int result = tls_->Handshake();
+  if (result < 0) return Close();
+  if (result == 0) {
+    const uint32_t events = tls_->wants_write() ? EPOLLOUT : EPOLLIN;
+    if (events != events_) loop_.Change(fd_, events_ = events, this);
+    return;
+  }
+  if (!tls_->IsHttp2()) return Close();
+  tls_->Name(peer_.get());
+  if (events_ != EPOLLIN) loop_.Change(fd_, events_ = EPOLLIN, this);
+  Flush();
+}
+
+void Connection::Receive() {
+  for (int i = 0; i < kReadsAtOnce; ++i) {
+    char* const buffer = loop_.buffer();
+    const ssize_t count =
+        tls_ != nullptr ? tls_->Read(buffer, Loop::kBufferBytes) : recv(fd_, buffer, Loop::kBufferBytes, 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) break;
+    if (count <= 0) return Close();
+    last_heard_ = loop_.now();
+    if (!Feed(buffer, static_cast<size_t>(count))) return Close();
+    if (tls_ == nullptr && static_cast<size_t>(count) < Loop::kBufferBytes) break;
+  }
+  FlushSoon();
+}
+
+bool Connection::Feed(const char* data, size_t size) {
+  return nghttp2_session_mem_recv(session_, reinterpret_cast<const uint8_t*>(data), size) >= 0;
+}
+
+void Connection::FlushSoon() {
+  if (std::exchange(flush_is_due_, true)) return;
+  loop_.AtEndOfRound([self = shared_from_this()] { self->Flush(); });
+}
+
+void Connection::Flush() {
+  flush_is_due_ = false;
+  if (fd_ < 0) return;
+  if (tls_ != nullptr && !tls_->is_done()) return;
+  const std::shared_ptr<Connection> kept = shared_from_this();
+  bool has_more = false;
+  do {
+    while (output_.size() < kMostOutput) {
+      const uint8_t* data = nullptr;
+      const ssize_t count = nghttp2_session_mem_send(session_, &data);
+      if (count < 0) return Close();
+      if (count > 0) {
+        output_.Copy(data, static_cast<size_t>(count));
+        continue;
+      }
+      if (written_.empty()) break;
+      for (const std::shared_ptr<Call>& call : std::exchange(written_, {})) {
+        if (call->handler_ != nullptr && !call->is_cancelled_) call->handler_->OnWritten();
+      }
+    }
+    has_more = output_.size() >= kMostOutput;
+    if (!WriteOut()) return Close();
+  } while (has_more && output_.empty());
+  if (output_.empty() && nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0) {
+    return Close();
+  }
+  const uint32_t events = output_.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
+  if (events != events_) loop_.Change(fd_, events_ = events, this);
+}
+
+bool Connection::WriteOut() {
+  while (!output_.empty()) {
+    std::array<iovec, kEntriesAtOnce> entries;
+    const int count = output_.Gather(entries.data(), kEntriesAtOnce);
+    ssize_t written = 0;
+    if (tls_ != nullptr) {
+      std::array<char, kTlsRecordBytes> record;
+      size_t size = 0;
+      for (int i = 0; i < count && size < record.size(); ++i) {
+        const size_t part = std::min(entries[i].iov_len, record.size() - size);
+        std::copy_n(static_cast<const char*>(entries[i].iov_base), part, record.data() + size);
+        size += part;
+      }
+      written = tls_->Write(record.data(), size);
+    } else {
+      msghdr message{};
+      message.msg_iov = entries.data();
+      message.msg_iovlen = static_cast<size_t>(count);
+      written = sendmsg(fd_, &message, MSG_NOSIGNAL);
+    }
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) return true;
+    if (written <= 0) return false;
+    output_progress_ = loop_.now();
+    output_.Drop(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+// --- Times ----------------------------------------------------------------------------------------------------------
+
+void Connection::Look() {
+  const std::shared_ptr<Connection> kept = shared_from_this();
+  const Instant now = loop_.now();
+  look_ = loop_.NoTimer();
+  if (!has_begun_ && now - began_ >= limits_.handshake_timeout) return Close();
+  if (pinged_ && now - pinged_at_ >= limits_.keepalive_timeout) return Close();
+  if (is_draining_ && now >= ends_) return Close();
+  if (has_begun_ && !is_draining_) {
+    if (now >= ends_) {
+      ends_ = now + limits_.age_grace;
+      Drain();
+    } else if (limits_.max_idle.count() > 0 && calls_.empty() && now - last_call_ >= limits_.max_idle) {
+      Drain();
+    }
+  }
+  if (has_begun_ && !pinged_ && limits_.keepalive_interval.count() > 0 &&
+      now - last_heard_ >= limits_.keepalive_interval) {
+    pinged_ = true;
+    pinged_at_ = now;
+    nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
+    FlushSoon();
+  }
+  for (const auto& [stream, call] : calls_) {
+    const bool is_unread = !call->outgoing_.empty() && now - call->progress_ >= limits_.write_timeout;
+    const bool is_slow = call->http_status_ != 200 && now - call->head_.arrival >= limits_.handshake_timeout;
+    if (!is_unread && !is_slow) continue;
+    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
+    FlushSoon();
+  }
+  if (!output_.empty() && now - output_progress_ >= limits_.write_timeout) return Close();
+  look_ = loop_.At(now + kLookInterval, [this] { Look(); });
+}
+
+void Connection::Drain() {
+  if (fd_ < 0 || std::exchange(is_draining_, true)) return;
+  nghttp2_submit_shutdown_notice(session_);
+  FlushSoon();
+  loop_.At(loop_.now() + kCrossing, [self = shared_from_this()] {
+    if (self->fd_ < 0) return;
+    nghttp2_submit_goaway(self->session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(self->session_),
+                          NGHTTP2_NO_ERROR, nullptr, 0);
+    self->FlushSoon();
+  });
+}
+
+void Connection::Close() {
+  if (fd_ < 0) return;
+  const std::shared_ptr<Connection> kept = shared_from_this();
+  if (look_ != loop_.NoTimer()) loop_.Cancel(std::exchange(look_, loop_.NoTimer()));
+  WriteOut();  // the reason, if it can be told
+  loop_.Forget(fd_, kept);
+  tls_.reset();
+  close(std::exchange(fd_, -1));
+  nghttp2_session_del(std::exchange(session_, nullptr));
+  for (auto& [stream, call] : std::exchange(calls_, {})) call->Done({kCancelled, "the connection ended", ""});
+  environment_.on_end(this);
+}
+
+}  // namespace corank::wire

@@ -1,0 +1,151 @@
+// One HTTP/2 connection: a socket, perhaps TLS, and nghttp2's session with its calls.
+#ifndef CORANK_SERVER_WIRE_CONNECTION_H_
+#define CORANK_SERVER_WIRE_CONNECTION_H_
+
+#include <nghttp2/nghttp2.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "server/wire/call.h"
+#include "server/wire/loop.h"
+#include "server/wire/output.h"
+#include "server/wire/tls.h"
+
+namespace corank::wire {
+
+/// Limits for peers, which apply before their messages are looked at.
+struct ConnectionLimits {
+  /// Concurrent calls of one connection. Further ones are refused, and clients that follow the protocol wait.
+  uint32_t max_streams = 256;
+  /// Most bytes of a call's metadata, as HTTP/2 counts them: 32 more than its name and value for each entry.
+  size_t max_header_bytes = 16 << 10;
+  /// Bytes that a caller may send on one connection, over all calls, before the server has taken them.
+  int32_t connection_window = 16 << 20;
+  /// From the connection to the end of the TLS handshake and the peer's first frame.
+  std::chrono::milliseconds handshake_timeout = std::chrono::seconds(10);
+  /// A peer that pings more often, without sending data or having data sent, is cut off.
+  std::chrono::milliseconds min_ping_interval = std::chrono::seconds(10);
+  /// A peer that was silent for this long is pinged, and cut off if it does not answer within keepalive_timeout.
+  std::chrono::milliseconds keepalive_interval = std::chrono::seconds(30);
+  std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(10);
+  /// A connection without calls ends after this long. 0: never.
+  std::chrono::milliseconds max_idle = std::chrono::minutes(10);
+  /// A connection older than this, give or take a tenth, takes no more calls, and ends `age_grace` later at the latest.
+  /// 0: no limit.
+  std::chrono::milliseconds max_age = std::chrono::milliseconds(0);
+  std::chrono::milliseconds age_grace = std::chrono::seconds(5);
+  /// An answer of which nothing could be sent for this long, because the caller does not read it, is dropped.
+  std::chrono::milliseconds write_timeout = std::chrono::seconds(30);
+};
+
+/// Makes what answers a call, from its head. Called on a loop's thread. Null: there is no such method. The handler may
+/// call any method of the call at once.
+using Router = std::function<std::shared_ptr<Handler>(const std::shared_ptr<Call>&)>;
+
+/// Belongs to the thread of its loop.
+class Connection final : public Watcher, public std::enable_shared_from_this<Connection> {
+ public:
+  struct Environment {
+    Loop* loop;
+    const ConnectionLimits* limits;
+    const Router* router;
+    std::shared_ptr<const TlsContext> tls;  // null: none
+    std::function<void(Connection*)> on_end;
+  };
+
+  /// Takes the socket, which does not block.
+  Connection(Environment environment, int fd, std::string peer);
+  ~Connection() override;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Once, after the constructor.
+  void Start();
+  /// Tells the peer to make further calls elsewhere; running ones go on. The connection ends with the last of them.
+  void Drain();
+  /// Cancels all calls and closes the socket.
+  void Close();
+
+  void OnReady(uint32_t events) override;
+
+  size_t calls() const { return calls_.size(); }
+
+ private:
+  friend class Call;
+
+  // --- For Call.
+  void Send(Call* call);
+  void Consume(int32_t stream, size_t bytes);
+  void AllowUnread(Call* call, int32_t bytes);
+
+  // --- Callbacks of nghttp2.
+  static nghttp2_session_callbacks* Callbacks();
+  static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* head, void* self);
+  static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* self);
+  static int OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
+                      const uint8_t* value, size_t value_size, uint8_t flags, void* self);
+  static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* self);
+  static int OnData(nghttp2_session*, uint8_t flags, int32_t stream, const uint8_t* data, size_t size, void* self);
+  static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* self);
+  static ssize_t OutgoingLength(nghttp2_session*, uint8_t type, int32_t stream, int32_t session_window,
+                                int32_t stream_window, uint32_t frame_size, void* self);
+  static int OnStreamClose(nghttp2_session*, int32_t stream, uint32_t error, void* self);
+  static ssize_t ReadOutgoing(nghttp2_session*, int32_t stream, uint8_t*, size_t size, uint32_t* flags,
+                              nghttp2_data_source*, void* self);
+  static int SendOutgoing(nghttp2_session*, nghttp2_frame* frame, const uint8_t* head, size_t size,
+                          nghttp2_data_source*, void* self);
+
+  Call* Find(int32_t stream);
+  void BeginCall(Call* call, bool half_closed);
+  void EndMessages(Call* call);
+  void AddHeader(Call* call, absl::string_view name, absl::string_view value);
+  void AnswerOther(Call* call);
+  class Headers;
+  // The status and the trailers, after `headers` if there are any.
+  void SubmitStatus(Call* call, Headers* headers);
+  void TakePing();
+
+  void Handshake();
+  void Receive();
+  bool Feed(const char* data, size_t size);
+  void Flush();
+  // Writes what is queued. False: the connection has failed.
+  bool WriteOut();
+  void FlushSoon();
+  void Look();
+
+  const Environment environment_;
+  Loop& loop_;
+  const ConnectionLimits& limits_;
+  int fd_;
+  std::shared_ptr<Peer> peer_;
+  std::unique_ptr<TlsStream> tls_;
+  nghttp2_session* session_ = nullptr;
+  std::unordered_map<int32_t, std::shared_ptr<Call>> calls_;
+  Output output_;
+  uint32_t events_;
+  std::vector<std::shared_ptr<Call>> written_;  // a message of these has left its queue
+  bool flush_is_due_ = false;
+  int32_t last_stream_ = 0;
+  bool has_begun_ = false;  // the peer's first frame has come
+  bool is_draining_ = false;
+  const Instant began_;
+  Instant last_heard_, last_call_, last_ping_ = {};
+  int early_pings_ = 0;
+  bool pinged_ = false;
+  Instant pinged_at_ = {};
+  Instant output_progress_;
+  Instant ends_ = kForever;  // when a connection that is draining is cut off
+  Loop::Timer look_;
+};
+
+}  // namespace corank::wire
+
+#endif  // CORANK_SERVER_WIRE_CONNECTION_H_

@@ -1,0 +1,128 @@
+#include "server/wire/loop.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace corank::wire {
+namespace {
+
+constexpr int kEventsAtOnce = 256;
+// Longer waits end earlier, for timers that are far away.
+constexpr std::chrono::milliseconds kLongestWait = std::chrono::seconds(10);
+
+// A server makes its loops at its start, where nothing can go on without them.
+int MakeOrDie(int fd) {
+  if (fd >= 0) return fd;
+  std::perror("cannot make an event loop");
+  std::abort();
+}
+
+}  // namespace
+
+Loop::Loop()
+    : epoll_(MakeOrDie(epoll_create1(EPOLL_CLOEXEC))),
+      wake_(MakeOrDie(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
+      buffer_(new char[kBufferBytes]),
+      now_(std::chrono::steady_clock::now()) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = nullptr;
+  epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event);
+  thread_ = std::thread([this] { Serve(); });
+}
+
+Loop::~Loop() {
+  Post([this] { stopping_ = true; });
+  thread_.join();
+  close(wake_);
+  close(epoll_);
+}
+
+void Loop::Run(Task task) {
+  if (IsCurrent()) return task();
+  Post(std::move(task));
+}
+
+void Loop::Post(Task task) {
+  {
+    absl::MutexLock lock(&mutex_);
+    posted_.push_back(std::move(task));
+  }
+  if (is_woken_.exchange(true)) return;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
+}
+
+void Loop::Watch(int fd, uint32_t events, Watcher* watcher) {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = watcher;
+  epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
+}
+
+void Loop::Change(int fd, uint32_t events, Watcher* watcher) {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = watcher;
+  epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event);
+}
+
+void Loop::Forget(int fd, std::shared_ptr<Watcher> watcher) {
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+  forgotten_.push_back(std::move(watcher));
+}
+
+int Loop::MillisecondsToWait() const {
+  if (timers_.empty()) return static_cast<int>(kLongestWait.count());
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(timers_.begin()->first - now_);
+  return static_cast<int>(std::clamp(left, std::chrono::milliseconds(0), kLongestWait).count());
+}
+
+void Loop::RunPosted() {
+  is_woken_ = false;
+  std::vector<Task> tasks;
+  {
+    absl::MutexLock lock(&mutex_);
+    tasks.swap(posted_);
+  }
+  for (Task& task : tasks) task();
+}
+
+void Loop::RunTimers() {
+  while (!timers_.empty() && timers_.begin()->first <= now_) {
+    Task task = std::move(timers_.begin()->second);
+    timers_.erase(timers_.begin());
+    task();
+  }
+}
+
+void Loop::Serve() {
+  std::array<epoll_event, kEventsAtOnce> events;
+  while (!stopping_) {
+    const int count = epoll_wait(epoll_, events.data(), kEventsAtOnce, MillisecondsToWait());
+    now_ = std::chrono::steady_clock::now();
+    for (int i = 0; i < count; ++i) {
+      if (events[i].data.ptr != nullptr) {
+        static_cast<Watcher*>(events[i].data.ptr)->OnReady(events[i].events);
+        continue;
+      }
+      uint64_t wakes = 0;
+      [[maybe_unused]] const ssize_t bytes = read(wake_, &wakes, sizeof wakes);
+    }
+    RunPosted();
+    RunTimers();
+    // What ends a round may ask for another end of this round.
+    for (size_t i = 0; i < ending_.size(); ++i) Task(std::move(ending_[i]))();
+    ending_.clear();
+    forgotten_.clear();
+  }
+}
+
+}  // namespace corank::wire

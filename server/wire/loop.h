@@ -1,0 +1,89 @@
+// A thread that waits for sockets, times and tasks, and runs what each of them asks for. Nothing that runs on it waits.
+#ifndef CORANK_SERVER_WIRE_LOOP_H_
+#define CORANK_SERVER_WIRE_LOOP_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/synchronization/mutex.h"
+#include "server/observe/clock.h"
+
+namespace corank::wire {
+
+/// What a loop calls when a socket is ready. Called on the loop's thread.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  /// `events`: EPOLLIN, EPOLLOUT, EPOLLERR, EPOLLHUP.
+  virtual void OnReady(uint32_t events) = 0;
+};
+
+/// Run and Post are thread-safe; everything else belongs to the loop's thread.
+class Loop {
+ public:
+  using Task = absl::AnyInvocable<void()>;
+  using Timers = std::multimap<Instant, Task>;
+  using Timer = Timers::iterator;
+
+  /// Bytes that a loop's connections read at a time.
+  static constexpr size_t kBufferBytes = size_t{256} << 10;
+
+  Loop();
+  /// Ends the thread; tasks that were not run are dropped.
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  /// Runs the task on the loop's thread: at once if this is that thread, soon otherwise.
+  void Run(Task task);
+  /// Runs the task on the loop's thread, soon.
+  void Post(Task task) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsCurrent() const { return std::this_thread::get_id() == thread_.get_id(); }
+
+  /// The watcher lives until Forget and the end of the round in which that is called.
+  void Watch(int fd, uint32_t events, Watcher* watcher);
+  void Change(int fd, uint32_t events, Watcher* watcher);
+  void Forget(int fd, std::shared_ptr<Watcher> watcher);
+
+  Timer At(Instant time, Task task) { return timers_.emplace(time, std::move(task)); }
+  void Cancel(Timer timer) { timers_.erase(timer); }
+  /// A timer that is not set.
+  Timer NoTimer() { return timers_.end(); }
+
+  /// Runs the task when all that is ready in this round was handled.
+  void AtEndOfRound(Task task) { ending_.push_back(std::move(task)); }
+
+  /// The time at which this round began.
+  Instant now() const { return now_; }
+  char* buffer() { return buffer_.get(); }
+
+ private:
+  void Serve();
+  void RunPosted() ABSL_LOCKS_EXCLUDED(mutex_);
+  void RunTimers();
+  int MillisecondsToWait() const;
+
+  const int epoll_;
+  const int wake_;
+  const std::unique_ptr<char[]> buffer_;
+  Instant now_;
+  Timers timers_;
+  std::vector<Task> ending_;
+  std::vector<std::shared_ptr<Watcher>> forgotten_;  // an event of this round may still name them
+  bool stopping_ = false;
+  std::atomic<bool> is_woken_{false};
+  absl::Mutex mutex_;
+  std::vector<Task> posted_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;  // last: it uses all others
+};
+
+}  // namespace corank::wire
+
+#endif  // CORANK_SERVER_WIRE_LOOP_H_

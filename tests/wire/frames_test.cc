@@ -1,0 +1,301 @@
+// Peers that keep to HTTP/2 and not to gRPC, or to neither.
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/wire/raw_peer.h"
+#include "tests/wire/wire_server.h"
+
+namespace corank::wire::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST(FramesTest, AnswersACallThatComesByteByByte) {
+  WireServer server;
+  RawPeer peer(server.port());
+  peer.SendHeaders(1, CallFields("/test/Echo"));
+  const std::string message = Message("abc");
+  for (const char byte : message) peer.SendData(1, std::string(1, byte));
+  peer.SendData(1, "", true);
+  const Fields answer = peer.ReadCall(1);
+  EXPECT_EQ(ValueOf(answer, ":status"), "200");
+  EXPECT_EQ(ValueOf(answer, ":data"), message);
+  EXPECT_EQ(ValueOf(answer, "grpc-status"), "0");
+}
+
+TEST(FramesTest, TellsACallWhoseDeadlinePasses) {
+  WireServer server;
+  RawPeer peer(server.port());
+  Fields fields = CallFields("/test/Hang");
+  fields.emplace_back("grpc-timeout", "50m");
+  peer.SendHeaders(1, fields);
+  const Fields answer = peer.ReadCall(1);
+  EXPECT_EQ(ValueOf(answer, "grpc-status"), "4");
+  EXPECT_EQ(server.seen().AwaitCancel().code, kDeadlineExceeded);
+  EXPECT_TRUE(server.seen().AwaitNoHandlers());
+}
+
+TEST(FramesTest, RefusesWhatIsNotGrpc) {
+  WireServer server;
+  RawPeer peer(server.port());
+  Fields get = CallFields("/test/Echo");
+  get[0].second = "GET";
+  peer.SendHeaders(1, get, true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(1), ":status"), "405");
+  Fields text = CallFields("/test/Echo");
+  text.back().second = "text/plain";
+  peer.SendHeaders(3, text, true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(3), ":status"), "415");
+  EXPECT_EQ(server.seen().done, 0);
+}
+
+TEST(FramesTest, RefusesHeadsThatAreWrong) {
+  WireServer server;
+  RawPeer peer(server.port());
+  Fields timeout = CallFields("/test/Echo");
+  timeout.emplace_back("grpc-timeout", "soon");
+  peer.SendHeaders(1, timeout, true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(1), "grpc-status"), "3");
+  Fields binary = CallFields("/test/Echo");
+  binary.emplace_back("note-bin", "!");
+  peer.SendHeaders(3, binary, true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(3), "grpc-status"), "3");
+  peer.SendHeaders(5, CallFields("/test/None"), true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(5), "grpc-status"), "12");
+  EXPECT_EQ(server.seen().done, 0);
+}
+
+TEST(FramesTest, RefusesMoreMetadataThanTheLimit) {
+  ConnectionLimits limits;
+  limits.max_header_bytes = 4096;
+  WireServer server(limits);
+  RawPeer peer(server.port());
+  Fields fields = CallFields("/test/Echo");
+  fields.emplace_back("note", std::string(3000, 'a'));
+  peer.SendHeaders(1, fields, true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(1), "grpc-status"), "13") << "no message came, but the metadata are small enough";
+  fields.emplace_back("note", std::string(1000, 'b'));
+  peer.SendHeaders(3, fields, true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(3), "grpc-status"), "8");
+}
+
+TEST(FramesTest, RefusesCompressedMessages) {
+  WireServer server;
+  RawPeer peer(server.port());
+  peer.SendHeaders(1, CallFields("/test/Echo"));
+  std::string message = Message("abc");
+  message[0] = 1;
+  peer.SendData(1, message, true);
+  const Fields answer = peer.ReadCall(1);
+  EXPECT_EQ(ValueOf(answer, "grpc-status"), "12");
+  EXPECT_EQ(ValueOf(answer, "grpc-accept-encoding"), "identity");
+}
+
+TEST(FramesTest, EndsACallThatEndsInTheMiddleOfAMessage) {
+  WireServer server;
+  RawPeer peer(server.port());
+  peer.SendHeaders(1, CallFields("/test/Echo"));
+  peer.SendData(1, Message("abcdef").substr(0, 8), true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(1), "grpc-status"), "13");
+  EXPECT_TRUE(server.seen().AwaitNoHandlers());
+}
+
+TEST(FramesTest, RefusesCallsOverTheLimit) {
+  ConnectionLimits limits;
+  limits.max_streams = 4;
+  WireServer server(limits);
+  RawPeer peer(server.port());
+  for (int32_t stream = 1; stream <= 9; stream += 2) peer.SendHeaders(stream, CallFields("/test/Hang"));
+  EXPECT_EQ(ValueOf(peer.ReadCall(9), ":reset"), absl::StrCat(NGHTTP2_REFUSED_STREAM));
+  EXPECT_EQ(server.seen().handlers, 4);
+}
+
+TEST(FramesTest, CancelsCallsThatAreReset) {
+  WireServer server;
+  RawPeer peer(server.port());
+  peer.SendHeaders(1, CallFields("/test/Hang"));
+  peer.SendFrame(NGHTTP2_RST_STREAM, 0, 1, std::string("\0\0\0\x08", 4));
+  EXPECT_EQ(server.seen().AwaitCancel().code, kCancelled);
+  EXPECT_TRUE(server.seen().AwaitNoHandlers());
+}
+
+TEST(FramesTest, CancelsTheCallsOfAConnectionThatEnds) {
+  WireServer server;
+  {
+    RawPeer peer(server.port());
+    peer.SendHeaders(1, CallFields("/test/Hang"));
+    peer.SendHeaders(3, CallFields("/test/Echo"));
+    peer.SendData(3, Message("abc"), true);
+    EXPECT_EQ(ValueOf(peer.ReadCall(3), "grpc-status"), "0");
+  }
+  EXPECT_EQ(server.seen().AwaitCancel().code, kCancelled);
+  EXPECT_TRUE(server.seen().AwaitNoHandlers());
+}
+
+TEST(FramesTest, StopsReadingACallThatIsNotRead) {
+  WireServer server;
+  RawPeer peer(server.port());
+  peer.SendHeaders(1, CallFields("/test/Hold"));
+  const std::string message = Message(std::string(65535 - 5, 'x'));
+  peer.SendData(1, message);  // all that the window holds
+  peer.SendHeaders(3, CallFields("/test/Echo"));
+  peer.SendData(3, Message("abc"), true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(3), "grpc-status"), "0") << "another call of the connection goes on";
+  EXPECT_EQ(server.seen().received_bytes, 3) << "the held one was not read";
+  server.Release();
+  peer.SendData(1, "", true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(1), ":data"), Message("65530"));
+}
+
+TEST(FramesTest, OpensTheWindowOfACallOnlyAsItIsRead) {
+  WireServer server;
+  RawPeer peer(server.port());
+  peer.SendHeaders(1, CallFields("/test/Hold"));
+  peer.SendData(1, Message(std::string(65535 - 5, 'x')));
+  peer.SendHeaders(3, CallFields("/test/Echo"));
+  peer.SendData(3, Message("abc"), true);
+  while (const auto frame = peer.Read(absl::Seconds(10), true)) {
+    EXPECT_FALSE(frame->type == NGHTTP2_WINDOW_UPDATE && frame->stream == 1);
+    if (frame->stream == 3 && (frame->flags & NGHTTP2_FLAG_END_STREAM) != 0) break;
+  }
+  server.Release();
+  bool is_opened = false;
+  while (!is_opened) {
+    const auto frame = peer.Read(absl::Seconds(10), true);
+    ASSERT_TRUE(frame);
+    is_opened = frame->type == NGHTTP2_WINDOW_UPDATE && frame->stream == 1;
+  }
+}
+
+TEST(FramesTest, DropsAnswersThatNobodyReads) {
+  ConnectionLimits limits;
+  limits.write_timeout = milliseconds(300);
+  WireServer server(limits);
+  RawPeer peer(server.port(), false);
+  peer.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  // INITIAL_WINDOW_SIZE 0: nothing may be sent.
+  peer.SendFrame(NGHTTP2_SETTINGS, 0, 0, std::string("\0\x04\0\0\0\0", 6));
+  peer.SendHeaders(1, CallFields("/test/Echo"));
+  peer.SendData(1, Message("abc"), true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(1), ":reset"), absl::StrCat(NGHTTP2_CANCEL));
+  EXPECT_EQ(server.seen().AwaitCancel().code, kCancelled);
+  EXPECT_TRUE(server.seen().AwaitNoHandlers());
+}
+
+TEST(FramesTest, EndsConnectionsThatSayNothing) {
+  ConnectionLimits limits;
+  limits.handshake_timeout = milliseconds(200);
+  WireServer server(limits);
+  RawPeer peer(server.port(), false);
+  EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
+}
+
+TEST(FramesTest, EndsConnectionsThatDoNotAnswerPings) {
+  ConnectionLimits limits;
+  limits.keepalive_interval = milliseconds(200);
+  limits.keepalive_timeout = milliseconds(200);
+  WireServer server(limits);
+  RawPeer peer(server.port());
+  EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
+}
+
+TEST(FramesTest, KeepsConnectionsThatAnswerPings) {
+  ConnectionLimits limits;
+  limits.keepalive_interval = milliseconds(200);
+  limits.keepalive_timeout = milliseconds(500);
+  WireServer server(limits);
+  RawPeer peer(server.port());
+  for (int answered = 0; answered < 2;) {
+    const auto frame = peer.Read();
+    ASSERT_TRUE(frame) << "after " << answered << " pings";
+    if (frame->type != NGHTTP2_PING) continue;
+    peer.SendFrame(NGHTTP2_PING, NGHTTP2_FLAG_ACK, 0, frame->payload);
+    ++answered;
+  }
+}
+
+TEST(FramesTest, CutsOffPeersThatPingTooOften) {
+  WireServer server;
+  RawPeer peer(server.port());
+  for (int i = 0; i < 4; ++i) peer.SendFrame(NGHTTP2_PING, 0, 0, "12345678");
+  EXPECT_EQ(peer.ReadGoaway(), NGHTTP2_ENHANCE_YOUR_CALM);
+  EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
+}
+
+TEST(FramesTest, CutsOffPeersThatResetCallsInAFlood) {
+  WireServer server;
+  RawPeer peer(server.port());
+  for (int32_t stream = 1; stream < 10000; stream += 2) {
+    if (!peer.SendHeaders(stream, CallFields("/test/Hang"))) break;
+    if (!peer.SendFrame(NGHTTP2_RST_STREAM, 0, stream, std::string("\0\0\0\x08", 4))) break;
+  }
+  EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
+  EXPECT_TRUE(server.seen().AwaitNoHandlers());
+}
+
+TEST(FramesTest, CutsOffEndlessHeads) {
+  WireServer server;
+  RawPeer peer(server.port());
+  peer.SendFrame(NGHTTP2_HEADERS, 0, 1, "");
+  for (int i = 0; i < 1000; ++i) {
+    if (!peer.SendFrame(NGHTTP2_CONTINUATION, 0, 1, std::string("\0\x01\x61\x01\x62", 5))) break;
+  }
+  EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
+}
+
+TEST(FramesTest, SurvivesBytesThatAreNotHttp2) {
+  WireServer server;
+  for (const std::string& text :
+       {std::string("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), std::string(100000, '\xff')}) {
+    RawPeer peer(server.port(), false);
+    peer.Send(text);
+    EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
+  }
+  RawPeer peer(server.port());
+  peer.SendHeaders(1, CallFields("/test/Echo"));
+  peer.SendData(1, Message("abc"), true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(1), "grpc-status"), "0");
+}
+
+TEST(FramesTest, DrainsConnections) {
+  WireServer server;
+  RawPeer peer(server.port());
+  peer.SendHeaders(1, CallFields("/test/Total"));
+  peer.SendHeaders(3, CallFields("/test/Echo"));
+  peer.SendData(3, Message("abc"), true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(3), "grpc-status"), "0");
+  server.server().Drain();
+  EXPECT_EQ(peer.ReadGoaway(), NGHTTP2_NO_ERROR);
+  peer.SendData(1, Message("abc"), true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(1), ":data"), Message("3")) << "a running call goes on";
+  EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
+}
+
+TEST(FramesTest, EndsOldConnections) {
+  ConnectionLimits limits;
+  limits.max_age = milliseconds(100);
+  limits.age_grace = milliseconds(500);
+  WireServer server(limits);
+  RawPeer peer(server.port());
+  peer.SendHeaders(1, CallFields("/test/Hang"));
+  EXPECT_EQ(peer.ReadGoaway(), NGHTTP2_NO_ERROR);
+  EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
+  EXPECT_EQ(server.seen().AwaitCancel().code, kCancelled);
+}
+
+TEST(FramesTest, EndsIdleConnections) {
+  ConnectionLimits limits;
+  limits.max_idle = milliseconds(100);
+  WireServer server(limits);
+  RawPeer peer(server.port());
+  EXPECT_EQ(peer.ReadGoaway(), NGHTTP2_NO_ERROR);
+  EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
+}
+
+}  // namespace
+}  // namespace corank::wire::testing

@@ -1,0 +1,75 @@
+// A peer that sends HTTP/2 frames as a test wants them, right or wrong.
+#ifndef CORANK_TESTS_WIRE_RAW_PEER_H_
+#define CORANK_TESTS_WIRE_RAW_PEER_H_
+
+#include <nghttp2/nghttp2.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace corank::wire::testing {
+
+struct Frame {
+  uint8_t type = 0, flags = 0;
+  int32_t stream = 0;
+  std::string payload;
+};
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+/// The headers of a gRPC call.
+Fields CallFields(const std::string& path);
+
+/// A gRPC message with its prefix.
+std::string Message(absl::string_view bytes);
+
+/// Not thread-safe.
+class RawPeer {
+ public:
+  /// Connects; `greets`: and sends the preface with empty settings.
+  explicit RawPeer(int port, bool greets = true);
+  ~RawPeer();
+  RawPeer(const RawPeer&) = delete;
+  RawPeer& operator=(const RawPeer&) = delete;
+
+  /// False if the server has closed the connection.
+  bool Send(absl::string_view bytes);
+  bool SendFrame(uint8_t type, uint8_t flags, int32_t stream, absl::string_view payload);
+  bool SendHeaders(int32_t stream, const Fields& fields, bool ends = false);
+  bool SendData(int32_t stream, absl::string_view bytes, bool ends = false);
+
+  /// The next frame; nothing once the connection has ended, or if none comes in time. Frames that answer nothing
+  /// (SETTINGS, WINDOW_UPDATE and acknowledgements) are left out unless `all`.
+  std::optional<Frame> Read(absl::Duration patience = absl::Seconds(10), bool all = false);
+  /// Reads frames of a stream to its end; returns the fields of all its headers. RST_STREAM adds a field ":reset" with
+  /// the code, and the end of the connection a field ":end".
+  Fields ReadCall(int32_t stream);
+  /// Reads until a GOAWAY; returns its code, or nothing if the connection ended or none came in time.
+  std::optional<uint32_t> ReadGoaway();
+  /// Whether the server closes the connection in this time.
+  bool IsClosedWithin(absl::Duration patience);
+
+ private:
+  bool Fill(absl::Duration patience);
+  Fields Decode(absl::string_view block);
+
+  int fd_;
+  bool is_closed_ = false;
+  std::string received_;
+  nghttp2_hd_deflater* deflater_ = nullptr;
+  nghttp2_hd_inflater* inflater_ = nullptr;
+};
+
+/// The value of the field, or "none".
+std::string ValueOf(const Fields& fields, absl::string_view name);
+
+}  // namespace corank::wire::testing
+
+#endif  // CORANK_TESTS_WIRE_RAW_PEER_H_
