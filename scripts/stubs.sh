@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH=$PWD/.deps/venv/bin:$PATH
-folders=(client/go/corankpb)  # each holds stubs only
+folders=(client/go/corankpb client/node/src/pb)  # each holds stubs only
 
 missing=()
 while read -r plugin; do
