@@ -101,7 +101,7 @@ def kept() -> Iterator[Vector]:
     values = values_like(80, 3, 9)
     yield steps(
         "kept/counts",
-        ["kept", "expand", "records"],
+        ["kept", "kept_counts", "expand", "records"],
         store("counts", counts),
         store("values", values),
         call(

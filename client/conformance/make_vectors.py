@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import connect_vectors
 import error_vectors
 import fault_vectors
 import interval_vectors
@@ -50,6 +51,7 @@ def files() -> dict[str, list[Vector]]:
             *fault_vectors.connections(),
             *fault_vectors.answers(),
         ],
+        "connect": list(connect_vectors.every()),
         "kept": [*kept_vectors.kept(), *kept_vectors.kept_results(), *kept_vectors.chains()],
     }
 

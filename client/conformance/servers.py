@@ -17,6 +17,7 @@ from paths import ROOT
 # isort: split
 from e2e_certificates import Authority
 from faults import FaultServer
+from strangers import Strangers
 
 TOKEN = "a-token-of-the-conformance-suite"
 LIMITED_BYTES = 64 << 10
@@ -70,6 +71,7 @@ class Servers:
         self._silent = socket.socket()
         self._silent.bind(("127.0.0.1", 0))
         self._authority = Authority()
+        self._strangers = Strangers()
         self._write_files()
 
     def _write_files(self) -> None:
@@ -82,6 +84,8 @@ class Servers:
         for name, pair in pairs.items():
             (self.folder / f"{name}.pem").write_bytes(pair.certificate)
             (self.folder / f"{name}.key").write_bytes(pair.key)
+        (self.folder / "token").write_text(TOKEN + "\n")
+        (self.folder / "wrong-token").write_text("another-token\n")
         (self.folder / "ca.pem").write_bytes(self._authority.certificate)
         (self.folder / "stranger-ca.pem").write_bytes(stranger.certificate)
         digest = hashlib.sha256(TOKEN.encode()).hexdigest()
@@ -94,6 +98,8 @@ class Servers:
     def _meaning(self, name: str) -> str:
         if name == "token":
             return TOKEN
+        if name.startswith("none:"):
+            return self._strangers.address(name.removeprefix("none:"))
         if name.startswith("file:"):
             return str(self.folder / name.removeprefix("file:"))
         if name == "faults":
@@ -125,7 +131,7 @@ class Servers:
             ),
             "tls": tls,
             "mtls": (*tls, f"--tls-client-ca={self.folder / 'ca.pem'}"),
-            "token": (*_PLACES, tokens),
+            "tokens": (*_PLACES, tokens),
             "tls_token": (*tls, *_PLACES, tokens),
         }[name]
 
@@ -142,4 +148,5 @@ class Servers:
         for server in self._running.values():
             server.stop()
         self._silent.close()
+        self._strangers.stop()
         self._folder.cleanup()

@@ -1,0 +1,308 @@
+#include "client/cpp/conformance/requests.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_replace.h"
+
+namespace corank::conformance {
+namespace {
+
+Order OrderOf(const Json& object) {
+  return Text(object, "order") == "descending" ? Order::kDescending : Order::kAscending;
+}
+
+// Reads the arguments of one operator.
+class Reader {
+ public:
+  Reader(const Json& arguments, Storage& storage, Lacking& lacking)
+      : arguments_(arguments), storage_(storage), lacking_(lacking) {}
+
+  client::ArrayView View(const std::string& name) { return storage_.View(arguments_.fields().at(name).struct_value()); }
+  std::optional<client::ArrayView> OptionalView(const std::string& name) {
+    if (Find(arguments_, name) == nullptr) return std::nullopt;
+    return View(name);
+  }
+  absl::Span<const int64_t> Numbers(const Json& array) {
+    if (Find(array, "kept") != nullptr || Find(array, "result") != nullptr) {
+      lacking_ = "kept_counts";
+      return {};
+    }
+    return storage_.Numbers(array);
+  }
+  absl::Span<const int64_t> Numbers(const std::string& name) {
+    return Numbers(arguments_.fields().at(name).struct_value());
+  }
+  std::vector<client::ArrayView> Views(const std::string& name) {
+    std::vector<client::ArrayView> views;
+    for (const Value& each : List(name)) views.push_back(storage_.View(each.struct_value()));
+    return views;
+  }
+  const google::protobuf::RepeatedPtrField<Value>& List(const std::string& name) const {
+    static const auto* const none = new google::protobuf::RepeatedPtrField<Value>();
+    const Value* found = Find(arguments_, name);
+    return found == nullptr ? *none : found->list_value().values();
+  }
+  client::InitialDestination Destination() {
+    if (Find(arguments_, "destination") != nullptr) return View("destination");
+    return Number(arguments_, "destination_count");
+  }
+  SortAlgorithm Sorting() const {
+    const std::string name = absl::StrReplaceAll(Text(arguments_, "algorithm", "auto"), {{"_", "-"}});
+    for (const SortAlgorithm each :
+         {SortAlgorithm::kMergesort, SortAlgorithm::kRadix, SortAlgorithm::kOddEvenMergesort}) {
+      if (name == SortAlgorithmName(each)) return each;
+    }
+    return SortAlgorithm::kAuto;
+  }
+  MergeAlgorithm Merging() const {
+    const std::string name = absl::StrReplaceAll(Text(arguments_, "algorithm", "auto"), {{"_", "-"}});
+    for (const MergeAlgorithm each : {MergeAlgorithm::kMergePath, MergeAlgorithm::kBasic, MergeAlgorithm::kTiled,
+                                      MergeAlgorithm::kCircularBuffer}) {
+      if (name == MergeAlgorithmName(each)) return each;
+    }
+    return MergeAlgorithm::kAuto;
+  }
+  client::SortOutput Output() const {
+    const std::string name = Text(arguments_, "output", "keys");
+    if (name == "indices") return client::SortOutput::kIndices;
+    return name == "keys" ? client::SortOutput::kKeys : client::SortOutput::kKeysAndIndices;
+  }
+  std::optional<int64_t> Limit() const {
+    if (Find(arguments_, "limit") == nullptr) return std::nullopt;
+    return Number(arguments_, "limit");
+  }
+
+ private:
+  const Json& arguments_;
+  Storage& storage_;
+  Lacking& lacking_;
+};
+
+std::vector<std::string> SortResults(std::vector<std::string> keys, client::SortOutput output, bool has_values) {
+  std::vector<std::string> results;
+  if (output != client::SortOutput::kIndices) results = std::move(keys);
+  if (has_values) results.push_back("values");
+  if (output != client::SortOutput::kKeys) results.push_back("indices");
+  return results;
+}
+
+void ReadSort(const Json& arguments, Reader& reader, Operator& made) {
+  client::SortRequest request;
+  request.keys = reader.View("keys");
+  request.values = reader.OptionalView("values");
+  request.output = reader.Output();
+  request.order = OrderOf(arguments);
+  request.algorithm = reader.Sorting();
+  request.limit = reader.Limit();
+  if (Find(arguments, "segment_offsets") != nullptr) request.segment_offsets = reader.Numbers("segment_offsets");
+  made.results = SortResults({"keys"}, request.output, request.values.has_value());
+  made.request = std::move(request);
+}
+
+void ReadColumns(Reader& reader, Storage& storage, Operator& made) {
+  client::ColumnSortRequest request;
+  std::vector<std::string> names;
+  for (const Value& each : reader.List("columns")) {
+    const Json& column = each.struct_value();
+    client::ColumnView view{storage.View(column.fields().at("data").struct_value()), std::nullopt, OrderOf(column)};
+    const bool is_string = Find(column, "offsets") != nullptr;
+    if (is_string) view.offsets = reader.Numbers(column.fields().at("offsets").struct_value());
+    request.columns.push_back(view);
+    made.is_string.push_back(is_string);
+    names.insert(names.end(), is_string ? 2 : 1, "columns");
+  }
+  request.values = reader.OptionalView("values");
+  request.output = reader.Output();
+  request.limit = reader.Limit();
+  made.results = SortResults(std::move(names), request.output, request.values.has_value());
+  made.request = std::move(request);
+}
+
+// The Output of a result of each request.
+client::Output* OutputOf(client::SortRequest& request, const std::string& name) {
+  return name == "keys" ? &request.keys_output : name == "values" ? &request.values_output : &request.indices_output;
+}
+client::Output* OutputOf(client::ColumnSortRequest& request, const std::string& name) {
+  return name == "columns" ? nullptr : name == "values" ? &request.values_output : &request.indices_output;
+}
+client::Output* OutputOf(client::MergeRequest& request, const std::string& name) {
+  return name == "keys" ? &request.keys_output : &request.values_output;
+}
+client::Output* OutputOf(client::LoadBalanceRequest& request, const std::string& name) {
+  return name == "objects" ? &request.objects_output : &request.ranks_output;
+}
+template <typename Request>
+client::Output* OutputOf(Request& request, const std::string& /*name*/) {
+  return &request.output;
+}
+
+void Add(std::optional<client::Array> array, std::vector<client::Array>& arrays) {
+  if (array.has_value()) arrays.push_back(*std::move(array));
+}
+
+client::Array OffsetsArray(const std::vector<int64_t>& offsets) {
+  return {KeyType::kInt64,
+          std::string(reinterpret_cast<const char*>(offsets.data()), offsets.size() * sizeof(int64_t))};
+}
+
+// The results of each method of the client, in the order of their fields.
+struct Calling {
+  const Client& client;
+  const client::CallOptions& options;
+
+  absl::StatusOr<Answer> operator()(const client::SortRequest& request) const {
+    auto result = client.Sort(request, options);
+    if (!result.ok()) return result.status();
+    Answer answer{{}, result->stats, SortAlgorithmName(result->algorithm)};
+    Add(std::move(result->keys), answer.arrays);
+    Add(std::move(result->values), answer.arrays);
+    Add(std::move(result->indices), answer.arrays);
+    return answer;
+  }
+  absl::StatusOr<Answer> operator()(const client::ColumnSortRequest& request) const {
+    auto result = client.SortColumns(request, options);
+    if (!result.ok()) return result.status();
+    Answer answer{{}, result->stats, SortAlgorithmName(result->algorithm)};
+    for (client::SortedColumn& column : result->columns) {
+      answer.arrays.push_back(std::move(column.data));
+      if (column.offsets.has_value()) answer.arrays.push_back(OffsetsArray(*column.offsets));
+    }
+    Add(std::move(result->values), answer.arrays);
+    Add(std::move(result->indices), answer.arrays);
+    return answer;
+  }
+  absl::StatusOr<Answer> operator()(const client::MergeRequest& request) const {
+    auto result = client.Merge(request, options);
+    if (!result.ok()) return result.status();
+    Answer answer{{std::move(result->keys)}, result->stats, MergeAlgorithmName(result->algorithm)};
+    Add(std::move(result->values), answer.arrays);
+    return answer;
+  }
+  absl::StatusOr<Answer> operator()(const client::LoadBalanceRequest& request) const {
+    auto result = client.LoadBalance(request, options);
+    if (!result.ok()) return result.status();
+    return Answer{{std::move(result->objects), std::move(result->ranks)}, result->stats, ""};
+  }
+  absl::StatusOr<Answer> operator()(const client::ExpandRequest& request) const {
+    return One(client.ExpandIntervals(request, options));
+  }
+  absl::StatusOr<Answer> operator()(const client::MoveRequest& request) const {
+    return One(client.MoveIntervals(request, options));
+  }
+  absl::StatusOr<Answer> operator()(const client::GatherRequest& request) const {
+    return One(client.GatherIntervals(request, options));
+  }
+  absl::StatusOr<Answer> operator()(const client::ScatterRequest& request) const {
+    return One(client.ScatterIntervals(request, options));
+  }
+  absl::StatusOr<Answer> operator()(const client::SearchRequest& request) const {
+    return One(client.Search(request, options));
+  }
+  static absl::StatusOr<Answer> One(absl::StatusOr<client::RawResult> result) {
+    if (!result.ok()) return result.status();
+    return Answer{{std::move(result->array)}, result->stats, ""};
+  }
+};
+
+}  // namespace
+
+Operator OperatorOf(const Json& call, Storage& storage) {
+  Operator made;
+  const std::string name = Text(call, "operator");
+  const Json& arguments = call.fields().at("arguments").struct_value();
+  Reader reader(arguments, storage, made.lacking);
+  if (name == "sort") {
+    ReadSort(arguments, reader, made);
+  } else if (name == "sort_columns") {
+    ReadColumns(reader, storage, made);
+  } else if (name == "merge") {
+    client::MergeRequest request;
+    request.order = OrderOf(arguments);
+    request.algorithm = reader.Merging();
+    request.assume_sorted = Flag(arguments, "assume_sorted");
+    request.keys = reader.Views("keys");
+    request.values = reader.Views("values");
+    made.results =
+        request.values.empty() ? std::vector<std::string>{"keys"} : std::vector<std::string>{"keys", "values"};
+    made.request = std::move(request);
+  } else if (name == "expand") {
+    made.request = client::ExpandRequest{reader.View("values"), reader.Numbers("counts")};
+    made.results = {"values"};
+  } else if (name == "move") {
+    made.request = client::MoveRequest{reader.View("source"),
+                                       reader.Numbers("source_offsets"),
+                                       reader.Numbers("destination_offsets"),
+                                       reader.Numbers("counts"),
+                                       reader.Destination(),
+                                       Flag(arguments, "allow_overlap")};
+    made.results = {"result"};
+  } else if (name == "gather") {
+    made.request =
+        client::GatherRequest{reader.View("source"), reader.Numbers("source_offsets"), reader.Numbers("counts")};
+    made.results = {"result"};
+  } else if (name == "scatter") {
+    made.request =
+        client::ScatterRequest{reader.View("source"), reader.Numbers("destination_offsets"), reader.Numbers("counts"),
+                               reader.Destination(), Flag(arguments, "allow_overlap")};
+    made.results = {"result"};
+  } else if (name == "load_balance") {
+    made.request = client::LoadBalanceRequest{reader.Numbers("counts")};
+    made.results = {"objects", "ranks"};
+  } else {
+    client::SearchRequest request;
+    request.order = OrderOf(arguments);
+    request.bound = Text(arguments, "bound") == "upper" ? SearchBound::kUpper : SearchBound::kLower;
+    request.assume_sorted = Flag(arguments, "assume_sorted");
+    request.haystack = reader.View("haystack");
+    request.needles = reader.View("needles");
+    made.request = std::move(request);
+    made.results = {"positions"};
+  }
+  return made;
+}
+
+void Place(Operator& made, const std::string& result, client::Output output) {
+  client::Output* place = std::visit([&](auto& request) { return OutputOf(request, result); }, made.request);
+  if (place == nullptr) {
+    made.lacking = "kept_results";
+  } else {
+    *place = std::move(output);
+  }
+}
+
+absl::StatusOr<Answer> Call(const Client& client, const Operator& made, const client::CallOptions& options) {
+  return std::visit(Calling{client, options}, made.request);
+}
+
+Json ResultsJson(const Operator& made, const std::vector<client::Array>& arrays, const Json& keep, bool digest) {
+  static const auto* const positions = new std::vector<std::string>{"indices", "objects", "ranks", "positions"};
+  Json results;
+  size_t at = 0;
+  if (std::count(made.results.begin(), made.results.end(), "columns") > 0) {
+    for (const bool is_string : made.is_string) {
+      Json column;
+      Set(column, "data", ArrayJson(arrays.at(at++), digest, false));
+      if (is_string) Set(column, "offsets", ArrayJson(arrays.at(at++), digest, false));
+      Append(results, "columns", std::move(column));
+    }
+  }
+  for (; at < made.results.size() && at < arrays.size(); ++at) {
+    const std::string& name = made.results[at];
+    const client::Array& array = arrays[at];
+    if (!array.placed.has_value()) {
+      const bool is_index = std::find(positions->begin(), positions->end(), name) != positions->end();
+      Set(results, name, ArrayJson(array, digest, is_index));
+    } else if (Find(keep, name) != nullptr) {
+      Json kept;
+      Set(kept, "kept", Text(keep, name));
+      SetType(kept, array.type);
+      Set(kept, "count", static_cast<double>(array.count()));
+      Set(results, name, std::move(kept));
+    }
+  }
+  return results;
+}
+
+}  // namespace corank::conformance
