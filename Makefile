@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-asan test-tsan test-peers compile-architectures soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-places bench-sizes bench-overload clean
+.PHONY: help demo build test test-python-matrix test-asan test-tsan test-peers compile-architectures soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-clients bench-places bench-sizes bench-overload clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -82,6 +82,9 @@ bench-service: build ## time the service beside an echo server
 
 bench-overload: build ## load the service beyond its capacity, with callers that do not wait for each other
 	@BUILD=$(BUILD) scripts/bench.sh overload
+
+bench-clients: build ## the client of each language beside an echo by the same gRPC library
+	@BUILD=$(BUILD) scripts/bench.sh clients
 
 bench-places: build ## time 1 GiB arrays in every place beside np.sort, CuPy and the bus
 	@BUILD=$(BUILD) scripts/bench.sh places

@@ -41,7 +41,7 @@ mypy=(mypy --config-file client/python/pyproject.toml)
 mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' 'examples/*.py' 'client/*conformance/*.py' ':!tests/reliability')
 mapfile -t reliability < <(files 'tests/reliability/*.py')
 check "mypy --strict, client/python" "${mypy[@]}" client/python/src client/python/tests
-check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:client/conformance:tests/reliability:tests/e2e:tests/deploy:bench/report:bench/places:scripts/checks:scripts/docs "${mypy[@]}" "${scripts[@]}"
+check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:client/conformance:tests/reliability:tests/e2e:tests/deploy:bench/report:bench/places:bench/clients:scripts/checks:scripts/docs "${mypy[@]}" "${scripts[@]}"
 check "mypy --strict, tests/reliability" env MYPYPATH=client/python:tests/reliability "${mypy[@]}" "${reliability[@]}"
 check "buf lint" buf lint proto
 check "stubs" scripts/stubs.sh --check
