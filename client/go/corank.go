@@ -1,0 +1,133 @@
+// Package corank sorts, merges and moves slices on a corank server.
+//
+//	client, err := corank.Connect("gpu-host:50051")
+//	sorted, err := corank.Sort(ctx, client, keys)
+//
+// The functions of this package take and return slices. The methods of Client do the same with Arrays, which may also
+// hold records whose size is known at run time only, or be kept by the server. No call converts elements one by one.
+//
+// Arrays of a call travel in one message each way or, where they are large, in chunks and over several connections.
+// This client does not register shared memory; clients in Python and C++ do.
+package corank
+
+import "context"
+
+// Version is the version of this client.
+const Version = "0.1.0"
+
+// Sort sorts keys; see Client.Sort. It returns a new slice, unless Into names one.
+func Sort[K Key](ctx context.Context, c *Client, keys []K, options ...Option) ([]K, error) {
+	found, err := c.Sort(ctx, Of(keys), options...)
+	if err != nil {
+		return nil, err
+	}
+	return Slice[K](found.Keys)
+}
+
+// SortValues sorts keys, and moves a value with each key. V is a number or a type of 1 to 256 bytes without pointers.
+func SortValues[K Key, V any](ctx context.Context, c *Client, keys []K, values []V, options ...Option) ([]K, []V, error) {
+	found, err := c.Sort(ctx, Of(keys), append([]Option{Values(Of(values))}, options...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return two[K, V](found.Keys, found.Values)
+}
+
+// Argsort finds the stable permutation that sorts keys. Client.Argsort also takes more than 2^32 keys.
+func Argsort[K Key](ctx context.Context, c *Client, keys []K, options ...Option) ([]uint32, error) {
+	return one[uint32](c.Argsort(ctx, Of(keys), options...))
+}
+
+// SortStrings sorts strings byte by byte.
+func SortStrings[S ~string | ~[]byte](ctx context.Context, c *Client, rows []S, options ...Option) ([]string, error) {
+	found, err := c.SortColumns(ctx, []Column{Text(rows)}, options...)
+	if err != nil {
+		return nil, err
+	}
+	return found.Columns[0].Strings()
+}
+
+// Merge merges sorted slices; see Client.Merge.
+func Merge[K Key](ctx context.Context, c *Client, keys [][]K, options ...Option) ([]K, error) {
+	found, err := c.Merge(ctx, arrays(keys), options...)
+	if err != nil {
+		return nil, err
+	}
+	return Slice[K](found.Keys)
+}
+
+// MergeValues merges sorted slices, and moves a value with each key; values[i] has as many elements as keys[i].
+func MergeValues[K Key, V any](ctx context.Context, c *Client, keys [][]K, values [][]V, options ...Option) (
+	[]K, []V, error) {
+	found, err := c.Merge(ctx, arrays(keys), append([]Option{Values(arrays(values)...)}, options...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return two[K, V](found.Keys, found.Values)
+}
+
+// Search finds the position of each needle in a sorted slice; see Client.Search, which also takes longer arrays.
+func Search[K Key](ctx context.Context, c *Client, haystack, needles []K, options ...Option) ([]uint32, error) {
+	return one[uint32](c.Search(ctx, Of(haystack), Of(needles), options...))
+}
+
+// Expand repeats values[i] counts[i] times.
+func Expand[V any](ctx context.Context, c *Client, values []V, counts []int64, options ...Option) ([]V, error) {
+	return one[V](c.Expand(ctx, Of(values), Of(counts), options...))
+}
+
+// Gather copies intervals source[offsets[i]:][:counts[i]], one after the other, into a dense slice.
+func Gather[V any](ctx context.Context, c *Client, source []V, offsets, counts []int64, options ...Option) ([]V, error) {
+	return one[V](c.Gather(ctx, Of(source), Of(offsets), Of(counts), options...))
+}
+
+// Move copies counts[i] elements from sourceOffsets[i] on to destinationOffsets[i] on, into a copy of destination.
+func Move[V any](ctx context.Context, c *Client, source []V, sourceOffsets, destinationOffsets, counts []int64,
+	destination []V, options ...Option) ([]V, error) {
+	return one[V](c.Move(ctx, Of(source), Of(sourceOffsets), Of(destinationOffsets), Of(counts), Of(destination),
+		options...))
+}
+
+// Scatter copies a dense source to intervals of counts[i] elements from offsets[i] on, into a copy of destination.
+func Scatter[V any](ctx context.Context, c *Client, source []V, offsets, counts []int64, destination []V,
+	options ...Option) ([]V, error) {
+	return one[V](c.Scatter(ctx, Of(source), Of(offsets), Of(counts), Of(destination), options...))
+}
+
+// LoadBalance finds the object and the rank of each work item. Client.LoadBalance also takes more than 2^32 items.
+func LoadBalance(ctx context.Context, c *Client, counts []int64, options ...Option) (objects, ranks []uint32, err error) {
+	found, err := c.LoadBalance(ctx, Of(counts), options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return two[uint32, uint32](found.Objects, found.Ranks)
+}
+
+// Fetch copies a kept array; see Client.Fetch.
+func Fetch[V any](ctx context.Context, c *Client, name string, options ...Option) ([]V, error) {
+	return one[V](c.Fetch(ctx, name, options...))
+}
+
+func one[V any](found *Array, err error) ([]V, error) {
+	if err != nil {
+		return nil, err
+	}
+	return Slice[V](found)
+}
+
+func two[A, B any](first, second *Array) ([]A, []B, error) {
+	a, err := Slice[A](first)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := Slice[B](second)
+	return a, b, err
+}
+
+func arrays[V any](slices [][]V) []*Array {
+	made := make([]*Array, len(slices))
+	for i, slice := range slices {
+		made[i] = Of(slice)
+	}
+	return made
+}

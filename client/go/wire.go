@@ -1,0 +1,355 @@
+package corank
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/corank/corank/client/go/corankpb"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Messages of the generated types copy the bytes of arrays when they are made and again when they are serialised. So
+// the codec sends messages that are lists of pieces, of which some are the caller's arrays, and reads the bytes of
+// arrays from gRPC's buffers to where they belong: one copy each way, gRPC's own aside.
+
+// pieces is a serialised message.
+type pieces [][]byte
+
+// decoder reads a message of its own accord.
+type decoder interface{ decode(from cursor) error }
+
+type codec struct{}
+
+func (codec) Name() string { return "proto" }
+
+func (codec) Marshal(message any) (mem.BufferSlice, error) {
+	switch message := message.(type) {
+	case pieces:
+		made := make(mem.BufferSlice, len(message))
+		for i, piece := range message {
+			made[i] = mem.SliceBuffer(piece)
+		}
+		return made, nil
+	case proto.Message:
+		data, err := proto.Marshal(message)
+		return mem.BufferSlice{mem.SliceBuffer(data)}, err
+	}
+	return nil, fmt.Errorf("corank: no message: %T", message)
+}
+
+func (codec) Unmarshal(data mem.BufferSlice, message any) error {
+	switch message := message.(type) {
+	case decoder:
+		return message.decode(newCursor(data))
+	case proto.Message:
+		whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
+		defer whole.Free()
+		return proto.Unmarshal(whole.ReadOnlyData(), message)
+	}
+	return fmt.Errorf("corank: no message: %T", message)
+}
+
+// Writing.
+
+// part is a field of a message that holds an array, or that holds messages which do.
+type part struct {
+	field protowire.Number
+	head  []byte // the message but for what follows
+	data  []byte // of an array: its bytes, unless hasData is false
+	inner []part
+
+	hasData bool
+}
+
+var (
+	arrayFields    = (&corankpb.Array{}).ProtoReflect().Descriptor().Fields()
+	inlineData     = arrayFields.ByName("inline_data").Number()
+	chunkFields    = (&corankpb.ArrayChunk{}).ProtoReflect().Descriptor().Fields()
+	chunkStream    = chunkFields.ByName("stream_id").Number()
+	chunkFirst     = chunkFields.ByName("first_element").Number()
+	chunkData      = chunkFields.ByName("data").Number()
+	planField      = (&corankpb.ExecuteRequest{}).ProtoReflect().Descriptor().Fields().ByName("plan").Number()
+	chunkField     = (&corankpb.ExecuteRequest{}).ProtoReflect().Descriptor().Fields().ByName("chunk").Number()
+	planOperations = (&corankpb.Plan{}).ProtoReflect().Descriptor().Fields().ByName("operations").Number()
+	headerField    = (&corankpb.StoreArrayRequest{}).ProtoReflect().Descriptor().Fields().ByName("header").Number()
+	replyFields    = (&corankpb.ExecuteResponse{}).ProtoReflect().Descriptor().Fields()
+	replyChunk     = replyFields.ByName("chunk").Number()
+	replyResult    = replyFields.ByName("result").Number()
+	fetchFields    = (&corankpb.FetchArrayResponse{}).ProtoReflect().Descriptor().Fields()
+	fetchedArray   = fetchFields.ByName("array").Number()
+	fetchedChunk   = fetchFields.ByName("chunk").Number()
+)
+
+// encode serialises a message with parts as further fields; parts of a repeated field stay in order.
+func encode(head []byte, parts []part) pieces {
+	made := pieces{head}
+	for _, each := range parts {
+		inner := encode(each.head, each.inner)
+		if each.hasData {
+			inner[0] = appendHead(inner[0], inlineData, len(each.data))
+			inner = append(inner, each.data)
+		}
+		made = append(made, nested(each.field, inner)...)
+	}
+	return made
+}
+
+// nested makes a message the field of another one.
+func nested(field protowire.Number, inner pieces) pieces {
+	return append(pieces{appendHead(nil, field, inner.size())}, inner...)
+}
+
+func appendHead(to []byte, field protowire.Number, size int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.BytesType), uint64(size))
+}
+
+func (p pieces) size() int {
+	size := 0
+	for _, piece := range p {
+		size += len(piece)
+	}
+	return size
+}
+
+// encodeChunk is an ExecuteRequest or a StoreArrayRequest with a piece of an array.
+func encodeChunk(stream uint32, first int64, data []byte) pieces {
+	inner := protowire.AppendVarint(protowire.AppendTag(nil, chunkStream, protowire.VarintType), uint64(stream))
+	inner = protowire.AppendVarint(protowire.AppendTag(inner, chunkFirst, protowire.VarintType), uint64(first))
+	inner = appendHead(inner, chunkData, len(data))
+	head := appendHead(make([]byte, 0, 48), chunkField, len(inner)+len(data))
+	return pieces{append(head, inner...), data}
+}
+
+// Reading.
+
+var errTruncated = errors.New("the message ends inside a field")
+
+// cursor reads a message from gRPC's buffers. A copy reads on from the same place.
+type cursor struct {
+	data  mem.BufferSlice
+	piece []byte
+	left  int // bytes of the message
+}
+
+func newCursor(data mem.BufferSlice) cursor { return cursor{data: data, left: data.Len()} }
+
+func (c *cursor) fill() bool {
+	for len(c.piece) == 0 {
+		if len(c.data) == 0 {
+			return false
+		}
+		c.piece, c.data = c.data[0].ReadOnlyData(), c.data[1:]
+	}
+	return true
+}
+
+func (c *cursor) varint() (uint64, error) {
+	var value uint64
+	for shift := 0; shift < 64; shift += 7 {
+		if c.left == 0 || !c.fill() {
+			return 0, errTruncated
+		}
+		next := c.piece[0]
+		c.piece, c.left = c.piece[1:], c.left-1
+		value |= uint64(next&0x7f) << shift
+		if next < 0x80 {
+			return value, nil
+		}
+	}
+	return 0, errors.New("a number has too many bytes")
+}
+
+// field reads the tag of the next field and, of one with a length, that length.
+func (c *cursor) field() (number protowire.Number, kind protowire.Type, size int, err error) {
+	tag, err := c.varint()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	if tag>>3 == 0 || tag>>3 > math.MaxInt32 {
+		return 0, 0, 0, errors.New("a field has no number")
+	}
+	number, kind = protowire.Number(tag>>3), protowire.Type(tag&7)
+	if kind == protowire.BytesType {
+		long, err := c.varint()
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		if long > uint64(c.left) {
+			return 0, 0, 0, errTruncated
+		}
+		size = int(long)
+	}
+	return number, kind, size, nil
+}
+
+// within is a cursor of the next bytes alone, which this one passes.
+func (c *cursor) within(size int) cursor {
+	inner := *c
+	inner.left = size
+	c.skip(size)
+	return inner
+}
+
+func (c *cursor) skip(size int) {
+	c.left -= size
+	for size > 0 && c.fill() {
+		taken := min(size, len(c.piece))
+		c.piece, size = c.piece[taken:], size-taken
+	}
+}
+
+// read fills a buffer with the next bytes, of which there must be as many.
+func (c *cursor) read(to []byte) {
+	c.left -= len(to)
+	for len(to) > 0 && c.fill() {
+		taken := copy(to, c.piece)
+		c.piece, to = c.piece[taken:], to[taken:]
+	}
+}
+
+// appendField copies a field whose tag was read.
+func (c *cursor) appendField(to []byte, number protowire.Number, kind protowire.Type, size int) ([]byte, error) {
+	to = protowire.AppendTag(to, number, kind)
+	switch kind {
+	case protowire.VarintType:
+		value, err := c.varint()
+		return protowire.AppendVarint(to, value), err
+	case protowire.BytesType:
+		to = protowire.AppendVarint(to, uint64(size))
+	case protowire.Fixed32Type:
+		size = 4
+	case protowire.Fixed64Type:
+		size = 8
+	default:
+		return nil, fmt.Errorf("a field has the unknown type %d", kind)
+	}
+	if size > c.left {
+		return nil, errTruncated
+	}
+	begin := len(to)
+	to = append(to, make([]byte, size)...)
+	c.read(to[begin:])
+	return to, nil
+}
+
+// answer is a response: the message without its arrays, and the arrays by the names of their fields, such as "keys" or
+// "key_columns[0].data".
+type answer struct {
+	message proto.Message
+	arrays  map[string]incoming
+	into    func(name string, size int) []byte // where the bytes of an array go
+}
+
+type incoming struct {
+	header *corankpb.Array
+	data   []byte
+}
+
+func (a *answer) decode(from cursor) error {
+	a.arrays = map[string]incoming{}
+	rest, err := a.fields(from, a.message.ProtoReflect().Descriptor(), "")
+	if err != nil {
+		return err
+	}
+	return proto.Unmarshal(rest, a.message)
+}
+
+const arrayName = protoreflect.FullName("corank.v1.Array")
+
+func holdsArrays(message protoreflect.MessageDescriptor) bool {
+	for i := range message.Fields().Len() {
+		inner := message.Fields().Get(i).Message()
+		if inner != nil && inner.FullName() == arrayName {
+			return true
+		}
+	}
+	return false
+}
+
+// fields takes the arrays out of a message and returns the bytes of all other fields.
+func (a *answer) fields(from cursor, message protoreflect.MessageDescriptor, path string) ([]byte, error) {
+	var rest []byte
+	seen := map[protowire.Number]int{}
+	for from.left > 0 {
+		number, kind, size, err := from.field()
+		if err != nil {
+			return nil, err
+		}
+		known := message.Fields().ByNumber(number)
+		switch {
+		case known != nil && kind == protowire.BytesType && known.Message() != nil && known.Message().FullName() == arrayName:
+			if err := a.array(from.within(size), path+string(known.Name())); err != nil {
+				return nil, err
+			}
+		case known != nil && kind == protowire.BytesType && known.Message() != nil && holdsArrays(known.Message()):
+			name := fmt.Sprintf("%s%s[%d].", path, known.Name(), seen[number])
+			seen[number]++
+			inner, err := a.fields(from.within(size), known.Message(), name)
+			if err != nil {
+				return nil, err
+			}
+			rest = append(appendHead(rest, number, len(inner)), inner...)
+		default:
+			if rest, err = from.appendField(rest, number, kind, size); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rest, nil
+}
+
+func (a *answer) array(from cursor, name string) error {
+	var rest []byte
+	found := incoming{header: &corankpb.Array{}}
+	for from.left > 0 {
+		number, kind, size, err := from.field()
+		if err != nil {
+			return err
+		}
+		if number == inlineData && kind == protowire.BytesType {
+			found.data = a.into(name, size)
+			from.read(found.data)
+		} else if rest, err = from.appendField(rest, number, kind, size); err != nil {
+			return err
+		}
+	}
+	if err := proto.Unmarshal(rest, found.header); err != nil {
+		return err
+	}
+	a.arrays[name] = found
+	return nil
+}
+
+// readChunk reads an ArrayChunk; data is the cursor of its bytes.
+func readChunk(from cursor) (stream uint32, first int64, data cursor, err error) {
+	for from.left > 0 {
+		number, kind, size, err := from.field()
+		if err != nil {
+			return 0, 0, data, err
+		}
+		switch {
+		case number == chunkData && kind == protowire.BytesType:
+			data = from.within(size)
+		case kind == protowire.VarintType:
+			value, err := from.varint()
+			if err != nil {
+				return 0, 0, data, err
+			}
+			switch number {
+			case chunkStream:
+				stream = uint32(value)
+			case chunkFirst:
+				first = int64(value)
+			}
+		default:
+			if _, err := from.appendField(nil, number, kind, size); err != nil {
+				return 0, 0, data, err
+			}
+		}
+	}
+	return stream, first, data, nil
+}
