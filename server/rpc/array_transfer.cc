@@ -25,7 +25,6 @@ namespace {
 class AnnouncedPlaces final : public InlinePlaces {
  public:
   absl::Status Find(const v1::Array& array, Field field, ArrayUse, Operand* operand) const override {
-    if (array.place_case() != v1::Array::kStream) return InvalidField(field.Path(), "its place must be a stream");
     if (!array.has_count() || array.count() < 0) return InvalidField(field.Sub("count"), "required, 0 or more");
     if (array.count() > std::numeric_limits<int64_t>::max() / operand->element_bytes) {
       return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements are too many"));
@@ -88,6 +87,9 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   absl::Status TakeHeader(const v1::StoreArrayRequest& request) {
     if (!request.has_header()) return InvalidField("header", "the first message must be the header");
     const v1::StoreArrayHeader& header = request.header();
+    if (header.has_array() && !header.array().has_stream()) {
+      return InvalidField("header.array", "its place must be a stream, also if it is empty");
+    }
     CORANK_RETURN_IF_ERROR(CheckName("header.name", header.name()));
     CORANK_ASSIGN_OR_RETURN(const Operand operand, CheckArray(header.has_array(), header.array(), {"header.array"},
                                                               ArrayUse::kMoved, AnnouncedPlaces()));

@@ -46,7 +46,7 @@ int64_t MostStringBytes(const ColumnSortOperation::Column& column, int64_t rows)
   if (column.offsets->is_pending || rows >= column.rows()) return column.data.count;
   int64_t longest = 0;
   for (int64_t i = 1; i < offsets.size(); ++i) longest = std::max(longest, offsets[i] - offsets[i - 1]);
-  const bool are_fewer = rows == 0 || longest < column.data.count / rows;
+  const bool are_fewer = rows == 0 || longest <= column.data.count / rows;  // their product does not overflow
   return are_fewer ? rows * longest : column.data.count;
 }
 

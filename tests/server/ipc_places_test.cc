@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "corank/v1/memory_service.grpc.pb.h"
 #include "kernels/engine/forwarding_engine.h"
 #include "tests/server/doubles.h"
+#include "tests/server/messages.h"
 #include "tests/server/running_server.h"
 
 namespace corank::testing {
@@ -82,6 +84,38 @@ TEST_F(IpcPlacesTest, AddressesAreAlignedNotOffsets) {
   EXPECT_EQ(BadField(Sort(into)), "keys_destination.cuda_ipc.offset_bytes");
   into.mutable_keys_destination()->mutable_cuda_ipc()->set_offset_bytes(1002);
   EXPECT_TRUE(Sort(into).ok());
+}
+
+TEST_F(IpcPlacesTest, AResultMayOverlapCountsButNeitherInputsNorResults) {
+  Register("region", 0);
+  v1::SortRequest sort = SortOf("region", 400);  // 400 bytes
+  v1::RegionPlace& into = *sort.mutable_keys_destination()->mutable_cuda_ipc();
+  into.set_region("region");
+  for (const int64_t inside : {4, 400, 796}) {
+    into.set_offset_bytes(inside);
+    EXPECT_EQ(BadField(Sort(sort)), "keys_destination") << inside;
+  }
+  for (const int64_t beside : {0, 800}) {
+    into.set_offset_bytes(beside);
+    EXPECT_TRUE(Sort(sort).ok()) << beside;
+  }
+  sort.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
+  *sort.mutable_indices_destination()->mutable_cuda_ipc() = into;
+  EXPECT_EQ(BadField(Sort(sort)), "indices_destination");
+
+  v1::MoveIntervalsRequest move;
+  *move.mutable_source() = Int64s({1, 2});
+  move.mutable_source_offsets()->set_type(v1::ELEMENT_TYPE_INT64);
+  move.mutable_source_offsets()->set_count(2);  // zeros
+  move.mutable_source_offsets()->mutable_cuda_ipc()->set_region("region");
+  *move.mutable_destination_offsets() = Int64s({0, 1});
+  *move.mutable_counts() = Int64s({1, 1});
+  move.set_destination_count(2);
+  *move.mutable_result_destination()->mutable_cuda_ipc() = move.source_offsets().cuda_ipc();
+  grpc::ClientContext context;
+  v1::MoveIntervalsResponse response;
+  const grpc::Status status = Call(running_.stub(), &context, move, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
 TEST_F(IpcPlacesTest, AHandleOfNoMemoryIsNotFoundAndLeavesNoRegion) {
