@@ -32,9 +32,9 @@
 //
 // **Errors.** Calls return the codes that proto/corank/v1/corank_service.proto lists and throw nothing of their own
 // (std::bad_alloc apart). INVALID_ARGUMENT names the argument: ViolatedField in errors.h returns it. UNAVAILABLE means
-// that the client could not reach the server or lost the connection. A failed call has changed nothing on the server,
-// with two exceptions: after a lost connection the work may have been done, and the bytes of an Output in the caller's
-// memory may have changed. The client retries within the deadline where a retry does no harm; ClientOptions::retry
+// that the client could not reach the server or lost the connection. A failed call has stored, replaced and deleted
+// nothing on the server, unless the connection was lost or the deadline passed: the work may then have been done. The
+// bytes of an Output in the caller's memory may have changed. The client retries within the deadline where a retry does no harm; ClientOptions::retry
 // sets the limits. Messages say how often the client tried, and name the request.
 #ifndef CORANK_CLIENT_H_
 #define CORANK_CLIENT_H_

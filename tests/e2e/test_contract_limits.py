@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import e2e_paths  # noqa: F401
 
@@ -18,11 +18,13 @@ from corank.v1 import array_pb2 as arrays
 from corank.v1 import corank_service_pb2 as service
 from corank.v1 import memory_service_pb2 as memory
 from corank.v1 import operators_pb2 as operators
+from google.protobuf.message import Message
 from test_region_faults import Object
 
 INT64 = arrays.ELEMENT_TYPE_INT64
 RECORD = arrays.ELEMENT_TYPE_RECORD
 UINT8 = arrays.ELEMENT_TYPE_UINT8
+M = TypeVar("M", bound=Message)
 DAY = 24 * 3600
 
 
@@ -33,26 +35,26 @@ def channel(placed_server: LocalServer) -> Iterator[grpc.Channel]:
         yield connected
 
 
-def unary(channel: grpc.Channel, method: str, request: Any, response: type[Any]) -> Any:
+def unary(channel: grpc.Channel, method: str, request: Any, response: type[M]) -> M:
     """One unary call."""
     of = "MemoryService" if method.startswith("List") or "Region" in method else "CorankService"
-    call = channel.unary_unary(
+    call: Any = channel.unary_unary(
         f"/corank.v1.{of}/{method}",
         request_serializer=lambda message: message.SerializeToString(),
         response_deserializer=response.FromString,
     )
-    return call(request, timeout=60)
+    return cast(M, call(request, timeout=60))
 
 
 def store(channel: grpc.Channel, header: memory.StoreArrayHeader, *chunks: arrays.ArrayChunk) -> memory.StoredArray:
     """One StoreArray call."""
-    call = channel.stream_unary(
+    call: Any = channel.stream_unary(
         "/corank.v1.MemoryService/StoreArray",
         request_serializer=lambda message: message.SerializeToString(),
         response_deserializer=memory.StoreArrayResponse.FromString,
     )
     messages = [memory.StoreArrayRequest(header=header), *(memory.StoreArrayRequest(chunk=chunk) for chunk in chunks)]
-    return call(iter(messages), timeout=60).array
+    return cast(memory.StoredArray, call(iter(messages), timeout=60).array)
 
 
 def sort(channel: grpc.Channel, **fields: Any) -> operators.SortResponse:
@@ -60,9 +62,15 @@ def sort(channel: grpc.Channel, **fields: Any) -> operators.SortResponse:
     return unary(channel, "Sort", operators.SortRequest(**fields), operators.SortResponse)
 
 
+def merge(channel: grpc.Channel, inputs: int) -> operators.MergeResponse:
+    """One unary Merge of so many inputs of no element or one."""
+    keys = [inline(b"a" if inputs <= 1024 else b"")] * inputs
+    return unary(channel, "Merge", operators.MergeRequest(keys=keys), operators.MergeResponse)
+
+
 def execute(channel: grpc.Channel, plan: service.Plan, *chunks: arrays.ArrayChunk) -> list[service.ExecuteResponse]:
     """One Execute call."""
-    call = channel.stream_stream(
+    call: Any = channel.stream_stream(
         "/corank.v1.CorankService/Execute",
         request_serializer=lambda message: message.SerializeToString(),
         response_deserializer=service.ExecuteResponse.FromString,
@@ -83,7 +91,7 @@ def int64s(*values: int) -> arrays.Array:
 
 def streamed(stream_id: int = 0, **fields: Any) -> arrays.Array:
     """Bytes in chunks."""
-    return arrays.Array(type=UINT8, stream=arrays.StreamPlace(stream_id=stream_id), **fields)  # type: ignore[arg-type]
+    return arrays.Array(type=UINT8, stream=arrays.StreamPlace(stream_id=stream_id), **fields)
 
 
 def kept(name: str) -> Any:
@@ -238,23 +246,20 @@ def test_the_number_of_columns_and_inputs_and_the_width_of_records(channel: grpc
     column = operators.KeyColumn(data=inline(b"ba"))
     assert len(sort(channel, key_columns=[column] * 16).key_columns) == 16
     assert refused(lambda: sort(channel, key_columns=[column] * 17)) == "key_columns"
-    merge = lambda count: unary(  # noqa: E731
-        channel, "Merge", operators.MergeRequest(keys=[inline(b"a")] * count), operators.MergeResponse
-    )
-    assert merge(1024).keys.count == 1024
+    assert merge(channel, 1024).keys.count == 1024
     for count in (1, 1025):
-        assert refused(lambda count=count: merge(count)) == "keys"
-    record = lambda width: sort(channel, keys=inline(b"a"), values=inline(bytes(width), RECORD, record_bytes=width))  # noqa: E731
+        assert refused(lambda count=count: merge(channel, count)) == "keys"
+
+    def record(width: int) -> operators.SortResponse:
+        return sort(channel, keys=inline(b"a"), values=inline(bytes(width), RECORD, record_bytes=width))
+
     assert record(256).values.record_bytes == 256
     assert refused(lambda: record(257)) == "values.record_bytes"
 
 
 def test_a_request_has_131072_messages_with_arrays_and_inline_payloads(channel: grpc.Channel) -> None:
-    merge = lambda count: unary(  # noqa: E731
-        channel, "Merge", operators.MergeRequest(keys=[inline(b"")] * count), operators.MergeResponse
-    )
-    assert refused(lambda: merge(131_072 // 2)) == "keys", "read, and too many inputs"
-    assert refused(lambda: merge(131_072 // 2 + 1)) == "request"
+    assert refused(lambda: merge(channel, 131_072 // 2)) == "keys", "read, and too many inputs"
+    assert refused(lambda: merge(channel, 131_072 // 2 + 1)) == "request"
 
 
 def test_a_request_id_has_128_characters(channel: grpc.Channel) -> None:
@@ -302,7 +307,7 @@ def test_a_header_of_store_array_has_a_count_and_a_stream(placed: corank.Client,
         assert refused(lambda: store(channel, asked)) == "header.array"
     asked.array.CopyFrom(streamed(count=2))
     assert store(channel, asked, chunk(0, b""), chunk(0, b"b"), chunk(1, b""), chunk(1, b"a"), chunk(2, b"")).count == 2
-    stored = arrays.Array(type=UINT8, stored=kept("limit"))  # type: ignore[arg-type]
+    stored = arrays.Array(type=UINT8, stored=kept("limit"))
     assert sort(channel, keys=stored).keys.inline_data == b"ab", "needs no count"
     stored.count = 2
     assert sort(channel, keys=stored).keys.inline_data == b"ab"
@@ -367,7 +372,7 @@ def test_a_result_in_shared_memory_may_overlap_inputs_but_no_result(
             return arrays.RegionPlace(region=region.name, offset_bytes=offset)
 
         def ask(keys_to: int, values_to: int) -> operators.SortResponse:
-            keys, values = (arrays.Array(type=UINT8, count=3, shared_memory=at(place)) for place in (0, 3))  # type: ignore[arg-type]
+            keys, values = (arrays.Array(type=UINT8, count=3, shared_memory=at(place)) for place in (0, 3))
             return sort(
                 channel,
                 keys=keys,

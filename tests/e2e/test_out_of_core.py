@@ -176,6 +176,28 @@ def test_what_has_more_bytes_than_half_of_the_device_memory_is_out_of_core(small
         assert run(WAYS[0], small.merge, [keys[:30_001], keys[30_001:]])[1].out_of_core is is_out
 
 
+def test_what_does_not_work_in_pieces_must_fit_the_device(small: corank.Client) -> None:
+    def whole(rows: int) -> list[Callable[[], Any]]:
+        keys = np.arange(rows, dtype=np.uint32)
+
+        def chain() -> None:
+            with small.chain(place="stream") as two:
+                two.sort(keys)
+                two.sort(keys[:1])
+
+        return [
+            lambda: small.sort(keys, segments=[0, rows], place="stream"),
+            lambda: small.sort_columns([keys], place="stream"),
+            chain,
+        ]
+
+    for call in whole(MAX_DEVICE_BYTES // 4 // 8):
+        call()
+    for call in whole(MAX_DEVICE_BYTES // 4 + 1):
+        with pytest.raises(corank.InvalidArgument, match=rf"\b{MAX_DEVICE_BYTES} bytes"):
+            call()
+
+
 class Intervals(NamedTuple):
     """Intervals from anywhere in a source, without overlap in the destination, both larger than the device memory."""
 

@@ -453,7 +453,7 @@ func (Engine) EnumDescriptor() ([]byte, []int) {
 	return file_corank_v1_operators_proto_rawDescGZIP(), []int{6}
 }
 
-// Options of every request.
+// Options of every request. In a plan, those of the first operation count.
 type RequestOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request's place among waiting requests.
@@ -686,7 +686,9 @@ type KeyColumn struct {
 	// The direction in this column. Default: ascending. Descending is the exact reverse: extensions come before their
 	// prefix.
 	Order SortOrder `protobuf:"varint,3,opt,name=order,proto3,enum=corank.v1.SortOrder" json:"order,omitempty"`
-	// The destination of the sorted data. Default: inline.
+	// The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`, or, with a `limit`
+	// below the number of rows, for the lesser of these and `limit` times the bytes of the longest string: the server
+	// checks the room before it knows the result. If `offsets` is a stream, it checks for all bytes of `data` first.
 	DataDestination *Destination `protobuf:"bytes,4,opt,name=data_destination,json=dataDestination,proto3" json:"data_destination,omitempty"`
 	// The destination of the offsets of the sorted strings. Default: inline.
 	OffsetsDestination *Destination `protobuf:"bytes,5,opt,name=offsets_destination,json=offsetsDestination,proto3" json:"offsets_destination,omitempty"`
@@ -834,7 +836,7 @@ type SortRequest struct {
 	// put the segment's number into the first column instead.
 	SegmentOffsets *Array `protobuf:"bytes,6,opt,name=segment_offsets,json=segmentOffsets,proto3,oneof" json:"segment_offsets,omitempty"`
 	// Returns only the first `limit` elements of the sorted order, 0 or more. A limit above the number of keys returns
-	// all. Not allowed with `segment_offsets`.
+	// all. Not allowed with `segment_offsets`. KeyColumn.data_destination says how much room strings need.
 	Limit *int64 `protobuf:"varint,7,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
 	// The destination of the sorted `keys`. Default: inline. Not allowed with `key_columns`, which have their own.
 	KeysDestination *Destination `protobuf:"bytes,8,opt,name=keys_destination,json=keysDestination,proto3" json:"keys_destination,omitempty"`
@@ -1245,7 +1247,7 @@ type ExpandIntervalsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The values, of any type including records. Required.
 	Values *Array `protobuf:"bytes,1,opt,name=values,proto3" json:"values,omitempty"`
-	// INT64, one for each value, 0 or more. Their sum is the length of the result. Required.
+	// INT64, one for each value, 0 or more. Their sum, which fits into 63 bits, is the length of the result. Required.
 	Counts *Array `protobuf:"bytes,2,opt,name=counts,proto3" json:"counts,omitempty"`
 	// The destination of the result. Default: inline.
 	Destination *Destination `protobuf:"bytes,3,opt,name=destination,proto3" json:"destination,omitempty"`
@@ -1374,9 +1376,11 @@ type MoveIntervalsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The array to copy from, of any type including records. Required.
 	Source *Array `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	// INT64, one for each interval, in elements. Each interval must lie inside the source. Required.
+	// INT64, one for each interval, in elements. Each interval must lie inside the source. So must an empty one: its
+	// offset is 0 to the number of elements. Required.
 	SourceOffsets *Array `protobuf:"bytes,2,opt,name=source_offsets,json=sourceOffsets,proto3" json:"source_offsets,omitempty"`
-	// INT64, one for each interval, in elements. Each interval must lie inside the destination. Required.
+	// INT64, one for each interval, in elements. Each interval must lie inside the destination. So must an empty one: its
+	// offset is 0 to the number of elements. Required.
 	DestinationOffsets *Array `protobuf:"bytes,3,opt,name=destination_offsets,json=destinationOffsets,proto3" json:"destination_offsets,omitempty"`
 	// INT64, one for each interval, in elements, 0 or more. Required. Empty intervals overlap nothing. The sum of the
 	// counts has a limit: without `allow_overlap` it is the number of elements of the destination, since a larger sum
@@ -1583,7 +1587,8 @@ type GatherIntervalsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The array to copy from, of any type including records. Required.
 	Source *Array `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	// INT64, one for each interval, in elements. Each interval must lie inside the source. Required.
+	// INT64, one for each interval, in elements. Each interval must lie inside the source. So must an empty one: its
+	// offset is 0 to the number of elements. Required.
 	SourceOffsets *Array `protobuf:"bytes,2,opt,name=source_offsets,json=sourceOffsets,proto3" json:"source_offsets,omitempty"`
 	// INT64, one for each interval, in elements, 0 or more. Their sum is the length of the result. Required.
 	Counts *Array `protobuf:"bytes,3,opt,name=counts,proto3" json:"counts,omitempty"`
@@ -1721,7 +1726,8 @@ type ScatterIntervalsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The array to copy from, of any type including records. Its length is the sum of the counts. Required.
 	Source *Array `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	// INT64, one for each interval, in elements. Each interval must lie inside the destination. Required.
+	// INT64, one for each interval, in elements. Each interval must lie inside the destination. So must an empty one: its
+	// offset is 0 to the number of elements. Required.
 	DestinationOffsets *Array `protobuf:"bytes,2,opt,name=destination_offsets,json=destinationOffsets,proto3" json:"destination_offsets,omitempty"`
 	// INT64, one for each interval, in elements, 0 or more. Required.
 	Counts *Array `protobuf:"bytes,3,opt,name=counts,proto3" json:"counts,omitempty"`

@@ -44,7 +44,10 @@ class Peer(NamedTuple):
 
 
 class CorankError(Exception):
-    """A call that failed. It has changed nothing.
+    """A call that failed.
+
+    It has stored, replaced and deleted nothing on the server, unless the connection was lost or the deadline passed:
+    the work may then have been done. Arrays of `out=` may hold a part of the result.
 
     Attributes:
         code: the gRPC status, such as "INVALID_ARGUMENT"; also for what is refused before it is sent.
