@@ -1,0 +1,160 @@
+package io.github.corank;
+
+import io.github.corank.v1.Array;
+import io.github.corank.v1.KeyColumn;
+import io.github.corank.v1.OperationResult;
+import io.github.corank.v1.SortOutput;
+import io.github.corank.v1.SortRequest;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * Sorts rows by several columns: by the first, rows that are equal in it by the second, and so on.
+ * Stable.
+ */
+public final class SortColumns extends Operator<SortColumnsResult> {
+  private final List<Column> columns;
+  private Input values;
+  private Long limit;
+  private SortAlgorithm algorithm = SortAlgorithm.AUTO;
+  private SortOutput output = SortOutput.SORT_OUTPUT_KEYS;
+
+  private SortColumns(List<Column> columns) {
+    this.columns = columns;
+  }
+
+  /** Sorts by 1 to 16 columns of the same number of rows. */
+  public static SortColumns of(Column... columns) {
+    return of(List.of(columns));
+  }
+
+  /** Sorts by 1 to 16 columns of the same number of rows. */
+  public static SortColumns of(List<Column> columns) {
+    if (columns.isEmpty()) {
+      throw new CorankException.InvalidArgument("columns: at least one is needed", "key_columns");
+    }
+    return new SortColumns(List.copyOf(columns));
+  }
+
+  /**
+   * Moves one value with each row, of any type. Not with {@link #indices} or {@link #withIndices}.
+   */
+  public SortColumns values(Input values) {
+    this.values = Objects.requireNonNull(values, "values");
+    return this;
+  }
+
+  /** Returns the permutation that sorts the rows, instead of the columns. */
+  public SortColumns indices() {
+    output = SortOutput.SORT_OUTPUT_INDICES;
+    return this;
+  }
+
+  /** Returns the sorted columns and the permutation that sorts them. */
+  public SortColumns withIndices() {
+    output = SortOutput.SORT_OUTPUT_KEYS_AND_INDICES;
+    return this;
+  }
+
+  /** Returns only the first rows of the order. */
+  public SortColumns limit(long limit) {
+    this.limit = limit;
+    return this;
+  }
+
+  /** Chooses how the server sorts the first 8 bytes that differ; the result is the same. */
+  public SortColumns algorithm(SortAlgorithm algorithm) {
+    this.algorithm = Objects.requireNonNull(algorithm, "algorithm");
+    return this;
+  }
+
+  @Override
+  Task task() {
+    Task task = new Task(Method.SORT);
+    SortRequest.Builder request = task.operation.getSortBuilder();
+    request.setAlgorithm(algorithm.wire()).setOutput(output);
+    long rows = columns.get(0).rows();
+    long count = rows;
+    if (limit != null) {
+      request.setLimit(limit);
+      count = Math.max(0, Math.min(limit, rows));
+    }
+    for (int at = 0; at < columns.size(); ++at) {
+      addColumn(task, request.addKeyColumnsBuilder(), at, count);
+    }
+    if (values != null) {
+      task.pieces("values", values, request.getValuesBuilder());
+      task.outputInPieces(
+          "values",
+          request.getValuesDestinationBuilder(),
+          values,
+          count,
+          found -> found.getSort().getValues());
+    }
+    if (output != SortOutput.SORT_OUTPUT_KEYS) {
+      task.positions(
+          "indices",
+          request.getIndicesDestinationBuilder(),
+          rows - 1,
+          count,
+          true,
+          found -> found.getSort().getIndices());
+    }
+    return task;
+  }
+
+  private void addColumn(Task task, KeyColumn.Builder message, int at, long count) {
+    Column column = columns.get(at);
+    String path = "key_columns[" + at + "].";
+    message.setOrder(column.order());
+    task.pieces(path + "data", column.data(), message.getDataBuilder());
+    if (column.offsets() != null) {
+      task.integers(path + "offsets", column.offsets(), message.getOffsetsBuilder());
+    }
+    if (output == SortOutput.SORT_OUTPUT_INDICES) {
+      return;
+    }
+    // The answer decides which strings a limit leaves, and so how many bytes.
+    long data =
+        column.offsets() == null ? count : count == column.rows() ? column.data().count() : -1;
+    task.outputInPieces(
+        path + "data",
+        message.getDataDestinationBuilder(),
+        column.data(),
+        data,
+        found -> sorted(found, at, false));
+    if (column.offsets() != null) {
+      task.outputInPieces(
+          path + "offsets",
+          message.getOffsetsDestinationBuilder(),
+          column.offsets(),
+          count + 1,
+          found -> sorted(found, at, true));
+    }
+  }
+
+  private static Array sorted(OperationResult found, int at, boolean offsets) {
+    if (at >= found.getSort().getKeyColumnsCount()) {
+      throw new CorankException.Internal("Sort: the server's answer lacks column " + at);
+    }
+    return offsets
+        ? found.getSort().getKeyColumns(at).getOffsets()
+        : found.getSort().getKeyColumns(at).getData();
+  }
+
+  @Override
+  SortColumnsResult result(List<Elements> outputs) {
+    List<SortedColumn> sorted = new ArrayList<>();
+    int at = 0;
+    if (output != SortOutput.SORT_OUTPUT_INDICES) {
+      for (Column column : columns) {
+        Elements data = outputs.get(at++);
+        sorted.add(new SortedColumn(data, column.offsets() == null ? null : outputs.get(at++)));
+      }
+    }
+    Elements moved = values == null ? null : outputs.get(at++);
+    return new SortColumnsResult(
+        sorted, moved, output == SortOutput.SORT_OUTPUT_KEYS ? null : outputs.get(at));
+  }
+}

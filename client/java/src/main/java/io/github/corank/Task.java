@@ -1,0 +1,111 @@
+package io.github.corank;
+
+import io.github.corank.v1.Array;
+import io.github.corank.v1.Destination;
+import io.github.corank.v1.Operation;
+import io.github.corank.v1.OperationResult;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Function;
+
+/**
+ * An operator on its way: its request without places, the arrays that need places, and its results.
+ */
+final class Task {
+  /** An input, and the field of the request that describes it. */
+  record In(String field, Input value, Array.Builder slot, boolean inPieces) {
+    long bytes() {
+      return value instanceof Elements ? value.byteSize() : 0;
+    }
+  }
+
+  /**
+   * A result.
+   *
+   * @param count its length; -1: the answer tells it
+   * @param inPieces whether the server makes it piece by piece from streams
+   */
+  record Out(
+      String field,
+      Destination.Builder destination,
+      ElementType type,
+      int elementBytes,
+      long count,
+      boolean inPieces,
+      Function<OperationResult, Array> found) {
+    long bytes() {
+      return count <= 0
+          ? 0
+          : count > Long.MAX_VALUE / 512 ? Long.MAX_VALUE / 2 : count * elementBytes;
+    }
+  }
+
+  final Method<?, ?> method;
+  final Operation.Builder operation = Operation.newBuilder();
+  final List<In> inputs = new ArrayList<>();
+  final List<Out> outputs = new ArrayList<>();
+
+  Task(Method<?, ?> method) {
+    this.method = method;
+  }
+
+  void input(String field, Input value, Array.Builder slot) {
+    add(field, value, slot, false);
+  }
+
+  /** An input that the server takes in pieces if all of its kind are streams. */
+  void pieces(String field, Input value, Array.Builder slot) {
+    add(field, value, slot, true);
+  }
+
+  private void add(String field, Input value, Array.Builder slot, boolean inPieces) {
+    Objects.requireNonNull(value, field);
+    slot.setType(value.type().wire()).setCount(value.count());
+    if (value.type() == ElementType.RECORD) {
+      slot.setRecordBytes(value.elementBytes());
+    }
+    inputs.add(new In(field, value, slot, inPieces));
+  }
+
+  /** An input of counts or offsets. */
+  void integers(String field, Input value, Array.Builder slot) {
+    Objects.requireNonNull(value, field);
+    if (value.type() != ElementType.INT64) {
+      throw new CorankException.InvalidArgument(
+          field + ": counts and offsets are INT64, these are " + value.type() + "; pass a long[]",
+          field);
+    }
+    add(field, value, slot, false);
+  }
+
+  void output(
+      String field,
+      Destination.Builder destination,
+      Input like,
+      long count,
+      Function<OperationResult, Array> found) {
+    outputs.add(new Out(field, destination, like.type(), like.elementBytes(), count, false, found));
+  }
+
+  void outputInPieces(
+      String field,
+      Destination.Builder destination,
+      Input like,
+      long count,
+      Function<OperationResult, Array> found) {
+    outputs.add(new Out(field, destination, like.type(), like.elementBytes(), count, true, found));
+  }
+
+  /** A result of positions, the greatest of which is known. */
+  void positions(
+      String field,
+      Destination.Builder destination,
+      long greatest,
+      long count,
+      boolean inPieces,
+      Function<OperationResult, Array> found) {
+    ElementType type = greatest < 1L << 32 ? ElementType.UINT32 : ElementType.UINT64;
+    outputs.add(new Out(field, destination, type, type.bytes(), count, inPieces, found));
+  }
+}
