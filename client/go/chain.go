@@ -14,7 +14,6 @@ type Chain struct {
 	client *Client
 	call   *call
 	tasks  []*task
-	keeps  [][]string
 	done   bool
 	err    error
 }

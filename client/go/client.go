@@ -14,11 +14,13 @@ import (
 	"github.com/corank/corank/client/go/corankpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
+	"google.golang.org/grpc/status"
 )
 
 const (
@@ -238,7 +240,7 @@ func (c *Client) Info(ctx context.Context, options ...Option) (*ServerInfo, erro
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := c.limited(ctx, 0)
+	ctx, cancel := call.limited(ctx, 0)
 	defer cancel()
 	return c.ask(ctx, call)
 }
@@ -276,17 +278,20 @@ func (c *Client) forgetServer() {
 // Health is the state of a service.
 type Health = grpc_health_v1.HealthCheckResponse_ServingStatus
 
-// Health asks for the state of a service of the server; "" is the server as a whole. The server answers NOT_FOUND for a
-// service that it does not know.
+// Health asks for the state of a service of the server; "" is the server as a whole. The state of a
+// service that the server does not know is SERVICE_UNKNOWN.
 func (c *Client) Health(ctx context.Context, service string, options ...Option) (Health, error) {
 	call, err := c.options(options)
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := c.limited(ctx, 0)
+	ctx, cancel := call.limited(ctx, 0)
 	defer cancel()
 	found := &grpc_health_v1.HealthCheckResponse{}
 	_, _, err = c.unary(ctx, call, "Health", grpc_health_v1.Health_Check_FullMethodName, always,
 		&grpc_health_v1.HealthCheckRequest{Service: service}, found)
+	if status.Code(err) == codes.NotFound {
+		return grpc_health_v1.HealthCheckResponse_SERVICE_UNKNOWN, nil
+	}
 	return found.Status, err
 }

@@ -136,7 +136,7 @@ func (c *Client) fromRPC(ctx context.Context, operator string, err error, traile
 		return closed()
 	case ctx.Err() != nil || made.Code == codes.DeadlineExceeded:
 		return c.ended(ctx, made)
-	case wait:
+	case wait && (made.Code == codes.ResourceExhausted || made.Code == codes.Unavailable):
 		made.failure = refused
 	case made.Code == codes.Unavailable:
 		c.unavailable(made)

@@ -60,7 +60,7 @@ func (c *Client) Store(ctx context.Context, name string, array *Array, options .
 	if err := array.here(); err != nil {
 		return nil, blame("array", err)
 	}
-	ctx, cancel := c.limited(ctx, array.bytes())
+	ctx, cancel := call.limited(ctx, array.bytes())
 	defer cancel()
 	header := array.header()
 	header.Place = &corankpb.Array_Stream{Stream: &corankpb.StreamPlace{}}
@@ -127,7 +127,7 @@ func (c *Client) Fetch(ctx context.Context, name string, options ...Option) (*Ar
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := c.limited(ctx, 0)
+	ctx, cancel := call.limited(ctx, 0)
 	defer cancel()
 	var got *fetched
 	progress := &progress{report: call.progress}
@@ -241,7 +241,7 @@ func (c *Client) Arrays(ctx context.Context, options ...Option) (*StoredArrays, 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := c.limited(ctx, 0)
+	ctx, cancel := call.limited(ctx, 0)
 	defer cancel()
 	found, token := &StoredArrays{}, ""
 	for {
@@ -281,7 +281,7 @@ func (c *Client) Delete(ctx context.Context, name string, options ...Option) err
 	if err != nil {
 		return err
 	}
-	ctx, cancel := c.limited(ctx, 0)
+	ctx, cancel := call.limited(ctx, 0)
 	defer cancel()
 	end, pause := time.Now().Add(releaseTime), time.Millisecond
 	for {

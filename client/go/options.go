@@ -93,6 +93,8 @@ type call struct {
 	requestID, traceparent string
 	place                  Place
 	connections, retries   int
+	hasTimeout             bool
+	timeout                time.Duration
 	expiry                 time.Duration
 	progress               func(Progress)
 	stats                  func(Stats)
@@ -182,6 +184,11 @@ const (
 // Via chooses how arrays travel. Default: by their size.
 func Via(place Place) Option { return func(c *call) { c.place = place } }
 
+// Timeout is WithTimeout for one call. A deadline of the context comes first.
+func Timeout(limit time.Duration) Option {
+	return func(c *call) { c.hasTimeout, c.timeout = true, limit }
+}
+
 // Connections is WithConnections for one call.
 func Connections(count int) Option { return func(c *call) { c.connections = count } }
 
@@ -204,7 +211,8 @@ type Progress struct {
 
 // options checks the options of a call, of which operator takes the arguments named.
 func (c *Client) options(options []Option, takes ...string) (*call, error) {
-	made := &call{traceparent: c.traceparent, connections: c.connections, retries: c.retries}
+	made := &call{traceparent: c.traceparent, connections: c.connections, retries: c.retries,
+		hasTimeout: c.hasTimeout, timeout: c.timeout}
 	for _, option := range options {
 		option(made)
 	}
@@ -243,8 +251,8 @@ const (
 	longestTimeout = 1e8 * time.Second
 )
 
-// limited gives a context without a deadline the client's.
-func (c *Client) limited(ctx context.Context, bytes int64) (context.Context, context.CancelFunc) {
+// limited gives a context without a deadline that of the call.
+func (c *call) limited(ctx context.Context, bytes int64) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {
 		return context.WithCancel(ctx)
 	}

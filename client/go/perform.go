@@ -55,10 +55,9 @@ type columnInput struct {
 
 // output is one result.
 type output struct {
-	name     string // its field in the response
-	array    *Array // what the caller gets
-	greatest int64  // of positions: the greatest that it may hold; -1: not known
-	send     func(*corankpb.Destination)
+	name  string // its field in the response
+	array *Array // what the caller gets
+	send  func(*corankpb.Destination)
 
 	sink  *sink  // of a streamed result
 	into  []byte // memory of the caller for the result
@@ -125,7 +124,7 @@ func (c *Client) perform(ctx context.Context, call *call, tasks []*task, chain *
 	if receive > mostBytes() {
 		return &Error{Code: codes.ResourceExhausted, Message: "the result has more bytes than the memory of this machine"}
 	}
-	ctx, cancel := c.limited(ctx, max(send, receive))
+	ctx, cancel := call.limited(ctx, max(send, receive))
 	defer cancel()
 	streams, err := c.useStreams(ctx, call, send, receive, known, chain != nil)
 	if err != nil {
@@ -408,10 +407,11 @@ func (o *output) finish(found *answer) error {
 		return internal("the server answered %s of type %v, not %v", o.name, header.Type, result.kind)
 	}
 	count := int64(len(given.data) / result.width)
-	if result.name != "" || o.sink != nil {
+	if result.name != "" || o.sink != nil || header.Count != nil {
 		count = header.GetCount()
 	}
-	if (result.count >= 0 && count != result.count) || len(given.data)%result.width != 0 {
+	isInline := result.name == "" && o.sink == nil
+	if (result.count >= 0 && count != result.count) || (isInline && count*int64(result.width) != int64(len(given.data))) {
 		return internal("the server answered %d elements of %s, not %d", count, o.name, result.count)
 	}
 	if result.name != "" { // what the server keeps is now a handle; what it only passed on is gone

@@ -1,0 +1,370 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	corank "github.com/corank/corank/client/go"
+)
+
+// operators are those of a client or of a chain, with the results by name.
+type operators struct {
+	asked  *asked
+	client *corank.Client // nil in a chain
+	chain  *corank.Chain
+	made   []map[string]any // the results of the chain's operators
+}
+
+// either calls the client, or adds to the chain.
+func either[R any](o *operators, client func(context.Context) (R, error), chain func() R) (R, error) {
+	if o.chain != nil {
+		return chain(), nil
+	}
+	return client(o.asked.ctx)
+}
+
+// input is an array of a command for a call.
+func (o *operators) input(given *array) (*corank.Array, error) {
+	switch {
+	case given == nil:
+		return nil, nil
+	case given.Kept != "":
+		return o.asked.client.Stored(o.asked.ctx, given.Kept)
+	case given.Result != "":
+		return o.made[given.Of][given.Result].(*corank.Array), nil
+	}
+	return given.local(), nil
+}
+
+func (o *operators) inputs(given list) ([]*corank.Array, error) {
+	made := make([]*corank.Array, len(given))
+	for i, each := range given {
+		var err error
+		if made[i], err = o.input(each); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+// order of the names under which results are kept, as the client takes them.
+var results = []string{"keys", "columns", "values", "indices", "objects", "ranks", "result", "positions"}
+
+func (o *operators) run(operator string, given *arguments, keep map[string]string) (map[string]any, error) {
+	options, err := o.options(given)
+	if err != nil {
+		return nil, err
+	}
+	if keep != nil {
+		var names []string
+		for _, name := range results {
+			if kept, found := keep[name]; found {
+				names = append(names, kept)
+			}
+		}
+		options = append(options, corank.Keep(names...))
+	}
+	switch operator {
+	case "sort":
+		return o.sort(given, options)
+	case "sort_columns":
+		return o.sortColumns(given, options)
+	case "merge":
+		return o.merge(given, options)
+	}
+	return o.intervals(operator, given, options)
+}
+
+func (o *operators) options(given *arguments) ([]corank.Option, error) {
+	var options []corank.Option
+	if o.chain == nil {
+		options = append(options, o.asked.options...)
+		options = append(options, corank.OnStats(func(stats corank.Stats) { o.asked.stats = stats }))
+	}
+	if given.Order == "descending" {
+		options = append(options, corank.Descending())
+	}
+	if given.Algorithm != "" {
+		options = append(options, corank.Algorithm(given.Algorithm))
+	}
+	if given.Limit != nil {
+		options = append(options, corank.Limit(*given.Limit))
+	}
+	if given.AssumeSorted {
+		options = append(options, corank.AssumeSorted())
+	}
+	if given.AllowOverlap {
+		options = append(options, corank.AllowOverlap())
+	}
+	if given.Bound == "upper" {
+		options = append(options, corank.UpperBound())
+	}
+	if given.Output == "keys_and_indices" {
+		options = append(options, corank.WithIndices())
+	}
+	if given.Segments != nil {
+		offsets, err := o.input(given.Segments)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, corank.Segments(offsets))
+	}
+	return options, nil
+}
+
+func named(pairs ...any) map[string]any {
+	made := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		if found, isArray := pairs[i+1].(*corank.Array); !isArray || found != nil {
+			made[pairs[i].(string)] = pairs[i+1]
+		}
+	}
+	return made
+}
+
+func (o *operators) withValues(given *arguments, options []corank.Option) ([]corank.Option, error) {
+	if given.Values == nil {
+		return options, nil
+	}
+	values, err := o.inputs(given.Values)
+	return append(options, corank.Values(values...)), err
+}
+
+func (o *operators) sort(given *arguments, options []corank.Option) (map[string]any, error) {
+	options, err := o.withValues(given, options)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := o.input(given.Keys[0])
+	if err != nil {
+		return nil, err
+	}
+	if given.Output == "indices" {
+		found, err := either(o, func(ctx context.Context) (*corank.Array, error) {
+			return o.client.Argsort(ctx, keys, options...)
+		}, func() *corank.Array { return o.chain.Argsort(keys, options...) })
+		return named("indices", found), err
+	}
+	found, err := either(o, func(ctx context.Context) (*corank.SortResult, error) {
+		return o.client.Sort(ctx, keys, options...)
+	}, func() *corank.SortResult { return o.chain.Sort(keys, options...) })
+	if err != nil {
+		return nil, err
+	}
+	return named("keys", found.Keys, "values", found.Values, "indices", found.Indices), nil
+}
+
+func (o *operators) sortColumns(given *arguments, options []corank.Option) (map[string]any, error) {
+	options, err := o.withValues(given, options)
+	if err != nil {
+		return nil, err
+	}
+	var columns []corank.Column
+	for _, each := range given.Columns {
+		made := corank.Column{Descending: each.Order == "descending"}
+		if made.Data, err = o.input(each.Data); err != nil {
+			return nil, err
+		}
+		if made.Offsets, err = o.input(each.Offsets); err != nil {
+			return nil, err
+		}
+		columns = append(columns, made)
+	}
+	if given.Output == "indices" {
+		found, err := either(o, func(ctx context.Context) (*corank.Array, error) {
+			return o.client.ArgsortColumns(ctx, columns, options...)
+		}, func() *corank.Array { return o.chain.ArgsortColumns(columns, options...) })
+		return named("indices", found), err
+	}
+	found, err := either(o, func(ctx context.Context) (*corank.SortResult, error) {
+		return o.client.SortColumns(ctx, columns, options...)
+	}, func() *corank.SortResult { return o.chain.SortColumns(columns, options...) })
+	if err != nil {
+		return nil, err
+	}
+	return named("columns", found.Columns, "values", found.Values, "indices", found.Indices), nil
+}
+
+func (o *operators) merge(given *arguments, options []corank.Option) (map[string]any, error) {
+	options, err := o.withValues(given, options)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := o.inputs(given.Keys)
+	if err != nil {
+		return nil, err
+	}
+	found, err := either(o, func(ctx context.Context) (*corank.MergeResult, error) {
+		return o.client.Merge(ctx, keys, options...)
+	}, func() *corank.MergeResult { return o.chain.Merge(keys, options...) })
+	if err != nil {
+		return nil, err
+	}
+	return named("keys", found.Keys, "values", found.Values), nil
+}
+
+// intervals calls the operators whose arguments are single arrays.
+func (o *operators) intervals(operator string, given *arguments, options []corank.Option) (map[string]any, error) {
+	var all [8]*corank.Array
+	wanted := []*array{given.Counts, given.Source, given.SourceOffsets, given.DestinationOffsets, given.Destination,
+		given.Haystack, given.Needles}
+	if len(given.Values) > 0 {
+		wanted = append(wanted, given.Values[0])
+	}
+	for i, each := range wanted {
+		var err error
+		if all[i], err = o.input(each); err != nil {
+			return nil, err
+		}
+	}
+	counts, source, from, to, destination, haystack, needles := all[0], all[1], all[2], all[3], all[4], all[5], all[6]
+	if given.DestinationCount != nil {
+		destination = corank.Zeros(*given.DestinationCount)
+	}
+	var found *corank.Array
+	var err error
+	name, client, chain := "result", o.client, o.chain
+	switch operator {
+	case "expand":
+		name = "values"
+		found, err = either(o, func(ctx context.Context) (*corank.Array, error) {
+			return client.Expand(ctx, all[7], counts, options...)
+		}, func() *corank.Array { return chain.Expand(all[7], counts, options...) })
+	case "gather":
+		found, err = either(o, func(ctx context.Context) (*corank.Array, error) {
+			return client.Gather(ctx, source, from, counts, options...)
+		}, func() *corank.Array { return chain.Gather(source, from, counts, options...) })
+	case "move":
+		found, err = either(o, func(ctx context.Context) (*corank.Array, error) {
+			return client.Move(ctx, source, from, to, counts, destination, options...)
+		}, func() *corank.Array { return chain.Move(source, from, to, counts, destination, options...) })
+	case "scatter":
+		found, err = either(o, func(ctx context.Context) (*corank.Array, error) {
+			return client.Scatter(ctx, source, to, counts, destination, options...)
+		}, func() *corank.Array { return chain.Scatter(source, to, counts, destination, options...) })
+	case "search":
+		name = "positions"
+		found, err = either(o, func(ctx context.Context) (*corank.Array, error) {
+			return client.Search(ctx, haystack, needles, options...)
+		}, func() *corank.Array { return chain.Search(haystack, needles, options...) })
+	case "load_balance":
+		both, err := either(o, func(ctx context.Context) (*corank.LoadBalanceResult, error) {
+			return client.LoadBalance(ctx, counts, options...)
+		}, func() *corank.LoadBalanceResult { return chain.LoadBalance(counts, options...) })
+		if err != nil {
+			return nil, err
+		}
+		return named("objects", both.Objects, "ranks", both.Ranks), nil
+	default:
+		fmt.Fprintf(os.Stderr, "conformance: no operator %q\n", operator)
+		os.Exit(2)
+	}
+	return named(name, found), err
+}
+
+// told is the results as an answer holds them.
+func (a *asked) told(found map[string]any) object {
+	made := object{}
+	for name, value := range found {
+		columns, isColumns := value.([]corank.Column)
+		if !isColumns {
+			made[name] = a.result(name, value.(*corank.Array))
+			continue
+		}
+		if len(columns) == 0 {
+			continue
+		}
+		all := []any{}
+		for _, column := range columns {
+			one := object{"data": a.result("", column.Data)}
+			if column.Offsets != nil {
+				one["offsets"] = a.result("", column.Offsets)
+			}
+			all = append(all, one)
+		}
+		made[name] = all
+	}
+	return made
+}
+
+func (a *asked) refuse() error {
+	for _, option := range a.lacks {
+		return unsupported(option)
+	}
+	return nil
+}
+
+func (a *asked) operator(given *command) (object, error) {
+	if err := a.refuse(); err != nil {
+		return nil, err
+	}
+	o := &operators{asked: a, client: a.client}
+	found, err := o.run(given.Operator, given.Arguments, given.Keep)
+	if err != nil {
+		return nil, err
+	}
+	ok := object{"results": a.told(found), "stats": object{"request_id": a.stats.RequestID, "engine": a.stats.Engine,
+		"algorithm": a.stats.Algorithm}}
+	if a.reports {
+		ok["progress"] = object{"sent": a.progress.Sent, "received": a.progress.Received}
+	}
+	return ok, nil
+}
+
+func (a *asked) chain(given *command) (object, error) {
+	if err := a.refuse(); err != nil {
+		return nil, err
+	}
+	o := &operators{asked: a, chain: a.client.Chain(a.options...)}
+	for _, each := range given.Operations {
+		found, err := o.run(each.Operator, each.Arguments, each.Keep)
+		if err != nil {
+			return nil, err
+		}
+		o.made = append(o.made, found)
+	}
+	if err := o.chain.Run(a.ctx); err != nil {
+		return nil, err
+	}
+	taken := map[any]bool{}
+	for _, each := range given.Operations {
+		for _, argument := range each.Arguments.all() {
+			if argument != nil && argument.Result != "" {
+				taken[o.made[argument.Of][argument.Result]] = true
+			}
+		}
+	}
+	all := []any{}
+	for _, found := range o.made {
+		for name, value := range found {
+			if _, isArray := value.(*corank.Array); isArray && taken[value] {
+				delete(found, name)
+			}
+		}
+		all = append(all, a.told(found))
+	}
+	return object{"operations": all}, nil
+}
+
+func (g *arguments) all() []*array {
+	made := append([]*array{g.Segments, g.Counts, g.Source, g.SourceOffsets, g.DestinationOffsets, g.Destination,
+		g.Haystack, g.Needles}, g.Keys...)
+	for _, column := range g.Columns {
+		made = append(made, column.Data, column.Offsets)
+	}
+	return append(made, g.Values...)
+}
+
+func (a *asked) store(given *command) (object, error) {
+	options := a.options
+	if given.Expires != nil {
+		options = append(options, corank.Expiry(time.Duration(*given.Expires*float64(time.Second))))
+	}
+	found, err := a.client.Store(a.ctx, given.Name, given.Array.local(), options...)
+	if err != nil {
+		return nil, err
+	}
+	return a.result("", found), nil
+}
