@@ -450,6 +450,8 @@ class ColumnOperators(Operators[A]):
             descending: greatest first, in all columns or, as a sequence, in each.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             limit: return only the first `limit` rows of the order.
+                Strings in shared memory (out=) then need room for limit times the longest one, or for all of them if
+                that is less.
             **options: see CallOptions. A list of strings is two results for out= and keep=: the joined bytes (uint8),
                 and where each string begins and the last one ends (int64).
 
