@@ -1,0 +1,391 @@
+// Drives the Node.js client for the conformance suite; client/conformance/README.md defines the protocol.
+import { createHash } from "node:crypto";
+import { createRequire } from "node:module";
+import { createInterface } from "node:readline";
+import * as corank from "../dist/esm/index.js";
+
+const TYPES = {
+  int8: Int8Array,
+  int16: Int16Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  uint8: Uint8Array,
+  uint16: Uint16Array,
+  uint32: Uint32Array,
+  uint64: BigUint64Array,
+  float16: Uint16Array,
+  bfloat16: Uint16Array,
+  float32: Float32Array,
+  float64: Float64Array,
+};
+const HALF = ["float16", "bfloat16"];
+const INDICES = ["indices", "objects", "ranks", "positions"];
+
+class Unsupported extends Error {}
+
+const isHalf = (array) => HALF.includes(array?.type);
+const bytesOf = (array) =>
+  array instanceof corank.Records
+    ? array.bytes
+    : new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+
+/** Bytes that begin an ArrayBuffer of their own, as typed arrays need it. */
+function elements(array, bytes) {
+  if (array.type === "record") {
+    return new corank.Records(bytes, array.record_bytes);
+  }
+  return new TYPES[array.type](bytes.buffer);
+}
+
+function hashed(seed, size) {
+  const words = new Uint32Array(Math.ceil(size / 4));
+  for (let at = 0; at < words.length; ++at) {
+    let word = (seed + at) >>> 0;
+    word ^= word >>> 16;
+    word = Math.imul(word, 0x85ebca6b);
+    word ^= word >>> 13;
+    word = Math.imul(word, 0xc2b2ae35);
+    words[at] = word ^ (word >>> 16);
+  }
+  return new Uint8Array(words.buffer.slice(0, size));
+}
+
+/** The elements of an array of a command. */
+function arrayOf(array) {
+  if (array.data !== undefined) {
+    return elements(array, Uint8Array.from(Buffer.from(array.data, "base64")));
+  }
+  if (array.generator === "hash") {
+    const width = array.type === "record" ? array.record_bytes : TYPES[array.type].BYTES_PER_ELEMENT;
+    return elements(array, hashed(array.seed, array.count * width));
+  }
+  const made = new TYPES[array.type](array.count);
+  for (let at = 0; at < made.length; ++at) {
+    const value = array.start + at * array.step;
+    made[at] = array.type.endsWith("64") ? BigInt(value) : value;
+  }
+  return made;
+}
+
+function typeOf(array) {
+  return Object.keys(TYPES).find((name) => array instanceof TYPES[name]);
+}
+
+/** Elements as an answer holds them; `type` names what a Uint16Array holds. */
+function dataOf(command, name, array, type) {
+  let shown = array;
+  if (INDICES.includes(name) && command.digest) {
+    shown = BigInt64Array.from(array, BigInt);
+  }
+  const isRecord = shown instanceof corank.Records;
+  const found = { type: isRecord ? "record" : (type ?? typeOf(shown)), count: shown.length };
+  if (isRecord) {
+    found.record_bytes = shown.recordBytes;
+  }
+  const bytes = bytesOf(shown);
+  return command.digest
+    ? { ...found, sha256: createHash("sha256").update(bytes).digest("hex") }
+    : { ...found, data: Buffer.from(bytes).toString("base64") };
+}
+
+function keptJson(array) {
+  const record = array.type === "record" ? { record_bytes: array.elementBytes } : {};
+  return { kept: array.name, type: array.type, count: array.length, ...record };
+}
+
+/** The names of an operator's results, and the call that makes them. */
+class Operators {
+  constructor(target, resolve, options) {
+    Object.assign(this, { target, resolve, options });
+  }
+
+  async #argument(value) {
+    if (Array.isArray(value)) {
+      return Promise.all(value.map((each) => this.#argument(each)));
+    }
+    if (value === null || typeof value !== "object") {
+      return value;
+    }
+    return "kept" in value || "result" in value ? this.resolve(value) : arrayOf(value);
+  }
+
+  /** The results by name, and the types of those that are 2-byte numbers. */
+  async run({ operator, arguments: given, keep = {} }) {
+    const known = {};
+    for (const [name, value] of Object.entries(given)) {
+      known[name] = name === "columns" ? value : await this.#argument(value);
+    }
+    const options = { ...this.options };
+    const half = (array) => {
+      const first = Array.isArray(array) ? array[0] : array;
+      return isHalf(first) && !("kept" in first) && !("result" in first) ? first.type : undefined;
+    };
+    const type = half(given.keys ?? given.haystack);
+    if (type !== undefined) options.type = type;
+    if ("order" in given) options.descending = given.order === "descending";
+    if ("algorithm" in given) options.algorithm = given.algorithm.replaceAll("_", "-");
+    for (const name of ["limit"]) if (name in given) options[name] = given[name];
+    if ("assume_sorted" in given) options.assumeSorted = given.assume_sorted;
+    if ("segment_offsets" in given) options.segments = known.segment_offsets;
+    const names = Object.keys(keep);
+    if (names.length > 0) {
+      const single = names.length === 1 && operator !== "sort_columns" && operator !== "load_balance";
+      options.keep = single ? keep[names[0]] : keep;
+    }
+    const found = await this[operator](known, given, options);
+    const types = {};
+    for (const name of Object.keys(found)) {
+      const source = given[name] ?? (name === "result" ? given.source : undefined);
+      const first = Array.isArray(source) ? source[0] : source;
+      if (isHalf(first)) types[name] = first.type;
+    }
+    return { found, types };
+  }
+
+  async sort({ keys, values }, { output = "keys" }, options) {
+    if (output === "indices") return { indices: await this.target.argsort(keys, options) };
+    if (output === "keys_and_indices") return this.target.sortWithIndices(keys, options);
+    if (values !== undefined) return this.target.sortWithValues(keys, values, options);
+    return { keys: await this.target.sort(keys, options) };
+  }
+
+  async sort_columns({ values }, { columns, output = "keys" }, options) {
+    const given = columns.map(({ data, offsets }) =>
+      offsets === undefined ? arrayOf(data) : new corank.Strings(arrayOf(data), arrayOf(offsets)),
+    );
+    options.descending = columns.map(({ order }) => order === "descending");
+    options.types = columns.map(({ data }) => (isHalf(data) ? data.type : undefined));
+    if (output === "indices") return { indices: await this.target.argsortColumns(given, options) };
+    if (values !== undefined) options.values = values;
+    if (output === "keys_and_indices") options.indices = true;
+    return this.target.sortColumns(given, options);
+  }
+
+  async merge({ keys, values }, _given, options) {
+    if (values !== undefined) return this.target.mergeWithValues(keys, values, options);
+    return { keys: await this.target.merge(keys, options) };
+  }
+
+  async expand({ values, counts }, _given, options) {
+    return { values: await this.target.expand(values, counts, options) };
+  }
+
+  #intervals(known) {
+    return {
+      sourceOffsets: known.source_offsets,
+      destinationOffsets: known.destination_offsets,
+      counts: known.counts,
+      destination: known.destination_count ?? known.destination,
+      allowOverlap: known.allow_overlap,
+    };
+  }
+
+  async move(known, _given, options) {
+    return { result: await this.target.move(known.source, this.#intervals(known), options) };
+  }
+
+  async gather(known, _given, options) {
+    return { result: await this.target.gather(known.source, this.#intervals(known), options) };
+  }
+
+  async scatter(known, _given, options) {
+    return { result: await this.target.scatter(known.source, this.#intervals(known), options) };
+  }
+
+  async load_balance({ counts }, _given, options) {
+    return this.target.loadBalance(counts, options);
+  }
+
+  async search({ haystack, needles }, { bound }, options) {
+    if (bound !== undefined) options.side = { lower: "left", upper: "right" }[bound];
+    return { positions: await this.target.search(haystack, needles, options) };
+  }
+}
+
+const ms = (seconds) => (seconds === null || seconds === undefined ? seconds : seconds * 1000);
+
+function callOptions({ options = {} }) {
+  const { deadline_s, request_id, traceparent, priority, place, connections, cancel_after_ms, progress, ...rest } =
+    options;
+  unknownMembers("option of a call", rest);
+  if (place === "shared_memory") {
+    throw new Unsupported("shared_memory");
+  }
+  return Object.fromEntries(
+    Object.entries({ deadlineMs: ms(deadline_s), requestId: request_id, traceparent, priority, place, connections })
+      .filter(([, value]) => value !== undefined),
+  );
+}
+
+function unknownMembers(what, rest) {
+  for (const name of Object.keys(rest)) {
+    console.error(`driver: unknown ${what}: ${name}`);
+    process.exit(1);
+  }
+}
+
+const commands = {
+  clients: new Map(),
+
+  hello() {
+    const { version } = createRequire(import.meta.url)("@grpc/grpc-js/package.json");
+    return { language: "node", version: corank.version, library: `grpc-js ${version}` };
+  },
+
+  connect({ client, options = {} }) {
+    const { address, token, token_file, tls, deadline_s, retries, traceparent, connections, ...rest } = options;
+    unknownMembers("option of connect", rest);
+    const given = { token, tokenFile: token_file, deadlineMs: ms(deadline_s), retries, traceparent, connections };
+    if (tls !== undefined) {
+      given.tls = { ca: tls.ca, certificate: tls.certificate, key: tls.key, serverName: tls.server_name };
+    }
+    this.clients.set(client, corank.connect(address, given));
+    return {};
+  },
+
+  results(command, { found, types }) {
+    const shown = {};
+    for (const [name, value] of Object.entries(found)) {
+      if (value instanceof corank.KeptArray) {
+        shown[name] = keptJson(value);
+      } else if (name === "columns") {
+        shown[name] = value.map((column, at) => {
+          const { type } = command.arguments.columns[at].data;
+          return column instanceof corank.Strings
+            ? { data: dataOf(command, "data", column.bytes), offsets: dataOf(command, "offsets", column.offsets) }
+            : { data: dataOf(command, "data", column, isHalf({ type }) ? type : undefined) };
+        });
+      } else {
+        shown[name] = dataOf(command, name, value, types[name]);
+      }
+    }
+    return shown;
+  },
+
+  async call(command) {
+    const { options = {} } = command;
+    const client = this.clients.get(command.client);
+    const given = callOptions(command);
+    const stats = [];
+    let progress;
+    given.onStats = (each) => stats.push(each);
+    if (options.progress) given.onProgress = (each) => (progress = { sent: each.sent, received: each.received });
+    let timer;
+    if (options.cancel_after_ms !== undefined) {
+      const controller = new AbortController();
+      given.signal = controller.signal;
+      timer = setTimeout(() => controller.abort(), options.cancel_after_ms);
+    }
+    try {
+      const operators = new Operators(client, ({ kept }) => client.stored(kept), given);
+      const results = this.results(command, await operators.run(command));
+      const { requestId, engine, algorithm } = stats.at(-1);
+      const told = { request_id: requestId, engine, algorithm: algorithm.replaceAll("-", "_") };
+      return { results, stats: told, ...(options.progress ? { progress } : {}) };
+    } finally {
+      clearTimeout(timer);
+    }
+  },
+
+  async chain(command) {
+    const client = this.clients.get(command.client);
+    const chain = client.chain(callOptions(command));
+    const made = [];
+    for (const operation of command.operations) {
+      const resolve = (value) => ("kept" in value ? client.stored(value.kept) : made[value.of].found[value.result]);
+      made.push(await new Operators(chain, resolve, {}).run(operation));
+    }
+    await chain.run();
+    const taken = new Set(
+      command.operations.flatMap((operation) =>
+        Object.values(operation.arguments)
+          .flat()
+          .filter((value) => value?.result !== undefined)
+          .map((value) => `${value.of} ${value.result}`),
+      ),
+    );
+    const operations = made.map(({ found, types }, at) => {
+      const back = Object.entries(found).filter(([name]) => !taken.has(`${at} ${name}`));
+      const values = Object.fromEntries(back.map(([name, pending]) => [name, pending.result()]));
+      return this.results({ ...command, arguments: command.operations[at].arguments }, { found: values, types });
+    });
+    return { operations };
+  },
+
+  async store(command) {
+    const { array, expires_s: expiresSeconds } = command;
+    const type = isHalf(array) ? array.type : undefined;
+    const options = { ...callOptions(command), expiresSeconds, type };
+    return keptJson(await this.clients.get(command.client).store(command.name, arrayOf(array), options));
+  },
+
+  async fetch(command) {
+    const array = await this.clients.get(command.client).stored(command.name);
+    const elements = await array.fetch(callOptions(command));
+    return { array: dataOf(command, "", elements, isHalf(array) ? array.type : undefined) };
+  },
+
+  async list({ client }) {
+    const { arrays, usedBytes, quotaBytes } = await this.clients.get(client).arrays();
+    return { arrays: arrays.map(keptJson), used_bytes: usedBytes, quota_bytes: quotaBytes };
+  },
+
+  async delete({ client, name }) {
+    await this.clients.get(client).delete(name);
+    return {};
+  },
+
+  async info(command) {
+    const { version, engine, places, limits } = await this.clients.get(command.client).info(callOptions(command));
+    return {
+      version,
+      engine,
+      places,
+      max_request_bytes: limits.maxRequestBytes,
+      max_chunk_bytes: limits.maxChunkBytes,
+      max_parts: limits.maxParts,
+    };
+  },
+
+  async health({ client, service }) {
+    return { status: await this.clients.get(client).health(service) };
+  },
+
+  close({ client }) {
+    this.clients.get(client).close();
+    return {};
+  },
+
+  async resources() {
+    // Closed sockets end in later turns of the event loop.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    globalThis.gc();
+    return { handles: process.getActiveResourcesInfo().filter((name) => /TCP|Timeout/.test(name)).length };
+  },
+};
+
+function failure(error) {
+  const found = { code: "INVALID_ARGUMENT", reason: "", field: "", retry_after_s: null, request_id: "" };
+  if (error instanceof corank.CorankError) {
+    found.code = error.code;
+    found.reason = error.reason;
+    found.field = error.field;
+    found.retry_after_s = error.retryAfterMs === undefined ? null : error.retryAfterMs / 1000;
+    found.request_id = error.requestId;
+  } else if (!(error instanceof TypeError || error instanceof RangeError)) {
+    throw error;
+  }
+  return { ...found, message: error.message };
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, ...command } = JSON.parse(line);
+  let answer;
+  try {
+    answer = { ok: await commands[command.command](command) };
+  } catch (error) {
+    answer = error instanceof Unsupported ? { unsupported: error.message } : { error: failure(error) };
+  }
+  process.stdout.write(`${JSON.stringify({ id, ...answer })}\n`);
+}
+process.exit(0);

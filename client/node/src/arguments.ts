@@ -1,0 +1,170 @@
+// The types of arguments and results that users see.
+import type { Column, Strings } from "./columns.js";
+import type { HalfType, Indices, Integers, NumberArray, Records } from "./elements.js";
+import type { KeptArray } from "./kept.js";
+import type { CallOptions, MergeAlgorithmName, SortAlgorithmName } from "./options.js";
+
+/** Keys: numbers, or an array on the server. */
+export type Keys = NumberArray | KeptArray;
+/** Elements that are only moved: numbers, records, or an array on the server. */
+export type Values = NumberArray | Records | KeptArray;
+/** Counts or offsets: int64, or integers that the client converts; or an array of int64 on the server. */
+export type Counts = Integers | KeptArray;
+
+/** The result of an operator on `T`: an array of the same type. */
+export type ArrayOf<T> = T extends Buffer
+  ? Buffer
+  : T extends Int8Array
+    ? Int8Array
+    : T extends Int16Array
+      ? Int16Array
+      : T extends Int32Array
+        ? Int32Array
+        : T extends BigInt64Array
+          ? BigInt64Array
+          : T extends Uint8Array
+            ? Uint8Array
+            : T extends Uint16Array
+              ? Uint16Array
+              : T extends Uint32Array
+                ? Uint32Array
+                : T extends BigUint64Array
+                  ? BigUint64Array
+                  : T extends Float32Array
+                    ? Float32Array
+                    : T extends Float64Array
+                      ? Float64Array
+                      : T extends Records
+                        ? Records
+                        : NumberArray;
+/** The result of an operator on values `T`; of an array on the server, it may also be Records. */
+export type ValuesOf<T> = T extends KeptArray ? NumberArray | Records : ArrayOf<T>;
+/** A sorted column, in the form in which it was given. */
+export type ColumnOf<C> = C extends Strings
+  ? Strings
+  : C extends readonly (infer E)[]
+    ? E extends string
+      ? string[]
+      : Uint8Array[]
+    : ValuesOf<C>;
+
+/** Options of sorts. */
+export interface SortOptions extends CallOptions {
+  /** Greatest first. Equal keys keep the order of their input in both directions. */
+  descending?: boolean | undefined;
+  /** How the server sorts; the result is the same. */
+  algorithm?: SortAlgorithmName | undefined;
+  /** s + 1 offsets that rise from 0 to the number of keys: each segment is sorted for itself. */
+  segments?: Counts | undefined;
+  /** Return only the first `limit` results of the order. Not together with segments. */
+  limit?: number | undefined;
+  /** Read the bits of 2-byte keys, such as a Uint16Array, as this type. */
+  type?: HalfType | undefined;
+}
+
+/** Options of sorts by columns. */
+export interface ColumnOptions extends CallOptions {
+  /** Greatest first, in all columns or in each. */
+  descending?: boolean | readonly boolean[] | undefined;
+  /** How the server sorts; the result is the same. */
+  algorithm?: SortAlgorithmName | undefined;
+  /** Return only the first `limit` rows of the order. */
+  limit?: number | undefined;
+  /** For each column, read the bits of its 2-byte keys as this type. */
+  types?: readonly (HalfType | undefined)[] | undefined;
+}
+
+/** Options of merges. */
+export interface MergeOptions extends CallOptions {
+  /** The inputs are sorted, and the result is, greatest first. */
+  descending?: boolean | undefined;
+  /** How the server merges; the result is the same. */
+  algorithm?: MergeAlgorithmName | undefined;
+  /** Skip the check that rejects an unsorted input. */
+  assumeSorted?: boolean | undefined;
+  /** Read the bits of 2-byte keys as this type. */
+  type?: HalfType | undefined;
+}
+
+/** Options of searches. */
+export interface SearchOptions extends CallOptions {
+  /**
+   * "left", the default: the first position whose key does not come before the needle; "right": the first position
+   * whose key comes after it.
+   */
+  side?: "left" | "right" | undefined;
+  /** The haystack is sorted greatest first. */
+  descending?: boolean | undefined;
+  /** Skip the check that rejects an unsorted haystack. */
+  assumeSorted?: boolean | undefined;
+  /** Read the bits of 2-byte keys as this type. */
+  type?: HalfType | undefined;
+}
+
+/** The intervals of `gather`: counts[i] elements from sourceOffsets[i] on. One count may stand for all. */
+export interface GatherIntervals {
+  sourceOffsets: Counts;
+  counts: Counts | number | bigint;
+}
+
+/** The intervals of `scatter`, and what the result holds elsewhere. One count may stand for all. */
+export interface ScatterIntervals {
+  destinationOffsets: Counts;
+  counts: Counts | number | bigint;
+  /** The length of a new array of zero bytes, or an array of the source's type, which does not change. */
+  destination: number | Values;
+  /** Skip the check that rejects overlaps in the destination; any of the copies may win. */
+  allowOverlap?: boolean | undefined;
+}
+
+/** The intervals of `move`. */
+export interface MoveIntervals extends ScatterIntervals {
+  sourceOffsets: Counts;
+}
+
+/** Keeps the result on the server under a name. */
+export interface Keep {
+  keep: string;
+}
+
+/** Keeps several results on the server, each under a name of its own. */
+export interface KeepEach<Name extends string> {
+  keep: Record<Name, string>;
+}
+
+/** Sorted keys and their values. */
+export interface KeysAndValues<K, V> {
+  keys: K;
+  values: V;
+}
+
+/** Sorted keys and their positions in the input. */
+export interface KeysAndIndices<K, I> {
+  keys: K;
+  indices: I;
+}
+
+/** For each work item the object that made it, and its rank among that object's items. */
+export interface LoadBalance<I = Indices> {
+  objects: I;
+  ranks: I;
+}
+
+/** The names of kept columns; a column of strings is two arrays. */
+export interface KeepColumns {
+  keep: {
+    columns: readonly (string | { data: string; offsets: string })[];
+    values?: string;
+    indices?: string;
+  };
+}
+
+/** The handles of kept columns. */
+export interface KeptColumns {
+  columns: (KeptArray | { data: KeptArray; offsets: KeptArray })[];
+  values?: KeptArray;
+  indices?: KeptArray;
+}
+
+/** Columns that were sorted. */
+export type SortedColumns<C extends readonly Column[]> = { -readonly [At in keyof C]: ColumnOf<C[At]> };

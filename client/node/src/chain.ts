@@ -1,0 +1,273 @@
+import type {
+  ArrayOf,
+  Counts,
+  GatherIntervals,
+  Keep,
+  KeepEach,
+  Keys,
+  KeysAndIndices,
+  KeysAndValues,
+  LoadBalance,
+  MergeOptions,
+  MoveIntervals,
+  ScatterIntervals,
+  SearchOptions,
+  SortOptions,
+  Values,
+  ValuesOf,
+} from "./arguments.js";
+import type { Connection, KeepAs, Step } from "./connection.js";
+import { REMOTE, type Element, type Indices, type Remote } from "./elements.js";
+import { InvalidArgumentError } from "./errors.js";
+import { keptNames } from "./keeping.js";
+import * as operators from "./operators.js";
+import type { CallOptions } from "./options.js";
+import { leavesOf, type Task } from "./task.js";
+
+const MAX_OPERATIONS = 16;
+
+type Link<O> = Omit<O, keyof CallOptions> & Partial<Keep>;
+type LinkEach<O, Name extends string> = Omit<O, keyof CallOptions> & Partial<KeepEach<Name>>;
+type In<T> = T | Pending<T>;
+type Of<T> = T extends Pending<infer R> ? R : T;
+
+/**
+ * A result of an operator of a chain: an input of later operators or, after the chain, an array. A result that a later
+ * operator takes stays on the server and ends with the chain; all others come back.
+ */
+export class Pending<T> {
+  #state: "waits" | "failed" | "taken" | "ready" = "waits";
+  #value: T | undefined;
+
+  /** @internal */
+  constructor(
+    /** @internal */
+    readonly chain: Chain,
+    /** @internal */
+    readonly keepName: string,
+    private readonly element: Element,
+    private readonly count: number | undefined,
+    private readonly field: string,
+  ) {}
+
+  /** The array, or the handle of what `keep` kept. Call it after `Chain.run` resolved. */
+  result(): T {
+    if (this.#state === "ready") {
+      return this.#value as T;
+    }
+    throw new Error(
+      {
+        waits: "chain: it has not run; await chain.run() first",
+        failed: "chain: it failed, and this result is not there",
+        taken: "chain: a later operator took this result, which stayed on the server",
+      }[this.#state],
+    );
+  }
+
+  /** @internal */
+  end(state: "failed" | "taken" | "ready", value?: unknown): void {
+    this.#state = state;
+    this.#value = value as T;
+  }
+
+  /** @internal */
+  [REMOTE](): Remote {
+    if (this.#state !== "waits") {
+      throw new TypeError("this is a result of a chain that has run; pass its result()");
+    }
+    if (this.count === undefined) {
+      const text = `chain: the length of ${this.field} is not known before the answer`;
+      throw new InvalidArgumentError(text);
+    }
+    return { name: this.keepName, temporary: true, element: this.element, length: this.count };
+  }
+}
+
+interface Added {
+  task: Task<unknown>;
+  keep: (KeepAs | undefined)[];
+  results: Pending<unknown>[];
+}
+
+/**
+ * Operators that run one after the other on the server, in one call; made by `Client.chain`. Its methods are those of
+ * Client except `sortColumns`; each returns Pendings, which later operators take as inputs.
+ */
+export class Chain {
+  readonly #connection: Connection;
+  readonly #options: CallOptions;
+  readonly #added: Added[] = [];
+  #hasRun = false;
+
+  /** @internal */
+  constructor(connection: Connection, options: CallOptions) {
+    this.#connection = connection;
+    this.#options = options;
+    connection.settings(options);
+  }
+
+  /** See Client.sort. */
+  sort<K extends In<Keys>>(keys: K, options: Link<SortOptions> = {}): Pending<ArrayOf<Of<K>>> {
+    return this.#add(operators.sort(keys, "none", undefined, options), options.keep);
+  }
+
+  /** See Client.sortWithValues. */
+  sortWithValues<K extends In<Keys>, V extends In<Values>>(
+    keys: K,
+    values: V,
+    options: LinkEach<SortOptions, "keys" | "values"> = {},
+  ): KeysAndValues<Pending<ArrayOf<Of<K>>>, Pending<ValuesOf<Of<V>>>> {
+    return this.#add(operators.sort(keys, "values", values, options), options.keep);
+  }
+
+  /** See Client.sortWithIndices. */
+  sortWithIndices<K extends In<Keys>>(
+    keys: K,
+    options: LinkEach<SortOptions, "keys" | "indices"> = {},
+  ): KeysAndIndices<Pending<ArrayOf<Of<K>>>, Pending<Indices>> {
+    return this.#add(operators.sort(keys, "indices", undefined, options), options.keep);
+  }
+
+  /** See Client.argsort. */
+  argsort(keys: In<Keys>, options: Link<SortOptions> = {}): Pending<Indices> {
+    return this.#add(operators.sort(keys, "only-indices", undefined, options), options.keep);
+  }
+
+  /** See Client.merge. */
+  merge<K extends In<Keys>>(arrays: readonly K[], options: Link<MergeOptions> = {}): Pending<ArrayOf<Of<K>>> {
+    return this.#add(operators.merge(arrays, undefined, options), options.keep);
+  }
+
+  /** See Client.mergeWithValues. */
+  mergeWithValues<K extends In<Keys>, V extends In<Values>>(
+    arrays: readonly K[],
+    values: readonly V[],
+    options: LinkEach<MergeOptions, "keys" | "values"> = {},
+  ): KeysAndValues<Pending<ArrayOf<Of<K>>>, Pending<ValuesOf<Of<V>>>> {
+    return this.#add(operators.merge(arrays, values, options), options.keep);
+  }
+
+  /** See Client.search. */
+  search(haystack: In<Keys>, needles: In<Keys>, options: Link<SearchOptions> = {}): Pending<Indices> {
+    return this.#add(operators.search(haystack, needles, options), options.keep);
+  }
+
+  /** See Client.expand. */
+  expand<V extends In<Values>>(
+    values: V,
+    counts: In<Counts> | number | bigint,
+    options: Partial<Keep> = {},
+  ): Pending<ValuesOf<Of<V>>> {
+    return this.#add(operators.expand(values, counts), options.keep);
+  }
+
+  /** See Client.gather. */
+  gather<V extends In<Values>>(
+    source: V,
+    intervals: GatherIntervals,
+    options: Partial<Keep> = {},
+  ): Pending<ValuesOf<Of<V>>> {
+    return this.#add(operators.gather(source, intervals), options.keep);
+  }
+
+  /** See Client.move. */
+  move<V extends In<Values>>(
+    source: V,
+    intervals: MoveIntervals,
+    options: Partial<Keep> = {},
+  ): Pending<ValuesOf<Of<V>>> {
+    return this.#add(operators.move(source, intervals), options.keep);
+  }
+
+  /** See Client.scatter. */
+  scatter<V extends In<Values>>(
+    source: V,
+    intervals: ScatterIntervals,
+    options: Partial<Keep> = {},
+  ): Pending<ValuesOf<Of<V>>> {
+    return this.#add(operators.scatter(source, intervals), options.keep);
+  }
+
+  /** See Client.loadBalance. */
+  loadBalance(
+    counts: In<Counts>,
+    options: Partial<KeepEach<"objects" | "ranks">> = {},
+  ): LoadBalance<Pending<Indices>> {
+    return this.#add(operators.loadBalance(counts), options.keep);
+  }
+
+  #add<R>(task: Task<R>, keep: unknown): R {
+    this.#checkNotRun();
+    if (this.#added.length === MAX_OPERATIONS) {
+      throw new InvalidArgumentError(`chain: at most ${MAX_OPERATIONS} operators`, { field: "plan.operations" });
+    }
+    for (const leaf of leavesOf(task)) {
+      if (leaf.remote?.temporary && !this.#added.some(({ results }) => results.some(isOf(leaf.remote as Remote)))) {
+        throw new InvalidArgumentError(`${leaf.field}: is a result of another chain`, { field: leaf.field });
+      }
+    }
+    const results = task.outputs.map((output, at) => {
+      const name = `t${this.#added.length}.${at}-${this.#id}`;
+      return new Pending<unknown>(this, name, output.element, output.count, output.field);
+    });
+    this.#added.push({ task, keep: keptNames(task, keep), results });
+    return task.finish(results);
+  }
+
+  readonly #id = (chains++).toString(36);
+
+  #checkNotRun(): void {
+    if (this.#hasRun) {
+      throw new Error("chain: it has run; make another one");
+    }
+  }
+
+  /** Runs the operators in one call; then every Pending has its result. */
+  async run(): Promise<void> {
+    this.#checkNotRun();
+    this.#hasRun = true;
+    const all = this.#added.flatMap(({ results }) => results);
+    try {
+      if (this.#added.length > 0) {
+        await this.#run();
+      }
+    } catch (error) {
+      for (const pending of all) {
+        pending.end("failed");
+      }
+      throw error;
+    }
+  }
+
+  async #run(): Promise<void> {
+    const taken = new Set(
+      this.#added.flatMap(({ task }) => leavesOf(task).flatMap(({ remote }) => (remote?.temporary ? remote.name : []))),
+    );
+    const steps = this.#added.map(({ task, keep, results }): Step => {
+      const places = results.map(({ keepName }, at): KeepAs | undefined => {
+        if (!taken.has(keepName)) {
+          return keep[at];
+        }
+        if (keep[at] !== undefined) {
+          const text = `chain: a later operator takes a result of ${task.method}, which keep sends elsewhere`;
+          throw new InvalidArgumentError(text, { field: "keep" });
+        }
+        return { name: keepName, temporary: true };
+      });
+      return { task, keep: places };
+    });
+    const found = await this.#connection.perform(steps, this.#connection.settings(this.#options), true);
+    for (const [at, { results }] of this.#added.entries()) {
+      for (const [which, pending] of results.entries()) {
+        const isTaken = taken.has(pending.keepName);
+        pending.end(isTaken ? "taken" : "ready", isTaken ? undefined : found[at]?.[which]);
+      }
+    }
+  }
+}
+
+let chains = 0;
+const isOf =
+  (remote: Remote) =>
+  (pending: Pending<unknown>): boolean =>
+    pending.keepName === remote.name;

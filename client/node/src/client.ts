@@ -1,0 +1,291 @@
+import type {
+  ArrayOf,
+  ColumnOptions,
+  Counts,
+  GatherIntervals,
+  Keep,
+  KeepColumns,
+  KeepEach,
+  Keys,
+  KeysAndIndices,
+  KeysAndValues,
+  KeptColumns,
+  LoadBalance,
+  MergeOptions,
+  MoveIntervals,
+  ScatterIntervals,
+  SearchOptions,
+  SortedColumns,
+  SortOptions,
+  Values,
+  ValuesOf,
+} from "./arguments.js";
+import { Chain } from "./chain.js";
+import type { Column } from "./columns.js";
+import { Connection } from "./connection.js";
+import type { Indices, NumberArray, Records } from "./elements.js";
+import { checkHealth } from "./health.js";
+import { keptNames } from "./keeping.js";
+import * as kept from "./kept.js";
+import type { KeptArray, KeptArrays, StoreOptions } from "./kept.js";
+import * as operators from "./operators.js";
+import type { CallOptions, ConnectOptions, RequestOptions } from "./options.js";
+import type { Health, ServerInfo } from "./results.js";
+import type { Task } from "./task.js";
+
+/**
+ * Calls a corank server. Calls are independent of each other: start as many as you like, also on one client, whose calls
+ * share connections. Do not change an input before its call has settled. Every method rejects with a CorankError if the
+ * call fails, and with a TypeError if an argument has the wrong type.
+ */
+export class Client {
+  readonly #connection: Connection;
+
+  /** @internal */
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** The addresses of the server, with commas between them. */
+  get address(): string {
+    return this.#connection.address;
+  }
+
+  /** Ends the connections; calls in flight reject with CancelledError, later ones with ClosedError. */
+  close(): void {
+    this.#connection.close();
+  }
+
+  /**
+   * Sorts keys. Stable; NaNs come last in ascending and first in descending order.
+   * @returns the sorted keys, in an array of their own
+   */
+  sort<K extends Keys>(keys: K, options: SortOptions & Keep): Promise<KeptArray>;
+  sort<K extends Keys>(keys: K, options?: SortOptions): Promise<ArrayOf<K>>;
+  sort(keys: unknown, options: SortOptions & Partial<Keep> = {}): Promise<unknown> {
+    return this.#perform(() => operators.sort(keys, "none", undefined, options), options);
+  }
+
+  /** Sorts keys together with values, one for each key. */
+  sortWithValues<K extends Keys, V extends Values>(
+    keys: K,
+    values: V,
+    options: SortOptions & KeepEach<"keys" | "values">,
+  ): Promise<KeysAndValues<KeptArray, KeptArray>>;
+  sortWithValues<K extends Keys, V extends Values>(
+    keys: K,
+    values: V,
+    options?: SortOptions,
+  ): Promise<KeysAndValues<ArrayOf<K>, ValuesOf<V>>>;
+  sortWithValues(
+    keys: unknown,
+    values: unknown,
+    options: SortOptions & Partial<KeepEach<"keys" | "values">> = {},
+  ): Promise<unknown> {
+    return this.#perform(() => operators.sort(keys, "values", values, options), options);
+  }
+
+  /** Does `sort` and `argsort` in one call. */
+  sortWithIndices<K extends Keys>(
+    keys: K,
+    options: SortOptions & KeepEach<"keys" | "indices">,
+  ): Promise<KeysAndIndices<KeptArray, KeptArray>>;
+  sortWithIndices<K extends Keys>(keys: K, options?: SortOptions): Promise<KeysAndIndices<ArrayOf<K>, Indices>>;
+  sortWithIndices(
+    keys: unknown,
+    options: SortOptions & Partial<KeepEach<"keys" | "indices">> = {},
+  ): Promise<unknown> {
+    return this.#perform(() => operators.sort(keys, "indices", undefined, options), options);
+  }
+
+  /**
+   * Finds the stable permutation that sorts keys.
+   * @returns positions in `keys`, in the order of the sorted keys; with segments, they count from the start of the array
+   */
+  argsort(keys: Keys, options: SortOptions & Keep): Promise<KeptArray>;
+  argsort(keys: Keys, options?: SortOptions): Promise<Indices>;
+  argsort(keys: unknown, options: SortOptions & Partial<Keep> = {}): Promise<unknown> {
+    return this.#perform(() => operators.sort(keys, "only-indices", undefined, options), options);
+  }
+
+  /**
+   * Sorts rows by 1 to 16 columns: by the first, equal rows by the second, and so on. Stable.
+   * @param options `values`: one for each row, sorted with them; `indices`: return the order of the rows too
+   * @returns the sorted columns, each in the form in which it was given
+   */
+  sortColumns<const C extends readonly Column[]>(
+    columns: C,
+    options: ColumnOptions & KeepColumns & { values?: Values; indices?: boolean },
+  ): Promise<KeptColumns>;
+  sortColumns<const C extends readonly Column[], V extends Values>(
+    columns: C,
+    options: ColumnOptions & { values: V; indices?: false },
+  ): Promise<{ columns: SortedColumns<C>; values: ValuesOf<V> }>;
+  sortColumns<const C extends readonly Column[]>(
+    columns: C,
+    options: ColumnOptions & { indices: true },
+  ): Promise<{ columns: SortedColumns<C>; indices: Indices }>;
+  sortColumns<const C extends readonly Column[]>(
+    columns: C,
+    options?: ColumnOptions,
+  ): Promise<{ columns: SortedColumns<C> }>;
+  sortColumns(
+    columns: readonly unknown[],
+    options: ColumnOptions & Partial<KeepColumns> & { values?: unknown; indices?: boolean } = {},
+  ): Promise<unknown> {
+    return this.#perform(() => operators.sortColumns(columns, options), options);
+  }
+
+  /** Finds the stable permutation that sorts rows by several columns. */
+  argsortColumns(columns: readonly Column[], options: ColumnOptions & Keep): Promise<KeptArray>;
+  argsortColumns(columns: readonly Column[], options?: ColumnOptions): Promise<Indices>;
+  argsortColumns(columns: readonly unknown[], options: ColumnOptions & Partial<Keep> = {}): Promise<unknown> {
+    return this.#perform(() => operators.argsortColumns(columns, options), options);
+  }
+
+  /** Merges 2 to 1024 sorted arrays of one type. Equal keys are taken from the earlier array first. */
+  merge<K extends Keys>(arrays: readonly K[], options: MergeOptions & Keep): Promise<KeptArray>;
+  merge<K extends Keys>(arrays: readonly K[], options?: MergeOptions): Promise<ArrayOf<K>>;
+  merge(arrays: unknown, options: MergeOptions & Partial<Keep> = {}): Promise<unknown> {
+    return this.#perform(() => operators.merge(arrays, undefined, options), options);
+  }
+
+  /** Merges sorted arrays together with values: as many arrays, each as long as its keys. */
+  mergeWithValues<K extends Keys, V extends Values>(
+    arrays: readonly K[],
+    values: readonly V[],
+    options: MergeOptions & KeepEach<"keys" | "values">,
+  ): Promise<KeysAndValues<KeptArray, KeptArray>>;
+  mergeWithValues<K extends Keys, V extends Values>(
+    arrays: readonly K[],
+    values: readonly V[],
+    options?: MergeOptions,
+  ): Promise<KeysAndValues<ArrayOf<K>, ValuesOf<V>>>;
+  mergeWithValues(
+    arrays: unknown,
+    values: unknown,
+    options: MergeOptions & Partial<KeepEach<"keys" | "values">> = {},
+  ): Promise<unknown> {
+    return this.#perform(() => operators.merge(arrays, values ?? [], options), options);
+  }
+
+  /**
+   * Finds where needles belong in a sorted array.
+   * @returns for each needle a position from 0 to the length of the haystack
+   */
+  search(haystack: Keys, needles: Keys, options: SearchOptions & Keep): Promise<KeptArray>;
+  search(haystack: Keys, needles: Keys, options?: SearchOptions): Promise<Indices>;
+  search(haystack: unknown, needles: unknown, options: SearchOptions & Partial<Keep> = {}): Promise<unknown> {
+    return this.#perform(() => operators.search(haystack, needles, options), options);
+  }
+
+  /** Repeats values[i] counts[i] times. One count may stand for all. */
+  expand<V extends Values>(
+    values: V,
+    counts: Counts | number | bigint,
+    options: CallOptions & Keep,
+  ): Promise<KeptArray>;
+  expand<V extends Values>(
+    values: V,
+    counts: Counts | number | bigint,
+    options?: CallOptions,
+  ): Promise<ValuesOf<V>>;
+  expand(values: unknown, counts: unknown, options: CallOptions & Partial<Keep> = {}): Promise<unknown> {
+    return this.#perform(() => operators.expand(values, counts), options);
+  }
+
+  /** Copies intervals of the source, which may overlap, one after the other. */
+  gather<V extends Values>(source: V, intervals: GatherIntervals, options: CallOptions & Keep): Promise<KeptArray>;
+  gather<V extends Values>(source: V, intervals: GatherIntervals, options?: CallOptions): Promise<ValuesOf<V>>;
+  gather(source: unknown, intervals: GatherIntervals, options: CallOptions & Partial<Keep> = {}): Promise<unknown> {
+    return this.#perform(() => operators.gather(source, intervals), options);
+  }
+
+  /**
+   * Copies counts[i] elements from sourceOffsets[i] to destinationOffsets[i], for each i.
+   * @returns the destination after all copies
+   */
+  move<V extends Values>(source: V, intervals: MoveIntervals, options: CallOptions & Keep): Promise<KeptArray>;
+  move<V extends Values>(source: V, intervals: MoveIntervals, options?: CallOptions): Promise<ValuesOf<V>>;
+  move(source: unknown, intervals: MoveIntervals, options: CallOptions & Partial<Keep> = {}): Promise<unknown> {
+    return this.#perform(() => operators.move(source, intervals), options);
+  }
+
+  /**
+   * Cuts the source into intervals of counts[i] elements and copies each to destinationOffsets[i].
+   * @returns the destination after all copies
+   */
+  scatter<V extends Values>(source: V, intervals: ScatterIntervals, options: CallOptions & Keep): Promise<KeptArray>;
+  scatter<V extends Values>(source: V, intervals: ScatterIntervals, options?: CallOptions): Promise<ValuesOf<V>>;
+  scatter(source: unknown, intervals: ScatterIntervals, options: CallOptions & Partial<Keep> = {}): Promise<unknown> {
+    return this.#perform(() => operators.scatter(source, intervals), options);
+  }
+
+  /** Finds, for each work item, the object that made it and its rank; object i makes counts[i] items. */
+  loadBalance(
+    counts: Counts,
+    options: CallOptions & KeepEach<"objects" | "ranks">,
+  ): Promise<LoadBalance<KeptArray>>;
+  loadBalance(counts: Counts, options?: CallOptions): Promise<LoadBalance>;
+  loadBalance(
+    counts: unknown,
+    options: CallOptions & Partial<KeepEach<"objects" | "ranks">> = {},
+  ): Promise<unknown> {
+    return this.#perform(() => operators.loadBalance(counts), options);
+  }
+
+  /** Begins a chain: operators that run one after the other on the server, in one call. */
+  chain(options: CallOptions = {}): Chain {
+    return new Chain(this.#connection, options);
+  }
+
+  /** Has the server keep an array under a name, and replaces one of that name. */
+  async store(name: string, array: NumberArray | Records, options?: StoreOptions): Promise<KeptArray> {
+    return kept.store(this.#connection, name, array, options);
+  }
+
+  /** The handle of the array that the server keeps under a name. Rejects with NotFoundError if there is none. */
+  async stored(name: string, options?: RequestOptions): Promise<KeptArray> {
+    return kept.find(this.#connection, name, options);
+  }
+
+  /** The arrays that the server keeps for this caller. */
+  async arrays(options?: RequestOptions): Promise<KeptArrays> {
+    return kept.list(this.#connection, options);
+  }
+
+  /** Has the server forget the array of this name. Rejects with NotFoundError if there is none. */
+  async delete(name: string, options?: RequestOptions): Promise<void> {
+    return kept.remove(this.#connection, name, options);
+  }
+
+  /** Describes the server: version, engine, places, limits, devices, settings. */
+  async info(options?: RequestOptions): Promise<ServerInfo> {
+    return this.#connection.ask(options);
+  }
+
+  /**
+   * Asks whether the server takes requests.
+   * @param service "" for the server as a whole; docs/operations/monitor.md names the others
+   */
+  async health(service = "", options?: RequestOptions): Promise<Health> {
+    return checkHealth(this.#connection, service, options);
+  }
+
+  // Arguments are read inside, so that their errors reject too.
+  async #perform<R>(make: () => Task<R>, options: CallOptions & { keep?: unknown }): Promise<R> {
+    const { keep, ...rest } = options;
+    const task = make();
+    return this.#connection.performOne(task, keptNames(task, keep), this.#connection.settings(rest));
+  }
+}
+
+/**
+ * Makes a client. It connects at its first call, so a server that is down shows there.
+ * @param address HOST:PORT; a gRPC target such as "dns:///name:port", whose addresses take turns; or several HOST:PORT,
+ *   in an Array or with commas between them, which take turns too. Default: CORANK_SERVER of the environment, else
+ *   127.0.0.1:50051.
+ */
+export function connect(address?: string | readonly string[], options: ConnectOptions = {}): Client {
+  return new Client(new Connection(address, options, process.env));
+}

@@ -1,0 +1,33 @@
+/** Client of corank: sorts, merges and moves typed arrays on a server. */
+export * from "./arguments.js";
+export { Chain, Pending } from "./chain.js";
+export { Client, connect } from "./client.js";
+export { Strings, type Column } from "./columns.js";
+export { Records, type ElementName, type HalfType, type Indices, type Integers, type NumberArray } from "./elements.js";
+export {
+  CancelledError,
+  ClosedError,
+  CorankError,
+  DeadlineExceededError,
+  InternalError,
+  InvalidArgumentError,
+  NotFoundError,
+  PermissionDeniedError,
+  ResourceExhaustedError,
+  UnavailableError,
+  UnimplementedError,
+  type ErrorFacts,
+} from "./errors.js";
+export { KeptArray, type KeptArrays, type StoreOptions } from "./kept.js";
+export type {
+  CallOptions,
+  ConnectOptions,
+  MergeAlgorithmName,
+  Place,
+  RequestOptions,
+  SortAlgorithmName,
+  TlsOptions,
+  TransferOptions,
+} from "./options.js";
+export type { Health, Progress, ServerInfo, Stats } from "./results.js";
+export { version } from "./version.js";

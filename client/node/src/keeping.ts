@@ -1,0 +1,36 @@
+import type { KeepAs } from "./connection.js";
+import { InvalidArgumentError } from "./errors.js";
+import type { Task } from "./task.js";
+
+/** The names of a `keep` option, in the order of a task's outputs. */
+function names(keep: unknown): unknown[] {
+  if (typeof keep !== "object" || keep === null) {
+    return [keep];
+  }
+  const { columns, keys, values, indices, objects, ranks } = keep as Record<string, unknown>;
+  const ofColumns = (Array.isArray(columns) ? columns : []).flatMap((each: unknown) =>
+    typeof each === "object" && each !== null
+      ? [(each as { data: unknown }).data, (each as { offsets: unknown }).offsets]
+      : [each],
+  );
+  return [...ofColumns, ...[keys, values, indices, objects, ranks].filter((each) => each !== undefined)];
+}
+
+/** Where each result of a task goes, as the option `keep` says. */
+export function keptNames(task: Task<unknown>, keep: unknown): (KeepAs | undefined)[] {
+  if (keep === undefined) {
+    return task.outputs.map(() => undefined);
+  }
+  const found = names(keep);
+  if (found.some((name) => typeof name !== "string")) {
+    throw new TypeError("keep: must be a name, or an object with a name for each of several results");
+  }
+  if (found.length !== task.outputs.length) {
+    const text = `keep: ${found.length} names for the ${task.outputs.length} results of ${task.method}`;
+    throw new InvalidArgumentError(text, { field: "keep" });
+  }
+  if (new Set(found).size < found.length) {
+    throw new InvalidArgumentError("keep: a name is there twice; each result needs its own", { field: "keep" });
+  }
+  return found.map((name) => ({ name: name as string, temporary: false }));
+}
