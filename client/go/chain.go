@@ -31,7 +31,7 @@ func (c *Client) Chain(options ...Option) *Chain {
 func link[R any](chain *Chain, made operator[R], options []Option) *R {
 	fail := func(err error) *R {
 		if chain.err == nil {
-			chain.err = blame(fmt.Sprintf("operations[%d]", len(chain.tasks)), err)
+			chain.err = blame(fmt.Sprintf("plan.operations[%d]", len(chain.tasks)), err)
 		}
 		return new(R)
 	}
@@ -79,7 +79,7 @@ func (chain *Chain) Run(ctx context.Context) error {
 	for i, task := range chain.tasks {
 		for _, output := range task.outputs {
 			if output.array.name != "" && (task.own.keep != nil || task.own.into != nil) {
-				return invalid(fmt.Sprintf("operations[%d]", i), "operations[%d]: a later operator takes a result of %s, "+
+				return invalid(fmt.Sprintf("plan.operations[%d]", i), "plan.operations[%d]: a later operator takes a result of %s, "+
 					"which Keep or Into sends elsewhere", i, task.method)
 			}
 		}
