@@ -480,3 +480,23 @@ func TestTextAndBack(t *testing.T) {
 
 // join is all pieces in one.
 func (p pieces) join() []byte { return bytes.Join(p, nil) }
+
+func TestRetriesReadInputsThatResultsGoOver(t *testing.T) {
+	noWait(t)
+	calls := 0
+	server := &fake{}
+	server.execute = func(stream corankpb.CorankService_ExecuteServer) error {
+		if calls++; calls > 1 {
+			server.execute = nil
+			return server.Execute(stream)
+		}
+		_ = sendChunk(stream, 0, make([]byte, 4096))
+		return busy(codes.Unavailable)
+	}
+	keys := numbers(1 << 16)
+	want := slices.Sorted(slices.Values(keys))
+	_, err := Sort(background, connected(t, server.start(t)), keys, Via(Stream), Into(Of(keys)))
+	if err != nil || calls != 2 || !slices.Equal(keys, want) {
+		t.Errorf("%v after %d tries; in order: %v", err, calls, slices.Equal(keys, want))
+	}
+}
