@@ -121,23 +121,28 @@ TEST_F(StreamSpillTest, MovesBetweenArraysThatTheDeviceMayNotHold) {
   }
 }
 
-TEST_F(StreamSpillTest, ALargeArrayOfTheMessageNeedsNoCount) {
-  std::string expected = initial_;
-  expected.replace(5 * kRecordBytes, 3 * kRecordBytes, source_, 0, 3 * kRecordBytes);
+TEST_F(StreamSpillTest, AnArrayOfTheMessageNeedsNoCount) {
+  // Source and result fit onto the device one by one, but not together.
+  constexpr int64_t kMoved = 80'000, kInitial = 90'000;
+  static_assert(kInitial * kRecordBytes < kMostOnDevice && (kMoved + kInitial) * kRecordBytes > kMostOnDevice);
+  const std::string initial = initial_.substr(0, kInitial * kRecordBytes);
+  const std::string source = source_.substr(0, kMoved * kRecordBytes);
+  std::string expected = initial;
+  expected.replace(5 * kRecordBytes, source.size(), source);
   for (const bool has_count : {true, false}) {
     SCOPED_TRACE(has_count);
     v1::Plan plan;
     v1::ScatterIntervalsRequest& scatter = *plan.add_operations()->mutable_scatter_intervals();
-    *scatter.mutable_source() = StreamedRecords(3, 0);
+    *scatter.mutable_source() = StreamedRecords(kMoved, 0);
     *scatter.mutable_destination_offsets() = Int64s({5});
-    *scatter.mutable_counts() = Int64s({3});
+    *scatter.mutable_counts() = Int64s({kMoved});
     v1::Array& destination = *scatter.mutable_destination();
     destination.set_type(v1::ELEMENT_TYPE_RECORD);
     destination.set_record_bytes(kRecordBytes);
-    destination.set_inline_data(initial_);
-    if (has_count) destination.set_count(kElements);
+    destination.set_inline_data(initial);
+    if (has_count) destination.set_count(kInitial);
     *scatter.mutable_result_destination() = ToStream(9);
-    const StreamedAnswer answer = Run(plan, {{0, kRecordBytes, source_.substr(0, 3 * kRecordBytes)}});
+    const StreamedAnswer answer = Run(plan, {{0, kRecordBytes, source}});
     ASSERT_EQ(answer.results.size(), 1U) << answer.status.error_message();
     ExpectSpilled(answer, answer.results[0].scatter_intervals().stats(), expected);
   }
