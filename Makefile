@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-asan test-tsan test-peers compile-architectures soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-clients bench-places bench-sizes bench-overload clean
+.PHONY: help demo build test test-python-matrix test-conformance test-asan test-tsan test-peers compile-architectures soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-clients bench-places bench-sizes bench-overload clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -21,6 +21,10 @@ test: ## install what is missing, build, and run every check and test
 test-python-matrix: ## run the Python tests beside the oldest libraries, each protobuf from 4 to 7, and other Pythons
 	@scripts/setup.sh test --no-cuda
 	@.deps/venv/bin/python client/python/tests/matrix.py
+
+test-conformance: build ## run every vector of client/conformance against the client of every language
+	@client/conformance/make_vectors.py --check
+	@client/conformance/run.py
 
 test-asan: ## run the C++ and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/setup.sh test --no-cuda

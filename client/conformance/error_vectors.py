@@ -176,7 +176,6 @@ def chains() -> Iterator[Vector]:
         "chain/first",
         ["chains", "search", "integers"],
         {"command": "chain", "operations": [search, search]},
-        field="plan.operations[0].haystack",
     )
     gather = operation(
         "gather", {"source": result(0, "keys", ordered), "source_offsets": int64([2]), "counts": int64([2])}
@@ -185,7 +184,6 @@ def chains() -> Iterator[Vector]:
         "chain/second",
         ["chains", "sort", "gather", "integers"],
         {"command": "chain", "operations": [operation("sort", {"keys": KEYS}), gather]},
-        field="plan.operations[1].source_offsets[0]",
     )
 
 

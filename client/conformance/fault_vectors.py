@@ -77,16 +77,73 @@ def codes() -> Iterator[Vector]:
         )
 
 
-def reasons(known: dict[str, str]) -> Iterator[Vector]:
+# The reasons of proto/corank/v1/error_reason.proto, by the status code that they come with.
+REASONS = {
+    "INVALID_ARGUMENT": (
+        *("FIELD_INVALID", "KEYS_NOT_SORTED", "INTERVALS_OVERLAP", "REQUEST_TOO_LARGE", "RESULT_TOO_LARGE"),
+        *("PLACE_NOT_SUPPORTED", "JOB_PLANS_DIFFER"),
+    ),
+    "RESOURCE_EXHAUSTED": ("QUEUE_FULL", "MEMORY_FULL", "QUOTA_EXCEEDED", "TOO_MANY_OPEN"),
+    "UNAVAILABLE": ("DRAINING", "DEVICE_LOST"),
+    "DEADLINE_EXCEEDED": ("DEADLINE_PASSED", "DEADLINE_UNREACHABLE", "STREAM_IDLE"),
+    "CANCELLED": ("CALLER_CANCELLED", "REQUEST_INCOMPLETE"),
+    "NOT_FOUND": (
+        "REGION_NOT_FOUND",
+        "ARRAY_NOT_FOUND",
+        "LEASE_NOT_FOUND",
+        "MEMORY_NOT_FOUND",
+        "SERVICE_NOT_FOUND",
+    ),
+    "ALREADY_EXISTS": ("REGION_EXISTS",),
+    "FAILED_PRECONDITION": ("IN_USE", "MEMORY_TRUNCATED", "DEVICE_NOT_USED"),
+    "UNAUTHENTICATED": ("CREDENTIALS_MISSING", "CREDENTIALS_UNKNOWN"),
+    "PERMISSION_DENIED": ("NOT_PERMITTED",),
+    "UNIMPLEMENTED": ("PLACE_DISABLED",),
+    "ABORTED": ("JOB_PART_LOST", "JOB_INCOMPLETE"),
+    "INTERNAL": ("INTERNAL", "A_REASON_OF_A_LATER_RELEASE"),
+}
+
+
+def reasons() -> Iterator[Vector]:
     """Every reason arrives, and one that no client knows yet."""
-    for reason, code in {**known, "A_REASON_OF_A_LATER_RELEASE": "INTERNAL"}.items():
-        yield faulty(
-            f"reason/{reason}",
-            ["sort", "reason", "integers"],
-            [refuse(code, reason=reason)],
-            {**SORT, "error": {"code": code, "reason": reason}},
-            **_ONCE,
-        )
+    with_time = ("RESOURCE_EXHAUSTED", "UNAVAILABLE")
+    for code, known in REASONS.items():
+        for reason in known:
+            given = {"field": "keys"} if code == "INVALID_ARGUMENT" else {}
+            time = {"retry_after_s": 0.5} if code in with_time else {}
+            yield faulty(
+                f"reason/{reason}",
+                ["sort", "reason", "integers"],
+                [refuse(code, reason=reason, **given, **time)],
+                {**SORT, "error": {"code": code, "reason": reason, **given, **time}},
+                **_ONCE,
+            )
+    yield faulty(
+        "reason/of_another_domain",
+        ["sort", "reason", "integers"],
+        [refuse("INTERNAL", reason="BACKEND_GONE", domain="proxy.example")],
+        {**SORT, "error": {"code": "INTERNAL", "reason": ""}},
+        **_ONCE,
+    )
+    yield faulty(
+        "reason/stream",
+        ["sort", "reason", "streams", "integers"],
+        [refuse("ABORTED", reason="JOB_PART_LOST", method="Execute")],
+        {**STREAM, "error": {"code": "ABORTED", "reason": "JOB_PART_LOST"}},
+        **_ONCE,
+    )
+    yield faulty(
+        "reason/kept",
+        ["kept", "reason", "integers"],
+        [refuse("PERMISSION_DENIED", reason="NOT_PERMITTED", method="StoreArray")],
+        {
+            "command": "store",
+            "name": "refused",
+            "array": KEYS.json(),
+            "error": {"code": "PERMISSION_DENIED", "reason": "NOT_PERMITTED"},
+        },
+        **_ONCE,
+    )
 
 
 def calls() -> dict[str, tuple[str, list[str], bool, Vector, Vector]]:

@@ -60,7 +60,7 @@ def status_details(fault: Fault) -> bytes:
         violation = error_details_pb2.BadRequest.FieldViolation(field=fault["field"], description=fault["message"])
         details.append(error_details_pb2.BadRequest(field_violations=[violation]))
     if fault.get("reason"):
-        details.append(error_details_pb2.ErrorInfo(reason=fault["reason"], domain="corank"))
+        details.append(error_details_pb2.ErrorInfo(reason=fault["reason"], domain=fault.get("domain", "corank")))
     for detail in details:
         wrapped = any_pb2.Any()
         wrapped.Pack(detail)

@@ -7,9 +7,15 @@ make_vectors.py [--check]
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+
+import paths
+
+if __name__ == "__main__":
+    paths.use_environment()
 
 import connect_vectors
 import error_vectors
@@ -45,6 +51,7 @@ def files() -> dict[str, list[Vector]]:
         "errors": list(error_vectors.every()),
         "faults": [
             *fault_vectors.codes(),
+            *fault_vectors.reasons(),
             *fault_vectors.retries(),
             *fault_vectors.policies(),
             *fault_vectors.times(),
@@ -75,9 +82,12 @@ def fault(found: dict[str, list[Vector]]) -> str:
     if twice:
         return f"names that two vectors have: {', '.join(twice)}"
     needed = {name for vector in every for name in vector["needs"]}
-    if not needed <= known_features():
+    if needed != known_features():
         return f"features.json and the vectors differ in {', '.join(sorted(needed ^ known_features()))}"
-    return ""
+    proto = (HERE.parents[1] / "proto" / "corank" / "v1" / "error_reason.proto").read_text()
+    reasons = set(re.findall(r"^  ERROR_REASON_(\w+) = [1-9]", proto, re.MULTILINE))
+    missing = reasons - {reason for known in fault_vectors.REASONS.values() for reason in known}
+    return f"reasons of the contract without a vector: {', '.join(sorted(missing))}" if missing else ""
 
 
 def main() -> int:

@@ -10,22 +10,23 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
-import os
 import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import paths
+
+if __name__ == "__main__":
+    paths.use_environment()
+
+import table
+from drivers import AbsentError, DriverError, Language, languages
+from scenario import FailedError, LackingError, Scenario
+from servers import Servers
+
 HERE = Path(__file__).resolve().parent
-_PYTHON = HERE.parents[1] / ".deps" / "venv" / "bin" / "python"
-if __name__ == "__main__" and _PYTHON.exists() and Path(sys.prefix) != _PYTHON.parents[1]:
-    os.execv(_PYTHON, [str(_PYTHON), *sys.argv])
-
-from drivers import AbsentError, DriverError, Language, languages  # noqa: E402
-from scenario import FailedError, LackingError, Scenario  # noqa: E402
-from servers import Servers  # noqa: E402
-
 Vector = dict[str, Any]
 
 
@@ -112,6 +113,21 @@ def run_language(language: Language, chosen: list[Vector], servers: Servers, ver
     return report
 
 
+def is_table_right(reports: list[Report], known: list[Language], write: bool) -> bool:
+    """Writes the table of the docs, or says whether it holds what these reports found."""
+    columns = {
+        report.language.title: {name: table.CELLS[outcome] for name, outcome in report.features.items()}
+        for report in reports
+    }
+    if write:
+        table.write({**table.read(), **columns}, known)
+        return True
+    if not table.differs(columns, known):
+        return True
+    print(f"{table.PAGE.relative_to(HERE.parents[1])} says something else; run client/conformance/run.py --write-table")
+    return False
+
+
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -153,7 +169,9 @@ def main() -> int:
     for report in reports:
         failed = len(report.failures)
         print(f"{report.language.title}: {report.passed} vectors passed, {failed} failed, {report.seconds:.0f} s")
-    return int(any(report.failures for report in reports) or not reports)
+    is_good = bool(reports) and not any(report.failures for report in reports)
+    is_right = given.only != "*" or is_table_right(reports, known, given.write_table)
+    return int(not (is_good and is_right))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include "client/cpp/health.h"
 #include "client/cpp/job.h"
 #include "client/cpp/runner.h"
+#include "client/cpp/status_conversion.h"
 #include "client/cpp/stored_arrays.h"
 #include "proto/wire_enums.h"
 
@@ -111,7 +112,7 @@ absl::StatusOr<RawSortResult> Client::Sort(const SortRequest& request, const Cal
 }
 
 absl::StatusOr<ColumnSortResult> Client::SortColumns(const ColumnSortRequest& request, const CallOptions& call) const {
-  if (request.columns.empty()) return absl::InvalidArgumentError("columns: at least one is needed");
+  if (request.columns.empty()) return RefuseField("key_columns", "at least one column is needed");
   const bool has_columns = request.output != SortOutput::kIndices, has_indices = request.output != SortOutput::kKeys;
   ColumnSortResult result;
   std::vector<std::unique_ptr<ResultBuffer>> owned;

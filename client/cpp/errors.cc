@@ -25,6 +25,12 @@ std::optional<std::string> ViolatedField(const absl::Status& status) {
   return bad_request->field_violations(0).field();
 }
 
+std::optional<std::string> ErrorReason(const absl::Status& status) {
+  const auto info = Payload<wire::v1::ErrorInfo>(status, kErrorInfoUrl);
+  if (!info.has_value() || info->domain() != kErrorDomain) return std::nullopt;
+  return info->reason();
+}
+
 std::optional<absl::Duration> RetryDelay(const absl::Status& status) {
   const auto retry_info = Payload<wire::v1::RetryInfo>(status, kRetryInfoUrl);
   if (!retry_info.has_value()) return std::nullopt;
@@ -32,6 +38,16 @@ std::optional<absl::Duration> RetryDelay(const absl::Status& status) {
 }
 
 bool WasUnconnected(const absl::Status& status) { return status.GetPayload(kUnconnectedPayload).has_value(); }
+
+absl::Status RefuseField(absl::string_view field, absl::string_view message) {
+  absl::Status status = absl::InvalidArgumentError(absl::StrCat(field, ": ", message));
+  wire::v1::BadRequest bad_request;
+  wire::v1::BadRequest::FieldViolation* violation = bad_request.add_field_violations();
+  violation->set_field(std::string(field));
+  violation->set_description(std::string(message));
+  status.SetPayload(kBadRequestUrl, absl::Cord(bad_request.SerializeAsString()));
+  return status;
+}
 
 absl::Status WithMessage(const absl::Status& status, absl::string_view message) {
   absl::Status changed(status.code(), message);

@@ -38,17 +38,21 @@ void AddControl(Job* job, absl::Span<const int64_t> numbers, v1::Array* array, c
 }
 
 JobResult& AddResult(Job* job, const char* name, v1::Destination* destination, Finder find, Output output,
-                     int element_bytes, int64_t max_count) {
+                     ElementType type, int64_t max_count) {
   JobResult& result = job->results.emplace_back();
   result.name = name;
   result.destination = destination;
   result.find = find;
   result.output = std::move(output);
-  result.element_bytes = element_bytes;
+  result.type = type;
+  result.element_bytes = type.bytes();
   // The server refuses impossible counts.
   result.max_count = max_count <= std::numeric_limits<int64_t>::max() / kMaxRecordBytes ? max_count : -1;
   return result;
 }
+
+/// The type of indices up to this one.
+ElementType IndexType(int64_t max_index) { return IndexBytes(max_index) == 4 ? KeyType::kUint32 : KeyType::kUint64; }
 
 /// -1 if a count is negative or the sum is too large for an array.
 int64_t Sum(absl::Span<const int64_t> counts) {
@@ -91,13 +95,13 @@ void AddSortedBesideKeys(Job* job, const Request& request, int64_t rows, v1::Sor
     AddResult(
         job, "values", message->mutable_values_destination(),
         [](const v1::OperationResult& r, int) { return r.sort().has_values() ? &r.sort().values() : nullptr; },
-        request.values_output, request.values->type.bytes(), count);
+        request.values_output, request.values->type, count);
   }
   if (request.output != SortOutput::kKeys) {
     AddResult(
         job, "indices", message->mutable_indices_destination(),
         [](const v1::OperationResult& r, int) { return r.sort().has_indices() ? &r.sort().indices() : nullptr; },
-        request.indices_output, IndexBytes(rows - 1), count);
+        request.indices_output, IndexType(rows - 1), count);
   }
 }
 
@@ -174,7 +178,7 @@ std::unique_ptr<Job> MakeJob(const SortRequest& request, const CallOptions& call
     AddResult(
         job.get(), "keys", message->mutable_keys_destination(),
         [](const v1::OperationResult& r, int) { return r.sort().has_keys() ? &r.sort().keys() : nullptr; },
-        request.keys_output, request.keys.type.bytes(), LimitedCount(request, request.keys.count()));
+        request.keys_output, request.keys.type, LimitedCount(request, request.keys.count()));
   }
   AddSortedBesideKeys(job.get(), request, request.keys.count(), message);
   return job;
@@ -198,14 +202,15 @@ std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions
                                       : column.data.count();
     if (request.output == SortOutput::kIndices) continue;
     const int64_t wanted = LimitedCount(request, rows);
-    AddResult(
+    JobResult& data = AddResult(
         job.get(), "column", to->mutable_data_destination(),
         [](const v1::OperationResult& r, int i) {
           const bool has = i < r.sort().key_columns_size() && r.sort().key_columns(i).has_data();
           return has ? &r.sort().key_columns(i).data() : nullptr;
         },
-        Output(), column.data.type.bytes(), column.offsets.has_value() ? column.data.count() : wanted)
-        .column = number;
+        Output(), column.data.type, column.offsets.has_value() ? column.data.count() : wanted);
+    data.column = number;
+    data.is_exact = !column.offsets.has_value() || wanted == rows;  // else the answer says which strings there are
     if (!column.offsets.has_value()) continue;
     AddResult(
         job.get(), "offsets of a column", to->mutable_offsets_destination(),
@@ -213,7 +218,7 @@ std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions
           const bool has = i < r.sort().key_columns_size() && r.sort().key_columns(i).has_offsets();
           return has ? &r.sort().key_columns(i).offsets() : nullptr;
         },
-        Output(), sizeof(int64_t), wanted + 1)
+        Output(), KeyType::kInt64, wanted + 1)
         .column = number;
   }
   if (request.values.has_value()) AddInput(job.get(), *request.values, message->mutable_values(), "values");
@@ -239,12 +244,12 @@ std::unique_ptr<Job> MakeJob(const MergeRequest& request, const CallOptions& cal
   AddResult(
       job.get(), "keys", message->mutable_keys_destination(),
       [](const v1::OperationResult& r, int) { return r.merge().has_keys() ? &r.merge().keys() : nullptr; },
-      request.keys_output, request.keys.empty() ? 1 : request.keys[0].type.bytes(), count);
+      request.keys_output, request.keys.empty() ? ElementType(KeyType::kUint8) : request.keys[0].type, count);
   if (request.values.empty()) return job;
   AddResult(
       job.get(), "values", message->mutable_values_destination(),
       [](const v1::OperationResult& r, int) { return r.merge().has_values() ? &r.merge().values() : nullptr; },
-      request.values_output, request.values[0].type.bytes(), count);
+      request.values_output, request.values[0].type, count);
   return job;
 }
 
@@ -259,7 +264,7 @@ std::unique_ptr<Job> MakeJob(const ExpandRequest& request, const CallOptions& ca
       [](const v1::OperationResult& r, int) {
         return r.expand_intervals().has_values() ? &r.expand_intervals().values() : nullptr;
       },
-      request.output, request.values.type.bytes(), Sum(request.counts))
+      request.output, request.values.type, Sum(request.counts))
       .is_bounded = false;
   return job;
 }
@@ -279,7 +284,7 @@ std::unique_ptr<Job> MakeJob(const MoveRequest& request, const CallOptions& call
       [](const v1::OperationResult& r, int) {
         return r.move_intervals().has_result() ? &r.move_intervals().result() : nullptr;
       },
-      request.output, request.source.type.bytes(), count)
+      request.output, request.source.type, count)
       .is_bounded = false;
   return job;
 }
@@ -296,7 +301,7 @@ std::unique_ptr<Job> MakeJob(const GatherRequest& request, const CallOptions& ca
       [](const v1::OperationResult& r, int) {
         return r.gather_intervals().has_result() ? &r.gather_intervals().result() : nullptr;
       },
-      request.output, request.source.type.bytes(), Sum(request.counts))
+      request.output, request.source.type, Sum(request.counts))
       .is_bounded = false;
   return job;
 }
@@ -315,7 +320,7 @@ std::unique_ptr<Job> MakeJob(const ScatterRequest& request, const CallOptions& c
       [](const v1::OperationResult& r, int) {
         return r.scatter_intervals().has_result() ? &r.scatter_intervals().result() : nullptr;
       },
-      request.output, request.source.type.bytes(), count)
+      request.output, request.source.type, count)
       .is_bounded = false;
   return job;
 }
@@ -326,20 +331,20 @@ std::unique_ptr<Job> MakeJob(const LoadBalanceRequest& request, const CallOption
   *message->mutable_options() = ToProto(call);
   AddControl(job.get(), request.counts, message->mutable_counts(), "counts");
   const int64_t total = Sum(request.counts);
-  const int width = IndexBytes(std::max(static_cast<int64_t>(request.counts.size()), total) - 1);
+  const ElementType type = IndexType(std::max(static_cast<int64_t>(request.counts.size()), total) - 1);
   AddResult(
       job.get(), "objects", message->mutable_objects_destination(),
       [](const v1::OperationResult& r, int) {
         return r.load_balance().has_objects() ? &r.load_balance().objects() : nullptr;
       },
-      request.objects_output, width, total)
+      request.objects_output, type, total)
       .is_bounded = false;
   AddResult(
       job.get(), "ranks", message->mutable_ranks_destination(),
       [](const v1::OperationResult& r, int) {
         return r.load_balance().has_ranks() ? &r.load_balance().ranks() : nullptr;
       },
-      request.ranks_output, width, total)
+      request.ranks_output, type, total)
       .is_bounded = false;
   return job;
 }
@@ -356,7 +361,7 @@ std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& ca
   AddResult(
       job.get(), "positions", message->mutable_destination(),
       [](const v1::OperationResult& r, int) { return r.search().has_positions() ? &r.search().positions() : nullptr; },
-      request.output, IndexBytes(request.haystack.count()), request.needles.count());
+      request.output, IndexType(request.haystack.count()), request.needles.count());
   return job;
 }
 

@@ -33,9 +33,11 @@ struct JobResult {
   const v1::Array* (*find)(const v1::OperationResult& result, int column);  // null if the answer lacks it
   int column = 0;
   Output output;
-  bool travels = true;     // its bytes come with the answer
-  int element_bytes;       // for indices, from the contract
-  int64_t max_count;       // the most elements; -1 if the request is invalid, which the server reports
+  bool travels = true;                 // its bytes come with the answer
+  ElementType type = KeyType::kUint8;  // for indices, from the contract
+  int element_bytes;                   // of the type
+  int64_t max_count;                   // the most elements; -1 if the request is invalid, which the server reports
+  bool is_exact = true;                // a valid request has max_count elements, and not fewer
   bool is_bounded = true;  // max_count follows from the sizes of inputs, not from numbers that the request claims
   ResultBuffer* buffer = nullptr;               // outlives the call
   std::unique_ptr<ResultBuffer> memory_buffer;  // wraps `buffer` if the output is memory

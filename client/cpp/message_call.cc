@@ -36,6 +36,13 @@ absl::StatusOr<grpc::ByteBuffer> Encode(Job* job, int64_t max_message_bytes) {
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
+absl::Status CheckCount(const JobResult& result, int64_t count) {
+  const bool is_possible = result.is_exact ? count == result.max_count : count <= result.max_count;
+  if (is_possible || result.max_count < 0) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("the server answered ", count, " elements of ", result.max_count, " of ", result.name));
+}
+
 absl::Status TakeInline(const JobResult& result, const v1::Array& array, ElementType type,
                         const std::vector<PayloadRange>& payloads, const std::vector<grpc::Slice>& slices) {
   if (array.place_case() != v1::Array::kInlineData && array.place_case() != v1::Array::PLACE_NOT_SET) {
@@ -48,6 +55,7 @@ absl::Status TakeInline(const JobResult& result, const v1::Array& array, Element
   if (array.has_count() && array.count() != bytes / type.bytes()) {
     return MalformedArray("its count is not that of its bytes");
   }
+  if (const absl::Status counted = CheckCount(result, bytes / type.bytes()); !counted.ok()) return counted;
   const absl::Span<char> memory = result.target()->Allocate(bytes);
   if (static_cast<int64_t>(memory.size()) < bytes) {
     return absl::InvalidArgumentError(
@@ -63,6 +71,13 @@ absl::StatusOr<ElementType> CheckAnswer(const JobResult& result, const v1::Array
   if (array == nullptr) return absl::InternalError(absl::StrCat("the server answered without ", result.name));
   absl::StatusOr<ElementType> type = TypeFromProto(array->type(), array->record_bytes());
   if (!type.ok()) return type.status();
+  if (*type != result.type) {
+    return absl::InternalError(
+        absl::StrCat("the server answered ", result.name, " of type ", type->Name(), ", not of ", result.type.Name()));
+  }
+  if (array->has_count()) {
+    if (const absl::Status counted = CheckCount(result, array->count()); !counted.ok()) return counted;
+  }
   if (!result.travels && (!array->has_count() || array->count() < 0)) return MalformedArray("it has no count");
   return type;
 }

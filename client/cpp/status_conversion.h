@@ -16,6 +16,9 @@ inline constexpr char kUnconnectedPayload[] = "corank.client/unconnected";
 /// details hold them and the message does not. Every detail becomes a payload under its type URL.
 absl::Status ToAbslStatus(const grpc::Status& status);
 
+/// INVALID_ARGUMENT that names `field`, as the server makes it.
+absl::Status RefuseField(absl::string_view field, absl::string_view message);
+
 /// The same code and payloads with another message.
 absl::Status WithMessage(const absl::Status& status, absl::string_view message);
 

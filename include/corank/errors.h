@@ -16,6 +16,11 @@ namespace corank::client {
 /// status names no argument.
 std::optional<std::string> ViolatedField(const absl::Status& status);
 
+/// The server's reason, such as "QUEUE_FULL": a value of corank.v1.ErrorReason (proto/corank/v1/error_reason.proto)
+/// without its prefix, from google.rpc.ErrorInfo. None if the server gave no reason, or did not answer. A later server
+/// may have reasons that this library does not know.
+std::optional<std::string> ErrorReason(const absl::Status& status);
+
 /// How long the server asks callers to wait before they retry: from google.rpc.RetryInfo. None if the server does not
 /// say. The client has already retried within the deadline where a retry does no harm.
 std::optional<absl::Duration> RetryDelay(const absl::Status& status);

@@ -311,7 +311,7 @@ std::string RequestId(absl::string_view message) {
 Json ErrorJson(const absl::Status& status) {
   Json error;
   Set(error, "code", absl::StatusCodeToString(status.code()));
-  Set(error, "reason", "");
+  Set(error, "reason", client::ErrorReason(status).value_or(""));
   Set(error, "field", client::ViolatedField(status).value_or(""));
   Set(error, "request_id", RequestId(status.message()));
   Set(error, "message", std::string(status.message()));

@@ -358,7 +358,7 @@ def plain(code: str, message: str) -> Json:
 def failure(error: corank.CorankError) -> Json:
     """A failed call."""
     found = plain(error.code, error.message)
-    found["reason"] = getattr(error, "reason", "")
+    found["reason"] = error.reason
     found["field"] = getattr(error, "field", "")
     found["retry_after_s"] = getattr(error, "retry_after", None)
     found["request_id"] = error.request_id

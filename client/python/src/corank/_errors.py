@@ -13,8 +13,10 @@ from corank import _messages as messages
 _RpcStatus = messages.message("corank.wire.v1.RpcStatus")
 _BadRequest = messages.message("corank.wire.v1.BadRequest")
 _RetryInfo = messages.message("corank.wire.v1.RetryInfo")
+_ErrorInfo = messages.message("corank.wire.v1.ErrorInfo")
 _TYPES = "type.googleapis.com/google.rpc."
 _DETAILS = "grpc-status-details-bin"
+_DOMAIN = "corank"
 _REQUEST_ID = "x-request-id"
 # gRPC's messages for a call that was never sent. A call with any other message counts as lost, which is safe.
 _NOT_SENT = ("failed to connect to all addresses", "DNS resolution failed", "errors resolving")
@@ -51,6 +53,8 @@ class CorankError(Exception):
 
     Attributes:
         code: the gRPC status, such as "INVALID_ARGUMENT"; also for what is refused before it is sent.
+        reason: the server's reason, such as "QUEUE_FULL": a value of corank.v1.ErrorReason without its prefix; empty if
+            the server gave none, or did not answer.
         message: what the caller can change, in words.
         request_id: the name of the request in the server's log; empty if the server did not answer.
         trace_id: the W3C trace that the call belongs to; empty without traceparent=.
@@ -59,6 +63,7 @@ class CorankError(Exception):
     """
 
     code = "UNKNOWN"
+    reason = ""
     grpc_error: grpc.RpcError | None = None
     _failure = Failure.FINAL
     trace_id = ""
@@ -184,23 +189,32 @@ _PLAIN: dict[grpc.StatusCode, type[CorankError]] = {
 }
 
 
-def _details(metadata: dict[str, object]) -> tuple[str, float | None]:
-    """The violated field and the retry delay in seconds that a status carries."""
-    field, retry_after = "", None
-    raw = metadata.get(_DETAILS)
+class _Details(NamedTuple):
+    """What a status carries beside its code and message."""
+
+    field: str = ""
+    retry_after: float | None = None
+    reason: str = ""
+
+
+def _details(metadata: dict[str, object]) -> _Details:
+    raw, found = metadata.get(_DETAILS), _Details()
     if not isinstance(raw, bytes):
-        return field, retry_after
+        return found
     try:
         for detail in _RpcStatus.FromString(raw).details:
             if detail.type_url == _TYPES + "BadRequest":
                 violations = _BadRequest.FromString(detail.value).field_violations
-                field = violations[0].field if violations else field
+                found = found._replace(field=violations[0].field if violations else "")
             elif detail.type_url == _TYPES + "RetryInfo":
                 delay = _RetryInfo.FromString(detail.value).retry_delay
-                retry_after = delay.seconds + delay.nanos * 1e-9
+                found = found._replace(retry_after=delay.seconds + delay.nanos * 1e-9)
+            elif detail.type_url == _TYPES + "ErrorInfo":
+                info = _ErrorInfo.FromString(detail.value)
+                found = found._replace(reason=info.reason if info.domain == _DOMAIN else "")
     except DecodeError:
         pass  # details of a proxy, not of corankd: the status code and message stand without them
-    return field, retry_after
+    return found
 
 
 def _certificate_text(details: str, peer: Peer) -> str:
@@ -278,17 +292,20 @@ def from_rpc(error: Any, *, operator: str, peer: Peer, deadline: float | None, t
         made.grpc_error = error
         return made
     metadata: dict[str, object] = {str(key): value for key, value in (error.trailing_metadata() or ())}
-    made = _from_call(error, metadata, operator, peer, deadline)
+    details = _details(metadata)
+    made = _from_call(error, metadata, details, operator, peer, deadline)
     made.trace_id, made.grpc_error = trace_id, error
+    if details.reason:
+        made.reason = details.reason
     return made
 
 
 def _from_call(
-    error: Any, metadata: dict[str, object], operator: str, peer: Peer, deadline: float | None
+    error: Any, metadata: dict[str, object], found: _Details, operator: str, peer: Peer, deadline: float | None
 ) -> CorankError:
     code = error.code() or grpc.StatusCode.UNKNOWN
     details = error.details() or ""
-    field, retry_after = _details(metadata)
+    field, retry_after = found.field, found.retry_after
     request_id = str(metadata.get(_REQUEST_ID, ""))
     if code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE):
         message = details if not field or field in details else f"{field}: {details}"
