@@ -476,6 +476,10 @@ def answers() -> Iterator[Vector]:
     (step,) = two["steps"]
     step["error"] = {"code": f"{step['error']['code']}|DEADLINE_EXCEEDED"}
     yield {**two, "steps": [{**step, "options": {"deadline_s": 1}}]}
+    # A later server may say more: fields that a client does not know are no fault.
+    later = message({1: message({**good, 77: b"more"}), 99: b"more", 98: 5})
+    fault = {"do": "answer", "method": "Sort", "messages": [[base64.b64encode(later).decode()]]}
+    yield faulty("answer/inline/of_a_later_server", ["sort", "integers"], [fault], {**SORT, **SORTED})
     yield from _streamed_answers()
 
 

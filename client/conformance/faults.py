@@ -207,7 +207,9 @@ class FaultServer:
             # The work may be done, with the answer lost.
             for _ in self._pass(path, requests, context) if fault.get("done") else requests:
                 pass
-            self._proxy.cut()
+            # The proxy learns of a new connection a moment after the first bytes of it came through.
+            while context.is_active() and not self._ended.wait(_POLL_SECONDS):
+                self._proxy.cut()
         elif do == "truncate":
             for at, message in enumerate(self._pass(path, requests, context)):
                 if at == fault["messages"]:

@@ -52,7 +52,7 @@ def text(columns: Columns, languages: Sequence[Language]) -> str:
             lines.append(f"| {title} | {' | '.join(columns[each].get(name, '?') for each in titles)} |")
     names = {name: title for _, features in groups() for name, title in features.items()}
     why = [
-        f"- {language.title}, {names[name][:1].lower()}{names[name][1:]}: {reason}."
+        f"- {language.title}, {names[name][:1].lower()}{names[name][1:]}: {reason.rstrip('.')}."
         for language in shown
         for name, reason in language.lacks.items()
     ]

@@ -38,7 +38,7 @@ void AddControl(Job* job, absl::Span<const int64_t> numbers, v1::Array* array, c
 }
 
 JobResult& AddResult(Job* job, const char* name, v1::Destination* destination, Finder find, Output output,
-                     ElementType type, int64_t max_count) {
+                     ElementType type, int64_t max_count, bool is_index = false) {
   JobResult& result = job->results.emplace_back();
   result.name = name;
   result.destination = destination;
@@ -46,6 +46,7 @@ JobResult& AddResult(Job* job, const char* name, v1::Destination* destination, F
   result.output = std::move(output);
   result.type = type;
   result.element_bytes = type.bytes();
+  result.is_index = is_index;
   // The server refuses impossible counts.
   result.max_count = max_count <= std::numeric_limits<int64_t>::max() / kMaxRecordBytes ? max_count : -1;
   return result;
@@ -101,7 +102,7 @@ void AddSortedBesideKeys(Job* job, const Request& request, int64_t rows, v1::Sor
     AddResult(
         job, "indices", message->mutable_indices_destination(),
         [](const v1::OperationResult& r, int) { return r.sort().has_indices() ? &r.sort().indices() : nullptr; },
-        request.indices_output, IndexType(rows - 1), count);
+        request.indices_output, IndexType(rows - 1), count, true);
   }
 }
 
@@ -337,14 +338,14 @@ std::unique_ptr<Job> MakeJob(const LoadBalanceRequest& request, const CallOption
       [](const v1::OperationResult& r, int) {
         return r.load_balance().has_objects() ? &r.load_balance().objects() : nullptr;
       },
-      request.objects_output, type, total)
+      request.objects_output, type, total, true)
       .is_bounded = false;
   AddResult(
       job.get(), "ranks", message->mutable_ranks_destination(),
       [](const v1::OperationResult& r, int) {
         return r.load_balance().has_ranks() ? &r.load_balance().ranks() : nullptr;
       },
-      request.ranks_output, type, total)
+      request.ranks_output, type, total, true)
       .is_bounded = false;
   return job;
 }
@@ -361,7 +362,7 @@ std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& ca
   AddResult(
       job.get(), "positions", message->mutable_destination(),
       [](const v1::OperationResult& r, int) { return r.search().has_positions() ? &r.search().positions() : nullptr; },
-      request.output, IndexType(request.haystack.count()), request.needles.count());
+      request.output, IndexType(request.haystack.count()), request.needles.count(), true);
   return job;
 }
 

@@ -34,7 +34,8 @@ struct JobResult {
   int column = 0;
   Output output;
   bool travels = true;                 // its bytes come with the answer
-  ElementType type = KeyType::kUint8;  // for indices, from the contract
+  ElementType type = KeyType::kUint8;  // for indices, as the contract says
+  bool is_index = false;               // either type of indices is taken
   int element_bytes;                   // of the type
   int64_t max_count;                   // the most elements; -1 if the request is invalid, which the server reports
   bool is_exact = true;                // a valid request has max_count elements, and not fewer

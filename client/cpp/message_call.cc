@@ -71,9 +71,10 @@ absl::StatusOr<ElementType> CheckAnswer(const JobResult& result, const v1::Array
   if (array == nullptr) return absl::InternalError(absl::StrCat("the server answered without ", result.name));
   absl::StatusOr<ElementType> type = TypeFromProto(array->type(), array->record_bytes());
   if (!type.ok()) return type.status();
-  if (*type != result.type) {
+  const bool is_index = *type == KeyType::kUint32 || *type == KeyType::kUint64;
+  if (*type != result.type && !(result.is_index && is_index)) {
     return absl::InternalError(
-        absl::StrCat("the server answered ", result.name, " of type ", type->Name(), ", not of ", result.type.Name()));
+        absl::StrCat("the server answered ", result.name, " of type ", type->Name(), ", not ", result.type.Name()));
   }
   if (array->has_count()) {
     if (const absl::Status counted = CheckCount(result, array->count()); !counted.ok()) return counted;

@@ -224,7 +224,7 @@ TEST_F(ClientTest, MalformedAnswersAreInternalErrors) {
       {"type of the future", [](v1::Array* keys) { keys->set_type(static_cast<v1::ElementType>(99)); }, "unknown type"},
       {"another type", [](v1::Array* keys) { keys->set_type(v1::ELEMENT_TYPE_INT32); }, "int32, not uint32"},
       {"half an element", [](v1::Array* keys) { keys->set_inline_data("12345"); }, "whole number"},
-      {"wrong count", [](v1::Array* keys) { keys->set_count(7); }, "count"},
+      {"wrong count", [](v1::Array* keys) { keys->set_count(7); }, "7 elements of 2"},
       {"elsewhere", [](v1::Array* keys) { keys->mutable_stored(); }, "not in the message"},
       {"record of no size", [](v1::Array* keys) { keys->set_type(v1::ELEMENT_TYPE_RECORD); }, "record size"},
   };
