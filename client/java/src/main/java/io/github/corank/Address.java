@@ -15,8 +15,12 @@ final class Address {
    * @throws CorankException.InvalidArgument it has no port
    */
   static String checked(String address) {
-    if (address.contains("/")) {
+    if (address.startsWith("dns:///")) {
+      checked(address.substring("dns:///".length()));
       return address;
+    }
+    if (address.contains("/")) {
+      throw invalid("'" + address + "' is no address; write HOST:PORT or dns:///HOST:PORT");
     }
     for (String each : split(address)) {
       if (each.chars().filter(c -> c == ':').count() > 1 && !each.startsWith("[")) {

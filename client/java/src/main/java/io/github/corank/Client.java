@@ -194,8 +194,7 @@ public final class Client implements AutoCloseable {
   /**
    * Has the server keep an array under a name.
    *
-   * @param expires time without use after which the server deletes it, rounded up to seconds; null:
-   *     the server's default
+   * @param expires time without use after which the server deletes it, null: the server's default
    */
   public StoredArray store(String name, Elements array, Duration expires, CallOptions options) {
     Scope scope = new Scope();

@@ -5,6 +5,7 @@ import io.github.corank.v1.DeleteArrayRequest;
 import io.github.corank.v1.FetchArrayRequest;
 import io.github.corank.v1.FetchArrayResponse;
 import io.github.corank.v1.ListArraysRequest;
+import io.github.corank.v1.ListArraysResponse;
 import io.github.corank.v1.MemoryServiceGrpc;
 import io.github.corank.v1.StoreArrayHeader;
 import io.github.corank.v1.StoreArrayRequest;
@@ -48,7 +49,7 @@ final class Kept {
         throw new CorankException.InvalidArgument(
             "expires: must be more than 0, is " + expires, "expires");
       }
-      header.setExpirySeconds(expires.plusNanos(999_999_999).getSeconds());
+      header.getExpiryBuilder().setSeconds(expires.getSeconds()).setNanos(expires.getNano());
     }
     Meter meter = new Meter(options.onProgress(), array.byteSize(), 0);
     return calls
@@ -129,22 +130,31 @@ final class Kept {
 
   CompletableFuture<StoredArrays> list(CallOptions given, Scope scope) {
     CallOptions options = calls.withDefaults(given);
+    return list(options, calls.limit(options, 0), scope, "", new ArrayList<>());
+  }
+
+  /** Asks for a page, and for all that follow it. */
+  private CompletableFuture<StoredArrays> list(
+      CallOptions options, Limit limit, Scope scope, String page, List<StoredArray> found) {
     return calls
         .unary(
             MemoryServiceGrpc.getListArraysMethod(),
-            ListArraysRequest.getDefaultInstance(),
+            ListArraysRequest.newBuilder().setPageToken(page).build(),
             calls.caller("ListArrays", options, 0),
-            calls.limit(options, 0),
+            limit,
             options.retries(),
             Retrier.Repeat.ALWAYS,
             scope,
             null)
-        .thenApply(
-            answer ->
-                new StoredArrays(
-                    answer.message().getArraysList().stream().map(StoredArray::of).toList(),
-                    answer.message().getUsedBytes(),
-                    answer.message().getQuotaBytes()));
+        .thenCompose(
+            answer -> {
+              ListArraysResponse response = answer.message();
+              response.getArraysList().forEach(each -> found.add(StoredArray.of(each)));
+              return response.getNextPageToken().isEmpty()
+                  ? CompletableFuture.completedFuture(
+                      new StoredArrays(found, response.getUsedBytes(), response.getQuotaBytes()))
+                  : list(options, limit, scope, response.getNextPageToken(), found);
+            });
   }
 
   CompletableFuture<Void> delete(String name, CallOptions given, Scope scope) {

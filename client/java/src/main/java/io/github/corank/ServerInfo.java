@@ -124,7 +124,7 @@ public record ServerInfo(
             limits.getStreamWindowBytes(),
             limits.getMaxDeviceBytes()),
         List.copyOf(found.getPlacesList()),
-        Duration.ofSeconds(found.getUptimeSeconds()),
+        Duration.ofSeconds(found.getUptime().getSeconds(), found.getUptime().getNanos()),
         found.getSettingsList().stream()
             .map(
                 each ->

@@ -1,0 +1,303 @@
+package io.github.corank.conformance;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import io.github.corank.Column;
+import io.github.corank.Elements;
+import io.github.corank.Expand;
+import io.github.corank.Gather;
+import io.github.corank.Input;
+import io.github.corank.LoadBalance;
+import io.github.corank.LoadBalanceResult;
+import io.github.corank.Merge;
+import io.github.corank.MergeAlgorithm;
+import io.github.corank.MergeResult;
+import io.github.corank.Move;
+import io.github.corank.Operator;
+import io.github.corank.Scatter;
+import io.github.corank.Search;
+import io.github.corank.Sort;
+import io.github.corank.SortAlgorithm;
+import io.github.corank.SortColumns;
+import io.github.corank.SortColumnsResult;
+import io.github.corank.SortResult;
+import io.github.corank.SortedColumn;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.function.Function;
+
+/** Makes operators of commands, and answers of their results. */
+final class Operators {
+  /** An operator, and the names of its results in the order in which the client keeps them. */
+  record Made(Operator<?> operator, List<String> names) {}
+
+  private final Function<JsonObject, Input> handles;
+  private JsonObject given;
+  private Set<String> known;
+
+  /** Makes operators whose kept arrays and earlier results come from `handles`. */
+  Operators(Function<JsonObject, Input> handles) {
+    this.handles = handles;
+  }
+
+  Made make(String name, JsonObject arguments) {
+    given = arguments;
+    return switch (name) {
+      case "sort" -> sort();
+      case "sort_columns" -> sortColumns();
+      case "merge" -> merge();
+      case "search" -> search();
+      case "expand" -> {
+        expect("values", "counts");
+        yield new Made(Expand.of(input("values"), input("counts")), List.of("values"));
+      }
+      case "gather" -> {
+        expect("source", "source_offsets", "counts");
+        yield new Made(
+            Gather.of(input("source"), input("source_offsets"), input("counts")),
+            List.of("result"));
+      }
+      case "move" -> move();
+      case "scatter" -> scatter();
+      case "load_balance" -> {
+        expect("counts");
+        yield new Made(LoadBalance.of(input("counts")), List.of("objects", "ranks"));
+      }
+      default -> throw new IllegalStateException("no operator " + name);
+    };
+  }
+
+  /** Members that this driver does not know are its own error. */
+  private void expect(String... names) {
+    known = Set.of(names);
+    Driver.checkMembers(given, known);
+  }
+
+  private Input input(String name) {
+    return input(given.getAsJsonObject(name));
+  }
+
+  private Input input(JsonObject array) {
+    return array.has("kept") || array.has("result") ? handles.apply(array) : Arrays.elements(array);
+  }
+
+  private List<Input> inputs(String name) {
+    List<Input> made = new ArrayList<>();
+    given.getAsJsonArray(name).forEach(each -> made.add(input(each.getAsJsonObject())));
+    return made;
+  }
+
+  private String text(String name, String otherwise) {
+    return given.has(name) ? given.get(name).getAsString() : otherwise;
+  }
+
+  private boolean is(String name) {
+    return given.has(name) && given.get(name).getAsBoolean();
+  }
+
+  private boolean isDescending() {
+    return text("order", "ascending").equals("descending");
+  }
+
+  private Made sort() {
+    expect("keys", "values", "output", "order", "algorithm", "segment_offsets", "limit");
+    Sort made = Sort.of(input("keys"));
+    List<String> names = new ArrayList<>();
+    String output = text("output", "keys");
+    if (!output.equals("indices")) {
+      names.add("keys");
+    }
+    if (given.has("values")) {
+      made.values(input("values"));
+      names.add("values");
+    }
+    if (output.equals("indices")) {
+      made.indices();
+      names.add("indices");
+    } else if (output.equals("keys_and_indices")) {
+      made.withIndices();
+      names.add("indices");
+    }
+    if (isDescending()) {
+      made.descending();
+    }
+    if (given.has("algorithm")) {
+      made.algorithm(SortAlgorithm.valueOf(text("algorithm", "").toUpperCase(Locale.ROOT)));
+    }
+    if (given.has("segment_offsets")) {
+      made.segments(input("segment_offsets"));
+    }
+    if (given.has("limit")) {
+      made.limit(given.get("limit").getAsLong());
+    }
+    return new Made(made, names);
+  }
+
+  private Made sortColumns() {
+    expect("columns", "values", "output", "limit", "algorithm");
+    List<Column> columns = new ArrayList<>();
+    for (JsonElement each : given.getAsJsonArray("columns")) {
+      JsonObject column = each.getAsJsonObject();
+      Driver.checkMembers(column, Set.of("data", "offsets", "order"));
+      Input data = input(column.getAsJsonObject("data"));
+      Column made =
+          column.has("offsets")
+              ? Column.of(data, input(column.getAsJsonObject("offsets")))
+              : Column.of(data);
+      boolean descending =
+          column.has("order") && column.get("order").getAsString().equals("descending");
+      columns.add(descending ? made.descending() : made);
+    }
+    SortColumns made = SortColumns.of(columns);
+    List<String> names = new ArrayList<>();
+    String output = text("output", "keys");
+    if (!output.equals("indices")) {
+      names.add("columns");
+    }
+    if (given.has("values")) {
+      made.values(input("values"));
+      names.add("values");
+    }
+    if (output.equals("indices")) {
+      made.indices();
+      names.add("indices");
+    } else if (output.equals("keys_and_indices")) {
+      made.withIndices();
+      names.add("indices");
+    }
+    if (given.has("limit")) {
+      made.limit(given.get("limit").getAsLong());
+    }
+    if (given.has("algorithm")) {
+      made.algorithm(SortAlgorithm.valueOf(text("algorithm", "").toUpperCase(Locale.ROOT)));
+    }
+    return new Made(made, names);
+  }
+
+  private Made merge() {
+    expect("keys", "values", "order", "algorithm", "assume_sorted");
+    Merge made = Merge.of(inputs("keys"));
+    if (given.has("values")) {
+      made.values(inputs("values"));
+    }
+    if (isDescending()) {
+      made.descending();
+    }
+    if (given.has("algorithm")) {
+      made.algorithm(MergeAlgorithm.valueOf(text("algorithm", "").toUpperCase(Locale.ROOT)));
+    }
+    if (is("assume_sorted")) {
+      made.assumeSorted();
+    }
+    return new Made(made, given.has("values") ? List.of("keys", "values") : List.of("keys"));
+  }
+
+  private Made search() {
+    expect("haystack", "needles", "bound", "order", "assume_sorted");
+    Search made = Search.of(input("haystack"), input("needles"));
+    if (text("bound", "lower").equals("upper")) {
+      made.upperBound();
+    }
+    if (isDescending()) {
+      made.descending();
+    }
+    if (is("assume_sorted")) {
+      made.assumeSorted();
+    }
+    return new Made(made, List.of("positions"));
+  }
+
+  private Made move() {
+    expect(
+        "source",
+        "source_offsets",
+        "destination_offsets",
+        "counts",
+        "destination",
+        "destination_count",
+        "allow_overlap");
+    Move made =
+        Move.of(
+            input("source"),
+            input("source_offsets"),
+            input("destination_offsets"),
+            input("counts"));
+    if (given.has("destination")) {
+      made.into(input("destination"));
+    } else {
+      made.into(given.get("destination_count").getAsLong());
+    }
+    if (is("allow_overlap")) {
+      made.allowOverlap();
+    }
+    return new Made(made, List.of("result"));
+  }
+
+  private Made scatter() {
+    expect(
+        "source",
+        "destination_offsets",
+        "counts",
+        "destination",
+        "destination_count",
+        "allow_overlap");
+    Scatter made = Scatter.of(input("source"), input("destination_offsets"), input("counts"));
+    if (given.has("destination")) {
+      made.into(input("destination"));
+    } else {
+      made.into(given.get("destination_count").getAsLong());
+    }
+    if (is("allow_overlap")) {
+      made.allowOverlap();
+    }
+    return new Made(made, List.of("result"));
+  }
+
+  /** The results of an operator that came back, by name. */
+  static JsonObject results(Object result, List<String> names, boolean digest) {
+    JsonObject made = new JsonObject();
+    if (result instanceof SortResult sort) {
+      add(made, "keys", sort.keys(), digest);
+      add(made, "values", sort.values(), digest);
+      add(made, "indices", sort.indices(), digest);
+    } else if (result instanceof SortColumnsResult columns) {
+      if (names.contains("columns")) {
+        made.add("columns", columns(columns.columns(), digest));
+      }
+      add(made, "values", columns.values(), digest);
+      add(made, "indices", columns.indices(), digest);
+    } else if (result instanceof MergeResult merge) {
+      add(made, "keys", merge.keys(), digest);
+      add(made, "values", merge.values(), digest);
+    } else if (result instanceof LoadBalanceResult balance) {
+      add(made, "objects", balance.objects(), digest);
+      add(made, "ranks", balance.ranks(), digest);
+    } else {
+      add(made, names.get(0), (Elements) result, digest);
+    }
+    return made;
+  }
+
+  private static JsonArray columns(List<SortedColumn> columns, boolean digest) {
+    JsonArray made = new JsonArray();
+    for (SortedColumn column : columns) {
+      JsonObject each = new JsonObject();
+      each.add("data", Arrays.json(column.data(), false, digest));
+      if (column.offsets() != null) {
+        each.add("offsets", Arrays.json(column.offsets(), false, digest));
+      }
+      made.add(each);
+    }
+    return made;
+  }
+
+  private static void add(JsonObject made, String name, Elements elements, boolean digest) {
+    if (elements != null) {
+      boolean isIndex = Set.of("indices", "objects", "ranks", "positions").contains(name);
+      made.add(name, Arrays.json(elements, isIndex, digest));
+    }
+  }
+}
