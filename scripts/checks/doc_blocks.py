@@ -21,6 +21,7 @@ the environment of corankd name the same address. A page that starts no corankd 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -144,6 +145,7 @@ def environment(programs: Path, venv: Path, home: Path) -> tuple[dict[str, str],
     kept = {name: os.environ[name] for name in ("LANG", "TERM", "CCACHE_DIR") if name in os.environ}
     found = {
         **kept,
+        **go_caches(),
         "HOME": str(home),
         "PATH": f"{venv / 'bin'}:{programs}:{os.environ['PATH']}",
         "CORANK_SERVER": server,
@@ -153,6 +155,14 @@ def environment(programs: Path, venv: Path, home: Path) -> tuple[dict[str, str],
         "PYTHONUNBUFFERED": "1",
     }
     return found, server
+
+
+def go_caches() -> dict[str, str]:
+    """Where Go keeps what it downloaded and compiled, which HOME moves otherwise."""
+    if shutil.which("go") is None:
+        return {}
+    told = subprocess.run(["go", "env", "-json", "GOCACHE", "GOMODCACHE"], check=True, capture_output=True, text=True)
+    return dict(json.loads(told.stdout))
 
 
 def clean_folder(root: Path, programs: Path, folder: Path) -> None:
