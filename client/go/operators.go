@@ -58,10 +58,14 @@ func number(message proto.Message, name string) protowire.Number {
 	return message.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(name)).Number()
 }
 
-var keyColumns = number(&corankpb.SortRequest{}, "key_columns")
+var (
+	keyColumns      = number(&corankpb.SortRequest{}, "key_columns")
+	operationFields = (&corankpb.Operation{}).ProtoReflect().Descriptor().Fields()
+)
 
 func newTask(method, operator string, request proto.Message, response operatorResponse) *task {
-	return &task{method: method, operator: number(&corankpb.Operation{}, operator), request: request, response: response}
+	return &task{method: method, operator: operationFields.ByName(protoreflect.Name(operator)).Number(),
+		request: request, response: response}
 }
 
 // in adds an input.

@@ -65,6 +65,9 @@ type output struct {
 }
 
 func (t *task) leaves() []*leaf {
+	if t.columns == nil {
+		return t.inputs
+	}
 	all := slices.Clone(t.inputs)
 	for _, column := range t.columns {
 		all = append(all, column.data)

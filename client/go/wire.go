@@ -258,41 +258,55 @@ func (a *answer) decode(from cursor) error {
 	return proto.Unmarshal(rest, a.message)
 }
 
-const arrayName = protoreflect.FullName("corank.v1.Array")
+// The messages of the contract that are arrays, and those that hold arrays.
+var (
+	arrayMessage = (&corankpb.Array{}).ProtoReflect().Descriptor()
+	arrayHolders = holders(corankpb.File_corank_v1_operators_proto.Messages())
+)
 
-func holdsArrays(message protoreflect.MessageDescriptor) bool {
-	for i := range message.Fields().Len() {
-		inner := message.Fields().Get(i).Message()
-		if inner != nil && inner.FullName() == arrayName {
-			return true
+func holders(messages protoreflect.MessageDescriptors) map[protoreflect.MessageDescriptor]bool {
+	made := map[protoreflect.MessageDescriptor]bool{}
+	for i := range messages.Len() {
+		fields := messages.Get(i).Fields()
+		for k := range fields.Len() {
+			if fields.Get(k).Message() == arrayMessage {
+				made[messages.Get(i)] = true
+			}
 		}
 	}
-	return false
+	return made
 }
 
 // fields takes the arrays out of a message and returns the bytes of all other fields.
 func (a *answer) fields(from cursor, message protoreflect.MessageDescriptor, path string) ([]byte, error) {
 	var rest []byte
-	seen := map[protowire.Number]int{}
+	var seen map[protowire.Number]int
 	for from.left > 0 {
 		number, kind, size, err := from.field()
 		if err != nil {
 			return nil, err
 		}
+		var inner protoreflect.MessageDescriptor
 		known := message.Fields().ByNumber(number)
+		if known != nil && kind == protowire.BytesType {
+			inner = known.Message()
+		}
 		switch {
-		case known != nil && kind == protowire.BytesType && known.Message() != nil && known.Message().FullName() == arrayName:
+		case inner != nil && inner == arrayMessage:
 			if err := a.array(from.within(size), path+string(known.Name())); err != nil {
 				return nil, err
 			}
-		case known != nil && kind == protowire.BytesType && known.Message() != nil && holdsArrays(known.Message()):
+		case inner != nil && arrayHolders[inner]:
 			name := fmt.Sprintf("%s%s[%d].", path, known.Name(), seen[number])
+			if seen == nil {
+				seen = map[protowire.Number]int{}
+			}
 			seen[number]++
-			inner, err := a.fields(from.within(size), known.Message(), name)
+			left, err := a.fields(from.within(size), inner, name)
 			if err != nil {
 				return nil, err
 			}
-			rest = append(appendHead(rest, number, len(inner)), inner...)
+			rest = append(appendHead(rest, number, len(left)), left...)
 		default:
 			if rest, err = from.appendField(rest, number, kind, size); err != nil {
 				return nil, err
