@@ -143,8 +143,11 @@ func (c *Client) conn() (*grpc.ClientConn, error) {
 		list := manual.NewBuilderWithScheme("corank")
 		state := resolver.State{}
 		for _, address := range c.target {
-			state.Addresses = append(state.Addresses, resolver.Address{
-				Addr: strings.TrimPrefix(address, "unix:"), ServerName: hostOf(address)})
+			name := hostOf(address)
+			if isTarget(address) { // a socket of this host
+				name = "localhost"
+			}
+			state.Addresses = append(state.Addresses, resolver.Address{Addr: address, ServerName: name})
 		}
 		list.InitialState(state)
 		return grpc.NewClient("corank:///servers", append(slices.Clone(c.common), grpc.WithResolvers(list))...)

@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -351,77 +349,6 @@ func TestClosedClientsLeaveNothing(t *testing.T) {
 		_ = client.Close()
 	}
 	settled(t, before)
-}
-
-func TestAddresses(t *testing.T) {
-	for _, good := range []string{"host:1", "[::1]:1", "127.0.0.1:1, 127.0.0.2:2", "dns:///host:1", "unix:/tmp/x"} {
-		if _, err := parseTarget(good); err != nil {
-			t.Errorf("%q: %v", good, err)
-		}
-	}
-	for _, bad := range []string{"host", "host:", "::1", "[::1]", "a b:1", "https://host:1/", "a:1,", "a:1,dns:///b:1"} {
-		if _, err := parseTarget(bad); err == nil {
-			t.Errorf("%q was taken", bad)
-		} else {
-			failedAs(t, err, codes.InvalidArgument, "address")
-		}
-	}
-	for address, local := range map[string]bool{"localhost:1": true, "127.1.2.3:1": true, "[::1]:1": true,
-		"unix:/x": true, "host:1": false, "localhost.example:1": false, "127.0.0.1:1,10.0.0.1:1": false} {
-		where, _ := parseTarget(address)
-		if where.isLocal() != local {
-			t.Errorf("isLocal(%q) is not %v", address, local)
-		}
-	}
-}
-
-func TestSeveralAddressesTakeTurns(t *testing.T) {
-	first, second := &fake{}, &fake{}
-	client := connected(t, first.start(t)+","+second.start(t))
-	for range 200 {
-		if _, err := Sort(background, client, []uint32{1}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if first.calls.Load() < 50 || second.calls.Load() < 50 {
-		t.Errorf("%d calls and %d", first.calls.Load(), second.calls.Load())
-	}
-}
-
-func TestTokens(t *testing.T) {
-	var tokens []string
-	server := &fake{sort: func(ctx context.Context, _ int, request *corankpb.SortRequest) (*corankpb.SortResponse, error) {
-		tokens = append(tokens, sent(ctx, "authorization"))
-		if sent(ctx, "authorization") == "Bearer old" {
-			return nil, status.Error(codes.Unauthenticated, "unknown token")
-		}
-		return answered(request), nil
-	}}
-	path := filepath.Join(t.TempDir(), "token")
-	write := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("old\n")
-	client := connected(t, server.start(t), WithTokenFile(path))
-	_, err := Sort(background, client, []uint32{1})
-	failedAs(t, err, codes.Unauthenticated, "", "WithTokenFile")
-	write("new\n")
-	if _, err := Sort(background, client, []uint32{1}); err != nil {
-		t.Error(err)
-	}
-	if want := []string{"Bearer old", "Bearer old", "Bearer new"}; !slices.Equal(tokens, want) {
-		t.Errorf("the server saw %q", tokens)
-	}
-	_, err = Connect("example.org:1", WithToken("secret"))
-	failedAs(t, err, codes.InvalidArgument, "token", "TLS")
-	_, err = Connect("localhost:1", WithToken("two words"))
-	failedAs(t, err, codes.InvalidArgument, "token")
-	_, err = Connect("localhost:1", WithCA(path))
-	failedAs(t, err, codes.InvalidArgument, "ca", "no PEM certificate")
-	_, err = Connect("localhost:1", WithCertificate(path, ""))
-	failedAs(t, err, codes.InvalidArgument, "key", "both")
 }
 
 func TestTraceAndRequestIdReachTheServer(t *testing.T) {

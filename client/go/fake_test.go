@@ -98,6 +98,11 @@ func (f *fake) start(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.serve(t, listener)
+	return listener.Addr().String()
+}
+
+func (f *fake) serve(t *testing.T, listener net.Listener) {
 	if f.places == nil {
 		f.places = []string{"inline", "stream"}
 	}
@@ -106,7 +111,6 @@ func (f *fake) start(t *testing.T) string {
 	corankpb.RegisterMemoryServiceServer(server, f)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	return listener.Addr().String()
 }
 
 func connected(t *testing.T, address string, options ...ConnectOption) *Client {

@@ -150,6 +150,7 @@ func (c *Client) perform(ctx context.Context, call *call, tasks []*task, chain *
 		answers, err = job.execute(ctx, tasks, may)
 	} else {
 		answers, err = job.unary(ctx, tasks[0], may)
+		job.progress = progress{report: call.progress, now: Progress{send, send, receive, receive}}
 	}
 	if err != nil {
 		var own *Error
@@ -158,6 +159,7 @@ func (c *Client) perform(ctx context.Context, call *call, tasks []*task, chain *
 		}
 		return err
 	}
+	job.progress.end()
 	for i, task := range tasks {
 		if err := task.finish(answers[i]); err != nil {
 			return err

@@ -229,7 +229,6 @@ func (j *job) execute(ctx context.Context, tasks []*task, may repeat) ([]*answer
 			return nil, internal("the answer is no result of %s: %v", task.method, err)
 		}
 	}
-	j.progress.end()
 	return answers, nil
 }
 
