@@ -144,9 +144,11 @@ class HeadParser {
  public:
   HeadParser(CodedInputStream* input, std::vector<PayloadRange>* payloads) : input_(input), payloads_(payloads) {}
 
-  bool Parse(Message* message) {
+  bool Parse(Message* message) { return Parse(message, PayloadField(message->GetDescriptor())); }
+
+  // `payload_field`: the number of the message's field that holds payloads; 0: none does.
+  bool Parse(Message* message, int payload_field) {
     const Descriptor* type = message->GetDescriptor();
-    const int payload_field = PayloadField(type);
     WaitingFields rest;  // fields without payloads, in the order of the message
     for (;;) {
       const int begin = input_->CurrentPosition();
@@ -322,7 +324,7 @@ std::vector<WirePiece> SerializeHeads(const Message& message, const PayloadMap& 
   return pieces;
 }
 
-bool ParseHeads(const grpc::ByteBuffer& bytes, Message* message, std::vector<PayloadRange>* payloads) {
+bool ParseHeads(const grpc::ByteBuffer& bytes, Message* message, int field, std::vector<PayloadRange>* payloads) {
   grpc::ByteBuffer readable(bytes);  // shares the slices; the reader needs a mutable buffer
   grpc::ProtoBufferReader reader(&readable);
   if (!reader.status().ok() || bytes.Length() > std::numeric_limits<int>::max()) return false;
@@ -331,10 +333,13 @@ bool ParseHeads(const grpc::ByteBuffer& bytes, Message* message, std::vector<Pay
   CodedInputStream input(&reader);
   // With this limit, protobuf allocates no more for a field than the message has bytes.
   input.PushLimit(static_cast<int>(bytes.Length()));
-  if (!HeadParser(&input, payloads).Parse(message)) {
-    payloads->clear();
-    return false;
-  }
+  if (HeadParser(&input, payloads).Parse(message, field)) return true;
+  payloads->clear();
+  return false;
+}
+
+bool ParseHeads(const grpc::ByteBuffer& bytes, Message* message, std::vector<PayloadRange>* payloads) {
+  if (!ParseHeads(bytes, message, PayloadField(message->GetDescriptor()), payloads)) return false;
   // If a payload occurs twice, the last one counts; none counts if the Array got another place later.
   absl::flat_hash_set<const Message*> seen;
   const auto superseded = [&seen, is_one = payloads->size() == 1](const PayloadRange& range) {

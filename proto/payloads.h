@@ -51,6 +51,11 @@ struct PayloadRange {
 /// hostile message would take too much memory or time. Holders stay where they are until the message itself moves.
 bool ParseHeads(const grpc::ByteBuffer& bytes, google::protobuf::Message* message, std::vector<PayloadRange>* payloads);
 
+/// The same for a message of another protocol, whose payloads are the elements of its own repeated bytes field `field`.
+/// Each element has a range, in the order of the message; its holder is the message.
+bool ParseHeads(const grpc::ByteBuffer& bytes, google::protobuf::Message* message, int field,
+                std::vector<PayloadRange>* payloads);
+
 /// Copies a range of the consecutive bytes of `slices`. The range lies within them.
 void CopyRange(const std::vector<grpc::Slice>& slices, int64_t offset, int64_t bytes, void* to);
 

@@ -64,6 +64,7 @@ step "Python client" run_pytest client/python/tests
 step "Go client" client/go/check.sh
 step "packages" run_pytest tests/package
 step "end to end" run_pytest tests/e2e
+step "Triton's client" scripts/kserve.sh
 step "conformance vectors" client/conformance/make_vectors.py --check
 step "conformance of the clients" client/conformance/run.py --quick
 step "reliability" run_pytest tests/reliability

@@ -10,6 +10,7 @@
 #include "kernels/cpu/cpu_engine.h"
 #include "server/addresses.h"
 #include "server/execute/status_macros.h"
+#include "server/kserve/inference_service.h"
 #include "server/respond/errors.h"
 #include "server/rpc/corank_service.h"
 #include "server/rpc/memory_service.h"
@@ -296,9 +297,16 @@ absl::Status Server::StartRpc() {
   environment.slow_request_ns = options_.slow_request.count();
   environment.authenticator = security_->authenticator();
   corank_service_ = std::make_unique<CorankServiceImpl>(environment, Info());
-  memory_service_ = std::make_unique<MemoryServiceImpl>(
-      MemoryEnvironment{environment.places, logger_, options_.limits.max_chunk_bytes, &active_calls_, &gate_, &metrics_,
-                        security_->authenticator(), plan_.streams.idle_timeout});
+  const MemoryEnvironment memory{environment.places,
+                                 logger_,
+                                 options_.limits.max_chunk_bytes,
+                                 &active_calls_,
+                                 &gate_,
+                                 &metrics_,
+                                 security_->authenticator(),
+                                 plan_.streams.idle_timeout};
+  memory_service_ = std::make_unique<MemoryServiceImpl>(memory);
+  if (options_.kserve) inference_service_ = MakeInferenceService(environment, memory, &health_, Info());
   health_service_ = std::make_unique<HealthServiceImpl>(&health_);
 
   {
@@ -316,8 +324,9 @@ absl::Status Server::StartEndpoints() {
   main.limits = MainLimits(options_);
   // Reflection takes no credentials, and would show the contract to callers without any.
   main.reflection = security_->authenticator() == nullptr;
-  CORANK_ASSIGN_OR_RETURN(
-      rpc_, RpcEndpoint::Start(main, {corank_service_.get(), memory_service_.get(), health_service_.get()}, logger_));
+  std::vector<grpc::Service*> services{corank_service_.get(), memory_service_.get(), health_service_.get()};
+  if (inference_service_ != nullptr) services.push_back(inference_service_.get());
+  CORANK_ASSIGN_OR_RETURN(rpc_, RpcEndpoint::Start(main, services, logger_));
   if (options_.health_listen.empty()) return absl::OkStatus();
   RpcEndpoint::Options health;
   CORANK_ASSIGN_OR_RETURN(health.listen, ListenAddress::Parse(options_.health_listen));
@@ -339,6 +348,7 @@ void Server::ShowHealth() {
   for (const char* service : {"", "ready", "corank.v1.CorankService", "corank.v1.MemoryService"}) {
     health_.Set(service, serves_ && any_works);
   }
+  if (options_.kserve) health_.Set("inference.GRPCInferenceService", serves_ && any_works);
 }
 
 void Server::Refuse(const absl::Status& refusal, bool also_running) {

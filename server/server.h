@@ -61,6 +61,8 @@ class Server {
     std::string metrics_listen = "127.0.0.1:9464";
     /// Address for grpc.health.v1 alone, in plain text; empty: none.
     std::string health_listen;
+    /// Whether `listen` also serves the Open Inference Protocol.
+    bool kserve = true;
     SecurityOptions security;
     ConnectionLimits connections;  // `limits` determines the message size
     int lanes = 4;                 // of each device, like the numbers of lanes below
@@ -200,6 +202,7 @@ class Server {
   std::unique_ptr<LanePool> host_lanes_;  // for small requests; null if these go to the devices too
   std::unique_ptr<CorankServiceImpl> corank_service_;
   std::unique_ptr<MemoryServiceImpl> memory_service_;
+  std::unique_ptr<grpc::Service> inference_service_;  // null: not served
   std::unique_ptr<HealthServiceImpl> health_service_, health_port_service_;
   std::unique_ptr<Nvml> nvml_;
   std::unique_ptr<MetricsEndpoint> metrics_endpoint_;

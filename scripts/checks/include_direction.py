@@ -6,14 +6,15 @@ Usage: include_direction.py [ROOT]
 Each layer may include only itself and the layers it depends on:
 
     kernels/common <- kernels/engine <- kernels/cpu, kernels/cuda <- server/execute, server (main)
-    server: rpc -> validate -> admit -> batch -> execute -> respond, forwards only; every stage may use observe, respond
-    server/memory (memory that outlives a request) depends on respond; rpc, validate, admit and execute may use it
+    server: kserve -> rpc -> validate -> admit -> batch -> execute -> respond, forwards only; every stage may use observe, respond
+    server/memory (memory that outlives a request) depends on respond; kserve, rpc, validate, admit and execute
+    may use it
     server/config (flags, environment, file) depends on server.h and every stage; only main.cc may use it
     server/security (authentication) depends on respond and observe; every stage may use it
     client -> include/corank (the public headers), proto -> kernels/common
     include/corank depends on Abseil only: it is installed, and the rest of the tree is not
 
-Messages (corank/v1, corank/wire, proto) are for rpc, validate, execute, memory, respond and client. bench and tests are
+Messages (corank/v1, corank/wire, inference, proto) are for kserve, rpc, validate, execute, memory, respond and client. bench and tests are
 free.
 """
 
@@ -28,8 +29,9 @@ SOURCES = {".cc", ".h", ".cu", ".cuh"}
 SKIPPED = re.compile(r"^(build.*|dist|\.deps|\.git|bench|tests)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
-STAGES = ["rpc", "validate", "admit", "batch", "execute", "respond"]
-MESSAGES = re.compile(r"^(corank/(v1|wire)/|proto/)")
+# kserve is another door to rpc.
+STAGES = ["kserve", "rpc", "validate", "admit", "batch", "execute", "respond"]
+MESSAGES = re.compile(r"^(corank/(v1|wire)/|inference/|proto/)")
 RPC_LIBRARIES = re.compile(r"^(grpc|grpcpp|google/protobuf)/")
 PROMETHEUS = re.compile(r"^prometheus/")
 PUBLIC = re.compile(r"^corank/(?!v1/|wire/)")
@@ -63,7 +65,7 @@ def server_rule(stage: str, include: str) -> str | None:
         return None
     if PROMETHEUS.match(include) and stage != "observe":
         return "only server/observe knows Prometheus"
-    if MESSAGES.match(include) and stage not in {"rpc", "validate", "execute", "respond", "memory"}:
+    if MESSAGES.match(include) and stage not in {"kserve", "rpc", "validate", "execute", "respond", "memory"}:
         return "messages stay in rpc, validate, execute, memory and respond"
     if include.startswith(("kernels/cpu/", "kernels/cuda/")) and stage != "execute":
         return "a stage works through kernels/engine; only execute chooses an engine"
@@ -72,7 +74,7 @@ def server_rule(stage: str, include: str) -> str | None:
     target = include.split("/")[1]
     if target == stage or target in {"observe", "respond", "security"}:
         return None
-    if target == "memory" and stage in {"rpc", "validate", "admit", "execute"}:
+    if target == "memory" and stage in {"kserve", "rpc", "validate", "admit", "execute"}:
         return None
     if stage not in STAGES:
         return f"server/{stage} serves all stages and may include none of them"

@@ -21,6 +21,8 @@ ABSL_FLAG(std::string, metrics_listen, "127.0.0.1:9464",
 ABSL_FLAG(std::string, health_listen, "",
           "Address for health checks alone (grpc.health.v1, in plain text): HOST:PORT or unix:PATH. --listen serves "
           "them too. Empty: no such port.");
+ABSL_FLAG(bool, kserve, true,
+          "Whether --listen also serves the Open Inference Protocol (KServe v2), for clients of Triton.");
 ABSL_FLAG(corank::ByteCount, max_request_bytes, int64_t{256} << 20,
           "Largest request message and largest response message, 1024 to 2147483647 bytes.");
 
@@ -58,6 +60,7 @@ absl::Status ReadListen(Configuration& configuration) {
     const absl::Status health = ListenAddress::Parse(server.health_listen).status();
     if (!health.ok()) return BadValue("health-listen", health.message());
   }
+  server.kserve = absl::GetFlag(FLAGS_kserve);
   server.limits.max_request_bytes = absl::GetFlag(FLAGS_max_request_bytes);
   server.limits.max_response_bytes = server.limits.max_request_bytes;
   return CheckRange("max-request-bytes", server.limits.max_request_bytes, 1024,
@@ -67,11 +70,12 @@ absl::Status ReadListen(Configuration& configuration) {
 }  // namespace
 
 const Group& ListenGroup() {
-  static const auto* const group = new Group{
-      "listen",
-      "Addresses and message sizes",
-      {Shown(FLAGS_listen), Shown(FLAGS_metrics_listen), Shown(FLAGS_health_listen), Shown(FLAGS_max_request_bytes)},
-      ReadListen};
+  static const auto* const group =
+      new Group{"listen",
+                "Addresses and message sizes",
+                {Shown(FLAGS_listen), Shown(FLAGS_metrics_listen), Shown(FLAGS_health_listen), Shown(FLAGS_kserve),
+                 Shown(FLAGS_max_request_bytes)},
+                ReadListen};
   return *group;
 }
 

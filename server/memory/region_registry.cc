@@ -111,8 +111,9 @@ class MappedObject {
 
 class SharedMemoryRegion final : public MemoryRegion {
  public:
-  SharedMemoryRegion(std::string name, FileDescriptor file, void* data, int64_t offset, int64_t bytes)
+  SharedMemoryRegion(std::string name, std::string key, FileDescriptor file, void* data, int64_t offset, int64_t bytes)
       : MemoryRegion(std::move(name), v1::REGION_KIND_SHARED_MEMORY),
+        key_(std::move(key)),
         file_(std::move(file)),
         data_(data),
         offset_(offset),
@@ -132,8 +133,10 @@ class SharedMemoryRegion final : public MemoryRegion {
   void* data() const override { return data_; }
   int64_t size_bytes() const override { return bytes_; }
   bool intact() const override { return !guard_.broken() && file_.size() >= offset_ + bytes_; }
+  RegionFacts Facts() const override { return {name(), bytes_, key_, offset_}; }
 
  private:
+  const std::string key_;
   const FileDescriptor file_;
   void* const data_;
   const int64_t offset_;
@@ -152,6 +155,7 @@ class IpcRegion final : public MemoryRegion {
   int64_t size_bytes() const override { return memory_->size_bytes(); }
   bool intact() const override { return true; }
   int device() const override { return device_; }
+  RegionFacts Facts() const override { return {name(), size_bytes(), "", 0, device_}; }
 
  private:
   const int device_;
@@ -210,7 +214,8 @@ absl::StatusOr<std::shared_ptr<MemoryRegion>> MapSharedMemory(const v1::Register
   }
   void* const data = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), offset);
   if (data == MAP_FAILED) return PinError(absl::ResourceExhaustedError(std::strerror(errno)));
-  auto region = std::make_shared<SharedMemoryRegion>(request.name(), std::move(file), data, offset, bytes);
+  auto region =
+      std::make_shared<SharedMemoryRegion>(request.name(), request.key(), std::move(file), data, offset, bytes);
   if (absl::Status status = region->Pin(engine); !status.ok()) return PinError(status);
   return region;
 }
@@ -340,6 +345,17 @@ v1::ListRegionsResponse RegionRegistry::List(absl::string_view owner, const Page
     *response.add_regions() = Describe(*entry->second.region);
   }
   return response;
+}
+
+std::vector<RegionFacts> RegionRegistry::Facts(absl::string_view owner, v1::RegionKind kind) const {
+  std::vector<RegionFacts> facts;
+  absl::MutexLock lock(&mutex_);
+  for (auto entry = regions_.lower_bound(OwnedName(owner, "")); entry != regions_.end() && entry->first.first == owner;
+       ++entry) {
+    const std::shared_ptr<MemoryRegion>& region = entry->second.region;
+    if (region != nullptr && region->kind() == kind) facts.push_back(region->Facts());
+  }
+  return facts;
 }
 
 absl::Status RegionRegistry::Unregister(absl::string_view owner, const std::string& name) {

@@ -34,6 +34,15 @@ struct ObjectPlace {
 /// regions differ in device or inode. Thread-safe.
 std::optional<ObjectPlace> FindObjectPlace(const void* address);
 
+/// A region as its owner registered it.
+struct RegionFacts {
+  std::string name;
+  int64_t size_bytes = 0;
+  std::string key;  // of shared memory
+  int64_t offset_bytes = 0;
+  int device = 0;  // of CUDA IPC
+};
+
 /// A registered region. Its memory may be used while a pointer to it exists. Thread-safe.
 class MemoryRegion {
  public:
@@ -49,6 +58,7 @@ class MemoryRegion {
   virtual bool intact() const = 0;
   /// The device of a CUDA IPC region.
   virtual int device() const { return 0; }
+  virtual RegionFacts Facts() const = 0;
 
  private:
   const std::string name_;
@@ -80,6 +90,8 @@ class RegionRegistry {
   absl::StatusOr<v1::Region> Register(absl::string_view owner, const v1::RegisterSharedMemoryRequest& request);
   absl::StatusOr<v1::Region> Register(absl::string_view owner, const v1::RegisterCudaIpcRequest& request);
   v1::ListRegionsResponse List(absl::string_view owner, const Page& page = {});
+  /// All regions of one kind, with what their registration said.
+  std::vector<RegionFacts> Facts(absl::string_view owner, v1::RegionKind kind) const;
   /// FAILED_PRECONDITION while a request uses it.
   absl::Status Unregister(absl::string_view owner, const std::string& name);
 

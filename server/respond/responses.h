@@ -8,9 +8,6 @@
 
 namespace corank {
 
-/// Results up to this size are copied into the rest of the response, which is cheaper than a separate slice.
-inline constexpr int64_t kCopiedResultBytes = 16 << 10;
-
 /// A serialized Response (SortResponse and so on) for a successful outcome. The buffer borrows nothing: it shares the
 /// memory of large results with a target and has copies of the others. At most 2 GiB, Protobuf's limit.
 template <typename Response>

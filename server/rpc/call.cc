@@ -16,17 +16,20 @@ namespace corank {
 namespace {
 
 constexpr int64_t kLongAnswer = int64_t{256} << 10;
+// Counts and names calls that fail before their operator is known: only a door that serves all operators has them.
+constexpr absl::string_view kUnknownOperation = "model_infer";
 
 }  // namespace
 
-CallBase::CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, Operator op,
+CallBase::CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, std::optional<Operator> op,
                    grpc::ByteBuffer* response)
     : environment_(*environment),
       context_(context),
       response_(response),
       arrival_(environment->clock->Now()),
-      deadline_(DeadlineOf(*context, arrival_)) {
-  record_.op = op;
+      deadline_(DeadlineOf(*context, arrival_)),
+      has_operator_(op.has_value()) {
+  if (op) record_.op = *op;
   environment_.active_calls->Add();
 }
 
@@ -38,7 +41,7 @@ void CallBase::Start(grpc::ByteBuffer* bytes) {
   CountIfShort(status, environment_.metrics);
   bytes->Clear();
   id_ = IdOf(*context_, options().request_id());
-  ReturnId(id_, context_);
+  ShowId(id_);
   if (status.ok()) status = Submit();
   if (status.ok()) return;  // Done will be, or was, called
   Outcome nothing;
@@ -47,8 +50,20 @@ void CallBase::Start(grpc::ByteBuffer* bytes) {
 
 absl::Status CallBase::Authenticate() {
   CORANK_ASSIGN_OR_RETURN(caller_, CallerOf(environment_.authenticator, *context_));
-  return CheckOperator(*caller_, record_.op);
+  return has_operator_ ? CheckOperator(*caller_, record_.op) : absl::OkStatus();
 }
+
+absl::Status CallBase::SetOperator(Operator op) {
+  record_.op = op;
+  has_operator_ = true;
+  return CheckOperator(*caller_, op);
+}
+
+void CallBase::LimitTime(std::chrono::nanoseconds timeout) {
+  if (timeout < deadline_ - arrival_) deadline_ = arrival_ + timeout;
+}
+
+void CallBase::ShowId(const CallId& id) { ReturnId(id, context_); }
 
 absl::Status CallBase::Incomplete() const {
   environment_.metrics->CountRefusal(Refusal::kIncomplete);
@@ -59,7 +74,7 @@ absl::Status CallBase::Incomplete() const {
 
 absl::Status CallBase::Read(const grpc::ByteBuffer& bytes) {
   CORANK_RETURN_IF_ERROR(ValidateMessageBytes(record_.received_bytes, environment_.limits));
-  return payloads_.Parse(bytes, environment_.places.host_pool, environment_.places.helpers, message());
+  return Parse(bytes, &payloads_);
 }
 
 std::unique_ptr<Operation> CallBase::InPieces(std::unique_ptr<Operation> operation) const {
@@ -138,29 +153,36 @@ void CallBase::Reply(const absl::Status& reason, Outcome& outcome) {
     CountIfForbidden(status, environment_.metrics);
     LogFailure(status);
   }
+  record_.total_ns = Nanoseconds(arrival_, replied_);
+  Observe(record_);
   outcome.results.clear();  // a caller that has the answer may delete or reuse what they hold
-  // Helpers perform large writes, because Finish writes down to the socket and lanes have no time for that. The call
-  // may be deleted after Finish.
-  if (record_.sent_bytes < kLongAnswer) return Finish(ToGrpcStatus(status, id_.request_id));
-  environment_.places.helpers->Run([this, status] { Finish(ToGrpcStatus(status, id_.request_id)); });
+  // Helpers perform large writes, because Send writes down to the socket and lanes have no time for that. The call may
+  // be deleted after Send.
+  if (record_.sent_bytes < kLongAnswer) return Send(ToGrpcStatus(status, id_.request_id));
+  environment_.places.helpers->Run([this, status] { Send(ToGrpcStatus(status, id_.request_id)); });
 }
 
 void CallBase::LogFailure(const absl::Status& status) {
-  record_.total_ns = Nanoseconds(arrival_, replied_);
   const absl::string_view tenant = caller_ == nullptr ? absl::string_view() : caller_->tenant;
-  LogFailedRequest(*environment_.logger, id_, {tenant, context_->peer()}, record_, status);
+  const Requester from{tenant, context_->peer()};
+  if (!has_operator_) return LogFailedCall(*environment_.logger, id_, from, kUnknownOperation, status);
+  LogFailedRequest(*environment_.logger, id_, from, record_, status);
 }
 
-void CallBase::OnCancel() {
+void CallBase::Cancel() {
   cancelled_.store(true, std::memory_order_release);
   if (AdmissionQueue* const queue = queue_.load()) queue->Sweep();
 }
 
-void CallBase::OnDone() {
+void CallBase::End() {
   const Instant now = environment_.clock->Now();
   record_[Stage::kRespond] = Nanoseconds(replied_, now);
   record_.total_ns = Nanoseconds(arrival_, now);
-  environment_.metrics->CountRequest(record_);
+  if (has_operator_) {
+    environment_.metrics->CountRequest(record_);
+  } else {
+    environment_.metrics->CountCall(kUnknownOperation, record_.code);
+  }
   if (record_.code == absl::StatusCode::kOk) {
     LogAnsweredRequest(*environment_.logger, id_, record_, environment_.slow_request_ns);
   }

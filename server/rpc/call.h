@@ -1,9 +1,11 @@
-// One unary call of an operator, from the arrival of its request to the end of its response.
+// One request of an operator, from the arrival of its message to the end of its response.
 #ifndef CORANK_SERVER_RPC_CALL_H_
 #define CORANK_SERVER_RPC_CALL_H_
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -49,33 +51,49 @@ struct CallEnvironment {
   const Authenticator* authenticator = nullptr;
 };
 
-/// Owns itself. gRPC calls OnDone when it is finished with the call; the call then deletes itself. If a lane abandoned
-/// the call, it lives until that lane releases it too.
-class CallBase : public grpc::ServerUnaryReactor, public Completion {
+/// Owns itself. Whoever sends the response calls End when that is done; the call then deletes itself. If a lane
+/// abandoned the call, it lives until that lane releases it too.
+class CallBase : public Completion {
  public:
-  /// `response` is filled before the call finishes.
-  CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, Operator op,
+  /// `op`: unset if only the message tells. `response` is filled before Send.
+  CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, std::optional<Operator> op,
            grpc::ByteBuffer* response);
 
   /// Reads and validates the request and submits it to the queue, or answers at once. Never waits. Empties `bytes`.
   void Start(grpc::ByteBuffer* bytes);
+  /// The caller no longer wants the answer. Send follows nevertheless.
+  void Cancel();
+  /// The response has left, or cannot. May delete this.
+  void End();
+  /// Keeps this alive until Release, which may delete it.
+  void Hold() { ++holders_; }
+  void Release();
 
   void Done(const absl::Status& status, Outcome& outcome) final;
   void Abandon(const absl::Status& status) final;
-  void OnCancel() final;
-  void OnDone() final;
-  /// Reactions are short, so gRPC runs them on the thread that triggers them, as it does for its own reactors. A thread
-  /// hand-off for each would cost more than everything else that corank adds to a small call.
-  bool InternalInlineable() final { return true; }
 
  protected:
-  /// The request, empty before it is read.
-  virtual google::protobuf::Message* message() = 0;
-  /// The options in message(), as far as it was parsed.
+  /// Fills the request from a message of allowed size, whose payloads go into `payloads`.
+  virtual absl::Status Parse(const grpc::ByteBuffer& bytes, InlinePayloads* payloads) = 0;
+  /// The options of the request, as far as it was parsed.
   virtual const v1::RequestOptions& options() const = 0;
   virtual absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
                                                                      const Places& places) const = 0;
   virtual grpc::ByteBuffer Respond(const Outcome& outcome) const = 0;
+  /// Tells the caller the id of its request. Called before Send.
+  virtual void ShowId(const CallId& id);
+  /// Called once before Send, with the times of the request so far.
+  virtual void Observe(const RequestRecord& record) { static_cast<void>(record); }
+  /// Sends the response, or an error instead. Called once.
+  virtual void Send(const grpc::Status& status) = 0;
+
+  // For Parse.
+  const SharedPlaces& places() const { return environment_.places; }
+  const Caller& caller() const { return *caller_; }
+  /// Names the operator, if the constructor did not. PERMISSION_DENIED: the caller may not use it.
+  absl::Status SetOperator(Operator op);
+  /// Gives the request at most this long.
+  void LimitTime(std::chrono::nanoseconds timeout);
 
  private:
   absl::Status Authenticate();
@@ -87,32 +105,49 @@ class CallBase : public grpc::ServerUnaryReactor, public Completion {
   std::unique_ptr<Operation> InPieces(std::unique_ptr<Operation> operation) const;
   void Reply(const absl::Status& reason, Outcome& outcome);
   void LogFailure(const absl::Status& status);
-  void Release();
 
   const CallEnvironment& environment_;
   grpc::CallbackServerContext* const context_;
   grpc::ByteBuffer* const response_;
   const Instant arrival_;
-  const Instant deadline_;
+  Instant deadline_;
   Instant validated_;
   Instant replied_;
   std::atomic<bool> cancelled_{false};
   bool abandoned_ = false;                       // before Done, if ever
-  std::atomic<int> holders_{1};                  // gRPC, and a lane that abandoned the call
+  std::atomic<int> holders_{1};                  // End, Hold, and a lane that abandoned the call
   std::atomic<AdmissionQueue*> queue_{nullptr};  // the queue that the call was submitted to; null before
   std::shared_ptr<const Caller> caller_;         // null until the call is authenticated
   CallId id_;
+  bool has_operator_;
   RequestRecord record_;
   InlinePayloads payloads_;  // operands borrow its bytes
 };
 
-template <typename Request, typename Response>
-class Call final : public CallBase {
+/// A request that is a call of its own.
+class UnaryCall : public grpc::ServerUnaryReactor, public CallBase {
  public:
   using CallBase::CallBase;
 
+  void OnCancel() final { Cancel(); }
+  void OnDone() final { End(); }
+  /// Reactions are short, so gRPC runs them on the thread that triggers them, as it does for its own reactors. A thread
+  /// hand-off for each would cost more than everything else that corank adds to a small call.
+  bool InternalInlineable() final { return true; }
+
  private:
-  google::protobuf::Message* message() override { return &request_; }
+  void Send(const grpc::Status& status) final { Finish(status); }
+};
+
+template <typename Request, typename Response>
+class Call final : public UnaryCall {
+ public:
+  using UnaryCall::UnaryCall;
+
+ private:
+  absl::Status Parse(const grpc::ByteBuffer& bytes, InlinePayloads* payloads) override {
+    return payloads->Parse(bytes, places().host_pool, places().helpers, &request_);
+  }
   const v1::RequestOptions& options() const override { return request_.options(); }
   absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
                                                              const Places& places) const override {

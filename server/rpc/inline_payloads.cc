@@ -1,6 +1,7 @@
 #include "server/rpc/inline_payloads.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -26,8 +27,14 @@ absl::Status InlinePayloads::Parse(const grpc::ByteBuffer& bytes, HostPool* pool
     return InvalidField("request", absl::StrCat("the bytes are not a ", message->GetTypeName(),
                                                 " message, or have more parts than the server accepts"));
   }
+  return Take(bytes, ranges, /*others=*/{}, pool, helpers);
+}
+
+absl::Status InlinePayloads::Take(const grpc::ByteBuffer& bytes, const std::vector<PayloadRange>& ranges,
+                                  const PayloadMap& others, HostPool* pool, Helpers* helpers) {
   int64_t total = 0;
   for (const PayloadRange& range : ranges) total += RoundUp(range.bytes);
+  for (const auto& [holder, payload] : others) total += RoundUp(static_cast<int64_t>(payload.size()));
   if (total == 0) return absl::OkStatus();
   if (total > pool->max_bytes()) {
     return InvalidField("request", absl::StrCat("its arrays take ", total, " bytes of the server's host memory, but ",
@@ -43,6 +50,11 @@ absl::Status InlinePayloads::Parse(const grpc::ByteBuffer& bytes, HostPool* pool
     // If one array has several payloads, the last one counts, as in protobuf.
     payloads_[range.holder] = absl::string_view(to, static_cast<size_t>(range.bytes));
     to += RoundUp(range.bytes);
+  }
+  for (const auto& [holder, payload] : others) {
+    std::memcpy(to, payload.data(), payload.size());
+    payloads_[holder] = absl::string_view(to, payload.size());
+    to += RoundUp(static_cast<int64_t>(payload.size()));
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -24,6 +25,11 @@ class InlinePayloads {
   /// errors of HostPool::Take.
   absl::Status Parse(const grpc::ByteBuffer& bytes, HostPool* pool, Helpers* helpers,
                      google::protobuf::Message* message);
+
+  /// Copies the payloads of a message that was parsed elsewhere, and those that are not payloads of `bytes`. Errors as
+  /// above.
+  absl::Status Take(const grpc::ByteBuffer& bytes, const std::vector<PayloadRange>& ranges, const PayloadMap& others,
+                    HostPool* pool, Helpers* helpers);
 
   /// The bytes of an inline array of the message, aligned to 16 bytes.
   absl::string_view Find(const v1::Array& array) const;

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
-#include "server/respond/responses.h"
+#include "server/respond/response_slices.h"
 #include "server/security/permissions.h"
 
 namespace corank {

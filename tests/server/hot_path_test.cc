@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "grpcpp/server_builder.h"
+#include "server/respond/response_slices.h"
 #include "server/respond/responses.h"
 #include "server/rpc/request_id.h"
 #include "tests/server/counted_allocations.h"

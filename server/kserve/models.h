@@ -1,0 +1,88 @@
+// The operators as models of the Open Inference Protocol: one model for each operator and type of key.
+#ifndef CORANK_SERVER_KSERVE_MODELS_H_
+#define CORANK_SERVER_KSERVE_MODELS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "corank/v1/operators.pb.h"
+#include "google/protobuf/message.h"
+#include "inference/grpc_service.pb.h"
+#include "server/observe/operator.h"
+#include "server/respond/outcome.h"
+#include "server/validate/validate.h"
+
+namespace corank {
+
+/// The only version of every model.
+inline constexpr char kModelVersion[] = "1";
+
+/// The type of a tensor.
+enum class TensorType : uint8_t {
+  kModel,  // the model's own
+  kInt64,
+  kIndex,  // UINT32, or UINT64 if some index needs it
+  kAny,    // an input: any type; an output: the type of the input of this name
+};
+
+/// An input, named like the field of the operator's request that it fills.
+struct InputTensor {
+  const char* name;
+  TensorType type;
+  bool is_optional = false;
+  /// A repeated field: the inputs are name_0, name_1 and so on, at least two.
+  bool is_repeated = false;
+};
+
+struct OutputTensor {
+  const char* name;
+  TensorType type;
+  ResultRole role;
+  const char* destination;  // the field of the operator's request
+};
+
+/// A request message of an operator.
+struct RequestKind {
+  std::unique_ptr<google::protobuf::Message> (*make)();
+  absl::StatusOr<std::unique_ptr<Operation>> (*validate)(const google::protobuf::Message& request, const Limits& limits,
+                                                         const Places& places);
+  const v1::RequestOptions& (*options)(const google::protobuf::Message& request);
+  v1::RequestOptions* (*mutable_options)(google::protobuf::Message* request);
+};
+
+/// The models of one operator.
+struct ModelFamily {
+  const char* name;
+  Operator op;
+  RequestKind request;
+  std::vector<InputTensor> inputs;
+  std::vector<OutputTensor> outputs;
+  /// Parameters of requests, named like fields of the operator's request; `descending` sets the order.
+  std::vector<const char*> parameters;
+  bool wants_indices = false;  // Sort: indices instead of keys
+};
+
+struct Model {
+  std::string name;
+  const ModelFamily* family;
+  v1::ElementType type;
+  int index;  // in Models()
+};
+
+/// All models. They exist as long as the process.
+absl::Span<const Model> Models();
+
+/// NOT_FOUND with the `field` for an unknown name or version.
+absl::StatusOr<const Model*> FindModel(absl::string_view name, absl::string_view version, absl::string_view field);
+
+inference::ModelMetadataResponse MetadataOf(const Model& model);
+inference::ModelConfig ConfigOf(const Model& model);
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_KSERVE_MODELS_H_
