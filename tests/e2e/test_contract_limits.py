@@ -161,6 +161,25 @@ def test_lists_have_pages_of_a_thousand_unless_smaller_ones_are_asked_for(
             placed.delete(array.name)
 
 
+def test_regions_are_listed_in_pages(placed: corank.Client, channel: grpc.Channel) -> None:
+    ask, answer = memory.ListRegionsRequest, memory.ListRegionsResponse
+    with Object(placed, 4096) as region:
+        names = ["a", "a.b", "b", "c"]
+        for region.name in names:
+            region.register()
+        for size in (1, 2, 3, 4):
+            found = list(pages(channel, "ListRegions", ask(page_size=size), answer))
+            assert [len(page.regions) for page in found] == [size] * (4 // size) + [4 % size] * (4 % size > 0)
+            assert [each.name for page in found for each in page.regions] == names
+        first = unary(channel, "ListRegions", ask(page_size=2), answer)
+        for region.name in names[1:3]:
+            region.unregister()
+        rest = unary(channel, "ListRegions", ask(page_token=first.next_page_token), answer)
+        assert [each.name for each in rest.regions] == ["c"]
+        for region.name in (names[0], names[3]):
+            region.unregister()
+
+
 @pytest.mark.parametrize("kind", ["Arrays", "Regions"])
 def test_pages_that_no_server_offered_are_refused(channel: grpc.Channel, kind: str) -> None:
     ask, answer = getattr(memory, f"List{kind}Request"), getattr(memory, f"List{kind}Response")

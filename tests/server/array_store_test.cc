@@ -158,6 +158,7 @@ TEST_F(ArrayStoreTest, ListsInPagesThatNeitherRepeatNorSkipWhatStays) {
   page.size = 2;
   v1::ListArraysResponse list = store_.List("a", page);
   EXPECT_EQ(names(list), "ab");
+  EXPECT_EQ(names(store_.List("a", *ReadPage(ArrayStore::kListName, 2, list.next_page_token()))), "ce");
   // The next page begins behind the name "b", even if that array is gone.
   ASSERT_TRUE(store_.Delete("a", "b").ok());
   ASSERT_TRUE(Keep("a", "aa", 1).ok());
