@@ -96,7 +96,8 @@ public final class Elements implements Input {
 
   /**
    * Wraps the little-endian elements from the buffer's position to its limit, whatever its byte
-   * order. A direct or heap buffer is sent without a copy of its own.
+   * order. The bytes of a heap buffer are sent as they are, those of a direct buffer after one
+   * copy.
    *
    * @throws CorankException.InvalidArgument the bytes are not a whole number of elements, or the
    *     type is RECORD

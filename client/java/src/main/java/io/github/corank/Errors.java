@@ -69,6 +69,10 @@ final class Errors {
     String text =
         status.getDescription() == null ? status.getCode().name() : status.getDescription();
     String named = caller.operator() + ": ";
+    if (!sent && status.getCode() == Status.Code.INTERNAL && status.getCause() != null) {
+      // The connection failed in its first bytes: HTTP/2 is not what the server speaks.
+      return unavailable(status, text, details, caller, false, requestId);
+    }
     switch (status.getCode()) {
       case INVALID_ARGUMENT, OUT_OF_RANGE -> {
         boolean said = details.field().isEmpty() || text.contains(details.field());
@@ -151,7 +155,7 @@ final class Errors {
     }
     if (text.contains("Network closed")
         || why.contains("reset by peer")
-        || text.contains("First received frame")) {
+        || why.contains("First received frame")) {
       String may =
           caller.tls()
               ? "it may want a certificate that it trusts (clientCertificate)"

@@ -160,14 +160,11 @@ final class Placing {
   private static Elements inline(Task.Out out, Array found) {
     ByteString data = found.getInlineData();
     Elements made = Sink.whole(ElementType.of(found.getType()), out.elementBytes(), data);
-    if (found.hasCount() && found.getCount() != made.count()) {
+    long count =
+        out.count() >= 0 ? out.count() : found.hasCount() ? found.getCount() : made.count();
+    if (count != made.count()) {
       throw new CorankException.Internal(
-          "the server sent "
-              + made.count()
-              + " of the "
-              + found.getCount()
-              + " elements of "
-              + out.field());
+          "the server sent " + made.count() + " of the " + count + " elements of " + out.field());
     }
     return made;
   }
