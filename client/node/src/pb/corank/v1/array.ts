@@ -25,6 +25,8 @@ export const protobufFileName = "corank/v1/array.proto";
  *
  * GetServerInfoResponse.places lists the places that a server offers, and GetServerInfoResponse.limits their limits.
  *
+ * An array or a result has at most 2^50 bytes in any place. corank_service.proto lists the other limits.
+ *
  * Elements are little-endian, in arrays as in chunks.
  *
  * Alignment. A client library may hand over `inline_data` and `ArrayChunk.data` at any address. Read elements with a
@@ -83,11 +85,12 @@ export interface Array {
   /** The element type. Required, also for an empty array. */
   type: ElementType;
   /**
-   * The number of elements, 0 or more. Required for shared_memory and cuda_ipc, and for streams in a job of several
-   * parts. For inline bytes the default is the number of bytes divided by the element size. For a kept array the
-   * default is its own count. If set, it must match the bytes or the kept array. For a stream in a call of one part it
-   * is optional: if unset, an empty chunk ends the array. Set it if you know it: the server can then plan the work, and
-   * refuse an array that is too large before it arrives.
+   * The number of elements, 0 or more. Required for shared_memory and cuda_ipc, in StoreArrayHeader, and for streams in
+   * a job of several parts. For inline bytes the default is the number of bytes divided by the element size. For
+   * `stored` the default is the count of the kept or temporary array. If set, it must match the bytes or that array.
+   * For a stream in an Execute call of one part it is optional: if unset, a chunk without data ends the array. Set it
+   * if you know it: the server can then plan the work, and refuse an array that is too large before it arrives. Without
+   * it, an array may grow to half of the memory that one request may have.
    */
   count?:
     | number
@@ -160,22 +163,28 @@ export interface Destination {
     | InlineDestination
     | undefined;
   /**
-   * Into a registered shared-memory region, from `offset_bytes` on. The range must hold the whole result and must not
-   * overlap another result; it may overlap an input. If the call fails, the range may hold a part of the result: the
-   * server writes large results piece by piece.
+   * Into a registered shared-memory region, from `offset_bytes` on. The range must hold the whole result;
+   * KeyColumn.data_destination says how much room strings need. It must not overlap another result of the operation.
+   * It may overlap inputs: the result is the same as elsewhere. If the call fails, the range may hold a part of the
+   * result or all of it: the server writes large results piece by piece.
    */
   sharedMemory?:
     | RegionPlace
     | undefined;
   /**
-   * Into registered GPU memory, from `offset_bytes` on. The range must hold the whole result and must overlap neither
-   * an input nor another result: kernels write it while they read the inputs. If the call fails, the contents of the
-   * range are unspecified.
+   * Into registered GPU memory, from `offset_bytes` on. The range must hold the whole result, as in shared memory. It
+   * must overlap neither another result of the operation nor an input: kernels write it while they read the inputs.
+   * It may overlap counts and offsets, which the server copies first. If the call fails, the contents of the range
+   * are unspecified.
    */
   cudaIpc?:
     | RegionPlace
     | undefined;
-  /** Onto the server, under a name. Once the call succeeds, the result replaces an array of the same name. */
+  /**
+   * Onto the server, under a name. Once the call succeeds, the result replaces an array of the same name, also one
+   * that is an input of the call. INVALID_ARGUMENT if another result of the operation has the name. If several
+   * operations of a plan use it, the last one's result stays.
+   */
   stored?:
     | StoredPlace
     | undefined;
@@ -199,7 +208,9 @@ export interface ArrayChunk {
   firstElement: number;
   /**
    * A whole number of elements, at most max_chunk_bytes bytes. Like `inline_data`, it may arrive at any address. In a
-   * request, a chunk without data ends an array whose count is unset.
+   * request, a chunk without data ends an array whose count is unset, and is the array's last chunk; it changes nothing
+   * in an array whose count is set. Its first_element follows the same rule as that of other chunks. An empty result
+   * has no chunk in Execute, and a chunk without data in FetchArray.
    */
   data: Uint8Array;
 }

@@ -80,8 +80,42 @@ export const protobufFileName = "corank/v1/corank_service.proto";
  *   UNIMPLEMENTED       The place is switched off on this server.
  *   INTERNAL            A fault of the server. Its log has the details under the request id.
  *
- * Effects. A call that fails stores, replaces and deletes nothing; only a result range in shared memory or GPU memory
- * may then hold a part of the result. A call may therefore be retried unless such a range overlaps one of its inputs.
+ * Effects. A call that fails stores, replaces and deletes nothing, of any operation of a plan. Its result ranges in
+ * shared memory or GPU memory may hold a part of the result or all of it. A call may therefore be retried unless such a
+ * range overlaps one of its inputs. A caller that loses the connection, cancels or passes its deadline does not learn
+ * whether the call failed: it may have succeeded.
+ *
+ * Limits of every server, each INVALID_ARGUMENT beyond it. ServerLimits has those that a server's operator sets.
+ *   bytes of an array or a result                       0 to 2^50
+ *   bytes of a record                                   1 to 256
+ *   characters of a name or a job_id                    1 to 128 of [A-Za-z0-9._-]
+ *   characters of a request_id                          0 to 128, printable ASCII
+ *   inputs of a Merge                                   2 to 1024
+ *   columns of a key                                    1 to 16
+ *   operations of a plan                                1 to 16
+ *   parts of a job                                      0 to 64
+ *   stream_id                                           0 to 1023
+ *   entries in a page of a list                         1 to 1000
+ *   bytes of a request without its inline arrays        0 to 8 MiB
+ *   messages that hold arrays, plus inline arrays       0 to 131072 in a request
+ *   bytes of a GetServerInfo or MemoryService request   0 to 64 KiB, apart from StoreArray and FetchArray
+ * Intervals, segments, strings and the bytes of a string are limited by their arrays only.
+ *
+ * Larger than the device. Most operations hold all of their arrays on one device: up to max_device_bytes in Execute, up
+ * to the device's budget in unary calls, and INVALID_ARGUMENT beyond. These work in pieces, or leave arrays in host
+ * memory (RequestStats.out_of_core), in Execute if they are the plan's only operation:
+ *   operator                 in Execute                                    in unary calls, on a GPU
+ *   Sort of `keys`           keys, values and results are streams; with    keys or values are in shared memory, and
+ *                            `limit`, a result of up to 64 KiB may be      others of up to 1 MiB inline; results are in
+ *                            inline; indices need the keys' count          shared memory or inline
+ *   Merge                    inputs are streams with a count; results      up to 32 inputs, one or more in shared
+ *                            are streams                                   memory, and others of up to 1 MiB inline;
+ *                                                                          results are in shared memory or inline
+ *   Search, Expand, Gather   the large inputs and results are streams      never
+ *   LoadBalance              results are streams                           never
+ *   Move, Scatter            as Search; counts and offsets fit into        never
+ *                            max_device_bytes
+ * Sorts with `segment_offsets` or `key_columns` never do. Neither do plans of several operations.
  */
 
 /**
@@ -145,7 +179,8 @@ export interface Plan {
   operations: Operation[];
   /**
    * Joins calls on several connections into one job: every part sends the same id, 1 to 128 characters of
-   * [A-Za-z0-9._-]. Not used if `parts` is 0 or 1.
+   * [A-Za-z0-9._-]. The id is free for another job once all parts have begun. Not used if `parts` is 0 or 1.
+   * RESOURCE_EXHAUSTED with google.rpc.RetryInfo while 256 jobs of the server, or 64 of the tenant, wait for parts.
    */
   jobId: string;
   /** The part of the job that this call is, 0 to parts - 1. Default: 0. */
@@ -292,7 +327,10 @@ export interface Setting {
 export interface ServerLimits {
   /** Largest request message, in bytes. Default: 256 MiB. INVALID_ARGUMENT beyond it. */
   maxRequestBytes: number;
-  /** Largest response message, in bytes. Default: 256 MiB. INVALID_ARGUMENT if the inline results do not fit. */
+  /**
+   * Largest response message, in bytes. Default: 256 MiB. INVALID_ARGUMENT if the inline results do not fit: they may
+   * have 512 bytes less, and another 64 less for each key column.
+   */
   maxResponseBytes: number;
   /** Most requests that may wait. Default: 1024. RESOURCE_EXHAUSTED beyond it. */
   maxQueuedRequests: number;

@@ -19,8 +19,8 @@ export const protobufFileName = "corank/v1/memory_service.proto";
  * Each kind is off until the server's operator enables it with --shared-memory, --cuda-ipc or --kept-bytes. Its calls
  * are UNIMPLEMENTED until then. GetServerInfoResponse.places tells a caller which kinds are on.
  *
- * A unary request has at most 64 KiB. corank_service.proto describes status codes, metadata and the limit of received
- * messages.
+ * corank_service.proto describes status codes, metadata, limits, and the largest message that clients receive by
+ * default. All responses here fit into it, whatever the lists hold.
  */
 
 /** The kind of memory of a region. */
@@ -47,7 +47,7 @@ export interface Region {
 export interface RegisterSharedMemoryRequest {
   /** The name for requests to use, 1 to 128 characters of [A-Za-z0-9._-]. */
   name: string;
-  /** The object's name, as the caller passed it to shm_open: a leading slash and no other. */
+  /** The object's name, as the caller passed it to shm_open: 2 to 255 bytes with a leading slash and no other. */
   key: string;
   /** First byte of the region within the object: 0, or a multiple of the host's page size. */
   offsetBytes: number;
@@ -147,7 +147,7 @@ export interface StoreArrayRequest {
 export interface StoreArrayHeader {
   /** The name, 1 to 128 characters of [A-Za-z0-9._-]. An array of that name is replaced once the call succeeds. */
   name: string;
-  /** Type and count, both required. The place is a StreamPlace, whose stream_id the chunks repeat. */
+  /** Type, count and a StreamPlace, all required, also for an empty array. The chunks repeat the place's stream_id. */
   array:
     | Array
     | undefined;
@@ -216,7 +216,7 @@ export interface ListArraysRequest {
 export interface ListArraysResponse {
   /** Ordered by name. */
   arrays: StoredArray[];
-  /** Bytes that the tenant's arrays use, over all devices. */
+  /** Bytes that the tenant's arrays use, over all devices. An array counts as 4096 bytes or more. */
   usedBytes: number;
   /** Bytes that the tenant's arrays may use, over all devices. */
   quotaBytes: number;

@@ -125,7 +125,7 @@ export enum Engine {
   ENGINE_CPU = 2,
 }
 
-/** Options of every request. */
+/** Options of every request. In a plan, those of the first operation count. */
 export interface RequestOptions {
   /** The request's place among waiting requests. */
   priority: Priority;
@@ -204,7 +204,11 @@ export interface KeyColumn {
    * prefix.
    */
   order: SortOrder;
-  /** The destination of the sorted data. Default: inline. */
+  /**
+   * The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`, or, with a `limit`
+   * below the number of rows, for the lesser of these and `limit` times the bytes of the longest string: the server
+   * checks the room before it knows the result. If `offsets` is a stream, it checks for all bytes of `data` first.
+   */
   dataDestination:
     | Destination
     | undefined;
@@ -254,7 +258,7 @@ export interface SortRequest {
     | undefined;
   /**
    * Returns only the first `limit` elements of the sorted order, 0 or more. A limit above the number of keys returns
-   * all. Not allowed with `segment_offsets`.
+   * all. Not allowed with `segment_offsets`. KeyColumn.data_destination says how much room strings need.
    */
   limit?:
     | number
@@ -358,7 +362,7 @@ export interface ExpandIntervalsRequest {
   values:
     | Array
     | undefined;
-  /** INT64, one for each value, 0 or more. Their sum is the length of the result. Required. */
+  /** INT64, one for each value, 0 or more. Their sum, which fits into 63 bits, is the length of the result. Required. */
   counts:
     | Array
     | undefined;
@@ -389,11 +393,17 @@ export interface MoveIntervalsRequest {
   source:
     | Array
     | undefined;
-  /** INT64, one for each interval, in elements. Each interval must lie inside the source. Required. */
+  /**
+   * INT64, one for each interval, in elements. Each interval must lie inside the source. So must an empty one: its
+   * offset is 0 to the number of elements. Required.
+   */
   sourceOffsets:
     | Array
     | undefined;
-  /** INT64, one for each interval, in elements. Each interval must lie inside the destination. Required. */
+  /**
+   * INT64, one for each interval, in elements. Each interval must lie inside the destination. So must an empty one: its
+   * offset is 0 to the number of elements. Required.
+   */
   destinationOffsets:
     | Array
     | undefined;
@@ -443,7 +453,10 @@ export interface GatherIntervalsRequest {
   source:
     | Array
     | undefined;
-  /** INT64, one for each interval, in elements. Each interval must lie inside the source. Required. */
+  /**
+   * INT64, one for each interval, in elements. Each interval must lie inside the source. So must an empty one: its
+   * offset is 0 to the number of elements. Required.
+   */
   sourceOffsets:
     | Array
     | undefined;
@@ -478,7 +491,10 @@ export interface ScatterIntervalsRequest {
   source:
     | Array
     | undefined;
-  /** INT64, one for each interval, in elements. Each interval must lie inside the destination. Required. */
+  /**
+   * INT64, one for each interval, in elements. Each interval must lie inside the destination. So must an empty one: its
+   * offset is 0 to the number of elements. Required.
+   */
   destinationOffsets:
     | Array
     | undefined;
