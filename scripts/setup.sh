@@ -140,6 +140,11 @@ if [ "$profile" != build ] && [ "$profile" != docs ]; then
   say "$(scripts/go.sh)"
 fi
 
+# --- npm packages ----------------------------------------------------------------------------------------------------
+if [ "$profile" != build ] && [ "$profile" != docs ]; then
+  say "$(scripts/node.sh)"
+fi
+
 # --- CUDA compiler ---------------------------------------------------------------------------------------------------
 if [ "$cuda" = yes ]; then
   nvcc=$(scripts/cuda.sh)

@@ -19,6 +19,7 @@ const TYPES = {
   float64: Float64Array,
 };
 const HALF = ["float16", "bfloat16"];
+const OF_DRIVER = ["cancel_after_ms", "progress"]; // options of a call that the driver itself does
 const INDICES = ["indices", "objects", "ranks", "positions"];
 
 class Unsupported extends Error {}
@@ -205,9 +206,8 @@ class Operators {
 const ms = (seconds) => (seconds === null || seconds === undefined ? seconds : seconds * 1000);
 
 function callOptions({ options = {} }) {
-  const { deadline_s, request_id, traceparent, priority, place, connections, cancel_after_ms, progress, ...rest } =
-    options;
-  unknownMembers("option of a call", rest);
+  const { deadline_s, request_id, traceparent, priority, place, connections, ...rest } = options;
+  unknownMembers("option of a call", Object.keys(rest).filter((name) => !OF_DRIVER.includes(name)));
   if (place === "shared_memory") {
     throw new Unsupported("shared_memory");
   }
@@ -217,8 +217,8 @@ function callOptions({ options = {} }) {
   );
 }
 
-function unknownMembers(what, rest) {
-  for (const name of Object.keys(rest)) {
+function unknownMembers(what, names) {
+  for (const name of names) {
     console.error(`driver: unknown ${what}: ${name}`);
     process.exit(1);
   }
@@ -234,7 +234,7 @@ const commands = {
 
   connect({ client, options = {} }) {
     const { address, token, token_file, tls, deadline_s, retries, traceparent, connections, ...rest } = options;
-    unknownMembers("option of connect", rest);
+    unknownMembers("option of connect", Object.keys(rest));
     const given = { token, tokenFile: token_file, deadlineMs: ms(deadline_s), retries, traceparent, connections };
     if (tls !== undefined) {
       given.tls = { ca: tls.ca, certificate: tls.certificate, key: tls.key, serverName: tls.server_name };

@@ -25,7 +25,8 @@ function checkOne(address: string): string {
   }
   if (FOREIGN.test(address)) {
     const host = address.replace(FOREIGN, "").split("/")[0] as string;
-    refuse(`${JSON.stringify(address)} is a URL; give host:port, such as ${/:\d+$/.test(host) ? host : `${host}:50051`}`);
+    const example = /:\d+$/.test(host) ? host : `${host}:50051`;
+    refuse(`${JSON.stringify(address)} is a URL; give host:port, such as ${example}`);
   }
   if (address.includes("/") || SCHEMES.test(address)) {
     return address;
@@ -92,7 +93,8 @@ export async function targetOf(addresses: readonly string[]): Promise<string> {
     } catch (error) {
       // Names that cannot be looked up are left out, as servers that are down are.
       if (address === addresses.at(-1) && found.length === 0) {
-        const failed = new UnavailableError(`address: no host of ${addresses.join(",")} has an address`, { cause: error });
+        const text = `address: no host of ${addresses.join(",")} has an address`;
+        const failed = new UnavailableError(text, { cause: error });
         failed.failure = "not-sent";
         throw failed;
       }

@@ -206,7 +206,7 @@ export class Channels {
       if (name !== undefined) {
         options["grpc.ssl_target_name_override"] = name;
       }
-      const target = this.#target ?? (this.#addresses[0] as string);
+      const target = this.#target ?? this.address;
       client = new GrpcClient(target, this.credentials.channel, options);
       this.#clients.set(connection, client);
     }
@@ -331,13 +331,13 @@ export function received(
   return new Promise((resolve, reject) => {
     let status: StatusObject | undefined;
     let ended = false;
-    let failure: unknown;
+    let failure: Error | undefined;
     const settle = (): void => {
       if (status === undefined) {
         return;
       }
       if (failure !== undefined) {
-        reject(failure as Error);
+        reject(failure);
       } else if (status.code !== Code.OK) {
         reject(caller.failed(status));
       } else if (ended) {
@@ -351,7 +351,7 @@ export function received(
       try {
         take(data);
       } catch (error) {
-        failure = error;
+        failure = error as Error;
         call.cancel();
       }
     });

@@ -34,8 +34,8 @@ import type { Health, ServerInfo } from "./results.js";
 import type { Task } from "./task.js";
 
 /**
- * Calls a corank server. Calls are independent of each other: start as many as you like, also on one client, whose calls
- * share connections. Do not change an input before its call has settled. Every method rejects with a CorankError if the
+ * Calls a corank server. Calls are independent of each other: start as many as you like; those of one client share its
+ * connections. Do not change an input before its call has settled. Every method rejects with a CorankError if the
  * call fails, and with a TypeError if an argument has the wrong type.
  */
 export class Client {
@@ -60,16 +60,16 @@ export class Client {
    * Sorts keys. Stable; NaNs come last in ascending and first in descending order.
    * @returns the sorted keys, in an array of their own
    */
-  sort<K extends Keys>(keys: K, options: SortOptions & Keep): Promise<KeptArray>;
+  sort(keys: Keys, options: SortOptions & Keep): Promise<KeptArray>;
   sort<K extends Keys>(keys: K, options?: SortOptions): Promise<ArrayOf<K>>;
   sort(keys: unknown, options: SortOptions & Partial<Keep> = {}): Promise<unknown> {
     return this.#perform(() => operators.sort(keys, "none", undefined, options), options);
   }
 
   /** Sorts keys together with values, one for each key. */
-  sortWithValues<K extends Keys, V extends Values>(
-    keys: K,
-    values: V,
+  sortWithValues(
+    keys: Keys,
+    values: Values,
     options: SortOptions & KeepEach<"keys" | "values">,
   ): Promise<KeysAndValues<KeptArray, KeptArray>>;
   sortWithValues<K extends Keys, V extends Values>(
@@ -86,8 +86,8 @@ export class Client {
   }
 
   /** Does `sort` and `argsort` in one call. */
-  sortWithIndices<K extends Keys>(
-    keys: K,
+  sortWithIndices(
+    keys: Keys,
     options: SortOptions & KeepEach<"keys" | "indices">,
   ): Promise<KeysAndIndices<KeptArray, KeptArray>>;
   sortWithIndices<K extends Keys>(keys: K, options?: SortOptions): Promise<KeysAndIndices<ArrayOf<K>, Indices>>;
@@ -100,7 +100,7 @@ export class Client {
 
   /**
    * Finds the stable permutation that sorts keys.
-   * @returns positions in `keys`, in the order of the sorted keys; with segments, they count from the start of the array
+   * @returns positions in `keys`, in the order of the sorted keys; with segments, they count from the array's start
    */
   argsort(keys: Keys, options: SortOptions & Keep): Promise<KeptArray>;
   argsort(keys: Keys, options?: SortOptions): Promise<Indices>;
@@ -113,8 +113,8 @@ export class Client {
    * @param options `values`: one for each row, sorted with them; `indices`: return the order of the rows too
    * @returns the sorted columns, each in the form in which it was given
    */
-  sortColumns<const C extends readonly Column[]>(
-    columns: C,
+  sortColumns(
+    columns: readonly Column[],
     options: ColumnOptions & KeepColumns & { values?: Values; indices?: boolean },
   ): Promise<KeptColumns>;
   sortColumns<const C extends readonly Column[], V extends Values>(
@@ -144,16 +144,16 @@ export class Client {
   }
 
   /** Merges 2 to 1024 sorted arrays of one type. Equal keys are taken from the earlier array first. */
-  merge<K extends Keys>(arrays: readonly K[], options: MergeOptions & Keep): Promise<KeptArray>;
+  merge(arrays: readonly Keys[], options: MergeOptions & Keep): Promise<KeptArray>;
   merge<K extends Keys>(arrays: readonly K[], options?: MergeOptions): Promise<ArrayOf<K>>;
   merge(arrays: unknown, options: MergeOptions & Partial<Keep> = {}): Promise<unknown> {
     return this.#perform(() => operators.merge(arrays, undefined, options), options);
   }
 
   /** Merges sorted arrays together with values: as many arrays, each as long as its keys. */
-  mergeWithValues<K extends Keys, V extends Values>(
-    arrays: readonly K[],
-    values: readonly V[],
+  mergeWithValues(
+    arrays: readonly Keys[],
+    values: readonly Values[],
     options: MergeOptions & KeepEach<"keys" | "values">,
   ): Promise<KeysAndValues<KeptArray, KeptArray>>;
   mergeWithValues<K extends Keys, V extends Values>(
@@ -180,8 +180,8 @@ export class Client {
   }
 
   /** Repeats values[i] counts[i] times. One count may stand for all. */
-  expand<V extends Values>(
-    values: V,
+  expand(
+    values: Values,
     counts: Counts | number | bigint,
     options: CallOptions & Keep,
   ): Promise<KeptArray>;
@@ -195,7 +195,7 @@ export class Client {
   }
 
   /** Copies intervals of the source, which may overlap, one after the other. */
-  gather<V extends Values>(source: V, intervals: GatherIntervals, options: CallOptions & Keep): Promise<KeptArray>;
+  gather(source: Values, intervals: GatherIntervals, options: CallOptions & Keep): Promise<KeptArray>;
   gather<V extends Values>(source: V, intervals: GatherIntervals, options?: CallOptions): Promise<ValuesOf<V>>;
   gather(source: unknown, intervals: GatherIntervals, options: CallOptions & Partial<Keep> = {}): Promise<unknown> {
     return this.#perform(() => operators.gather(source, intervals), options);
@@ -205,7 +205,7 @@ export class Client {
    * Copies counts[i] elements from sourceOffsets[i] to destinationOffsets[i], for each i.
    * @returns the destination after all copies
    */
-  move<V extends Values>(source: V, intervals: MoveIntervals, options: CallOptions & Keep): Promise<KeptArray>;
+  move(source: Values, intervals: MoveIntervals, options: CallOptions & Keep): Promise<KeptArray>;
   move<V extends Values>(source: V, intervals: MoveIntervals, options?: CallOptions): Promise<ValuesOf<V>>;
   move(source: unknown, intervals: MoveIntervals, options: CallOptions & Partial<Keep> = {}): Promise<unknown> {
     return this.#perform(() => operators.move(source, intervals), options);
@@ -215,7 +215,7 @@ export class Client {
    * Cuts the source into intervals of counts[i] elements and copies each to destinationOffsets[i].
    * @returns the destination after all copies
    */
-  scatter<V extends Values>(source: V, intervals: ScatterIntervals, options: CallOptions & Keep): Promise<KeptArray>;
+  scatter(source: Values, intervals: ScatterIntervals, options: CallOptions & Keep): Promise<KeptArray>;
   scatter<V extends Values>(source: V, intervals: ScatterIntervals, options?: CallOptions): Promise<ValuesOf<V>>;
   scatter(source: unknown, intervals: ScatterIntervals, options: CallOptions & Partial<Keep> = {}): Promise<unknown> {
     return this.#perform(() => operators.scatter(source, intervals), options);

@@ -28,7 +28,8 @@ export class Strings {
       end += each.length;
       offsets[at + 1] = BigInt(end);
     });
-    return new Strings(Buffer.concat(encoded), offsets);
+    const joined = Buffer.concat(encoded);
+    return new Strings(new Uint8Array(joined.buffer, joined.byteOffset, joined.length), offsets);
   }
 
   /** The number of strings. */

@@ -1,9 +1,9 @@
 // Does calls of any operator: chooses places, sends messages, retries, and reports costs.
 import { CORANK, Channels, decoded, type Caller } from "./channels.js";
-import { elementOf, type Element, type Remote } from "./elements.js";
-import { InternalError, InvalidArgumentError, UnavailableError } from "./errors.js";
+import { elementOf, type Element } from "./elements.js";
+import { InternalError, UnavailableError } from "./errors.js";
 import { KeptArray } from "./kept.js";
-import { choice, deadline, traceId, type ConnectOptions, type RequestOptions, type Settings } from "./options.js";
+import { choice, deadline, type ConnectOptions, type RequestOptions, type Settings } from "./options.js";
 import { Array as ArrayMessage, Destination, ElementType } from "./pb/corank/v1/array.js";
 import { GetServerInfoResponse } from "./pb/corank/v1/corank_service.js";
 import { Priority, RequestOptions as RequestOptionsMessage } from "./pb/corank/v1/operators.js";
@@ -176,7 +176,7 @@ export class Connection extends Channels {
       (left) => this.unary(CORANK + task.method, request, caller, left),
     );
     progress.sent = progress.toSend;
-    const answer = decoded(task.method, result.response, task.decode);
+    const answer = decoded(task.method, result.response, (data) => task.decode(data));
     for (const output of task.outputs) {
       progress.received += output.pick(answer)?.inlineData?.length ?? 0;
     }

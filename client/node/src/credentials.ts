@@ -18,7 +18,8 @@ function contents(option: string, path: string, mark = ""): Buffer {
     throw new InvalidArgumentError(`${option}: cannot read ${path}: ${why}`, { field: option, cause: error });
   }
   if (!data.includes(mark)) {
-    throw new InvalidArgumentError(`${option}: ${path} has no ${JSON.stringify(mark)}; it must be PEM`, { field: option });
+    const text = `${option}: ${path} has no ${JSON.stringify(mark)}; it must be PEM`;
+    throw new InvalidArgumentError(text, { field: option });
   }
   return data;
 }

@@ -36,6 +36,7 @@ export type ElementName =
   | "float64"
   | "record";
 
+const HALF_TYPES: readonly string[] = ["float16", "bfloat16"];
 const MAX_RECORD_BYTES = 256;
 
 /** Opaque records of 1 to 256 bytes each, one after the other: values, moved elements, and columns of byte strings. */
@@ -209,7 +210,7 @@ export function values(field: string, given: unknown): Input {
 export function keys(field: string, given: unknown, type?: HalfType): Input {
   const found = values(field, given);
   if (type !== undefined) {
-    if (type !== "float16" && type !== "bfloat16") {
+    if (!HALF_TYPES.includes(type)) {
       throw new TypeError(`type: must be "float16" or "bfloat16", is ${JSON.stringify(type)}`);
     }
     if (found.element.bytes !== 2) {
@@ -284,7 +285,7 @@ function int64s(data: Uint8Array): BigInt64Array {
   return new BigInt64Array(data.buffer, data.byteOffset, data.length / 8);
 }
 
-/** The sum of counts; undefined if they are on the server, or one is negative, which the server refuses by its index. */
+/** The sum of counts; undefined if they are on the server, or one is negative: the server refuses it by its index. */
 export function total(counts: Input): number | undefined {
   if (counts.data === undefined) {
     return undefined;

@@ -4,7 +4,6 @@ import { BinaryReader } from "@bufbuild/protobuf/wire";
 /**
  * What may follow on a failed try: "final", it would fail again; "not-sent", there was no connection; "refused", the
  * server says when to retry; "lost", the connection broke and the server may have done the call.
- * @internal
  */
 export type Failure = "final" | "not-sent" | "refused" | "lost";
 
@@ -27,7 +26,7 @@ export interface ErrorFacts {
 /** A call that failed. It has changed nothing. Decide by `code` and `reason`, never by the text. */
 export class CorankError extends Error {
   override name = "CorankError";
-  /** The gRPC status by name, such as "INVALID_ARGUMENT"; also for what the client refuses; "CLOSED": see ClosedError. */
+  /** The gRPC status by name, such as "INVALID_ARGUMENT", also of what the client refuses; "CLOSED" of ClosedError. */
   readonly code: string;
   /** Why, as `ErrorReason` of the contract names it, such as "KEYS_NOT_SORTED"; empty if the server gave no reason. */
   readonly reason: string;
@@ -41,8 +40,7 @@ export class CorankError extends Error {
   traceId = "";
   /** How often the call was tried. */
   attempts = 1;
-  /** @internal */
-  failure: Failure = "final";
+  #failure: Failure = "final";
 
   constructor(message: string, facts: ErrorFacts = {}) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
@@ -51,6 +49,17 @@ export class CorankError extends Error {
     this.field = facts.field ?? "";
     this.retryAfterMs = facts.retryAfterMs;
     this.requestId = facts.requestId ?? "";
+  }
+
+  // Accessors, because what a program prints of an error should not show it.
+  /** @internal */
+  get failure(): Failure {
+    return this.#failure;
+  }
+
+  /** @internal */
+  set failure(failure: Failure) {
+    this.#failure = failure;
   }
 
   /**
@@ -154,7 +163,6 @@ export class ClosedError extends CorankError {
 
 /**
  * A server, as this client is set up to reach it.
- * @internal
  */
 export interface Peer {
   address: string;
@@ -258,7 +266,8 @@ function tlsText(details: string, peer: Peer): string {
     );
   }
   if (/alert/i.test(details)) {
-    return `the server at ${peer.address} refused this client's certificate; give one it trusts (tls.certificate, tls.key)`;
+    const hint = "give one it trusts (tls.certificate, tls.key)";
+    return `the server at ${peer.address} refused this client's certificate; ${hint}`;
   }
   const where = peer.ca === undefined ? "known to Node.js" : `in ${peer.ca}`;
   return (
@@ -305,7 +314,6 @@ const CLASSES = new Map<Code, new (message: string, facts: ErrorFacts) => Corank
 
 /**
  * The request id of a status; empty if it has none.
- * @internal
  */
 export function requestIdOf(status: StatusObject): string {
   return String(status.metadata.get("x-request-id")[0] ?? "");
@@ -313,7 +321,6 @@ export function requestIdOf(status: StatusObject): string {
 
 /**
  * The message of a call that missed its deadline.
- * @internal
  */
 export function lateText(operator: string, deadlineMs: number | undefined): string {
   return `${operator}: not done within its deadline${deadlineMs === undefined ? "" : ` of ${deadlineMs} ms`}`;
@@ -321,7 +328,6 @@ export function lateText(operator: string, deadlineMs: number | undefined): stri
 
 /**
  * The error for a status that a try ended with.
- * @internal
  */
 export function fromStatus(
   status: StatusObject,
@@ -331,7 +337,7 @@ export function fromStatus(
 ): CorankError {
   const { field, reason, retryAfterMs } = detailsOf(status);
   const facts: ErrorFacts = { field, reason, retryAfterMs, requestId: requestIdOf(status) };
-  const name = Code[status.code] ?? "UNKNOWN";
+  const name = (Code as Record<number, string | undefined>)[status.code] ?? "UNKNOWN";
   const details = status.details || name;
   switch (status.code) {
     case Code.UNAVAILABLE:

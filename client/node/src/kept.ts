@@ -1,6 +1,17 @@
 import { decoded, MEMORY, received } from "./channels.js";
 import type { Connection } from "./connection.js";
-import { elementOf, keys, REMOTE, values, type Element, type ElementName, type HalfType, type NumberArray, type Records, type Remote } from "./elements.js";
+import {
+  elementOf,
+  keys,
+  REMOTE,
+  values,
+  type Element,
+  type ElementName,
+  type HalfType,
+  type NumberArray,
+  type Records,
+  type Remote,
+} from "./elements.js";
 import { CorankError, InternalError, InvalidArgumentError, NotFoundError } from "./errors.js";
 import type { RequestOptions, TransferOptions } from "./options.js";
 import { Array as ArrayMessage, ElementType } from "./pb/corank/v1/array.js";
@@ -181,10 +192,10 @@ export async function store(
     const call = connection.stream(`${MEMORY}StoreArray`, undefined, caller, left);
     let kept: pb.StoredArray | undefined;
     const over = received(call, caller, (message) => {
-      kept = decoded("StoreArray", message, pb.StoreArrayResponse.decode).array;
+      kept = decoded("StoreArray", message, (data) => pb.StoreArrayResponse.decode(data)).array;
     });
     await Promise.all([over, send(call, over, requests())]);
-    return kept as pb.StoredArray | undefined;
+    return kept;
   });
   if (result === undefined) {
     throw new InternalError("StoreArray: the server did not say what it keeps");
@@ -213,7 +224,7 @@ async function fetch(
     let count = 0;
     const call = connection.stream(`${MEMORY}FetchArray`, request, caller, left);
     await received(call, caller, (message) => {
-      const { array, chunk } = decoded("FetchArray", message, pb.FetchArrayResponse.decode);
+      const { array, chunk } = decoded("FetchArray", message, (data) => pb.FetchArrayResponse.decode(data));
       if (array !== undefined) {
         const found = elementOf(array.type, array.recordBytes);
         if (found.type !== element.type || found.bytes !== element.bytes) {

@@ -83,7 +83,7 @@ const SIDES = { left: pb.SearchBound.SEARCH_BOUND_LOWER, right: pb.SearchBound.S
 const order = (descending: boolean | undefined): pb.SortOrder =>
   descending ? pb.SortOrder.SORT_ORDER_DESCENDING : pb.SortOrder.SORT_ORDER_ASCENDING;
 const leaf = (field: string, number: number, input: Input): Leaf => ({ ...input, field, number });
-const first = <R>(results: unknown[]): R => results[0] as R;
+const first = (results: unknown[]): unknown => results[0];
 
 function output<A extends Answer>(
   field: string,
@@ -93,7 +93,7 @@ function output<A extends Answer>(
   pick: Output<A>["pick"],
 ): Output {
   // A task reads its own operator's answer only.
-  return { field, destination, element, count, indices: false, pick: pick as Output["pick"] };
+  return { field, destination, element, count, indices: false, pick: pick };
 }
 
 function indices<A extends Answer>(
@@ -215,7 +215,7 @@ export function argsortColumns<R>(columns: readonly unknown[], given: ColumnArgu
   const count = Math.min(given.limit ?? rows, rows);
   const positions = indices<pb.SortResponse>("indices", 10, rows - 1, count, (answer) => answer.indices);
   const parts = found.map((column) => column.group);
-  return sortTask(request, parts, [positions], first<R>);
+  return sortTask(request, parts, [positions], first as (results: unknown[]) => R);
 }
 
 function oneType(field: string, inputs: Input[]): Element {
@@ -281,7 +281,8 @@ export function search<R>(haystack: unknown, needles: unknown, given: SearchArgu
   const { side = "left", descending, assumeSorted = false, type } = given;
   const inputs = [keysOf("haystack", haystack, type), keysOf("needles", needles, type)] as const;
   if (inputs[0].element.type !== inputs[1].element.type) {
-    const text = `needles: are ${inputs[1].element.name}, haystack is ${inputs[0].element.name}; they must be of one type`;
+    const names = [inputs[1].element.name, inputs[0].element.name] as const;
+    const text = `needles: are ${names[0]}, haystack is ${names[1]}; they must be of one type`;
     throw new TypeError(text);
   }
   const request = pb.SearchRequest.fromPartial({
@@ -299,7 +300,7 @@ export function search<R>(haystack: unknown, needles: unknown, given: SearchArgu
     outputs: [indices<pb.SearchResponse>("positions", 6, inputs[0].count, count, (answer) => answer.positions)],
     decode: (data) => pb.SearchResponse.decode(data),
     pick: (result) => result.search,
-    finish: first<R>,
+    finish: first as (results: unknown[]) => R,
   };
 }
 
@@ -322,7 +323,7 @@ export function expand<R>(values: unknown, counts: unknown): Task<R> {
     ],
     decode: (data) => pb.ExpandIntervalsResponse.decode(data),
     pick: (result) => result.expandIntervals,
-    finish: first<R>,
+    finish: first as (results: unknown[]) => R,
   };
 }
 
@@ -343,7 +344,7 @@ export function gather<R>(source: unknown, given: IntervalArguments): Task<R> {
     ],
     decode: (data) => pb.GatherIntervalsResponse.decode(data),
     pick: (result) => result.gatherIntervals,
-    finish: first<R>,
+    finish: first as (results: unknown[]) => R,
   };
 }
 
@@ -386,7 +387,7 @@ export function move<R>(source: unknown, given: IntervalArguments): Task<R> {
     ],
     decode: (data) => pb.MoveIntervalsResponse.decode(data),
     pick: (result) => result.moveIntervals,
-    finish: first<R>,
+    finish: first as (results: unknown[]) => R,
   };
 }
 
@@ -415,7 +416,7 @@ export function scatter<R>(source: unknown, given: IntervalArguments): Task<R> {
     ],
     decode: (data) => pb.ScatterIntervalsResponse.decode(data),
     pick: (result) => result.scatterIntervals,
-    finish: first<R>,
+    finish: first as (results: unknown[]) => R,
   };
 }
 

@@ -138,7 +138,10 @@ export class Retrier {
   constructor(readonly clock: Clock = realClock) {}
 
   /** Calls once(ms left), and again while that may help: what it returned, and the number of tries. */
-  async run<R>(tries: Tries, once: (leftMs: number | undefined) => Promise<R>): Promise<{ result: R; attempts: number }> {
+  async run<R>(
+    tries: Tries,
+    once: (leftMs: number | undefined) => Promise<R>,
+  ): Promise<{ result: R; attempts: number }> {
     const begin = this.clock.now();
     let before = "";
     let reloaded = false;

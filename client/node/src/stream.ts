@@ -23,7 +23,8 @@ export function allocate(bytes: number): ArrayBuffer {
   try {
     return new ArrayBuffer(bytes);
   } catch (error) {
-    throw new ResourceExhaustedError(`the result: this process has no memory for ${bytes} bytes of it`, { cause: error });
+    const text = `the result: this process has no memory for ${bytes} bytes of it`;
+    throw new ResourceExhaustedError(text, { cause: error });
   }
 }
 
@@ -110,25 +111,19 @@ export function* chunks(
  * `requests` cancels the call.
  */
 export async function send(call: BidiStream, over: Promise<unknown>, requests: Iterable<Buffer>): Promise<void> {
-  let isOver = false;
   const ended = over.then(
-    () => {
-      isOver = true;
-    },
-    () => {
-      isOver = true;
-    },
+    () => true,
+    () => true,
   );
-  let before: Promise<void> = Promise.resolve();
+  let before = Promise.resolve(false);
   try {
     for (const request of requests) {
-      const written = new Promise<void>((resolve) => {
+      const written = new Promise<boolean>((resolve) => {
         call.write(request, () => {
-          resolve();
+          resolve(false);
         });
       });
-      await Promise.race([before, ended]);
-      if (isOver) {
+      if (await Promise.race([before, ended])) {
         return;
       }
       before = written;
@@ -166,24 +161,21 @@ export class Job {
     }
     const jobId = this.parts > 1 ? randomBytes(8).toString("hex") : "";
     const calls: BidiStream[] = [];
-    let failed = false;
-    let failure: unknown;
+    const failures: unknown[] = [];
     const works = Array.from({ length: this.parts }, async (_, part) => {
       try {
         return await this.#part(part, jobId, caller, leftMs, calls);
       } catch (error) {
-        if (!failed) {
-          [failed, failure] = [true, error];
-          for (const call of calls) {
-            call.cancel();
-          }
+        failures.push(error);
+        for (const call of calls) {
+          call.cancel();
         }
         return [];
       }
     });
     const [results] = await Promise.all(works);
-    if (failed) {
-      throw failure;
+    if (failures.length > 0) {
+      throw failures[0]; // the others were cancelled
     }
     return results as OperationResult[];
   }
@@ -199,7 +191,7 @@ export class Job {
     calls.push(call);
     const results: OperationResult[] = [];
     const over = received(call, caller, (data) => {
-      const { chunk, result } = decoded(caller.operator, data, ExecuteResponse.decode);
+      const { chunk, result } = decoded(caller.operator, data, (message) => ExecuteResponse.decode(message));
       if (result !== undefined) {
         results.push(result);
       } else if (chunk !== undefined) {
