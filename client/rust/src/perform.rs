@@ -1,0 +1,254 @@
+//! Makes a call: gives every array its place, sends the call, and reads the results.
+
+use std::time::Duration;
+
+use crate::{
+    array::{Array, Data},
+    error::{Error, Result},
+    request::{Named, Options, Place, Stats},
+    retry::Repeat,
+    stream::{arrived, chunk_bytes, Job, Meter, OnProgress, Sink},
+    task::{Answered, Output, Task},
+    v1::{self, operation::Operation, operation_result::Result as Answer, ElementType},
+    Client,
+};
+
+/// Arrays of no more travel in messages.
+const SMALL_BYTES: usize = 64 << 10;
+/// Arrays of a call that take more travel in chunks.
+const INLINE_BYTES: usize = 64 << 20;
+/// Bytes of a message beside its arrays.
+const MESSAGE_SLACK: usize = 64 << 10;
+/// Streamed arrays that take more travel over several connections.
+const MANY_BYTES: usize = 128 << 20;
+const MANY_CONNECTIONS: usize = 4;
+const MOST_STREAMS: usize = 1024;
+
+type OnStats<'a> = Option<&'a (dyn Fn(Stats) + Send + Sync + 'a)>;
+
+fn is_large(output: &Output) -> bool {
+    output.bytes().is_none_or(|bytes| bytes > SMALL_BYTES)
+}
+
+/// Does the tasks in one call, in their order. `is_chain`: by Execute in any case. Returns the results of each.
+pub(crate) async fn perform(
+    client: &Client,
+    mut tasks: Vec<Task<'_>>,
+    options: &Options,
+    on_progress: OnProgress<'_>,
+    on_stats: OnStats<'_>,
+    is_chain: bool,
+) -> Result<Vec<Vec<Named>>> {
+    let operator = if is_chain { "Execute" } else { tasks[0].method.name() };
+    let named = |mut error: Error| {
+        if error.operator.is_empty() {
+            error.operator = operator.to_owned();
+        }
+        error
+    };
+    if client.is_closed() {
+        return Err(named(Error::closed()));
+    }
+    let send: usize = tasks.iter().flat_map(|task| &task.inputs).map(|leaf| leaf.array.bytes_here()).sum();
+    let here = || tasks.iter().flat_map(|task| &task.outputs).filter(|output| output.kept.is_none());
+    let receive = here().map(|output| output.bytes().unwrap_or(0)).fold(0usize, usize::saturating_add);
+    let is_known = here().all(|output| output.count.is_some());
+    if receive > isize::MAX as usize {
+        let text = "the result has more bytes than this machine can address";
+        return Err(named(Error::new(tonic::Code::ResourceExhausted, text)));
+    }
+    let deadline = client.deadline(options, send.max(receive));
+    let streams = use_streams(client, options, send, receive, is_known, is_chain).await.map_err(named)?;
+    let sinks = if streams { place(&mut tasks) } else { vec![] };
+    let sources = sources(&tasks);
+    // A name under which the server keeps a result may be used by others between two tries.
+    let is_kept = |output: &Output| output.kept.as_ref().is_some_and(|(_, temporary)| !temporary);
+    let keeps = tasks.iter().flat_map(|task| &task.outputs).any(is_kept);
+    let repeat = if keeps { Repeat::UnlessLost } else { Repeat::Always };
+
+    let ((answers, request_id), attempts) = if is_chain || !sources.is_empty() || !sinks.is_empty() {
+        let info = client.known_info().await.map_err(named)?;
+        let limits = info.limits.as_ref();
+        let to_receive = sinks_bytes(&tasks);
+        let to_send = sources.iter().map(|array| array.bytes_here()).sum();
+        let meter = Meter::new(on_progress, to_send, to_receive);
+        let chosen = options.connections.or(client.inner.options.connections);
+        let wanted = chosen.unwrap_or(if to_send.max(to_receive) > MANY_BYTES { MANY_CONNECTIONS } else { 1 });
+        let most = limits.map_or(1, |limits| limits.max_parts.max(1) as usize);
+        let parts = if sources.is_empty() { 1 } else { wanted.clamp(1, most) };
+        let job = Job { client, options, sources, sinks: &sinks, meter: &meter, chunk_bytes: chunk_bytes(limits) };
+        let operation = |task: &Task<'_>| v1::Operation { operation: Some(task.message(options)) };
+        let operations: Vec<v1::Operation> = tasks.iter().map(operation).collect();
+        let once = |left| {
+            let (job, operations) = (&job, &operations);
+            async move { job.run(client.inner.connections.several(parts).await?, operations, left).await }
+        };
+        let done = client.retry(options, operator, repeat, deadline, once).await?;
+        meter.end();
+        done
+    } else {
+        let message = tasks[0].message(options);
+        let once = |left| {
+            let message = message.clone(); // shares the arrays
+            async move { unary(client, options, message, left).await }
+        };
+        client.retry(options, operator, repeat, deadline, once).await?
+    };
+    if answers.len() != tasks.len() {
+        let text = format!("the server answered {} results for {} operations", answers.len(), tasks.len());
+        return Err(named(Error::internal(text)));
+    }
+    let mut all = vec![];
+    for (task, answer) in tasks.iter().zip(answers) {
+        let mut answered = Answered::read(answer);
+        let results = task.outputs.iter().map(|output| read(output, &mut answered, &sinks));
+        all.push(results.collect::<Result<Vec<Named>>>().map_err(named)?);
+        if let Some(report) = on_stats {
+            let Answered { algorithm, stats: server, .. } = answered;
+            report(Stats { request_id: request_id.clone(), attempts, algorithm, server });
+        }
+    }
+    Ok(all)
+}
+
+/// Whether large arrays travel in chunks.
+async fn use_streams(
+    client: &Client,
+    options: &Options,
+    send: usize,
+    receive: usize,
+    is_known: bool,
+    is_chain: bool,
+) -> Result<bool> {
+    match options.place {
+        Some(place) => return Ok(place == Place::Stream),
+        None if is_chain => return Ok(true),
+        None if send.max(receive) <= SMALL_BYTES && is_known => return Ok(false),
+        None => {}
+    }
+    let info = client.known_info().await?;
+    let most = |limit: fn(&v1::ServerLimits) -> i64| {
+        let told = info.limits.as_ref().map_or(0, limit);
+        let told = if told > 0 { usize::try_from(told).unwrap_or(INLINE_BYTES) } else { INLINE_BYTES };
+        told.saturating_sub(MESSAGE_SLACK).min(INLINE_BYTES)
+    };
+    let fits = send <= most(|limits| limits.max_request_bytes) && receive <= most(|limits| limits.max_response_bytes);
+    Ok(!fits && info.places.iter().any(|place| place == "stream"))
+}
+
+/// Makes streams of what is large, and of what the server works on together with it. Returns the results' sinks.
+fn place(tasks: &mut [Task<'_>]) -> Vec<Sink> {
+    let (mut streams, mut sinks) = (0, vec![]);
+    for task in tasks {
+        let method = task.method;
+        let is_in_pieces =
+            task.inputs.iter().any(|leaf| leaf.array.bytes_here() > SMALL_BYTES && method.goes_in_pieces(&leaf.name));
+        let mut chosen: Vec<_> = task.inputs.iter_mut().filter(|leaf| leaf.array.is_here()).collect();
+        chosen.sort_by_key(|leaf| std::cmp::Reverse(leaf.array.bytes_here()));
+        for leaf in chosen {
+            let is_large = leaf.array.bytes_here() > SMALL_BYTES;
+            if (is_large || (is_in_pieces && method.goes_in_pieces(&leaf.name))) && streams < MOST_STREAMS {
+                leaf.stream = Some(streams as u32);
+                streams += 1;
+            }
+        }
+        let all = method.goes_in_pieces("keys") && task.outputs.iter().any(is_large);
+        for output in &mut task.outputs {
+            if output.kept.is_none() && (all || is_large(output)) {
+                output.stream = Some(sinks.len() as u32);
+                sinks.push(Sink::new(output.width(), output.count, output.make));
+            }
+        }
+    }
+    sinks
+}
+
+/// The arrays to send in chunks, by stream.
+fn sources<'t, 'a>(tasks: &'t [Task<'a>]) -> Vec<&'t Array<'a>> {
+    let mut sources: Vec<_> = tasks.iter().flat_map(|task| &task.inputs).filter(|leaf| leaf.stream.is_some()).collect();
+    sources.sort_by_key(|leaf| leaf.stream);
+    sources.into_iter().map(|leaf| &leaf.array).collect()
+}
+
+fn sinks_bytes(tasks: &[Task<'_>]) -> usize {
+    let streamed = tasks.iter().flat_map(|task| &task.outputs).filter(|output| output.stream.is_some());
+    streamed.map(|output| output.bytes().unwrap_or(0)).sum()
+}
+
+/// Makes the call in one message each way.
+async fn unary(
+    client: &Client,
+    options: &Options,
+    message: Operation,
+    left: Option<Duration>,
+) -> Result<(Vec<Answer>, String)> {
+    let channel = client.inner.connections.next().await?;
+    let mut stub = v1::corank_service_client::CorankServiceClient::new(channel)
+        .max_decoding_message_size(usize::MAX)
+        .max_encoding_message_size(usize::MAX);
+    macro_rules! call {
+        ($request:ident, $method:ident, $answer:ident) => {{
+            let request = client.request($request, options, left)?;
+            let response = stub.$method(request).await.map_err(|status| client.failed(&status))?;
+            let id =
+                response.metadata().get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
+            Ok((vec![Answer::$answer(response.into_inner())], id))
+        }};
+    }
+    match message {
+        Operation::Sort(request) => call!(request, sort, Sort),
+        Operation::Merge(request) => call!(request, merge, Merge),
+        Operation::ExpandIntervals(request) => call!(request, expand_intervals, ExpandIntervals),
+        Operation::MoveIntervals(request) => call!(request, move_intervals, MoveIntervals),
+        Operation::GatherIntervals(request) => call!(request, gather_intervals, GatherIntervals),
+        Operation::ScatterIntervals(request) => call!(request, scatter_intervals, ScatterIntervals),
+        Operation::LoadBalance(request) => call!(request, load_balance, LoadBalance),
+        Operation::Search(request) => call!(request, search, Search),
+    }
+}
+
+/// Reads one result of an answer, and checks that it is what was asked for.
+fn read(output: &Output, answered: &mut Answered, sinks: &[Sink]) -> Result<Named> {
+    let name = &output.name;
+    let mut header =
+        answered.arrays.remove(name).ok_or_else(|| Error::internal(format!("the server's answer lacks {name}")))?;
+    let kind = header.r#type();
+    let is_right = if output.is_position {
+        matches!(kind, ElementType::Uint32 | ElementType::Uint64)
+    } else {
+        kind == output.kind && header.record_bytes == output.record_bytes
+    };
+    if !is_right {
+        return Err(Error::internal(format!("the server answered {name} of type {}", kind.as_str_name())));
+    }
+    let width = crate::element::width(kind, header.record_bytes);
+    let told = header.count.and_then(|count| usize::try_from(count).ok());
+    let wrong = |count: usize| {
+        Error::internal(format!("the server answered {count} elements of {name}, not {:?}", output.count))
+    };
+    let place = header.place.take();
+    let (count, data) = match (&output.kept, output.stream, place) {
+        (Some((name, temporary)), _, _) => {
+            (told.unwrap_or(0), Data::Kept { name: name.clone(), temporary: *temporary })
+        }
+        (None, Some(stream), _) => {
+            let count = told.ok_or_else(|| wrong(0))?;
+            (count, Data::Owned(sinks[stream as usize].take(count)?))
+        }
+        (None, None, place) => {
+            let bytes = match place {
+                Some(v1::array::Place::InlineData(bytes)) => bytes,
+                None => bytes::Bytes::new(),
+                Some(_) => return Err(Error::internal(format!("the server answered {name} in another place"))),
+            };
+            if bytes.len() % width != 0 || told.is_some_and(|count| count != bytes.len() / width) {
+                return Err(wrong(bytes.len() / width));
+            }
+            (bytes.len() / width, Data::Shared(bytes))
+        }
+    };
+    if output.count.is_some_and(|expected| expected != count) {
+        return Err(wrong(count));
+    }
+    Ok((name.clone(), arrived(&header, count, data)))
+}

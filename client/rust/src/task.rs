@@ -1,0 +1,385 @@
+//! A call of one operator as data: what goes in, what comes out, and how both look in messages.
+
+use std::collections::HashMap;
+
+use crate::{
+    array::{byte_buffer, Array, Data, FromArray, MakeBuffer},
+    element::width,
+    error::{Error, Result},
+    request::Options,
+    v1::{self, operation::Operation, operation_result::Result as Answer, ElementType},
+};
+
+/// An operator of the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    Sort,
+    Merge,
+    ExpandIntervals,
+    MoveIntervals,
+    GatherIntervals,
+    ScatterIntervals,
+    LoadBalance,
+    Search,
+}
+
+impl Method {
+    /// Its name in the contract.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sort => "Sort",
+            Self::Merge => "Merge",
+            Self::ExpandIntervals => "ExpandIntervals",
+            Self::MoveIntervals => "MoveIntervals",
+            Self::GatherIntervals => "GatherIntervals",
+            Self::ScatterIntervals => "ScatterIntervals",
+            Self::LoadBalance => "LoadBalance",
+            Self::Search => "Search",
+        }
+    }
+
+    /// Whether the server works on the input in pieces, if all that belongs to it are streams.
+    pub fn goes_in_pieces(self, input: &str) -> bool {
+        matches!(self, Self::Sort | Self::Merge) && (input.starts_with("keys") || input.starts_with("values"))
+    }
+}
+
+/// One array of a request.
+pub(crate) struct Leaf<'a> {
+    pub name: String,
+    pub array: Array<'a>,
+    pub stream: Option<u32>,
+}
+
+/// One result.
+pub(crate) struct Output {
+    /// Its field in the response.
+    pub name: String,
+    pub kind: ElementType,
+    pub record_bytes: u32,
+    /// `None`: not known before the answer.
+    pub count: Option<usize>,
+    /// It is UINT32 or UINT64, as the answer says; `kind` is what it is at most.
+    pub is_position: bool,
+    pub make: MakeBuffer,
+    /// The name that the server keeps it under, and whether only within the call.
+    pub kept: Option<(String, bool)>,
+    pub stream: Option<u32>,
+}
+
+impl Output {
+    pub fn width(&self) -> usize {
+        width(self.kind, self.record_bytes)
+    }
+
+    pub fn bytes(&self) -> Option<usize> {
+        self.count.map(|count| count.saturating_mul(self.width()))
+    }
+
+    fn destination(&self) -> Option<v1::Destination> {
+        let place = match (&self.kept, self.stream) {
+            (Some((name, temporary)), _) => {
+                v1::destination::Place::Stored(v1::StoredPlace { name: name.clone(), temporary: *temporary })
+            }
+            (None, Some(stream_id)) => v1::destination::Place::Stream(v1::StreamPlace { stream_id }),
+            (None, None) => return None,
+        };
+        Some(v1::Destination { place: Some(place) })
+    }
+}
+
+/// Arguments that are no arrays.
+#[derive(Clone, Default)]
+pub(crate) struct Arguments {
+    pub descending: bool,
+    pub algorithm: i32,
+    pub output: v1::SortOutput,
+    pub limit: Option<i64>,
+    pub assume_sorted: bool,
+    pub upper: bool,
+    pub allow_overlap: bool,
+    pub destination_count: Option<i64>,
+    /// Of sorts by columns: whether each is descending.
+    pub columns: Vec<bool>,
+}
+
+pub(crate) struct Task<'a> {
+    pub method: Method,
+    pub inputs: Vec<Leaf<'a>>,
+    pub outputs: Vec<Output>,
+    pub arguments: Arguments,
+    /// Of sorts: the number of rows, if it is known.
+    pub rows: Option<usize>,
+}
+
+impl<'a> Task<'a> {
+    pub fn new(method: Method) -> Self {
+        Self { method, inputs: vec![], outputs: vec![], arguments: Arguments::default(), rows: None }
+    }
+
+    pub fn input(&mut self, name: &str, array: Array<'a>) {
+        self.inputs.push(Leaf { name: name.to_owned(), array, stream: None });
+    }
+
+    /// A result with the elements of the array.
+    pub fn output<A: FromArray>(&mut self, name: &str, like: (ElementType, u32), count: Option<usize>) {
+        self.outputs.push(Output {
+            name: name.to_owned(),
+            kind: like.0,
+            record_bytes: like.1,
+            count,
+            is_position: false,
+            make: A::make_buffer().0,
+            kept: None,
+            stream: None,
+        });
+    }
+
+    /// A result of positions, of which none is greater than `greatest` (`None`: not known).
+    pub fn positions(&mut self, name: &str, count: Option<usize>, greatest: Option<usize>) {
+        let is_short = greatest.is_some_and(|most| u32::try_from(most).is_ok());
+        let kind = if is_short { ElementType::Uint32 } else { ElementType::Uint64 };
+        self.output::<Array<'static>>(name, (kind, 0), count);
+        let last = self.outputs.last_mut().expect("it was just added");
+        last.is_position = true;
+        last.make = if is_short { crate::array::typed_buffer::<u32> } else { byte_buffer };
+    }
+
+    pub fn limit(&mut self, count: usize) {
+        self.arguments.limit = Some(i64::try_from(count).unwrap_or(i64::MAX));
+        let Some(rows) = self.rows else {
+            return;
+        };
+        let left = count.min(rows);
+        for output in &mut self.outputs {
+            let of_strings = |part: &str| output.name.strip_suffix(part).map(|column| format!("{column}.offsets"));
+            if output.name.ends_with(".offsets") {
+                output.count = Some(left + 1);
+            } else if of_strings(".data").is_some_and(|offsets| self.inputs.iter().any(|leaf| leaf.name == offsets)) {
+                if left < rows {
+                    output.count = None; // the answer decides which strings are left
+                }
+            } else {
+                output.count = Some(left);
+            }
+        }
+    }
+
+    pub fn choose_algorithm(&mut self, name: &str) -> Result<()> {
+        let name_in_enum = name.to_uppercase();
+        let found = match self.method {
+            Method::Sort => v1::SortAlgorithm::from_str_name(&format!("SORT_ALGORITHM_{name_in_enum}")).map(i32::from),
+            _ => v1::MergeAlgorithm::from_str_name(&format!("MERGE_ALGORITHM_{name_in_enum}")).map(i32::from),
+        };
+        self.arguments.algorithm = found.ok_or_else(|| Error::invalid("algorithm", format!("there is no {name:?}")))?;
+        Ok(())
+    }
+
+    pub fn keep(&mut self, names: &[&str]) -> Result<()> {
+        if names.len() != self.outputs.len() {
+            let text =
+                format!("{} names for the {} results of {}", names.len(), self.outputs.len(), self.method.name());
+            return Err(Error::invalid("keep", text));
+        }
+        for (at, (output, name)) in self.outputs.iter_mut().zip(names).enumerate() {
+            if name.is_empty() || names[..at].contains(name) {
+                return Err(Error::invalid("keep", format!("{name:?}: each result needs a name of its own")));
+            }
+            output.kept = Some(((*name).to_owned(), false));
+        }
+        Ok(())
+    }
+
+    fn array(&self, name: &str) -> Option<v1::Array> {
+        self.inputs.iter().find(|leaf| leaf.name == name).map(Leaf::message)
+    }
+
+    fn arrays(&self, list: &str) -> Vec<v1::Array> {
+        let belongs = |leaf: &&Leaf| leaf.name.split_once('[').is_some_and(|(name, _)| name == list);
+        self.inputs.iter().filter(belongs).map(Leaf::message).collect()
+    }
+
+    fn destination(&self, name: &str) -> Option<v1::Destination> {
+        self.outputs.iter().find(|output| output.name == name).and_then(Output::destination)
+    }
+
+    fn columns(&self) -> Vec<v1::KeyColumn> {
+        let column = |(at, descending): (usize, &bool)| v1::KeyColumn {
+            data: self.array(&format!("key_columns[{at}].data")),
+            offsets: self.array(&format!("key_columns[{at}].offsets")),
+            order: order(*descending),
+            data_destination: self.destination(&format!("key_columns[{at}].data")),
+            offsets_destination: self.destination(&format!("key_columns[{at}].offsets")),
+        };
+        self.arguments.columns.iter().enumerate().map(column).collect()
+    }
+
+    /// The request.
+    pub fn message(&self, options: &Options) -> Operation {
+        let arguments = &self.arguments;
+        let options = options.message();
+        match self.method {
+            Method::Sort => Operation::Sort(v1::SortRequest {
+                keys: self.array("keys"),
+                values: self.array("values"),
+                order: if arguments.columns.is_empty() { order(arguments.descending) } else { 0 },
+                algorithm: arguments.algorithm,
+                output: arguments.output.into(),
+                segment_offsets: self.array("segment_offsets"),
+                limit: arguments.limit,
+                keys_destination: self.destination("keys"),
+                values_destination: self.destination("values"),
+                indices_destination: self.destination("indices"),
+                options,
+                key_columns: self.columns(),
+            }),
+            Method::Merge => Operation::Merge(v1::MergeRequest {
+                keys: self.arrays("keys"),
+                values: self.arrays("values"),
+                order: order(arguments.descending),
+                algorithm: arguments.algorithm,
+                assume_sorted: arguments.assume_sorted,
+                keys_destination: self.destination("keys"),
+                values_destination: self.destination("values"),
+                options,
+            }),
+            Method::ExpandIntervals => Operation::ExpandIntervals(v1::ExpandIntervalsRequest {
+                values: self.array("values"),
+                counts: self.array("counts"),
+                destination: self.destination("values"),
+                options,
+            }),
+            Method::MoveIntervals => {
+                use v1::move_intervals_request::Initial;
+                let initial = arguments.destination_count.map(Initial::DestinationCount);
+                Operation::MoveIntervals(v1::MoveIntervalsRequest {
+                    source: self.array("source"),
+                    source_offsets: self.array("source_offsets"),
+                    destination_offsets: self.array("destination_offsets"),
+                    counts: self.array("counts"),
+                    initial: initial.or_else(|| self.array("destination").map(Initial::Destination)),
+                    allow_overlap: arguments.allow_overlap,
+                    result_destination: self.destination("result"),
+                    options,
+                })
+            }
+            Method::GatherIntervals => Operation::GatherIntervals(v1::GatherIntervalsRequest {
+                source: self.array("source"),
+                source_offsets: self.array("source_offsets"),
+                counts: self.array("counts"),
+                destination: self.destination("result"),
+                options,
+            }),
+            Method::ScatterIntervals => {
+                use v1::scatter_intervals_request::Initial;
+                let initial = arguments.destination_count.map(Initial::DestinationCount);
+                Operation::ScatterIntervals(v1::ScatterIntervalsRequest {
+                    source: self.array("source"),
+                    destination_offsets: self.array("destination_offsets"),
+                    counts: self.array("counts"),
+                    initial: initial.or_else(|| self.array("destination").map(Initial::Destination)),
+                    allow_overlap: arguments.allow_overlap,
+                    result_destination: self.destination("result"),
+                    options,
+                })
+            }
+            Method::LoadBalance => Operation::LoadBalance(v1::LoadBalanceRequest {
+                counts: self.array("counts"),
+                objects_destination: self.destination("objects"),
+                ranks_destination: self.destination("ranks"),
+                options,
+            }),
+            Method::Search => Operation::Search(v1::SearchRequest {
+                haystack: self.array("haystack"),
+                needles: self.array("needles"),
+                bound: if arguments.upper { v1::SearchBound::Upper } else { v1::SearchBound::Lower }.into(),
+                order: order(arguments.descending),
+                assume_sorted: arguments.assume_sorted,
+                destination: self.destination("positions"),
+                options,
+            }),
+        }
+    }
+}
+
+impl Leaf<'_> {
+    fn message(&self) -> v1::Array {
+        use v1::array::Place;
+        self.array.message(Some(match (&self.array.data, self.stream) {
+            (Data::Kept { name, temporary }, _) => {
+                Place::Stored(v1::StoredPlace { name: name.clone(), temporary: *temporary })
+            }
+            (_, Some(stream_id)) => Place::Stream(v1::StreamPlace { stream_id }),
+            (_, None) => Place::InlineData(self.array.piece(0, self.array.len())),
+        }))
+    }
+}
+
+fn order(descending: bool) -> i32 {
+    if descending { v1::SortOrder::Descending } else { v1::SortOrder::Ascending }.into()
+}
+
+/// What the answer of an operator holds.
+pub(crate) struct Answered {
+    pub arrays: HashMap<String, v1::Array>,
+    pub algorithm: String,
+    pub stats: v1::RequestStats,
+}
+
+impl Answered {
+    pub fn read(answer: Answer) -> Self {
+        let mut arrays = HashMap::new();
+        let mut add = |name: &str, array: Option<v1::Array>| {
+            if let Some(array) = array {
+                arrays.insert(name.to_owned(), array);
+            }
+        };
+        let mut algorithm = String::new();
+        let short = |name: &str, prefix: &str| name.trim_start_matches(prefix).to_lowercase();
+        let stats = match answer {
+            Answer::Sort(sort) => {
+                algorithm = short(sort.algorithm().as_str_name(), "SORT_ALGORITHM_");
+                add("keys", sort.keys);
+                add("values", sort.values);
+                add("indices", sort.indices);
+                for (at, column) in sort.key_columns.into_iter().enumerate() {
+                    add(&format!("key_columns[{at}].data"), column.data);
+                    add(&format!("key_columns[{at}].offsets"), column.offsets);
+                }
+                sort.stats
+            }
+            Answer::Merge(merge) => {
+                algorithm = short(merge.algorithm().as_str_name(), "MERGE_ALGORITHM_");
+                add("keys", merge.keys);
+                add("values", merge.values);
+                merge.stats
+            }
+            Answer::ExpandIntervals(expand) => {
+                add("values", expand.values);
+                expand.stats
+            }
+            Answer::MoveIntervals(moved) => {
+                add("result", moved.result);
+                moved.stats
+            }
+            Answer::GatherIntervals(gather) => {
+                add("result", gather.result);
+                gather.stats
+            }
+            Answer::ScatterIntervals(scatter) => {
+                add("result", scatter.result);
+                scatter.stats
+            }
+            Answer::LoadBalance(balance) => {
+                add("objects", balance.objects);
+                add("ranks", balance.ranks);
+                balance.stats
+            }
+            Answer::Search(search) => {
+                add("positions", search.positions);
+                search.stats
+            }
+        };
+        Self { arrays, algorithm, stats: stats.unwrap_or_default() }
+    }
+}
