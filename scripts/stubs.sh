@@ -32,4 +32,6 @@ for folder in "${folders[@]}"; do
     cp -r "$fresh/$folder" "$folder"
   fi
 done
+# Rust's have a generator of their own, which client/rust/check.sh checks with.
+if [ "${1:-}" != --check ] && command -v cargo >/dev/null; then client/rust/stubs.sh; fi
 echo "stubs: ${#folders[@]} folders are current"

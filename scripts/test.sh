@@ -63,6 +63,7 @@ step "deployment" run_pytest tests/deploy
 step "Python client" run_pytest client/python/tests
 step "Go client" client/go/check.sh
 step "Node.js client" client/node/check.sh
+step "Rust client" client/rust/check.sh
 step "packages" run_pytest tests/package
 step "end to end" run_pytest tests/e2e
 step "Triton's client" scripts/kserve.sh
