@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-conformance test-asan test-tsan test-peers compile-architectures soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-clients bench-places bench-sizes bench-overload clean
+.PHONY: help demo build test test-python-matrix test-conformance test-asan test-tsan test-peers test-perf-analyzer compile-architectures soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-clients bench-places bench-sizes bench-overload clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -36,6 +36,10 @@ test-tsan: ## run the C++ and end-to-end tests under ThreadSanitizer
 
 test-peers: build ## run gRPC's interoperability client and h2spec against the server's HTTP/2 (needs Go)
 	@.deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/peers
+
+test-perf-analyzer: build ## measure the server with Triton's perf_analyzer, which is then part of make test (downloads once)
+	@scripts/perf_analyzer.sh
+	@CORANKD=$(CURDIR)/$(BUILD)/bin/corankd scripts/kserve.sh -k perf_analyzer
 
 compile-architectures: ## compile the kernels for every architecture that corank supports (long; needs no GPU)
 	@scripts/setup.sh test

@@ -3,6 +3,9 @@
 # libraries of Debian 13, which are unpacked into .deps/perf-analyzer and touch nothing else.
 #
 #   scripts/perf_analyzer.sh [ARGUMENT...]
+#
+# Without an argument it only makes sure that all is there. --shared-memory needs a CUDA runtime, even for system shared
+# memory: that of the compiler in .deps/cuda, if there is one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,5 +31,8 @@ if [ "$(cat "$folder/.version" 2>/dev/null)" != "$version" ]; then
   rm -rf "$folder"/apt "$folder"/debs "$folder"/*.whl
   echo "$version" >"$folder/.version"
 fi
+[ $# -gt 0 ] || exit 0
+runtime=$(compgen -G '.deps/cuda/lib/libcudart.so.*' | head -n 1 || true)
+[ -z "$runtime" ] || ln -sf "$(realpath "$runtime")" "$folder/root/usr/lib/x86_64-linux-gnu/libcudart.so"
 libraries=$PWD/$folder/root/usr/lib/x86_64-linux-gnu
 exec "$libraries/ld-linux-x86-64.so.2" --library-path "$libraries" "$folder/wheel/perf_analyzer/bin/perf_analyzer" "$@"

@@ -137,10 +137,12 @@ const Datatype& ShownType(const Model& model, TensorType type) {
   }
 }
 
-// Calls `show` with the name and the tensor of each input.
+// Calls `show` with the name and the tensor of each input that a request needs. perf_analyzer sends, and needs data for,
+// all inputs of a description, so optional ones are not in it.
 template <typename Show>
 void ForEachInput(const Model& model, const Show& show) {
   for (const InputTensor& input : model.family->inputs) {
+    if (input.is_optional) continue;
     if (!input.is_repeated) {
       show(std::string(input.name), input);
       continue;
@@ -197,7 +199,6 @@ inference::ModelConfig ConfigOf(const Model& model) {
     tensor->set_name(name);
     tensor->set_data_type(ShownType(model, input.type).config);
     tensor->add_dims(-1);
-    tensor->set_optional(input.is_optional);
   });
   for (const OutputTensor& output : model.family->outputs) {
     auto* tensor = config.add_output();
