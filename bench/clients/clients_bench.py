@@ -47,7 +47,7 @@ GOAL = 0.8
 PROGRAMS: dict[str, list[str]] = {
     "python": [sys.executable, "bench/clients/python_program.py"],
     "go": [".deps/clients/go-bench"],
-    "java": ["java", "-cp", "client/java/target/corank-bench.jar", "io.github.corank.bench.Program"],
+    "java": ["client/java/bench/run", "client/java/target/classpath"],
     "node": ["node", "client/node/bench/program.mjs"],
     "rust": [".deps/clients/rust-bench"],
 }
