@@ -8,6 +8,7 @@ import (
 
 	"github.com/corank/corank/client/go/corankpb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Float16 holds the bits of an IEEE 754 binary16 number.
@@ -209,6 +210,16 @@ func (a *Array) header() *corankpb.Array {
 		made.RecordBytes = uint32(a.width)
 	}
 	return made
+}
+
+// appendHeader serialises the header, as small calls need it fast.
+func (a *Array) appendHeader(to []byte) []byte {
+	to = protowire.AppendVarint(protowire.AppendTag(to, arrayType, protowire.VarintType), uint64(a.kind))
+	to = protowire.AppendVarint(protowire.AppendTag(to, arrayCount, protowire.VarintType), uint64(a.count))
+	if a.kind == corankpb.ElementType_ELEMENT_TYPE_RECORD {
+		to = protowire.AppendVarint(protowire.AppendTag(to, arrayRecord, protowire.VarintType), uint64(a.width))
+	}
+	return to
 }
 
 func (a *Array) isRemote() bool { return a.name != "" }

@@ -202,7 +202,7 @@ func (f *fetched) decode(from cursor) error {
 			}
 			f.progress.add(0, int64(data.left))
 		default:
-			if _, err := from.appendField(nil, number, kind, size); err != nil {
+			if err := from.pass(kind, size); err != nil {
 				return err
 			}
 		}

@@ -112,14 +112,20 @@ func length(array *Array) int64 {
 	return array.count
 }
 
+// The options of arguments of sorts; the first two are not for argsorts.
+var (
+	sortTakes    = []string{"values", "output", "limit", "algorithm", "order", "segment_offsets"}
+	columnsTakes = sortTakes[:4]
+)
+
 // sorting makes Sort tasks; indicesOnly is argsort.
 func sorting(keys *Array, columns []Column, byColumns, indicesOnly bool) operator[SortResult] {
-	takes := []string{"limit", "algorithm"}
-	if !byColumns {
-		takes = append(takes, "order", "segment_offsets")
+	takes := sortTakes
+	if byColumns {
+		takes = columnsTakes
 	}
-	if !indicesOnly {
-		takes = append(takes, "values", "output")
+	if indicesOnly {
+		takes = takes[2:]
 	}
 	return operator[SortResult]{takes, func(c *call) (*task, *SortResult, error) {
 		chosen, err := algorithm(c.algorithm, "SORT_ALGORITHM_", corankpb.SortAlgorithm_value, "copy", "reverse",

@@ -315,16 +315,19 @@ func base(name string) string {
 
 // part is the array as a field of its request.
 func (l *leaf) part() part {
-	header := l.array.header()
 	made := part{field: l.field}
+	if !l.streamed && !l.array.isRemote() {
+		made.data, made.hasData = l.array.data, true
+		made.head = l.array.appendHeader(make([]byte, 0, 24))
+		return made
+	}
+	header := l.array.header()
 	switch {
 	case l.array.isRemote():
 		header.Place = &corankpb.Array_Stored{Stored: &corankpb.StoredPlace{
 			Name: l.array.name, Temporary: l.array.chain != nil}}
 	case l.streamed:
 		header.Place = &corankpb.Array_Stream{Stream: &corankpb.StreamPlace{StreamId: l.stream}}
-	default:
-		made.data, made.hasData = l.array.data, true
 	}
 	made.head, _ = proto.Marshal(header)
 	return made
@@ -336,7 +339,7 @@ func (t *task) encode() (pieces, error) {
 	if err != nil {
 		return nil, invalid("", "%v", err)
 	}
-	var parts []part
+	parts := make([]part, 0, len(t.inputs)+len(t.columns))
 	for _, leaf := range t.inputs {
 		parts = append(parts, leaf.part())
 	}
@@ -394,26 +397,25 @@ func (t *task) finish(found *answer) error {
 
 func (o *output) finish(found *answer) error {
 	result := o.array
-	given, has := found.arrays[o.name]
-	if !has {
+	given := found.find(o.name)
+	if given == nil {
 		return internal("the server's answer lacks %s", o.name)
 	}
-	header := given.header
 	if result.position {
-		switch header.Type {
+		switch given.kind {
 		case corankpb.ElementType_ELEMENT_TYPE_UINT32:
-			result.kind, result.width = header.Type, 4
+			result.kind, result.width = given.kind, 4
 		case corankpb.ElementType_ELEMENT_TYPE_UINT64:
-			result.kind, result.width = header.Type, 8
+			result.kind, result.width = given.kind, 8
 		}
 	}
-	if header.Type != result.kind ||
-		(result.kind == corankpb.ElementType_ELEMENT_TYPE_RECORD && int(header.RecordBytes) != result.width) {
-		return internal("the server answered %s of type %v, not %v", o.name, header.Type, result.kind)
+	if given.kind != result.kind ||
+		(result.kind == corankpb.ElementType_ELEMENT_TYPE_RECORD && given.recordBytes != result.width) {
+		return internal("the server answered %s of type %v, not %v", o.name, given.kind, result.kind)
 	}
 	count := int64(len(given.data) / result.width)
-	if result.name != "" || o.sink != nil || header.Count != nil {
-		count = header.GetCount()
+	if result.name != "" || o.sink != nil || given.count >= 0 {
+		count = max(given.count, 0)
 	}
 	isInline := result.name == "" && o.sink == nil
 	if (result.count >= 0 && count != result.count) || (isInline && count*int64(result.width) != int64(len(given.data))) {

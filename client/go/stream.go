@@ -163,7 +163,7 @@ func (r reply) decode(from cursor) error {
 				r.job.results = append(r.job.results, result)
 			}
 		default:
-			if _, err := from.appendField(nil, number, kind, size); err != nil {
+			if err := from.pass(kind, size); err != nil {
 				return err
 			}
 		}

@@ -29,9 +29,11 @@ func (codec) Name() string { return "proto" }
 func (codec) Marshal(message any) (mem.BufferSlice, error) {
 	switch message := message.(type) {
 	case pieces:
-		made := make(mem.BufferSlice, len(message))
-		for i, piece := range message {
-			made[i] = mem.SliceBuffer(piece)
+		made := make(mem.BufferSlice, 0, len(message))
+		for _, piece := range message {
+			if len(piece) > 0 {
+				made = append(made, mem.SliceBuffer(piece))
+			}
 		}
 		return made, nil
 	case proto.Message:
@@ -67,6 +69,9 @@ type part struct {
 
 var (
 	arrayFields    = (&corankpb.Array{}).ProtoReflect().Descriptor().Fields()
+	arrayType      = arrayFields.ByName("type").Number()
+	arrayCount     = arrayFields.ByName("count").Number()
+	arrayRecord    = arrayFields.ByName("record_bytes").Number()
 	inlineData     = arrayFields.ByName("inline_data").Number()
 	chunkFields    = (&corankpb.ArrayChunk{}).ProtoReflect().Descriptor().Fields()
 	chunkStream    = chunkFields.ByName("stream_id").Number()
@@ -84,18 +89,48 @@ var (
 	fetchedChunk   = fetchFields.ByName("chunk").Number()
 )
 
+// size is the number of bytes of the part as a field.
+func (p *part) size() int { return protowire.SizeTag(p.field) + protowire.SizeBytes(p.innerSize()) }
+
+func (p *part) innerSize() int {
+	size := len(p.head)
+	for i := range p.inner {
+		size += p.inner[i].size()
+	}
+	if p.hasData {
+		size += protowire.SizeTag(inlineData) + protowire.SizeBytes(len(p.data))
+	}
+	return size
+}
+
+// append serialises the part after the last piece, and gives large data a piece of its own.
+func (p *part) append(to pieces) pieces {
+	last := len(to) - 1
+	to[last] = append(appendHead(to[last], p.field, p.innerSize()), p.head...)
+	for i := range p.inner {
+		to = p.inner[i].append(to)
+	}
+	if !p.hasData {
+		return to
+	}
+	last = len(to) - 1
+	to[last] = appendHead(to[last], inlineData, len(p.data))
+	if len(p.data) <= joinedBytes {
+		to[last] = append(to[last], p.data...)
+		return to
+	}
+	return append(to, p.data, nil)
+}
+
+const joinedBytes = 1 << 10 // a piece of its own costs more than a copy of so many
+
 // encode serialises a message with parts as further fields; parts of a repeated field stay in order.
 func encode(head []byte, parts []part) pieces {
-	made := pieces{head}
-	for _, each := range parts {
-		inner := encode(each.head, each.inner)
-		if each.hasData {
-			inner[0] = appendHead(inner[0], inlineData, len(each.data))
-			inner = append(inner, each.data)
-		}
-		made = append(made, nested(each.field, inner)...)
+	to := append(make(pieces, 0, 1+2*len(parts)), append(make([]byte, 0, len(head)+64), head...))
+	for i := range parts {
+		to = parts[i].append(to)
 	}
-	return made
+	return to
 }
 
 // nested makes a message the field of another one.
@@ -240,17 +275,30 @@ func (c *cursor) appendField(to []byte, number protowire.Number, kind protowire.
 // "key_columns[0].data".
 type answer struct {
 	message proto.Message
-	arrays  map[string]incoming
+	arrays  []incoming
 	into    func(name string, size int) []byte // where the bytes of an array go
 }
 
+// incoming is an array of a response.
 type incoming struct {
-	header *corankpb.Array
-	data   []byte
+	name        string
+	kind        ElementType
+	count       int64 // -1: the message does not say
+	recordBytes int
+	data        []byte
+}
+
+func (a *answer) find(name string) *incoming {
+	for i := range a.arrays {
+		if a.arrays[i].name == name {
+			return &a.arrays[i]
+		}
+	}
+	return nil
 }
 
 func (a *answer) decode(from cursor) error {
-	a.arrays = map[string]incoming{}
+	a.arrays = a.arrays[:0]
 	rest, err := a.fields(from, a.message.ProtoReflect().Descriptor(), "")
 	if err != nil {
 		return err
@@ -317,25 +365,46 @@ func (a *answer) fields(from cursor, message protoreflect.MessageDescriptor, pat
 }
 
 func (a *answer) array(from cursor, name string) error {
-	var rest []byte
-	found := incoming{header: &corankpb.Array{}}
+	found := incoming{name: name, count: -1}
 	for from.left > 0 {
 		number, kind, size, err := from.field()
 		if err != nil {
 			return err
 		}
-		if number == inlineData && kind == protowire.BytesType {
+		switch {
+		case number == inlineData && kind == protowire.BytesType:
 			found.data = a.into(name, size)
 			from.read(found.data)
-		} else if rest, err = from.appendField(rest, number, kind, size); err != nil {
-			return err
+		case kind == protowire.VarintType:
+			value, err := from.varint()
+			if err != nil {
+				return err
+			}
+			switch number {
+			case arrayType:
+				found.kind = ElementType(value)
+			case arrayCount:
+				found.count = int64(value)
+				if found.count < 0 {
+					return errors.New("an array has less than no elements")
+				}
+			case arrayRecord:
+				found.recordBytes = int(uint32(value))
+			}
+		default:
+			if err := from.pass(kind, size); err != nil {
+				return err
+			}
 		}
 	}
-	if err := proto.Unmarshal(rest, found.header); err != nil {
-		return err
-	}
-	a.arrays[name] = found
+	a.arrays = append(a.arrays, found)
 	return nil
+}
+
+// pass skips a field whose tag was read.
+func (c *cursor) pass(kind protowire.Type, size int) error {
+	_, err := c.appendField(nil, 1, kind, size)
+	return err
 }
 
 // readChunk reads an ArrayChunk; data is the cursor of its bytes.
@@ -360,7 +429,7 @@ func readChunk(from cursor) (stream uint32, first int64, data cursor, err error)
 				first = int64(value)
 			}
 		default:
-			if _, err := from.appendField(nil, number, kind, size); err != nil {
+			if err := from.pass(kind, size); err != nil {
 				return 0, 0, data, err
 			}
 		}
