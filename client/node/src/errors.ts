@@ -198,11 +198,16 @@ function detail(any: Uint8Array, found: Details): void {
     return true;
   });
   if (type.endsWith("/google.rpc.ErrorInfo")) {
+    let reason = "";
+    let domain = "";
     fields(value, (number, reader) => {
-      if (number !== 1) return false;
-      found.reason = reader.string();
+      if (number === 1) reason = reader.string();
+      else if (number === 2) domain = reader.string();
+      else return false;
       return true;
     });
+    // A proxy on the way may have reasons of its own.
+    if (domain === "corank") found.reason = reason;
   } else if (type.endsWith("/google.rpc.RetryInfo")) {
     let ms = 0;
     fields(value, (number, reader) => {
