@@ -38,13 +38,13 @@ check "ruff check" ruff check --quiet .
 check "messages of client/python" python client/python/generate.py
 # Every run uses the package's strict settings. There are three runs because mypy rejects two conftest.py in one.
 mypy=(mypy --config-file client/python/pyproject.toml)
-mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' 'examples/*.py' 'client/*conformance/*.py' ':!tests/reliability' ':!tests/kserve')
+mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' 'examples/*.py' 'client/*conformance/*.py' ':!tests/reliability' ':!tests/kserve' ':!bench/clients/triton_program.py')
 mapfile -t reliability < <(files 'tests/reliability/*.py')
 check "mypy --strict, client/python" "${mypy[@]}" client/python/src client/python/tests
 check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:client/conformance:tests/reliability:tests/e2e:tests/deploy:bench/report:bench/places:bench/clients:scripts/checks:scripts/docs "${mypy[@]}" "${scripts[@]}"
 check "mypy --strict, tests/reliability" env MYPYPATH=client/python:tests/reliability "${mypy[@]}" "${reliability[@]}"
 # tritonclient has no types, and is in an environment of its own.
-check "mypy --strict, tests/kserve" env MYPYPATH=client/python/src:tests/kserve "${mypy[@]}" --ignore-missing-imports tests/kserve
+check "mypy --strict, tests/kserve" env MYPYPATH=client/python/src:tests/kserve:bench/clients "${mypy[@]}" --ignore-missing-imports tests/kserve bench/clients/triton_program.py
 check "buf lint" buf lint proto
 check "stubs" scripts/stubs.sh --check
 check "shellcheck, ${#shell[@]} files" shellcheck "${shell[@]}"

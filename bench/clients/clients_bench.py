@@ -50,8 +50,12 @@ PROGRAMS: dict[str, list[str]] = {
     "java": ["client/java/bench/run", "client/java/target/classpath"],
     "node": ["node", "client/node/bench/program.mjs"],
     "rust": [".deps/clients/rust-bench"],
+    "triton": [".deps/triton-venv/bin/python", "bench/clients/triton_program.py"],
 }
 """What starts the program of each language, from the top of the repository."""
+
+ONLY_CALLS = {"triton"}
+"""Their protocol has no streams of large arrays."""
 
 WORK = {"calls": ("Sort, 64 in flight", "calls/s"), "stream": ("Sort by streams", "bytes/s")}
 
@@ -175,6 +179,8 @@ def main() -> int:
                 continue
             with Program(command, "client", server.address) as client, Program(command, "stub", echo) as stub:
                 for work, n in (("calls", options.few), ("stream", options.many)):
+                    if work == "stream" and language in ONLY_CALLS:
+                        continue
                     row = measure(language, work, n, client, stub, options.rounds, options.seconds)
                     rows.append(row)
                     if row["ratio"] is None:

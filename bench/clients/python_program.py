@@ -120,9 +120,10 @@ def stub_rate(address: str, work: str, n: int) -> Rate:
     return stream_rate(carry, x.nbytes)
 
 
-def main() -> None:
+def serve(client: Callable[[str, str, int], Rate], stub: Callable[[str, str, int], Rate]) -> None:
+    """Runs the program with these two sides."""
     side, address = sys.argv[1:]
-    make = {"client": client_rate, "stub": stub_rate}[side]
+    make = {"client": client, "stub": stub}[side]
     rates: dict[tuple[str, int], Rate] = {}
     for line in sys.stdin:
         command = json.loads(line)
@@ -137,4 +138,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(client_rate, stub_rate)
