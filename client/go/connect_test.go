@@ -2,6 +2,7 @@ package corank
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -118,4 +119,25 @@ func TestTokens(t *testing.T) {
 	failedAs(t, err, codes.InvalidArgument, "ca", "no PEM certificate")
 	_, err = Connect("localhost:1", WithCertificate(path, ""))
 	failedAs(t, err, codes.InvalidArgument, "key", "both")
+}
+
+func TestClosingEndsCallsThatRun(t *testing.T) {
+	began := make(chan struct{})
+	server := &fake{sort: func(ctx context.Context, _ int, _ *corankpb.SortRequest) (*corankpb.SortResponse, error) {
+		close(began)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	client := connected(t, server.start(t))
+	go func() {
+		<-began
+		_ = client.Close()
+	}()
+	_, err := Sort(background, client, []uint32{1})
+	if !errors.Is(err, ErrClosed) {
+		t.Errorf("%v is not ErrClosed", err)
+	}
+	if _, err := client.Info(background); !errors.Is(err, ErrClosed) {
+		t.Errorf("%v is not ErrClosed", err)
+	}
 }
