@@ -62,6 +62,7 @@ step "documents" check_documents
 step "deployment" run_pytest tests/deploy
 step "Python client" run_pytest client/python/tests
 step "Go client" client/go/check.sh
+step "Java client" client/java/check.sh
 step "Node.js client" client/node/check.sh
 step "Rust client" client/rust/check.sh
 step "packages" run_pytest tests/package

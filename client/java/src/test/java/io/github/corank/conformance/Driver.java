@@ -22,6 +22,7 @@ import io.github.corank.ServerInfo;
 import io.github.corank.Stats;
 import io.github.corank.StoredArray;
 import io.github.corank.StoredArrays;
+import io.grpc.ManagedChannel;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -170,7 +171,8 @@ public final class Driver {
     JsonObject made = new JsonObject();
     made.addProperty("language", "java");
     made.addProperty("version", System.getProperty("corank.version", "0.1.0"));
-    made.addProperty("library", "grpc-java");
+    made.addProperty(
+        "library", "grpc-java " + ManagedChannel.class.getPackage().getImplementationVersion());
     return made;
   }
 
