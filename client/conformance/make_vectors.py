@@ -17,6 +17,7 @@ import paths
 if __name__ == "__main__":
     paths.use_environment()
 
+import answer_vectors
 import connect_vectors
 import error_vectors
 import fault_vectors
@@ -56,7 +57,7 @@ def files() -> dict[str, list[Vector]]:
             *fault_vectors.policies(),
             *fault_vectors.times(),
             *fault_vectors.connections(),
-            *fault_vectors.answers(),
+            *answer_vectors.answers(),
         ],
         "connect": list(connect_vectors.every()),
         "kept": [*kept_vectors.kept(), *kept_vectors.kept_results(), *kept_vectors.chains()],

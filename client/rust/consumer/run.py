@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python" / "src"))
 
-from corank.testing import LocalServer  # noqa: E402
+from corank.testing import LocalServer
 
 with LocalServer(os.environ["CORANKD"], ["--engine=cpu"]) as server:
     environment = {**os.environ, "CORANK_SERVER": server.address}
