@@ -46,6 +46,7 @@ check "mypy --strict, tests/reliability" env MYPYPATH=client/python:tests/reliab
 # tritonclient has no types, and is in an environment of its own.
 check "mypy --strict, tests/kserve" env MYPYPATH=client/python/src:tests/kserve:bench/clients "${mypy[@]}" --ignore-missing-imports tests/kserve bench/clients/triton_program.py
 check "buf lint" buf lint proto
+check "buf breaking" scripts/contract.sh
 check "stubs" scripts/stubs.sh --check
 check "shellcheck, ${#shell[@]} files" shellcheck "${shell[@]}"
 check "include direction" scripts/checks/include_direction.py

@@ -7,6 +7,7 @@
 #   corank-VERSION-image.tar               the container image, for `docker load` or `podman load`
 #   SHA256SUMS                             check with `sha256sum -c SHA256SUMS`
 #
+# It also writes proto/released.binpb, with which `make test` compares later contracts.
 # Without buildah on this machine there is no image; the script says so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -39,6 +40,8 @@ if command -v buildah >/dev/null; then
 else
   echo "release: buildah is not installed: no image"
 fi
+
+scripts/contract.sh --release
 
 (cd dist && sha256sum "${files[@]}" >SHA256SUMS && sha256sum --quiet -c SHA256SUMS)
 cat dist/SHA256SUMS
