@@ -66,6 +66,8 @@ std::string ErrorJson(const absl::Status& status, absl::string_view message) {
                     : exit == kExitFile ? "FILE"
                                         : absl::StatusCodeToString(status.code()));
   error.Add("message", message);
+  const std::optional<std::string> reason = client::ErrorReason(status);
+  error.AddJson("reason", reason.has_value() ? JsonString(*reason) : "null");
   const std::optional<std::string> field = client::ViolatedField(status);
   error.AddJson("field", field.has_value() ? JsonString(*field) : "null");
   const std::optional<absl::Duration> delay = client::RetryDelay(status);

@@ -32,8 +32,8 @@ ExitCode ExitCodeOf(const absl::Status& status);
 /// Whether this is the FileError for a pipe whose reader has gone.
 bool IsClosedPipe(const absl::Status& status);
 
-/// The error as --json prints it: {"error": {"code", "message", "field", "retry_after_seconds"}}. `code` is "USAGE",
-/// "FILE" or the server's status code; the last two members are null where the server did not set them.
+/// The error as --json prints it: {"error": {"code", "message", "reason", "field", "retry_after_seconds"}}. `code` is
+/// "USAGE", "FILE" or the server's status code; the last three members are null where the server did not set them.
 std::string ErrorJson(const absl::Status& status, absl::string_view message);
 
 }  // namespace corank::cli

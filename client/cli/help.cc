@@ -165,10 +165,12 @@ std::string ManPage(const std::vector<Command>& commands, const std::string& ver
   absl::StrAppend(&page, ".PP\nIf the reader of its output has gone, corank ends by SIGPIPE, without a message.\n",
                   ".SH ENVIRONMENT\nAn option overrides its variable. corankd reads none of these.\n");
   AppendTroffEntries(kEnvironment, &page);
-  absl::StrAppend(&page, ".SH ERRORS AS JSON\nWith \\-\\-json, an error is one line on standard error:\n.PP\n.nf\n    ",
-                  Troff("{\"error\": {\"code\": ..., \"message\": ..., \"field\": ..., \"retry_after_seconds\": ...}}"),
-                  "\n.fi\n.PP\nThe code is USAGE, FILE, or the server's status code. The field and the time to wait ",
-                  "are null where the server names none.\n");
+  absl::StrAppend(
+      &page, ".SH ERRORS AS JSON\nWith \\-\\-json, an error is one line on standard error:\n.PP\n.nf\n    ",
+      Troff("{\"error\": {\"code\": ..., \"message\": ..., \"reason\": ..., \"field\": ..., \"retry_after_seconds\": "
+            "...}}"),
+      "\n.fi\n.PP\nThe code is USAGE, FILE, or the server's status code. The reason, the field and the time to ",
+      "wait are null where the server names none.\n");
   return page;
 }
 

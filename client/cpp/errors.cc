@@ -2,6 +2,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "client/cpp/status_conversion.h"
 #include "corank/wire/v1/rpc_status.pb.h"
 #include "proto/error_details.h"
@@ -18,6 +20,28 @@ std::optional<Message> Payload(const absl::Status& status, const char* type_url)
 }
 
 }  // namespace
+
+bool MayRunJobAgain(const absl::Status& status) {
+  const auto info = Payload<wire::v1::ErrorInfo>(status, kErrorInfoUrl);
+  if (!absl::IsAborted(status) || !info.has_value() || info->domain() != kErrorDomain) return false;
+  const auto cause = info->metadata().find("cause");
+  if (cause == info->metadata().end()) return info->reason() == "JOB_INCOMPLETE";
+  // A part whose caller went away. Any other cause would come again.
+  return cause->second == "CALLER_CANCELLED" || cause->second == "REQUEST_INCOMPLETE";
+}
+
+absl::Status NamingArgument(const absl::Status& status) {
+  constexpr absl::string_view kOnlyOperation = "plan.operations[0].";
+  if (status.ok()) return status;
+  absl::Status named = WithMessage(status, absl::StrReplaceAll(status.message(), {{kOnlyOperation, ""}}));
+  auto bad_request = Payload<wire::v1::BadRequest>(status, kBadRequestUrl);
+  if (!bad_request.has_value()) return named;
+  for (auto& violation : *bad_request->mutable_field_violations()) {
+    violation.set_field(std::string(absl::StripPrefix(violation.field(), kOnlyOperation)));
+  }
+  named.SetPayload(kBadRequestUrl, absl::Cord(bad_request->SerializeAsString()));
+  return named;
+}
 
 std::optional<std::string> ViolatedField(const absl::Status& status) {
   const auto bad_request = Payload<wire::v1::BadRequest>(status, kBadRequestUrl);

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "client/cpp/cancellation_scope.h"
 #include "client/cpp/explain.h"
+#include "client/cpp/status_conversion.h"
 #include "corank/errors.h"
 
 namespace corank::client {
@@ -34,6 +35,7 @@ std::shared_ptr<RetryClock> RetryClock::Real() {
 }
 
 Failure FailureOf(const absl::Status& error) {
+  if (MayRunJobAgain(error)) return Failure::kRefused;
   if (!absl::IsUnavailable(error) && !absl::IsResourceExhausted(error)) return Failure::kFinal;
   if (RetryDelay(error).has_value()) return Failure::kRefused;
   // Without a delay: a message is too large, or the caller's quota is full.

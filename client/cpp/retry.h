@@ -41,7 +41,7 @@ enum class Repeat : uint8_t {
 enum class Failure : uint8_t {
   kFinal,    // it would fail again
   kNotSent,  // there was no connection
-  kRefused,  // the server says when to retry
+  kRefused,  // the server says that it did not do the call, and that a retry may help
   kLost,     // the connection broke, and the work may be done
 };
 

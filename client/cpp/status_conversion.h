@@ -19,6 +19,13 @@ absl::Status ToAbslStatus(const grpc::Status& status);
 /// INVALID_ARGUMENT that names `field`, as the server makes it.
 absl::Status RefuseField(absl::string_view field, absl::string_view message);
 
+/// Whether a job of several parts was aborted because the server lost one of them, or did not get all of them in time.
+/// It has done nothing then, and may be run again as a whole.
+bool MayRunJobAgain(const absl::Status& status);
+
+/// The same error. Names the argument itself where the server names its path in a plan of one operation.
+absl::Status NamingArgument(const absl::Status& status);
+
 /// The same code and payloads with another message.
 absl::Status WithMessage(const absl::Status& status, absl::string_view message);
 

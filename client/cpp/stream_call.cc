@@ -14,6 +14,7 @@
 #include "client/cpp/chunks.h"
 #include "client/cpp/patience.h"
 #include "client/cpp/raw_stream.h"
+#include "client/cpp/status_conversion.h"
 #include "client/cpp/stream_results.h"
 
 namespace corank::client {
@@ -265,7 +266,9 @@ absl::StatusOr<CallCost> CallWithStreams(Connection* connection, absl::Span<Job*
       call.progress->bytes_sent = 0;
       call.progress->bytes_received = 0;
     }
-    return StreamAttempt(jobs, call).Run(connection, connections, chunk_bytes, deadline, results);
+    Attempt attempt = StreamAttempt(jobs, call).Run(connection, connections, chunk_bytes, deadline, results);
+    if (jobs.size() == 1) attempt.status = NamingArgument(attempt.status);
+    return attempt;
   });
 }
 

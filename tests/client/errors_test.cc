@@ -26,6 +26,22 @@ TEST(ToAbslStatus, NamesTheViolatedFieldOnce) {
   EXPECT_EQ(ViolatedField(named), "counts");
 }
 
+TEST(ErrorReason, IsThatOfTheServerAlone) {
+  EXPECT_EQ(ErrorReason(ToAbslStatus(InvalidField("keys", "no"))), "FIELD_INVALID");
+  EXPECT_EQ(ErrorReason(ToAbslStatus(RetryLater(grpc::StatusCode::UNAVAILABLE, "no", absl::Seconds(1)))), "DRAINING");
+  EXPECT_EQ(ErrorReason(absl::UnavailableError("Socket closed")), std::nullopt);
+}
+
+TEST(NamingArgument, LeavesOutThePathOfTheOnlyOperation) {
+  const absl::Status status =
+      NamingArgument(ToAbslStatus(InvalidField("plan.operations[0].keys[1]", "plan.operations[0].keys[1]: no")));
+  EXPECT_EQ(status.message(), "keys[1]: no");
+  EXPECT_EQ(ViolatedField(status), "keys[1]");
+  EXPECT_EQ(ErrorReason(status), "FIELD_INVALID");
+  const absl::Status other = ToAbslStatus(InvalidField("plan.operations[3].keys", "plan.operations[3].keys: no"));
+  EXPECT_EQ(NamingArgument(other), other);
+}
+
 TEST(ToAbslStatus, SaysWhenToTryAgain) {
   const absl::Status status =
       ToAbslStatus(RetryLater(grpc::StatusCode::RESOURCE_EXHAUSTED, "the queue is full", absl::Milliseconds(250)));

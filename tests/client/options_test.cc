@@ -224,15 +224,18 @@ TEST(ManPage, NamesEveryCommandAndOptionInKnownMacros) {
 
 TEST(ErrorJson, NamesCodeFieldAndTheTimeToWait) {
   EXPECT_EQ(ErrorJson(UsageError("x"), "say \"x\""),
-            R"({"error": {"code": "USAGE", "message": "say \"x\"", "field": null, "retry_after_seconds": null}})");
+            R"({"error": {"code": "USAGE", "message": "say \"x\"", "reason": null, )"
+            R"("field": null, "retry_after_seconds": null}})");
   EXPECT_THAT(ErrorJson(FileError("x"), "x"), HasSubstr(R"("code": "FILE")"));
   EXPECT_EQ(ErrorJson(client::ToAbslStatus(client::InvalidField("keys[1]", "no")), "no"),
-            R"({"error": {"code": "INVALID_ARGUMENT", "message": "no", "field": "keys[1]", )"
+            R"({"error": {"code": "INVALID_ARGUMENT", "message": "no", "reason": "FIELD_INVALID", "field": "keys[1]", )"
             R"("retry_after_seconds": null}})");
   const absl::Status busy = client::ToAbslStatus(
       client::RetryLater(grpc::StatusCode::RESOURCE_EXHAUSTED, "the queue is full", absl::Milliseconds(250)));
-  EXPECT_EQ(ErrorJson(busy, "full"), R"({"error": {"code": "RESOURCE_EXHAUSTED", "message": "full", "field": null, )"
-                                     R"("retry_after_seconds": 0.25}})");
+  EXPECT_EQ(ErrorJson(busy, "full"),
+            R"({"error": {"code": "RESOURCE_EXHAUSTED", "message": "full", "reason": "QUEUE_FULL", )"
+            R"("field": null, )"
+            R"("retry_after_seconds": 0.25}})");
 }
 
 TEST(ParseKeyType, TakesAnyCaseOfLetters) {

@@ -7,15 +7,28 @@
 namespace corank::client {
 namespace {
 
-grpc::Status StatusWithDetail(grpc::StatusCode code, const std::string& message, const char* type_url,
-                              const google::protobuf::Message& detail) {
+void Add(const char* type_url, const google::protobuf::Message& detail, wire::v1::RpcStatus* details) {
+  google::protobuf::Any* any = details->add_details();
+  any->set_type_url(type_url);
+  any->set_value(detail.SerializeAsString());
+}
+
+// A status as corankd makes it; `detail` may be null.
+grpc::Status StatusWithDetail(grpc::StatusCode code, const std::string& message, const wire::v1::ErrorInfo& info,
+                              const char* type_url, const google::protobuf::Message* detail) {
   wire::v1::RpcStatus details;
   details.set_code(code);
   details.set_message(message);
-  google::protobuf::Any* any = details.add_details();
-  any->set_type_url(type_url);
-  any->set_value(detail.SerializeAsString());
+  Add(kErrorInfoUrl, info, &details);
+  if (detail != nullptr) Add(type_url, *detail, &details);
   return grpc::Status(code, message, details.SerializeAsString());
+}
+
+wire::v1::ErrorInfo Info(const std::string& reason) {
+  wire::v1::ErrorInfo info;
+  info.set_reason(reason);
+  info.set_domain(kErrorDomain);
+  return info;
 }
 
 }  // namespace
@@ -25,14 +38,23 @@ grpc::Status InvalidField(const std::string& field, const std::string& message) 
   wire::v1::BadRequest::FieldViolation* violation = bad_request.add_field_violations();
   violation->set_field(field);
   violation->set_description(message);
-  return StatusWithDetail(grpc::StatusCode::INVALID_ARGUMENT, message, kBadRequestUrl, bad_request);
+  return StatusWithDetail(grpc::StatusCode::INVALID_ARGUMENT, message, Info("FIELD_INVALID"), kBadRequestUrl,
+                          &bad_request);
 }
 
 grpc::Status RetryLater(grpc::StatusCode code, const std::string& message, absl::Duration delay) {
   wire::v1::RetryInfo retry_info;
   retry_info.mutable_retry_delay()->set_seconds(absl::IDivDuration(delay, absl::Seconds(1), &delay));
   retry_info.mutable_retry_delay()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(delay)));
-  return StatusWithDetail(code, message, kRetryInfoUrl, retry_info);
+  const char* const reason = code == grpc::StatusCode::UNAVAILABLE ? "DRAINING" : "QUEUE_FULL";
+  return StatusWithDetail(code, message, Info(reason), kRetryInfoUrl, &retry_info);
+}
+
+grpc::Status PartLost(const std::string& cause) {
+  wire::v1::ErrorInfo info = Info("JOB_PART_LOST");
+  (*info.mutable_metadata())["part"] = "1";
+  (*info.mutable_metadata())["cause"] = cause;
+  return StatusWithDetail(grpc::StatusCode::ABORTED, "part 1 of the job ended early", info, nullptr, nullptr);
 }
 
 PuppetServer::PuppetServer(PuppetService* service, PuppetMemory* memory,

@@ -20,7 +20,10 @@
 namespace corank::client {
 
 grpc::Status InvalidField(const std::string& field, const std::string& message);
+/// The reason is DRAINING for UNAVAILABLE, else QUEUE_FULL.
 grpc::Status RetryLater(grpc::StatusCode code, const std::string& message, absl::Duration delay);
+/// What the other parts of a job get when part 1 ended with the reason `cause`.
+grpc::Status PartLost(const std::string& cause);
 
 /// The unary methods return the results of the handlers. Execute runs the same handlers on the data that it collects,
 /// unless `on_execute` is set. With a PuppetMemory, handlers see arrays in regions and kept arrays inline, and their

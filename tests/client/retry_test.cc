@@ -26,6 +26,10 @@ TEST(FailureOf, TellsWhatIsKnownOfTheWork) {
   EXPECT_EQ(FailureOf(absl::UnavailableError(kRefusedConnection)), Failure::kNotSent);
   EXPECT_EQ(FailureOf(absl::UnavailableError("DNS resolution failed for x:1: not found")), Failure::kNotSent);
   EXPECT_EQ(FailureOf(absl::ResourceExhaustedError("message too large")), Failure::kFinal);
+  EXPECT_EQ(FailureOf(ToAbslStatus(PartLost("CALLER_CANCELLED"))), Failure::kRefused);
+  EXPECT_EQ(FailureOf(ToAbslStatus(PartLost("REQUEST_INCOMPLETE"))), Failure::kRefused);
+  EXPECT_EQ(FailureOf(ToAbslStatus(PartLost("FIELD_INVALID"))), Failure::kFinal) << "it would come again";
+  EXPECT_EQ(FailureOf(absl::AbortedError("of a proxy")), Failure::kFinal);
   for (int code = 1; code <= 16; ++code) {
     if (code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::RESOURCE_EXHAUSTED) continue;
     EXPECT_EQ(FailureOf(Busy(absl::Seconds(1), static_cast<grpc::StatusCode>(code))), Failure::kFinal) << code;

@@ -331,6 +331,18 @@ TEST_F(StreamTest, IsTriedAgainAlsoInMidAnswerAndOverItsInput) {
   }
 }
 
+TEST_F(StreamTest, AJobThatLostAPartIsRunAgainAsAWhole) {
+  std::atomic<int> calls{0};
+  service_.on_execute = [&](grpc::ServerContext* context, ExecuteStream* stream) {
+    if (++calls <= 2) return PartLost("CALLER_CANCELLED");  // both parts of the first try
+    return service_.execute.Serve(context, stream);
+  };
+  const auto sorted = Connect().Sort(std::vector<uint32_t>{2, 1}, {}, Streamed(2));
+  ASSERT_TRUE(sorted.ok()) << sorted.status();
+  EXPECT_THAT(sorted->keys, ElementsAre(1, 2));
+  EXPECT_GE(sorted->stats.attempts, 2) << "one more if the client cancelled the other part before it came";
+}
+
 TEST_F(StreamTest, TheErrorOfOnePartIsTheJobsAndEndsTheOthers) {
   service_.on_execute = [](grpc::ServerContext* context, ExecuteStream* stream) {
     v1::ExecuteRequest request;

@@ -269,10 +269,21 @@ class FakeServer:
         self._server.stop(None).wait()
 
     def fail_next(
-        self, code: grpc.StatusCode, message: str, *, field: str = "", retry_after: float | None = None, times: int = 1
+        self,
+        code: grpc.StatusCode,
+        message: str,
+        *,
+        reason: str = "",
+        cause: str = "",
+        field: str = "",
+        retry_after: float | None = None,
+        times: int = 1,
     ) -> None:
         """Lets the next `times` calls fail, with these details."""
-        details = _retry_info(retry_after)
+        details: list[Any] = _retry_info(retry_after)
+        if reason:
+            metadata = {"cause": cause} if cause else {}
+            details.append(error_details_pb2.ErrorInfo(reason=reason, domain="corank", metadata=metadata))
         if field:
             violation = error_details_pb2.BadRequest.FieldViolation(field=field, description=message)
             details.append(error_details_pb2.BadRequest(field_violations=[violation]))

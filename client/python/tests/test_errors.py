@@ -18,6 +18,8 @@ import corank
 from corank import _memory as memory
 
 X = np.array([3, 1, 2], dtype=np.int32)
+LONG = np.arange(1_000_000, dtype=np.uint32)[::-1].copy()
+"""Enough to be streamed."""
 
 
 @pytest.mark.parametrize(
@@ -32,7 +34,7 @@ X = np.array([3, 1, 2], dtype=np.int32)
         (grpc.StatusCode.UNAUTHENTICATED, corank.PermissionDenied),
         (grpc.StatusCode.UNIMPLEMENTED, corank.Unimplemented),
         (grpc.StatusCode.INTERNAL, corank.Internal),
-        (grpc.StatusCode.ABORTED, corank.CorankError),
+        (grpc.StatusCode.ABORTED, corank.Aborted),
     ],
 )
 def test_each_status_is_an_exception(
@@ -45,6 +47,60 @@ def test_each_status_is_an_exception(
     assert caught.value.code == code.name
     assert caught.value.request_id == "mine"
     np.testing.assert_array_equal(fake_client.sort(X), [1, 2, 3])
+
+
+def test_reason_is_that_of_the_server(fake: FakeServer, fake_client: corank.Client) -> None:
+    fake.fail_next(grpc.StatusCode.FAILED_PRECONDITION, "no", reason="IN_USE")
+    fake.fail_next(grpc.StatusCode.FAILED_PRECONDITION, "no")
+    for reason in ("IN_USE", ""):
+        with pytest.raises(corank.CorankError) as caught:
+            fake_client.sort(X)
+        assert caught.value.reason == reason
+        assert pickle.loads(pickle.dumps(caught.value)).reason == reason
+    with pytest.raises(corank.InvalidArgument) as refused_here:
+        fake_client.sort(X, place="nowhere")  # type: ignore[arg-type]
+    assert refused_here.value.reason == ""
+
+
+def test_a_call_of_one_operator_names_its_argument_and_not_a_path_in_a_plan(
+    fake: FakeServer, fake_client: corank.Client
+) -> None:
+    path = "plan.operations[0].keys"
+    fake.fail_next(grpc.StatusCode.INVALID_ARGUMENT, f"{path}: no", reason="FIELD_INVALID", field=path)
+    with pytest.raises(corank.InvalidArgument) as caught:
+        fake_client.sort(LONG, place="stream")
+    assert caught.value.field == "keys"
+    assert str(caught.value).startswith("Sort: keys: no")
+    fake.fail_next(grpc.StatusCode.INVALID_ARGUMENT, f"{path}: no", reason="FIELD_INVALID", field=path)
+    with pytest.raises(corank.InvalidArgument) as caught, fake_client.chain() as chain:
+        chain.argsort(chain.sort(X))
+    assert caught.value.field == path
+
+
+@pytest.mark.parametrize(
+    ("reason", "cause"),
+    [("JOB_PART_LOST", "CALLER_CANCELLED"), ("JOB_PART_LOST", "REQUEST_INCOMPLETE"), ("JOB_INCOMPLETE", "")],
+)
+def test_a_job_that_lost_a_part_is_run_again_as_a_whole(
+    fake: FakeServer, fake_client: corank.Client, reason: str, cause: str
+) -> None:
+    fake.fail_next(grpc.StatusCode.ABORTED, "part 1 ended early", reason=reason, cause=cause)
+    stats: list[corank.Stats] = []
+    result = fake_client.sort(LONG, place="stream", connections=2, on_stats=stats.append)
+    np.testing.assert_array_equal(result, LONG[::-1])
+    assert stats[0].attempts == 2
+    jobs = [plan.job_id for plan in fake.executor.plans]
+    assert jobs.count(jobs[-1]) == 2, "both parts of the second try"
+    fake.fail_next(grpc.StatusCode.ABORTED, "part 1 ended early", reason=reason, cause=cause)
+    with pytest.raises(corank.Aborted):
+        fake_client.sort(LONG, place="stream", connections=2, retries=0)
+
+
+def test_a_part_that_would_fail_again_ends_the_job(fake: FakeServer, fake_client: corank.Client) -> None:
+    fake.fail_next(grpc.StatusCode.ABORTED, "part 1: bad chunk", reason="JOB_PART_LOST", cause="FIELD_INVALID")
+    with pytest.raises(corank.Aborted, match="bad chunk") as caught:
+        fake_client.sort(LONG, place="stream", connections=2)
+    assert caught.value.attempts == 1
 
 
 def test_bad_request_names_the_field(client: corank.Client) -> None:

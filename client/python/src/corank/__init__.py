@@ -19,6 +19,7 @@ from corank._chains import Chain, Pending
 from corank._client import Client
 from corank._conversion import KEY_TYPES
 from corank._errors import (
+    Aborted,
     Cancelled,
     CorankError,
     DeadlineExceeded,
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "KEY_TYPES",
+    "Aborted",
     "CallOptions",
     "Cancelled",
     "Chain",

@@ -278,8 +278,17 @@ class Connection(Channels):
         job = Job(methods, operations, placing.sources, placing.sinks, self.chunk_bytes(limit), progress)
         name = placed[0].task.method if len(placed) == 1 else "Execute"
         caller = self.caller(name, limit.seconds, settings.traceparent)
+
+        def once(remaining: float | None) -> list[bytes]:
+            try:
+                return job.run(caller, remaining)
+            except errors.CorankError as error:
+                if len(placed) == 1:
+                    error._name_argument()
+                raise
+
         results, tries = self.retrier.run(
-            lambda remaining: job.run(caller, remaining),
+            once,
             deadline=limit.left(),
             retries=settings.retries,
             repeat=placing.repeat(placed),

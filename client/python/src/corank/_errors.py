@@ -11,12 +11,16 @@ from google.protobuf.message import DecodeError
 from corank import _messages as messages
 
 _RpcStatus = messages.message("corank.wire.v1.RpcStatus")
+_ErrorInfo = messages.message("corank.wire.v1.ErrorInfo")
 _BadRequest = messages.message("corank.wire.v1.BadRequest")
 _RetryInfo = messages.message("corank.wire.v1.RetryInfo")
-_ErrorInfo = messages.message("corank.wire.v1.ErrorInfo")
 _TYPES = "type.googleapis.com/google.rpc."
 _DETAILS = "grpc-status-details-bin"
 _DOMAIN = "corank"
+# A part whose caller went away. Its job may be run again as a whole; any other cause would come again.
+_LOST_PARTS = ("CALLER_CANCELLED", "REQUEST_INCOMPLETE")
+# The path of the only operation of a plan, which the client itself made for a call of one operator.
+_ONLY_OPERATION = "plan.operations[0]."
 _REQUEST_ID = "x-request-id"
 # gRPC's messages for a call that was never sent. A call with any other message counts as lost, which is safe.
 _NOT_SENT = ("failed to connect to all addresses", "DNS resolution failed", "errors resolving")
@@ -31,7 +35,7 @@ class Failure(enum.Enum):
     NOT_SENT = enum.auto()
     """There was no connection."""
     REFUSED = enum.auto()
-    """The server says when to retry."""
+    """The server says that it did not do the call, and that a retry may help."""
     LOST = enum.auto()
     """The connection broke, and the server may have done the call."""
 
@@ -53,8 +57,8 @@ class CorankError(Exception):
 
     Attributes:
         code: the gRPC status, such as "INVALID_ARGUMENT"; also for what is refused before it is sent.
-        reason: the server's reason, such as "QUEUE_FULL": a value of corank.v1.ErrorReason without its prefix; empty if
-            the server gave none, or did not answer.
+        reason: why the server failed the call: a name of the protocol's ErrorReason without its prefix, such as
+            "QUEUE_FULL"; empty if the error is not the server's.
         message: what the caller can change, in words.
         request_id: the name of the request in the server's log; empty if the server did not answer.
         trace_id: the W3C trace that the call belongs to; empty without traceparent=.
@@ -63,9 +67,9 @@ class CorankError(Exception):
     """
 
     code = "UNKNOWN"
-    reason = ""
     grpc_error: grpc.RpcError | None = None
     _failure = Failure.FINAL
+    reason = ""
     trace_id = ""
     attempts = 1
 
@@ -79,6 +83,11 @@ class CorankError(Exception):
         # gRPC's error is of this process.
         state = {name: value for name, value in vars(self).items() if name != "grpc_error"}
         return type(self), (self.message,), state
+
+    def _name_argument(self) -> None:
+        """Names the argument itself where the server names its path in a plan of one operation."""
+        self.message = self.message.replace(_ONLY_OPERATION, "")
+        self.args = (self.message,)
 
     def _tell(self, attempts: int, seconds: float, reason: str, before: str) -> None:
         """Adds to the message how the call ended: after how many tries, why then, and which request it was."""
@@ -108,6 +117,10 @@ class InvalidArgument(CorankError, ValueError):
     def __init__(self, message: str, *, field: str = "", code: str | None = None, request_id: str = "") -> None:
         super().__init__(message, code=code, request_id=request_id)
         self.field = field
+
+    def _name_argument(self) -> None:
+        super()._name_argument()
+        self.field = self.field.removeprefix(_ONLY_OPERATION)
 
 
 class Retryable(CorankError):
@@ -153,6 +166,12 @@ class Cancelled(CorankError):
     code = "CANCELLED"
 
 
+class Aborted(CorankError):
+    """A call over several connections lost one of them, or the server did not get all of them in time."""
+
+    code = "ABORTED"
+
+
 class NotFound(CorankError, LookupError):
     """No region or kept array has this name."""
 
@@ -180,6 +199,7 @@ class Internal(CorankError):
 _PLAIN: dict[grpc.StatusCode, type[CorankError]] = {
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
     grpc.StatusCode.CANCELLED: Cancelled,
+    grpc.StatusCode.ABORTED: Aborted,
     grpc.StatusCode.NOT_FOUND: NotFound,
     grpc.StatusCode.PERMISSION_DENIED: PermissionDenied,
     grpc.StatusCode.UNAUTHENTICATED: PermissionDenied,
@@ -192,29 +212,34 @@ _PLAIN: dict[grpc.StatusCode, type[CorankError]] = {
 class _Details(NamedTuple):
     """What a status carries beside its code and message."""
 
+    reason: str = ""
+    cause: str = ""
+    """The reason of the part that ended a job."""
     field: str = ""
     retry_after: float | None = None
-    reason: str = ""
+    """Seconds."""
 
 
 def _details(metadata: dict[str, object]) -> _Details:
-    raw, found = metadata.get(_DETAILS), _Details()
+    made = _Details()
+    raw = metadata.get(_DETAILS)
     if not isinstance(raw, bytes):
-        return found
+        return made
     try:
         for detail in _RpcStatus.FromString(raw).details:
-            if detail.type_url == _TYPES + "BadRequest":
+            if detail.type_url == _TYPES + "ErrorInfo":
+                info = _ErrorInfo.FromString(detail.value)
+                if info.domain == _DOMAIN:
+                    made = made._replace(reason=info.reason, cause=info.metadata.get("cause", ""))
+            elif detail.type_url == _TYPES + "BadRequest":
                 violations = _BadRequest.FromString(detail.value).field_violations
-                found = found._replace(field=violations[0].field if violations else "")
+                made = made._replace(field=violations[0].field if violations else "")
             elif detail.type_url == _TYPES + "RetryInfo":
                 delay = _RetryInfo.FromString(detail.value).retry_delay
-                found = found._replace(retry_after=delay.seconds + delay.nanos * 1e-9)
-            elif detail.type_url == _TYPES + "ErrorInfo":
-                info = _ErrorInfo.FromString(detail.value)
-                found = found._replace(reason=info.reason if info.domain == _DOMAIN else "")
+                made = made._replace(retry_after=delay.seconds + delay.nanos * 1e-9)
     except DecodeError:
         pass  # details of a proxy, not of corankd: the status code and message stand without them
-    return found
+    return made
 
 
 def _certificate_text(details: str, peer: Peer) -> str:
@@ -292,21 +317,18 @@ def from_rpc(error: Any, *, operator: str, peer: Peer, deadline: float | None, t
         made.grpc_error = error
         return made
     metadata: dict[str, object] = {str(key): value for key, value in (error.trailing_metadata() or ())}
-    details = _details(metadata)
-    made = _from_call(error, metadata, details, operator, peer, deadline)
-    made.trace_id, made.grpc_error = trace_id, error
-    if details.reason:
-        made.reason = details.reason
+    told = _details(metadata)
+    made = _from_call(error, told, str(metadata.get(_REQUEST_ID, "")), operator, peer, deadline)
+    made.reason, made.trace_id, made.grpc_error = told.reason, trace_id, error
     return made
 
 
 def _from_call(
-    error: Any, metadata: dict[str, object], found: _Details, operator: str, peer: Peer, deadline: float | None
+    error: Any, told: _Details, request_id: str, operator: str, peer: Peer, deadline: float | None
 ) -> CorankError:
     code = error.code() or grpc.StatusCode.UNKNOWN
     details = error.details() or ""
-    field, retry_after = found.field, found.retry_after
-    request_id = str(metadata.get(_REQUEST_ID, ""))
+    field, retry_after = told.field, told.retry_after
     if code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE):
         message = details if not field or field in details else f"{field}: {details}"
         return InvalidArgument(f"{operator}: {message}", field=field, code=code.name, request_id=request_id)
@@ -324,5 +346,7 @@ def _from_call(
         message += "; give a token that the server knows (token=, token_file=)"
     elif code is grpc.StatusCode.PERMISSION_DENIED:
         message += "; the operator of the server can allow it"
-    kind = _PLAIN.get(code, CorankError)
-    return kind(f"{operator}: {message}", code=code.name, request_id=request_id)
+    made = _PLAIN.get(code, CorankError)(f"{operator}: {message}", code=code.name, request_id=request_id)
+    if code is grpc.StatusCode.ABORTED and (told.reason == "JOB_INCOMPLETE" or told.cause in _LOST_PARTS):
+        made._failure = Failure.REFUSED
+    return made
