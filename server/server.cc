@@ -61,8 +61,7 @@ AdmissionQueue::Options LongQueueOptions(const Server::Options& options) {
 }
 
 absl::Status Draining() {
-  return RetryLater(absl::StatusCode::kUnavailable, "the server is shutting down and takes no more requests",
-                    kRestartRetry);
+  return RetryLater(v1::ERROR_REASON_DRAINING, "the server is shutting down and takes no more requests", kRestartRetry);
 }
 
 }  // namespace

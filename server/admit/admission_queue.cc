@@ -47,7 +47,7 @@ AdmissionQueue::AdmissionQueue(const Options& options, const Clock* clock, Metri
 }
 
 AdmissionQueue::~AdmissionQueue() {
-  Abort(absl::UnavailableError("the server ended"));
+  Abort(RetryLater(v1::ERROR_REASON_DRAINING, "the server ended", absl::ZeroDuration()));
   if (memory_ != nullptr) memory_->StopListening(this);
   {
     absl::MutexLock lock(&mutex_);
@@ -134,13 +134,13 @@ absl::Status AdmissionQueue::FindMemory(Task& task) const {
     need = *std::max_element(needs.begin(), needs.end());
     // Do not advise a stream to use a stream.
     const char* const advice = task.operation->waits_for_caller() ? "" : ", or use a stream (Execute)";
-    return InvalidField("request",
-                        absl::StrCat("needs ", need, " bytes of device memory, but --device-budget-bytes is ", most,
-                                     "; send less at a time", advice));
+    return TooLargeField("request",
+                         absl::StrCat("needs ", need, " bytes of device memory, but --device-budget-bytes is ", most,
+                                      "; send less at a time", advice));
   }
   const int64_t host_need = memory_->Counted(task.operation->host_bytes());
   if (host_need > memory_->host_limit_bytes()) {
-    return InvalidField(
+    return TooLargeField(
         "request", absl::StrCat("needs ", host_need, " bytes of pinned memory, but all running ",
                                 "requests together may have ", memory_->host_limit_bytes(), "; send less at a time"));
   }
@@ -200,9 +200,9 @@ absl::Status AdmissionQueue::CheckRoom(const Task& task) {
     const std::string what = requests_full
                                  ? absl::StrCat(requests, " requests are waiting, and the limit is ", most_requests)
                                  : absl::StrCat(bytes, " bytes of requests are waiting, and the limit is ", most_bytes);
-    return Refuse(requests_full ? Refusal::kQueueRequests : Refusal::kQueueBytes,
-                  RetryLater(absl::StatusCode::kResourceExhausted, Full(task.priority) + what,
-                             rate_.RetryDelay(CostAhead(task))));
+    return Refuse(
+        requests_full ? Refusal::kQueueRequests : Refusal::kQueueBytes,
+        RetryLater(v1::ERROR_REASON_QUEUE_FULL, Full(task.priority) + what, rate_.RetryDelay(CostAhead(task))));
   }
   return CheckTenantRoom(task, free_requests, free_bytes);
 }
@@ -218,7 +218,7 @@ absl::Status AdmissionQueue::CheckTenantRoom(const Task& task, int64_t free_requ
   if (requests == 0) return absl::OkStatus();
   const auto full = [&](Refusal reason, int64_t used, absl::string_view of, absl::string_view why) {
     return Refuse(reason,
-                  RetryLater(absl::StatusCode::kResourceExhausted,
+                  RetryLater(v1::ERROR_REASON_QUOTA_EXCEEDED,
                              absl::StrCat("this tenant's part of the queue is full: ", used, of, " are waiting, ", why),
                              rate_.RetryDelay(CostAhead(task))));
   };
@@ -258,11 +258,12 @@ absl::Status AdmissionQueue::CheckInTime(const Task& task) const {
     return absl::FormatDuration(absl::Trunc(time, absl::Microseconds(1)));
   };
   if (own > left) {
-    return absl::DeadlineExceededError(
+    return Error(
+        v1::ERROR_REASON_DEADLINE_UNREACHABLE,
         absl::StrCat("the deadline is in ", rounded(left), ", but the work alone takes an estimated ", rounded(own)));
   }
   return RetryLater(
-      absl::StatusCode::kDeadlineExceeded,
+      v1::ERROR_REASON_DEADLINE_UNREACHABLE,
       absl::StrCat("the deadline is in ", rounded(left), ", but the estimated time is ", rounded(wait + own), ": ",
                    rounded(wait), " in the queue and ", rounded(own), " of work"),
       wait + own - left);

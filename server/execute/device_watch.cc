@@ -15,9 +15,9 @@ constexpr absl::Duration kOthersRetry = absl::Milliseconds(100);
 }  // namespace
 
 absl::Status DeviceLost(bool has_others) {
-  return has_others ? RetryLater(absl::StatusCode::kUnavailable,
+  return has_others ? RetryLater(v1::ERROR_REASON_DEVICE_LOST,
                                  "the server lost the device of this request; its other devices work", kOthersRetry)
-                    : RetryLater(absl::StatusCode::kUnavailable, "the server lost its device", kRestartRetry);
+                    : RetryLater(v1::ERROR_REASON_DEVICE_LOST, "the server lost its device", kRestartRetry);
 }
 
 void DeviceWatch::Lose(const std::string& reason) {
@@ -32,7 +32,7 @@ absl::Status DeviceWatch::Judge(const absl::Status& status) {
       Lose(std::string(status.message()));
       return Lost();
     case absl::StatusCode::kResourceExhausted:
-      if (HasRetryDelay(status)) return status;
+      if (ReasonOf(status) != v1::ERROR_REASON_UNSPECIFIED) return status;
       logger_->Log(LogLevel::kWarning, "memory_short", {{"message", std::string(status.message())}});
       return DeviceMemoryFull();
     default:

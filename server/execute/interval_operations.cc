@@ -196,9 +196,10 @@ void MoveOperation::Collect(const OperatorReport&, Outcome& outcome) const {
 
 absl::Status MoveOperation::FaultStatus(const OperatorReport& report) const {
   if (report.fault != OperatorReport::Fault::kOverlapping) return UnexpectedFault(report);
-  return InvalidField(absl::StrCat("destination_offsets[", report.index, "]"),
-                      absl::StrCat("interval ", report.index, " overlaps interval ", report.other,
-                                   " in the destination; set allow_overlap to permit this"));
+  return FieldError(v1::ERROR_REASON_INTERVALS_OVERLAP, absl::StrCat("destination_offsets[", report.index, "]"),
+                    absl::StrCat("interval ", report.index, " overlaps interval ", report.other,
+                                 " in the destination; set allow_overlap to permit this"),
+                    {{"interval", absl::StrCat(report.index)}, {"other", absl::StrCat(report.other)}});
 }
 
 LoadBalanceOperation::LoadBalanceOperation(Spec spec) : spec_(std::move(spec)) {

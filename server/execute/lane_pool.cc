@@ -19,9 +19,11 @@ constexpr absl::Duration kMemoryPatience = absl::Seconds(1);
 // How long a caller should wait before it retries here or elsewhere.
 constexpr absl::Duration kDeviceLostRetry = absl::Seconds(5);
 
-// Whether the device's memory is full. A full quota of the caller names a field, and waiting does not help there.
+// Whether the device's memory is full. Waiting does not help where a quota of the caller is full.
 bool IsShortOfMemory(const absl::Status& status) {
-  return absl::IsResourceExhausted(status) && NamedField(status).empty();
+  if (!absl::IsResourceExhausted(status)) return false;
+  const v1::ErrorReason reason = ReasonOf(status);
+  return reason == v1::ERROR_REASON_UNSPECIFIED || reason == v1::ERROR_REASON_MEMORY_FULL;
 }
 
 }  // namespace
@@ -382,25 +384,20 @@ absl::Status LanePool::Work(LaneStreams& lane, Task& task, Outcome& outcome) {
 
 // The engine's message goes to the log. The caller gets what it can act on.
 absl::Status LanePool::FromEngine(const absl::Status& status) {
+  // What has a reason comes from the server's own checks, budgets and quotas.
+  if (status.ok() || ReasonOf(status) != v1::ERROR_REASON_UNSPECIFIED) return status;
   switch (status.code()) {
-    case absl::StatusCode::kOk:
-    case absl::StatusCode::kCancelled:  // from CheckWanted; engines return neither
-    case absl::StatusCode::kDeadlineExceeded:
-      return status;
     case absl::StatusCode::kResourceExhausted:
-      // From a budget of the server or a quota of the caller.
-      if (HasRetryDelay(status) || !NamedField(status).empty()) return status;
       logger_->Log(LogLevel::kWarning, "memory_short", {{"message", std::string(status.message())}});
       return DeviceMemoryFull();
     case absl::StatusCode::kUnavailable:
-      if (HasRetryDelay(status)) return status;  // already converted and logged
       if (!device_lost_.exchange(true)) {
         logger_->Log(LogLevel::kError, "device_lost", {{"message", std::string(status.message())}});
         if (options_.on_device_lost) options_.on_device_lost();
       }
-      return RetryLater(status.code(), "the server lost its device", kDeviceLostRetry);
+      return RetryLater(v1::ERROR_REASON_DEVICE_LOST, "the server lost its device", kDeviceLostRetry);
     default:
-      return NamedField(status).empty() ? absl::InternalError(status.message()) : status;
+      return absl::InternalError(status.message());
   }
 }
 

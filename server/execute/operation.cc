@@ -51,7 +51,10 @@ absl::Status PendingResult::Download(EngineStream& stream) const {
   return stream.Download(buffer, size_bytes());
 }
 
-absl::Status Operation::Commit(Outcome& outcome) { return CommitResults({&outcome}); }
+absl::Status Operation::Commit(Outcome& outcome) {
+  CORANK_RETURN_IF_ERROR(PrepareResults(outcome));  // none is published if one cannot be
+  return PublishResults(outcome);
+}
 
 absl::Status Operation::Judged(const absl::Status& executed) const {
   if (!executed.ok() && !absl::IsInvalidArgument(executed)) return executed;
@@ -61,26 +64,26 @@ absl::Status Operation::Judged(const absl::Status& executed) const {
   return executed;
 }
 
-absl::Status CommitResults(absl::Span<Outcome* const> outcomes) {
-  std::vector<ResultArray*> placed;
-  for (Outcome* const outcome : outcomes) {
-    for (ResultArray& result : outcome->results) {
-      if (result.target != nullptr) placed.push_back(&result);
-    }
+absl::Status PrepareResults(const Outcome& outcome) {
+  for (const ResultArray& result : outcome.results) {
+    if (result.target == nullptr) continue;
+    CORANK_RETURN_IF_ERROR(result.target->Check());
+    CORANK_RETURN_IF_ERROR(result.target->Prepare());
   }
-  for (const ResultArray* const result : placed) {  // none is published if one cannot be
-    CORANK_RETURN_IF_ERROR(result->target->Check());
-    CORANK_RETURN_IF_ERROR(result->target->Prepare());
-  }
-  for (ResultArray* const result : placed) {
+  return absl::OkStatus();
+}
+
+absl::Status PublishResults(Outcome& outcome) {
+  for (ResultArray& result : outcome.results) {
+    if (result.target == nullptr) continue;
     auto described = std::make_shared<v1::Array>();
-    described->set_type(result->type);
-    described->set_count(result->count);
-    if (result->type == v1::ELEMENT_TYPE_RECORD) {
-      described->set_record_bytes(static_cast<uint32_t>(result->element_bytes));
+    described->set_type(result.type);
+    described->set_count(result.count);
+    if (result.type == v1::ELEMENT_TYPE_RECORD) {
+      described->set_record_bytes(static_cast<uint32_t>(result.element_bytes));
     }
-    CORANK_RETURN_IF_ERROR(result->target->Commit(described.get()));
-    result->described = std::move(described);
+    CORANK_RETURN_IF_ERROR(result.target->Commit(described.get()));
+    result.described = std::move(described);
   }
   return absl::OkStatus();
 }

@@ -137,8 +137,11 @@ constexpr v1::ElementType IndexType(int index_bytes) {
   return index_bytes == 4 ? v1::ELEMENT_TYPE_UINT32 : v1::ELEMENT_TYPE_UINT64;
 }
 
-/// Publishes the results of a successful request in the places that the caller chose.
-absl::Status CommitResults(absl::Span<Outcome* const> outcomes);
+/// Prepares the results of a successful request for the places that the caller chose. Nothing is published yet, so that
+/// either all results of a request are published or none.
+absl::Status PrepareResults(const Outcome& outcome);
+/// Publishes results that were prepared.
+absl::Status PublishResults(Outcome& outcome);
 
 /// Records the times and the workspace of one request on a stream in the statistics for its response.
 void SetTimes(const PhaseTimes& times, int64_t workspace_bytes, Outcome& outcome);

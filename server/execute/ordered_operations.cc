@@ -16,9 +16,10 @@ KeyType ToKeyType(v1::ElementType type) { return static_cast<KeyType>(type); }
 }  // namespace
 
 absl::Status NotSorted(absl::string_view field, int64_t index, Order order) {
-  return InvalidField(
-      field, absl::StrCat("not sorted in ", order == Order::kAscending ? "ascending" : "descending",
-                          " order: the element at index ", index, " comes before the one at index ", index - 1));
+  return FieldError(v1::ERROR_REASON_KEYS_NOT_SORTED, field,
+                    absl::StrCat("not sorted in ", order == Order::kAscending ? "ascending" : "descending",
+                                 " order: the element at index ", index, " comes before the one at index ", index - 1),
+                    {{"index", absl::StrCat(index)}});
 }
 
 SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {

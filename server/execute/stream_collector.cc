@@ -107,7 +107,7 @@ absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t n
   if (Spills(index, needed)) return Spill(stream, index, needed);
   const int64_t room = FreeBytes(index);
   if (needed > room && needed <= room + has) {
-    return InvalidField(
+    return TooLargeField(
         input.field + ".count",
         absl::StrCat("without a count the array is in memory twice while it grows, and its ", needed, " and ", has,
                      " bytes are more than one request may have (",

@@ -71,9 +71,9 @@ absl::StatusOr<std::shared_ptr<StreamExchange>> StreamExchange::Create(const Opt
                                                                        const Clock* clock) {
   std::shared_ptr<StreamExchange> exchange(new StreamExchange(options, std::move(inputs), pool, clock));
   if (exchange->Least() > pool->max_bytes()) {
-    return InvalidField("plan",
-                        absl::StrCat("its streams need ", exchange->Least(), " bytes of the server's host memory, but ",
-                                     "host_pool_bytes is ", pool->max_bytes()));
+    return TooLargeField(
+        "plan", absl::StrCat("its streams need ", exchange->Least(), " bytes of the server's host memory, but ",
+                             "host_pool_bytes is ", pool->max_bytes()));
   }
   return exchange;
 }
@@ -253,13 +253,14 @@ std::optional<std::vector<grpc::ByteBuffer>> StreamExchange::Results() const {
   return outputs_.empty() ? results_ : std::nullopt;
 }
 
-bool StreamExchange::Fail(const absl::Status& status) {
+bool StreamExchange::Fail(const absl::Status& status, int part) {
   std::vector<InputChunk> received;  // memory is freed without the lock
   std::deque<OutputChunk> outputs;
   {
     absl::MutexLock lock(&mutex_);
     if (!status_.ok() || (results_ && outputs_.empty())) return false;
     status_ = status;
+    failed_part_ = part;
     received.swap(received_);
     outputs.swap(outputs_);
   }
@@ -275,6 +276,16 @@ bool StreamExchange::has_succeeded() const {
 absl::Status StreamExchange::status() const {
   absl::MutexLock lock(&mutex_);
   return status_;
+}
+
+absl::Status StreamExchange::StatusFor(int part) const {
+  absl::MutexLock lock(&mutex_);
+  const v1::ErrorReason cause = ReasonOf(status_);
+  const bool is_own = failed_part_ == kAllParts || failed_part_ == part;
+  if (is_own || cause == v1::ERROR_REASON_UNSPECIFIED) return status_;
+  return Error(v1::ERROR_REASON_JOB_PART_LOST,
+               absl::StrCat("part ", failed_part_, " of the job ended early: ", status_.message()),
+               {{"part", absl::StrCat(failed_part_)}, {"cause", ReasonName(cause)}});
 }
 
 void StreamExchange::Begin() {
@@ -298,8 +309,7 @@ void StreamExchange::Begin() {
 // A stalled caller must not hold a lane forever, whatever its deadline.
 absl::Status StreamExchange::CheckIdle(Instant since, absl::string_view what) const {
   if (clock_->Now() - since < absl::ToChronoNanoseconds(options_.idle_timeout)) return absl::OkStatus();
-  return absl::DeadlineExceededError(
-      absl::StrCat("the caller has ", what, " nothing for ", absl::FormatDuration(options_.idle_timeout)));
+  return StreamIdle(what, options_.idle_timeout);
 }
 
 absl::StatusOr<std::vector<InputChunk>> StreamExchange::Receive(Lane& lane) {

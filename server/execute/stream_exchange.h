@@ -69,6 +69,8 @@ class StreamPart {
 /// fail.
 class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
  public:
+  static constexpr int kAllParts = -1;
+
   struct Options {
     /// Most bytes of a window.
     int64_t window_bytes = int64_t{64} << 20;
@@ -113,10 +115,13 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
   std::optional<std::vector<grpc::ByteBuffer>> Results() const;
   /// Whether the job has succeeded and only its answer is left to send.
   bool has_succeeded() const;
-  /// Ends the job on all parts. False if it had already ended: the first status counts.
-  bool Fail(const absl::Status& status);
+  /// Ends the job on all parts. False if it had already ended: the first status counts. `part`: the part that failed,
+  /// or kAllParts.
+  bool Fail(const absl::Status& status, int part = kAllParts);
   /// Not OK once the job failed.
   absl::Status status() const;
+  /// The same for the caller of a part: ABORTED if another part failed.
+  absl::Status StatusFor(int part) const;
 
   // For the lane.
 
@@ -189,6 +194,7 @@ class StreamExchange : public std::enable_shared_from_this<StreamExchange> {
   int64_t input_window_ ABSL_GUARDED_BY(mutex_) = 0;  // of each part
   int64_t output_window_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  int failed_part_ ABSL_GUARDED_BY(mutex_) = kAllParts;
   std::optional<std::vector<grpc::ByteBuffer>> results_ ABSL_GUARDED_BY(mutex_);
   std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);
   std::vector<Progress> progress_ ABSL_GUARDED_BY(mutex_);

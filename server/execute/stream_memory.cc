@@ -10,12 +10,12 @@ namespace {
 constexpr absl::Duration kRetry = absl::Seconds(1);
 
 absl::Status OverLimit(absl::string_view field, absl::string_view limit, int64_t bytes) {
-  return InvalidField(field, absl::StrCat("the request needs more than the ", bytes, " bytes of ", limit,
-                                          " that one request may have; send it in smaller parts"));
+  return TooLargeField(field, absl::StrCat("the request needs more than the ", bytes, " bytes of ", limit,
+                                           " that one request may have; send it in smaller parts"));
 }
 
 absl::Status AllInUse() {
-  return RetryLater(absl::StatusCode::kResourceExhausted,
+  return RetryLater(v1::ERROR_REASON_MEMORY_FULL,
                     "the server's memory for streamed arrays is full; retry later or send smaller arrays", kRetry);
 }
 

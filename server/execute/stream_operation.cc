@@ -172,7 +172,11 @@ absl::Status StreamOperation::Commit(Outcome& outcome) {
   std::vector<Outcome*> outcomes;
   for (Outcome& earlier : *spec_.earlier) outcomes.push_back(&earlier);
   outcomes.push_back(&outcome);
-  return CommitResults(outcomes);
+  for (size_t i = 0; i < outcomes.size(); ++i) {  // none is published if one cannot be
+    CORANK_RETURN_IF_ERROR(spec_.request->Named(static_cast<int>(i), PrepareResults(*outcomes[i])));
+  }
+  for (Outcome* const one : outcomes) CORANK_RETURN_IF_ERROR(PublishResults(*one));
+  return absl::OkStatus();
 }
 
 void StreamOperation::OwnSmallResults(Outcome& outcome) {
@@ -186,7 +190,9 @@ void StreamOperation::OwnSmallResults(Outcome& outcome) {
 }
 
 absl::Status StreamOperation::BringNear(EngineStream& stream, Operand* input, Outcome& outcome) {
-  if (input->size_bytes() == 0) return absl::OkStatus();
+  if (input == nullptr || input->device == stream.device() || input->size_bytes() == 0) return absl::OkStatus();
+  // Without room for a permanent copy, each piece makes its own.
+  if (input->size_bytes() > spec_.memory->free_device_bytes() / 2) return absl::OkStatus();
   CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> near,
                           spec_.memory->AllocateDevice(input->size_bytes(), "plan.operations"));
   CORANK_RETURN_IF_ERROR(stream.Begin());
@@ -214,11 +220,6 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
   }
   const int64_t count = results[0]->count;
   EngineStream& stream = lane.stream();
-  // Without room for a permanent copy, each piece makes its own.
-  if (Operand* const input = rows.whole_input(); input != nullptr && input->device != stream.device() &&
-                                                 input->size_bytes() <= spec_.memory->free_device_bytes() / 2) {
-    CORANK_RETURN_IF_ERROR(BringNear(stream, input, outcome));
-  }
   RowShape shape;
   shape.key_bytes = results[0]->element_bytes;
   if (results.size() > 1) shape.value_bytes = results[1]->element_bytes;
@@ -288,11 +289,12 @@ absl::Status StreamOperation::ExecuteOne(int index, const std::vector<Operand>& 
   RowsInTurn* const rows = prepared.operation->rows_in_turn();  // adapts to the available memory
   const int64_t need = rows == nullptr ? prepared.operation->device_bytes(lane.engine()) : 0;
   if (const int64_t promised = device_bytes(lane.engine()); need > promised) {
-    return InvalidField("plan.operations",
-                        absl::StrCat("operation ", index, " needs ", need, " bytes of device memory, but ", promised,
-                                     " were reserved before its sizes were known; send it as a call of ",
-                                     "its own or in smaller parts"));
+    return TooLargeField("plan.operations",
+                         absl::StrCat("operation ", index, " needs ", need, " bytes of device memory, but ", promised,
+                                      " were reserved before its sizes were known; send it as a call of ",
+                                      "its own or in smaller parts"));
   }
+  if (rows != nullptr) CORANK_RETURN_IF_ERROR(BringNear(lane.stream(), rows->whole_input(), outcome));
   CORANK_RETURN_IF_ERROR(spec_.request->Named(
       index, prepared.operation->Judged(rows == nullptr ? prepared.operation->Execute(lane, outcome)
                                                         : SendInTurn(*rows, prepared.targets, lane, outcome))));

@@ -38,7 +38,7 @@ class StreamedRequest {
   /// names the field. Earlier operations have been executed.
   virtual absl::StatusOr<PreparedOperation> Prepare(int operation, const std::vector<Operand>& inputs,
                                                     std::shared_ptr<StreamMemory> memory) = 0;
-  /// Adds the operation's number to the field that the status names, if there are several operations.
+  /// Adds the path of the operation to the field that the status names.
   virtual absl::Status Named(int operation, const absl::Status& status) const = 0;
   /// Whether all sizes are known before the first chunk arrives.
   virtual bool is_size_known() const = 0;
@@ -82,7 +82,7 @@ class StreamOperation final : public Operation {
   absl::Status ExecuteWhole(Lane& lane, Outcome& outcome);
   // Copies small results out of the lane's memory, which is about to be reused.
   static void OwnSmallResults(Outcome& outcome);
-  // Replaces an input on another device by a copy on this one.
+  // Replaces an input on another device by a copy on this one, if there is room. `input` may be null.
   absl::Status BringNear(EngineStream& stream, Operand* input, Outcome& outcome);
   // Makes the result in pieces and sends each before it makes the next.
   absl::Status SendInTurn(RowsInTurn& rows, const std::vector<std::shared_ptr<StreamTarget>>& targets, Lane& lane,

@@ -22,7 +22,7 @@ int64_t AllOf(int64_t bytes, int devices) {
 }
 
 absl::Status NoSuchArray(absl::string_view field, const std::string& name) {
-  return FieldError(absl::StatusCode::kNotFound, field, absl::StrCat("there is no stored array '", name, "'"));
+  return FieldError(v1::ERROR_REASON_ARRAY_NOT_FOUND, field, absl::StrCat("there is no stored array '", name, "'"));
 }
 
 v1::StoredArray ToMessage(const std::string& name, const KeptArray& array, std::chrono::nanoseconds left) {
@@ -75,12 +75,12 @@ absl::StatusOr<KeptRoom> ArrayStore::Reserve(absl::string_view owner, int device
   GiveBackExpired();  // first, because they count in the budgets
   const int64_t charge = Charge(bytes);
   if (charge > options_.max_bytes) {
-    return InvalidField(field, absl::StrCat("the array needs ", charge, " bytes, but the server stores at most ",
-                                            options_.max_bytes, " on a device (--kept-bytes)"));
+    return TooLargeField(field, absl::StrCat("the array needs ", charge, " bytes, but the server stores at most ",
+                                             options_.max_bytes, " on a device (--kept-bytes)"));
   }
   if (charge > quota_bytes_) {
-    return InvalidField(field, absl::StrCat("the array needs ", charge, " bytes, but one caller may store at most ",
-                                            quota_bytes_, " (--kept-quota-bytes)"));
+    return TooLargeField(field, absl::StrCat("the array needs ", charge, " bytes, but one caller may store at most ",
+                                             quota_bytes_, " (--kept-quota-bytes)"));
   }
   KeptRoom room;
   room.device = device;
@@ -89,15 +89,14 @@ absl::StatusOr<KeptRoom> ArrayStore::Reserve(absl::string_view owner, int device
     Budget& quota = OwnerBudget(owner);
     room.of_owner = quota.Reserve(charge);
     if (!room.of_owner) {
-      return FieldError(absl::StatusCode::kResourceExhausted, field,
+      return FieldError(v1::ERROR_REASON_QUOTA_EXCEEDED, field,
                         absl::StrCat("the array needs ", charge, " bytes; the caller already stores ", quota.used(),
                                      " of the ", quota_bytes_, " that it may store; delete other arrays first"));
     }
   }
   room.of_store = budgets_[static_cast<size_t>(device)]->Reserve(charge);
   if (!room.of_store) {
-    return RetryLater(absl::StatusCode::kResourceExhausted, "the server's memory for stored arrays is full",
-                      kStoreFullRetry);
+    return RetryLater(v1::ERROR_REASON_MEMORY_FULL, "the server's memory for stored arrays is full", kStoreFullRetry);
   }
   return room;
 }
@@ -108,7 +107,7 @@ absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(KeptRoom& room, int6
   if (bytes > 0) {
     absl::StatusOr<std::unique_ptr<EngineMemory>> memory = devices_->engine(room.device).AllocateDevice(bytes);
     if (absl::IsResourceExhausted(memory.status())) {
-      return RetryLater(memory.status().code(), "the device has no memory for another stored array now",
+      return RetryLater(v1::ERROR_REASON_MEMORY_FULL, "the device has no memory for another stored array now",
                         kStoreFullRetry);
     }
     if (!memory.ok()) return memory.status();
@@ -137,7 +136,7 @@ absl::Status ArrayStore::Keep(absl::string_view owner, const std::string& name, 
   // Under the lock, so that an array published before its device is lost is forgotten then.
   if (array->memory != nullptr && !devices_->is_live(array->device)) {
     lost_.push_back(array->memory);
-    return RetryLater(absl::StatusCode::kUnavailable, "the server lost the device of the array", kLostArrayRetry);
+    return RetryLater(v1::ERROR_REASON_DEVICE_LOST, "the server lost the device of the array", kLostArrayRetry);
   }
   const auto entry = arrays_.try_emplace(OwnedName(owner, name)).first;
   entry->second.array.swap(array);  // the previous array is freed after the lock
@@ -165,7 +164,7 @@ absl::Status ArrayStore::Delete(absl::string_view owner, const std::string& name
   const auto entry = arrays_.find(OwnedName(owner, name));
   if (entry == arrays_.end()) return NoSuchArray("name", name);
   if (entry->second.array.use_count() > 1) {
-    return FieldError(absl::StatusCode::kFailedPrecondition, "name", "a request is using the array");
+    return FieldError(v1::ERROR_REASON_IN_USE, "name", "a request is using the array");
   }
   array = std::move(entry->second.array);
   Erase(entry);

@@ -40,7 +40,7 @@ absl::Status Copier::Wait(Copy copy) {
     is_late_ = true;
     waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), shared), waiting_.end());
   }
-  return RetryLater(absl::StatusCode::kUnavailable, "the device does not respond; retry later or use another server",
+  return RetryLater(v1::ERROR_REASON_DEVICE_LOST, "the device does not respond; retry later or use another server",
                     patience_);
 }
 

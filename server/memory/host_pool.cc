@@ -13,7 +13,7 @@ constexpr int64_t kLeastBytes = 4096;
 constexpr absl::Duration kRetry = absl::Milliseconds(50);
 
 absl::Status Full() {
-  return RetryLater(absl::StatusCode::kResourceExhausted,
+  return RetryLater(v1::ERROR_REASON_MEMORY_FULL,
                     "the server's host memory for requests is full; retry later or send smaller requests", kRetry);
 }
 

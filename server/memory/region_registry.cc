@@ -180,18 +180,17 @@ absl::Status CheckKey(const std::string& key, const std::vector<std::string>& pr
   const bool allowed = std::any_of(prefixes.begin(), prefixes.end(),
                                    [&key](const std::string& prefix) { return absl::StartsWith(key, prefix); });
   if (allowed) return absl::OkStatus();
-  return FieldError(absl::StatusCode::kPermissionDenied, "key",
+  return FieldError(v1::ERROR_REASON_NOT_PERMITTED, "key",
                     "the server accepts only objects whose names have a prefix from GetServerInfo");
 }
 
 absl::Status OpenError(int error) {
   switch (error) {
     case ENOENT:
-      return FieldError(absl::StatusCode::kNotFound, "key", "the server's host has no such shared-memory object");
+      return FieldError(v1::ERROR_REASON_MEMORY_NOT_FOUND, "key", "the server's host has no such shared-memory object");
     case EACCES:
     case EPERM:
-      return FieldError(absl::StatusCode::kPermissionDenied, "key",
-                        "the server's user may not read and write this object");
+      return FieldError(v1::ERROR_REASON_NOT_PERMITTED, "key", "the server's user may not read and write this object");
     default:
       return InvalidField("key", absl::StrCat("cannot be opened: ", std::strerror(error)));
   }
@@ -199,8 +198,21 @@ absl::Status OpenError(int error) {
 
 // Without memory for the pin, the caller should retry; the server is not at fault.
 absl::Status PinError(const absl::Status& status) {
-  if (status.code() != absl::StatusCode::kResourceExhausted) return status;
-  return RetryLater(status.code(), "the server cannot map or pin more memory now", kRegionsFullRetry);
+  if (!absl::IsResourceExhausted(status)) return status;
+  return RetryLater(v1::ERROR_REASON_MEMORY_FULL, "the server cannot map or pin more memory now", kRegionsFullRetry);
+}
+
+absl::Status IpcError(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return InvalidField("handle", status.message());
+    case absl::StatusCode::kNotFound:
+      return FieldError(v1::ERROR_REASON_MEMORY_NOT_FOUND, "handle", status.message());
+    case absl::StatusCode::kUnimplemented:
+      return Error(v1::ERROR_REASON_PLACE_DISABLED, status.message());
+    default:
+      return PinError(status);
+  }
 }
 
 absl::StatusOr<std::shared_ptr<MemoryRegion>> MapSharedMemory(const v1::RegisterSharedMemoryRequest& request,
@@ -228,8 +240,12 @@ v1::Region Describe(const MemoryRegion& region) {
   return described;
 }
 
+absl::Status NoSuchLease() {
+  return FieldError(v1::ERROR_REASON_LEASE_NOT_FOUND, "lease_id", "no open lease has this id");
+}
+
 absl::Status NoSuchRegion(absl::string_view field, const std::string& name) {
-  return FieldError(absl::StatusCode::kNotFound, field,
+  return FieldError(v1::ERROR_REASON_REGION_NOT_FOUND, field,
                     absl::StrCat("no region is registered under the name '", name, "'"));
 }
 
@@ -245,7 +261,7 @@ RegionRegistry::RegionRegistry(Options options, const DeviceSet* devices, const 
 absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
                                                     const v1::RegisterSharedMemoryRequest& request) {
   if (options_.shared_memory_prefixes.empty()) {
-    return absl::UnimplementedError("shared memory is switched off on this server (--shared-memory)");
+    return Error(v1::ERROR_REASON_PLACE_DISABLED, "shared memory is switched off on this server (--shared-memory)");
   }
   if (absl::Status status = CheckName("name", request.name()); !status.ok()) return status;
   if (absl::Status status = CheckKey(request.key(), options_.shared_memory_prefixes); !status.ok()) return status;
@@ -259,13 +275,15 @@ absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
 
 absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
                                                     const v1::RegisterCudaIpcRequest& request) {
-  if (!options_.cuda_ipc) return absl::UnimplementedError("CUDA IPC is switched off on this server (--cuda-ipc)");
+  if (!options_.cuda_ipc) {
+    return Error(v1::ERROR_REASON_PLACE_DISABLED, "CUDA IPC is switched off on this server (--cuda-ipc)");
+  }
   if (absl::Status status = CheckName("name", request.name()); !status.ok()) return status;
   if (absl::Status status = CheckRange(request.offset_bytes(), request.size_bytes(), 1); !status.ok()) return status;
   int device = 0;
   while (device < devices_->size() && devices_->engine(device).info().device_uuid != request.device_uuid()) ++device;
   if (device == devices_->size() || !devices_->is_live(device)) {
-    return FieldError(absl::StatusCode::kFailedPrecondition, "device_uuid",
+    return FieldError(v1::ERROR_REASON_DEVICE_NOT_USED, "device_uuid",
                       "the memory is on a GPU that the server does not use; GetServerInfo names those in use");
   }
   const OwnedName key(owner, request.name());
@@ -276,9 +294,7 @@ absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
   if (memory.ok()) {
     return Publish(key, *serial, std::make_shared<IpcRegion>(request.name(), device, *std::move(memory)));
   }
-  const absl::Status& failed = memory.status();
-  const bool is_callers = absl::IsInvalidArgument(failed) || absl::IsNotFound(failed);
-  return Publish(key, *serial, is_callers ? FieldError(failed.code(), "handle", failed.message()) : PinError(failed));
+  return Publish(key, *serial, IpcError(memory.status()));
 }
 
 absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std::string& lease_id) {
@@ -287,10 +303,10 @@ absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std
   expired = TakeExpired();
   const auto lease = leases_.find(lease_id);
   if (!lease_id.empty() && (lease == leases_.end() || lease->second != key.first)) {
-    return FieldError(absl::StatusCode::kNotFound, "lease_id", "no open lease has this id");
+    return NoSuchLease();
   }
   if (static_cast<int>(regions_.size()) >= options_.max_regions) {
-    return RetryLater(absl::StatusCode::kResourceExhausted,
+    return RetryLater(v1::ERROR_REASON_TOO_MANY_OPEN,
                       absl::StrCat("the server already has its maximum of regions, ", options_.max_regions),
                       kRegionsFullRetry);
   }
@@ -298,12 +314,12 @@ absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std
   const auto of_owner =
       std::find_if(first, regions_.end(), [&key](const auto& region) { return region.first.first != key.first; });
   if (std::distance(first, of_owner) >= MostOfOwner()) {
-    return RetryLater(absl::StatusCode::kResourceExhausted,
+    return RetryLater(v1::ERROR_REASON_QUOTA_EXCEEDED,
                       absl::StrCat("the caller has ", MostOfOwner(), " regions, its maximum; unregister others first"),
                       kRegionsFullRetry);
   }
   if (!regions_.emplace(key, Entry{nullptr, lease_id, clock_->Now(), ++next_serial_}).second) {
-    return FieldError(absl::StatusCode::kAlreadyExists, "name", "a region of this name is already registered");
+    return FieldError(v1::ERROR_REASON_REGION_EXISTS, "name", "a region of this name is already registered");
   }
   return next_serial_;
 }
@@ -314,7 +330,7 @@ absl::StatusOr<v1::Region> RegionRegistry::Publish(const OwnedName& key, uint64_
   const auto entry = regions_.find(key);
   // During the mapping the lease may have ended, and another region may have taken the name.
   if (entry == regions_.end() || entry->second.serial != serial) {
-    return region.ok() ? absl::CancelledError("the lease has ended") : region.status();
+    return region.ok() ? NoSuchLease() : region.status();
   }
   if (!region.ok()) {
     regions_.erase(entry);
@@ -324,7 +340,7 @@ absl::StatusOr<v1::Region> RegionRegistry::Publish(const OwnedName& key, uint64_
   if ((*region)->kind() == v1::REGION_KIND_CUDA_IPC && !devices_->is_live((*region)->device())) {
     lost_.push_back(*std::move(region));
     regions_.erase(entry);
-    return RetryLater(absl::StatusCode::kUnavailable, "the server lost the device of the memory", kLostRegionRetry);
+    return RetryLater(v1::ERROR_REASON_DEVICE_LOST, "the server lost the device of the memory", kLostRegionRetry);
   }
   entry->second.region = *std::move(region);
   return Describe(*entry->second.region);
@@ -365,7 +381,7 @@ absl::Status RegionRegistry::Unregister(absl::string_view owner, const std::stri
   const auto entry = regions_.find(OwnedName(owner, name));
   if (entry == regions_.end() || entry->second.region == nullptr) return NoSuchRegion("name", name);
   if (entry->second.region.use_count() > 1) {
-    return FieldError(absl::StatusCode::kFailedPrecondition, "name", "a request is using the region");
+    return FieldError(v1::ERROR_REASON_IN_USE, "name", "a request is using the region");
   }
   region = std::move(entry->second.region);
   regions_.erase(entry);
@@ -379,11 +395,13 @@ absl::StatusOr<std::string> RegionRegistry::OpenLease(absl::string_view owner) {
   absl::MutexLock lock(&mutex_);
   const auto open =
       std::count_if(leases_.begin(), leases_.end(), [owner](const auto& lease) { return lease.second == owner; });
-  if (open >= MostOfOwner() || static_cast<int>(leases_.size()) >= options_.max_regions) {
-    return RetryLater(absl::StatusCode::kResourceExhausted,
-                      open >= MostOfOwner()
-                          ? absl::StrCat("the caller has ", open, " leases open, its maximum")
-                          : absl::StrCat("the server already has its maximum of leases open, ", leases_.size()),
+  if (open >= MostOfOwner()) {
+    return RetryLater(v1::ERROR_REASON_QUOTA_EXCEEDED,
+                      absl::StrCat("the caller has ", open, " leases open, its maximum"), kRegionsFullRetry);
+  }
+  if (static_cast<int>(leases_.size()) >= options_.max_regions) {
+    return RetryLater(v1::ERROR_REASON_TOO_MANY_OPEN,
+                      absl::StrCat("the server already has its maximum of leases open, ", leases_.size()),
                       kRegionsFullRetry);
   }
   leases_.emplace(id, owner);
@@ -428,7 +446,7 @@ absl::StatusOr<std::shared_ptr<const MemoryRegion>> RegionRegistry::Find(absl::s
   }
   entry->second.last_used = clock_->Now();
   if (!entry->second.region->intact()) {
-    return FieldError(absl::StatusCode::kFailedPrecondition, field,
+    return FieldError(v1::ERROR_REASON_MEMORY_TRUNCATED, field,
                       absl::StrCat("the shared memory of region '", name, "' shrank"));
   }
   return std::shared_ptr<const MemoryRegion>(entry->second.region);

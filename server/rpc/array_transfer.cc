@@ -27,7 +27,7 @@ class AnnouncedPlaces final : public InlinePlaces {
   absl::Status Find(const v1::Array& array, Field field, ArrayUse, Operand* operand) const override {
     if (!array.has_count() || array.count() < 0) return InvalidField(field.Sub("count"), "required, 0 or more");
     if (array.count() > std::numeric_limits<int64_t>::max() / operand->element_bytes) {
-      return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements are too many"));
+      return TooLargeField(field.Sub("count"), absl::StrCat(array.count(), " elements are too many"));
     }
     operand->count = array.count();
     operand->is_pending = true;

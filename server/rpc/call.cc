@@ -67,7 +67,7 @@ void CallBase::ShowId(const CallId& id) { ReturnId(id, context_); }
 
 absl::Status CallBase::Incomplete() const {
   environment_.metrics->CountRefusal(Refusal::kIncomplete);
-  return absl::CancelledError(
+  return RequestIncomplete(
       "the message is incomplete: the caller or the connection ended, it and other messages together exceeded "
       "--max-buffered-bytes, or it exceeded twice --max-request-bytes");
 }

@@ -144,13 +144,15 @@ absl::Status ExecuteCall::TakeChunk(const grpc::ByteBuffer& message) {
 absl::Status ExecuteCall::EndInput() {
   if (context_->IsCancelled()) return CallerCancelled();  // OnCancel reports more, and may run first
   if (job_ == nullptr) return InvalidField("plan", "the first message of a call must be its plan, but none arrived");
-  return job_->exchange()->EndInput(part_);
+  // Missing elements are the fault of all parts together.
+  if (const absl::Status status = job_->exchange()->EndInput(part_); !status.ok()) job_->Fail(status);
+  return absl::OkStatus();
 }
 
 void ExecuteCall::EndEarly(const absl::Status& status) {
   const absl::Status reason = absl::IsCancelled(status) ? Cancelled() : status;
   if (job_ != nullptr) {
-    job_->Fail(reason);
+    job_->Fail(reason, part_);
     return;
   }
   absl::MutexLock lock(&mutex_);
@@ -169,14 +171,23 @@ void ExecuteCall::OnWriteDone(bool) {
 
 void ExecuteCall::OnCancel() {
   std::shared_ptr<ExecuteJob> job;
+  int part = 0;
   {
     absl::MutexLock lock(&mutex_);
     job = job_;
+    part = part_;
   }
   const absl::Status reason = Cancelled();
-  if (job != nullptr) job->Fail(reason);
+  if (job != nullptr) job->Fail(reason, part);
   absl::MutexLock lock(&mutex_);
   End(reason);  // also if the job has succeeded but the caller does not read the answer
+}
+
+absl::Status ExecuteCall::Failed() const {
+  const absl::Status status = job_->exchange()->StatusFor(part_);
+  if (ReasonOf(status) != v1::ERROR_REASON_JOB_PART_LOST) return status;
+  // Parts with the same deadline all report it, whichever the server ends first.
+  return IsShortBefore(deadline_, arrival_, environment_.clock->Now()) ? DeadlinePassed() : status;
 }
 
 absl::Status ExecuteCall::Cancelled() const {
@@ -207,7 +218,7 @@ void ExecuteCall::Wake() {
 void ExecuteCall::Pump() {
   if (ended_ || job_ == nullptr) return;
   StreamExchange& exchange = *job_->exchange();
-  if (const absl::Status status = exchange.status(); !status.ok()) return End(status);
+  if (!exchange.status().ok()) return End(Failed());
   if (!writing_) Write();
   if (writing_ && exchange.has_succeeded()) WatchWrite();
   // The window does not account for messages that arrived but were not processed yet.

@@ -52,6 +52,8 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   absl::Status TakeChunk(const grpc::ByteBuffer& message);
   CallId TakeId(const std::string& requested) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status EndInput();
+  // The status of a call whose job failed.
+  absl::Status Failed() const;
   // The status of a cancelled call.
   absl::Status Cancelled() const;
   void EndEarly(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -78,7 +80,7 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   absl::Mutex mutex_;
   CallId id_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<ExecuteJob> job_;  // set once, under the lock; the thread that takes messages reads it without
-  int part_ = 0;
+  int part_ = 0;                     // likewise
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::optional<grpc::ByteBuffer>> arrived_ ABSL_GUARDED_BY(mutex_);  // arrived messages; nullopt: the end

@@ -27,6 +27,11 @@ StreamExchange::Options ExchangeOptions(const CallEnvironment& environment, cons
   return options;
 }
 
+absl::Status PlansDiffer(const std::string& job) {
+  return FieldError(v1::ERROR_REASON_JOB_PLANS_DIFFER, "plan",
+                    absl::StrCat("the parts of job '", job, "' came with different plans; only `part` may differ"));
+}
+
 absl::Status CheckParts(const v1::Plan& plan) {
   if (plan.parts() > static_cast<uint32_t>(kMaxParts)) {
     return InvalidField("plan.parts", absl::StrCat("must be 1 to ", kMaxParts, ", not ", plan.parts()));
@@ -63,9 +68,12 @@ ExecuteJob::~ExecuteJob() {
   if (status.ok()) LogAnsweredRequest(*environment_.logger, id(), record_, environment_.slow_request_ns);
 }
 
-int ExecuteJob::AddPart(Instant deadline) {
+int ExecuteJob::AddPart(int part, Instant deadline) {
   absl::MutexLock lock(&mutex_);
-  deadline_ = std::min(deadline_, deadline);
+  if (deadline < deadline_) {
+    deadline_ = deadline;
+    first_deadline_part_ = part;
+  }
   return ++parts_;
 }
 
@@ -109,8 +117,8 @@ absl::Status ExecuteJob::Submit() {
   return environment_.long_queue->Admit(std::move(task));
 }
 
-void ExecuteJob::Fail(const absl::Status& status) {
-  if (exchange_->Fail(status)) LogFailure(status);
+void ExecuteJob::Fail(const absl::Status& status, int part) {
+  if (exchange_->Fail(status, part)) LogFailure(status);
   if (on_failure_ != nullptr) on_failure_();
   cancelled_.store(true, std::memory_order_release);
   environment_.long_queue->Sweep();
@@ -139,14 +147,21 @@ void ExecuteJob::Done(const absl::Status& status, Outcome& outcome) {
   plan_->Release();
   if (status.ok()) {
     exchange_->Succeed(std::move(results));
-  } else if (exchange_->Fail(status)) {
-    LogFailure(status);
+  } else {
+    FailTask(status);
   }
 }
 
-void ExecuteJob::Abandon(const absl::Status& status) {
-  if (exchange_->Fail(status)) LogFailure(status);
+void ExecuteJob::FailTask(const absl::Status& status) {
+  int part = StreamExchange::kAllParts;
+  if (ReasonOf(status) == v1::ERROR_REASON_DEADLINE_PASSED) {
+    absl::MutexLock lock(&mutex_);
+    part = first_deadline_part_;
+  }
+  if (exchange_->Fail(status, part)) LogFailure(status);
 }
+
+void ExecuteJob::Abandon(const absl::Status& status) { FailTask(status); }
 
 void ExecuteJob::AddTraffic(int64_t received_bytes, int64_t sent_bytes) {
   absl::MutexLock lock(&mutex_);
@@ -184,7 +199,7 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::Join(std::unique_ptr<Ex
   }
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ExecuteJob> job, Make(std::move(plan)));
   job->exchange()->Join(0, call);
-  job->AddPart(deadline);
+  job->AddPart(/*part=*/0, deadline);
   job->Start();
   return job;
 }
@@ -201,6 +216,7 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
   const std::string text = absl::StrCat(common.SerializeAsString(), absl::Hex(plan->payload_fingerprint()));
   std::shared_ptr<ExecuteJob> job;
   std::unique_ptr<grpc::Alarm> patience;  // cancelled without the lock
+  absl::Status differ;
   {
     absl::MutexLock lock(&mutex_);
     CORANK_RETURN_IF_ERROR(CheckOpen());
@@ -224,22 +240,24 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
           std::chrono::system_clock::now() + absl::ToChronoNanoseconds(environment_->streams.part_patience), give_up);
     }
     Joining& joining = found->second;
-    CORANK_RETURN_IF_ERROR(joining.job->exchange()->status());
-    if (joining.plan != text) {
-      return InvalidField("plan", absl::StrCat("another part of job '", id.second, "' came with another plan"));
-    }
-    if (joining.has_come[part]) {
-      return InvalidField("plan.part", absl::StrCat("part ", part, " of job '", id.second, "' has already arrived"));
-    }
-    joining.has_come[part] = true;
     job = joining.job;
-    job->exchange()->Join(static_cast<int>(part), call);
-    if (job->AddPart(deadline) < static_cast<int>(parts)) return job;
+    if (joining.plan == text) {
+      CORANK_RETURN_IF_ERROR(job->exchange()->StatusFor(static_cast<int>(part)));
+      if (joining.has_come[part]) {
+        return InvalidField("plan.part", absl::StrCat("part ", part, " of job '", id.second, "' has already arrived"));
+      }
+      joining.has_come[part] = true;
+      job->exchange()->Join(static_cast<int>(part), call);
+      if (job->AddPart(static_cast<int>(part), deadline) < static_cast<int>(parts)) return job;
+    } else {
+      differ = PlansDiffer(id.second);
+    }
     patience = std::move(joining.patience);
     joining_.erase(found);
   }
   patience->Cancel();
-  if (const absl::Status status = job->Reserve(); !status.ok()) {
+  const absl::Status status = differ.ok() ? job->Reserve() : differ;
+  if (!status.ok()) {
     job->Fail(status);
     return status;
   }
@@ -256,7 +274,7 @@ absl::Status ExecuteJobs::CheckJoining(const std::string& tenant) const {
       std::distance(first, of_tenant) < std::max<ptrdiff_t>(1, most / kTenantShare)) {
     return absl::OkStatus();
   }
-  return RetryLater(absl::StatusCode::kResourceExhausted, "too many jobs are waiting for their parts", kJoiningRetry);
+  return RetryLater(v1::ERROR_REASON_QUEUE_FULL, "too many jobs are waiting for their parts", kJoiningRetry);
 }
 
 std::optional<ExecuteJobs::Joining> ExecuteJobs::TakeJoining(const OwnedName& id, const ExecuteJob* job) {
@@ -273,9 +291,9 @@ void ExecuteJobs::GiveUp(const OwnedName& id, const ExecuteJob* job) {
   if (!given_up) return;
   const auto came = std::count(given_up->has_come.begin(), given_up->has_come.end(), true);
   given_up->job->Fail(
-      InvalidField("plan.parts",
-                   absl::StrCat("only ", came, " of the ", given_up->has_come.size(), " parts of the job began within ",
-                                absl::FormatDuration(environment_->streams.part_patience))));
+      Error(v1::ERROR_REASON_JOB_INCOMPLETE,
+            absl::StrCat("only ", came, " of the ", given_up->has_come.size(), " parts of the job began within ",
+                         absl::FormatDuration(environment_->streams.part_patience))));
 }
 
 absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::Make(std::unique_ptr<ExecutePlan> plan) {

@@ -46,11 +46,12 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   /// ExecutePlan::Reserve and StreamExchange::Reserve.
   absl::Status Reserve();
   /// Adds a part and returns how many have arrived. The part's deadline applies to the whole job.
-  int AddPart(Instant deadline);
+  int AddPart(int part, Instant deadline);
   /// Submits the job to the queue, once. If the queue refuses it, the job fails.
   void Start();
-  /// Ends the job on all parts and, as soon as the lane notices, on its lane. The first status counts.
-  void Fail(const absl::Status& status);
+  /// Ends the job on all parts and, as soon as the lane notices, on its lane. The first status counts. `part`: the part
+  /// that failed; the others then end with ABORTED.
+  void Fail(const absl::Status& status, int part = StreamExchange::kAllParts);
   /// Counts what a part received and sent.
   void AddTraffic(int64_t received_bytes, int64_t sent_bytes);
 
@@ -59,6 +60,8 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
 
  private:
   absl::Status Submit();
+  // Fails the job with the status of its task.
+  void FailTask(const absl::Status& status);
   void LogFailure(const absl::Status& status) const;
 
   const std::shared_ptr<const CallEnvironment> shared_environment_;
@@ -74,6 +77,7 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   mutable absl::Mutex mutex_;
   int parts_ ABSL_GUARDED_BY(mutex_) = 0;
   Instant deadline_ ABSL_GUARDED_BY(mutex_) = kForever;
+  int first_deadline_part_ ABSL_GUARDED_BY(mutex_) = 0;  // whose deadline is the job's
   Instant submitted_ ABSL_GUARDED_BY(mutex_);
   Instant finished_ ABSL_GUARDED_BY(mutex_);
   RequestRecord record_ ABSL_GUARDED_BY(mutex_);
@@ -86,12 +90,12 @@ class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
 
   const CallEnvironment& environment() const { return *environment_; }
 
-  /// The job that a call with this plan is, or is a part of. It starts when all parts have arrived. INVALID_ARGUMENT
-  /// names a field of the plan that disagrees with earlier parts, or is the status with which the job failed.
-  /// RESOURCE_EXHAUSTED with RetryInfo: too many jobs are waiting for their parts, over all tenants (max_joining_jobs)
-  /// or of this tenant (a quarter of that), or there is no room for the windows of another job. All parts then get this
-  /// status and nothing of the job remains. A job that waits for its parts holds no memory; one that fails meanwhile is
-  /// forgotten.
+  /// The job that a call with this plan is, or is a part of. It starts when all parts have arrived. INVALID_ARGUMENT:
+  /// the plan is not that of the earlier parts, which fail too, or the part has already arrived. Also the status with
+  /// which the job failed. RESOURCE_EXHAUSTED with RetryInfo: too many jobs are waiting for their parts, over all
+  /// tenants (max_joining_jobs) or of this tenant (a quarter of that), or there is no room for the windows of another
+  /// job. All parts then get this status and nothing of the job remains. A job that waits for its parts holds no
+  /// memory; one that fails meanwhile is forgotten.
   absl::StatusOr<std::shared_ptr<ExecuteJob>> Join(std::unique_ptr<ExecutePlan> plan, Instant deadline,
                                                    const std::shared_ptr<StreamPart>& call);
 

@@ -108,7 +108,7 @@ absl::Status ExecutePlaces::Find(const v1::Array& array, Field field, ArrayUse u
   if (stored == nullptr) {
     if (!array.stored().temporary()) return RequestPlaces::Find(array, field, use, operand);
     CORANK_RETURN_IF_ERROR(CheckName(path + ".name", array.stored().name()));
-    return FieldError(absl::StatusCode::kNotFound, path + ".name",
+    return FieldError(v1::ERROR_REASON_ARRAY_NOT_FOUND, path + ".name",
                       absl::StrCat("no earlier operation made a temporary array '", array.stored().name(), "'"));
   }
   if (stored->type != array.type() || stored->element_bytes != operand->element_bytes) {

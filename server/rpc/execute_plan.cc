@@ -6,13 +6,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/payloads.h"
 #include "proto/wire_enums.h"
 #include "server/execute/status_macros.h"
 #include "server/respond/errors.h"
 #include "server/respond/responses.h"
+#include "server/rpc/plan_places.h"
 #include "server/security/permissions.h"
 #include "server/validate/arrays.h"
 #include "server/validate/order.h"
@@ -63,23 +63,8 @@ class Announced final : public InlinePlaces {
 // Counts and offsets, whose values the server reads. It only moves and compares all other arrays.
 bool IsControl(const std::string& field) { return absl::EndsWith(field, "counts") || absl::EndsWith(field, "offsets"); }
 
-bool ReadsStored(const Message& message) {
-  if (message.GetDescriptor() == v1::Array::descriptor()) return static_cast<const v1::Array&>(message).has_stored();
-  const Reflection* const reflection = message.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection->ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (field->message_type() == nullptr) continue;
-    const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      if (ReadsStored(field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
-                                           : reflection->GetMessage(message, field))) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
+// The start of the paths of an operation's fields.
+std::string PathOf(int operation) { return absl::StrCat("plan.operations[", operation, "]."); }
 
 absl::Status CheckStreamId(uint32_t id, const std::string& path, bool is_taken) {
   if (id > kMaxStreamId) return InvalidField(path, absl::StrCat("must be 0 to ", kMaxStreamId, ", not ", id));
@@ -134,12 +119,13 @@ absl::Status ExecutePlan::Check(const StreamOptions& streams) {
       return InvalidField(absl::StrCat("plan.operations[", i, "]"), "no operator is set");
     }
     CORANK_RETURN_IF_ERROR(CheckOperator(*caller_, ToOperator(operation.operation_case())));
-    CORANK_RETURN_IF_ERROR(Named(i, WithRequest(operation, [&](const auto& request, const auto&) -> absl::Status {
-                                   const absl::StatusOr<TaskPriority> priority = ValidateOptions(request.options());
-                                   CORANK_RETURN_IF_ERROR(priority.status());
-                                   if (i == 0) priority_ = *priority;
-                                   return FindStreams(request, "", outputs);
-                                 })));
+    CORANK_RETURN_IF_ERROR(WithRequest(operation, [&](const auto& request, const auto&) -> absl::Status {
+      const absl::StatusOr<TaskPriority> priority = ValidateOptions(request.options());
+      CORANK_RETURN_IF_ERROR(Named(i, priority.status()));
+      if (i == 0) priority_ = *priority;
+      return FindStreams(request, PathOf(i), outputs);
+    }));
+    HoldPlaces(operation, places_, caller_->tenant, held_);
   }
   has_outputs_ = !outputs.empty();
   rooms_.resize(static_cast<size_t>(size()));
@@ -191,7 +177,7 @@ absl::Status ExecutePlan::FindStreams(const Message& message, const std::string&
     for (int i = 0; i < count; ++i) {
       const Message& inner = field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
                                                   : reflection->GetMessage(message, field);
-      std::string inner_path = path.empty() ? field->name() : absl::StrCat(path, ".", field->name());
+      std::string inner_path = absl::StrCat(path, field->name());
       if (field->is_repeated()) absl::StrAppend(&inner_path, "[", i, "]");
       if (inner.GetDescriptor() == v1::Array::descriptor()) {
         const auto& array = static_cast<const v1::Array&>(inner);
@@ -204,7 +190,7 @@ absl::Status ExecutePlan::FindStreams(const Message& message, const std::string&
         CORANK_RETURN_IF_ERROR(CheckStreamId(id, inner_path + ".stream.stream_id", is_taken));
         outputs.push_back(id);
       } else {
-        CORANK_RETURN_IF_ERROR(FindStreams(inner, inner_path, outputs));
+        CORANK_RETURN_IF_ERROR(FindStreams(inner, inner_path + ".", outputs));
       }
     }
   }
@@ -264,7 +250,7 @@ bool ExecutePlan::is_size_known() const {
 absl::Status ExecutePlan::ReservePinned() {
   if (pinned_bytes_ == 0) return absl::OkStatus();
   if (payloads_.pinned_bytes() + pinned_bytes_ > places_.host_pool->max_bytes()) {
-    return InvalidField(
+    return TooLargeField(
         "plan.operations",
         absl::StrCat("their arrays and results take ", payloads_.pinned_bytes() + pinned_bytes_,
                      " bytes of the server's host memory, but host_pool_bytes is ", places_.host_pool->max_bytes()));
@@ -274,6 +260,7 @@ absl::Status ExecutePlan::ReservePinned() {
 }
 
 void ExecutePlan::Release() {
+  held_.clear();
   arrays_.Clear();
   rooms_.clear();
   pinned_.reset();
@@ -290,6 +277,7 @@ absl::StatusOr<std::optional<StreamedSort>> ExecutePlan::AsStreamedSort() const 
       request.output() == v1::SORT_OUTPUT_INDICES || request.output() == v1::SORT_OUTPUT_KEYS_AND_INDICES;
   StreamedSort sort;
   sort.keys_input = IndexOf(request.keys());
+  sort.field = inputs_[sort.keys_input].field;
   // The number of keys determines the width of indices.
   const int64_t count = inputs_[sort.keys_input].count;
   if (wants_indices && (count < 0 || request.has_values())) return std::nullopt;
@@ -376,8 +364,8 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
                           : input.may_spill            ? std::max(streams.max_device_bytes, streams.max_host_bytes)
                                                        : streams.max_device_bytes;
     if (bytes <= static_cast<double>(limit)) continue;
-    return InvalidField(input.field + ".count", absl::StrCat("the streamed arrays up to this one exceed the ", limit,
-                                                             " bytes that one request may have"));
+    return TooLargeField(input.field + ".count", absl::StrCat("the streamed arrays up to this one exceed the ", limit,
+                                                              " bytes that one request may have"));
   }
   if (spill_) return CheckSpill(streams);
   int64_t need = 0;
@@ -387,7 +375,7 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
     need = StreamMerger::HostBytes(*merge_, inputs_, memory);
   }
   if (need <= streams.max_host_bytes) return absl::OkStatus();
-  return InvalidField(
+  return TooLargeField(
       inputs_[0].field + ".count",
       absl::StrCat("the streamed arrays need ", need, " bytes of host memory in transit, but one request may have ",
                    streams.max_host_bytes, " (max_stream_host_bytes)"));
@@ -400,26 +388,22 @@ absl::Status ExecutePlan::CheckSpill(const StreamOptions& streams) const {
   }
   // The inputs alone, counts and offsets included, were checked before.
   if (need > streams.max_host_bytes) {
-    return InvalidField(spill_->result_field,
-                        absl::StrCat("the result and the streamed arrays need ", need,
-                                     " bytes of host memory, but one request may have ", streams.max_host_bytes,
-                                     " (max_stream_host_bytes); they do not fit in the ", streams.max_device_bytes,
-                                     " that it may have on the device (max_device_bytes)"));
+    return TooLargeField(PathOf(0) + spill_->result_field,
+                         absl::StrCat("the result and the streamed arrays need ", need,
+                                      " bytes of host memory, but one request may have ", streams.max_host_bytes,
+                                      " (max_stream_host_bytes); they do not fit in the ", streams.max_device_bytes,
+                                      " that it may have on the device (max_device_bytes)"));
   }
   // Work in pieces adapts to the available memory.
   const bool is_whole = !spill_->result_field.empty();
   if (!is_whole || known_device_bytes_ <= streams.max_device_bytes) return absl::OkStatus();
-  return InvalidField("counts", absl::StrCat("counts, offsets and workspace need ", known_device_bytes_,
-                                             " bytes of device memory, but one request may have ",
-                                             streams.max_device_bytes, " (max_device_bytes)"));
+  return TooLargeField(PathOf(0) + "counts", absl::StrCat("counts, offsets and workspace need ", known_device_bytes_,
+                                                          " bytes of device memory, but one request may have ",
+                                                          streams.max_device_bytes, " (max_device_bytes)"));
 }
 
 absl::Status ExecutePlan::Named(int operation, const absl::Status& status) const {
-  const std::string field = NamedField(status);
-  if (status.ok() || field.empty() || size() == 1) return status;
-  absl::string_view text = status.message();
-  absl::ConsumePrefix(&text, absl::StrCat(field, ": "));
-  return FieldError(status.code(), absl::StrCat("operations[", operation, "].", field), text);
+  return UnderField(status, PathOf(operation));
 }
 
 const v1::RequestOptions& ExecutePlan::options() const {

@@ -115,7 +115,8 @@ class ExecutePlan final : public StreamedRequest {
   int64_t known_device_bytes_ = 0;  // workspace included
   int64_t pinned_bytes_ = 0;        // of results for the response and of copied counts
   std::shared_ptr<HostPool::Reservation> pinned_;
-  std::vector<KeptRooms> rooms_;  // by operation
+  std::vector<KeptRooms> rooms_;                   // by operation
+  std::vector<std::shared_ptr<const void>> held_;  // regions and kept arrays that the plan names, until Release
   PlanArrays arrays_;
 };
 

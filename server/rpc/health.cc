@@ -15,6 +15,7 @@ using grpc::health::v1::HealthCheckResponse;
 
 // A watch keeps its name for as long as the caller wants.
 constexpr size_t kMaxNameBytes = 200;
+constexpr absl::Duration kWatchRetry = absl::Seconds(5);
 
 }  // namespace
 
@@ -28,12 +29,12 @@ class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     absl::MutexLock lock(&board_->mutex_);
     place_ = board_->watches_.insert(board_->watches_.end(), this);
     if (board_->watches_.size() > static_cast<size_t>(HealthBoard::kMaxWatches)) {
-      End(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many health watches are open"));
+      End(ToGrpcStatus(RetryLater(v1::ERROR_REASON_TOO_MANY_OPEN, "too many health watches are open", kWatchRetry),
+                       ""));
     } else if (!parsed.ok()) {
       End(ToGrpcStatus(parsed, ""));
     } else if (service_.size() > kMaxNameBytes) {
-      End(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
-                       absl::StrCat("service: a name has at most ", kMaxNameBytes, " bytes")));
+      End(ToGrpcStatus(InvalidField("service", absl::StrCat("a name has at most ", kMaxNameBytes, " bytes")), ""));
     } else {
       Tell();
     }
@@ -51,7 +52,7 @@ class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       writing_ = true;
       StartWrite(&message_);
     } else if (board_->ended_) {
-      End(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server is stopping"));
+      End(ToGrpcStatus(RetryLater(v1::ERROR_REASON_DRAINING, "the server is stopping", kWatchRetry), ""));
     }
   }
 
@@ -61,12 +62,12 @@ class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     if (ok) {
       Tell();
     } else {
-      End(grpc::Status::CANCELLED);
+      End(ToGrpcStatus(CallerCancelled(), ""));
     }
   }
   void OnCancel() override {
     absl::MutexLock lock(&board_->mutex_);
-    End(grpc::Status::CANCELLED);
+    End(ToGrpcStatus(CallerCancelled(), ""));
   }
   void OnDone() override {
     {
@@ -134,9 +135,10 @@ grpc::ServerUnaryReactor* HealthServiceImpl::Check(grpc::CallbackServerContext* 
   HealthCheckResponse answer;
   answer.set_status(board_->Get(message.service()));
   *response = SmallBytes(answer);
-  reactor->Finish(answer.status() == HealthCheckResponse::SERVICE_UNKNOWN
-                      ? grpc::Status(grpc::StatusCode::NOT_FOUND, "the server has no service of this name")
-                      : grpc::Status::OK);
+  reactor->Finish(
+      answer.status() == HealthCheckResponse::SERVICE_UNKNOWN
+          ? ToGrpcStatus(Error(v1::ERROR_REASON_SERVICE_NOT_FOUND, "the server has no service of this name"), "")
+          : grpc::Status::OK);
   return reactor;
 }
 

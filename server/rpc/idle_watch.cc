@@ -1,14 +1,11 @@
 #include "server/rpc/idle_watch.h"
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/respond/errors.h"
 
 namespace corank {
 
-absl::Status IdleWatch::Idle(absl::string_view what) const {
-  return absl::DeadlineExceededError(
-      absl::StrCat("the caller has ", what, " nothing for ", absl::FormatDuration(timeout_)));
-}
+absl::Status IdleWatch::Idle(absl::string_view what) const { return StreamIdle(what, timeout_); }
 
 void IdleWatch::Wait() {
   absl::MutexLock lock(&mutex_);

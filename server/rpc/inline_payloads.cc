@@ -37,8 +37,8 @@ absl::Status InlinePayloads::Take(const grpc::ByteBuffer& bytes, const std::vect
   for (const auto& [holder, payload] : others) total += RoundUp(static_cast<int64_t>(payload.size()));
   if (total == 0) return absl::OkStatus();
   if (total > pool->max_bytes()) {
-    return InvalidField("request", absl::StrCat("its arrays take ", total, " bytes of the server's host memory, but ",
-                                                "host_pool_bytes is ", pool->max_bytes()));
+    return TooLargeField("request", absl::StrCat("its arrays take ", total, " bytes of the server's host memory, but ",
+                                                 "host_pool_bytes is ", pool->max_bytes()));
   }
   CORANK_ASSIGN_OR_RETURN(buffer_, pool->Take(total));
   pinned_bytes_ = HostPool::BufferBytes(total);

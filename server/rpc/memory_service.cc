@@ -93,7 +93,7 @@ grpc::ServerUnaryReactor* MemoryServiceImpl::Answer(grpc::CallbackServerContext*
 
 absl::Status MemoryServiceImpl::CheckStoreIsOn() const {
   if (environment_.places.arrays->is_on()) return absl::OkStatus();
-  return absl::UnimplementedError("stored arrays are switched off on this server (--kept-bytes)");
+  return Error(v1::ERROR_REASON_PLACE_DISABLED, "stored arrays are switched off on this server (--kept-bytes)");
 }
 
 FoundCaller MemoryServiceImpl::MayRegister(const grpc::CallbackServerContext& context,

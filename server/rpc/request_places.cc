@@ -24,9 +24,9 @@ absl::string_view PlaceName(v1::RegionKind kind) {
   return kind == v1::REGION_KIND_SHARED_MEMORY ? "shared_memory" : "cuda_ipc";
 }
 
-// PERMISSION_DENIED, at the field that needs the missing permission.
-absl::Status AtField(const absl::Status& permission, Field field, absl::string_view place) {
-  return permission.ok() ? permission : FieldError(permission.code(), field.Sub(place), permission.message());
+absl::Status NoTemporary(const std::string& stored) {
+  return FieldError(v1::ERROR_REASON_PLACE_NOT_SUPPORTED, stored + ".temporary",
+                    "temporary arrays work only in plans of CorankService.Execute");
 }
 
 // A result for the response, in pinned memory that lasts until it is sent.
@@ -47,7 +47,8 @@ class ResponseTarget final : public ResultTarget {
 // A result in a part of a registered region.
 class RegionTarget final : public ResultTarget {
  public:
-  RegionTarget(std::shared_ptr<const MemoryRegion> region, void* bytes) : region_(std::move(region)), bytes_(bytes) {}
+  RegionTarget(std::shared_ptr<const MemoryRegion> region, void* bytes, std::string field)
+      : region_(std::move(region)), bytes_(bytes), field_(std::move(field)) {}
 
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
     const bool on_device = region_->kind() == v1::REGION_KIND_CUDA_IPC;
@@ -63,7 +64,7 @@ class RegionTarget final : public ResultTarget {
 
   absl::Status Check() const override {
     if (region_->intact()) return absl::OkStatus();
-    return MadeSmaller("shared_memory.region");
+    return MadeSmaller(field_);
   }
 
   absl::Status Commit(v1::Array* described) override {
@@ -81,6 +82,7 @@ class RegionTarget final : public ResultTarget {
  private:
   const std::shared_ptr<const MemoryRegion> region_;
   void* const bytes_;
+  const std::string field_;  // that names the region
 };
 
 }  // namespace
@@ -141,15 +143,15 @@ absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse u
       return SetBytes(array, field, "inline_data", bytes.data(), static_cast<int64_t>(bytes.size()), operand);
     }
     case v1::Array::kSharedMemory:
-      CORANK_RETURN_IF_ERROR(AtField(CheckSharedMemory(*caller_), field, "shared_memory"));
+      CORANK_RETURN_IF_ERROR(AtField(CheckSharedMemory(*caller_), field.Sub("shared_memory")));
       if (shared_.regions->options().shared_memory_prefixes.empty()) break;
       return FindInRegion(array, field, use, operand);
     case v1::Array::kCudaIpc:
-      CORANK_RETURN_IF_ERROR(AtField(CheckCudaIpc(*caller_), field, "cuda_ipc"));
+      CORANK_RETURN_IF_ERROR(AtField(CheckCudaIpc(*caller_), field.Sub("cuda_ipc")));
       if (!shared_.regions->options().cuda_ipc) break;
       return FindInRegion(array, field, use, operand);
     case v1::Array::kStored:
-      CORANK_RETURN_IF_ERROR(AtField(CheckStoredArrays(*caller_), field, "stored"));
+      CORANK_RETURN_IF_ERROR(AtField(CheckStoredArrays(*caller_), field.Sub("stored")));
       if (!shared_.arrays->is_on()) break;
       return FindKept(array, field, use, operand);
     default:
@@ -167,7 +169,7 @@ absl::Status RequestPlaces::FindInRegion(const v1::Array& array, Field field, Ar
     return InvalidField(field.Sub("count"), "required, 0 or more, for an array that is not inline");
   }
   if (array.count() > std::numeric_limits<int64_t>::max() / operand->element_bytes) {
-    return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements are more than a region can hold"));
+    return TooLargeField(field.Sub("count"), absl::StrCat(array.count(), " elements are more than a region can hold"));
   }
   operand->count = array.count();
   CORANK_ASSIGN_OR_RETURN(
@@ -214,9 +216,9 @@ absl::Status RequestPlaces::CountPinned(int64_t bytes, Field field) const {
   const int64_t most = shared_.host_pool->max_bytes();
   const int64_t others = payloads_->pinned_bytes() + pinned_bytes_;
   if (bytes > most || HostPool::BufferBytes(bytes) > most - others) {
-    return InvalidField(field.Path(), absl::StrCat(bytes, " bytes here bring the request over the server's ",
-                                                   "host memory for requests, host_pool_bytes ", most,
-                                                   "; send less at a time, or use a stream (Execute)"));
+    return TooLargeField(field.Path(), absl::StrCat(bytes, " bytes here bring the request over the server's ",
+                                                    "host memory for requests, host_pool_bytes ", most,
+                                                    "; send less at a time, or use a stream (Execute)"));
   }
   pinned_bytes_ += HostPool::BufferBytes(bytes);
   return absl::OkStatus();
@@ -247,7 +249,7 @@ absl::Status RequestPlaces::Snapshot(Operand* operand, Field field) const {
 absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
   const std::string path = field.Sub("stored");
   if (array.stored().temporary()) {
-    return InvalidField(path + ".temporary", "temporary arrays work only in plans of CorankService.Execute");
+    return NoTemporary(path);
   }
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const KeptArray> kept,
                           shared_.arrays->Find(owner(), array.stored().name(), path + ".name"));
@@ -352,19 +354,18 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::De
   v1::RegionKind kind = v1::REGION_KIND_UNSPECIFIED;
   switch (destination.place_case()) {
     case v1::Destination::kSharedMemory:
-      CORANK_RETURN_IF_ERROR(AtField(CheckSharedMemory(*caller_), field, "shared_memory"));
+      CORANK_RETURN_IF_ERROR(AtField(CheckSharedMemory(*caller_), field.Sub("shared_memory")));
       if (!shared_.regions->options().shared_memory_prefixes.empty()) kind = v1::REGION_KIND_SHARED_MEMORY;
       break;
     case v1::Destination::kCudaIpc:
-      CORANK_RETURN_IF_ERROR(AtField(CheckCudaIpc(*caller_), field, "cuda_ipc"));
+      CORANK_RETURN_IF_ERROR(AtField(CheckCudaIpc(*caller_), field.Sub("cuda_ipc")));
       if (shared_.regions->options().cuda_ipc) kind = v1::REGION_KIND_CUDA_IPC;
       break;
     case v1::Destination::kStored:
-      CORANK_RETURN_IF_ERROR(AtField(CheckStoredArrays(*caller_), field, "stored"));
+      CORANK_RETURN_IF_ERROR(AtField(CheckStoredArrays(*caller_), field.Sub("stored")));
       if (!shared_.arrays->is_on()) break;
       if (destination.stored().temporary()) {
-        return InvalidField(field.Sub("stored.temporary"),
-                            "temporary arrays work only in plans of CorankService.Execute");
+        return NoTemporary(field.Sub("stored"));
       }
       CORANK_RETURN_IF_ERROR(CheckName(field.Sub("stored.name"), destination.stored().name()));
       CORANK_RETURN_IF_ERROR(CheckNew(destination.stored(), field));
@@ -391,7 +392,8 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::De
   CORANK_ASSIGN_OR_RETURN(Span span, FindSpan(kind, name, offset, bytes, element_bytes, field, PlaceName(kind)));
   CORANK_RETURN_IF_ERROR(CheckDisjoint(span, !is_host, field));
   if (!is_host) result_devices_ |= DeviceSet::Only(span.region->device());
-  auto target = std::make_shared<RegionTarget>(span.region, reinterpret_cast<void*>(span.begin));
+  auto target = std::make_shared<RegionTarget>(span.region, reinterpret_cast<void*>(span.begin),
+                                               field.Sub(absl::StrCat(PlaceName(kind), ".region")));
   results_.push_back(std::move(span));
   all_inline_ = false;
   placed_bytes_ += bytes;

@@ -11,9 +11,9 @@ namespace corank {
 
 absl::Status ParseSmall(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
   constexpr size_t kMostBytes = 64 << 10;
-  if (!bytes.Valid()) return absl::CancelledError("the message is incomplete: the caller or the connection ended");
+  if (!bytes.Valid()) return RequestIncomplete("the message is incomplete: the caller or the connection ended");
   if (bytes.Length() > kMostBytes) {
-    return InvalidField("request", absl::StrCat("must have at most ", kMostBytes, " bytes, not ", bytes.Length()));
+    return TooLargeField("request", absl::StrCat("must have at most ", kMostBytes, " bytes, not ", bytes.Length()));
   }
   std::vector<grpc::Slice> slices;
   if (!bytes.Dump(&slices).ok()) return absl::InternalError("gRPC returned no bytes");

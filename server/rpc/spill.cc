@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
-#include "absl/strings/string_view.h"
 #include "server/execute/stream_memory.h"
 #include "server/validate/arrays.h"
 
 namespace corank {
 namespace {
-
-constexpr absl::string_view kHaystack = "haystack";
 
 bool IsPlausible(int64_t count) { return count >= 0 && count <= kMostPlausibleElements; }
 
@@ -63,7 +60,8 @@ std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& stream
   for (StreamInput& input : inputs) {
     const int64_t input_bytes = input.count * input.element_bytes;
     // Each needle visits many places of the haystack, so half of the device is for the haystack if it fits.
-    const bool is_sought_in = plan.operations(0).has_search() && input.field == kHaystack;
+    const v1::Array& haystack = plan.operations(0).search().haystack();  // empty for other operators
+    const bool is_sought_in = haystack.has_stream() && input.stream_id == haystack.stream().stream_id();
     if (input.is_control || (is_sought_in && input_bytes <= on_device / 2)) continue;
     input.is_spilled = true;
     spill.input_bytes += input_bytes;

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/respond/errors.h"
 #include "server/security/read_file.h"
 
 namespace corank {
@@ -13,14 +14,15 @@ namespace {
 
 constexpr absl::string_view kScheme = "Bearer ";
 
+absl::Status Unknown(absl::string_view message) { return Error(v1::ERROR_REASON_CREDENTIALS_UNKNOWN, message); }
+
 absl::StatusOr<absl::string_view> TokenIn(absl::string_view authorization) {
   if (!absl::StartsWithIgnoreCase(authorization, kScheme)) {
-    return absl::UnauthenticatedError("the metadata 'authorization' is not 'Bearer <token>'");
+    return Unknown("the metadata 'authorization' is not 'Bearer <token>'");
   }
   const absl::string_view token = absl::StripAsciiWhitespace(authorization.substr(kScheme.size()));
   if (token.empty()) {
-    return absl::UnauthenticatedError(
-        "the token in the metadata 'authorization' is empty; did the caller leave it unset?");
+    return Unknown("the token in the metadata 'authorization' is empty; did the caller leave it unset?");
   }
   return token;
 }
@@ -56,18 +58,18 @@ absl::StatusOr<std::shared_ptr<const Caller>> Authenticator::Authenticate(const 
   const std::vector<absl::string_view>& names = credentials.certificate_names;
   if (!credentials.authorization.empty()) {
     if (table == nullptr) {
-      return absl::UnauthenticatedError("this server accepts no tokens; client certificates alone identify callers");
+      return Unknown("this server accepts no tokens; client certificates alone identify callers");
     }
     if (credentials.authorization.size() > 1) {
-      return absl::UnauthenticatedError("the metadata 'authorization' appears more than once");
+      return Unknown("the metadata 'authorization' appears more than once");
     }
     const absl::StatusOr<absl::string_view> token = TokenIn(credentials.authorization.front());
     if (!token.ok()) return token.status();
     if (std::shared_ptr<const Caller> caller = table->FindToken(*token)) return caller;
-    return absl::UnauthenticatedError("the token is not known to this server, or no longer valid");
+    return Unknown("the token is not known to this server, or no longer valid");
   }
   if (table == nullptr) {
-    if (names.empty()) return absl::UnauthenticatedError("the client certificate contains no name");
+    if (names.empty()) return Unknown("the client certificate contains no name");
     Caller caller;
     caller.tenant = std::string(names.front());
     return std::make_shared<const Caller>(std::move(caller));
@@ -76,9 +78,10 @@ absl::StatusOr<std::shared_ptr<const Caller>> Authenticator::Authenticate(const 
     if (std::shared_ptr<const Caller> caller = table->FindCertificate(name)) return caller;
   }
   if (names.empty()) {
-    return absl::UnauthenticatedError("credentials are missing: send the metadata 'authorization: Bearer <token>'");
+    return Error(v1::ERROR_REASON_CREDENTIALS_MISSING,
+                 "credentials are missing: send the metadata 'authorization: Bearer <token>'");
   }
-  return absl::UnauthenticatedError(
+  return Unknown(
       absl::StrCat("the client certificate of '", names.front(),
                    "' is not known to this server, and the call has no metadata 'authorization: Bearer <token>'"));
 }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "server/respond/errors.h"
 
 namespace corank {
 namespace {
@@ -12,8 +13,10 @@ std::string PermissionOf(Operator op) { return absl::StrReplaceAll(OperatorName(
 
 absl::Status Check(bool granted, const Caller& caller, absl::string_view permission) {
   if (granted) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat("the tenant '", caller.tenant, "' does not have the permission '", permission, "' on this server"));
+  return Error(
+      v1::ERROR_REASON_NOT_PERMITTED,
+      absl::StrCat("the tenant '", caller.tenant, "' does not have the permission '", permission, "' on this server"),
+      {{"permission", std::string(permission)}});
 }
 
 }  // namespace

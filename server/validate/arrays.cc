@@ -19,7 +19,8 @@ constexpr int64_t kMostArrayBytes = int64_t{1} << 50;
 bool IsTooLarge(int64_t count, int64_t element_bytes) { return count > kMostArrayBytes / element_bytes; }
 
 absl::Status TooLarge(int64_t count, int64_t element_bytes, absl::string_view field) {
-  return InvalidField(field, absl::StrCat(count, " elements of ", element_bytes, " bytes are more than any place has"));
+  return TooLargeField(field,
+                       absl::StrCat(count, " elements of ", element_bytes, " bytes are more than any place has"));
 }
 
 std::string TypeName(v1::ElementType type) {
@@ -98,10 +99,10 @@ absl::Status CheckSameType(const Operand& array, Field field, const Operand& lik
 absl::Status CheckResultBytes(int64_t count, int64_t element_bytes, const Limits& limits, Field field) {
   const int64_t limit = limits.max_response_bytes - kResponseOverheadBytes;
   if (count <= limit / element_bytes) return absl::OkStatus();
-  return InvalidField(field.Path(),
-                      absl::StrCat("the result has ", count, " elements of ", element_bytes,
-                                   " bytes, more than a response may hold (max_response_bytes is ",
-                                   limits.max_response_bytes, "); stream larger results with CorankService.Execute"));
+  return FieldError(v1::ERROR_REASON_RESULT_TOO_LARGE, field.Path(),
+                    absl::StrCat("the result has ", count, " elements of ", element_bytes,
+                                 " bytes, more than a response may hold (max_response_bytes is ",
+                                 limits.max_response_bytes, "); stream larger results with CorankService.Execute"));
 }
 
 absl::StatusOr<std::shared_ptr<ResultTarget>> PlaceResult(const v1::Destination& destination, Field field,

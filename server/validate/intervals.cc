@@ -67,14 +67,15 @@ absl::Status CheckMovedSum(const MoveOperation::Spec& spec, const Limits& limits
   if (spec.check_overlap) {
     const std::optional<int64_t> size = ResultCount(spec);
     if (!size || spec.total <= *size) return absl::OkStatus();
-    return InvalidField(kCounts.Path(), absl::StrCat("their sum is ", spec.total, ", but the destination has ",
-                                                     spec.result_count, " elements, so intervals must overlap in it; ",
-                                                     "set allow_overlap to permit this"));
+    return FieldError(v1::ERROR_REASON_INTERVALS_OVERLAP, kCounts.Path(),
+                      absl::StrCat("their sum is ", spec.total, ", but the destination has ", spec.result_count,
+                                   " elements, so intervals must overlap in it; set allow_overlap to permit this"));
   }
   if (spec.total <= limits.max_response_bytes / spec.source.element_bytes) return absl::OkStatus();
-  return InvalidField(kCounts.Path(), absl::StrCat("their sum is ", spec.total, " elements of ",
-                                                   spec.source.element_bytes, " bytes, more than one request may move ",
-                                                   "(max_response_bytes is ", limits.max_response_bytes, ")"));
+  return TooLargeField(kCounts.Path(),
+                       absl::StrCat("their sum is ", spec.total, " elements of ", spec.source.element_bytes,
+                                    " bytes, more than one request may move ", "(max_response_bytes is ",
+                                    limits.max_response_bytes, ")"));
 }
 
 }  // namespace

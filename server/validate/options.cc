@@ -31,7 +31,7 @@ absl::StatusOr<TaskPriority> ValidateOptions(const v1::RequestOptions& options) 
 
 absl::Status ValidateMessageBytes(int64_t bytes, const Limits& limits) {
   if (bytes <= limits.max_request_bytes) return absl::OkStatus();
-  return InvalidField(
+  return TooLargeField(
       "request", absl::StrCat("the message has ", bytes, " bytes, but max_request_bytes is ", limits.max_request_bytes,
                               "; send larger arrays in chunks with CorankService.Execute"));
 }

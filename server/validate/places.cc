@@ -8,8 +8,13 @@ namespace corank {
 namespace {
 
 absl::Status Off(Field field, absl::string_view place) {
-  return UnimplementedField(
-      field.Sub(place), absl::StrCat("the place ", place, " is switched off on this server; send the bytes inline"));
+  return FieldError(v1::ERROR_REASON_PLACE_DISABLED, field.Sub(place),
+                    absl::StrCat("the place ", place, " is switched off on this server; send the bytes inline"));
+}
+
+absl::Status NoStream(Field field) {
+  return FieldError(v1::ERROR_REASON_PLACE_NOT_SUPPORTED, field.Sub("stream"),
+                    "streams work only in CorankService.Execute");
 }
 
 }  // namespace
@@ -43,7 +48,7 @@ absl::Status InlinePlaces::Find(const v1::Array& array, Field field, ArrayUse, O
     case v1::Array::kStored:
       return Off(field, "stored");
     case v1::Array::kStream:
-      return UnimplementedField(field.Sub("stream"), "streams work only in CorankService.Execute");
+      return NoStream(field);
     case v1::Array::PLACE_NOT_SET:
       break;
   }
@@ -63,7 +68,7 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> InlinePlaces::Target(const v1::Des
     case v1::Destination::kStored:
       return Off(field, "stored");
     case v1::Destination::kStream:
-      return UnimplementedField(field.Sub("stream"), "streams work only in CorankService.Execute");
+      return NoStream(field);
   }
   return nullptr;
 }

@@ -8,11 +8,12 @@ import re
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 import pytest
 from corank.testing import LocalServer
+from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2
 
 STATE_GAUGES = (
@@ -114,6 +115,31 @@ def wait_until_none_left(look: Callable[[], dict[str, float]], *gauges: str, sec
         watched = {*STATE_GAUGES, *gauges}
         left = {name: last[name] for name in last if last[name] and (name in watched or "_used_bytes" in name)}
         raise AssertionError(f"{error}: {left}") from None
+
+
+class Details(NamedTuple):
+    """What the trailer `grpc-status-details-bin` of a failed call holds; empty if there is none."""
+
+    code: str
+    info: error_details_pb2.ErrorInfo
+    violations: list[str]
+    """Fields."""
+    has_retry_delay: bool
+
+
+def details_of(error: Any) -> Details:
+    """The details of an error of gRPC, or of one whose attribute `raw_details` holds them."""
+    raw = getattr(error, "raw_details", None)
+    if raw is None:
+        raw = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
+    status = status_pb2.Status.FromString(raw)
+    info, bad, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
+    has_retry_delay = False
+    for detail in status.details:
+        known = detail.Unpack(info) or detail.Unpack(bad)
+        has_retry_delay |= not known and detail.Unpack(retry)
+    name = code_pb2.Code.Name(status.code)
+    return Details(name, info, [each.field for each in bad.field_violations], has_retry_delay)
 
 
 def code_of(call: Callable[[], object]) -> tuple[str, str]:

@@ -230,10 +230,9 @@ class Case(Planner):
             check(plan.fault is not None, f"{error} ({error.field})")
             assert plan.fault is not None
             wanted = next(each.fault for each in plan.operations if each.fault is not None)
-            # In plans, errors found only during the work or in the stream do not name the operator.
-            names = [wanted.field.split(".", 1)[1], wanted.field]
-            fits = error.code == wanted.code and error.field.startswith(tuple(names))
-            check(fits, f"{error} ({error.field}), but expected {wanted.code} ({names[-1]})")
+            field = wanted.field.split(".", 2)[2] if plan.unary else wanted.field
+            fits = error.code == wanted.code and error.field.startswith(field)
+            check(fits, f"{error} ({error.field}), but expected {wanted.code} ({field})")
             self._counts["refused"] += 1
         for region, begin, _, room in plan.writes:
             if room is not None:  # may be written in part

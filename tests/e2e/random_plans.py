@@ -185,7 +185,7 @@ class Planner:
         if operation.fault is not None:
             plan.fault = operation.fault
             prefix_at = len(plan.operations) - 1
-            operation.fault = Fault(operation.fault.code, f"operations[{prefix_at}].{operation.fault.field}")
+            operation.fault = Fault(operation.fault.code, f"plan.operations[{prefix_at}].{operation.fault.field}")
         fresh = [self._place_input(plan, operation, each) for each in operation.inputs]
         ranges = [each for each in fresh if each is not None]
         plan.places.append([])
@@ -358,7 +358,7 @@ class Planner:
         draw, operation = self._draw, plan.operations[-1]
         if not operation.inputs:
             return
-        at = f"operations[{len(plan.operations) - 1}]."
+        at = f"plan.operations[{len(plan.operations) - 1}]."
         given = draw.one(operation.inputs)
         array = message_at(operation.request, given.field)
         place = array.WhichOneof("place")

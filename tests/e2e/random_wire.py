@@ -15,7 +15,7 @@ from corank.v1 import array_pb2 as a
 from corank.v1 import corank_service_pb2 as service
 from corank.v1 import memory_service_pb2 as memory
 from corank.v1 import operators_pb2 as o
-from google.rpc import error_details_pb2, status_pb2
+from e2e_support import details_of
 from random_operators import RECORD, Array, Elements
 
 PREFIX = "/corank-random-"
@@ -52,15 +52,11 @@ class RefusedError(Exception):
 
     def __init__(self, error: Any) -> None:
         super().__init__(f"{error.code().name}: {error.details()}")
-        self.code, self.field, self.again = error.code().name, "", False
-        for key, value in error.trailing_metadata() or ():
-            if key != "grpc-status-details-bin":
-                continue
-            for detail in status_pb2.Status.FromString(value).details:
-                bad_request = error_details_pb2.BadRequest()
-                if detail.Unpack(bad_request):
-                    self.field = bad_request.field_violations[0].field
-                self.again |= detail.Is(error_details_pb2.RetryInfo.DESCRIPTOR)
+        self.code = error.code().name
+        details = details_of(error)
+        if not details.info.reason:
+            raise AssertionError(f"an error without a reason: {error.code().name}: {error.details()}")
+        self.field, self.again = "".join(details.violations[:1]), details.has_retry_delay
 
 
 class Chunk(NamedTuple):

@@ -10,7 +10,7 @@ import pytest
 from corank.testing import LocalServer
 from corank.v1 import array_pb2 as a
 from corank.v1 import operators_pb2 as o
-from google.rpc import error_details_pb2, status_pb2
+from e2e_support import details_of
 
 BIG = 2**62
 
@@ -222,14 +222,12 @@ def refusal(server: LocalServer, method: str, request: bytes) -> tuple[str, str,
             call(request, timeout=20)
     error = caught.value
     assert isinstance(error, grpc.Call)
-    field = ""
-    for key, value in error.trailing_metadata() or ():
-        if key == "grpc-status-details-bin":
-            for detail in status_pb2.Status.FromString(value).details:
-                bad_request = error_details_pb2.BadRequest()
-                if detail.Unpack(bad_request):
-                    assert len(bad_request.field_violations) == 1
-                    field = bad_request.field_violations[0].field
+    details = details_of(error)
+    if details.code != "OK":
+        assert (details.code, details.info.domain) == (error.code().name, "corank")
+        assert details.info.reason
+    assert len(details.violations) <= 1
+    field = "".join(details.violations)
     return error.code().name, field, error.details() or ""
 
 

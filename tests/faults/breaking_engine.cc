@@ -53,6 +53,7 @@ class BreakingStream final : public ForwardingStream {
 
  private:
   absl::Status Break(int64_t count) {
+    if (count == kFault) return absl::InternalError("a test made the engine fail");
     if (count == kWrong) state_->wrong = true;
     if (count == kMend) state_->wrong = false;
     return state_->on_gpu ? BreakGpu(count) : BreakCpu(count);

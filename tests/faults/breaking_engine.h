@@ -26,6 +26,8 @@ enum Break : int64_t {
   kMend = 7007,
   /// A fault with nothing in flight: kLaterMilliseconds after the sort, which succeeds.
   kLater = 7008,
+  /// A fault of the engine that leaves the device as it was.
+  kFault = 7009,
 };
 
 inline constexpr int kLaterMilliseconds = 500;

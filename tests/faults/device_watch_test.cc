@@ -38,7 +38,7 @@ TEST_F(DeviceWatchTest, JudgesErrors) {
   EXPECT_EQ(memory.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(HasRetryDelay(memory));
   EXPECT_THAT(std::string(memory.message()), Not(HasSubstr("0x7f00")));
-  const absl::Status budget = RetryLater(absl::StatusCode::kResourceExhausted, "a budget is in use", absl::Seconds(3));
+  const absl::Status budget = RetryLater(v1::ERROR_REASON_MEMORY_FULL, "a budget is in use", absl::Seconds(3));
   EXPECT_EQ(watch_.Judge(budget), budget);
   for (const absl::Status& status : {absl::InternalError("misuse"), absl::InvalidArgumentError("no such handle")}) {
     EXPECT_EQ(watch_.Judge(status), status);

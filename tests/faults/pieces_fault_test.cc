@@ -312,7 +312,7 @@ TEST(SourcesTest, AnInputThatIsMadeSmallerFailsAPlan) {
     v1::Plan plan;
     *plan.add_operations()->mutable_sort() = SharedSort();
     *plan.mutable_operations(0)->mutable_sort()->mutable_keys_destination() = ToStream(0);
-    ExpectMadeSmaller(Execute(scene.world().stub(), plan, {}).status, "keys.shared_memory.region");
+    ExpectMadeSmaller(Execute(scene.world().stub(), plan, {}).status, "plan.operations[0].keys.shared_memory.region");
     scene.world().ExpectNothingLeft(moment);
   }
 }

@@ -251,7 +251,7 @@ TEST_F(AdmitTest, ADeadlineComesBeforeTheCancellationThatItCauses) {
 
 TEST_F(AdmitTest, CloseRefusesNewTasksAndHandsOutWhatWaits) {
   ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask()).ok());
-  queue_.Close(RetryLater(absl::StatusCode::kUnavailable, "draining", absl::Seconds(5)));
+  queue_.Close(RetryLater(v1::ERROR_REASON_DRAINING, "draining", absl::Seconds(5)));
   std::unique_ptr<Task> task = requests_[1].MakeTask();
   const absl::Status refused = queue_.Admit(std::move(task));
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);

@@ -189,7 +189,7 @@ TEST_F(LanePoolTest, AQuotaOfTheCallersIsToldAsItIsAndNotAskedForAgain) {
   PuppetEngine engine([&asked](const std::string& phase, OperatorReport*) {
     if (phase != "AllocateResult") return absl::OkStatus();
     ++asked;
-    return FieldError(absl::StatusCode::kResourceExhausted, "keys_destination", "the caller keeps too much");
+    return FieldError(v1::ERROR_REASON_QUOTA_EXCEEDED, "keys_destination", "the caller keeps too much");
   });
   work_.Add(request_.MakeTask(SortOf(keys_, 4)));
   RunAll(engine);

@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "corank/wire/v1/rpc_status.pb.h"
 #include "grpcpp/support/slice.h"
 #include "prometheus/text_serializer.h"
@@ -136,16 +139,30 @@ wire::v1::RpcStatus Details(const grpc::Status& status) {
   return details;
 }
 
-TEST(Errors, AnInvalidFieldCarriesBadRequest) {
+template <typename Detail>
+Detail DetailOf(const grpc::Status& status, const char* name) {
+  Detail detail;
+  int found = 0;
+  const wire::v1::RpcStatus details = Details(status);
+  for (const google::protobuf::Any& any : details.details()) {
+    if (any.type_url() != absl::StrCat("type.googleapis.com/google.rpc.", name)) continue;
+    EXPECT_TRUE(detail.ParseFromString(any.value()));
+    ++found;
+  }
+  EXPECT_EQ(found, 1) << name;
+  return detail;
+}
+
+TEST(Errors, AnInvalidFieldCarriesReasonAndBadRequest) {
   const grpc::Status status = ToGrpcStatus(InvalidField("values[1].count", "3 is too many"), "id");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(), "values[1].count: 3 is too many");
-  const wire::v1::RpcStatus details = Details(status);
-  EXPECT_EQ(details.code(), grpc::StatusCode::INVALID_ARGUMENT);
-  ASSERT_EQ(details.details_size(), 1);
-  wire::v1::BadRequest bad_request;
-  EXPECT_EQ(details.details(0).type_url(), "type.googleapis.com/google.rpc.BadRequest");
-  ASSERT_TRUE(bad_request.ParseFromString(details.details(0).value()));
+  EXPECT_EQ(Details(status).code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Details(status).details_size(), 2);
+  const auto info = DetailOf<wire::v1::ErrorInfo>(status, "ErrorInfo");
+  EXPECT_EQ(info.reason(), "FIELD_INVALID");
+  EXPECT_EQ(info.domain(), "corank");
+  const auto bad_request = DetailOf<wire::v1::BadRequest>(status, "BadRequest");
   ASSERT_EQ(bad_request.field_violations_size(), 1);
   EXPECT_EQ(bad_request.field_violations(0).field(), "values[1].count");
   EXPECT_EQ(bad_request.field_violations(0).description(), "3 is too many");
@@ -153,21 +170,63 @@ TEST(Errors, AnInvalidFieldCarriesBadRequest) {
 
 TEST(Errors, RetryLaterCarriesItsDelay) {
   const grpc::Status status =
-      ToGrpcStatus(RetryLater(absl::StatusCode::kResourceExhausted, "full", absl::Milliseconds(1500)), "id");
+      ToGrpcStatus(RetryLater(v1::ERROR_REASON_QUEUE_FULL, "full", absl::Milliseconds(1500)), "id");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  wire::v1::RetryInfo retry;
-  const google::protobuf::Any detail = Details(status).details(0);
-  EXPECT_EQ(detail.type_url(), "type.googleapis.com/google.rpc.RetryInfo");
-  ASSERT_TRUE(retry.ParseFromString(detail.value()));
+  EXPECT_EQ(DetailOf<wire::v1::ErrorInfo>(status, "ErrorInfo").reason(), "QUEUE_FULL");
+  const auto retry = DetailOf<wire::v1::RetryInfo>(status, "RetryInfo");
   EXPECT_EQ(retry.retry_delay().seconds(), 1);
   EXPECT_EQ(retry.retry_delay().nanos(), 500'000'000);
 }
 
+TEST(Errors, AFieldMovesUnderAnotherOneWithAllDetails) {
+  const absl::Status moved = UnderField(
+      FieldError(v1::ERROR_REASON_KEYS_NOT_SORTED, "keys", "not sorted", {{"index", "3"}}), "plan.operations[2].");
+  EXPECT_EQ(moved.message(), "plan.operations[2].keys: not sorted");
+  EXPECT_EQ(NamedField(moved), "plan.operations[2].keys");
+  EXPECT_EQ(ReasonOf(moved), v1::ERROR_REASON_KEYS_NOT_SORTED);
+  EXPECT_EQ(DetailOf<wire::v1::ErrorInfo>(ToGrpcStatus(moved, ""), "ErrorInfo").metadata().at("index"), "3");
+  EXPECT_EQ(UnderField(CallerCancelled(), "plan."), CallerCancelled()) << "it names no field";
+  const absl::Status placed = AtField(Error(v1::ERROR_REASON_NOT_PERMITTED, "no"), "keys.stored");
+  EXPECT_EQ(NamedField(placed), "keys.stored");
+  EXPECT_EQ(ReasonOf(placed), v1::ERROR_REASON_NOT_PERMITTED);
+}
+
+// Without a reason, no stage has judged the error: its text may tell what callers must not see.
 TEST(Errors, AFaultOfTheServerShowsTheRequestIdOnly) {
-  const grpc::Status status = ToGrpcStatus(absl::InternalError("cudaErrorX at 0x1234"), "abc");
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);
-  EXPECT_THAT(status.error_message(), HasSubstr("abc"));
-  EXPECT_THAT(status.error_message(), Not(HasSubstr("0x1234")));
+  for (const absl::Status& fault :
+       {absl::InternalError("cudaErrorX at 0x1234"), absl::UnavailableError("cudaErrorX at 0x1234")}) {
+    const grpc::Status status = ToGrpcStatus(fault, "abc");
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);
+    EXPECT_THAT(status.error_message(), HasSubstr("abc"));
+    EXPECT_THAT(status.error_message(), Not(HasSubstr("0x1234")));
+    const auto info = DetailOf<wire::v1::ErrorInfo>(status, "ErrorInfo");
+    EXPECT_EQ(info.reason(), "INTERNAL");
+    EXPECT_EQ(info.metadata().at("request_id"), "abc");
+  }
+}
+
+// The contract begins the comment of each reason with its status code.
+TEST(Errors, EachReasonHasTheCodeOfTheContract) {
+  std::ifstream proto(CORANK_ERROR_REASON_PROTO);
+  ASSERT_TRUE(proto.is_open());
+  std::string code, word;
+  int reasons = 0;
+  for (std::string line; std::getline(proto, line);) {
+    std::istringstream words(line);
+    words >> word;
+    if (word == "//" && code.empty()) {
+      words >> code;
+      code = code.substr(0, code.find_first_of(".,"));
+      continue;
+    }
+    v1::ErrorReason reason;
+    if (v1::ErrorReason_Parse(word, &reason) && reason != v1::ERROR_REASON_UNSPECIFIED) {
+      EXPECT_EQ(absl::StatusCodeToString(CodeOf(reason)), code) << word;
+      ++reasons;
+    }
+    if (word != "//") code.clear();
+  }
+  EXPECT_EQ(reasons, v1::ErrorReason_ARRAYSIZE - 1);
 }
 
 // The response as a client reads it.

@@ -74,7 +74,7 @@ class ResultsTest : public ::testing::Test {
 TEST_F(ResultsTest, BothAreWrittenAndShown) {
   Outcome outcome;
   ASSERT_TRUE(Sort(&outcome).ok());
-  ASSERT_TRUE(CommitResults({&outcome}).ok());
+  ASSERT_TRUE(SortOperation({}).Commit(outcome).ok());
   EXPECT_EQ(keys_->words, (std::vector<uint32_t>{1, 2, 3}));
   EXPECT_EQ(values_->words, keys_->words);
   EXPECT_TRUE(keys_->is_visible && values_->is_visible);
@@ -91,7 +91,7 @@ TEST_F(ResultsTest, NoneIsShownWhereOneHasNoPlaceAnyMore) {
   Outcome outcome;
   ASSERT_TRUE(Sort(&outcome).ok());
   values_->is_there = false;
-  EXPECT_EQ(CommitResults({&outcome}).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(SortOperation({}).Commit(outcome).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(keys_->is_visible);
 }
 

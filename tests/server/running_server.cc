@@ -80,6 +80,12 @@ std::string BadField(const grpc::Status& status) {
              : "";
 }
 
+wire::v1::ErrorInfo InfoOf(const grpc::Status& status) {
+  wire::v1::ErrorInfo detail;
+  Unpack(status, kErrorInfoUrl, &detail);
+  return detail;
+}
+
 absl::Duration RetryDelay(const grpc::Status& status) {
   wire::v1::RetryInfo detail;
   if (!Unpack(status, kRetryInfoUrl, &detail)) return -absl::InfiniteDuration();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "corank/v1/corank_service.grpc.pb.h"
+#include "corank/wire/v1/rpc_status.pb.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "server/server.h"
@@ -97,6 +98,9 @@ grpc::Status Call(v1::CorankService::Stub& stub, grpc::ClientContext* context, c
 
 /// The field that a status's BadRequest names; empty if there is none.
 std::string BadField(const grpc::Status& status);
+
+/// A status's ErrorInfo; empty if there is none.
+wire::v1::ErrorInfo InfoOf(const grpc::Status& status);
 
 /// The delay of a status's RetryInfo; negative if there is none.
 absl::Duration RetryDelay(const grpc::Status& status);

@@ -96,6 +96,15 @@ class StreamFaultTest : public ::testing::Test {
     EXPECT_EQ(BadField(status), field) << status.error_message();
     EXPECT_THAT(status.error_message(), HasSubstr(text));
   }
+  // ABORTED because `part` ended with this reason.
+  void ExpectLost(const grpc::Status& status, int part, const std::string& cause) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::ABORTED) << status.error_message();
+    const wire::v1::ErrorInfo info = InfoOf(status);
+    EXPECT_EQ(info.reason(), "JOB_PART_LOST");
+    EXPECT_EQ(info.metadata().at("part"), std::to_string(part)) << status.error_message();
+    EXPECT_EQ(info.metadata().at("cause"), cause) << status.error_message();
+  }
+  std::string Reason(const grpc::Status& status) { return InfoOf(status).reason(); }
   v1::CorankService::Stub& stub() { return running_.stub(); }
   Server& server() { return running_.server(); }
 
@@ -127,7 +136,8 @@ TEST_F(StreamFaultTest, ChunksMustBeInOrderAndComplete) {
 
 TEST_F(StreamFaultTest, ArraysOfUnknownLengthMustBeEnded) {
   const v1::Plan plan = SortPlan(kUint32, -1);
-  ExpectRefused(Execute(stub(), plan, {Chunk(0, 0, Elements(10))}).status, "keys", "without an empty chunk");
+  ExpectRefused(Execute(stub(), plan, {Chunk(0, 0, Elements(10))}).status, "plan.operations[0].keys",
+                "without an empty chunk");
   ExpectRefused(Execute(stub(), plan, {Chunk(0, 0, Elements(10)), Chunk(0, 10, ""), Chunk(0, 10, Elements(1))}).status,
                 "chunk.first_element", "has already ended");
 }
@@ -146,21 +156,21 @@ TEST_F(StreamFaultTest, PlansAreRefusedBeforeAnythingIsSent) {
   refused(plan, "plan.operations[0]");
   plan = good;
   plan.mutable_operations(0)->mutable_sort()->mutable_keys()->clear_type();
-  refused(plan, "keys.type");
+  refused(plan, "plan.operations[0].keys.type");
   plan = good;
   plan.mutable_operations(0)->mutable_sort()->mutable_keys()->set_count(-1);
-  refused(plan, "keys.count");
+  refused(plan, "plan.operations[0].keys.count");
   plan = good;
   plan.mutable_operations(0)->mutable_sort()->mutable_keys()->mutable_stream()->set_stream_id(1024);
-  refused(plan, "keys.stream.stream_id");
+  refused(plan, "plan.operations[0].keys.stream.stream_id");
   plan = good;
   *plan.mutable_operations(0)->mutable_sort()->mutable_values() = Streamed(kUint32, 10, 0);
-  refused(plan, "values.stream.stream_id");
+  refused(plan, "plan.operations[0].values.stream.stream_id");
   *plan.mutable_operations(0)->mutable_sort()->mutable_values() = Streamed(kUint32, 11, 1);
-  refused(plan, "values.count");
+  refused(plan, "plan.operations[0].values.count");
   plan = good;
   plan.mutable_operations(0)->mutable_sort()->mutable_keys()->set_count(int64_t{1} << 40);
-  refused(plan, "keys.count");
+  refused(plan, "plan.operations[0].keys.count");
   plan = good;
   plan.set_parts(65);
   refused(plan, "plan.parts");
@@ -171,7 +181,7 @@ TEST_F(StreamFaultTest, PlansAreRefusedBeforeAnythingIsSent) {
   refused(plan, "plan.job_id");
   plan = good;
   *plan.add_operations() = good.operations(0);
-  refused(plan, "operations[1].keys.stream.stream_id");
+  refused(plan, "plan.operations[1].keys.stream.stream_id");
   plan = good;
   v1::StoredPlace& temporary = *plan.mutable_operations(0)->mutable_sort()->mutable_keys()->mutable_stored();
   temporary.set_name("none");
@@ -285,11 +295,11 @@ TEST_F(StreamFaultTest, ArraysBeyondABudgetNameIt) {
   v1::SortRequest& sort = *whole.mutable_operations(0)->mutable_sort();  // needs all keys first: their number
   sort.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);                     // determines the width of indices
   *sort.mutable_indices_destination() = ToStream(1);
-  ExpectRefused(Execute(stub(), whole, Chunks({{0, 4, Elements(400000), 0, true}}, 1024)).status, "keys.count",
-                "max_device_bytes");
+  ExpectRefused(Execute(stub(), whole, Chunks({{0, 4, Elements(400000), 0, true}}, 1024)).status,
+                "plan.operations[0].keys.count", "max_device_bytes");
   const v1::Plan long_sort = SortPlan(kUint32, -1);
-  ExpectRefused(Execute(stub(), long_sort, Chunks({{0, 4, Elements(1200000), 0, true}}, 1024)).status, "keys",
-                "max_stream_host_bytes");
+  ExpectRefused(Execute(stub(), long_sort, Chunks({{0, 4, Elements(1200000), 0, true}}, 1024)).status,
+                "plan.operations[0].keys", "max_stream_host_bytes");
 }
 
 // A limit keeps few rows, but the server believes claims: 2^55 keys, and an unknown number of values.
@@ -301,7 +311,7 @@ TEST_F(StreamFaultTest, FirstRowsOfMoreThanAnybodyHasAreRefused) {
   sort.set_limit(1);
   const grpc::Status status = Execute(stub(), plan, {}).status;
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
-  EXPECT_EQ(BadField(status), "keys.count");
+  EXPECT_EQ(BadField(status), "plan.operations[0].keys.count");
 }
 
 TEST_F(StreamFaultTest, PartsThatNeverComeFailTheJob) {
@@ -313,8 +323,12 @@ TEST_F(StreamFaultTest, PartsThatNeverComeFailTheJob) {
   plan.set_part(2);
   third.Send(plan);
   first.Send(Chunk(0, 0, Elements(500)));
-  ExpectRefused(first.Finish(), "plan.parts", "2 of the 3 parts");
-  ExpectRefused(third.Finish(), "plan.parts", "2 of the 3 parts");
+  for (OpenCall* part : {&first, &third}) {
+    const grpc::Status status = part->Finish();
+    EXPECT_EQ(Reason(status), "JOB_INCOMPLETE") << status.error_message();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::ABORTED);
+    EXPECT_THAT(status.error_message(), HasSubstr("2 of the 3 parts"));
+  }
 }
 
 TEST_F(StreamFaultTest, PartsMustAgree) {
@@ -328,18 +342,49 @@ TEST_F(StreamFaultTest, PartsMustAgree) {
   same_part.Send(plan);
   ExpectRefused(same_part.Finish(), "plan.part", "has already arrived");
   plan.set_part(1);
-  v1::Plan other = plan;
-  other.mutable_operations(0)->mutable_sort()->set_order(v1::SORT_ORDER_DESCENDING);
-  OpenCall other_plan(stub());
-  other_plan.Send(other);
-  ExpectRefused(other_plan.Finish(), "plan", "another plan");
   OpenCall second(stub());
   second.Send(plan);
   second.Send(Chunk(0, 600, Elements(400)));
   second.HalfClose();
+  ASSERT_TRUE(Eventually([&] { return server().jobs().joining_jobs == 0; }));
   first.Send(Chunk(0, 0, Elements(601)));
-  ExpectRefused(first.Finish(), "chunk.first_element", "another part");
-  ExpectRefused(second.Finish(), "chunk.first_element", "another part");
+  const grpc::Status one = first.Finish(), other = second.Finish();
+  const bool is_first = Reason(one) == "FIELD_INVALID";  // of the part whose chunk came later
+  ExpectRefused(is_first ? one : other, "chunk.first_element", "another part");
+  ExpectLost(is_first ? other : one, is_first ? 0 : 1, "FIELD_INVALID");
+}
+
+TEST_F(StreamFaultTest, PartsWithDifferentPlansFailAtOnce) {
+  v1::Plan plan = SortPlan(kUint32, 1000);
+  plan.set_job_id("job");
+  plan.set_parts(3);
+  OpenCall first(stub()), second(stub()), third(stub());
+  first.Send(plan);
+  plan.set_part(1);
+  second.Send(plan);
+  ASSERT_TRUE(Eventually([&] { return server().jobs().joining_jobs == 1; }));
+  plan.set_part(2);
+  plan.mutable_operations(0)->mutable_sort()->set_order(v1::SORT_ORDER_DESCENDING);
+  third.Send(plan);
+  for (OpenCall* part : {&first, &second, &third}) {
+    const grpc::Status status = part->Finish();
+    ExpectRefused(status, "plan", "different plans");
+    EXPECT_EQ(Reason(status), "JOB_PLANS_DIFFER");
+  }
+  ExpectAllFreed();
+}
+
+TEST_F(StreamFaultTest, OnlyThePartWithTheShorterDeadlineIsLate) {
+  v1::Plan plan = SortPlan(kUint32, 1000);
+  plan.set_job_id("job");
+  plan.set_parts(2);
+  OpenCall patient(stub());
+  OpenCall hasty(stub(), std::chrono::milliseconds(300));
+  patient.Send(plan);
+  plan.set_part(1);
+  hasty.Send(plan);
+  EXPECT_EQ(hasty.Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  ExpectLost(patient.Finish(), 1, "DEADLINE_PASSED");
 }
 
 TEST_F(StreamFaultTest, APartThatGoesFailsAllParts) {
@@ -356,7 +401,7 @@ TEST_F(StreamFaultTest, APartThatGoesFailsAllParts) {
   first.Cancel();
   EXPECT_EQ(first.Finish().error_code(), grpc::StatusCode::CANCELLED);
   const grpc::Status status = second.Finish();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED) << status.error_message();
+  ExpectLost(status, 0, "CALLER_CANCELLED");
   // Parts that omit elements.
   plan.set_job_id("gap");
   OpenCall third(stub()), fourth(stub());
@@ -367,8 +412,8 @@ TEST_F(StreamFaultTest, APartThatGoesFailsAllParts) {
   fourth.Send(plan);
   fourth.Send(Chunk(0, 0, Elements(500)));
   fourth.HalfClose();
-  ExpectRefused(third.Finish(), "keys", "only 999 of 1000");
-  ExpectRefused(fourth.Finish(), "keys", "only 999 of 1000");
+  ExpectRefused(third.Finish(), "plan.operations[0].keys", "only 999 of 1000");
+  ExpectRefused(fourth.Finish(), "plan.operations[0].keys", "only 999 of 1000");
 }
 
 TEST_F(StreamFaultTest, AServerThatStopsEndsOpenCalls) {

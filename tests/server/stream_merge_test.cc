@@ -198,7 +198,7 @@ TEST_P(StreamMergeTest, NamesWhatIsNotSorted) {
     merge.inputs[1].bytes.replace(static_cast<size_t>(4 * wrong), 4, std::string(4, '\0'));
     const StreamedAnswer answer = Execute(running_.stub(), merge.plan, Chunks(merge.inputs, 1000));
     EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(BadField(answer.status), "keys[1]");
+    EXPECT_EQ(BadField(answer.status), "plan.operations[0].keys[1]");
     EXPECT_THAT(answer.status.error_message(), HasSubstr(absl::StrCat("index ", wrong, " ")));
     ExpectAllFreed(running_);
   }

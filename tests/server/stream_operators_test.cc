@@ -151,7 +151,7 @@ TEST_F(StreamOperatorsTest, NamesTheSameFieldOfFaultyArrays) {
     StreamInputs(streamed, true, inputs);
     const grpc::Status status = Execute(running_.stub(), plan, Chunks(inputs, 3)).status;
     EXPECT_EQ(static_cast<int>(status.error_code()), static_cast<int>(row.code)) << status.error_message();
-    EXPECT_EQ(BadField(status), row.field) << status.error_message();
+    EXPECT_EQ(BadField(status), "plan.operations[0]." + row.field) << status.error_message();
   }
 }
 
@@ -164,7 +164,7 @@ TEST_F(StreamOperatorsTest, LooksAtOffsetsWhenTheyHaveCome) {
   const std::string bytes(reinterpret_cast<const char*>(counts), sizeof(counts));
   const grpc::Status status = Execute(running_.stub(), plan, {Chunk(0, 0, bytes)}).status;
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(BadField(status), "source_offsets[1]") << status.error_message();
+  EXPECT_EQ(BadField(status), "plan.operations[0].source_offsets[1]") << status.error_message();
 }
 
 TEST_F(StreamOperatorsTest, EachOperationOfAPlanAnswersInline) {
@@ -255,7 +255,7 @@ TEST_F(StreamOperatorsTest, ChainsOperationsOverTemporariesAndKeptArrays) {
   plan.mutable_operations(1)->mutable_merge()->mutable_keys_destination()->mutable_stored()->set_name("again");
   const grpc::Status status = Execute(running_.stub(), plan, Chunks(inputs, 500)).status;
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(BadField(status), "operations[2].source.stored.name");
+  EXPECT_EQ(BadField(status), "plan.operations[2].source.stored.name");
   EXPECT_TRUE(Eventually([&] { return running_.server().arrays().used_bytes() == 32000; }));
 }
 
@@ -265,7 +265,7 @@ TEST_F(StreamOperatorsTest, SizesThatNothingHasAreRefused) {
   const auto expect_refused = [this](const v1::Plan& plan, const std::string& field) {
     const grpc::Status status = Execute(running_.stub(), plan, {}).status;
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(BadField(status), field) << status.error_message();
+    EXPECT_EQ(BadField(status), "plan.operations[0]." + field) << status.error_message();
     EXPECT_THAT(status.error_message(), HasSubstr("more than any place has"));
   };
   v1::Plan balance;
@@ -334,7 +334,7 @@ TEST(UnknownLengthTest, AnArrayHasUpToHalfOfTheMemory) {
   EXPECT_EQ(half.results[0].search().positions().count(), 1);
   const grpc::Status more = search_in(3 << 19).status;
   EXPECT_EQ(more.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(BadField(more), "haystack.count") << more.error_message();
+  EXPECT_EQ(BadField(more), "plan.operations[0].haystack.count") << more.error_message();
   EXPECT_THAT(more.error_message(), HasSubstr("announce"));
 }
 

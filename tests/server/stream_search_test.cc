@@ -123,7 +123,7 @@ TEST_F(StreamSearchTest, ReportsAHaystackThatIsNotSortedBeforeAnyPosition) {
                                                {1, 4, BytesOf(Keys<uint32_t>(needles, 9, 6))}};
     const StreamedAnswer refused = Run(plan, inputs);
     EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(BadField(refused.status), "haystack") << refused.status.error_message();
+    EXPECT_EQ(BadField(refused.status), "plan.operations[0].haystack") << refused.status.error_message();
     EXPECT_THAT(refused.status.error_message(), HasSubstr("index 1 "));
     EXPECT_TRUE(refused.chunks.empty());
     plan.mutable_operations(0)->mutable_search()->set_assume_sorted(true);
@@ -158,7 +158,7 @@ TEST(StreamSearch, AnArrayOfUnknownLengthStaysOnADeviceThatMayHaveMoreThanTheHos
 TEST_F(StreamSearchTest, WhatIsTooMuchForTheHostIsRefusedBeforeItComes) {
   const grpc::Status status = Run(SearchPlan(v1::ELEMENT_TYPE_UINT32, 10, (2 << 20) + 1), {}).status;
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
-  EXPECT_EQ(BadField(status), "needles.count") << status.error_message();
+  EXPECT_EQ(BadField(status), "plan.operations[0].needles.count") << status.error_message();
 }
 
 }  // namespace

@@ -288,7 +288,7 @@ TEST_F(StreamSpillTest, AnArrayOfUnknownLengthThatOutgrowsTheHostIsRefused) {
   *gather.mutable_counts() = Int64s({1});
   const StreamedAnswer answer = Run(plan, {{0, kRecordBytes, more, 0, true}});
   EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << answer.status.error_message();
-  EXPECT_EQ(BadField(answer.status), "source.count") << answer.status.error_message();
+  EXPECT_EQ(BadField(answer.status), "plan.operations[0].source.count") << answer.status.error_message();
   EXPECT_THAT(answer.status.error_message(), HasSubstr("max_stream_host_bytes"));
   EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use == 0; }));
 }
@@ -303,7 +303,7 @@ TEST_F(StreamSpillTest, ReportsIntervalsThatOverlap) {
   *scatter.mutable_result_destination() = ToStream(9);
   const StreamedAnswer answer = Run(plan, {{0, kRecordBytes, source_}});
   EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(BadField(answer.status), "destination_offsets[1]") << answer.status.error_message();
+  EXPECT_EQ(BadField(answer.status), "plan.operations[0].destination_offsets[1]") << answer.status.error_message();
   EXPECT_TRUE(answer.chunks.empty());
   EXPECT_TRUE(Eventually([this] { return running_.server().jobs().memory_in_use == 0; }));
 }
@@ -370,7 +370,7 @@ TEST_F(StreamSpillTest, WhatIsTooMuchForTheHostIsRefusedBeforeItComes) {
     *scatter.mutable_result_destination() = ToStream(9);
     const grpc::Status status = Run(plan, {}).status;
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
-    EXPECT_EQ(BadField(status), field) << status.error_message();
+    EXPECT_EQ(BadField(status), "plan.operations[0]." + field) << status.error_message();
     return status.error_message();
   };
   constexpr int64_t kMost = kMostOnHost / kRecordBytes;
@@ -388,7 +388,7 @@ TEST_F(StreamSpillTest, AResultThatIsTooMuchIsRefusedWhereNothingIsStreamed) {
   *scatter.mutable_result_destination() = ToStream(9);
   const grpc::Status status = Run(plan, {}).status;
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
-  EXPECT_EQ(BadField(status), "destination_count") << status.error_message();
+  EXPECT_EQ(BadField(status), "plan.operations[0].destination_count") << status.error_message();
 }
 
 TEST_F(StreamSpillTest, CountsThatAreTooMuchForTheDeviceAreRefusedBeforeTheyCome) {
@@ -402,7 +402,7 @@ TEST_F(StreamSpillTest, CountsThatAreTooMuchForTheDeviceAreRefusedBeforeTheyCome
   *scatter.mutable_result_destination() = ToStream(9);
   const grpc::Status status = Run(plan, {}).status;
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
-  EXPECT_EQ(BadField(status), "counts") << status.error_message();
+  EXPECT_EQ(BadField(status), "plan.operations[0].counts") << status.error_message();
   EXPECT_THAT(status.error_message(), HasSubstr("max_device_bytes"));
 }
 

@@ -1,0 +1,25 @@
+// The regions and kept arrays that a plan names.
+#ifndef CORANK_SERVER_RPC_PLAN_PLACES_H_
+#define CORANK_SERVER_RPC_PLAN_PLACES_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "google/protobuf/message.h"
+#include "server/rpc/request_places.h"
+
+namespace corank {
+
+/// Whether an array of the message is read from the store or is a temporary one.
+bool ReadsStored(const google::protobuf::Message& message);
+
+/// Adds to `held` every region and kept array that an array or destination of the message names, so that they count as
+/// in use even for an operation that runs later. Ignores those that do not exist: an earlier operation may make them,
+/// and the check of the operation reports the others.
+void HoldPlaces(const google::protobuf::Message& message, const SharedPlaces& places, const std::string& tenant,
+                std::vector<std::shared_ptr<const void>>& held);
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RPC_PLAN_PLACES_H_
