@@ -258,7 +258,7 @@ def test_a_plan_has_1_to_16_operations_and_64_parts(channel: grpc.Channel) -> No
 
 def test_stream_ids_end_at_1023(channel: grpc.Channel) -> None:
     assert execute(channel, sort_plan(streamed(1023)), chunk(0, b"ba", 1023), chunk(2, b"", 1023))
-    assert refused(lambda: execute(channel, sort_plan(streamed(1024)))) == "keys.stream.stream_id"
+    assert refused(lambda: execute(channel, sort_plan(streamed(1024)))) == "plan.operations[0].keys.stream.stream_id"
 
 
 def test_the_number_of_columns_and_inputs_and_the_width_of_records(channel: grpc.Channel) -> None:
@@ -350,7 +350,7 @@ def test_chunks_without_data(channel: grpc.Channel) -> None:
         (known, [chunk(1, b"")], "chunk.first_element"),
         (unknown, [chunk(0, b"ba"), chunk(1, b"")], "chunk.first_element"),
         (unknown, [chunk(0, b"ba"), chunk(2, b""), chunk(2, b"")], "chunk.first_element"),
-        (unknown, [chunk(0, b"ba")], "keys"),
+        (unknown, [chunk(0, b"ba")], "plan.operations[0].keys"),
     ):
         assert refused(lambda plan=plan, chunks=chunks: execute(channel, plan, *chunks)) == field
     plan = sort_plan(streamed(count=0))
@@ -415,7 +415,7 @@ def test_a_failed_call_keeps_nothing_of_any_operation(placed: corank.Client, cha
     before = placed.stored("limit").fetch().tobytes()
     plan.operations[0].sort.keys.inline_data = b"dc"
     plan.operations.append(service.Operation(merge=operators.MergeRequest(keys=[inline(b"ba"), inline(b"c")])))
-    assert refused(lambda: execute(channel, plan)) == "operations[1].keys[0]"
+    assert refused(lambda: execute(channel, plan)) == "plan.operations[1].keys[0]"
     assert placed.stored("limit").fetch().tobytes() == before
     plan.operations[1].merge.keys[0].inline_data = b"ab"
     plan.operations[1].merge.keys_destination.stored.name = "limit"

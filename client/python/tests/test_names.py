@@ -43,6 +43,7 @@ def test_completion_shows_what_users_call(fake_client: corank.Client) -> None:
         "code",
         "grpc_error",
         "message",
+        "reason",
         "request_id",
         "trace_id",
     }
