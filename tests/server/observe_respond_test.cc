@@ -209,10 +209,11 @@ TEST(Errors, AFaultOfTheServerShowsTheRequestIdOnly) {
 TEST(Errors, EachReasonHasTheCodeOfTheContract) {
   std::ifstream proto(CORANK_ERROR_REASON_PROTO);
   ASSERT_TRUE(proto.is_open());
-  std::string code, word;
+  std::string code;
   int reasons = 0;
   for (std::string line; std::getline(proto, line);) {
     std::istringstream words(line);
+    std::string word;
     words >> word;
     if (word == "//" && code.empty()) {
       words >> code;

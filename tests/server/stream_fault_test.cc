@@ -20,16 +20,16 @@ TEST_F(StreamFaultTest, ChunksMustBeInOrderAndComplete) {
     std::vector<v1::ExecuteRequest> chunks;
     std::string field, text;
   } rows[] = {
-      {{Chunk(0, 0, Elements(10)), Chunk(0, 11, Elements(1))}, "chunk.first_element", "next element of keys is 10"},
-      {{Chunk(0, 0, Elements(10)), Chunk(0, 9, Elements(1))}, "chunk.first_element", "next element of keys is 10"},
+      {{Chunk(0, 0, Elements(10)), Chunk(0, 11, Elements(1))}, "chunk.first_element", "keys is 10"},
+      {{Chunk(0, 0, Elements(10)), Chunk(0, 9, Elements(1))}, "chunk.first_element", "keys is 10"},
       {{Chunk(0, -4, Elements(1))}, "chunk.first_element", ""},
       {{Chunk(0, 0, Elements(101))}, "chunk.data", "keys has 100"},
       {{Chunk(0, 0, Elements(100)), Chunk(0, 100, Elements(1))}, "chunk.data", "keys has 100"},
       {{Chunk(1, 0, Elements(1))}, "chunk.stream_id", "no input"},
       {{Chunk(0, 0, "abc")}, "chunk.data", "whole number of elements"},
       {{Chunk(0, 0, Elements(1025))}, "chunk.data", "more than max_chunk_bytes, 4096"},
-      {{Chunk(0, 0, Elements(99))}, "keys", "only 99 of 100 elements arrived"},
-      {{}, "keys", "only 0 of 100"},
+      {{Chunk(0, 0, Elements(99))}, "plan.operations[0].keys", "only 99 of 100 elements arrived"},
+      {{}, "plan.operations[0].keys", "only 0 of 100"},
       {{v1::ExecuteRequest()}, "chunk", "after the plan"},
   };
   for (const auto& row : rows) {
