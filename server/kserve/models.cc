@@ -158,11 +158,11 @@ absl::Span<const Model> Models() { return TheCatalog().models; }
 absl::StatusOr<const Model*> FindModel(absl::string_view name, absl::string_view version, absl::string_view field) {
   const auto found = TheCatalog().by_name.find(name);
   if (found == TheCatalog().by_name.end()) {
-    return FieldError(absl::StatusCode::kNotFound, field,
+    return FieldError(v1::ERROR_REASON_SERVICE_NOT_FOUND, field,
                       absl::StrCat("there is no model '", name, "'; RepositoryIndex lists all, such as sort_int32"));
   }
   if (!version.empty() && version != kModelVersion) {
-    return FieldError(absl::StatusCode::kNotFound, field,
+    return FieldError(v1::ERROR_REASON_SERVICE_NOT_FOUND, field,
                       absl::StrCat("the model '", name, "' has version 1 only, not '", version, "'"));
   }
   return found->second;

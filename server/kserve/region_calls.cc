@@ -23,7 +23,7 @@ absl::StatusOr<std::vector<RegionFacts>> Named(const RegionRegistry* regions, co
   if (name.empty()) return facts;
   const auto found = std::find_if(facts.begin(), facts.end(), [&](const RegionFacts& one) { return one.name == name; });
   if (found != facts.end()) return std::vector<RegionFacts>{*found};
-  return FieldError(absl::StatusCode::kNotFound, "name",
+  return FieldError(v1::ERROR_REASON_REGION_NOT_FOUND, "name",
                     absl::StrCat("no region is registered under the name '", name, "'"));
 }
 

@@ -90,7 +90,8 @@ const (
 	ErrorReason_ERROR_REASON_LEASE_NOT_FOUND ErrorReason = 21
 	// NOT_FOUND. The memory to register does not exist on the server's host. Create it first, and keep it until then.
 	ErrorReason_ERROR_REASON_MEMORY_NOT_FOUND ErrorReason = 22
-	// NOT_FOUND. grpc.health.v1.Health.Check: the server has no service of this name.
+	// NOT_FOUND. The server has no service of this name for grpc.health.v1.Health.Check, or no model of this name or
+	// version for the Open Inference Protocol.
 	ErrorReason_ERROR_REASON_SERVICE_NOT_FOUND ErrorReason = 23
 	// ALREADY_EXISTS. The caller's tenant has a region of this name. Choose another name.
 	ErrorReason_ERROR_REASON_REGION_EXISTS ErrorReason = 24

@@ -93,7 +93,10 @@ export enum ErrorReason {
   ERROR_REASON_LEASE_NOT_FOUND = 21,
   /** ERROR_REASON_MEMORY_NOT_FOUND - NOT_FOUND. The memory to register does not exist on the server's host. Create it first, and keep it until then. */
   ERROR_REASON_MEMORY_NOT_FOUND = 22,
-  /** ERROR_REASON_SERVICE_NOT_FOUND - NOT_FOUND. grpc.health.v1.Health.Check: the server has no service of this name. */
+  /**
+   * ERROR_REASON_SERVICE_NOT_FOUND - NOT_FOUND. The server has no service of this name for grpc.health.v1.Health.Check, or no model of this name or
+   * version for the Open Inference Protocol.
+   */
   ERROR_REASON_SERVICE_NOT_FOUND = 23,
   /** ERROR_REASON_REGION_EXISTS - ALREADY_EXISTS. The caller's tenant has a region of this name. Choose another name. */
   ERROR_REASON_REGION_EXISTS = 24,
