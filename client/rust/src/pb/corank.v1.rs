@@ -2347,7 +2347,8 @@ pub enum ErrorReason {
     LeaseNotFound = 21,
     /// NOT_FOUND. The memory to register does not exist on the server's host. Create it first, and keep it until then.
     MemoryNotFound = 22,
-    /// NOT_FOUND. grpc.health.v1.Health.Check: the server has no service of this name.
+    /// NOT_FOUND. The server has no service of this name for grpc.health.v1.Health.Check, or no model of this name or
+    /// version for the Open Inference Protocol.
     ServiceNotFound = 23,
     /// ALREADY_EXISTS. The caller's tenant has a region of this name. Choose another name.
     RegionExists = 24,
