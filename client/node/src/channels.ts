@@ -37,7 +37,7 @@ const OPTIONS: ChannelOptions = {
   "grpc.enable_retries": 0,
   "grpc.service_config_disable_resolution": 1,
   // gRPC waits a second first: all tries of a call would then meet the failure of the first connection.
-  "grpc.initial_reconnect_backoff_ms": 100,
+  "grpc.initial_reconnect_backoff_ms": 50,
   "grpc.max_reconnect_backoff_ms": 5000,
   // While calls run: a network that drops every packet reports no error.
   "grpc.keepalive_time_ms": 20_000,
@@ -152,7 +152,7 @@ export class Channels {
 
   /** The options of a call with this client's defaults. */
   settings(options: Parameters<typeof settings>[0]): Settings {
-    return settings(checked({ ...options }), this.defaults);
+    return settings(checked(options ?? {}), this.defaults);
   }
 
   caller(operator: string, of: Settings, limit: Limit): Caller {
@@ -236,7 +236,10 @@ export class Channels {
     caller: Caller,
     leftMs: number | undefined,
   ): Promise<{ response: Buffer; requestId: string }> {
-    await this.ready();
+    const lookup = this.ready();
+    if (lookup !== undefined) {
+      await lookup;
+    }
     const options = caller.options(leftMs);
     return new Promise((resolve, reject) => {
       let response: Buffer | undefined;

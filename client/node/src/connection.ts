@@ -11,7 +11,7 @@ import { algorithmName, engineName, serverInfo, type Progress, type ServerInfo }
 import { Limit, type Repeat } from "./retry.js";
 import { allocate, CHUNK_BYTES, Job, MAX_STREAMS, Sink, type Source } from "./stream.js";
 import { leavesOf, type Answer, type Leaf, type Output, type Task } from "./task.js";
-import { arrayField, join, nested, type Pieces } from "./wire.js";
+import { arrayField, inlineField, join, nested, type Pieces } from "./wire.js";
 
 /** Arrays of a call that take more travel in chunks, unless it says otherwise. */
 const INLINE_BYTES = 64 << 20;
@@ -121,7 +121,8 @@ export class Connection extends Channels {
     const caller = this.caller(name, of, limit);
     const progress: Progress = { sent: 0, toSend, received: 0, toReceive, attempt: 1, waiting: false };
     try {
-      const streams = await this.#streams(caller, toSend, toReceive, isKnown, execute);
+      const isSmall = Math.max(toSend, toReceive) <= SMALL_BYTES && isKnown && !execute && of.place === "auto";
+      const streams = !isSmall && (await this.#streams(caller, toSend, toReceive, execute));
       const placing = new Placing(this, streams);
       const placed = placing.put(steps, of);
       const call = execute || placing.sources.length > 0 || placing.sinks.length > 0 ? this.#execute : this.#unary;
@@ -143,7 +144,6 @@ export class Connection extends Channels {
     caller: Caller,
     toSend: number,
     toReceive: number,
-    isKnown: boolean,
     execute: boolean,
   ): Promise<boolean> {
     const { place } = caller.settings;
@@ -152,9 +152,6 @@ export class Connection extends Channels {
     }
     if (execute) {
       return true;
-    }
-    if (Math.max(toSend, toReceive) <= SMALL_BYTES && isKnown) {
-      return false;
     }
     const info = await this.server(caller);
     const most = (limit: number | undefined): number => Math.min(INLINE_BYTES, (limit || INLINE_BYTES) - MESSAGE_SLACK);
@@ -300,6 +297,9 @@ class Placing {
 
   #input(leaf: Leaf, streamed: Set<Leaf>): Pieces {
     const { element, count, data, remote } = leaf;
+    if (remote === undefined && data !== undefined && !streamed.has(leaf)) {
+      return inlineField(leaf.number, element, count, data);
+    }
     const header = ArrayMessage.fromPartial({
       type: element.type,
       count,
@@ -307,15 +307,12 @@ class Placing {
     });
     if (remote !== undefined) {
       header.stored = { name: remote.name, temporary: remote.temporary };
-      return arrayField(leaf.number, header, undefined);
-    }
-    if (data !== undefined && streamed.has(leaf)) {
+    } else if (data !== undefined) {
       const streamId = this.sources.length;
       this.sources.push({ streamId, data, elementBytes: element.bytes });
       header.stream = { streamId };
-      return arrayField(leaf.number, header, undefined);
     }
-    return arrayField(leaf.number, header, data);
+    return arrayField(leaf.number, header);
   }
 
   #output(output: Output, keep: KeepAs | undefined, isStreamed: boolean): [Destination | undefined, Receiver] {

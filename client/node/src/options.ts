@@ -83,7 +83,8 @@ export interface Settings extends Omit<CallOptions, "deadlineMs" | "retries" | "
 const DEADLINE_MS = 60_000;
 const DEADLINE_BYTES_PER_MS = (16 << 20) / 1000;
 const MAX_DEADLINE_MS = 1e11; // three years; gRPC takes no deadlines of centuries
-const CHOICES = { place: ["auto", "inline", "stream"], priority: ["low", "normal", "high"] } as const;
+const PLACES = { auto: 0, inline: 0, stream: 0 };
+const PRIORITIES = { low: 0, normal: 0, high: 0 };
 
 /** `given`, if it is an integer from `least` on. */
 export function whole(option: string, given: unknown, least: number): number {
@@ -132,12 +133,8 @@ export function checked<O extends CallOptions>(options: O): O {
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new TypeError("signal: must be an AbortSignal");
   }
-  for (const [name, values] of Object.entries(CHOICES)) {
-    const given = options[name as keyof typeof CHOICES];
-    if (given !== undefined) {
-      choice(name, given, Object.fromEntries(values.map((value) => [value, value])));
-    }
-  }
+  if (options.place !== undefined) choice("place", options.place, PLACES);
+  if (options.priority !== undefined) choice("priority", options.priority, PRIORITIES);
   return options;
 }
 

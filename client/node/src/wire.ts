@@ -1,8 +1,9 @@
 // Puts requests together around the bytes of arrays, which are copied once, into the message.
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { Array as ArrayMessage } from "./pb/corank/v1/array.js";
+import type { Element } from "./elements.js";
+import { Array as ArrayMessage, ElementType } from "./pb/corank/v1/array.js";
 
-const INLINE_DATA = 4; // of Array
+const ARRAY = { type: 1, count: 2, recordBytes: 3, inlineData: 4 };
 const CHUNK_IN_REQUEST = 2; // of ExecuteRequest and StoreArrayRequest
 const CHUNK = { streamId: 1, firstElement: 2, data: 3 };
 
@@ -18,8 +19,21 @@ export function size(pieces: Pieces): number {
   return bytes;
 }
 
+/** Appends field `number`, below 16: a varint. By hand, because a BinaryWriter costs more than a small call has. */
+function varint(bytes: number[], number: number, wireType: WireType, value: number): void {
+  bytes.push((number << 3) | wireType);
+  let rest = value;
+  for (; rest > 0x7f; rest = Math.floor(rest / 0x80)) {
+    bytes.push((rest % 0x80) | 0x80);
+  }
+  bytes.push(rest);
+}
+
+/** What comes before the bytes of field `number`, below 16. */
 function prefix(number: number, length: number): Uint8Array {
-  return new BinaryWriter().tag(number, WireType.LengthDelimited).uint32(length).finish();
+  const bytes: number[] = [];
+  varint(bytes, number, WireType.LengthDelimited, length);
+  return Uint8Array.from(bytes);
 }
 
 /** Field `number` of a message: a message of these pieces. */
@@ -27,10 +41,21 @@ export function nested(number: number, inner: Pieces): Pieces {
   return [prefix(number, size(inner)), ...inner];
 }
 
-/** Field `number` of a message: an Array, whose inline bytes are `data` if that is given. */
-export function arrayField(number: number, header: ArrayMessage, data: Uint8Array | undefined): Pieces {
-  const head = ArrayMessage.encode(header).finish();
-  return nested(number, data === undefined ? [head] : [head, prefix(INLINE_DATA, data.length), data]);
+/** Field `number` of a message: an Array whose place is in its header. */
+export function arrayField(number: number, header: ArrayMessage): Pieces {
+  return nested(number, [ArrayMessage.encode(header).finish()]);
+}
+
+/** Field `number` of a message: an Array with its bytes. */
+export function inlineField(number: number, { type, bytes }: Element, count: number, data: Uint8Array): Pieces {
+  const head: number[] = [];
+  varint(head, ARRAY.type, WireType.Varint, type);
+  varint(head, ARRAY.count, WireType.Varint, count);
+  if (type === ElementType.ELEMENT_TYPE_RECORD) {
+    varint(head, ARRAY.recordBytes, WireType.Varint, bytes);
+  }
+  varint(head, ARRAY.inlineData, WireType.LengthDelimited, data.length);
+  return nested(number, [Uint8Array.from(head), data]);
 }
 
 /** One buffer of all pieces. */

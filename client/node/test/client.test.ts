@@ -92,6 +92,11 @@ test("errors have code, reason, field, request id and trace", async () => {
   });
 });
 
+test("a reason of another domain is none of corank's", async () => {
+  server = await fake({ Sort: () => refusal(status.INTERNAL, { reason: "BACKEND_GONE", domain: "proxy" }) });
+  await assert.rejects(server.client().sort(KEYS), (error: CorankError) => error.reason === "");
+});
+
 test("a refusal with a delay is retried, one without is not", async () => {
   let refusals = 2;
   const full: Unary = (request, metadata) =>

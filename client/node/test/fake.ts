@@ -128,14 +128,15 @@ const inside = (number: number, value: Uint8Array): Uint8Array =>
 /** A status with details as corankd sends them. */
 export function refusal(
   code: status,
-  facts: { field?: string; retryAfterMs?: number; reason?: string } = {},
+  facts: { field?: string; retryAfterMs?: number; reason?: string; domain?: string } = {},
 ): Partial<StatusObject> {
   const details: Uint8Array[] = [];
   if (facts.field !== undefined) {
     details.push(inside(3, any("BadRequest", inside(1, text(1, facts.field)))));
   }
   if (facts.reason !== undefined) {
-    details.push(inside(3, any("ErrorInfo", text(1, facts.reason))));
+    const domain = facts.domain ?? "corank";
+    details.push(inside(3, any("ErrorInfo", Buffer.concat([text(1, facts.reason), text(2, domain)]))));
   }
   if (facts.retryAfterMs !== undefined) {
     const [seconds, nanos] = [Math.floor(facts.retryAfterMs / 1000), (facts.retryAfterMs % 1000) * 1e6];
