@@ -6,16 +6,17 @@ Usage: include_direction.py [ROOT]
 Each layer may include only itself and the layers it depends on:
 
     kernels/common <- kernels/engine <- kernels/cpu, kernels/cuda <- server/execute, server (main)
-    server: kserve -> rpc -> validate -> admit -> batch -> execute -> respond, forwards only; every stage may use observe, respond
-    server/memory (memory that outlives a request) depends on respond; kserve, rpc, validate, admit and execute
-    may use it
+    server: kserve -> rpc -> validate -> admit -> batch -> execute -> respond, forwards only; every stage may use
+    observe and respond
+    server/memory (memory that outlives a request) depends on respond; kserve, rpc, validate, admit and execute may
+    use it
     server/config (flags, environment, file) depends on server.h and every stage; only main.cc may use it
     server/security (authentication) depends on respond and observe; every stage may use it
     client -> include/corank (the public headers), proto -> kernels/common
     include/corank depends on Abseil only: it is installed, and the rest of the tree is not
 
-Messages (corank/v1, corank/wire, inference, proto) are for kserve, rpc, validate, execute, memory, respond and client. bench and tests are
-free.
+Messages (corank/v1, corank/wire, inference, proto) are for kserve, rpc, validate, execute, memory, respond and client.
+bench and tests are free.
 """
 
 from __future__ import annotations
