@@ -11,6 +11,10 @@ echo "$tools"
 case $tools in *skipped*) exit 0 ;; esac
 cd client/node
 
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' ../python/pyproject.toml)
+for file in package.json src/version.ts; do
+  grep -q "version.*\"$version\"" $file || { echo "$file has another version than client/python, $version" >&2; exit 1; }
+done
 npm run --silent build
 npm run --silent lint
 npm run --silent test
