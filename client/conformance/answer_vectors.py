@@ -32,7 +32,7 @@ def message(fields: dict[int, int | bytes]) -> bytes:
 def answers() -> Iterator[Vector]:
     """Answers that are none: each is an error, and nothing hangs or returns."""
     # Array: type 1, count 2, record_bytes 3, inline_data 4. SortResponse: keys 1, values 2, indices 3.
-    good = {1: 3, 2: 3, 4: ORDERED.data}
+    good: dict[int, int | bytes] = {1: 3, 2: 3, 4: ORDERED.data}
     unary = {
         "bytes": b"\xff\xff\xff",
         "cut": message({1: message(good)})[:-3],
