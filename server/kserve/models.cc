@@ -137,8 +137,8 @@ const Datatype& ShownType(const Model& model, TensorType type) {
   }
 }
 
-// Calls `show` with the name and the tensor of each input that a request needs. perf_analyzer sends, and needs data for,
-// all inputs of a description, so optional ones are not in it.
+// Calls `show` with the name and the tensor of each input that a request needs. perf_analyzer sends, and needs data
+// for, all inputs of a description, so optional ones are not in it.
 template <typename Show>
 void ForEachInput(const Model& model, const Show& show) {
   for (const InputTensor& input : model.family->inputs) {
