@@ -220,7 +220,7 @@ def endings() -> Iterator[Vector]:
         {**SORT, "error": {"code": "CLOSED"}},
         server="plain",
     )
-    made = {"command": "connect", "options": {"address": "$faults", "connections": 2}}
+    made: Vector = {"command": "connect", "options": {"address": "$faults", "connections": 2}}
     close = {"command": "close"}
     nothing = {"type": "int64", "data": ""}
     refused = {**SORT, "arguments": {**SORT["arguments"], "segment_offsets": nothing}}

@@ -22,6 +22,7 @@ def refused(name: str, needs: list[str], command: Vector, code: str = "INVALID_A
 
 def sorts() -> Iterator[Vector]:
     """Bad sorts."""
+    arguments: Vector
     for name, offsets, field in (
         ("empty", [], "segment_offsets"),
         ("start_late", [1, 3], "segment_offsets[0]"),
@@ -62,6 +63,7 @@ def sorts() -> Iterator[Vector]:
 
 def merges_and_searches() -> Iterator[Vector]:
     """Bad merges and searches."""
+    arguments: Vector
     ordered = oracle.numbers("int32", [1, 2])
     for name, inputs, order, field in (
         ("first", [KEYS, ordered], "ascending", "keys[0]"),
@@ -89,6 +91,7 @@ def merges_and_searches() -> Iterator[Vector]:
 
 def intervals() -> Iterator[Vector]:
     """Bad intervals."""
+    arguments: Vector
     for name, counts, field in (
         ("few", [1, 2], "counts"),
         ("negative", [1, -1, 2], "counts[1]"),
@@ -131,6 +134,7 @@ def intervals() -> Iterator[Vector]:
 
 def places() -> Iterator[Vector]:
     """Arrays that do not fit, and places that the server does not have."""
+    arguments: Vector
     many: Vector = {"type": "uint8", "generator": "hash", "seed": 1, "count": 70_000}
     inline = {"options": {"place": "inline"}, "server": "limited"}
     yield refused("request_too_large", ["sort", "integers"], call("sort", {"keys": many}, **inline), field="request")

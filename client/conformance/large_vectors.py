@@ -67,8 +67,8 @@ def digest(elements: Elements, told: Vector | None = None) -> Vector:
     """What an answer has of elements; positions without the array that they are like."""
     if told is None:
         elements = elements.astype("<i8")
-    kind = {} if told is None else {name: told[name] for name in ("type", "record_bytes") if name in told}
-    return {**kind, "count": len(elements), "sha256": hashlib.sha256(np.ascontiguousarray(elements)).hexdigest()}
+    kind: Vector = {} if told is None else {name: told[name] for name in ("type", "record_bytes") if name in told}
+    return {**kind, "count": len(elements), "sha256": hashlib.sha256(elements.tobytes()).hexdigest()}
 
 
 def call(
@@ -155,8 +155,8 @@ def _with_values(place: str, needs: list[str], options: Vector) -> Iterator[Vect
     inputs = [ramp("int32", -5000 + 7 * at, 3 + at, 20_000 + at) for at in range(4)]
     together = np.concatenate([each for _, each in inputs])
     order = argsort("int32", together)
-    values = [hashed("record", 40 + at, len(each), 5) for at, (_, each) in enumerate(inputs)]
-    rows = np.concatenate([each for _, each in values])
+    moved = [hashed("record", 40 + at, len(each), 5) for at, (_, each) in enumerate(inputs)]
+    rows = np.concatenate([each for _, each in moved])
     yield call(
         f"{place}/merge",
         "merge",
@@ -169,8 +169,8 @@ def _with_values(place: str, needs: list[str], options: Vector) -> Iterator[Vect
         f"{place}/merge_values",
         "merge",
         ["merge_values", "records", "integers", *needs],
-        {"keys": [each for each, _ in inputs], "values": [each for each, _ in values]},
-        {"keys": digest(together[order], inputs[0][0]), "values": digest(rows[order], values[0][0])},
+        {"keys": [each for each, _ in inputs], "values": [each for each, _ in moved]},
+        {"keys": digest(together[order], inputs[0][0]), "values": digest(rows[order], moved[0][0])},
         options,
     )
 

@@ -115,7 +115,8 @@ class Scenario:
                     if not self._step(driver, {"client": client, **step}):
                         break
             if "spread" in vector:
-                self._judge_spread(*vector["spread"], len(steps))
+                method, least = vector["spread"]
+                self._judge_spread(method, least, len(steps))
         finally:
             if client == vector["name"] and client in self._open:
                 self._open.discard(client)
