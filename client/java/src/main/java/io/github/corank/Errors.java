@@ -38,7 +38,8 @@ final class Errors {
           com.google.protobuf.Duration delay = detail.unpack(RetryInfo.class).getRetryDelay();
           retryAfter = Duration.ofSeconds(delay.getSeconds(), delay.getNanos());
         } else if (detail.is(ErrorInfo.class)) {
-          reason = detail.unpack(ErrorInfo.class).getReason();
+          ErrorInfo info = detail.unpack(ErrorInfo.class);
+          reason = info.getDomain().equals("corank") ? info.getReason() : reason;
         }
       }
     } catch (InvalidProtocolBufferException | IllegalArgumentException error) {

@@ -81,9 +81,11 @@ class ClientTest {
     BadRequest.Builder bad = BadRequest.newBuilder();
     bad.addFieldViolationsBuilder().setField("segment_offsets[2]");
     ErrorInfo info = ErrorInfo.newBuilder().setDomain("corank").setReason("OUT_OF_ORDER").build();
+    ErrorInfo other = ErrorInfo.newBuilder().setDomain("proxy").setReason("MINE").build();
     server.onSort =
         (n, to) ->
-            to.onError(FakeServer.failure(Code.INVALID_ARGUMENT, "falls", bad.build(), info));
+            to.onError(
+                FakeServer.failure(Code.INVALID_ARGUMENT, "falls", bad.build(), info, other));
     try (Client client = server.client().build()) {
       CorankException.InvalidArgument error =
           assertThrows(
