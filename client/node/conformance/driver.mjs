@@ -379,10 +379,18 @@ function failure(error) {
 }
 
 // The first call of a process compiles and loads code, which takes longer than some vectors wait before they cancel.
-const warm = corank.connect("127.0.0.1:1", { retries: 0 });
-await Promise.allSettled([warm.sort(Int8Array.of(1)), warm.sort(Int8Array.of(1), { place: "stream" })]);
-warm.close();
+async function warmUp() {
+  try {
+    const client = corank.connect("127.0.0.1:1", { retries: 0 });
+    const keys = Int8Array.of(1);
+    await Promise.allSettled([client.sort(keys), client.sort(keys, { place: "stream" })]);
+    client.close();
+  } catch {
+    // The environment is such that no client can be made; the vectors say what then comes.
+  }
+}
 
+await warmUp();
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, ...command } = JSON.parse(line);
   let answer;
