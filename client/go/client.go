@@ -87,7 +87,7 @@ func Connect(address string, options ...ConnectOption) (*Client, error) {
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
 		// gRPC waits a second after a failure: all tries of a call would then meet the failure of the first connection.
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second},
+			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second},
 			// A server that takes a connection and then says nothing must not hold a call for long.
 			MinConnectTimeout: 5 * time.Second,
 		}),
