@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lints, builds and tests the Rust client, packs it, and lets a program outside the tree use the package. Without Rust
+# Lints, builds and tests the Rust client, packs it, and lets programs outside the tree use the package. Without Rust
 # 1.88 or newer it prints one line and exits with 0.
 #
 #   client/rust/check.sh [--bench]    --bench: builds the benchmark program, and does nothing else
@@ -13,9 +13,9 @@ if [ -z "$found" ] || [ "$(printf '%s\n' "$least" "$found" | sort -V | head -n 1
   echo "Rust client: skipped; cargo ${found:-is absent}, and $least or newer is needed: https://rustup.rs"
   exit 0
 fi
-CORANKD=$(realpath "${CORANKD:-build/bin/corankd}")
-export CORANKD CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2} RUSTFLAGS="-D warnings" RUSTDOCFLAGS="-D warnings"
 root=$PWD
+CORANKD=$(realpath "${CORANKD:-build/bin/corankd}")
+export CORANKD CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2} RUSTDOCFLAGS="-D warnings"
 cd client/rust
 
 if [ "${1:-}" = --bench ]; then
@@ -24,20 +24,28 @@ if [ "${1:-}" = --bench ]; then
   exit
 fi
 cargo fmt --all --check
+rustfmt --check --edition 2021 --config-path rustfmt.toml "$root/examples/rust/src/main.rs"
 ./stubs.sh --check
-cargo clippy --locked --workspace --all-targets --quiet
+cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 cargo build --locked --quiet --package corank-conformance
 install -D target/debug/corank-conformance "$root/build/conformance/rust"
 cargo test --locked --quiet --package corank --features half
 cargo doc --locked --quiet --no-deps --package corank
 
-# The package, as crates.io would have it, and a program that knows nothing else.
+# The package, as crates.io would have it, and two programs that know nothing else: the example, and the one of README.
 outside=$(mktemp -d)
 trap 'rm -rf "$outside"' EXIT
 cargo package --locked --quiet --allow-dirty --no-verify --package corank
 tar -xzf target/package/corank-*.crate -C "$outside"
 mv "$outside"/corank-* "$outside/corank"
-cp -r consumer "$outside/consumer"
-(cd "$outside/consumer" && CARGO_TARGET_DIR="$root/client/rust/target/outside" cargo build --quiet)
-"$root/.deps/venv/bin/python" consumer/run.py "$root/client/rust/target/outside/debug/consumer"
+cp -r "$root/examples/rust" "$outside/program"
+cp Cargo.lock "$outside/program/"
+sed -i 's|"../../client/rust"|"../corank"|' "$outside/program/Cargo.toml"
+mkdir "$outside/program/src/bin"
+sed -n '/^```rust$/,/^```$/{/^```/!p}' README.md | sed 's/"127.0.0.1:50051"/""/' > "$outside/program/src/bin/readme.rs"
+export CARGO_TARGET_DIR=$root/client/rust/target/outside
+(cd "$outside/program" && cargo build --quiet)
+for program in example readme; do
+  "$root/.deps/venv/bin/python" with_server.py "$CARGO_TARGET_DIR/debug/$program"
+done
 echo "Rust client: checked"

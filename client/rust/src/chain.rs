@@ -133,7 +133,7 @@ impl<'a> Chain<'a> {
 }
 
 impl Links {
-    /// The results of an operator.
+    /// The results of an operator. Those of [`Request::named`] lack what a later operator took.
     ///
     /// # Errors
     ///
@@ -141,7 +141,11 @@ impl Links {
     pub fn take<R: FromResults>(&mut self, link: Link<R>) -> Result<R> {
         let results = self.results.get_mut(link.at).and_then(Option::take);
         let results = results.ok_or_else(|| Error::invalid("", "these results were taken before"))?;
-        if results.iter().any(|(_, array)| matches!(array.data, Data::Kept { temporary: true, .. })) {
+        let is_here = |(_, array): &Named| !matches!(array.data, Data::Kept { temporary: true, .. });
+        if R::IS_ANY_NUMBER {
+            return R::from_results(results.into_iter().filter(is_here).collect());
+        }
+        if !results.iter().all(is_here) {
             return Err(Error::invalid("", "a later operator of the chain took this result; it stayed on the server"));
         }
         R::from_results(results)

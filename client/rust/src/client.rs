@@ -126,9 +126,13 @@ impl Client {
     ///
     /// As of every call.
     pub async fn info(&self) -> Result<v1::GetServerInfoResponse> {
+        self.info_by(self.deadline(&Options::default(), 0)).await
+    }
+
+    async fn info_by(&self, deadline: Option<Instant>) -> Result<v1::GetServerInfoResponse> {
         let options = Options::default();
         let answer = self
-            .call(&options, "GetServerInfo", Repeat::Always, self.deadline(&options, 0), |channel, policy| async move {
+            .call(&options, "GetServerInfo", Repeat::Always, deadline, |channel, policy| async move {
                 let mut stub = v1::corank_service_client::CorankServiceClient::new(channel);
                 let request = self.request(v1::GetServerInfoRequest {}, &Options::default(), policy)?;
                 Ok(stub.get_server_info(request).await.map_err(|status| self.failed(&status))?.into_inner())
@@ -138,12 +142,12 @@ impl Client {
         Ok(answer)
     }
 
-    /// The description as it was found before, if a server was asked.
-    pub(crate) async fn known_info(&self) -> Result<Arc<v1::GetServerInfoResponse>> {
+    /// The description as it was found before, or as a call that must be done by then finds it.
+    pub(crate) async fn known_info(&self, deadline: Option<Instant>) -> Result<Arc<v1::GetServerInfoResponse>> {
         let known = self.inner.info.lock().unwrap().clone();
         match known {
             Some(info) => Ok(info),
-            None => Ok(Arc::new(self.info().await?)),
+            None => Ok(Arc::new(self.info_by(deadline).await?)),
         }
     }
 

@@ -117,13 +117,13 @@ impl<'a> Store<'a> {
         if !array.is_here() {
             return Err(Error::invalid("array", "the server keeps it already"));
         }
-        let limits = client.known_info().await?.limits;
+        let deadline = client.deadline(options, array.bytes_here());
+        let limits = client.known_info(deadline).await?.limits;
         let each = (chunk_bytes(limits.as_ref()) / array.width().max(1)).max(1);
         let expiry = expiry.map(prost_types::Duration::try_from).transpose();
         let expiry = expiry.map_err(|_| Error::invalid("expiry", "is too long"))?;
         let place = Some(v1::array::Place::Stream(v1::StreamPlace { stream_id: 0 }));
         let header = v1::StoreArrayHeader { name: name.clone(), array: Some(array.message(place)), expiry };
-        let deadline = client.deadline(options, array.bytes_here());
         let once = |channel, left| {
             let header = header.clone();
             async move {

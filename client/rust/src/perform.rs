@@ -1,6 +1,8 @@
 //! Makes a call: gives every array its place, sends the call, and reads the results.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use tonic::{codegen::http::uri::PathAndQuery, metadata::MetadataMap};
 
 use crate::{
     array::{Array, Data},
@@ -8,7 +10,7 @@ use crate::{
     request::{Named, Options, Place, Stats},
     retry::Repeat,
     stream::{arrived, chunk_bytes, Job, Meter, OnProgress, Sink},
-    task::{Answered, Output, Task},
+    task::{Answered, Method, Output, Task},
     v1::{self, operation::Operation, operation_result::Result as Answer, ElementType},
     Client,
 };
@@ -58,7 +60,7 @@ pub(crate) async fn perform(
         return Err(named(Error::new(tonic::Code::ResourceExhausted, text)));
     }
     let deadline = client.deadline(options, send.max(receive));
-    let streams = use_streams(client, options, send, receive, is_known, is_chain).await.map_err(named)?;
+    let streams = use_streams(client, options, deadline, (send, receive), is_known, is_chain).await.map_err(named)?;
     let sinks = if streams { place(&mut tasks) } else { vec![] };
     let sources = sources(&tasks);
     // A name under which the server keeps a result may be used by others between two tries.
@@ -67,7 +69,7 @@ pub(crate) async fn perform(
     let repeat = if keeps { Repeat::UnlessLost } else { Repeat::Always };
 
     let ((answers, request_id), attempts) = if is_chain || !sources.is_empty() || !sinks.is_empty() {
-        let info = client.known_info().await.map_err(named)?;
+        let info = client.known_info(deadline).await.map_err(named)?;
         let limits = info.limits.as_ref();
         let to_receive = sinks_bytes(&tasks);
         let to_send = sources.iter().map(|array| array.bytes_here()).sum();
@@ -100,6 +102,10 @@ pub(crate) async fn perform(
     }
     let mut all = vec![];
     for (task, answer) in tasks.iter().zip(answers) {
+        if Method::of(&answer) != task.method {
+            let text = format!("the server answered {}, not {}", Method::of(&answer).name(), task.method.name());
+            return Err(named(Error::internal(text)));
+        }
         let mut answered = Answered::read(answer);
         let results = task.outputs.iter().map(|output| read(output, &mut answered, &sinks));
         all.push(results.collect::<Result<Vec<Named>>>().map_err(named)?);
@@ -115,8 +121,8 @@ pub(crate) async fn perform(
 async fn use_streams(
     client: &Client,
     options: &Options,
-    send: usize,
-    receive: usize,
+    deadline: Option<Instant>,
+    (send, receive): (usize, usize),
     is_known: bool,
     is_chain: bool,
 ) -> Result<bool> {
@@ -126,7 +132,7 @@ async fn use_streams(
         None if send.max(receive) <= SMALL_BYTES && is_known => return Ok(false),
         None => {}
     }
-    let info = client.known_info().await?;
+    let info = client.known_info(deadline).await?;
     let most = |limit: fn(&v1::ServerLimits) -> i64| {
         let told = info.limits.as_ref().map_or(0, limit);
         let told = if told > 0 { usize::try_from(told).unwrap_or(INLINE_BYTES) } else { INLINE_BYTES };
@@ -182,29 +188,70 @@ async fn unary(
     message: Operation,
     left: Option<Duration>,
 ) -> Result<(Vec<Answer>, String)> {
-    let channel = client.inner.connections.next().await?;
-    let mut stub = v1::corank_service_client::CorankServiceClient::new(channel)
-        .max_decoding_message_size(usize::MAX)
-        .max_encoding_message_size(usize::MAX);
     macro_rules! call {
-        ($request:ident, $method:ident, $answer:ident) => {{
-            let request = client.request($request, options, left)?;
-            let response = stub.$method(request).await.map_err(|status| client.failed(&status))?;
-            let id =
-                response.metadata().get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
-            Ok((vec![Answer::$answer(response.into_inner())], id))
+        ($request:ident, $operator:ident) => {{
+            let path = concat!("/corank.v1.CorankService/", stringify!($operator));
+            let (answer, id) = once(client, options, path, $request, left).await?;
+            Ok((vec![Answer::$operator(answer)], id))
         }};
     }
     match message {
-        Operation::Sort(request) => call!(request, sort, Sort),
-        Operation::Merge(request) => call!(request, merge, Merge),
-        Operation::ExpandIntervals(request) => call!(request, expand_intervals, ExpandIntervals),
-        Operation::MoveIntervals(request) => call!(request, move_intervals, MoveIntervals),
-        Operation::GatherIntervals(request) => call!(request, gather_intervals, GatherIntervals),
-        Operation::ScatterIntervals(request) => call!(request, scatter_intervals, ScatterIntervals),
-        Operation::LoadBalance(request) => call!(request, load_balance, LoadBalance),
-        Operation::Search(request) => call!(request, search, Search),
+        Operation::Sort(request) => call!(request, Sort),
+        Operation::Merge(request) => call!(request, Merge),
+        Operation::ExpandIntervals(request) => call!(request, ExpandIntervals),
+        Operation::MoveIntervals(request) => call!(request, MoveIntervals),
+        Operation::GatherIntervals(request) => call!(request, GatherIntervals),
+        Operation::ScatterIntervals(request) => call!(request, ScatterIntervals),
+        Operation::LoadBalance(request) => call!(request, LoadBalance),
+        Operation::Search(request) => call!(request, Search),
     }
+}
+
+/// Sends one message and takes one. The stubs' own methods tell an answer without a message from a broken connection by
+/// nothing, and take the first of several messages.
+async fn once<M, A>(
+    client: &Client,
+    options: &Options,
+    path: &'static str,
+    message: M,
+    left: Option<Duration>,
+) -> Result<(A, String)>
+where
+    M: prost::Message + 'static,
+    A: prost::Message + Default + 'static,
+{
+    let failed = |status: tonic::Status| client.failed(&status);
+    let channel = client.inner.connections.next().await?;
+    let mut grpc =
+        tonic::client::Grpc::new(channel).max_decoding_message_size(usize::MAX).max_encoding_message_size(usize::MAX);
+    grpc.ready().await.map_err(|error| failed(tonic::Status::from_error(error.into())))?;
+    let request = client.request(message, options, left)?;
+    let codec = tonic_prost::ProstCodec::<M, A>::default();
+    let response = grpc.server_streaming(request, PathAndQuery::from_static(path), codec).await.map_err(failed)?;
+    let ended = has_ended(response.metadata());
+    let id = response.metadata().get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
+    let failed = |status: tonic::Status| {
+        let mut error = client.failed(&status);
+        if error.request_id.is_empty() {
+            error.request_id.clone_from(&id);
+        }
+        error
+    };
+    let mut messages = response.into_inner();
+    let answer = messages.message().await.map_err(failed)?;
+    if answer.is_some() && messages.message().await.map_err(failed)?.is_some() {
+        return Err(Error::internal("the server answered more than one message"));
+    }
+    // Without trailers, the connection ended before the call did.
+    if !ended && messages.trailers().await.map_err(failed)?.is_none() {
+        return Err(Error::lost(&client.address()));
+    }
+    Ok((answer.ok_or_else(|| Error::internal("the server answered no message"))?, id))
+}
+
+/// Whether the first metadata of an answer hold the status that ends it.
+pub(crate) fn has_ended(metadata: &MetadataMap) -> bool {
+    metadata.contains_key("grpc-status")
 }
 
 /// Reads one result of an answer, and checks that it is what was asked for.
@@ -222,7 +269,8 @@ fn read(output: &Output, answered: &mut Answered, sinks: &[Sink]) -> Result<Name
         return Err(Error::internal(format!("the server answered {name} of type {}", kind.as_str_name())));
     }
     let width = crate::element::width(kind, header.record_bytes);
-    let told = header.count.and_then(|count| usize::try_from(count).ok());
+    let told = header.count.map(usize::try_from).transpose();
+    let told = told.map_err(|_| Error::internal(format!("the server answered {name} with a negative count")))?;
     let wrong = |count: usize| {
         Error::internal(format!("the server answered {count} elements of {name}, not {:?}", output.count))
     };

@@ -263,6 +263,8 @@ impl<'a, R> Request<'a, R> {
 /// What the results of a call can be returned as.
 pub trait FromResults: Sized {
     #[doc(hidden)]
+    const IS_ANY_NUMBER: bool = false;
+    #[doc(hidden)]
     fn from_results(results: Vec<Named>) -> Result<Self>;
 }
 
@@ -293,6 +295,7 @@ impl<A: FromArray, B: FromArray> FromResults for (A, B) {
 }
 
 impl FromResults for Vec<Named> {
+    const IS_ANY_NUMBER: bool = true;
     fn from_results(results: Vec<Named>) -> Result<Self> {
         Ok(results)
     }

@@ -14,6 +14,7 @@ use tonic::transport::Channel;
 use crate::{
     array::{Array, Buffer, Data, MakeBuffer},
     error::{Error, Result},
+    perform::has_ended,
     request::{Options, Progress},
     v1::{self, execute_request, execute_response, operation_result::Result as Answer},
     Client,
@@ -220,7 +221,11 @@ impl Job<'_, '_> {
             .max_decoding_message_size(usize::MAX)
             .max_encoding_message_size(usize::MAX);
         let request = self.client.request(messages, self.options, left)?;
-        let mut stream = stub.execute(request).await.map_err(failed)?.into_inner();
+        let response = stub.execute(request).await.map_err(failed)?;
+        if has_ended(response.metadata()) {
+            return Err(Error::internal("the server answered no message"));
+        }
+        let mut stream = response.into_inner();
         let mut answers = vec![];
         while let Some(message) = stream.message().await.map_err(failed)? {
             match message.part {

@@ -38,6 +38,20 @@ impl Method {
         }
     }
 
+    /// The one that made this answer.
+    pub fn of(answer: &Answer) -> Self {
+        match answer {
+            Answer::Sort(_) => Self::Sort,
+            Answer::Merge(_) => Self::Merge,
+            Answer::ExpandIntervals(_) => Self::ExpandIntervals,
+            Answer::MoveIntervals(_) => Self::MoveIntervals,
+            Answer::GatherIntervals(_) => Self::GatherIntervals,
+            Answer::ScatterIntervals(_) => Self::ScatterIntervals,
+            Answer::LoadBalance(_) => Self::LoadBalance,
+            Answer::Search(_) => Self::Search,
+        }
+    }
+
     /// Whether the server works on the input in pieces, if all that belongs to it are streams.
     pub fn goes_in_pieces(self, input: &str) -> bool {
         matches!(self, Self::Sort | Self::Merge) && (input.starts_with("keys") || input.starts_with("values"))

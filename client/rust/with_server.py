@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python" / "src"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python" / "src"))
 
 from corank.testing import LocalServer
 
