@@ -88,6 +88,7 @@ class FaultServer:
         self._proxy.__enter__()
         self.address = self._proxy.address
         self._watch = threading.Event()
+        self._cutter = threading.Thread()
         self._late = _Late(self.address)
 
     @property
@@ -104,7 +105,7 @@ class FaultServer:
 
     def begin(self, faults: list[Fault]) -> None:
         """Forgets the calls and faults before, and uses these from now on."""
-        self._watch.set()
+        self._stop_watching()
         self._proxy.release()
         with self._lock:
             self._faults = [dict(fault) for fault in faults]
@@ -133,11 +134,18 @@ class FaultServer:
                     way.release()
                     return
 
-        threading.Thread(target=cut, daemon=True).start()
+        self._cutter = threading.Thread(target=cut, daemon=True)
+        self._cutter.start()
+
+    def _stop_watching(self) -> None:
+        """Waits for the thread that cuts: it would release what the next fault holds."""
+        self._watch.set()
+        if self._cutter.ident is not None:
+            self._cutter.join()
 
     def disconnect(self) -> None:
         """Closes every connection, so that the next vector begins with none."""
-        self._watch.set()
+        self._stop_watching()
         self._proxy.release()
         self._proxy.cut()
 
