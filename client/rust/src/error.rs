@@ -21,7 +21,7 @@ pub struct Error {
     pub operator: String,
     /// The cause by its name in `ErrorReason` of the contract, such as "KEYS_NOT_SORTED"; empty if the server gave none.
     pub reason: String,
-    /// The argument to blame, such as "keys" or "segment_offsets[2]"; empty if there is none.
+    /// The argument to blame, such as `keys` or `segment_offsets[2]`; empty if there is none.
     pub field: String,
     /// The time that the server asks callers to wait before a retry.
     pub retry_after: Option<Duration>,

@@ -193,7 +193,7 @@ impl<'a, R> Request<'a, R> {
         self.returning()
     }
 
-    /// Returns all results by their names in the contract, such as "keys" or "key_columns[0].data".
+    /// Returns all results by their names in the contract, such as `keys` or `key_columns[0].data`.
     pub fn named(self) -> Request<'a, Vec<(String, Array<'static>)>> {
         self.returning()
     }
