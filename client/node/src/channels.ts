@@ -36,6 +36,8 @@ const OPTIONS: ChannelOptions = {
   // The client repeats calls itself, because it knows which are safe. gRPC's retries would multiply them.
   "grpc.enable_retries": 0,
   "grpc.service_config_disable_resolution": 1,
+  // Otherwise channels of one address would share a connection, and its wait before the next attempt to connect.
+  "grpc.use_local_subchannel_pool": 1,
   // gRPC waits a second first: all tries of a call would then meet the failure of the first connection.
   "grpc.initial_reconnect_backoff_ms": 50,
   "grpc.max_reconnect_backoff_ms": 5000,
@@ -106,6 +108,9 @@ export class Caller {
     }
     const error = fromStatus(status, this.operator, this.channels.peer, this.limit.ms);
     error.traceId = traceId(this.settings.traceparent);
+    if (error.failure === "not-sent") {
+      this.channels.noteDown();
+    }
     return error;
   }
 
@@ -126,6 +131,7 @@ export class Channels {
   readonly #calls = new Set<Cancellable>();
   #target: string | undefined;
   #closed = false;
+  #isDown = false;
 
   constructor(
     address: string | readonly string[] | undefined,
@@ -165,10 +171,19 @@ export class Channels {
     for (const call of this.#calls) {
       call.cancel();
     }
+    this.#closeChannels();
+  }
+
+  #closeChannels(): void {
     for (const client of this.#clients.values()) {
       client.close();
     }
     this.#clients.clear();
+  }
+
+  /** A call found no connection. */
+  noteDown(): void {
+    this.#isDown = true;
   }
 
   /** Makes ready what `client` needs; several addresses are looked up once. */
@@ -188,6 +203,11 @@ export class Channels {
     if (this.#closed) {
       throw new ClosedError();
     }
+    if (this.#isDown && this.#calls.size === 0) {
+      // A new channel connects at once, where the old one would wait and fail this try with the last one's error.
+      this.#isDown = false;
+      this.#closeChannels();
+    }
     let client = this.#clients.get(connection);
     if (client === undefined) {
       const options: ChannelOptions = { ...OPTIONS };
@@ -196,10 +216,6 @@ export class Channels {
       }
       if (takesTurns(this.#addresses)) {
         options["grpc.service_config"] = ROUND_ROBIN;
-      }
-      if (connection > 0) {
-        // Otherwise channels of one address share a connection.
-        options["grpc.use_local_subchannel_pool"] = 1;
       }
       const several = this.credentials.tls && this.#addresses.length > 1;
       const name = this.credentials.serverName ?? (several ? firstHost(this.#addresses) : undefined);
