@@ -79,8 +79,8 @@ func (chain *Chain) Run(ctx context.Context) error {
 	for i, task := range chain.tasks {
 		for _, output := range task.outputs {
 			if output.array.name != "" && (task.own.keep != nil || task.own.into != nil) {
-				return invalid(fmt.Sprintf("plan.operations[%d]", i), "plan.operations[%d]: a later operator takes a result of %s, "+
-					"which Keep or Into sends elsewhere", i, task.method)
+				return invalid(fmt.Sprintf("plan.operations[%d]", i), "plan.operations[%d]: a later operator takes a result of "+
+					"%s, which Keep or Into sends elsewhere", i, task.method)
 			}
 		}
 	}
@@ -128,7 +128,8 @@ func (chain *Chain) Gather(source, offsets, counts *Array, options ...Option) *A
 }
 
 // Move is Client.Move as an operator of the chain.
-func (chain *Chain) Move(source, sourceOffsets, destinationOffsets, counts, destination *Array, options ...Option) *Array {
+func (chain *Chain) Move(source, sourceOffsets, destinationOffsets, counts, destination *Array,
+	options ...Option) *Array {
 	return link(chain, moving(source, sourceOffsets, destinationOffsets, counts, destination), options)
 }
 

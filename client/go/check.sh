@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lints, builds and tests the Go client, and lets a program outside the tree use it. Without a Go tool chain it prints one
-# line and exits with 0.
+# Lints, builds and tests the Go client, and lets a program outside the tree use it. Without a Go tool chain it prints
+# one line and exits with 0.
 #
 # CORANKD   the server of that program (build/bin/corankd)
 set -euo pipefail

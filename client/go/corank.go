@@ -25,7 +25,8 @@ func Sort[K Key](ctx context.Context, c *Client, keys []K, options ...Option) ([
 }
 
 // SortValues sorts keys, and moves a value with each key. V is a number or a type of 1 to 256 bytes without pointers.
-func SortValues[K Key, V any](ctx context.Context, c *Client, keys []K, values []V, options ...Option) ([]K, []V, error) {
+func SortValues[K Key, V any](ctx context.Context, c *Client, keys []K, values []V,
+	options ...Option) ([]K, []V, error) {
 	found, err := c.Sort(ctx, Of(keys), append([]Option{Values(Of(values))}, options...)...)
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +78,8 @@ func Expand[V any](ctx context.Context, c *Client, values []V, counts []int64, o
 }
 
 // Gather copies intervals source[offsets[i]:][:counts[i]], one after the other, into a dense slice.
-func Gather[V any](ctx context.Context, c *Client, source []V, offsets, counts []int64, options ...Option) ([]V, error) {
+func Gather[V any](ctx context.Context, c *Client, source []V, offsets, counts []int64,
+	options ...Option) ([]V, error) {
 	return one[V](c.Gather(ctx, Of(source), Of(offsets), Of(counts), options...))
 }
 
@@ -95,7 +97,8 @@ func Scatter[V any](ctx context.Context, c *Client, source []V, offsets, counts 
 }
 
 // LoadBalance finds the object and the rank of each work item. Client.LoadBalance also takes more than 2^32 items.
-func LoadBalance(ctx context.Context, c *Client, counts []int64, options ...Option) (objects, ranks []uint32, err error) {
+func LoadBalance(ctx context.Context, c *Client, counts []int64,
+	options ...Option) (objects, ranks []uint32, err error) {
 	found, err := c.LoadBalance(ctx, Of(counts), options...)
 	if err != nil {
 		return nil, nil, err

@@ -56,8 +56,8 @@ func WithTimeout(limit time.Duration) ConnectOption {
 	return func(o *connecting) { o.hasTimeout, o.timeout = true, limit }
 }
 
-// WithRetries is how often a call may be retried, with growing pauses, when the server is too busy or cannot be reached.
-// The client never repeats a call that could do harm when it is done twice. Default: 5.
+// WithRetries is how often a call may be retried, with growing pauses, when the server is too busy or cannot be
+// reached. The client never repeats a call that could do harm when it is done twice. Default: 5.
 func WithRetries(most int) ConnectOption { return func(o *connecting) { o.retries = most } }
 
 // WithConnections is the number of connections over which one call streams large arrays. Default: 4 for more than
@@ -75,8 +75,8 @@ func WithDialOptions(options ...grpc.DialOption) ConnectOption {
 	return func(o *connecting) { o.dial = append(o.dial, options...) }
 }
 
-// Option is an option of one call. The options of an operator's arguments say which operators take them; the others suit
-// every operator.
+// Option is an option of one call. The options of an operator's arguments say which operators take them; the others
+// suit every operator.
 type Option func(*call)
 
 // call holds the options of one call.

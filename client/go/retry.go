@@ -47,8 +47,8 @@ func (b *budget) refill() {
 }
 
 // afterFailure decides what follows on the failure of try number attempt, from 1. The wait is at least what the server
-// asks for, and drawn (random from 0 to 1) from as much again, or from 50 ms if that is more, doubled with each try, 5 s
-// at most, and never up to the deadline. Without a retry, the reason says why, unless that is obvious.
+// asks for, and drawn (random from 0 to 1) from as much again, or from 50 ms if that is more, doubled with each try,
+// 5 s at most, and never up to the deadline. Without a retry, the reason says why, unless that is obvious.
 func afterFailure(err *Error, may repeat, attempt, retries int, left time.Duration, random float64) (
 	wait time.Duration, again bool, reason string) {
 	switch {
