@@ -256,7 +256,7 @@ TEST_P(PiecesFaultTest, ARegionThatIsMadeSmallerInTheMiddleFailsTheRequest) {
     });
     const std::string keys = moment.work.is_sort ? "keys" : "keys[0]";
     ExpectMadeSmaller(scene.Run(moment.work).status,
-                      moment.is_input ? keys + ".shared_memory.region" : "shared_memory.region");
+                      moment.is_input ? keys + ".shared_memory.region" : "keys_destination.shared_memory.region");
     EXPECT_TRUE(was_reached);
     scene.world().ExpectNothingLeft(where);
     scene.RenewRegions();
