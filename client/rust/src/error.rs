@@ -128,7 +128,10 @@ impl Error {
                     error.retry_after = Some(delay.and_then(|delay| delay.try_into().ok()).unwrap_or_default());
                 }
                 Some("ErrorInfo") => {
-                    error.reason = wire::ErrorInfo::decode(detail.value.as_ref()).unwrap_or_default().reason;
+                    let info = wire::ErrorInfo::decode(detail.value.as_ref()).unwrap_or_default();
+                    if info.domain == "corank" {
+                        error.reason = info.reason; // a proxy has reasons of its own
+                    }
                 }
                 _ => {}
             }
