@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fault_vectors import KEYS, SORT, SORTED, STREAM, STREAM_SORTED, faulty
 from kept_vectors import steps, store
@@ -14,9 +13,9 @@ _NEEDS = ["sort", "integers"]
 _NO_RETRY = {"retries": 1, "deadline_s": 20}
 
 
-def failing(code: str, **rest: Any) -> Vector:
-    """The call, when there is no connection."""
-    return {**SORT, "error": {"code": code}, "most_s": 15, **rest}
+def failing(code: str, reason: str = "") -> Vector:
+    """The call, when it fails; without a reason where the server never answers."""
+    return {**SORT, "error": {"code": code, "reason": reason}, "most_s": 15}
 
 
 def connect(options: Vector, code: str = "INVALID_ARGUMENT") -> Vector:
@@ -53,19 +52,19 @@ def tls() -> Iterator[Vector]:
 def tokens() -> Iterator[Vector]:
     """Tokens and their files."""
     needs = ["token", *_NEEDS]
-    refused = failing("UNAUTHENTICATED")
+    unknown = failing("UNAUTHENTICATED", "CREDENTIALS_UNKNOWN")
     for name, options, step in (
         ("right", {"token": "$token"}, CALL),
-        ("none", {}, refused),
-        ("wrong", {"token": "another"}, refused),
+        ("none", {}, failing("UNAUTHENTICATED", "CREDENTIALS_MISSING")),
+        ("wrong", {"token": "another"}, unknown),
         ("file", {"token_file": "$file:token"}, CALL),
-        ("wrong_file", {"token_file": "$file:wrong-token"}, refused),
+        ("wrong_file", {"token_file": "$file:wrong-token"}, unknown),
     ):
         yield steps(f"token/{name}", needs, step, server="tokens", connect=options)
     yield steps(
         "token/permission",
         ["token", "kept", "integers"],
-        {**store("k", KEYS), "error": {"code": "PERMISSION_DENIED"}},
+        {**store("k", KEYS), "error": {"code": "PERMISSION_DENIED", "reason": "NOT_PERMITTED"}},
         server="tokens",
         connect={"token": "$token"},
     )
@@ -81,7 +80,7 @@ def tokens() -> Iterator[Vector]:
         needs,
         {"write": "changing", "text": "an-old-token\n"},
         {"command": "connect", "options": {"address": "$tokens", "token_file": "$file:changing"}},
-        refused,
+        unknown,
         {"write": "changing", "text": "$token"},
         CALL,
         {**STREAM, **STREAM_SORTED},

@@ -12,11 +12,13 @@ from oracle import Array, int64
 
 KEYS = oracle.numbers("int32", [3, 1, 2])
 _MOST = (1 << 63) - 1
+_UNSORTED = "KEYS_NOT_SORTED"
 
 
 def refused(name: str, needs: list[str], command: Vector, code: str = "INVALID_ARGUMENT", **error: Any) -> Vector:
-    """A command that fails."""
+    """A command that fails, in the server or, without a reason, already in the client."""
     server = command.pop("server", "plain")
+    error = {"reason": "FIELD_INVALID|", **error}
     return steps(f"errors/{name}", needs, {**command, "error": {"code": code, **error}}, server=server)
 
 
@@ -71,7 +73,9 @@ def merges_and_searches() -> Iterator[Vector]:
         ("other_way", [ordered, ordered], "descending", "keys[0]"),
     ):
         arguments = {"keys": [keys.json() for keys in inputs], "order": order}
-        yield refused(f"merge/unsorted/{name}", ["merge", "integers"], call("merge", arguments), field=field)
+        yield refused(
+            f"merge/unsorted/{name}", ["merge", "integers"], call("merge", arguments), field=field, reason=_UNSORTED
+        )
     yield refused("merge/one", ["merge", "integers"], call("merge", {"keys": [ordered.json()]}), field="keys")
     yield refused("merge/many", ["merge", "integers"], call("merge", {"keys": [ordered.json()] * 1025}), field="keys")
     records = oracle.records(3, [b"abc", b"def"])
@@ -83,10 +87,14 @@ def merges_and_searches() -> Iterator[Vector]:
         field="values[1]",
     )
     arguments = {"haystack": KEYS, "needles": ordered}
-    yield refused("search/unsorted", ["search", "integers"], call("search", arguments), field="haystack")
+    yield refused(
+        "search/unsorted", ["search", "integers"], call("search", arguments), field="haystack", reason=_UNSORTED
+    )
     nan = Array("float32", [bytes.fromhex("0000c07f"), bytes(4)])
     arguments = {"haystack": nan, "needles": nan}
-    yield refused("search/nan_first", ["search", "floats"], call("search", arguments), field="haystack")
+    yield refused(
+        "search/nan_first", ["search", "floats"], call("search", arguments), field="haystack", reason=_UNSORTED
+    )
 
 
 def intervals() -> Iterator[Vector]:
@@ -101,7 +109,11 @@ def intervals() -> Iterator[Vector]:
         yield refused(f"expand/{name}", ["expand", "integers"], call("expand", arguments), field=field)
     arguments = {"values": KEYS, "counts": int64([0, 1 << 50, 0])}
     yield refused(
-        "expand/huge", ["expand", "integers"], call("expand", arguments), "INVALID_ARGUMENT|RESOURCE_EXHAUSTED"
+        "expand/huge",
+        ["expand", "integers"],
+        call("expand", arguments),
+        "INVALID_ARGUMENT|RESOURCE_EXHAUSTED",
+        reason="RESULT_TOO_LARGE|REQUEST_TOO_LARGE|",
     )
     for name, offsets, counts, field in (
         ("behind", [0, 2], [1, 2], "source_offsets[1]"),
@@ -118,14 +130,16 @@ def intervals() -> Iterator[Vector]:
         ("few", [0], 9, "destination_offsets"),
     ):
         arguments = {**move, "destination_offsets": int64(goals), "destination_count": count}
-        yield refused(f"move/{name}", ["move", "integers"], call("move", arguments), field=field)
+        reason = {"reason": "INTERVALS_OVERLAP"} if name == "overlap" else {}
+        yield refused(f"move/{name}", ["move", "integers"], call("move", arguments), field=field, **reason)
     scatter: Vector = {"source": KEYS, "counts": int64([2, 1])}
     for name, goals, count, field in (
         ("behind", [0, 4], 4, "destination_offsets[1]"),
         ("overlap", [0, 1], 9, "destination_offsets"),
     ):
         arguments = {**scatter, "destination_offsets": int64(goals), "destination_count": count}
-        yield refused(f"scatter/{name}", ["scatter", "integers"], call("scatter", arguments), field=field)
+        reason = {"reason": "INTERVALS_OVERLAP"} if name == "overlap" else {}
+        yield refused(f"scatter/{name}", ["scatter", "integers"], call("scatter", arguments), field=field, **reason)
     arguments = {**scatter, "counts": int64([2, 2]), "destination_offsets": int64([0, 2]), "destination_count": 9}
     yield refused("scatter/length", ["scatter", "integers"], call("scatter", arguments))
     arguments = {"counts": int64([2, -2])}
@@ -137,38 +151,54 @@ def places() -> Iterator[Vector]:
     arguments: Vector
     many: Vector = {"type": "uint8", "generator": "hash", "seed": 1, "count": 70_000}
     inline = {"options": {"place": "inline"}, "server": "limited"}
-    yield refused("request_too_large", ["sort", "integers"], call("sort", {"keys": many}, **inline), field="request")
+    yield refused(
+        "request_too_large",
+        ["sort", "integers"],
+        call("sort", {"keys": many}, **inline),
+        field="request",
+        reason="REQUEST_TOO_LARGE",
+    )
     fits = {**many, "count": 20_000}
     arguments = {"keys": fits, "output": "indices"}
-    yield refused("response_too_large", ["argsort", "integers"], call("sort", arguments, **inline), field="keys")
-    keep = {"keys": "k"}
     yield refused(
-        "nothing_is_kept/result",
-        ["kept_results", "sort", "integers"],
-        call("sort", {"keys": KEYS}, keep=keep, server="bare"),
-        "UNIMPLEMENTED",
+        "response_too_large",
+        ["argsort", "integers"],
+        call("sort", arguments, **inline),
+        field="keys",
+        reason="RESULT_TOO_LARGE",
     )
     given = {"command": "store", "name": "k", "array": KEYS.json()}
-    yield refused("nothing_is_kept/store", ["kept", "integers"], {**given, "server": "bare"}, "UNIMPLEMENTED")
+    for name, command in (
+        ("result", call("sort", {"keys": KEYS}, keep={"keys": "k"})),
+        ("store", given),
+        ("fetch", {"command": "fetch", "name": "k"}),
+        ("list", {"command": "list"}),
+    ):
+        needs = ["kept_results", "sort", "integers"] if name == "result" else ["kept", "integers"]
+        yield refused(
+            f"nothing_is_kept/{name}", needs, {**command, "server": "bare"}, "UNIMPLEMENTED", reason="PLACE_DISABLED"
+        )
     for name in ("", "a b", "x" * 129, "é"):
         yield refused(f"kept_name/{len(name)}{name[:1]}", ["kept", "integers"], {**given, "name": name})
     half = {**given, "array": {**many, "count": 50_000}}
+    full = {"code": "RESOURCE_EXHAUSTED", "reason": "QUOTA_EXCEEDED", "retry_after_s": None}
     yield steps(
         "errors/quota",
         ["kept", "retry_after", "integers"],
         {**half, "ok": {}},
-        {**half, "name": "m", "error": {"code": "RESOURCE_EXHAUSTED", "retry_after_s": None}},
+        {**half, "name": "m", "error": full},
         {"command": "delete", "name": "k"},
         server="limited",
     )
+    too_large = {**given, "array": {**many, "count": 2 << 20}, "server": "limited"}
+    yield refused("never_fits", ["kept", "integers"], too_large, reason="REQUEST_TOO_LARGE")
+    missing = {"kept": "none.such", "type": "int32", "count": 1}
     yield refused(
-        "never_fits", ["kept", "integers"], {**given, "array": {**many, "count": 2 << 20}, "server": "limited"}
-    )
-    yield refused(
-        "other_type",
+        "no_such_input",
         ["kept", "sort", "integers"],
-        call("sort", {"keys": {"kept": "none.such", "type": "int32", "count": 1}}),
+        call("sort", {"keys": missing}),
         "NOT_FOUND",
+        reason="ARRAY_NOT_FOUND|",
     )
 
 
@@ -180,6 +210,8 @@ def chains() -> Iterator[Vector]:
         "chain/first",
         ["chains", "search", "integers"],
         {"command": "chain", "operations": [search, search]},
+        field="plan.operations[0].haystack",
+        reason=_UNSORTED,
     )
     gather = operation(
         "gather", {"source": result(0, "keys", ordered), "source_offsets": int64([2]), "counts": int64([2])}
@@ -188,6 +220,8 @@ def chains() -> Iterator[Vector]:
         "chain/second",
         ["chains", "sort", "gather", "integers"],
         {"command": "chain", "operations": [operation("sort", {"keys": KEYS}), gather]},
+        field="plan.operations[1].source_offsets[0]",
+        reason="FIELD_INVALID",
     )
 
 

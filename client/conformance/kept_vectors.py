@@ -45,8 +45,9 @@ def call(operator: str, arguments: Vector, **rest: Any) -> Vector:
 
 
 def not_found(command: Vector) -> Vector:
-    """The command, when there is no array of that name."""
-    return {**{name: value for name, value in command.items() if name != "ok"}, "error": {"code": "NOT_FOUND"}}
+    """The command, when there is no array of that name; a client may find out by listing the arrays."""
+    missing = {"error": {"code": "NOT_FOUND", "reason": "ARRAY_NOT_FOUND|"}}
+    return {**{name: value for name, value in command.items() if name != "ok"}, **missing}
 
 
 def kept() -> Iterator[Vector]:
