@@ -63,7 +63,7 @@ void AddBadColumnSorts(Table& table) {
       "key_columns[0].data.stored", kUnimplemented);
   add(
       "DataDestination", [](R& r) { r.mutable_key_columns(0)->mutable_data_destination()->mutable_stream(); },
-      "key_columns[0].data_destination.stream", kUnimplemented);
+      "key_columns[0].data_destination.stream");
   add(
       "OffsetsDestination", [](R& r) { r.mutable_key_columns(2)->mutable_offsets_destination()->mutable_cuda_ipc(); },
       "key_columns[2].offsets_destination.cuda_ipc", kUnimplemented);

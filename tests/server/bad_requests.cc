@@ -49,7 +49,7 @@ void AddArrays(Table& table) {
       "Stored", GoodSort(), [](R& r) { r.mutable_keys()->mutable_stored()->set_name("x"); }, "keys.stored",
       kUnimplemented);
   table.Add<R>(
-      "Stream", GoodSort(), [](R& r) { r.mutable_keys()->mutable_stream(); }, "keys.stream", kUnimplemented);
+      "Stream", GoodSort(), [](R& r) { r.mutable_keys()->mutable_stream(); }, "keys.stream");
   table.Add<R>(
       "DestinationSharedMemory", GoodSort(), [](R& r) { r.mutable_keys_destination()->mutable_shared_memory(); },
       "keys_destination.shared_memory", kUnimplemented);
@@ -73,7 +73,7 @@ void AddArrays(Table& table) {
       "indices_destination");
   table.Add<R>(
       "DestinationStream", GoodSort(), [](R& r) { r.mutable_keys_destination()->mutable_stream(); },
-      "keys_destination.stream", kUnimplemented);
+      "keys_destination.stream");
   table.Add<R>(
       "RequestIdTooLong", GoodSort(), [](R& r) { r.mutable_options()->set_request_id(std::string(129, 'x')); },
       "options.request_id");
@@ -196,8 +196,7 @@ void AddMergesAndSearches(Table& table) {
   table.Add<S>(
       "SearchOrderUnknown", GoodSearch(), [](S& r) { r.set_order(static_cast<v1::SortOrder>(3)); }, "order");
   table.Add<S>(
-      "SearchDestination", GoodSearch(), [](S& r) { r.mutable_destination()->mutable_stream(); }, "destination.stream",
-      kUnimplemented);
+      "SearchDestination", GoodSearch(), [](S& r) { r.mutable_destination()->mutable_stream(); }, "destination.stream");
   table.Add<S>(
       "SearchResultTooLarge", GoodSearch(),
       [](S& r) {
