@@ -243,9 +243,12 @@ where
         return Err(Error::internal("the server answered more than one message"));
     }
     // Without trailers, the connection ended before the call did.
-    if !ended && messages.trailers().await.map_err(failed)?.is_none() {
+    let trailers = messages.trailers().await.map_err(failed)?;
+    if !ended && trailers.is_none() {
         return Err(Error::lost(&client.address()));
     }
+    let last = trailers.as_ref().and_then(|trailers| trailers.get("x-request-id")?.to_str().ok());
+    let id = last.map_or_else(|| id.clone(), str::to_owned);
     Ok((answer.ok_or_else(|| Error::internal("the server answered no message"))?, id))
 }
 
