@@ -42,6 +42,7 @@ cp -r "$root/examples/rust" "$outside/program"
 cp Cargo.lock "$outside/program/"
 sed -i 's|"../../client/rust"|"../corank"|' "$outside/program/Cargo.toml"
 mkdir "$outside/program/src/bin"
+# shellcheck disable=SC2016  # fences, not expressions
 sed -n '/^```rust$/,/^```$/{/^```/!p}' README.md | sed 's/"127.0.0.1:50051"/""/' > "$outside/program/src/bin/readme.rs"
 export CARGO_TARGET_DIR=$root/client/rust/target/outside
 (cd "$outside/program" && cargo build --quiet)

@@ -34,8 +34,8 @@
 // (std::bad_alloc apart). INVALID_ARGUMENT names the argument: ViolatedField in errors.h returns it. UNAVAILABLE means
 // that the client could not reach the server or lost the connection. A failed call has stored, replaced and deleted
 // nothing on the server, unless the connection was lost or the deadline passed: the work may then have been done. The
-// bytes of an Output in the caller's memory may have changed. The client retries within the deadline where a retry does no harm; ClientOptions::retry
-// sets the limits. Messages say how often the client tried, and name the request.
+// bytes of an Output in the caller's memory may have changed. The client retries within the deadline where a retry does
+// no harm; ClientOptions::retry sets the limits. Messages say how often the client tried, and name the request.
 #ifndef CORANK_CLIENT_H_
 #define CORANK_CLIENT_H_
 

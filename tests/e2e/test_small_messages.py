@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import pathlib
 from collections.abc import Callable, Iterator
@@ -172,7 +173,7 @@ def test_parts_with_other_inline_arrays_are_of_another_plan(channel: grpc.Channe
         for part, needles in enumerate(([10, 20, 30], [10, 20, 31]))
     ]
     for part in parts:
-        code, text = refused(lambda part=part: list(part))
+        code, text = refused(functools.partial(list, part))
         assert (code, "different plans" in text) == (INVALID, True), text
 
 

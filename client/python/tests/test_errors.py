@@ -58,7 +58,7 @@ def test_reason_is_that_of_the_server(fake: FakeServer, fake_client: corank.Clie
         assert caught.value.reason == reason
         assert pickle.loads(pickle.dumps(caught.value)).reason == reason
     with pytest.raises(corank.InvalidArgument) as refused_here:
-        fake_client.sort(X, place="nowhere")  # type: ignore[arg-type]
+        fake_client.sort(X, place="nowhere")  # type: ignore[call-overload]
     assert refused_here.value.reason == ""
 
 
