@@ -319,7 +319,7 @@ def policies() -> Iterator[Vector]:
             {**command, **answer},
             connect={"address": "$late"},
             server="faults",
-            faults=[{"do": "late", "after_s": 0.25}],
+            faults=[{"do": "late", "after_s": 0.08}],
         )
 
 

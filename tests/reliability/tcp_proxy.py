@@ -81,6 +81,9 @@ class _Connection:
                 threading.Thread(target=self._run, args=(self._read, source, way, pieces), daemon=True),
                 threading.Thread(target=self._run, args=(self._write, target, way, pieces), daemon=True),
             ]
+
+    def start(self) -> None:
+        """Lets bytes pass, until `end`."""
         for thread in self._threads:
             thread.start()
 
@@ -154,6 +157,7 @@ class TcpProxy:
         self.up, self.down = Way(), Way()
         self.accepted = 0
         """Connections accepted so far."""
+        self._lock = threading.Lock()
         self._connections: list[_Connection] = []
         self._listener = listener or socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(_LOOK_SECONDS)
@@ -168,7 +172,8 @@ class TcpProxy:
 
     def cut(self) -> None:
         """Ends all connections; accepts new ones."""
-        connections, self._connections = self._connections, []
+        with self._lock:
+            connections, self._connections = self._connections, []
         for each in connections:
             each.end()
         for each in connections:
@@ -198,7 +203,10 @@ class TcpProxy:
                 client.close()
                 continue
             server.settimeout(None)
-            self._connections.append(_Connection(client, server, self.up, self.down))
+            connection = _Connection(client, server, self.up, self.down)
+            with self._lock:  # no byte passes on a connection that `cut` does not find
+                self._connections.append(connection)
+                connection.start()
 
     def __enter__(self) -> TcpProxy:
         self._thread.start()
