@@ -152,7 +152,10 @@ absl::Status ExecuteCall::EndInput() {
 void ExecuteCall::EndEarly(const absl::Status& status) {
   const absl::Status reason = absl::IsCancelled(status) ? Cancelled() : status;
   if (job_ != nullptr) {
-    job_->Fail(reason, part_);
+    // What the server lacks is no part's fault: every part learns when the job may be run again.
+    const bool is_of_the_server =
+        absl::IsResourceExhausted(reason) || absl::IsUnavailable(reason) || absl::IsInternal(reason);
+    job_->Fail(reason, is_of_the_server ? StreamExchange::kAllParts : part_);
     return;
   }
   absl::MutexLock lock(&mutex_);

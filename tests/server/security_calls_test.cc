@@ -158,9 +158,9 @@ TEST_F(SecurityCallsTest, APermissionIsForWhatItNames) {
        sort_of([](v1::SortRequest* r) { r->mutable_keys_destination()->mutable_cuda_ipc()->set_region("r"); })},
       {"a result to keep", "'stored-arrays'", "keys_destination.stored",
        sort_of([](v1::SortRequest* r) { r->mutable_keys_destination()->mutable_stored()->set_name("a"); })},
-      {"a plan with a result to keep", "'stored-arrays'", "keys_destination.stored", plan_of([](v1::Operation* o) {
-         o->mutable_sort()->mutable_keys_destination()->mutable_stored()->set_name("a");
-       })},
+      {"a plan with a result to keep", "'stored-arrays'", "plan.operations[0].keys_destination.stored",
+       plan_of(
+           [](v1::Operation* o) { o->mutable_sort()->mutable_keys_destination()->mutable_stored()->set_name("a"); })},
       {"RegisterSharedMemory", "'shared-memory'", "", raw(absl::StrCat(kMemory, "RegisterSharedMemory"))},
       {"RegisterCudaIpc", "'cuda-ipc'", "", raw(absl::StrCat(kMemory, "RegisterCudaIpc"))},
       {"StoreArray", "'stored-arrays'", "", raw(absl::StrCat(kMemory, "StoreArray"))},
