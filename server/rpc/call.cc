@@ -145,6 +145,7 @@ void CallBase::Reply(const absl::Status& reason, Outcome& outcome) {
   const bool is_late = absl::IsCancelled(reason) && IsShortBefore(deadline_, arrival_, replied_);
   const absl::Status status = is_late ? DeadlinePassed() : reason;
   record_.code = status.code();
+  record_.total_ns = Nanoseconds(arrival_, replied_);
   if (status.ok()) {
     grpc::ByteBuffer response = Respond(outcome);
     response_->Swap(&response);
@@ -153,7 +154,6 @@ void CallBase::Reply(const absl::Status& reason, Outcome& outcome) {
     CountIfForbidden(status, environment_.metrics);
     LogFailure(status);
   }
-  record_.total_ns = Nanoseconds(arrival_, replied_);
   Observe(record_);
   outcome.results.clear();  // a caller that has the answer may delete or reuse what they hold
   // Helpers perform large writes, because Send writes down to the socket and lanes have no time for that. The call may
