@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernels/engine/engine.h"
-#include "server/admit/device_memory.h"
-#include "server/execute/stream_options.h"
+#include "server/run/stream_options.h"
+#include "server/schedule/device_memory.h"
 
 namespace corank {
 

@@ -30,11 +30,11 @@
 #include "absl/time/time.h"
 #include "google/protobuf/stubs/logging.h"
 #include "grpc/support/log.h"
+#include "server/base/clock.h"
 #include "server/config/configuration.h"
-#include "server/execute/engine_choice.h"
 #include "server/memory/allocator.h"
-#include "server/observe/clock.h"
 #include "server/observe/log.h"
+#include "server/run/engine_choice.h"
 #include "server/server.h"
 #include "version/version.h"
 

@@ -12,7 +12,7 @@
 #include "grpc/impl/codegen/grpc_types.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/impl/server_builder_option.h"
-#include "server/execute/status_macros.h"
+#include "server/base/status_macros.h"
 
 namespace corank {
 namespace {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/execute/canary.h"
-#include "server/execute/device_watch.h"
-#include "server/execute/engine_choice.h"
 #include "server/memory/device_set.h"
 #include "server/observe/log.h"
+#include "server/run/canary.h"
+#include "server/run/device_watch.h"
+#include "server/run/engine_choice.h"
 
 namespace corank {
 

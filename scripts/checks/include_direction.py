@@ -5,17 +5,16 @@ Usage: include_direction.py [ROOT]
 
 Each layer may include only itself and the layers it depends on:
 
-    kernels/common <- kernels/engine <- kernels/cpu, kernels/cuda <- server/execute, server (main)
-    server: kserve -> rpc -> validate -> admit -> batch -> execute -> respond, forwards only; every stage may use
-    observe and respond
-    server/memory (memory that outlives a request) depends on respond; kserve, rpc, validate, admit and execute may
-    use it
+    kernels/common <- kernels/engine <- kernels/cpu, kernels/cuda <- server/run, server (main)
+    server: kserve -> rpc -> plan -> schedule -> run, forwards only
+    the rooms beside them, of which each may use those before it, and every stage all of them:
+    base, model, observe, security, memory
+    server/wire uses base and observe; rpc and kserve use it
     server/config (flags, environment, file) depends on server.h and every stage; only main.cc may use it
-    server/security (authentication) depends on respond and observe; every stage may use it
     client -> include/corank (the public headers), proto -> kernels/common
     include/corank depends on Abseil only: it is installed, and the rest of the tree is not
 
-Messages (corank/v1, corank/wire, inference, proto) are for kserve, rpc, validate, execute, memory, respond and client.
+Messages (corank/v1, corank/wire, inference, proto) are for kserve, rpc, plan, run, model, memory, base and client.
 bench and tests are free.
 """
 
@@ -31,7 +30,8 @@ SKIPPED = re.compile(r"^(build.*|dist|\.deps|\.git|bench|tests)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 # kserve is another door to rpc.
-STAGES = ["kserve", "rpc", "validate", "admit", "batch", "execute", "respond"]
+STAGES = ["kserve", "rpc", "plan", "schedule", "run"]
+ROOMS = ["base", "model", "observe", "security", "memory"]
 MESSAGES = re.compile(r"^(corank/(v1|wire)/|inference/|proto/)")
 RPC_LIBRARIES = re.compile(r"^(grpc|grpcpp|google/protobuf)/")
 PROMETHEUS = re.compile(r"^prometheus/")
@@ -66,19 +66,24 @@ def server_rule(stage: str, include: str) -> str | None:
         return None
     if PROMETHEUS.match(include) and stage != "observe":
         return "only server/observe knows Prometheus"
-    if MESSAGES.match(include) and stage not in {"kserve", "rpc", "validate", "execute", "respond", "memory"}:
-        return "messages stay in rpc, validate, execute, memory and respond"
-    if include.startswith(("kernels/cpu/", "kernels/cuda/")) and stage != "execute":
-        return "a stage works through kernels/engine; only execute chooses an engine"
+    if MESSAGES.match(include) and stage not in {"kserve", "rpc", "plan", "run", "model", "memory", "base"}:
+        return "messages stay in rpc, plan, run, model, memory and base"
+    if include.startswith(("kernels/cpu/", "kernels/cuda/")) and stage != "run":
+        return "a stage works through kernels/engine; only run chooses an engine"
     if not include.startswith("server/"):
         return None
     target = include.split("/")[1]
-    if target == stage or target in {"observe", "respond", "security"}:
+    if target == stage:
         return None
-    if target == "memory" and stage in {"kserve", "rpc", "validate", "admit", "execute"}:
+    if stage == "wire":
+        return None if target in {"base", "observe"} else "server/wire knows of no operator"
+    if target == "wire":
+        return None if stage in {"kserve", "rpc"} else "only rpc and kserve know the wire"
+    if stage in ROOMS:
+        below = ROOMS[: ROOMS.index(stage)]
+        return None if target in below else f"server/{stage} may include only {', '.join(below) or 'itself'}"
+    if target in ROOMS:
         return None
-    if stage not in STAGES:
-        return f"server/{stage} serves all stages and may include none of them"
     if target not in STAGES or STAGES.index(target) < STAGES.index(stage):
         return f"a request flows {' -> '.join(STAGES)}; server/{stage} may include only what stands after it"
     return None

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/execute/engine_choice.h"
 #include "server/observe/log.h"
+#include "server/run/engine_choice.h"
 #include "server/server.h"
 
 namespace corank {

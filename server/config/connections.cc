@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/base/status_macros.h"
 #include "server/config/byte_count.h"
 #include "server/config/groups.h"
-#include "server/execute/status_macros.h"
 
 ABSL_FLAG(int32_t, max_connections, 1024,
           "Most open connections to --listen, 1 to 1000000. The server closes further ones at once.");

@@ -6,9 +6,9 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/config/byte_count.h"
 #include "server/config/groups.h"
-#include "server/execute/status_macros.h"
 
 ABSL_FLAG(std::string, engine, "auto",
           "Engine that runs the operators: cuda, cpu, or auto, which takes CUDA if it works and the CPU otherwise.");

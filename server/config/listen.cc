@@ -8,9 +8,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/addresses.h"
+#include "server/base/status_macros.h"
 #include "server/config/byte_count.h"
 #include "server/config/groups.h"
-#include "server/execute/status_macros.h"
 
 ABSL_FLAG(std::string, listen, "127.0.0.1:50051",
           "Address for gRPC: HOST:PORT or unix:PATH. Port 0 picks a free port. An address that other hosts can reach "

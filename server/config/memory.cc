@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "kernels/common/memory_limit.h"
+#include "server/base/status_macros.h"
 #include "server/config/byte_count.h"
 #include "server/config/groups.h"
-#include "server/execute/status_macros.h"
 
 ABSL_FLAG(corank::ByteCount, host_pool_bytes, 0,
           "Pinned host memory for requests and answers in transit, at least --max-request-bytes. 0: a quarter of the "

@@ -2,8 +2,8 @@
 
 #include "absl/flags/flag.h"
 #include "absl/time/time.h"
+#include "server/base/status_macros.h"
 #include "server/config/groups.h"
-#include "server/execute/status_macros.h"
 
 ABSL_FLAG(std::string, config, "",
           "File with settings, one `name = value` per line; # starts a comment. The file itself cannot set this. "

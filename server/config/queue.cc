@@ -8,9 +8,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/base/status_macros.h"
 #include "server/config/byte_count.h"
 #include "server/config/groups.h"
-#include "server/execute/status_macros.h"
 
 ABSL_FLAG(int32_t, max_queued_requests, 1024,
           "Most requests that may wait, 1 or more. The server refuses further ones.");

@@ -1,8 +1,8 @@
 #include <string>
 
 #include "absl/flags/flag.h"
+#include "server/base/status_macros.h"
 #include "server/config/groups.h"
-#include "server/execute/status_macros.h"
 
 ABSL_FLAG(std::string, tls_certificate, "",
           "PEM file with the server's certificate, followed by its intermediate certificates. Together with --tls-key "

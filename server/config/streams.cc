@@ -4,9 +4,9 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "server/base/status_macros.h"
 #include "server/config/byte_count.h"
 #include "server/config/groups.h"
-#include "server/execute/status_macros.h"
 
 ABSL_FLAG(corank::ByteCount, stream_window_bytes, int64_t{64} << 20,
           "Pinned host memory that buffers the incoming chunks of one stream, and as much again for its answer, 4MiB "

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "server/execute/status_macros.h"
+#include "server/base/status_macros.h"
 #include "server/kserve/infer_request.h"
 #include "server/kserve/model_statistics.h"
 #include "server/rpc/call.h"

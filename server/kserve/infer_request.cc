@@ -11,9 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "google/protobuf/descriptor.h"
-#include "server/execute/status_macros.h"
-#include "server/respond/errors.h"
-#include "server/respond/response_slices.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
+#include "server/rpc/response_slices.h"
 
 namespace corank {
 namespace {

@@ -20,8 +20,8 @@
 #include "server/kserve/models.h"
 #include "server/kserve/tensors.h"
 #include "server/memory/region_registry.h"
-#include "server/respond/outcome.h"
-#include "server/validate/validate.h"
+#include "server/model/outcome.h"
+#include "server/plan/parse/validate.h"
 
 namespace corank {
 

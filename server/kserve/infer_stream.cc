@@ -5,8 +5,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/errors.h"
 #include "server/kserve/infer_call.h"
-#include "server/respond/errors.h"
 #include "server/rpc/credentials.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/small_message.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "inference/grpc_service.grpc.pb.h"
-#include "server/execute/status_macros.h"
+#include "server/base/status_macros.h"
 #include "server/kserve/infer_call.h"
 #include "server/kserve/infer_stream.h"
 #include "server/kserve/model_statistics.h"

@@ -4,8 +4,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/errors.h"
 #include "server/kserve/tensors.h"
-#include "server/respond/errors.h"
 
 namespace corank {
 namespace {

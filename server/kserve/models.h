@@ -13,9 +13,9 @@
 #include "corank/v1/operators.pb.h"
 #include "google/protobuf/message.h"
 #include "inference/grpc_service.pb.h"
-#include "server/observe/operator.h"
-#include "server/respond/outcome.h"
-#include "server/validate/validate.h"
+#include "server/model/operator.h"
+#include "server/model/outcome.h"
+#include "server/plan/parse/validate.h"
 
 namespace corank {
 

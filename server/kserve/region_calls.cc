@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "server/execute/status_macros.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
 
 namespace corank {
 namespace {

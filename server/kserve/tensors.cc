@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
 
 namespace corank {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "proto/durations.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
 
 namespace corank {
 namespace {

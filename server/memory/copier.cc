@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
 
 namespace corank {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
 
 namespace corank {
 namespace {

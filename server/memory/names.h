@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/string_view.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
 
 namespace corank {
 

@@ -5,8 +5,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/errors.h"
 #include "server/memory/names.h"
-#include "server/respond/errors.h"
 
 namespace corank {
 

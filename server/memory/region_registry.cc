@@ -16,8 +16,8 @@
 #include "absl/random/random.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/errors.h"
 #include "server/memory/fault_guard.h"
-#include "server/respond/errors.h"
 
 namespace corank {
 namespace {

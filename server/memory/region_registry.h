@@ -18,10 +18,10 @@
 #include "absl/synchronization/mutex.h"
 #include "corank/v1/memory_service.pb.h"
 #include "kernels/engine/engine.h"
+#include "server/base/clock.h"
 #include "server/memory/device_set.h"
 #include "server/memory/names.h"
 #include "server/memory/pages.h"
-#include "server/observe/clock.h"
 
 namespace corank {
 

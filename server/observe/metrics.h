@@ -21,7 +21,7 @@
 #include "prometheus/gauge.h"
 #include "prometheus/histogram.h"
 #include "prometheus/registry.h"
-#include "server/observe/operator.h"
+#include "server/model/operator.h"
 
 namespace corank {
 

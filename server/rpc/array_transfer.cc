@@ -9,14 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/common/types.h"
 #include "proto/payloads.h"
-#include "server/execute/status_macros.h"
-#include "server/execute/stream_options.h"
-#include "server/respond/errors.h"
-#include "server/respond/owned_slice.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
+#include "server/plan/parse/arrays.h"
 #include "server/rpc/idle_watch.h"
 #include "server/rpc/memory_service.h"
+#include "server/rpc/owned_slice.h"
 #include "server/rpc/small_message.h"
-#include "server/validate/arrays.h"
+#include "server/run/stream_options.h"
 
 namespace corank {
 namespace {

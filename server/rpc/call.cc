@@ -3,13 +3,13 @@
 #include <limits>
 #include <utility>
 
-#include "server/execute/shared_pieces.h"
-#include "server/execute/status_macros.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
 #include "server/rpc/credentials.h"
 #include "server/rpc/deadline.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/request_log.h"
+#include "server/run/shared_pieces.h"
 #include "server/security/permissions.h"
 
 namespace corank {
@@ -79,9 +79,9 @@ absl::Status CallBase::Read(const grpc::ByteBuffer& bytes) {
 
 std::unique_ptr<Operation> CallBase::InPieces(std::unique_ptr<Operation> operation) const {
   const StreamOptions& streams = environment_.streams;
-  auto memory = std::make_shared<StreamMemory>(streams.max_device_bytes, streams.max_host_bytes,
-                                               Budget::Create(std::numeric_limits<int64_t>::max()),
-                                               environment_.places.run_buffers);
+  auto memory =
+      std::make_shared<JobMemory>(streams.max_device_bytes, streams.max_host_bytes,
+                                  Budget::Create(std::numeric_limits<int64_t>::max()), environment_.places.run_buffers);
   return corank::InPieces(std::move(operation), std::move(memory), streams.piece_bytes);
 }
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "proto/durations.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
 #include "server/rpc/credentials.h"
 #include "server/rpc/execute_call.h"
 #include "server/rpc/request_id.h"

@@ -6,7 +6,7 @@
 
 #include "grpc/support/time.h"
 #include "grpcpp/server_context.h"
-#include "server/observe/clock.h"
+#include "server/base/clock.h"
 
 namespace corank {
 

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "proto/payloads.h"
-#include "server/execute/status_macros.h"
-#include "server/respond/errors.h"
-#include "server/respond/owned_slice.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
 #include "server/rpc/credentials.h"
 #include "server/rpc/deadline.h"
+#include "server/rpc/owned_slice.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/request_log.h"
 
@@ -129,7 +129,7 @@ absl::Status ExecuteCall::TakeChunk(const grpc::ByteBuffer& message) {
     return InvalidField("request", "the bytes are not a corank.v1.ExecuteRequest message");
   }
   if (!request.has_chunk()) return InvalidField("chunk", "every message after the plan must be a chunk");
-  StreamExchange& exchange = *job_->exchange();
+  ChunkPipe& exchange = *job_->exchange();
   const int64_t bytes = payloads.empty() ? 0 : payloads.back().bytes;
   CORANK_ASSIGN_OR_RETURN(InputChunk chunk, exchange.Accept(part_, request.chunk(), bytes));
   if (bytes > 0) {
@@ -155,7 +155,7 @@ void ExecuteCall::EndEarly(const absl::Status& status) {
     // What the server lacks is no part's fault: every part learns when the job may be run again.
     const bool is_of_the_server =
         absl::IsResourceExhausted(reason) || absl::IsUnavailable(reason) || absl::IsInternal(reason);
-    job_->Fail(reason, is_of_the_server ? StreamExchange::kAllParts : part_);
+    job_->Fail(reason, is_of_the_server ? ChunkPipe::kAllParts : part_);
     return;
   }
   absl::MutexLock lock(&mutex_);
@@ -220,7 +220,7 @@ void ExecuteCall::Wake() {
 
 void ExecuteCall::Pump() {
   if (ended_ || job_ == nullptr) return;
-  StreamExchange& exchange = *job_->exchange();
+  ChunkPipe& exchange = *job_->exchange();
   if (!exchange.status().ok()) return End(Failed());
   if (!writing_) Write();
   if (writing_ && exchange.has_succeeded()) WatchWrite();
@@ -232,7 +232,7 @@ void ExecuteCall::Pump() {
 }
 
 void ExecuteCall::Write() {
-  StreamExchange& exchange = *job_->exchange();
+  ChunkPipe& exchange = *job_->exchange();
   if (const std::optional<OutputChunk> chunk = exchange.TakeOutput()) {
     outgoing_ = EncodeChunk(*chunk);
   } else {

@@ -15,10 +15,10 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
-#include "server/execute/stream_exchange.h"
 #include "server/rpc/call.h"
 #include "server/rpc/execute_job.h"
 #include "server/rpc/idle_watch.h"
+#include "server/run/chunk_pipe.h"
 
 namespace corank {
 

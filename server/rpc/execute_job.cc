@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "server/execute/status_macros.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
 #include "server/rpc/credentials.h"
 #include "server/rpc/request_log.h"
 
@@ -17,8 +17,8 @@ constexpr absl::Duration kJoiningRetry = absl::Seconds(1);
 // One tenant may have a quarter of the jobs that wait for their parts.
 constexpr ptrdiff_t kTenantShare = 4;
 
-StreamExchange::Options ExchangeOptions(const CallEnvironment& environment, const ExecutePlan& plan) {
-  StreamExchange::Options options;
+ChunkPipe::Options ExchangeOptions(const CallEnvironment& environment, const ExecutePlan& plan) {
+  ChunkPipe::Options options;
   options.window_bytes = environment.streams.window_bytes;
   options.output_bytes = plan.output_bytes();
   options.max_chunk_bytes = environment.limits.max_chunk_bytes;
@@ -46,13 +46,13 @@ absl::Status CheckParts(const v1::Plan& plan) {
 }  // namespace
 
 ExecuteJob::ExecuteJob(std::shared_ptr<const CallEnvironment> environment, std::unique_ptr<ExecutePlan> plan,
-                       std::shared_ptr<StreamExchange> exchange, std::shared_ptr<Budget> all_memory)
+                       std::shared_ptr<ChunkPipe> exchange, std::shared_ptr<Budget> all_memory)
     : shared_environment_(std::move(environment)),
       environment_(*shared_environment_),
       plan_(std::move(plan)),
       exchange_(std::move(exchange)),
-      memory_(std::make_shared<StreamMemory>(environment_.streams.max_device_bytes, environment_.streams.max_host_bytes,
-                                             std::move(all_memory), environment_.places.run_buffers)),
+      memory_(std::make_shared<JobMemory>(environment_.streams.max_device_bytes, environment_.streams.max_host_bytes,
+                                          std::move(all_memory), environment_.places.run_buffers)),
       arrival_(environment_.clock->Now()) {
   record_.op = plan_->op();
   finished_ = arrival_;
@@ -153,7 +153,7 @@ void ExecuteJob::Done(const absl::Status& status, Outcome& outcome) {
 }
 
 void ExecuteJob::FailTask(const absl::Status& status) {
-  int part = StreamExchange::kAllParts;
+  int part = ChunkPipe::kAllParts;
   if (ReasonOf(status) == v1::ERROR_REASON_DEADLINE_PASSED) {
     absl::MutexLock lock(&mutex_);
     part = first_deadline_part_;
@@ -297,10 +297,9 @@ void ExecuteJobs::GiveUp(const OwnedName& id, const ExecuteJob* job) {
 }
 
 absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::Make(std::unique_ptr<ExecutePlan> plan) {
-  CORANK_ASSIGN_OR_RETURN(
-      std::shared_ptr<StreamExchange> exchange,
-      StreamExchange::Create(ExchangeOptions(*environment_, *plan), plan->inputs(),
-                             environment_->places.host_pool->shared_from_this(), environment_->clock));
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ChunkPipe> exchange,
+                          ChunkPipe::Create(ExchangeOptions(*environment_, *plan), plan->inputs(),
+                                            environment_->places.host_pool->shared_from_this(), environment_->clock));
   if (exchange->options().parts == 1) CORANK_RETURN_IF_ERROR(exchange->Reserve());
   const auto forget = [jobs = weak_from_this()](const ExecuteJob* job) {
     if (const std::shared_ptr<ExecuteJobs> self = jobs.lock()) self->Forget(job);

@@ -16,12 +16,12 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/alarm.h"
-#include "server/execute/stream_exchange.h"
-#include "server/execute/task.h"
 #include "server/memory/names.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/call.h"
 #include "server/rpc/execute_plan.h"
+#include "server/run/chunk_pipe.h"
+#include "server/run/task.h"
 
 namespace corank {
 
@@ -33,17 +33,17 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   /// environment, because a lane may release it after all calls have ended; the pointees of the environment outlive the
   /// lanes.
   ExecuteJob(std::shared_ptr<const CallEnvironment> environment, std::unique_ptr<ExecutePlan> plan,
-             std::shared_ptr<StreamExchange> exchange, std::shared_ptr<Budget> all_memory);
+             std::shared_ptr<ChunkPipe> exchange, std::shared_ptr<Budget> all_memory);
   ~ExecuteJob() override;
 
-  const std::shared_ptr<StreamExchange>& exchange() const { return exchange_; }
+  const std::shared_ptr<ChunkPipe>& exchange() const { return exchange_; }
   const CallId& id() const { return plan_->id(); }
   const ExecutePlan& plan() const { return *plan_; }
 
   /// Called when the job fails, before Fail returns and without locks. Set it before other threads know the job.
   void SetOnFailure(std::function<void()> on_failure) { on_failure_ = std::move(on_failure); }
   /// Reserves the server memory that the job needs; for a job of several parts, once all have arrived. The errors of
-  /// ExecutePlan::Reserve and StreamExchange::Reserve.
+  /// ExecutePlan::Reserve and ChunkPipe::Reserve.
   absl::Status Reserve();
   /// Adds a part and returns how many have arrived. The part's deadline applies to the whole job.
   int AddPart(int part, Instant deadline);
@@ -51,7 +51,7 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   void Start();
   /// Ends the job on all parts and, as soon as the lane notices, on its lane. The first status counts. `part`: the part
   /// that failed; the others then end with ABORTED.
-  void Fail(const absl::Status& status, int part = StreamExchange::kAllParts);
+  void Fail(const absl::Status& status, int part = ChunkPipe::kAllParts);
   /// Counts what a part received and sent.
   void AddTraffic(int64_t received_bytes, int64_t sent_bytes);
 
@@ -67,8 +67,8 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   const std::shared_ptr<const CallEnvironment> shared_environment_;
   const CallEnvironment& environment_;
   const std::shared_ptr<ExecutePlan> plan_;
-  const std::shared_ptr<StreamExchange> exchange_;
-  const std::shared_ptr<StreamMemory> memory_;
+  const std::shared_ptr<ChunkPipe> exchange_;
+  const std::shared_ptr<JobMemory> memory_;
   const Instant arrival_;
   std::function<void()> on_failure_;
   std::shared_ptr<ExecuteJob> self_;  // while there is a task, until Done

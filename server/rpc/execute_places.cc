@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/execute/status_macros.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
 #include "server/memory/names.h"
-#include "server/respond/errors.h"
 
 namespace corank {
 namespace {
@@ -14,8 +14,7 @@ namespace {
 // publishes it once the job has succeeded.
 class PlanTarget final : public ResultTarget {
  public:
-  PlanTarget(std::string name, std::string field, std::shared_ptr<ResultTarget> kept,
-             std::shared_ptr<StreamMemory> memory)
+  PlanTarget(std::string name, std::string field, std::shared_ptr<ResultTarget> kept, std::shared_ptr<JobMemory> memory)
       : name_(std::move(name)), field_(std::move(field)), kept_(std::move(kept)), memory_(std::move(memory)) {}
 
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
@@ -42,7 +41,7 @@ class PlanTarget final : public ResultTarget {
  private:
   const std::string name_, field_;
   const std::shared_ptr<ResultTarget> kept_;  // null: a temporary
-  const std::shared_ptr<StreamMemory> memory_;
+  const std::shared_ptr<JobMemory> memory_;
   std::shared_ptr<StreamBlock> block_;
   PlanArrays::Place place_;
 };

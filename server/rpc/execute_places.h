@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/execute/stream_exchange.h"
-#include "server/execute/stream_memory.h"
-#include "server/execute/stream_target.h"
-#include "server/respond/outcome.h"
+#include "server/model/outcome.h"
 #include "server/rpc/request_places.h"
+#include "server/run/chunk_pipe.h"
+#include "server/run/job_memory.h"
+#include "server/run/stream_target.h"
 
 namespace corank {
 
@@ -53,7 +53,7 @@ class ExecutePlaces final : public RequestPlaces {
   /// Objects that exist once the inputs have arrived.
   struct Arrived {
     const std::vector<Operand>* inputs = nullptr;  // complete, in the plan's order
-    std::shared_ptr<StreamMemory> memory;
+    std::shared_ptr<JobMemory> memory;
     Promised promised;
   };
 
@@ -84,7 +84,7 @@ class ExecutePlaces final : public RequestPlaces {
   const bool spills_;
   const std::vector<Operand>* const received_;
   PlanArrays* const arrays_;
-  const std::shared_ptr<StreamMemory> memory_;
+  const std::shared_ptr<JobMemory> memory_;
   mutable std::vector<std::shared_ptr<StreamTarget>> targets_;
 };
 

@@ -9,14 +9,14 @@
 #include "google/protobuf/descriptor.h"
 #include "proto/payloads.h"
 #include "proto/wire_enums.h"
-#include "server/execute/status_macros.h"
-#include "server/respond/errors.h"
-#include "server/respond/responses.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
+#include "server/plan/parse/arrays.h"
+#include "server/plan/parse/order.h"
+#include "server/plan/parse/sort_parts.h"
 #include "server/rpc/plan_places.h"
+#include "server/rpc/responses.h"
 #include "server/security/permissions.h"
-#include "server/validate/arrays.h"
-#include "server/validate/order.h"
-#include "server/validate/sort_parts.h"
 
 namespace corank {
 namespace {
@@ -344,14 +344,14 @@ size_t ExecutePlan::IndexOf(const v1::Array& streamed) const {
 void ExecutePlan::JudgeAsWhole(const StreamOptions& streams) {
   if (!sort_ || (sort_->limit < 0 && !sort_->with_indices())) return;
   const int64_t count = RunSorter::Count(*sort_, inputs_);
-  const StreamMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr, nullptr);
+  const JobMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr, nullptr);
   if (count < 0 || RunSorter::HostBytes(*sort_, count, streams.piece_bytes, memory) <= streams.max_host_bytes) return;
   sort_.reset();
 }
 
 // Refuses early what would fail for lack of memory later.
 absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
-  const StreamMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr, nullptr);
+  const JobMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr, nullptr);
   double device_bytes = 0, host_bytes = 0;
   for (const StreamInput& input : inputs_) {
     double& bytes = input.waits_on_host() ? host_bytes : device_bytes;
@@ -414,7 +414,7 @@ const v1::RequestOptions& ExecutePlan::options() const {
 Operator ExecutePlan::op() const { return ToOperator(message().operations(0).operation_case()); }
 
 absl::StatusOr<PreparedOperation> ExecutePlan::Prepare(int operation, const std::vector<Operand>& inputs,
-                                                       std::shared_ptr<StreamMemory> memory) {
+                                                       std::shared_ptr<JobMemory> memory) {
   const ExecutePlaces::Arrived arrived{&inputs, std::move(memory), {pinned_, &rooms_[static_cast<size_t>(operation)]}};
   const bool spills = spill_ || AnySpilled(inputs);
   const ExecutePlaces places(places_, caller_, &payloads_, inputs_, &arrays_, spills, &arrived);

@@ -12,13 +12,13 @@
 #include "absl/status/statusor.h"
 #include "corank/v1/corank_service.pb.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "server/execute/stream_operation.h"
-#include "server/execute/stream_options.h"
 #include "server/observe/trace.h"
+#include "server/plan/parse/validate.h"
 #include "server/rpc/execute_places.h"
 #include "server/rpc/inline_payloads.h"
 #include "server/rpc/spill.h"
-#include "server/validate/validate.h"
+#include "server/run/stream_operation.h"
+#include "server/run/stream_options.h"
 
 namespace corank {
 
@@ -63,7 +63,7 @@ class ExecutePlan final : public StreamedRequest {
   int size() const override { return message().operations_size(); }
   Operator op() const override;
   absl::StatusOr<PreparedOperation> Prepare(int operation, const std::vector<Operand>& inputs,
-                                            std::shared_ptr<StreamMemory> memory) override;
+                                            std::shared_ptr<JobMemory> memory) override;
   void Executed(const Outcome& outcome) override { arrays_.Store(outcome); }
   absl::Status Named(int operation, const absl::Status& status) const override;
   bool is_size_known() const override;

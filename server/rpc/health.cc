@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
 #include "server/rpc/small_message.h"
 
 namespace corank {

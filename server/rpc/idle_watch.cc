@@ -1,7 +1,7 @@
 #include "server/rpc/idle_watch.h"
 
 #include "absl/time/clock.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
 
 namespace corank {
 

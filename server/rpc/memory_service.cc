@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "server/execute/status_macros.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
 #include "server/rpc/array_transfer.h"
 #include "server/rpc/credentials.h"
 #include "server/rpc/request_id.h"

@@ -6,7 +6,7 @@
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
-#include "server/validate/validate.h"
+#include "server/plan/parse/validate.h"
 
 namespace corank {
 namespace {

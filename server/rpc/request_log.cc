@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
 
 namespace corank {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "server/model/operator.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/observe/operator.h"
 #include "server/observe/trace.h"
 
 namespace corank {

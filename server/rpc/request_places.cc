@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "server/execute/status_macros.h"
-#include "server/respond/errors.h"
-#include "server/respond/response_slices.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
+#include "server/rpc/response_slices.h"
 #include "server/security/permissions.h"
 
 namespace corank {

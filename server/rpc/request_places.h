@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "server/execute/operation.h"
 #include "server/memory/array_store.h"
 #include "server/memory/device_set.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/region_registry.h"
 #include "server/memory/run_buffers.h"
+#include "server/plan/parse/places.h"
 #include "server/rpc/inline_payloads.h"
+#include "server/run/operation.h"
 #include "server/security/caller.h"
-#include "server/validate/places.h"
 
 namespace corank {
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "grpcpp/support/slice.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
 
 namespace corank {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "server/execute/stream_memory.h"
-#include "server/validate/arrays.h"
+#include "server/plan/parse/arrays.h"
+#include "server/run/job_memory.h"
 
 namespace corank {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "corank/v1/corank_service.pb.h"
-#include "server/execute/stream_exchange.h"
-#include "server/execute/stream_options.h"
+#include "server/run/chunk_pipe.h"
+#include "server/run/stream_options.h"
 
 namespace corank {
 

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
 #include "server/security/read_file.h"
 
 namespace corank {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "server/observe/operator.h"
+#include "server/model/operator.h"
 
 namespace corank {
 

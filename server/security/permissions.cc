@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
 
 namespace corank {
 namespace {

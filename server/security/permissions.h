@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/observe/operator.h"
+#include "server/model/operator.h"
 #include "server/security/caller.h"
 
 namespace corank {

@@ -13,7 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
-#include "server/observe/clock.h"
+#include "server/base/clock.h"
 
 namespace corank::wire {
 

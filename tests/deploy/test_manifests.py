@@ -217,7 +217,7 @@ def size(text: str) -> int:
     return int(match[1]) << {"Ki": 10, "Mi": 20, "Gi": 30}[match[2]]
 
 
-# How many jobs of Execute share the host memory for streams (server/execute/stream_options.cc).
+# How many jobs of Execute share the host memory for streams (server/run/stream_options.cc).
 SHARES = 4
 # docs/operations/capacity.md: each budget that counts, and how often it may be in use at once.
 HOST_BUDGETS = {"--host-pool-bytes": 1, "--max-buffered-bytes": 1, "--max-stream-host-bytes": SHARES}

@@ -1,5 +1,5 @@
 // The judgement of an engine's errors, the detection of calls that do not return, and the reports of both.
-#include "server/execute/device_watch.h"
+#include "server/run/device_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/cpu_engine.h"
-#include "server/execute/canary.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
+#include "server/run/canary.h"
 #include "tests/server/doubles.h"
 #include "tests/server/raw_stream.h"
 #include "tests/server/running_server.h"

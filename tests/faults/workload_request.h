@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/engine/engine.h"
-#include "server/execute/status_macros.h"
+#include "server/base/status_macros.h"
 #include "tests/faults/engine_workloads.h"
 #include "tests/support/real_keys.h"
 

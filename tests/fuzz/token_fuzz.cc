@@ -25,10 +25,10 @@
 #include "server/observe/log.h"
 #include "server/observe/trace.h"
 #include "server/observe/utf8.h"
+#include "server/plan/parse/validate.h"
 #include "server/security/authenticator.h"
 #include "server/security/permissions.h"
 #include "server/security/tls_credentials.h"
-#include "server/validate/validate.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/scratch_file.h"
 

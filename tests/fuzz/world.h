@@ -10,14 +10,14 @@
 
 #include "grpcpp/support/byte_buffer.h"
 #include "kernels/engine/engine.h"
-#include "server/execute/operation.h"
 #include "server/memory/array_store.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/region_registry.h"
 #include "server/memory/run_buffers.h"
 #include "server/observe/log.h"
+#include "server/plan/parse/validate.h"
 #include "server/rpc/request_places.h"
-#include "server/validate/validate.h"
+#include "server/run/operation.h"
 
 namespace corank::fuzz {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "server/admit/admission_queue.h"
-#include "server/admit/request_cost.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
+#include "server/schedule/admission_queue.h"
+#include "server/schedule/request_cost.h"
 #include "tests/server/doubles.h"
 
 namespace corank::testing {

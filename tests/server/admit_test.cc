@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "corank/wire/v1/rpc_status.pb.h"
-#include "server/admit/admission_queue.h"
-#include "server/admit/drain_rate.h"
-#include "server/batch/batcher.h"
+#include "server/schedule/admission_queue.h"
+#include "server/schedule/batcher.h"
+#include "server/schedule/drain_rate.h"
 #include "tests/server/doubles.h"
 
 namespace corank::testing {

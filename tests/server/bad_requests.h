@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/validate/validate.h"
+#include "server/plan/parse/validate.h"
 #include "tests/server/good_requests.h"
 
 namespace corank::testing {

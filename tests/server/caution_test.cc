@@ -1,5 +1,5 @@
 // How much the queue distrusts its estimates, and for how long.
-#include "server/admit/caution.h"
+#include "server/schedule/caution.h"
 
 #include <gtest/gtest.h>
 

@@ -15,9 +15,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "kernels/engine/engine.h"
-#include "server/execute/engine_choice.h"
-#include "server/execute/task.h"
-#include "server/observe/clock.h"
+#include "server/base/clock.h"
+#include "server/run/engine_choice.h"
+#include "server/run/task.h"
 
 namespace corank::testing {
 

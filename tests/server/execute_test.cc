@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "kernels/engine/forwarding_engine.h"
-#include "server/execute/interval_operations.h"
-#include "server/execute/ordered_operations.h"
-#include "server/execute/packed_stream.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
+#include "server/run/interval_operations.h"
+#include "server/run/ordered_operations.h"
+#include "server/run/packed_stream.h"
 #include "tests/server/doubles.h"
 #include "tests/server/lane_pool_fixture.h"
 

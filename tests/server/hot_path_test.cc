@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "grpcpp/server_builder.h"
-#include "server/respond/response_slices.h"
-#include "server/respond/responses.h"
 #include "server/rpc/request_id.h"
+#include "server/rpc/response_slices.h"
+#include "server/rpc/responses.h"
 #include "tests/server/counted_allocations.h"
 #include "tests/server/doubles.h"
 #include "tests/server/messages.h"

@@ -14,8 +14,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/execute/lane_pool.h"
-#include "server/execute/ordered_operations.h"
+#include "server/run/lane_pool.h"
+#include "server/run/ordered_operations.h"
 #include "tests/server/doubles.h"
 
 namespace corank::testing {

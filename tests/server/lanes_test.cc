@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "server/execute/device_watch.h"
+#include "server/run/device_watch.h"
 #include "tests/server/lane_pool_fixture.h"
 #include "tests/server/running_server.h"
 

@@ -12,11 +12,11 @@
 #include "corank/wire/v1/rpc_status.pb.h"
 #include "grpcpp/support/slice.h"
 #include "prometheus/text_serializer.h"
+#include "server/base/errors.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_endpoint.h"
-#include "server/respond/errors.h"
-#include "server/respond/responses.h"
+#include "server/rpc/responses.h"
 
 namespace corank::testing {
 namespace {

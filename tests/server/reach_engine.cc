@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "kernels/engine/forwarding_engine.h"
-#include "server/execute/status_macros.h"
+#include "server/base/status_macros.h"
 #include "tests/server/running_server.h"
 
 namespace corank::testing {

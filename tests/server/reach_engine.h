@@ -3,7 +3,7 @@
 #ifndef CORANK_TESTS_SERVER_REACH_ENGINE_H_
 #define CORANK_TESTS_SERVER_REACH_ENGINE_H_
 
-#include "server/execute/engine_choice.h"
+#include "server/run/engine_choice.h"
 
 namespace corank::testing {
 

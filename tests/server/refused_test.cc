@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "server/admit/admission_queue.h"
+#include "server/schedule/admission_queue.h"
 #include "tests/server/doubles.h"
 #include "tests/server/messages.h"
 #include "tests/server/running_server.h"

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "kernels/engine/forwarding_engine.h"
-#include "server/execute/engine_choice.h"
+#include "server/run/engine_choice.h"
 
 namespace corank::testing {
 

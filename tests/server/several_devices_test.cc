@@ -14,7 +14,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "corank/v1/memory_service.grpc.pb.h"
-#include "server/execute/rows_in_turn.h"
+#include "server/run/rows_in_turn.h"
 #include "tests/server/messages.h"
 #include "tests/server/running_server.h"
 #include "tests/server/streamed_call.h"

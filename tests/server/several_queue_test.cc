@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/admit/admission_queue.h"
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
+#include "server/schedule/admission_queue.h"
 #include "tests/server/doubles.h"
 
 namespace corank::testing {

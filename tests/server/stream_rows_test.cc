@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "server/execute/rows_in_turn.h"
+#include "server/run/rows_in_turn.h"
 #include "tests/server/messages.h"
 #include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"

@@ -1,5 +1,5 @@
 // validate: every rule of the contract, without a server.
-#include "server/validate/validate.h"
+#include "server/plan/parse/validate.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "server/respond/errors.h"
+#include "server/base/errors.h"
 #include "tests/server/bad_requests.h"
 #include "tests/server/messages.h"
 

@@ -1,0 +1,41 @@
+// The destination of a result: an interface, so that operators need not know the places.
+#ifndef CORANK_SERVER_MODEL_RESULT_TARGET_H_
+#define CORANK_SERVER_MODEL_RESULT_TARGET_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corank/v1/array.pb.h"
+#include "kernels/engine/engine.h"
+
+namespace corank {
+
+/// One result of one request. The calls follow the order of the declarations; a failed request skips the ones that
+/// complete a success.
+class ResultTarget {
+ public:
+  virtual ~ResultTarget() = default;
+  /// Memory for `bytes` bytes, 1 or more. If `host` is not null, the bytes are downloaded to it before Commit.
+  virtual absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) = 0;
+  /// Pinned host memory if the result may be written there in pieces instead of Allocate; else null.
+  virtual char* HostPlace() const { return nullptr; }
+  /// Whether Allocate returns pinned host memory, which kernels write in place.
+  virtual bool IsSpilled() const { return false; }
+  /// Whether the result may be sent some rows at a time, without Allocate.
+  virtual bool TakesRowsInTurn() const { return false; }
+  /// Whether the place is still as it was when the request arrived. Checked for all results of a request before any
+  /// byte is written where the caller can see it, and again before any result is published. Cheap.
+  virtual absl::Status Check() const { return absl::OkStatus(); }
+  /// After the work has succeeded and before any result of the request is published: prepares Commit for a result that
+  /// allocated nothing.
+  virtual absl::Status Prepare() { return absl::OkStatus(); }
+  /// Publishes the result. `described`: type, record_bytes and count are set; sets the place. On an error nothing is
+  /// published.
+  virtual absl::Status Commit(v1::Array* described) = 0;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_MODEL_RESULT_TARGET_H_

@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
+#include "server/plan/parse/arrays.h"
+#include "server/plan/parse/order.h"
+#include "server/plan/parse/sort_parts.h"
+#include "server/run/column_sort_operation.h"
+
+namespace corank {
+namespace {
+
+// Upper bound of a response's overhead for each column: tags, lengths, types and counts of two arrays.
+constexpr int64_t kColumnOverheadBytes = 64;
+
+absl::StatusOr<ColumnSortOperation::Column> CheckColumn(const v1::KeyColumn& message, const std::string& path,
+                                                        const Places& places) {
+  const std::string data_path = path + ".data", offsets_path = path + ".offsets";
+  const Field data{data_path}, offsets{offsets_path};
+  ColumnSortOperation::Column column;
+  CORANK_ASSIGN_OR_RETURN(column.data, CheckArray(message.has_data(), message.data(), data, ArrayUse::kMoved, places));
+  CORANK_ASSIGN_OR_RETURN(column.order, CheckOrder(message.order(), path + ".order"));
+  if (message.has_offsets()) {
+    CORANK_ASSIGN_OR_RETURN(column.offsets, CheckArray(true, message.offsets(), offsets, ArrayUse::kInt64, places));
+    if (column.data.type != v1::ELEMENT_TYPE_UINT8) {
+      return InvalidField(data.Sub("type"), "must be uint8 with offsets: the bytes of the strings");
+    }
+    CORANK_RETURN_IF_ERROR(CheckRisingOffsets(*column.offsets, offsets, KnownCount(column.data), "strings", "bytes"));
+  }
+  return column;
+}
+
+absl::Status CheckValueCount(const Operand& values, const ColumnSortOperation::Spec& spec) {
+  if (values.count == spec.rows() || !values.has_count || !spec.has_rows()) return absl::OkStatus();
+  return InvalidField("values.count",
+                      absl::StrCat(values.count, " elements, but key_columns[0] has ", spec.rows(), " rows"));
+}
+
+// Upper bound of the bytes of `rows` strings of a column. The exact number is known only after the sort.
+int64_t MostStringBytes(const ColumnSortOperation::Column& column, int64_t rows) {
+  const Int64View offsets(*column.offsets);
+  if (column.offsets->is_pending || rows >= column.rows()) return column.data.count;
+  int64_t longest = 0;
+  for (int64_t i = 1; i < offsets.size(); ++i) longest = std::max(longest, offsets[i] - offsets[i - 1]);
+  const bool are_fewer = rows == 0 || longest <= column.data.count / rows;  // their product does not overflow
+  return are_fewer ? rows * longest : column.data.count;
+}
+
+// Finds the targets of a column's results, of `rows` rows, and adds the inline ones to `inline_bytes`.
+absl::Status PlaceColumn(const v1::KeyColumn& message, const std::string& path, bool wanted, int64_t rows,
+                         const Places& places, ColumnSortOperation::Column& column, int64_t& inline_bytes) {
+  const std::string data_path = path + ".data_destination", offsets_path = path + ".offsets_destination";
+  column.result_count = wanted && column.offsets ? MostStringBytes(column, rows) : rows;
+  CORANK_ASSIGN_OR_RETURN(column.data_target, PlaceResult(message.data_destination(), {data_path}, column.result_count,
+                                                          wanted ? column.data.element_bytes : 0, places));
+  const bool with_offsets = wanted && column.offsets;
+  CORANK_ASSIGN_OR_RETURN(column.offsets_target, PlaceResult(message.offsets_destination(), {offsets_path}, rows + 1,
+                                                             with_offsets ? sizeof(int64_t) : 0, places));
+  if (!wanted) return absl::OkStatus();
+  inline_bytes += kColumnOverheadBytes;
+  if (IsInline(message.data_destination())) inline_bytes += column.result_count * column.data.element_bytes;
+  if (with_offsets && IsInline(message.offsets_destination())) {
+    inline_bytes += (rows + 1) * static_cast<int64_t>(sizeof(int64_t));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequest& request, const Limits& limits,
+                                                              const Places& places) {
+  constexpr absl::string_view kColumns = "key_columns";
+  if (request.has_keys()) return InvalidField(kColumns, "cannot be combined with keys");
+  if (request.key_columns_size() > kMaxKeyColumns) {
+    return InvalidField(kColumns,
+                        absl::StrCat("must have 1 to ", kMaxKeyColumns, " columns, not ", request.key_columns_size()));
+  }
+  if (request.order() != v1::SORT_ORDER_UNSPECIFIED) {
+    return InvalidField("order", "cannot be combined with key_columns, which have their own");
+  }
+  if (request.has_segment_offsets()) return InvalidField("segment_offsets", "cannot be combined with key_columns");
+  ColumnSortOperation::Spec spec;
+  for (int i = 0; i < request.key_columns_size(); ++i) {
+    const std::string path = absl::StrCat(kColumns, "[", i, "]");
+    CORANK_ASSIGN_OR_RETURN(ColumnSortOperation::Column column, CheckColumn(request.key_columns(i), path, places));
+    if (i > 0 && column.has_rows() && spec.has_rows() && column.rows() != spec.rows()) {
+      return InvalidField(path + (column.offsets ? ".offsets.count" : ".data.count"),
+                          absl::StrCat(column.rows(), " rows, but key_columns[0] has ", spec.rows()));
+    }
+    spec.columns.push_back(std::move(column));
+  }
+  CORANK_ASSIGN_OR_RETURN(spec.algorithm, CheckSortAlgorithm(request.algorithm()));
+  CORANK_ASSIGN_OR_RETURN(const SortOutputs outputs, CheckSortOutput(request.output()));
+  spec.want_columns = outputs.keys;
+  spec.want_indices = outputs.indices;
+  CORANK_ASSIGN_OR_RETURN(const std::optional<Operand> values, CheckSortValues(request, outputs, places));
+  if (values) CORANK_RETURN_IF_ERROR(CheckValueCount(*values, spec));
+  spec.values = values;
+  CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
+  if (!IsInline(request.keys_destination())) {
+    return InvalidField("keys_destination", "cannot be combined with key_columns, which have their own");
+  }
+  const int64_t rows = spec.limit >= 0 && spec.limit < spec.rows() ? spec.limit : spec.rows();
+  int64_t inline_bytes = 0;
+  for (int i = 0; i < request.key_columns_size(); ++i) {
+    CORANK_RETURN_IF_ERROR(PlaceColumn(request.key_columns(i), absl::StrCat(kColumns, "[", i, "]"), spec.want_columns,
+                                       rows, places, spec.columns[static_cast<size_t>(i)], inline_bytes));
+  }
+  const int64_t value_bytes = spec.values ? spec.values->element_bytes : 0;
+  const int64_t index_bytes = spec.want_indices ? IndexBytes(spec.rows() - 1) : 0;
+  CORANK_ASSIGN_OR_RETURN(spec.values_target,
+                          PlaceResult(request.values_destination(), {"values_destination"}, rows, value_bytes, places));
+  CORANK_ASSIGN_OR_RETURN(spec.indices_target, PlaceResult(request.indices_destination(), {"indices_destination"}, rows,
+                                                           index_bytes, places));
+  if (IsInline(request.values_destination())) inline_bytes += rows * value_bytes;
+  if (IsInline(request.indices_destination())) inline_bytes += rows * index_bytes;
+  CORANK_RETURN_IF_ERROR(CheckResultBytes(inline_bytes, 1, limits, {kColumns}));
+  return std::make_unique<ColumnSortOperation>(std::move(spec));
+}
+
+}  // namespace corank

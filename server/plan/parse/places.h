@@ -1,0 +1,57 @@
+// Finds the bytes of arrays and the targets of results in every kind of place.
+#ifndef CORANK_SERVER_PLAN_PARSE_PLACES_H_
+#define CORANK_SERVER_PLAN_PARSE_PLACES_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corank/v1/array.pb.h"
+#include "server/model/operand.h"
+#include "server/model/result_target.h"
+#include "server/plan/parse/field.h"
+
+namespace corank {
+
+/// The allowed contents of an array.
+enum class ArrayUse : uint8_t {
+  kKeys,   // any type with an order
+  kMoved,  // any type, records included
+  kInt64,  // counts and offsets: validate reads them, so they must be in unchanging host memory
+};
+
+/// The places of one request. Never waits for work.
+class Places {
+ public:
+  virtual ~Places() = default;
+
+  /// Sets the count, the bytes and the location of `operand`, whose type and element size are set. The array has a
+  /// place. Errors name `field`: INVALID_ARGUMENT (bounds, a wrong count), NOT_FOUND, UNIMPLEMENTED (a place that is
+  /// switched off).
+  virtual absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const = 0;
+
+  /// The target of a result of at most `bytes` bytes with elements of `element_bytes` bytes. Null: into the response,
+  /// from a lane's memory. Errors as above.
+  virtual absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field,
+                                                               int64_t bytes, int32_t element_bytes) const = 0;
+};
+
+/// Sets the count and the bytes of an operand in host memory, with the checks that all places share.
+absl::Status SetBytes(const v1::Array& array, Field field, absl::string_view place, const void* bytes,
+                      int64_t size_bytes, Operand* operand);
+
+/// Inline arrays and results. Every other place is UNIMPLEMENTED.
+class InlinePlaces : public Places {
+ public:
+  absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const override;
+  absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,
+                                                       int32_t element_bytes) const override;
+};
+
+/// A shared instance; it has no state.
+const Places& InlineOnly();
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_PLAN_PARSE_PLACES_H_

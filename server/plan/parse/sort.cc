@@ -1,0 +1,114 @@
+#include <optional>
+#include <utility>
+
+#include "proto/wire_enums.h"
+#include "server/base/status_macros.h"
+#include "server/plan/parse/arrays.h"
+#include "server/plan/parse/order.h"
+#include "server/plan/parse/sort_parts.h"
+#include "server/plan/parse/validate.h"
+#include "server/run/ordered_operations.h"
+
+namespace corank {
+
+absl::StatusOr<SortAlgorithm> CheckSortAlgorithm(v1::SortAlgorithm algorithm) {
+  const std::optional<SortAlgorithm> known = FromWire(algorithm);
+  if (!known.has_value()) return InvalidField("algorithm", absl::StrCat("not a known sort algorithm: ", algorithm));
+  if (!IsRequestable(*known)) {
+    return InvalidField("algorithm", absl::StrCat(v1::SortAlgorithm_Name(algorithm), " appears in responses only"));
+  }
+  return *known;
+}
+
+absl::StatusOr<SortOutputs> CheckSortOutput(v1::SortOutput output) {
+  switch (output) {
+    case v1::SORT_OUTPUT_UNSPECIFIED:
+    case v1::SORT_OUTPUT_KEYS:
+      return SortOutputs{true, false};
+    case v1::SORT_OUTPUT_INDICES:
+      return SortOutputs{false, true};
+    case v1::SORT_OUTPUT_KEYS_AND_INDICES:
+      return SortOutputs{true, true};
+    default:
+      return InvalidField("output", absl::StrCat("not a known output: ", output));
+  }
+}
+
+absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& request, const SortOutputs& outputs,
+                                                       const Places& places) {
+  if (!request.has_values()) return std::nullopt;
+  constexpr Field kValues{"values"};
+  if (outputs.indices) return InvalidField(kValues.Path(), "cannot be combined with an index output");
+  return CheckArray(true, request.values(), kValues, ArrayUse::kMoved, places);
+}
+
+absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request) {
+  if (!request.has_limit()) return -1;
+  if (request.limit() < 0) return InvalidField("limit", absl::StrCat("must be 0 or more, not ", request.limit()));
+  return request.limit();
+}
+
+absl::Status CheckRisingOffsets(const Operand& offsets, Field field, std::optional<int64_t> last_offset,
+                                absl::string_view parts, absl::string_view elements) {
+  if (offsets.is_pending) return absl::OkStatus();
+  const Int64View view(offsets);
+  if (view.size() == 0) {
+    return InvalidField(field.Path(),
+                        absl::StrCat("needs one offset more than there are ", parts, ", so at least one"));
+  }
+  if (view[0] != 0) return InvalidField(field.Element(0), absl::StrCat("the first offset must be 0, not ", view[0]));
+  for (int64_t i = 1; i < view.size(); ++i) {
+    if (view[i] < view[i - 1]) {
+      return InvalidField(field.Element(i),
+                          absl::StrCat(view[i], " is smaller than the offset before it, ", view[i - 1]));
+    }
+  }
+  const int64_t last = view.size() - 1;
+  if (last_offset && view[last] != *last_offset) {
+    return InvalidField(field.Element(last), absl::StrCat("the last offset must be the number of ", elements, ", ",
+                                                          *last_offset, ", not ", view[last]));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& request, const Limits& limits,
+                                                    const Places& places) {
+  if (request.key_columns_size() > 0) return ValidateColumnSort(request, limits, places);
+  constexpr Field kKeys{"keys"};
+  SortOperation::Spec spec;
+  CORANK_ASSIGN_OR_RETURN(spec.keys, CheckArray(request.has_keys(), request.keys(), kKeys, ArrayUse::kKeys, places));
+  CORANK_ASSIGN_OR_RETURN(spec.order, CheckOrder(request.order()));
+  CORANK_ASSIGN_OR_RETURN(spec.algorithm, CheckSortAlgorithm(request.algorithm()));
+  CORANK_ASSIGN_OR_RETURN(const SortOutputs outputs, CheckSortOutput(request.output()));
+  spec.want_keys = outputs.keys;
+  spec.want_indices = outputs.indices;
+  CORANK_ASSIGN_OR_RETURN(spec.values, CheckSortValues(request, outputs, places));
+  if (spec.values) CORANK_RETURN_IF_ERROR(CheckSameCount(*spec.values, {"values"}, spec.keys, kKeys));
+  if (request.has_segment_offsets()) {
+    constexpr Field kOffsets{"segment_offsets"};
+    CORANK_ASSIGN_OR_RETURN(spec.segment_offsets,
+                            CheckArray(true, request.segment_offsets(), kOffsets, ArrayUse::kInt64, places));
+    CORANK_RETURN_IF_ERROR(
+        CheckRisingOffsets(*spec.segment_offsets, kOffsets, KnownCount(spec.keys), "segments", "keys"));
+  }
+  CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
+  if (request.has_limit() && request.has_segment_offsets())
+    return InvalidField("limit", "cannot be combined with segments");
+  const int64_t count = spec.limit >= 0 && spec.limit < spec.keys.count ? spec.limit : spec.keys.count;
+  CORANK_RETURN_IF_ERROR(PlaceResults({{&request.keys_destination(),
+                                        {"keys_destination"},
+                                        spec.want_keys ? spec.keys.element_bytes : 0,
+                                        &spec.keys_target},
+                                       {&request.values_destination(),
+                                        {"values_destination"},
+                                        spec.values ? spec.values->element_bytes : 0,
+                                        &spec.values_target},
+                                       {&request.indices_destination(),
+                                        {"indices_destination"},
+                                        spec.want_indices ? IndexBytes(spec.keys.count - 1) : 0,
+                                        &spec.indices_target}},
+                                      count, limits, places, kKeys));
+  return std::make_unique<SortOperation>(std::move(spec));
+}
+
+}  // namespace corank

@@ -1,0 +1,94 @@
+#include "server/rpc/responses.h"
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "proto/payloads.h"
+#include "server/rpc/response_slices.h"
+
+namespace corank {
+namespace {
+
+// The response's field number for a role.
+template <typename Response>
+int FieldNumber(ResultRole role) {
+  if constexpr (std::is_same_v<Response, v1::SortResponse>) {
+    if (role == ResultRole::kIndices) return Response::kIndicesFieldNumber;
+    return role == ResultRole::kValues ? Response::kValuesFieldNumber : Response::kKeysFieldNumber;
+  } else if constexpr (std::is_same_v<Response, v1::MergeResponse>) {
+    return role == ResultRole::kValues ? Response::kValuesFieldNumber : Response::kKeysFieldNumber;
+  } else if constexpr (std::is_same_v<Response, v1::LoadBalanceResponse>) {
+    return role == ResultRole::kRanks ? Response::kRanksFieldNumber : Response::kObjectsFieldNumber;
+  } else if constexpr (std::is_same_v<Response, v1::ExpandIntervalsResponse>) {
+    return Response::kValuesFieldNumber;
+  } else if constexpr (std::is_same_v<Response, v1::SearchResponse>) {
+    return Response::kPositionsFieldNumber;
+  } else {
+    return Response::kResultFieldNumber;
+  }
+}
+
+bool IsColumnPart(ResultRole role) { return role == ResultRole::kColumnData || role == ResultRole::kColumnOffsets; }
+
+// A field of the response that holds an Array, up to the start of the result's bytes, which are the Array's last field.
+// Complete if the bytes are elsewhere.
+std::string Head(int field, const ResultArray& result) {
+  if (!result.is_inline()) {
+    return FieldHead(field, result.described->ByteSizeLong()) + result.described->SerializeAsString();
+  }
+  v1::Array array;
+  array.set_type(result.type);
+  array.set_count(result.count);
+  if (result.type == v1::ELEMENT_TYPE_RECORD) array.set_record_bytes(static_cast<uint32_t>(result.element_bytes));
+  return ArrayHead(field, array, InlineBytes(result));
+}
+
+// The same for a part of a SortedColumn: the head of its data starts the column's message, which ends with the offsets
+// if there are any. `next`: the following result, or null.
+std::string ColumnHead(const ResultArray& result, const ResultArray* next) {
+  if (result.role == ResultRole::kColumnOffsets) return Head(v1::SortedColumn::kOffsetsFieldNumber, result);
+  const std::string data = Head(v1::SortedColumn::kDataFieldNumber, result);
+  size_t bytes = data.size() + InlineBytes(result);
+  if (next != nullptr && next->role == ResultRole::kColumnOffsets)
+    bytes += ColumnHead(*next, nullptr).size() + InlineBytes(*next);
+  return FieldHead(v1::SortResponse::kKeyColumnsFieldNumber, bytes) + data;
+}
+
+}  // namespace
+
+template <typename Response>
+grpc::ByteBuffer EncodeResponse(const Outcome& outcome) {
+  Response rest;  // everything except stats and results
+  if constexpr (std::is_same_v<Response, v1::SortResponse>) rest.set_algorithm(outcome.sort_algorithm);
+  if constexpr (std::is_same_v<Response, v1::MergeResponse>) rest.set_algorithm(outcome.merge_algorithm);
+  size_t copied = kResponseHeadBytes;
+  for (const ResultArray& result : outcome.results) {
+    if (!IsCopied(result)) break;
+    copied += kResponseHeadBytes + InlineBytes(result);
+  }
+  ResponseSlices slices(copied);
+  const std::string head = FieldHead(Response::kStatsFieldNumber, outcome.stats.ByteSizeLong()) +
+                           outcome.stats.SerializeAsString() + rest.SerializeAsString();
+  slices.Copy(head.data(), head.size());
+  for (size_t i = 0; i < outcome.results.size(); ++i) {
+    const ResultArray& result = outcome.results[i];
+    const ResultArray* next = i + 1 < outcome.results.size() ? &outcome.results[i + 1] : nullptr;
+    const std::string head =
+        IsColumnPart(result.role) ? ColumnHead(result, next) : Head(FieldNumber<Response>(result.role), result);
+    slices.Copy(head.data(), head.size());
+    slices.Add(result);
+  }
+  return slices.Take();
+}
+
+template grpc::ByteBuffer EncodeResponse<v1::SortResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::MergeResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::ExpandIntervalsResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::MoveIntervalsResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::GatherIntervalsResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::ScatterIntervalsResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::LoadBalanceResponse>(const Outcome&);
+template grpc::ByteBuffer EncodeResponse<v1::SearchResponse>(const Outcome&);
+
+}  // namespace corank

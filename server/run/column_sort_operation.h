@@ -1,0 +1,63 @@
+// Sort by several key columns.
+#ifndef CORANK_SERVER_RUN_COLUMN_SORT_OPERATION_H_
+#define CORANK_SERVER_RUN_COLUMN_SORT_OPERATION_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "server/model/operand.h"
+#include "server/run/operation.h"
+
+namespace corank {
+
+class ColumnSortOperation final : public PhasedOperation {
+ public:
+  struct Column {
+    Operand data;
+    std::optional<Operand> offsets;  // of variable-length strings
+    Order order = Order::kAscending;
+    int64_t result_count = 0;  // elements of `data` in the result; an upper bound for strings
+    std::shared_ptr<ResultTarget> data_target = nullptr, offsets_target = nullptr;
+
+    int64_t rows() const { return offsets ? std::max<int64_t>(0, offsets->count - 1) : data.count; }
+    // Whether rows() is known yet.
+    bool has_rows() const { return offsets ? offsets->has_count : data.has_count; }
+  };
+  struct Spec {
+    std::vector<Column> columns;  // 1 to kMaxKeyColumns, all with the same number of rows
+    std::optional<Operand> values;
+    SortAlgorithm algorithm = SortAlgorithm::kAuto;
+    bool want_columns = true;
+    bool want_indices = false;
+    int64_t limit = -1;  // -1: all
+    std::shared_ptr<ResultTarget> values_target = nullptr, indices_target = nullptr;
+
+    int64_t rows() const { return columns.front().rows(); }
+    bool has_rows() const { return columns.front().has_rows(); }
+  };
+  explicit ColumnSortOperation(Spec spec);
+
+  Operator op() const override { return Operator::kSort; }
+  int64_t work_bytes() const override;
+  int64_t device_bytes(const Engine& engine) const override;
+  absl::Status CopyIn(EngineStream& stream) override;
+  absl::Status Run(EngineStream& stream, OperatorReport* report) override;
+  absl::Status CopyOut(EngineStream& stream) override;
+  void Collect(const OperatorReport& report, Outcome& outcome) const override;
+  absl::Status FaultStatus(const OperatorReport& report) const override;
+
+ private:
+  const Spec spec_;
+  std::vector<KeyColumn> columns_;
+  ColumnSortArgs args_;
+  std::vector<PendingResult> results_;        // for each column its data, then, for strings, its offsets
+  std::vector<const int64_t*> string_bytes_;  // for each string column, in the stream's host memory
+  std::optional<PendingResult> values_, indices_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RUN_COLUMN_SORT_OPERATION_H_

@@ -1,0 +1,198 @@
+#include "server/run/fused_sort.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "kernels/engine/alignment.h"
+#include "proto/wire_enums.h"
+#include "server/base/status_macros.h"
+
+namespace corank {
+namespace {
+
+// Positions among all keys of a batch have 32 bits.
+constexpr int64_t kMostKeys = 1 << 20;
+
+bool IsInMessage(const Operand& operand) { return !operand.on_device && !operand.is_shared; }
+
+bool IsFusable(const SortOperation::Spec& spec) {
+  return !spec.segment_offsets && spec.limit < 0 && spec.keys.count <= kMostKeys && IsInMessage(spec.keys) &&
+         (!spec.values || IsInMessage(*spec.values)) && spec.keys_target == nullptr && spec.values_target == nullptr &&
+         spec.indices_target == nullptr;
+}
+
+bool AreAlike(const SortOperation::Spec& a, const SortOperation::Spec& b) {
+  return a.keys.type == b.keys.type && a.order == b.order && a.algorithm == b.algorithm && a.want_keys == b.want_keys &&
+         a.want_indices == b.want_indices && a.values.has_value() == b.values.has_value() &&
+         (!a.values || a.values->element_bytes == b.values->element_bytes);
+}
+
+// Consecutive arrays in one block of memory, each aligned for any element.
+class Layout {
+ public:
+  /// The start of an array of this many bytes.
+  int64_t Add(int64_t bytes) {
+    const int64_t begin = bytes_;
+    bytes_ += AlignUp(bytes);
+    return begin;
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  int64_t bytes_ = 0;
+};
+
+// One array of each member, one after another.
+void Join(absl::Span<const SortOperation* const> members, char* to,
+          absl::FunctionRef<const Operand&(const SortOperation::Spec&)> array_of) {
+  for (const SortOperation* member : members) {
+    const Operand& array = array_of(member->spec());
+    if (array.count > 0) std::memcpy(to, array.bytes, static_cast<size_t>(array.size_bytes()));
+    to += array.size_bytes();
+  }
+}
+
+// The members as segments of one sort.
+struct Fused {
+  SortArgs args;
+  const int64_t* h_offsets = nullptr;  // in the members' elements
+  ResultBuffer result;                 // those of keys, values and indices that are wanted
+  int64_t result_bytes = 0;
+  int64_t keys_at = 0, values_at = 0, indices_at = 0;
+};
+
+absl::Status CopyIn(EngineStream& stream, absl::Span<const SortOperation* const> members, Fused* fused) {
+  const SortOperation::Spec& first = members.front()->spec();
+  SortArgs& args = fused->args;
+  for (const SortOperation* member : members) args.count += member->spec().keys.count;
+  args.key_type = static_cast<KeyType>(first.keys.type);  // keys have the numbers of corank.v1.ElementType
+  args.order = first.order;
+  args.algorithm = first.algorithm;
+  args.value_bytes = first.values ? first.values->element_bytes : 0;
+  args.segment_count = static_cast<int64_t>(members.size());
+
+  Layout in;
+  const int64_t offsets_at = in.Add((args.segment_count + 1) * static_cast<int64_t>(sizeof(int64_t)));
+  const int64_t keys_at = in.Add(args.count * first.keys.element_bytes);
+  const int64_t values_at = in.Add(args.count * args.value_bytes);
+  CORANK_ASSIGN_OR_RETURN(void* const h_in, stream.AllocateHost(in.bytes()));
+  char* const h_bytes = static_cast<char*>(h_in);
+  auto* const h_offsets = reinterpret_cast<int64_t*>(h_bytes + offsets_at);
+  h_offsets[0] = 0;
+  for (size_t i = 0; i < members.size(); ++i) h_offsets[i + 1] = h_offsets[i] + members[i]->spec().keys.count;
+  fused->h_offsets = h_offsets;
+  Join(members, h_bytes + keys_at, [](const auto& spec) -> const Operand& { return spec.keys; });
+  if (first.values) Join(members, h_bytes + values_at, [](const auto& spec) -> const Operand& { return *spec.values; });
+  CORANK_ASSIGN_OR_RETURN(const void* const d_in, stream.Upload(h_in, in.bytes()));
+  const char* const d_bytes = static_cast<const char*>(d_in);
+  args.segment_offsets = reinterpret_cast<const int64_t*>(d_bytes + offsets_at);
+  args.keys_in = d_bytes + keys_at;
+  if (first.values) args.values_in = d_bytes + values_at;
+
+  Layout out;
+  if (first.want_keys) fused->keys_at = out.Add(args.count * first.keys.element_bytes);
+  if (first.values) fused->values_at = out.Add(args.count * args.value_bytes);
+  if (first.want_indices) fused->indices_at = out.Add(args.count * static_cast<int64_t>(sizeof(uint32_t)));
+  fused->result_bytes = out.bytes();
+  if (args.count == 0) return absl::OkStatus();
+  CORANK_ASSIGN_OR_RETURN(fused->result, stream.AllocateResult(fused->result_bytes));
+  char* const d_out = static_cast<char*>(fused->result.device);
+  if (first.want_keys) args.keys_out = d_out + fused->keys_at;
+  if (first.values) args.values_out = d_out + fused->values_at;
+  if (first.want_indices) args.indices_out = d_out + fused->indices_at;
+  return absl::OkStatus();
+}
+
+absl::Status Enqueue(EngineStream& stream, absl::Span<const SortOperation* const> members, Fused* fused,
+                     OperatorReport* report) {
+  CORANK_RETURN_IF_ERROR(CopyIn(stream, members, fused));
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  CORANK_RETURN_IF_ERROR(stream.Sort(fused->args, report));
+  CORANK_RETURN_IF_ERROR(stream.EndKernels());
+  return stream.Download(fused->result, fused->result_bytes);
+}
+
+// The results of member i, whose indices count from its own first key.
+void Collect(const Fused& fused, size_t i, const SortOperation::Spec& spec, Outcome& outcome) {
+  const int64_t first = fused.h_offsets[i];
+  const int64_t count = spec.keys.count;
+  const auto add = [&](ResultRole role, v1::ElementType type, int32_t element_bytes, int64_t at) {
+    char* const bytes = count == 0 ? nullptr : static_cast<char*>(fused.result.host) + at + first * element_bytes;
+    outcome.results.push_back({role, type, element_bytes, count, bytes});
+    return bytes;
+  };
+  if (spec.want_keys) add(ResultRole::kKeys, spec.keys.type, spec.keys.element_bytes, fused.keys_at);
+  if (spec.values) add(ResultRole::kValues, spec.values->type, spec.values->element_bytes, fused.values_at);
+  if (spec.want_indices) {
+    auto* const indices = reinterpret_cast<uint32_t*>(
+        add(ResultRole::kIndices, v1::ELEMENT_TYPE_UINT32, sizeof(uint32_t), fused.indices_at));
+    for (int64_t k = 0; k < count; ++k) indices[k] -= static_cast<uint32_t>(first);
+  }
+}
+
+// Brief members are sorted in place.
+absl::Status EnqueueEach(EngineStream& stream, absl::Span<const SortOperation* const> members,
+                         absl::Span<Outcome* const> outcomes, std::vector<OperatorReport>& reports) {
+  std::vector<SortArgs> sorts(members.size());
+  for (size_t i = 0; i < members.size(); ++i) {
+    const SortOperation::Spec& spec = members[i]->spec();
+    const Operand& keys = spec.keys;
+    sorts[i].key_type = static_cast<KeyType>(keys.type);
+    sorts[i].order = spec.order;
+    sorts[i].count = keys.count;
+    CORANK_ASSIGN_OR_RETURN(sorts[i].keys_in, stream.Upload(keys.bytes, keys.size_bytes()));
+    CORANK_ASSIGN_OR_RETURN(const ResultBuffer result, stream.AllocateResult(keys.size_bytes()));
+    sorts[i].keys_out = result.device;
+    outcomes[i]->results.push_back({ResultRole::kKeys, keys.type, keys.element_bytes, keys.count, result.host});
+  }
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  CORANK_RETURN_IF_ERROR(stream.SortEach(sorts, reports.data()));
+  return stream.EndKernels();
+}
+
+absl::Status ExecuteEach(EngineStream& stream, absl::Span<const SortOperation* const> members,
+                         absl::Span<Outcome* const> outcomes) {
+  CORANK_RETURN_IF_ERROR(stream.Begin(Pace::kBrief));
+  std::vector<OperatorReport> reports(members.size());
+  const absl::Status enqueued = EnqueueEach(stream, members, outcomes, reports);
+  const absl::StatusOr<PhaseTimes> times = stream.Finish();
+  CORANK_RETURN_IF_ERROR(enqueued);
+  CORANK_RETURN_IF_ERROR(times.status());
+  for (size_t i = 0; i < members.size(); ++i) {
+    outcomes[i]->sort_algorithm = ToWire(reports[i].sort_algorithm);
+    SetTimes(*times, stream.workspace_bytes(), *outcomes[i]);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool CanFuse(const Operation& first, const Operation& next) {
+  const auto* const a = dynamic_cast<const SortOperation*>(&first);
+  const auto* const b = dynamic_cast<const SortOperation*>(&next);
+  return a != nullptr && b != nullptr && IsFusable(a->spec()) && IsFusable(b->spec()) && AreAlike(a->spec(), b->spec());
+}
+
+absl::Status ExecuteFused(EngineStream& stream, absl::Span<const SortOperation* const> members,
+                          absl::Span<Outcome* const> outcomes) {
+  const auto is_brief = [](const SortOperation* member) { return member->pace() == Pace::kBrief; };
+  if (std::all_of(members.begin(), members.end(), is_brief)) return ExecuteEach(stream, members, outcomes);
+  CORANK_RETURN_IF_ERROR(stream.Begin());
+  Fused fused;
+  OperatorReport report;
+  const absl::Status enqueued = Enqueue(stream, members, &fused, &report);
+  const absl::StatusOr<PhaseTimes> times = stream.Finish();
+  CORANK_RETURN_IF_ERROR(enqueued);
+  CORANK_RETURN_IF_ERROR(times.status());
+  for (size_t i = 0; i < members.size(); ++i) {
+    Collect(fused, i, members[i]->spec(), *outcomes[i]);
+    outcomes[i]->sort_algorithm = ToWire(report.sort_algorithm);
+    SetTimes(*times, stream.workspace_bytes(), *outcomes[i]);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace corank

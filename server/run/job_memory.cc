@@ -1,0 +1,45 @@
+#include "server/run/job_memory.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/base/errors.h"
+
+namespace corank {
+namespace {
+
+constexpr absl::Duration kRetry = absl::Seconds(1);
+
+absl::Status OverLimit(absl::string_view field, absl::string_view limit, int64_t bytes) {
+  return TooLargeField(field, absl::StrCat("the request needs more than the ", bytes, " bytes of ", limit,
+                                           " that one request may have; send it in smaller parts"));
+}
+
+absl::Status AllInUse() {
+  return RetryLater(v1::ERROR_REASON_MEMORY_FULL,
+                    "the server's memory for streamed arrays is full; retry later or send smaller arrays", kRetry);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<StreamBlock>> JobMemory::AllocateDevice(int64_t bytes, absl::string_view field) {
+  Budget::Reservation of_job = device_->Reserve(bytes);
+  if (!of_job) return OverLimit(field, "device memory (max_device_bytes)", device_->limit());
+  Budget::Reservation of_all = all_->Reserve(bytes);
+  if (!of_all) return AllInUse();
+  absl::StatusOr<std::shared_ptr<EngineMemory>> memory = engine_->AllocateDevice(bytes);
+  if (!memory.ok()) return memory.status();
+  std::shared_ptr<void> data(*memory, (*memory)->data());
+  return std::make_shared<StreamBlock>(std::move(data), bytes, std::move(of_job), std::move(of_all));
+}
+
+absl::StatusOr<std::shared_ptr<StreamBlock>> JobMemory::AllocateHost(int64_t bytes, absl::string_view field) {
+  Budget::Reservation of_job = host_->Reserve(bytes);
+  if (!of_job) return OverLimit(field, "host memory (max_stream_host_bytes)", host_->limit());
+  Budget::Reservation of_all = all_->Reserve(bytes);
+  if (!of_all) return AllInUse();
+  absl::StatusOr<std::shared_ptr<void>> memory = buffers_->Take(*engine_, bytes);
+  if (!memory.ok()) return memory.status();
+  return std::make_shared<StreamBlock>(*std::move(memory), bytes, std::move(of_job), std::move(of_all));
+}
+
+}  // namespace corank

@@ -1,0 +1,154 @@
+// The work of one request: what a lane runs.
+#ifndef CORANK_SERVER_RUN_OPERATION_H_
+#define CORANK_SERVER_RUN_OPERATION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kernels/engine/engine.h"
+#include "server/model/operator.h"
+#include "server/model/outcome.h"
+#include "server/model/result_target.h"
+#include "server/observe/metrics.h"
+
+namespace corank {
+
+class MemoryRegion;
+
+/// What a lane offers to the operation that it runs.
+class Lane {
+ public:
+  virtual ~Lane() = default;
+  virtual EngineStream& stream() = 0;
+  /// The engine of the streams.
+  virtual Engine& engine() = 0;
+  /// Another stream of this lane, i from 0, made on first use. Streams work concurrently.
+  virtual absl::StatusOr<EngineStream*> ExtraStream(int i) = 0;
+  /// OK, or why nobody needs the answer any more: DEADLINE_EXCEEDED, CANCELLED, or UNAVAILABLE if the device is lost.
+  virtual absl::Status CheckWanted() = 0;
+  /// Reports that the work stalls because of its caller, or no longer does. Meanwhile another lane may work in its
+  /// place.
+  virtual void SetStalled(bool stalled) { static_cast<void>(stalled); }
+
+  /// The stage before which the work counts as dropped, if it is dropped now.
+  Stage next_stage() const { return next_stage_; }
+  void set_next_stage(Stage stage) { next_stage_ = stage; }
+
+ private:
+  Stage next_stage_ = Stage::kCopyIn;
+};
+
+/// Shared memory that an operation reads, and the field that names it.
+struct SharedSource {
+  std::shared_ptr<const MemoryRegion> region;
+  std::string field;
+};
+
+class RowsInTurn;
+
+/// One operator with its validated inputs.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  virtual Operator op() const = 0;
+  /// Set if the operation can make its result some rows at a time instead of by Execute, and the place of the result
+  /// accepts rows in that way; else null. If set, device_bytes is the need of making rows in turn.
+  virtual RowsInTurn* rows_in_turn() { return nullptr; }
+  /// Bytes of its inputs and results, wherever they are, with results that it writes more than once counted as often; 0
+  /// if unknown before the inputs arrive.
+  virtual int64_t work_bytes() const { return 0; }
+  /// Whether one core of the host needs less than 0.7 ns for each byte.
+  virtual bool is_light() const { return false; }
+  /// Whether Execute may be repeated after it failed for lack of memory.
+  virtual bool is_repeatable() const { return false; }
+  /// Upper bound of the device memory that it takes from the engine at a time, workspace included.
+  virtual int64_t device_bytes(const Engine& engine) const {
+    static_cast<void>(engine);
+    return 0;
+  }
+  /// Whether it occupies a lane while its caller sends or reads. Its duration then says nothing about the server.
+  virtual bool waits_for_caller() const { return false; }
+  /// Upper bound of the pinned memory that it takes from the engine at a time, beside its request's earlier
+  /// reservations.
+  virtual int64_t host_bytes() const { return 0; }
+  /// Does all the work, once, on the lane's thread, and lists the results in the outcome. They are valid until the
+  /// lane's streams begin again, or as long as their targets keep them. When this returns, nothing of it is in progress
+  /// on the lane's streams, whatever it returns. Errors: the caller's (respond/errors.h) and the engine's.
+  virtual absl::Status Execute(Lane& lane, Outcome& outcome) = 0;
+  /// After Execute has succeeded: publishes all results, or none on an error.
+  virtual absl::Status Commit(Outcome& outcome);
+
+  void ReadsFrom(std::vector<SharedSource> sources) { sources_ = std::move(sources); }
+  /// The final status of the work, given the status that Execute returned. Call it before publishing results.
+  /// FAILED_PRECONDITION: a part of a source disappeared during the work. Reads of it gave zeros, so neither the
+  /// results nor any faults found in the inputs count.
+  absl::Status Judged(const absl::Status& executed) const;
+
+ private:
+  std::vector<SharedSource> sources_;
+};
+
+/// An operator that is one request on one stream (kernels/engine/engine.h). The phases are called once each, in the
+/// order of their declarations; the work may stop after any of them.
+class PhasedOperation : public Operation {
+ public:
+  absl::Status Execute(Lane& lane, Outcome& outcome) final;
+  bool is_repeatable() const override { return true; }
+  /// kBrief only if inputs and results are so small that kernels should read and write them in host memory, each once.
+  virtual Pace pace() const { return Pace::kPhases; }
+  /// Uploads the inputs and allocates the results.
+  virtual absl::Status CopyIn(EngineStream& stream) = 0;
+  /// Runs the operator. `report` is valid once the stream finished.
+  virtual absl::Status Run(EngineStream& stream, OperatorReport* report) = 0;
+  /// Downloads the results.
+  virtual absl::Status CopyOut(EngineStream& stream) = 0;
+  /// After the stream finished without a fault: lists the results. They borrow the stream's memory.
+  virtual void Collect(const OperatorReport& report, Outcome& outcome) const = 0;
+  /// After the stream finished with a fault in the report: the caller's error, with its field named.
+  virtual absl::Status FaultStatus(const OperatorReport& report) const = 0;
+
+ private:
+  absl::Status Enqueue(Lane& lane, OperatorReport* report);
+};
+
+/// A result while it is being made.
+struct PendingResult {
+  ResultRole role = ResultRole::kResult;
+  v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;
+  int32_t element_bytes = 0;
+  int64_t count = 0;
+  std::shared_ptr<ResultTarget> target;  // null: the response, from the stream's own memory
+  ResultBuffer buffer = {};
+
+  int64_t size_bytes() const { return count * element_bytes; }
+  absl::Status Allocate(EngineStream& stream);
+  /// ResultTarget::Check. Operators with several results check all of them before the first Download.
+  absl::Status Check() const { return target == nullptr ? absl::OkStatus() : target->Check(); }
+  absl::Status Download(EngineStream& stream) const;
+  ResultArray Collect() const { return {role, type, element_bytes, count, buffer.host, target}; }
+};
+
+/// UINT32 or UINT64 (ELEMENT_TYPE_*) for an index of this many bytes.
+constexpr v1::ElementType IndexType(int index_bytes) {
+  return index_bytes == 4 ? v1::ELEMENT_TYPE_UINT32 : v1::ELEMENT_TYPE_UINT64;
+}
+
+/// Prepares the results of a successful request for the places that the caller chose. Nothing is published yet, so that
+/// either all results of a request are published or none.
+absl::Status PrepareResults(const Outcome& outcome);
+/// Publishes results that were prepared.
+absl::Status PublishResults(Outcome& outcome);
+
+/// Records the times and the workspace of one request on a stream in the statistics for its response.
+void SetTimes(const PhaseTimes& times, int64_t workspace_bytes, Outcome& outcome);
+
+/// A fault that the operator cannot have.
+absl::Status UnexpectedFault(const OperatorReport& report);
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RUN_OPERATION_H_

@@ -1,0 +1,375 @@
+#include "server/run/run_sort.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
+
+namespace corank {
+namespace {
+
+// One stream uploads, one sorts and one, out of core, downloads.
+constexpr int kSortStreams = 3;
+// A piece's share of a job's device memory. Several pieces are on the device at once when runs are not.
+constexpr int64_t kPieceShare = 16;
+// Number of runs of an array of known length. For an unknown length, pieces grow with the received rows.
+constexpr int64_t kRuns = 16;
+constexpr int64_t kGrowth = 3;
+
+// Most rows whose runs stay in device memory.
+int64_t MostInCore(const StreamedSort& sort, const JobMemory& memory) {
+  return memory.MostRowsInCore(sort.shape.row_bytes());
+}
+
+// Rows of the piece that starts at row `first`; `count`: of the array, -1 if unknown.
+int64_t PieceRows(const StreamedSort& sort, int64_t count, int64_t first, int64_t piece_bytes,
+                  const JobMemory& memory) {
+  const int64_t row_bytes = sort.shape.row_bytes();
+  const int64_t most = std::max<int64_t>(1, memory.max_device_bytes() / kPieceShare / row_bytes);
+  const int64_t least = std::max<int64_t>(1, piece_bytes / row_bytes);
+  const int64_t wanted = count >= 0 ? (count + kRuns - 1) / kRuns : first / kGrowth;
+  const int64_t rows = std::min(most, std::max(least, wanted));
+  return count >= 0 ? std::min(rows, count - first) : rows;
+}
+
+}  // namespace
+
+int64_t RunSorter::Count(const StreamedSort& sort, const std::vector<StreamInput>& inputs) {
+  const int64_t keys = inputs[sort.keys_input].count;
+  return sort.values_input ? std::max(keys, inputs[*sort.values_input].count) : keys;
+}
+
+int64_t RunSorter::DeviceBytes(const StreamedSort& sort, int64_t count, int64_t piece_bytes, int64_t tile_bytes,
+                               const JobMemory& memory, const Engine& engine) {
+  const int64_t most = memory.max_device_bytes();
+  if (count < 0 || count > MostInCore(sort, memory)) return most;
+  if (count == 0) return 0;
+  const int64_t piece_rows = PieceRows(sort, count, 0, piece_bytes, memory);
+  const int64_t pieces = (count + piece_rows - 1) / piece_rows;
+  char any = 0;
+  SortArgs args;
+  args.key_type = sort.shape.key_type;
+  args.order = sort.shape.order;
+  args.algorithm = sort.algorithm;
+  args.count = piece_rows;
+  args.limit = sort.limit;
+  args.keys_out = &any;
+  if (sort.shape.value_bytes > 0) args.values_in = args.values_out = &any;
+  args.value_bytes = sort.shape.value_bytes;
+  // Each piece has at most two blocks, before and after its sort.
+  const int64_t need = 2 * count * sort.shape.row_bytes() +
+                       std::min<int64_t>(kSortStreams, pieces) * engine.WorkspaceBytes(args) +
+                       TileMemory(engine, sort.shape, pieces, count, tile_bytes);
+  return std::min(most, need);
+}
+
+int64_t RunSorter::HostBytes(const StreamedSort& sort, int64_t count, int64_t piece_bytes, const JobMemory& memory) {
+  if (count < 0) return memory.max_host_bytes();
+  // Sums of sizes that callers only claim may not fit in 63 bits.
+  constexpr int64_t kNobodyHas = int64_t{1} << 50;
+  if (count > kNobodyHas) return std::numeric_limits<int64_t>::max();
+  if (count <= MostInCore(sort, memory)) return 0;
+  const int64_t piece_rows = PieceRows(sort, count, 0, piece_bytes, memory);
+  if (sort.limit >= 0 && sort.limit < piece_rows) {
+    // Rows that cannot be among the first are dropped with their piece. Beside the pieces in progress, a part may hold
+    // three: its first one, which waits for the preceding part, the full one, and the next. Values may arrive after all
+    // keys.
+    const int64_t pieces = (count + piece_rows - 1) / piece_rows;
+    int64_t open = sort.parts == 0 ? 0 : std::min(pieces, 3 * sort.parts + kSortStreams);
+    if (sort.values_input) open = sort.parts == 0 ? 0 : pieces;
+    const int64_t times = pieces > kMaxSplitInputs ? 2 : 1;  // ReduceRuns
+    return (open * piece_rows + times * pieces * sort.limit) * sort.shape.row_bytes();
+  }
+  // ReduceRuns: a group of runs exists twice while it is merged, and groups grow with each round.
+  int64_t again = 0;
+  for (int64_t rows = piece_rows; (count + rows - 1) / rows > kMaxSplitInputs; rows = again) {
+    again = rows * kMaxSplitInputs;
+  }
+  return (count + again) * sort.shape.row_bytes();
+}
+
+RunSorter::RunSorter(const StreamedSort& sort, const std::vector<StreamInput>& inputs, int64_t piece_bytes,
+                     JobMemory* memory, Lane* lane, v1::RequestStats* stats)
+    : sort_(sort),
+      inputs_(inputs),
+      piece_bytes_(piece_bytes),
+      memory_(memory),
+      lane_(lane),
+      stats_(stats),
+      turns_(*lane, kSortStreams, stats) {
+  count_ = Count(sort_, inputs_);
+  in_core_ = count_ <= MostInCore(sort_, *memory_);
+}
+
+absl::Status RunSorter::Add(std::vector<InputChunk> chunks) {
+  EngineStream& stream = lane_->stream();
+  std::vector<Piece*> complete;
+  CORANK_RETURN_IF_ERROR(stream.Begin());
+  absl::Status copied;
+  for (size_t i = 0; i < chunks.size() && copied.ok(); ++i) {
+    copied = CopyIn(stream, chunks[i], complete);
+    if (!in_core_ && copied.ok()) copied = SortAll(complete);  // frees room for the next one
+  }
+  copied.Update(stream.EndCopyIn());
+  copied.Update(stream.EndKernels());
+  const absl::StatusOr<PhaseTimes> times = stream.Finish();
+  CORANK_RETURN_IF_ERROR(copied);
+  CORANK_RETURN_IF_ERROR(times.status());
+  AddTimes(*times, stream.workspace_bytes(), stats_);
+  chunks.clear();  // lets the callers continue
+  return SortAll(complete);
+}
+
+absl::Status RunSorter::SortAll(std::vector<Piece*>& complete) {
+  for (Piece* const piece : complete) CORANK_RETURN_IF_ERROR(Sort(*piece));
+  complete.clear();
+  return absl::OkStatus();
+}
+
+absl::Status RunSorter::CopyIn(EngineStream& stream, const InputChunk& chunk, std::vector<Piece*>& complete) {
+  const int column = chunk.input == sort_.keys_input ? 0 : 1;
+  const int64_t element_bytes = ElementBytes(column);
+  const auto* from = static_cast<const char*>(chunk.bytes.get());
+  const int64_t end = chunk.first_element + chunk.count;
+  if (count_ >= 0 && end > count_) return CountsDiffer(end);
+  for (int64_t element = chunk.first_element; element < end;) {
+    CORANK_ASSIGN_OR_RETURN(Piece* const piece, PieceAt(element));
+    std::shared_ptr<StreamBlock>& data = piece->data[static_cast<size_t>(column)];
+    if (data == nullptr) {
+      const int64_t bytes = piece->count * element_bytes;
+      CORANK_ASSIGN_OR_RETURN(data, TakeBlock(bytes));
+    }
+    const int64_t count = std::min(end, piece->first + piece->count) - element;
+    char* const to = data->data() + (element - piece->first) * element_bytes;
+    if (in_core_) {
+      CORANK_RETURN_IF_ERROR(stream.CopyToDevice(to, from, count * element_bytes));
+    } else {
+      std::memcpy(to, from, static_cast<size_t>(count * element_bytes));
+    }
+    from += count * element_bytes;
+    element += count;
+    piece->filled[static_cast<size_t>(column)] += count;
+    if (piece->filled[0] == piece->count && (InputColumns() == 1 || piece->filled[1] == piece->count)) {
+      complete.push_back(piece);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunSorter::CountsDiffer(int64_t element) const {
+  return InvalidField(absl::StrCat(inputs_[*sort_.values_input].field, ".count"),
+                      absl::StrCat("must have as many elements as ", inputs_[sort_.keys_input].field,
+                                   ", but one of them ends at element ", element));
+}
+
+absl::StatusOr<RunSorter::Piece*> RunSorter::PieceAt(int64_t element) {
+  auto next = pieces_.upper_bound(element);
+  if (next != pieces_.begin()) {
+    Piece& piece = std::prev(next)->second;
+    if (element < piece.first + piece.count) return &piece;
+  }
+  // Arrays of unknown length arrive from the front: a new piece follows the last one.
+  int64_t first = element;
+  if (count_ >= 0) first -= element % PieceCount(0);
+  const int64_t count = PieceCount(first);
+  if (in_core_ && first + count > MostInCore(sort_, *memory_) && count_ < 0) CORANK_RETURN_IF_ERROR(Spill());
+  Piece& piece = pieces_[first];
+  piece.first = first;
+  piece.count = count;
+  return &piece;
+}
+
+int64_t RunSorter::PieceCount(int64_t first) const { return PieceRows(sort_, count_, first, piece_bytes_, *memory_); }
+
+absl::StatusOr<std::shared_ptr<StreamBlock>> RunSorter::TakeBlock(int64_t bytes) {
+  const auto fits = [bytes](const std::shared_ptr<StreamBlock>& block) {
+    return block->size_bytes() >= bytes && block->size_bytes() / 2 <= bytes;
+  };
+  const auto found = std::find_if(spare_.begin(), spare_.end(), fits);
+  if (found == spare_.end()) {
+    if (spare_.size() > 2 * kSortStreams) spare_.clear();  // of sizes that are no longer needed
+    return in_core_ ? memory_->AllocateDevice(bytes, sort_.field) : memory_->AllocateHost(bytes, sort_.field);
+  }
+  std::shared_ptr<StreamBlock> block = std::move(*found);
+  spare_.erase(found);
+  return block;
+}
+
+absl::Status RunSorter::Sort(Piece& piece) {
+  CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
+  if (in_core_) return SortOnDevice(piece);
+  std::array<const char*, 2> rows = {};
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = piece.data[i] == nullptr ? nullptr : piece.data[i]->data();
+  CORANK_ASSIGN_OR_RETURN(const Upload upload, StartUpload(piece, rows));
+  return SortUploaded(upload);
+}
+
+absl::Status RunSorter::AddAll(const std::array<const char*, 2>& rows) {
+  // A sort may wait to examine its keys, so start the upload of the next piece first.
+  Upload uploading;
+  for (int64_t first = 0; first < count_;) {
+    CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
+    CORANK_ASSIGN_OR_RETURN(Piece* const piece, PieceAt(first));
+    std::array<const char*, 2> begin = {};
+    for (int column = 0; column < InputColumns(); ++column) {
+      const auto i = static_cast<size_t>(column);
+      begin[i] = rows[i] + first * ElementBytes(column);
+      piece->filled[i] = piece->count;
+    }
+    first += piece->count;
+    CORANK_ASSIGN_OR_RETURN(const Upload next, StartUpload(*piece, begin));
+    if (uploading.piece != nullptr) CORANK_RETURN_IF_ERROR(SortUploaded(uploading));
+    uploading = next;
+  }
+  return uploading.piece == nullptr ? absl::OkStatus() : SortUploaded(uploading);
+}
+
+absl::Status RunSorter::SortRows(EngineStream& stream, const Piece& piece, const std::array<void*, 2>& from,
+                                 const std::array<void*, 2>& to, OperatorReport* report) {
+  SortArgs args;
+  args.key_type = sort_.shape.key_type;
+  args.order = sort_.shape.order;
+  args.algorithm = sort_.algorithm;
+  args.count = piece.count;
+  args.limit = sort_.limit;
+  args.keys_in = from[0];
+  args.keys_out = to[0];
+  args.values_in = from[1];
+  args.values_out = to[1];
+  args.value_bytes = sort_.shape.value_bytes;
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  if (sort_.with_indices()) {
+    CORANK_RETURN_IF_ERROR(stream.Iota(from[1], sort_.shape.value_bytes, piece.first, piece.count));
+  }
+  CORANK_RETURN_IF_ERROR(stream.Sort(args, report));
+  return stream.EndKernels();
+}
+
+absl::Status RunSorter::SortOnDevice(Piece& piece) {
+  CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns_.Next());
+  const auto report = std::make_shared<OperatorReport>();
+  std::array<void*, 2> from = {}, to = {};
+  std::array<std::shared_ptr<StreamBlock>, 2> unsorted = piece.data;
+  for (int column = 0; column < Columns(); ++column) {
+    const auto i = static_cast<size_t>(column);
+    if (column >= InputColumns()) {
+      CORANK_ASSIGN_OR_RETURN(unsorted[i], TakeBlock(piece.count * ElementBytes(column)));
+    }
+    CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeBlock(SortedBytes(piece, column)));
+    from[i] = unsorted[i]->data();
+    to[i] = piece.data[i]->data();
+  }
+  WhenSorted(unsorted, report);
+  return SortRows(*stream, piece, from, to, report.get());
+}
+
+void RunSorter::WhenSorted(const std::array<std::shared_ptr<StreamBlock>, 2>& unsorted,
+                           const std::shared_ptr<OperatorReport>& report) {
+  turns_.WhenDone([this, unsorted, report] {
+    for (const std::shared_ptr<StreamBlock>& block : unsorted) {
+      if (block != nullptr) spare_.push_back(block);
+    }
+    NoteAlgorithm(*report);
+  });
+}
+
+// In core, the piece gets its device memory here. Out of core, it may already have host memory, if rows arrived in
+// chunks and all of them are kept.
+absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std::array<const char*, 2>& rows) {
+  Upload upload;
+  upload.piece = &piece;
+  upload.report = std::make_shared<OperatorReport>();
+  CORANK_ASSIGN_OR_RETURN(upload.stream, turns_.Next());
+  std::array<std::shared_ptr<StreamBlock>, 2> unsorted;
+  for (int column = 0; column < Columns(); ++column) {
+    const auto i = static_cast<size_t>(column);
+    const int64_t bytes = piece.count * ElementBytes(column);
+    if (in_core_) {
+      CORANK_ASSIGN_OR_RETURN(unsorted[i], TakeBlock(bytes));
+      CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeBlock(SortedBytes(piece, column)));
+      upload.from[i] = unsorted[i]->data();
+      upload.to[i] = piece.data[i]->data();
+    } else {
+      CORANK_ASSIGN_OR_RETURN(upload.from[i], upload.stream->AllocateDevice(bytes));
+      CORANK_ASSIGN_OR_RETURN(upload.to[i], upload.stream->AllocateDevice(SortedBytes(piece, column)));
+      if (piece.data[i] != nullptr && SortedBytes(piece, column) == bytes) continue;
+      unsorted[i] = std::move(piece.data[i]);
+      CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeBlock(SortedBytes(piece, column)));
+    }
+  }
+  WhenSorted(unsorted, upload.report);
+  for (int column = 0; column < InputColumns(); ++column) {
+    const auto i = static_cast<size_t>(column);
+    CORANK_RETURN_IF_ERROR(upload.stream->CopyToDevice(upload.from[i], rows[i], piece.count * ElementBytes(column)));
+  }
+  return upload;
+}
+
+absl::Status RunSorter::SortUploaded(const Upload& upload) {
+  const Piece& piece = *upload.piece;
+  EngineStream& stream = *upload.stream;
+  CORANK_RETURN_IF_ERROR(SortRows(stream, piece, upload.from, upload.to, upload.report.get()));
+  if (in_core_) return absl::OkStatus();
+  for (int column = 0; column < Columns(); ++column) {
+    const auto i = static_cast<size_t>(column);
+    CORANK_RETURN_IF_ERROR(stream.CopyToHost(piece.data[i]->data(), upload.to[i], SortedBytes(piece, column)));
+  }
+  return absl::OkStatus();
+}
+
+void RunSorter::NoteAlgorithm(const OperatorReport& report) {
+  if (algorithm_ == SortAlgorithm::kAuto) algorithm_ = report.sort_algorithm;
+}
+
+// The array turned out to be too long, so all pieces move to host memory.
+absl::Status RunSorter::Spill() {
+  // Copies of chunks to the old memory are still in progress.
+  CORANK_ASSIGN_OR_RETURN(const PhaseTimes times, lane_->stream().Finish());
+  AddTimes(times, 0, stats_);
+  CORANK_RETURN_IF_ERROR(lane_->stream().Begin());
+  CORANK_RETURN_IF_ERROR(turns_.FinishAll());
+  spare_.clear();
+  for (auto& [first, piece] : pieces_) {
+    for (int column = 0; column < Columns(); ++column) {
+      const auto i = static_cast<size_t>(column);
+      if (piece.data[i] == nullptr) continue;
+      CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> host,
+                              memory_->AllocateHost(piece.data[i]->size_bytes(), sort_.field));
+      CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns_.Next());
+      turns_.WhenDone([kept = piece.data[i]] {});  // until the copy is done
+      CORANK_RETURN_IF_ERROR(stream->CopyToHost(host->data(), piece.data[i]->data(), host->size_bytes()));
+      piece.data[i] = std::move(host);
+    }
+  }
+  in_core_ = false;
+  return turns_.FinishAll();
+}
+
+absl::StatusOr<std::vector<SortedRun>> RunSorter::Finish() {
+  for (auto& [first, piece] : pieces_) {
+    if (InputColumns() == 2 && piece.filled[0] != piece.filled[1]) return CountsDiffer(first);
+    if (piece.filled[0] == piece.count) continue;  // sorted or being sorted
+    piece.count = piece.filled[0];
+    CORANK_RETURN_IF_ERROR(Sort(piece));
+  }
+  CORANK_RETURN_IF_ERROR(turns_.FinishAll());
+  spare_.clear();
+  std::vector<SortedRun> runs;
+  for (auto& [first, piece] : pieces_) {
+    SortedRun run;
+    run.count = sort_.ResultCount(piece.count);
+    run.on_device = in_core_;
+    run.keys = piece.data[0]->data();
+    if (Columns() == 2) run.values = piece.data[1]->data();
+    for (std::shared_ptr<StreamBlock>& block : piece.data) run.memory.push_back(std::move(block));
+    runs.push_back(std::move(run));
+  }
+  pieces_.clear();
+  return runs;
+}
+
+}  // namespace corank

@@ -1,0 +1,312 @@
+#include "server/run/stream_operation.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/wire_enums.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
+#include "server/run/engine_stream_ring.h"
+#include "server/run/rows_in_turn.h"
+#include "server/run/run_merge.h"
+#include "server/run/sending_sink.h"
+#include "server/run/stream_collector.h"
+
+namespace corank {
+namespace {
+
+// Least bytes of rows that are made in turn. With fewer, launches cost more than the smaller size saves.
+constexpr int64_t kLeastPieceBytes = int64_t{64} << 10;
+
+}  // namespace
+
+absl::Status StreamOperation::Execute(Lane& lane, Outcome& outcome) {
+  spec_.exchange->Begin();
+  spec_.memory->SetEngine(&lane.engine());
+  const absl::Status status = spec_.sort    ? ExecuteSort(lane, outcome)
+                              : spec_.merge ? ExecuteMerge(lane, outcome)
+                                            : ExecuteWhole(lane, outcome);
+  outcome.stats.set_receive_ns(spec_.exchange->receive_ns());
+  outcome.stats.set_send_ns(spec_.exchange->send_ns());
+  return status;
+}
+
+absl::Status StreamOperation::ExecuteSort(Lane& lane, Outcome& outcome) {
+  const StreamedSort& sort = *spec_.sort;
+  ChunkPipe& exchange = *spec_.exchange;
+  const std::vector<StreamInput>& inputs = exchange.inputs();
+  RunSorter sorter(sort, inputs, spec_.piece_bytes, spec_.memory.get(), &lane, &outcome.stats);
+  for (;;) {
+    CORANK_ASSIGN_OR_RETURN(std::vector<InputChunk> chunks, exchange.Receive(lane));
+    if (chunks.empty()) break;
+    CORANK_RETURN_IF_ERROR(sorter.Add(std::move(chunks)));
+  }
+  CORANK_ASSIGN_OR_RETURN(std::vector<SortedRun> runs, sorter.Finish());
+  lane.set_next_stage(Stage::kCopyOut);
+  outcome.stats.set_runs(runs.size() > 1 ? static_cast<int32_t>(runs.size()) : 0);
+  outcome.stats.set_out_of_core(sorter.out_of_core());
+  // Without keys nothing was sorted; the answer is that of Sort for an empty array.
+  const SortAlgorithm taken = sorter.algorithm() == SortAlgorithm::kAuto ? sort.algorithm : sorter.algorithm();
+  outcome.sort_algorithm = ToWire(taken == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : taken);
+  CORANK_RETURN_IF_ERROR(ReduceRuns(lane, sort.shape, *spec_.memory, sort.field, runs, &outcome.stats));
+  const int64_t count = sort.ResultCount(exchange.received(sort.keys_input));
+  const int32_t key_bytes = sort.shape.key_bytes, value_bytes = sort.shape.value_bytes;
+  const auto memory_for = [count](bool goes_into_answer, int32_t element_bytes) {
+    const int64_t bytes = goes_into_answer ? count * element_bytes : 0;
+    return bytes == 0 ? nullptr : std::make_shared<std::vector<char>>(static_cast<size_t>(bytes));
+  };
+  const auto keys_owned = memory_for(sort.want_keys && !sort.keys_output, key_bytes);
+  const auto values_owned = memory_for(!sort.values_output, value_bytes);
+  const auto place_of = [](const auto& owned) { return owned == nullptr ? nullptr : owned->data(); };
+  if (count > 0 && (sort.keys_output || sort.values_output)) {
+    SendingSink sink(sort.shape, {sort.keys_output, place_of(keys_owned)}, {sort.values_output, place_of(values_owned)},
+                     &exchange, &lane);
+    CORANK_RETURN_IF_ERROR(
+        MergeFirstRows(lane, sort.shape, runs, count, sink.tile_rows(), sink, &outcome.stats).status());
+  } else if (count > 0) {
+    PlaceSink sink(sort.shape, place_of(keys_owned), place_of(values_owned), /*on_device=*/false);
+    CORANK_RETURN_IF_ERROR(MergeFirstRows(lane, sort.shape, runs, count, count, sink, &outcome.stats).status());
+  }
+  const auto add_result = [&](ResultRole role, v1::ElementType type, int32_t element_bytes,
+                              std::optional<uint32_t> stream_id, const auto& owned, const StreamInput& like) {
+    std::shared_ptr<ResultTarget> target;
+    if (stream_id) target = std::make_shared<StreamTarget>(*stream_id, like.field, nullptr);
+    outcome.results.push_back({role, type, element_bytes, count, place_of(owned), target, nullptr, owned});
+  };
+  const StreamInput& keys = inputs[sort.keys_input];
+  if (sort.want_keys) {
+    add_result(ResultRole::kKeys, keys.type, keys.element_bytes, sort.keys_output, keys_owned, keys);
+  }
+  if (sort.values_input) {
+    const StreamInput& values = inputs[*sort.values_input];
+    add_result(ResultRole::kValues, values.type, value_bytes, sort.values_output, values_owned, values);
+  } else if (sort.with_indices()) {
+    add_result(ResultRole::kIndices, IndexType(value_bytes), value_bytes, sort.values_output, values_owned, keys);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StreamOperation::ExecuteMerge(Lane& lane, Outcome& outcome) {
+  const StreamedMerge& merge = *spec_.merge;
+  ChunkPipe& exchange = *spec_.exchange;
+  StreamMerger merger(merge, &exchange, spec_.memory.get(), &lane, &outcome.stats);
+  for (;;) {
+    CORANK_ASSIGN_OR_RETURN(std::vector<InputChunk> chunks, exchange.Receive(lane));
+    if (chunks.empty()) break;
+    CORANK_RETURN_IF_ERROR(merger.Add(std::move(chunks)));
+  }
+  lane.set_next_stage(Stage::kCopyOut);
+  outcome.stats.set_out_of_core(merger.out_of_core());
+  outcome.merge_algorithm = ToWire(kTileMergeAlgorithm);
+  if (merger.total() > 0) CORANK_RETURN_IF_ERROR(merger.Finish());
+  const auto add_result = [&](ResultRole role, const std::vector<size_t>& streams, uint32_t stream_id) {
+    const StreamInput& like = exchange.inputs()[streams.front()];
+    outcome.results.push_back({role, like.type, like.element_bytes, merger.total(), nullptr,
+                               std::make_shared<StreamTarget>(stream_id, like.field, nullptr)});
+  };
+  add_result(ResultRole::kKeys, merge.keys_inputs, merge.keys_output);
+  if (!merge.values_inputs.empty()) add_result(ResultRole::kValues, merge.values_inputs, merge.values_output);
+  return absl::OkStatus();
+}
+
+int64_t StreamOperation::work_bytes() const {
+  int64_t bytes = 0;
+  for (const StreamInput& input : spec_.exchange->inputs()) {
+    if (input.count < 0) return 0;
+    bytes += input.count * input.element_bytes;
+  }
+  return bytes;
+}
+
+int64_t StreamOperation::device_bytes(const Engine& engine) const {
+  const ChunkPipe& exchange = *spec_.exchange;
+  const JobMemory& memory = *spec_.memory;
+  if (spec_.sort) {
+    const int64_t count = RunSorter::Count(*spec_.sort, exchange.inputs());
+    return RunSorter::DeviceBytes(*spec_.sort, count, spec_.piece_bytes, exchange.tile_bytes(), memory, engine);
+  }
+  if (spec_.merge) {
+    return StreamMerger::DeviceBytes(*spec_.merge, exchange.inputs(), exchange.tile_bytes(), memory, engine);
+  }
+  const int64_t known = spec_.request->device_bytes();
+  return spec_.request->is_size_known() ? known : std::max(known, memory.max_device_bytes());
+}
+
+int64_t StreamOperation::host_bytes() const {
+  const std::vector<StreamInput>& inputs = spec_.exchange->inputs();
+  const JobMemory& memory = *spec_.memory;
+  if (spec_.sort) {
+    return RunSorter::HostBytes(*spec_.sort, RunSorter::Count(*spec_.sort, inputs), spec_.piece_bytes, memory);
+  }
+  if (spec_.merge) return StreamMerger::HostBytes(*spec_.merge, inputs, memory);
+  int64_t bytes = spec_.request->spilled_bytes();
+  for (const StreamInput& input : inputs) {
+    if (!input.is_control && !input.may_spill) continue;
+    if (input.count < 0) return memory.max_host_bytes();
+    if (input.is_control) bytes += input.count * input.element_bytes;
+  }
+  return bytes;
+}
+
+absl::Status StreamOperation::ExecuteWhole(Lane& lane, Outcome& outcome) {
+  v1::RequestStats moving;  // time to copy chunks; the operations report their own
+  CORANK_ASSIGN_OR_RETURN(const std::vector<Operand> inputs,
+                          StreamCollector(spec_.exchange.get(), spec_.memory.get(), &lane, &moving).Collect());
+  const int last = spec_.request->size() - 1;
+  std::vector<Outcome> earlier;
+  for (int i = 0; i < last; ++i) {
+    Outcome& one = earlier.emplace_back();
+    one.stats = outcome.stats;  // what the lane recorded for the request
+    CORANK_RETURN_IF_ERROR(ExecuteOne(i, inputs, lane, one));
+  }
+  CORANK_RETURN_IF_ERROR(ExecuteOne(last, inputs, lane, outcome));
+  outcome.stats.set_out_of_core(spec_.request->spilled_bytes() > 0 || AnySpilled(inputs));
+  AddTimes({moving.copy_in_ns(), 0, 0}, 0, &outcome.stats);
+  *spec_.earlier = std::move(earlier);
+  return absl::OkStatus();
+}
+
+absl::Status StreamOperation::Commit(Outcome& outcome) {
+  std::vector<Outcome*> outcomes;
+  for (Outcome& earlier : *spec_.earlier) outcomes.push_back(&earlier);
+  outcomes.push_back(&outcome);
+  for (size_t i = 0; i < outcomes.size(); ++i) {  // none is published if one cannot be
+    CORANK_RETURN_IF_ERROR(spec_.request->Named(static_cast<int>(i), PrepareResults(*outcomes[i])));
+  }
+  for (Outcome* const one : outcomes) CORANK_RETURN_IF_ERROR(PublishResults(*one));
+  return absl::OkStatus();
+}
+
+void StreamOperation::OwnSmallResults(Outcome& outcome) {
+  for (ResultArray& result : outcome.results) {
+    if (result.target != nullptr || result.bytes == nullptr) continue;
+    const auto* const first = static_cast<const char*>(result.bytes);
+    auto copy = std::make_shared<const std::vector<char>>(first, first + result.count * result.element_bytes);
+    result.bytes = copy->data();
+    result.owned_bytes = std::move(copy);
+  }
+}
+
+absl::Status StreamOperation::BringNear(EngineStream& stream, Operand* input, Outcome& outcome) {
+  if (input == nullptr || input->device == stream.device() || input->size_bytes() == 0) return absl::OkStatus();
+  // Without room for a permanent copy, each piece makes its own.
+  if (input->size_bytes() > spec_.memory->free_device_bytes() / 2) return absl::OkStatus();
+  CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> near,
+                          spec_.memory->AllocateDevice(input->size_bytes(), "plan.operations"));
+  CORANK_RETURN_IF_ERROR(stream.Begin());
+  absl::Status copied = stream.Copy(near->data(), input->bytes, input->size_bytes());
+  copied.Update(stream.EndCopyIn());
+  copied.Update(stream.EndKernels());
+  const absl::StatusOr<PhaseTimes> times = stream.Finish();
+  CORANK_RETURN_IF_ERROR(copied);
+  CORANK_RETURN_IF_ERROR(times.status());
+  AddTimes(*times, 0, &outcome.stats);
+  input->bytes = near->data();
+  input->device = stream.device();
+  input->lease = near;
+  return absl::OkStatus();
+}
+
+absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std::shared_ptr<StreamTarget>>& targets,
+                                         Lane& lane, Outcome& outcome) {
+  const std::vector<const PendingResult*> results = rows.results();
+  std::vector<const StreamTarget*> places;
+  for (const PendingResult* result : results) {
+    const auto target = std::find(targets.begin(), targets.end(), result->target);
+    if (target == targets.end()) return absl::InternalError("rows that are made in turn must go to a stream");
+    places.push_back(target->get());
+  }
+  const int64_t count = results[0]->count;
+  EngineStream& stream = lane.stream();
+  RowShape shape;
+  shape.key_bytes = results[0]->element_bytes;
+  if (results.size() > 1) shape.value_bytes = results[1]->element_bytes;
+  // A quarter is for rows. As many bytes of counts, as many of offsets, and their workspace need the rest.
+  const int64_t room = std::max(kLeastPieceBytes, spec_.memory->free_device_bytes() / 4);
+  const int64_t piece_bytes = std::min({spec_.piece_bytes, RowsInTurn::kPieceBytes, room});
+  const int64_t intervals = piece_bytes / static_cast<int64_t>(sizeof(int64_t));
+  const int64_t piece_rows = std::min(std::max<int64_t>(1, piece_bytes / shape.row_bytes()), count);
+  SortedRun made_rows;
+  std::vector<void*> d_out;
+  for (size_t i = 0; i < results.size() && count > 0; ++i) {
+    CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> block,
+                            spec_.memory->AllocateDevice(piece_rows * results[i]->element_bytes, places[i]->field()));
+    d_out.push_back(block->data());
+    (i == 0 ? made_rows.keys : made_rows.values) = block->data();
+    made_rows.memory.push_back(block);
+  }
+  const auto stream_of = [&](size_t i) -> ColumnOutput {
+    return i < places.size() ? ColumnOutput{places[i]->stream_id()} : ColumnOutput{};
+  };
+  SendingSink sink(shape, stream_of(0), stream_of(1), spec_.exchange.get(), &lane);
+  for (int64_t first = 0; first < count;) {
+    lane.set_next_stage(Stage::kKernel);
+    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+    CORANK_RETURN_IF_ERROR(stream.Begin());
+    OperatorReport report;
+    const absl::StatusOr<int64_t> made = rows.MakeRows(stream, piece_rows, intervals, d_out, &report);
+    const absl::Status ended = made.ok() ? stream.EndKernels() : made.status();
+    const absl::StatusOr<PhaseTimes> times = stream.Finish();
+    CORANK_RETURN_IF_ERROR(ended);
+    CORANK_RETURN_IF_ERROR(times.status());
+    AddTimes(*times, stream.workspace_bytes(), &outcome.stats);
+    if (report.fault != OperatorReport::Fault::kNone) return rows.FaultStatus(report);
+    if (*made == 0) continue;
+    lane.set_next_stage(Stage::kCopyOut);
+    sink.set_base(first);
+    made_rows.count = *made;
+    CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, {made_rows}, sink.tile_rows(), sink, &outcome.stats));
+    first += *made;
+  }
+  for (const PendingResult* result : results) outcome.results.push_back(result->Collect());
+  return absl::OkStatus();
+}
+
+absl::Status StreamOperation::SendWhole(const StreamTarget& target, const ResultArray& result, Lane& lane,
+                                        Outcome& outcome) {
+  RowShape shape;
+  shape.key_bytes = result.element_bytes;
+  SendingSink sink(shape, {target.stream_id()}, {}, spec_.exchange.get(), &lane);
+  if (!target.IsSpilled()) {
+    const SortedRun whole{target.block()->data(), nullptr, result.count, true, {target.block()}};
+    return MergeInTiles(lane, shape, {whole}, sink.tile_rows(), sink, &outcome.stats);
+  }
+  for (int64_t first = 0; first < result.count;) {
+    const int64_t count = std::min(sink.tile_rows(), result.count - first);
+    CORANK_ASSIGN_OR_RETURN(const TileSink::Tile tile, sink.Take(first, count, /*wait=*/true));
+    std::memcpy(tile.keys, target.block()->data() + first * shape.key_bytes,
+                static_cast<size_t>(count * shape.key_bytes));
+    sink.Done(first, count, tile);
+    first += count;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StreamOperation::ExecuteOne(int index, const std::vector<Operand>& inputs, Lane& lane, Outcome& outcome) {
+  CORANK_ASSIGN_OR_RETURN(const PreparedOperation prepared, spec_.request->Prepare(index, inputs, spec_.memory));
+  RowsInTurn* const rows = prepared.operation->rows_in_turn();  // adapts to the available memory
+  const int64_t need = rows == nullptr ? prepared.operation->device_bytes(lane.engine()) : 0;
+  if (const int64_t promised = device_bytes(lane.engine()); need > promised) {
+    return TooLargeField("plan.operations",
+                         absl::StrCat("operation ", index, " needs ", need, " bytes of device memory, but ", promised,
+                                      " were reserved before its sizes were known; send it as a call of ",
+                                      "its own or in smaller parts"));
+  }
+  if (rows != nullptr) CORANK_RETURN_IF_ERROR(BringNear(lane.stream(), rows->whole_input(), outcome));
+  CORANK_RETURN_IF_ERROR(spec_.request->Named(
+      index, prepared.operation->Judged(rows == nullptr ? prepared.operation->Execute(lane, outcome)
+                                                        : SendInTurn(*rows, prepared.targets, lane, outcome))));
+  OwnSmallResults(outcome);
+  spec_.request->Executed(outcome);
+  for (const ResultArray& result : outcome.results) {
+    const auto is_target = [&result](const std::shared_ptr<StreamTarget>& target) { return target == result.target; };
+    const auto target = std::find_if(prepared.targets.begin(), prepared.targets.end(), is_target);
+    if (target == prepared.targets.end() || result.count == 0 || rows != nullptr) continue;
+    CORANK_RETURN_IF_ERROR(SendWhole(**target, result, lane, outcome));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace corank

@@ -1,0 +1,98 @@
+// The work of an Execute call: it takes inputs from a ChunkPipe while it runs, and returns answers to it.
+#ifndef CORANK_SERVER_RUN_STREAM_OPERATION_H_
+#define CORANK_SERVER_RUN_STREAM_OPERATION_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/model/operand.h"
+#include "server/run/chunk_pipe.h"
+#include "server/run/job_memory.h"
+#include "server/run/operation.h"
+#include "server/run/run_sort.h"
+#include "server/run/stream_merge.h"
+#include "server/run/stream_target.h"
+
+namespace corank {
+
+/// An operation made after its streamed inputs arrived.
+struct PreparedOperation {
+  std::unique_ptr<Operation> operation;
+  std::vector<std::shared_ptr<StreamTarget>> targets;  // for its streamed results
+};
+
+/// One operator, or a chain of them, with streamed inputs or outputs. It is checked as far as possible before the
+/// inputs arrive.
+class StreamedRequest {
+ public:
+  virtual ~StreamedRequest() = default;
+  /// Number of operations, 1 or more.
+  virtual int size() const = 0;
+  /// The first operator.
+  virtual Operator op() const = 0;
+  /// Makes an operation from the complete inputs, in the order of ChunkPipe::inputs, or returns an error that
+  /// names the field. Earlier operations have been executed.
+  virtual absl::StatusOr<PreparedOperation> Prepare(int operation, const std::vector<Operand>& inputs,
+                                                    std::shared_ptr<JobMemory> memory) = 0;
+  /// Adds the path of the operation to the field that the status names.
+  virtual absl::Status Named(int operation, const absl::Status& status) const = 0;
+  /// Whether all sizes are known before the first chunk arrives.
+  virtual bool is_size_known() const = 0;
+  /// Upper bound of the device memory of each operation: inputs, results and workspace. A lower bound if some sizes are
+  /// unknown.
+  virtual int64_t device_bytes() const = 0;
+  /// Bytes of arrays and results in host memory because they do not fit on the device.
+  virtual int64_t spilled_bytes() const = 0;
+  /// The last prepared operation has made its results.
+  virtual void Executed(const Outcome& outcome) = 0;
+};
+
+/// Takes a lane for as long as the caller sends and reads.
+class StreamOperation final : public Operation {
+ public:
+  struct Spec {
+    std::shared_ptr<ChunkPipe> exchange;
+    std::shared_ptr<JobMemory> memory;
+    std::shared_ptr<StreamedRequest> request;
+    /// Set if the request is a streamed sort: pieces are sorted while later ones arrive, without Prepare.
+    std::optional<StreamedSort> sort;
+    /// Set if the request is a streamed merge: rows are sent while later ones arrive, without Prepare.
+    std::optional<StreamedMerge> merge;
+    int64_t piece_bytes = int64_t{16} << 20;
+    /// Receives the committed outcomes of all operations but the last. The vector outlives the operation.
+    std::vector<Outcome>* earlier = nullptr;
+  };
+  explicit StreamOperation(Spec spec) : spec_(std::move(spec)) {}
+
+  Operator op() const override { return spec_.request->op(); }
+  int64_t work_bytes() const override;
+  int64_t device_bytes(const Engine& engine) const override;
+  int64_t host_bytes() const override;
+  bool waits_for_caller() const override { return true; }
+  absl::Status Execute(Lane& lane, Outcome& outcome) override;
+  absl::Status Commit(Outcome& outcome) override;
+
+ private:
+  absl::Status ExecuteSort(Lane& lane, Outcome& outcome);
+  absl::Status ExecuteMerge(Lane& lane, Outcome& outcome);
+  absl::Status ExecuteWhole(Lane& lane, Outcome& outcome);
+  // Copies small results out of the lane's memory, which is about to be reused.
+  static void OwnSmallResults(Outcome& outcome);
+  // Replaces an input on another device by a copy on this one, if there is room. `input` may be null.
+  absl::Status BringNear(EngineStream& stream, Operand* input, Outcome& outcome);
+  // Makes the result in pieces and sends each before it makes the next.
+  absl::Status SendInTurn(RowsInTurn& rows, const std::vector<std::shared_ptr<StreamTarget>>& targets, Lane& lane,
+                          Outcome& outcome);
+  absl::Status SendWhole(const StreamTarget& target, const ResultArray& result, Lane& lane, Outcome& outcome);
+  absl::Status ExecuteOne(int index, const std::vector<Operand>& inputs, Lane& lane, Outcome& outcome);
+
+  const Spec spec_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RUN_STREAM_OPERATION_H_

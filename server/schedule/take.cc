@@ -1,0 +1,204 @@
+// How takers get work from the queue.
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "server/schedule/admission_queue.h"
+#include "server/schedule/request_cost.h"
+
+namespace corank {
+
+class AdmissionQueue::Batch final : public Lease {
+ public:
+  Batch(AdmissionQueue* queue, int device) : queue_(queue), device(device) {}
+  ~Batch() override { queue_->EndBatch(*this); }
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+ private:
+  AdmissionQueue* const queue_;
+
+ public:
+  const int device;
+  Operator op = Operator::kSort;
+  std::string tenant;
+  bool is_small = false;
+  bool is_brief = false;
+  bool waits_for_caller = false;
+  int tasks = 0;
+  int64_t work_bytes = 0;
+  int64_t device_bytes = 0;
+  int64_t host_bytes = 0;
+  Instant taken;
+  absl::Duration estimate;  // zero: unknown
+};
+
+struct AdmissionQueue::Taker {
+  AdmissionQueue* queue;
+  int device;
+  bool MayGoOn() ABSL_NO_THREAD_SAFETY_ANALYSIS {  // called with the lock
+    FairLine* line = nullptr;
+    return queue->Next(device, &line) || queue->IsOver(device);
+  }
+};
+
+FairLine::Place AdmissionQueue::Next(int device, FairLine** line) {
+  const auto fits = [this, device](const Task& task) {
+    return memory_->Fits(device, task.device_bytes, task.host_bytes);
+  };
+  const auto may_take = [this, device](uint64_t devices) { return ShouldRun(device, devices); };
+  const auto may_have = [this](const Task& task) ABSL_NO_THREAD_SAFETY_ANALYSIS { return MayHave(task); };
+  bool heavy_waits = false;
+  for (FairLine& candidate : lines_) {
+    const FairLine::Place place = candidate.First(may_take, may_have, fits, &heavy_waits);
+    if (!place) continue;
+    *line = &candidate;
+    const bool may_have_it =
+        !IsSmall(*place) || options_.small_takers == 0 || FreeSmallTakers(DeviceSet::Only(device)) > 0;
+    return may_have_it ? place : FairLine::Place();
+  }
+  return FairLine::Place();
+}
+
+bool AdmissionQueue::MayHave(const Task& task) const {
+  if (IsBrief(task) || task.caller->tenant.empty() || !held_.contains(task.caller->tenant)) return true;
+  return std::accumulate(waiting_takers_.begin(), waiting_takers_.end(), 0) > 1;
+}
+
+bool AdmissionQueue::IsOver(int device) const {
+  if ((live() & DeviceSet::Only(device)) == 0) return true;
+  // Counts work that this device now leaves to others, because those may be lost.
+  const auto may_take = [device](uint64_t devices) { return (devices & DeviceSet::Only(device)) != 0; };
+  return !refusal_.ok() && std::none_of(lines_.begin(), lines_.end(),
+                                        [&may_take](const FairLine& line) { return line.HasTaskFor(may_take); });
+}
+
+int AdmissionQueue::WaitingTakers(uint64_t devices) const {
+  int takers = 0;
+  for (int i = 0; i < device_count(); ++i) {
+    if (ShouldRun(i, devices)) takers += waiting_takers_[static_cast<size_t>(i)];
+  }
+  return takers;
+}
+
+int AdmissionQueue::FreeSmallTakers(uint64_t devices) const {
+  int free = 0;
+  for (int i = 0; i < device_count(); ++i) {
+    if (!ShouldRun(i, devices)) continue;
+    free += std::max(0, options_.small_takers - small_batches_[static_cast<size_t>(i)]);
+  }
+  return free;
+}
+
+bool AdmissionQueue::IsFull(const BatchRule& rule) const {
+  return small_requests_ >= rule.max_tasks || small_request_bytes_ >= rule.max_bytes;
+}
+
+bool AdmissionQueue::Gather(const Task& first, const BatchRule& rule) {
+  if (rule.delay <= absl::ZeroDuration() || !IsSmall(first) || IsFull(rule) || !refusal_.ok()) return true;
+  const absl::Duration waited = absl::Nanoseconds(Nanoseconds(first.queued, clock_->Now()));
+  if (waited >= rule.delay) return true;
+  const auto changed = [this, &rule]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return IsFull(rule) || !refusal_.ok() || small_requests_ == 0;
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&changed), rule.delay - waited);
+  return false;
+}
+
+int64_t AdmissionQueue::MostForOne(const Task& first, const BatchRule& rule) const {
+  // An idle lane should get a share of a burst before one lane works through all of it.
+  int64_t others = WaitingTakers(first.devices);
+  if (IsSmall(first) && options_.small_takers > 0) {
+    others = std::min<int64_t>(others, std::max(0, FreeSmallTakers(first.devices) - 1));
+  }
+  return std::min<int64_t>(rule.max_tasks, (requests_ + others) / (others + 1));
+}
+
+std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
+    int device, const BatchRule& rule, absl::FunctionRef<bool(const Task& first, const Task& next)> joins) {
+  std::vector<std::unique_ptr<Task>> taken;
+  auto batch = std::make_shared<Batch>(this, device);  // ends without the lock
+  absl::MutexLock lock(&mutex_);
+  FairLine* line = nullptr;
+  FairLine::Place place;
+  Taker taker{this, device};
+  ++waiting_takers_[static_cast<size_t>(device)];
+  do {
+    mutex_.Await(absl::Condition(&taker, &Taker::MayGoOn));
+    place = Next(device, &line);
+    if (!place) break;
+  } while (!Gather(*place, rule) ||
+           (place->is_heavy() && !memory_->Take(device, place->device_bytes, place->host_bytes)));
+  --waiting_takers_[static_cast<size_t>(device)];
+  if (!place) return taken;
+  batch->op = place->operation->op();
+  batch->is_small = IsSmall(*place);
+  batch->waits_for_caller = place->operation->waits_for_caller();
+  batch->tenant = place->caller->tenant;
+  batch->is_brief = IsBrief(*place);
+  if (!batch->is_brief) ++held_[batch->tenant];
+  batch->device_bytes = place->device_bytes;
+  batch->host_bytes = place->host_bytes;
+  const int64_t most = MostForOne(*place, rule);
+  double cost = 0;
+  int64_t bytes = 0;
+  do {
+    taken.push_back(Pop(*line, place));
+    Task& task = *taken.back();
+    task.lease = batch;
+    bytes += task.bytes;
+    cost += RequestCost(task.work_bytes);
+    batch->work_bytes += task.work_bytes;
+    if (static_cast<int64_t>(taken.size()) >= most) break;
+    bool no_heavy = true;  // a heavy task never joins a batch
+    place = line->First([this, device](uint64_t devices) { return ShouldRun(device, devices); },
+                        [](const Task&) { return true; }, [](const Task&) { return false; }, &no_heavy);
+  } while (place && place->bytes <= rule.max_bytes - bytes && joins(*taken.front(), *place));
+  batch->tasks = static_cast<int>(taken.size());
+  batch->taken = clock_->Now();
+  batch->estimate =
+      times_.Estimate(batch->op, batch->work_bytes / batch->tasks, batch->taken).value_or(absl::ZeroDuration()) *
+      batch->tasks;
+  rate_.Leave(cost, batch->taken, requests_ > 0);
+  batches_.push_back(batch.get());
+  ++batch_counts_[static_cast<size_t>(device)];
+  if (batch->is_small) ++small_batches_[static_cast<size_t>(device)];
+  metrics_->ObserveBatch(batch->op, batch->tasks, bytes);
+  return taken;
+}
+
+std::unique_ptr<Task> AdmissionQueue::Pop(FairLine& line, const FairLine::Place& place) {
+  std::unique_ptr<Task> task = line.Take(place);
+  Leave(*task);
+  return task;
+}
+
+absl::Duration AdmissionQueue::SoonestEnd(uint64_t devices, Instant now) const {
+  absl::Duration soonest = absl::InfiniteDuration();
+  for (const Batch* const batch : batches_) {
+    if ((devices & DeviceSet::Only(batch->device)) == 0) continue;
+    const absl::Duration left = batch->estimate - absl::Nanoseconds(Nanoseconds(batch->taken, now));
+    soonest = std::min(soonest, std::max(left, absl::ZeroDuration()));
+  }
+  return soonest == absl::InfiniteDuration() ? absl::ZeroDuration() : soonest;
+}
+
+void AdmissionQueue::EndBatch(Batch& batch) {
+  if (batch.tasks == 0) return;  // a taker that was released
+  if (batch.device_bytes > 0 || batch.host_bytes > 0) {
+    memory_->GiveBack(batch.device, batch.device_bytes, batch.host_bytes);
+  }
+  absl::MutexLock lock(&mutex_);
+  batches_.erase(std::find(batches_.begin(), batches_.end(), &batch));
+  --batch_counts_[static_cast<size_t>(batch.device)];
+  if (batch.is_small) --small_batches_[static_cast<size_t>(batch.device)];
+  if (!batch.is_brief && --held_[batch.tenant] == 0) held_.erase(batch.tenant);
+  if (batch.was_late()) caution_.Late(clock_->Now());
+  // Dropped or failed work says nothing about its duration, and a stream measures its caller.
+  if (batch.served() == batch.tasks && !batch.waits_for_caller) {
+    Learn(batch.op, batch.tasks, batch.work_bytes, absl::Nanoseconds(Nanoseconds(batch.taken, clock_->Now())));
+  }
+}
+
+}  // namespace corank

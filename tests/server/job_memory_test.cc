@@ -1,0 +1,256 @@
+// The memory estimates of streamed work: enough for all its allocations, and within the limit of a job.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "server/base/errors.h"
+#include "server/run/run_sort.h"
+#include "server/run/stream_merge.h"
+#include "server/run/stream_options.h"
+#include "tests/server/running_server.h"
+
+namespace corank::testing {
+namespace {
+
+constexpr int64_t kMaxDevice = int64_t{1} << 20;
+constexpr int64_t kMaxHost = int64_t{4} << 20;
+constexpr int64_t kPiece = 16 << 10;
+constexpr int64_t kTile = 8 << 10;
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+// A lane on this thread.
+class OwnLane final : public Lane {
+ public:
+  explicit OwnLane(Engine* engine) : engine_(engine) { EXPECT_TRUE(ExtraStream(kMain).ok()); }
+  EngineStream& stream() override { return *streams_[kMain]; }
+  Engine& engine() override { return *engine_; }
+  absl::StatusOr<EngineStream*> ExtraStream(int i) override {
+    while (static_cast<size_t>(i) >= streams_.size()) {
+      auto stream = engine_->CreateStream();
+      if (!stream.ok()) return stream.status();
+      streams_.push_back(*std::move(stream));
+    }
+    return streams_[static_cast<size_t>(i)].get();
+  }
+  absl::Status CheckWanted() override { return absl::OkStatus(); }
+
+ private:
+  static constexpr int kMain = 7;  // after the streams of sorts and merges
+  Engine* const engine_;
+  std::vector<std::unique_ptr<EngineStream>> streams_;
+};
+
+StreamedSort SortOf(bool has_values) {
+  StreamedSort sort;
+  if (has_values) {
+    sort.values_input = 1;
+    sort.shape.value_bytes = 12;
+  }
+  return sort;
+}
+
+std::vector<StreamInput> Inputs(int64_t count, bool has_values) {
+  std::vector<StreamInput> inputs = {{"keys", 0, v1::ELEMENT_TYPE_UINT32, 4, count, false}};
+  if (has_values) inputs.push_back({"values", 1, v1::ELEMENT_TYPE_RECORD, 12, count, false});
+  return inputs;
+}
+
+class StreamNeedTest : public ::testing::Test {
+ protected:
+  // Sorts `count` rows whose chunks come in order, within the memory that the sort announces.
+  absl::Status Sort(int64_t count, bool has_values, bool all_at_once) {
+    StreamedSort sort = SortOf(has_values);
+    sort.parts = all_at_once ? 0 : 1;
+    return Sort(sort, count, all_at_once);
+  }
+  absl::Status Sort(const StreamedSort& sort, int64_t count, bool all_at_once) {
+    const bool has_values = sort.values_input.has_value();
+    const std::vector<StreamInput> inputs = Inputs(count, has_values);
+    const JobMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
+    const int64_t host = RunSorter::HostBytes(sort, count, kPiece, limits);
+    const int64_t need = RunSorter::DeviceBytes(sort, count, kPiece, kTile, limits, *engine_) + host;
+    JobMemory memory(kMaxDevice, host, Budget::Create(need), buffers_.get());
+    memory.SetEngine(engine_);
+    std::vector<uint32_t> keys(static_cast<size_t>(count));
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint32_t>(i) * 2654435761U;
+    std::vector<char> values(keys.size() * 12);
+    v1::RequestStats stats;
+    RunSorter sorter(sort, inputs, kPiece, &memory, &lane_, &stats);
+    if (all_at_once) {
+      const absl::Status added = sorter.AddAll({reinterpret_cast<const char*>(keys.data()), values.data()});
+      return added.ok() ? sorter.Finish().status() : added;
+    }
+    // A whole window together, which is many pieces.
+    constexpr int64_t kChunk = 1000, kChunksAtOnce = 64;
+    for (int64_t first = 0; first < count;) {
+      std::vector<InputChunk> chunks;
+      for (int64_t i = 0; i < kChunksAtOnce && first < count; ++i) {
+        const int64_t rows = std::min(kChunk, count - first);
+        chunks.push_back({0, first, rows, {std::shared_ptr<void>(), keys.data() + first}});
+        if (has_values) chunks.push_back({1, first, rows, {std::shared_ptr<void>(), values.data() + first * 12}});
+        first += rows;
+      }
+      const absl::Status added = sorter.Add(std::move(chunks));
+      if (!added.ok()) return added;
+    }
+    return sorter.Finish().status();
+  }
+
+  const ChosenEngine chosen_ = CpuEngine();
+  Engine* const engine_ = chosen_.engine.get();
+  const std::shared_ptr<RunBuffers> buffers_ = RunBuffers::Create({});
+  OwnLane lane_{engine_};
+};
+
+TEST_F(StreamNeedTest, SortsOfAllLengthsStayWithinIt) {
+  for (const bool has_values : {false, true}) {
+    const int64_t most_in_core = kMaxDevice / 2 / (has_values ? 16 : 4);
+    for (const int64_t count : {int64_t{1}, int64_t{999}, int64_t{4096}, int64_t{4097}, int64_t{30'000},
+                                most_in_core - 1, most_in_core, most_in_core + 1, 2 * most_in_core}) {
+      for (const bool all_at_once : {false, true}) {
+        const absl::Status sorted = Sort(count, has_values, all_at_once);
+        EXPECT_TRUE(sorted.ok()) << count << " rows, values " << has_values << ": " << sorted;
+      }
+    }
+  }
+}
+
+TEST_F(StreamNeedTest, SortsWithIndicesAndOfFirstRowsStayWithinIt) {
+  for (const bool all_at_once : {false, true}) {
+    for (const bool has_values : {false, true}) {
+      StreamedSort sort = SortOf(has_values);
+      sort.parts = all_at_once ? 0 : 1;
+      if (!has_values) sort.shape.value_bytes = 4;  // indices
+      const int64_t most_in_core = kMaxDevice / 2 / sort.shape.row_bytes();
+      for (const int64_t limit : {int64_t{-1}, int64_t{1}, int64_t{5000}, 3 * most_in_core}) {
+        sort.limit = limit;
+        for (const int64_t count : {int64_t{1}, int64_t{4097}, most_in_core, most_in_core + 1, 2 * most_in_core}) {
+          const absl::Status sorted = Sort(sort, count, all_at_once);
+          EXPECT_TRUE(sorted.ok()) << count << " rows, values " << has_values << ", limit " << limit << ": " << sorted;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(StreamNeedTest, FirstRowsNeedLittleOfTheHost) {
+  const JobMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
+  StreamedSort sort = SortOf(false);
+  const int64_t count = 100 * kMaxDevice;
+  sort.limit = 10;
+  const int64_t of_one = RunSorter::HostBytes(sort, count, kPiece, limits);
+  EXPECT_LT(of_one, count * 4 / 50);
+  sort.parts = 8;
+  EXPECT_GT(RunSorter::HostBytes(sort, count, kPiece, limits), of_one);
+  sort.parts = 0;
+  EXPECT_LT(RunSorter::HostBytes(sort, count, kPiece, limits), of_one);
+}
+
+TEST_F(StreamNeedTest, RunsThatAreMergedInRoundsStayWithinIt) {
+  constexpr int64_t kLittleDevice = 32 << 10, kPieceRows = kLittleDevice / 16 / 4;
+  for (const int64_t pieces : {32, 33, 1024, 1025, 1100}) {
+    SCOPED_TRACE(pieces);
+    const int64_t count = pieces * kPieceRows;
+    const StreamedSort sort = SortOf(false);
+    const int64_t need =
+        RunSorter::HostBytes(sort, count, /*piece_bytes=*/1, {kLittleDevice, kNoLimit, nullptr, nullptr});
+    EXPECT_LE(need, 2 * count * 4);
+    JobMemory memory(kLittleDevice, need, Budget::Create(kNoLimit), buffers_.get());
+    memory.SetEngine(engine_);
+    const std::vector<uint32_t> keys(static_cast<size_t>(count), 7);
+    v1::RequestStats stats;
+    RunSorter sorter(sort, Inputs(count, false), /*piece_bytes=*/1, &memory, &lane_, &stats);
+    ASSERT_EQ(sorter.AddAll({reinterpret_cast<const char*>(keys.data()), nullptr}), absl::OkStatus());
+    absl::StatusOr<std::vector<SortedRun>> runs = sorter.Finish();
+    ASSERT_EQ(runs.status(), absl::OkStatus());
+    ASSERT_EQ(static_cast<int64_t>(runs->size()), pieces);
+    EXPECT_EQ(ReduceRuns(lane_, sort.shape, memory, "keys", *runs, &stats), absl::OkStatus());
+    EXPECT_LE(runs->size(), static_cast<size_t>(kMaxSplitInputs));
+  }
+}
+
+TEST_F(StreamNeedTest, OfASortFollowsItsLength) {
+  const JobMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
+  const auto device = [&](int64_t count) {
+    return RunSorter::DeviceBytes(SortOf(false), count, kPiece, kTile, limits, *engine_);
+  };
+  const auto host = [&](int64_t count) { return RunSorter::HostBytes(SortOf(false), count, kPiece, limits); };
+  EXPECT_LT(device(1000), 64 << 10);
+  EXPECT_GE(device(1000), 8000);
+  EXPECT_EQ(host(1000), 0);
+  EXPECT_EQ(device(-1), kMaxDevice) << "a length that nobody knows";
+  EXPECT_EQ(host(-1), kMaxHost);
+  EXPECT_EQ(device(200'000), kMaxDevice) << "out of core";
+  EXPECT_EQ(host(200'000), 800'000);
+  EXPECT_LE(device(kMaxDevice / 8), kMaxDevice);
+}
+
+TEST_F(StreamNeedTest, OfAMergeFollowsItsInputs) {
+  const JobMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
+  const auto merge_of = [](size_t ways) {
+    StreamedMerge merge;
+    for (size_t i = 0; i < ways; ++i) merge.keys_inputs.push_back(i);
+    return merge;
+  };
+  const auto inputs_of = [](size_t ways, int64_t count) {
+    return std::vector<StreamInput>(ways, StreamInput{"keys", 0, v1::ELEMENT_TYPE_UINT32, 4, count, false});
+  };
+  const int64_t small = StreamMerger::DeviceBytes(merge_of(3), inputs_of(3, 1000), kTile, limits, *engine_);
+  EXPECT_GE(small, 12'000);
+  EXPECT_LT(small, kMaxDevice / 4);
+  EXPECT_EQ(StreamMerger::HostBytes(merge_of(3), inputs_of(3, 1000), limits), 0);
+  EXPECT_EQ(StreamMerger::DeviceBytes(merge_of(3), inputs_of(3, 100'000), kTile, limits, *engine_), kMaxDevice);
+  EXPECT_EQ(StreamMerger::HostBytes(merge_of(3), inputs_of(3, 100'000), limits), 1'200'000);
+  EXPECT_EQ(StreamMerger::HostBytes(merge_of(40), inputs_of(40, 10'000), limits), 3'200'000) << "in two rounds";
+}
+
+TEST_F(StreamNeedTest, BuffersOfRunsServeTheNextSort) {
+  for (const bool has_values : {false, true}) {
+    const int64_t row_bytes = has_values ? 16 : 4, count = kMaxDevice / row_bytes - 1234;
+    for (const bool all_at_once : {false, true}) {
+      ASSERT_EQ(Sort(count, has_values, all_at_once), absl::OkStatus());
+      EXPECT_EQ(buffers_->bytes_in_use(), 0);
+      const int64_t allocated = buffers_->allocations();
+      EXPECT_GT(allocated, 0);
+      ASSERT_EQ(Sort(count, has_values, all_at_once), absl::OkStatus());
+      EXPECT_EQ(buffers_->allocations(), allocated);
+    }
+  }
+}
+
+TEST_F(StreamNeedTest, SaysWhoseLimitIsReachedAndTakesNothingThen) {
+  const std::shared_ptr<Budget> all = Budget::Create(1'000'000);
+  JobMemory one(800'000, 800'000, all, buffers_.get()), other(800'000, 800'000, all, buffers_.get());
+  one.SetEngine(engine_);
+  other.SetEngine(engine_);
+  auto taken = one.AllocateDevice(700'000, "keys");
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  const auto of_all = other.AllocateHost(400'000, "keys").status();
+  EXPECT_TRUE(absl::IsResourceExhausted(of_all)) << of_all;
+  EXPECT_TRUE(HasRetryDelay(of_all)) << "it goes when others end";
+  EXPECT_EQ(NamedField(of_all), "");
+  const auto of_job = one.AllocateDevice(200'000, "keys").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(of_job)) << of_job;
+  EXPECT_FALSE(HasRetryDelay(of_job)) << "it never goes";
+  EXPECT_EQ(NamedField(of_job), "keys");
+  EXPECT_EQ(all->used(), 700'000);
+  EXPECT_EQ(other.free_host_bytes(), 800'000);
+  taken->reset();
+  EXPECT_TRUE(other.AllocateHost(400'000, "keys").ok());
+  EXPECT_EQ(all->used(), 0);
+}
+
+TEST(StreamOptionsTest, AllJobsTogetherHaveWhatAFewLanesMayTake) {
+  StreamOptions options;
+  options.max_host_bytes = 100;
+  EXPECT_EQ(options.HostBudget(/*lanes=*/1, /*devices=*/1), 100);
+  EXPECT_EQ(options.HostBudget(/*lanes=*/8, /*devices=*/2), 800);
+  options.max_host_bytes = kNoLimit;
+  EXPECT_EQ(options.HostBudget(/*lanes=*/8, /*devices=*/2), kNoLimit);
+}
+
+}  // namespace
+}  // namespace corank::testing
