@@ -135,6 +135,37 @@ def test_this_tree_passes_the_include_check() -> None:
     assert result.returncode == 0, result.stderr
 
 
+CIRCLES = {
+    "at the top": ("from corank._b import b\n", "from corank import _a as a\n"),
+    "in a function": ("import corank._b\n", "def b():\n    from corank._a import a\n"),
+    "for types": ("from . import _b\n", "if TYPE_CHECKING:\n    from ._a import A\n"),
+    "of the package": ("from corank import Client\n", ""),
+}
+
+
+@pytest.mark.parametrize("form", CIRCLES)
+def test_a_circle_of_imports_is_named_with_file_line_and_module(tmp_path: Path, form: str) -> None:
+    write(tmp_path, "client/python/src/corank/__init__.py", "from corank._a import a\n")
+    write(tmp_path, "client/python/src/corank/_a.py", CIRCLES[form][0])
+    write(tmp_path, "client/python/src/corank/_b.py", CIRCLES[form][1])
+    result = run_check("import_circles.py", tmp_path)
+    assert result.returncode == 1
+    other = "corank" if form == "of the package" else "corank._b"
+    assert f"client/python/src/corank/_a.py:1: imports {other}\n" in result.stderr
+
+
+def test_imports_in_one_direction_pass(tmp_path: Path) -> None:
+    write(tmp_path, "client/python/src/corank/__init__.py", "from corank._a import a\n")
+    write(tmp_path, "client/python/src/corank/_a.py", "import os\nfrom corank import _b as b\n")
+    write(tmp_path, "client/python/src/corank/_b.py", "from corank.v1 import array_pb2\n")
+    result = run_check("import_circles.py", tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_client_without_modules_fails(tmp_path: Path) -> None:
+    assert run_check("import_circles.py", tmp_path).returncode == 1
+
+
 def test_the_text_of_every_mutation_stands_in_the_code() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "mutate.py"), "list"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

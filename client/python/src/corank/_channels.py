@@ -15,13 +15,17 @@ from corank import _forks as forks
 from corank._address import checked, is_this_host
 from corank._call import Caller, Name, Uploads, unary
 from corank._credentials import Credentials
+from corank._options import MAX_DEADLINE_SECONDS, CallOptions, Settings
+from corank._options import settings as resolved
 from corank._results import ServerInfo, server_info
 from corank._retry import Limit, Repeat, Retrier
+from corank._stream import CHUNK_BYTES
 from corank.v1 import corank_service_pb2 as service
 
 DEFAULT_ADDRESS = "127.0.0.1:50051"
 DEADLINE_SECONDS = 60.0
 """The deadline of a call that sets none and moves no arrays."""
+_DEADLINE_BYTES_PER_SECOND = 16 << 20
 _SERVICES = {"corank": "/corank.v1.CorankService/", "memory": "/corank.v1.MemoryService/"}
 # gRPC itself waits a second first: all tries of a call would then meet the failure of the first connection.
 _RECONNECT_MS = (100, 5000)
@@ -36,16 +40,16 @@ _MAIN = -1
 class Channels:
     """The channels of one client, made when they are first used. Thread-safe."""
 
-    def __init__(self, address: str | None, max_message_bytes: int, **security: Any) -> None:
-        """`security`: the arguments of Credentials."""
+    def __init__(self, address: str | None, max_message_bytes: int, defaults: CallOptions, **security: Any) -> None:
+        """`defaults`: the options of calls that say nothing else. `security`: the arguments of Credentials."""
         self._address = address if address is None or address == "" else checked(address)
-        self._retries = 0
-        self._deadline: float | None = DEADLINE_SECONDS
-        self._traceparent: str | None = None
         self._security = security
         self._credentials: Credentials | None = None
         if address is not None or any(security.values()):
             self._credentials = Credentials(self.address, **security)  # what cannot be used is said now
+        self._defaults = defaults
+        given = self.settings({})
+        self._retries, self._deadline, self._traceparent = given.retries, self.deadline(given, 0), given.traceparent
         self.retrier = Retrier()
         """Tries the calls of this client."""
         self._max_message_bytes = max_message_bytes
@@ -85,6 +89,17 @@ class Channels:
         if self._credentials is None:
             self._credentials = Credentials(self.address, **self._security)
         return self._credentials
+
+    def settings(self, options: Any) -> Settings:
+        """The options of a call (a TypedDict) with this client's defaults."""
+        return resolved(options, self._defaults)
+
+    @staticmethod
+    def deadline(settings: Settings, nbytes: int) -> float | None:
+        """Seconds that a call may take whose arrays have this many bytes."""
+        if settings.deadline == "auto":
+            return min(DEADLINE_SECONDS + nbytes // _DEADLINE_BYTES_PER_SECOND, MAX_DEADLINE_SECONDS)
+        return settings.deadline
 
     def caller(self, operator: str, deadline: float | None, traceparent: str | None = None) -> Caller:
         """The state that all tries of one call share."""
@@ -229,6 +244,10 @@ class Channels:
             reload=caller.reload,
         )
         return server_info(service.GetServerInfoResponse.FromString(response)), request_id
+
+    def chunk_bytes(self, limit: Limit) -> int:
+        """Bytes to put into a chunk; the server is asked until `limit` if it is not known."""
+        return min(CHUNK_BYTES, self.server(limit).limits.max_chunk_bytes or CHUNK_BYTES)
 
     def memory_call(
         self,

@@ -12,12 +12,11 @@ import numpy as np
 from corank import _errors as errors
 from corank import _forks as forks
 from corank._call import Name, unary
-from corank._channels import DEADLINE_SECONDS, Channels
+from corank._channels import Channels
 from corank._elements import whole
 from corank._kept import StoredArray
 from corank._memory import most_bytes
 from corank._options import (
-    MAX_DEADLINE_SECONDS,
     MERGE_ALGORITHMS,
     PRIORITIES,
     SORT_ALGORITHMS,
@@ -25,14 +24,13 @@ from corank._options import (
     Settings,
     choice,
 )
-from corank._options import settings as resolved
 from corank._placing import SMALL_BYTES, Demand, Placed, Placing, Step, task_bytes
 from corank._progress import Display, Progress
 from corank._receivers import Answer
 from corank._regions import Regions, RegionsLost
 from corank._results import call_stats
 from corank._retry import Limit, Repeat
-from corank._stream import CHUNK_BYTES, Job
+from corank._stream import Job
 from corank._task import Task
 from corank._text import size
 from corank._wire import decode, encode, nested, parts_of
@@ -51,7 +49,6 @@ CONNECTIONS = 4
 PROGRESS_BYTES = 1 << 20
 """Calls on less show no progress unless asked to: the thread that draws would cost more than they do."""
 _MESSAGE_SLACK = 64 << 10  # what a message has beside arrays
-_DEADLINE_BYTES_PER_SECOND = 16 << 20
 _OPERATIONS = service.Plan.DESCRIPTOR.fields_by_name["operations"].number
 _NO_ANSWER = (errors.DeadlineExceeded, errors.Cancelled)
 _NO_ROOM = (errors.ResourceExhausted, errors.Unavailable)
@@ -74,17 +71,15 @@ class Connection(Channels):
         traceparent: str | None = None,
         **security: Any,
     ) -> None:
-        super().__init__(address, whole("max_message_bytes", max_message_bytes, 1), **security)
-        self._given = {**security, "max_message_bytes": max_message_bytes}
-        self._defaults: CallOptions = {"deadline": deadline, "retries": retries, "progress": progress}
+        defaults: CallOptions = {"deadline": deadline, "retries": retries, "progress": progress}
         if place != "auto":
-            self._defaults["place"] = place  # type: ignore[typeddict-item]
+            defaults["place"] = place  # type: ignore[typeddict-item]
         if connections is not None:
-            self._defaults["connections"] = connections
+            defaults["connections"] = connections
         if traceparent is not None:
-            self._defaults["traceparent"] = self._traceparent = traceparent
-        given = self.settings({})
-        self._deadline, self._retries = self.deadline(given, 0), given.retries
+            defaults["traceparent"] = traceparent
+        super().__init__(address, whole("max_message_bytes", max_message_bytes, 1), defaults, **security)
+        self._given = {**security, "max_message_bytes": max_message_bytes}
         self.regions = Regions(self)
         self._no_shared_memory = False
         forks.watch(self)
@@ -109,21 +104,6 @@ class Connection(Channels):
         """
         self.regions.forget()
         super().close()
-
-    def settings(self, options: Any) -> Settings:
-        """The options of a call (a TypedDict) with this client's defaults."""
-        return resolved(options, self._defaults)
-
-    @staticmethod
-    def deadline(settings: Settings, nbytes: int) -> float | None:
-        """Seconds that a call may take whose arrays have this many bytes."""
-        if settings.deadline == "auto":
-            return min(DEADLINE_SECONDS + nbytes // _DEADLINE_BYTES_PER_SECOND, MAX_DEADLINE_SECONDS)
-        return settings.deadline
-
-    def chunk_bytes(self, limit: Limit) -> int:
-        """Bytes to put into a chunk; the server is asked until `limit` if it is not known."""
-        return min(CHUNK_BYTES, self.server(limit).limits.max_chunk_bytes or CHUNK_BYTES)
 
     def perform(
         self, steps: Sequence[Step], settings: Settings, execute: bool, limit: Limit | None = None

@@ -26,7 +26,7 @@ from corank.v1 import memory_service_pb2 as memory
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from corank._connection import Connection
+    from corank._channels import Channels
     from corank._options import Settings
 
 _HEADER = memory.StoreArrayRequest.DESCRIPTOR.fields_by_name["header"].number
@@ -44,7 +44,7 @@ class StoredArray(RemoteArray):
 
     _temporary = False
 
-    def __init__(self, connection: Connection, name: str, type_: int, dtype: np.dtype[Any], count: int) -> None:
+    def __init__(self, connection: Channels, name: str, type_: int, dtype: np.dtype[Any], count: int) -> None:
         super().__init__(type_, dtype, count)
         self._connection, self.name = connection, name
 
@@ -107,19 +107,19 @@ class StoredArrays(NamedTuple):
         return html_table(self._title(), self._rows())
 
 
-def handle(connection: Connection, found: Any) -> StoredArray:
+def handle(connection: Channels, found: Any) -> StoredArray:
     """The handle of a StoredArray message."""
     return StoredArray(connection, found.name, found.type, storage(found.type, found.record_bytes), found.count)
 
 
-def listed(connection: Connection) -> StoredArrays:
+def listed(connection: Channels) -> StoredArrays:
     """All arrays that the server keeps for this caller."""
     pages = list(connection.memory_pages("ListArrays", memory.ListArraysRequest(), memory.ListArraysResponse))
     arrays = [handle(connection, each) for page in pages for each in page.arrays]
     return StoredArrays(arrays, pages[-1].used_bytes, pages[-1].quota_bytes)
 
 
-def find(connection: Connection, name: str) -> StoredArray:
+def find(connection: Channels, name: str) -> StoredArray:
     """The handle of the array of this name.
 
     Raises:
@@ -131,7 +131,7 @@ def find(connection: Connection, name: str) -> StoredArray:
     raise errors.NotFound(f"the server keeps no array {name!r}")
 
 
-def delete(connection: Connection, name: str) -> None:
+def delete(connection: Channels, name: str) -> None:
     """Has the server forget the array of this name."""
     # A second try could delete an array that another caller stored under the name in between.
     request = memory.DeleteArrayRequest(name=name)
@@ -148,7 +148,7 @@ def _expiry_seconds(expires: float | None) -> int:
 
 
 def store(
-    connection: Connection,
+    connection: Channels,
     name: str,
     array: ArrayLike,
     expires: float | None,
@@ -210,7 +210,7 @@ def store(
     return StoredArray(connection, kept.name, kept.type, element_dtype, kept.count)
 
 
-def fetch(connection: Connection, array: StoredArray, settings: Settings) -> NDArray[Any]:
+def fetch(connection: Channels, array: StoredArray, settings: Settings) -> NDArray[Any]:
     """The elements of a kept array."""
     target = settings.out[0] if settings.out is not None else None
     if target is not None:
