@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/base/clock.h"
-#include "server/wire/bytes.h"
+#include "server/base/bytes.h"
 #include "server/wire/loop.h"
 #include "server/wire/metadata.h"
 

@@ -8,7 +8,7 @@
 #include <deque>
 #include <memory>
 
-#include "server/wire/bytes.h"
+#include "server/base/bytes.h"
 
 namespace corank::wire {
 

@@ -1,6 +1,6 @@
-// Bytes of messages, in pieces that others own, so that they are sent from where they lie.
-#ifndef CORANK_SERVER_WIRE_BYTES_H_
-#define CORANK_SERVER_WIRE_BYTES_H_
+// Bytes of messages, in pieces that others own, so that they are sent, and read, from where they lie.
+#ifndef CORANK_SERVER_BASE_BYTES_H_
+#define CORANK_SERVER_BASE_BYTES_H_
 
 #include <cstddef>
 #include <memory>
@@ -9,7 +9,7 @@
 
 #include "absl/container/inlined_vector.h"
 
-namespace corank::wire {
+namespace corank {
 
 /// `size` bytes at `data`. `owner` keeps them; they do not change while it does.
 struct Piece {
@@ -47,6 +47,6 @@ class Bytes {
   size_t size_ = 0;
 };
 
-}  // namespace corank::wire
+}  // namespace corank
 
-#endif  // CORANK_SERVER_WIRE_BYTES_H_
+#endif  // CORANK_SERVER_BASE_BYTES_H_
