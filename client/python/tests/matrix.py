@@ -36,6 +36,7 @@ class Combination(NamedTuple):
     name: str
     requirements: tuple[str, ...]
     python: str = sys.executable
+    tests: tuple[str, ...] = (".",)
 
 
 def combinations() -> list[Combination]:
@@ -48,6 +49,7 @@ def combinations() -> list[Combination]:
         Combination("protobuf-5", ("protobuf>=5,<6", "grpcio", "numpy")),
         Combination("protobuf-6", ("protobuf>=6,<7", "grpcio", "numpy")),
         Combination("protobuf-7", ("protobuf>=7,<8", "grpcio", "numpy")),
+        Combination("dask-ray", ("protobuf", "grpcio", "numpy", "distributed", "ray"), tests=("test_carriers.py",)),
     ]
     for version in _OTHER_PYTHONS:
         python = shutil.which(f"python{version}")
@@ -95,7 +97,7 @@ def run(combination: Combination, wheel: pathlib.Path, tests: Sequence[str] = ()
     # No index: the libraries that are there must do.
     _pip(python, "--no-index", "--force-reinstall", "--no-deps", str(wheel))
     subprocess.run([sys.executable, "-m", "pip", f"--python={python}", "--quiet", "check"], check=True)
-    arguments = ["-q", "-p", "no:cacheprovider", *(str(_TESTS / name) for name in tests or (".",))]
+    arguments = ["-q", "-p", "no:cacheprovider", *(str(_TESTS / name) for name in tests or combination.tests)]
     done = subprocess.run(
         [str(python), "-m", "pytest", *arguments],
         cwd=_PACKAGE,
