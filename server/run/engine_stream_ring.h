@@ -14,14 +14,6 @@
 
 namespace corank {
 
-/// Adds the times of a finished stream, and its workspace if that is the largest so far.
-inline void AddTimes(const PhaseTimes& times, int64_t workspace_bytes, v1::RequestStats* stats) {
-  stats->set_copy_in_ns(stats->copy_in_ns() + times.copy_in_ns);
-  stats->set_kernel_ns(stats->kernel_ns() + times.kernel_ns);
-  stats->set_copy_out_ns(stats->copy_out_ns() + times.copy_out_ns);
-  stats->set_workspace_bytes(std::max(stats->workspace_bytes(), workspace_bytes));
-}
-
 /// Used by one thread. Nothing is in progress on the streams after destruction.
 class EngineStreamRing {
  public:

@@ -8,8 +8,7 @@
 
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
-#include "server/run/fused_phases.h"
-#include "server/run/fused_sort.h"
+#include "server/run/batched_ops.h"
 
 namespace corank {
 namespace {

@@ -1,5 +1,6 @@
 #include "server/run/operation.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,12 +14,7 @@ absl::Status PhasedOperation::Execute(Lane& lane, Outcome& outcome) {
   EngineStream& stream = lane.stream();
   CORANK_RETURN_IF_ERROR(stream.Begin(pace()));
   OperatorReport report;
-  const absl::Status enqueued = Enqueue(lane, &report);
-  // Also after an error: enqueued copies read the request's bytes until the stream has finished.
-  const absl::StatusOr<PhaseTimes> times = stream.Finish();
-  CORANK_RETURN_IF_ERROR(enqueued);
-  CORANK_RETURN_IF_ERROR(times.status());
-  SetTimes(*times, stream.workspace_bytes(), outcome);
+  CORANK_RETURN_IF_ERROR(FinishStream(stream, Enqueue(lane, &report), &outcome.stats));
   if (report.fault != OperatorReport::Fault::kNone) return FaultStatus(report);
   Collect(report, outcome);
   return absl::OkStatus();
@@ -37,12 +33,39 @@ absl::Status PhasedOperation::Enqueue(Lane& lane, OperatorReport* report) {
   return CopyOut(stream);
 }
 
+int64_t PhasedOperation::work_bytes() const {
+  int64_t bytes = input_bytes_;
+  for (const PendingResult& result : results_) bytes += result.size_bytes();
+  return bytes;
+}
+
+absl::Status PhasedOperation::AllocateResults(EngineStream& stream) {
+  for (PendingResult& result : results_) CORANK_RETURN_IF_ERROR(result.Allocate(stream));
+  return absl::OkStatus();
+}
+
+void* PhasedOperation::DeviceOf(ResultRole role) const {
+  for (const PendingResult& result : results_) {
+    if (result.role == role) return result.buffer.device;
+  }
+  return nullptr;
+}
+
+absl::Status PhasedOperation::CopyOut(EngineStream& stream) {
+  for (const PendingResult& result : results_) CORANK_RETURN_IF_ERROR(result.Check());
+  for (const PendingResult& result : results_) CORANK_RETURN_IF_ERROR(result.Download(stream));
+  return absl::OkStatus();
+}
+
+void PhasedOperation::Collect(const OperatorReport&, Outcome& outcome) const {
+  for (const PendingResult& result : results_) outcome.results.push_back(result.Collect());
+}
+
 absl::Status PendingResult::Allocate(EngineStream& stream) {
   if (size_bytes() == 0) return absl::OkStatus();
-  absl::StatusOr<ResultBuffer> allocated =
-      target == nullptr ? stream.AllocateResult(size_bytes()) : target->Allocate(stream, size_bytes());
-  if (allocated.ok()) buffer = *allocated;
-  return allocated.status();
+  CORANK_ASSIGN_OR_RETURN(
+      buffer, target == nullptr ? stream.AllocateResult(size_bytes()) : target->Allocate(stream, size_bytes()));
+  return absl::OkStatus();
 }
 
 absl::Status PendingResult::Download(EngineStream& stream) const {
@@ -88,16 +111,37 @@ absl::Status PublishResults(Outcome& outcome) {
   return absl::OkStatus();
 }
 
-void SetTimes(const PhaseTimes& times, int64_t workspace_bytes, Outcome& outcome) {
-  outcome.stats.set_copy_in_ns(times.copy_in_ns);
-  outcome.stats.set_kernel_ns(times.kernel_ns);
-  outcome.stats.set_copy_out_ns(times.copy_out_ns);
-  outcome.stats.set_workspace_bytes(workspace_bytes);
+void AddTimes(const PhaseTimes& times, int64_t workspace_bytes, v1::RequestStats* stats) {
+  stats->set_copy_in_ns(stats->copy_in_ns() + times.copy_in_ns);
+  stats->set_kernel_ns(stats->kernel_ns() + times.kernel_ns);
+  stats->set_copy_out_ns(stats->copy_out_ns() + times.copy_out_ns);
+  stats->set_workspace_bytes(std::max(stats->workspace_bytes(), workspace_bytes));
+}
+
+absl::Status FinishStream(EngineStream& stream, const absl::Status& enqueued, v1::RequestStats* stats) {
+  const absl::StatusOr<PhaseTimes> times = stream.Finish();
+  CORANK_RETURN_IF_ERROR(enqueued);
+  CORANK_RETURN_IF_ERROR(times.status());
+  AddTimes(*times, stream.workspace_bytes(), stats);
+  return absl::OkStatus();
+}
+
+absl::Status FinishCopyIn(EngineStream& stream, absl::Status enqueued, v1::RequestStats* stats) {
+  enqueued.Update(stream.EndCopyIn());
+  enqueued.Update(stream.EndKernels());
+  return FinishStream(stream, enqueued, stats);
 }
 
 absl::Status UnexpectedFault(const OperatorReport& report) {
   return absl::InternalError(absl::StrCat("the engine reports fault ", static_cast<int>(report.fault), " at index ",
                                           report.index, " of an operator that has no such fault"));
+}
+
+absl::Status NotSorted(absl::string_view field, int64_t index, Order order) {
+  return FieldError(v1::ERROR_REASON_KEYS_NOT_SORTED, field,
+                    absl::StrCat("not sorted in ", order == Order::kAscending ? "ascending" : "descending",
+                                 " order: the element at index ", index, " comes before the one at index ", index - 1),
+                    {{"index", absl::StrCat(index)}});
 }
 
 }  // namespace corank

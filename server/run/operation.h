@@ -4,12 +4,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "kernels/engine/engine.h"
+#include "server/base/status_macros.h"
+#include "server/model/operand.h"
 #include "server/model/operator.h"
 #include "server/model/outcome.h"
 #include "server/model/result_target.h"
@@ -92,28 +97,10 @@ class Operation {
   std::vector<SharedSource> sources_;
 };
 
-/// An operator that is one request on one stream (kernels/engine/engine.h). The phases are called once each, in the
-/// order of their declarations; the work may stop after any of them.
-class PhasedOperation : public Operation {
- public:
-  absl::Status Execute(Lane& lane, Outcome& outcome) final;
-  bool is_repeatable() const override { return true; }
-  /// kBrief only if inputs and results are so small that kernels should read and write them in host memory, each once.
-  virtual Pace pace() const { return Pace::kPhases; }
-  /// Uploads the inputs and allocates the results.
-  virtual absl::Status CopyIn(EngineStream& stream) = 0;
-  /// Runs the operator. `report` is valid once the stream finished.
-  virtual absl::Status Run(EngineStream& stream, OperatorReport* report) = 0;
-  /// Downloads the results.
-  virtual absl::Status CopyOut(EngineStream& stream) = 0;
-  /// After the stream finished without a fault: lists the results. They borrow the stream's memory.
-  virtual void Collect(const OperatorReport& report, Outcome& outcome) const = 0;
-  /// After the stream finished with a fault in the report: the caller's error, with its field named.
-  virtual absl::Status FaultStatus(const OperatorReport& report) const = 0;
-
- private:
-  absl::Status Enqueue(Lane& lane, OperatorReport* report);
-};
+/// A fault that the operator cannot have.
+absl::Status UnexpectedFault(const OperatorReport& report);
+/// INVALID_ARGUMENT: the array's element `index` belongs before its predecessor.
+absl::Status NotSorted(absl::string_view field, int64_t index, Order order);
 
 /// A result while it is being made.
 struct PendingResult {
@@ -132,6 +119,70 @@ struct PendingResult {
   ResultArray Collect() const { return {role, type, element_bytes, count, buffer.host, target}; }
 };
 
+/// An operator that is one request on one stream (kernels/engine/engine.h). The phases are called once each, in the
+/// order of their declarations; the work may stop after any of them.
+class PhasedOperation : public Operation {
+ public:
+  absl::Status Execute(Lane& lane, Outcome& outcome) final;
+  bool is_repeatable() const final { return true; }
+  int64_t work_bytes() const override;
+  /// kBrief only if inputs and results are so small that kernels should read and write them in host memory, each once.
+  virtual Pace pace() const { return Pace::kPhases; }
+  /// Uploads the inputs and allocates the results.
+  virtual absl::Status CopyIn(EngineStream& stream) = 0;
+  /// Runs the operator. `report` is valid once the stream finished.
+  virtual absl::Status Run(EngineStream& stream, OperatorReport* report) = 0;
+  /// Checks the places of all results, then downloads the results.
+  virtual absl::Status CopyOut(EngineStream& stream);
+  /// After the stream finished without a fault: lists the results. They borrow the stream's memory.
+  virtual void Collect(const OperatorReport& report, Outcome& outcome) const;
+  /// After the stream finished with a fault in the report: the caller's error, with its field named. An operator that
+  /// has faults overrides this.
+  virtual absl::Status FaultStatus(const OperatorReport& report) const { return UnexpectedFault(report); }
+
+  const absl::InlinedVector<PendingResult, 3>& results() const { return results_; }
+
+ protected:
+  /// For constructors. Results are made and listed in this order.
+  void AddInput(const Operand& input) { input_bytes_ += input.size_bytes(); }
+  void AddInput(const std::optional<Operand>& input) {
+    if (input) AddInput(*input);
+  }
+  void AddResult(PendingResult result) { results_.push_back(std::move(result)); }
+  absl::Status AllocateResults(EngineStream& stream);
+  /// Null: there is no such result, or it has no bytes.
+  void* DeviceOf(ResultRole role) const;
+
+ private:
+  absl::Status Enqueue(Lane& lane, OperatorReport* report);
+
+  int64_t input_bytes_ = 0;
+  absl::InlinedVector<PendingResult, 3> results_;
+};
+
+/// Uploads an array to `*d_bytes`, which stays as it is if there is none. Its elements are T.
+template <typename T>
+absl::Status UploadTo(EngineStream& stream, const Operand& operand, const T** d_bytes) {
+  CORANK_ASSIGN_OR_RETURN(const void* const uploaded, Upload(stream, operand));
+  *d_bytes = static_cast<const T*>(uploaded);
+  return absl::OkStatus();
+}
+template <typename T>
+absl::Status UploadTo(EngineStream& stream, const std::optional<Operand>& operand, const T** d_bytes) {
+  return operand ? UploadTo(stream, *operand, d_bytes) : absl::OkStatus();
+}
+/// The values must not change until the stream has finished.
+inline absl::Status UploadTo(EngineStream& stream, const std::vector<int64_t>& values, const int64_t** d_values) {
+  if (values.empty()) return absl::OkStatus();
+  CORANK_ASSIGN_OR_RETURN(const void* const uploaded,
+                          stream.Upload(values.data(), static_cast<int64_t>(values.size() * sizeof(int64_t))));
+  *d_values = static_cast<const int64_t*>(uploaded);
+  return absl::OkStatus();
+}
+
+/// Keys have the numbers of ELEMENT_TYPE_*.
+constexpr KeyType KeyTypeOf(v1::ElementType type) { return static_cast<KeyType>(type); }
+
 /// UINT32 or UINT64 (ELEMENT_TYPE_*) for an index of this many bytes.
 constexpr v1::ElementType IndexType(int index_bytes) {
   return index_bytes == 4 ? v1::ELEMENT_TYPE_UINT32 : v1::ELEMENT_TYPE_UINT64;
@@ -143,11 +194,13 @@ absl::Status PrepareResults(const Outcome& outcome);
 /// Publishes results that were prepared.
 absl::Status PublishResults(Outcome& outcome);
 
-/// Records the times and the workspace of one request on a stream in the statistics for its response.
-void SetTimes(const PhaseTimes& times, int64_t workspace_bytes, Outcome& outcome);
-
-/// A fault that the operator cannot have.
-absl::Status UnexpectedFault(const OperatorReport& report);
+/// Adds the times of a finished stream, and its workspace if that is the largest so far.
+void AddTimes(const PhaseTimes& times, int64_t workspace_bytes, v1::RequestStats* stats);
+/// Ends a request on a stream whose work was enqueued with this status, and adds its times. Waits also after an error,
+/// because enqueued copies use the request's memory until the stream has finished.
+absl::Status FinishStream(EngineStream& stream, const absl::Status& enqueued, v1::RequestStats* stats);
+/// The same for a request that only copied to the device.
+absl::Status FinishCopyIn(EngineStream& stream, absl::Status enqueued, v1::RequestStats* stats);
 
 }  // namespace corank
 

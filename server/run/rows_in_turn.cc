@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "server/base/status_macros.h"
+
 namespace corank {
 
 IntervalCursor::Piece IntervalCursor::Next(int64_t most_rows, int64_t most_intervals) {
@@ -23,6 +25,22 @@ IntervalCursor::Piece IntervalCursor::Next(int64_t most_rows, int64_t most_inter
     taken_ = 0;
   }
   return piece;
+}
+
+absl::StatusOr<int64_t> IntervalOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
+                                                    absl::Span<void* const> d_out, OperatorReport* report) {
+  piece_ = cursor_.Next(most_rows, most_intervals);
+  if (piece_.counts.empty()) return absl::InternalError("the intervals have fewer elements than their counts say");
+  CORANK_RETURN_IF_ERROR(MakePiece(stream, piece_, d_out, report));
+  return piece_.rows;
+}
+
+int64_t IntervalOperation::PieceBytes(int arrays) const {
+  int64_t bytes = arrays * std::min(cursor_.counts().size_bytes(), kPieceBytes);
+  for (const PendingResult& result : results()) {
+    bytes += std::min(result.size_bytes(), kPieceBytes + result.element_bytes);
+  }
+  return bytes;
 }
 
 Operand Slice(const Operand& operand, int64_t first, int64_t count) {

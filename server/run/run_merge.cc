@@ -42,10 +42,7 @@ absl::StatusOr<std::vector<int64_t>> CutRuns(Lane& lane, const RowShape& shape, 
   absl::Status enqueued = stream.EndCopyIn();
   if (enqueued.ok()) enqueued = stream.SplitRuns(args);
   if (enqueued.ok()) enqueued = stream.EndKernels();
-  const absl::StatusOr<PhaseTimes> times = stream.Finish();
-  CORANK_RETURN_IF_ERROR(enqueued);
-  CORANK_RETURN_IF_ERROR(times.status());
-  AddTimes(*times, stream.workspace_bytes(), stats);
+  CORANK_RETURN_IF_ERROR(FinishStream(stream, enqueued, stats));
   return splits;
 }
 

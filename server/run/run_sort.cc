@@ -114,12 +114,7 @@ absl::Status RunSorter::Add(std::vector<InputChunk> chunks) {
     copied = CopyIn(stream, chunks[i], complete);
     if (!in_core_ && copied.ok()) copied = SortAll(complete);  // frees room for the next one
   }
-  copied.Update(stream.EndCopyIn());
-  copied.Update(stream.EndKernels());
-  const absl::StatusOr<PhaseTimes> times = stream.Finish();
-  CORANK_RETURN_IF_ERROR(copied);
-  CORANK_RETURN_IF_ERROR(times.status());
-  AddTimes(*times, stream.workspace_bytes(), stats_);
+  CORANK_RETURN_IF_ERROR(FinishCopyIn(stream, copied, stats_));
   chunks.clear();  // lets the callers continue
   return SortAll(complete);
 }

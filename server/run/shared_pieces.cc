@@ -11,7 +11,8 @@
 #include "proto/wire_enums.h"
 #include "server/base/status_macros.h"
 #include "server/memory/region_registry.h"
-#include "server/run/ordered_operations.h"
+#include "server/run/device_ops/merge.h"
+#include "server/run/device_ops/sort.h"
 #include "server/run/run_merge.h"
 #include "server/run/run_sort.h"
 
@@ -33,7 +34,7 @@ int64_t TileRows(const RowShape& shape, const JobMemory& memory, int64_t tile_by
 
 RowShape ShapeOf(const Operand& keys, const Operand* values, Order order) {
   RowShape shape;
-  shape.key_type = static_cast<KeyType>(keys.type);  // keys have the numbers of corank.v1.ElementType
+  shape.key_type = KeyTypeOf(keys.type);
   shape.order = order;
   shape.key_bytes = keys.element_bytes;
   shape.value_bytes = values == nullptr ? 0 : values->element_bytes;

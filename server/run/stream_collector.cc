@@ -55,14 +55,9 @@ absl::Status StreamCollector::Add(const std::vector<InputChunk>& chunks) {
 }
 
 absl::Status StreamCollector::FinishCopies(EngineStream& stream) {
-  absl::Status ended = stream.EndCopyIn();
-  ended.Update(stream.EndKernels());
-  const absl::StatusOr<PhaseTimes> times = stream.Finish();
+  const absl::Status finished = FinishCopyIn(stream, absl::OkStatus(), stats_);
   retired_.clear();
-  CORANK_RETURN_IF_ERROR(ended);
-  CORANK_RETURN_IF_ERROR(times.status());
-  AddTimes(*times, stream.workspace_bytes(), stats_);
-  return absl::OkStatus();
+  return finished;
 }
 
 absl::Status StreamCollector::CopyIn(EngineStream& stream, const InputChunk& chunk) {

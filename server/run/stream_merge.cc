@@ -8,7 +8,6 @@
 #include "kernels/common/key_order.h"
 #include "server/base/status_macros.h"
 #include "server/run/engine_stream_ring.h"
-#include "server/run/ordered_operations.h"
 
 namespace corank {
 namespace {
@@ -86,12 +85,7 @@ absl::Status StreamMerger::Add(std::vector<InputChunk> chunks) {
   CORANK_RETURN_IF_ERROR(stream.Begin());
   absl::Status copied;
   for (size_t i = 0; i < chunks.size() && copied.ok(); ++i) copied = CopyIn(stream, chunks[i]);
-  copied.Update(stream.EndCopyIn());
-  copied.Update(stream.EndKernels());
-  const absl::StatusOr<PhaseTimes> times = stream.Finish();
-  CORANK_RETURN_IF_ERROR(copied);
-  CORANK_RETURN_IF_ERROR(times.status());
-  AddTimes(*times, stream.workspace_bytes(), stats_);
+  CORANK_RETURN_IF_ERROR(FinishCopyIn(stream, copied, stats_));
   chunks.clear();  // lets the callers continue
   if (bytes_since_sent_ < kWaveTiles * sink_.tile_rows() * merge_.shape.row_bytes()) return absl::OkStatus();
   return SendEarly();
@@ -293,10 +287,7 @@ absl::StatusOr<int64_t> StreamMerger::Bound(const Input& input, SearchBound boun
   if (enqueued.ok()) enqueued = stream.Search(args, &report);
   if (enqueued.ok()) enqueued = stream.EndKernels();
   if (enqueued.ok()) enqueued = stream.Download(position, kPositionBytes);
-  const absl::StatusOr<PhaseTimes> times = stream.Finish();
-  CORANK_RETURN_IF_ERROR(enqueued);
-  CORANK_RETURN_IF_ERROR(times.status());
-  AddTimes(*times, stream.workspace_bytes(), stats_);
+  CORANK_RETURN_IF_ERROR(FinishStream(stream, enqueued, stats_));
   if (IndexBytes(args.haystack_count) == sizeof(uint32_t)) {
     return input.sent + static_cast<int64_t>(*static_cast<const uint32_t*>(position.host));
   }

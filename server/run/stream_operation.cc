@@ -196,13 +196,8 @@ absl::Status StreamOperation::BringNear(EngineStream& stream, Operand* input, Ou
   CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> near,
                           spec_.memory->AllocateDevice(input->size_bytes(), "plan.operations"));
   CORANK_RETURN_IF_ERROR(stream.Begin());
-  absl::Status copied = stream.Copy(near->data(), input->bytes, input->size_bytes());
-  copied.Update(stream.EndCopyIn());
-  copied.Update(stream.EndKernels());
-  const absl::StatusOr<PhaseTimes> times = stream.Finish();
-  CORANK_RETURN_IF_ERROR(copied);
-  CORANK_RETURN_IF_ERROR(times.status());
-  AddTimes(*times, 0, &outcome.stats);
+  CORANK_RETURN_IF_ERROR(
+      FinishCopyIn(stream, stream.Copy(near->data(), input->bytes, input->size_bytes()), &outcome.stats));
   input->bytes = near->data();
   input->device = stream.device();
   input->lease = near;
@@ -211,18 +206,18 @@ absl::Status StreamOperation::BringNear(EngineStream& stream, Operand* input, Ou
 
 absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std::shared_ptr<StreamTarget>>& targets,
                                          Lane& lane, Outcome& outcome) {
-  const std::vector<const PendingResult*> results = rows.results();
+  const auto& results = rows.results();
   std::vector<const StreamTarget*> places;
-  for (const PendingResult* result : results) {
-    const auto target = std::find(targets.begin(), targets.end(), result->target);
+  for (const PendingResult& result : results) {
+    const auto target = std::find(targets.begin(), targets.end(), result.target);
     if (target == targets.end()) return absl::InternalError("rows that are made in turn must go to a stream");
     places.push_back(target->get());
   }
-  const int64_t count = results[0]->count;
+  const int64_t count = results[0].count;
   EngineStream& stream = lane.stream();
   RowShape shape;
-  shape.key_bytes = results[0]->element_bytes;
-  if (results.size() > 1) shape.value_bytes = results[1]->element_bytes;
+  shape.key_bytes = results[0].element_bytes;
+  if (results.size() > 1) shape.value_bytes = results[1].element_bytes;
   // A quarter is for rows. As many bytes of counts, as many of offsets, and their workspace need the rest.
   const int64_t room = std::max(kLeastPieceBytes, spec_.memory->free_device_bytes() / 4);
   const int64_t piece_bytes = std::min({spec_.piece_bytes, RowsInTurn::kPieceBytes, room});
@@ -232,7 +227,7 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
   std::vector<void*> d_out;
   for (size_t i = 0; i < results.size() && count > 0; ++i) {
     CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> block,
-                            spec_.memory->AllocateDevice(piece_rows * results[i]->element_bytes, places[i]->field()));
+                            spec_.memory->AllocateDevice(piece_rows * results[i].element_bytes, places[i]->field()));
     d_out.push_back(block->data());
     (i == 0 ? made_rows.keys : made_rows.values) = block->data();
     made_rows.memory.push_back(block);
@@ -248,10 +243,7 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
     OperatorReport report;
     const absl::StatusOr<int64_t> made = rows.MakeRows(stream, piece_rows, intervals, d_out, &report);
     const absl::Status ended = made.ok() ? stream.EndKernels() : made.status();
-    const absl::StatusOr<PhaseTimes> times = stream.Finish();
-    CORANK_RETURN_IF_ERROR(ended);
-    CORANK_RETURN_IF_ERROR(times.status());
-    AddTimes(*times, stream.workspace_bytes(), &outcome.stats);
+    CORANK_RETURN_IF_ERROR(FinishStream(stream, ended, &outcome.stats));
     if (report.fault != OperatorReport::Fault::kNone) return rows.FaultStatus(report);
     if (*made == 0) continue;
     lane.set_next_stage(Stage::kCopyOut);
@@ -260,7 +252,7 @@ absl::Status StreamOperation::SendInTurn(RowsInTurn& rows, const std::vector<std
     CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, {made_rows}, sink.tile_rows(), sink, &outcome.stats));
     first += *made;
   }
-  for (const PendingResult* result : results) outcome.results.push_back(result->Collect());
+  for (const PendingResult& result : results) outcome.results.push_back(result.Collect());
   return absl::OkStatus();
 }
 

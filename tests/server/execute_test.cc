@@ -12,8 +12,10 @@
 
 #include "kernels/engine/forwarding_engine.h"
 #include "server/base/errors.h"
-#include "server/run/interval_operations.h"
-#include "server/run/ordered_operations.h"
+#include "server/run/device_ops/merge.h"
+#include "server/run/device_ops/move.h"
+#include "server/run/device_ops/search.h"
+#include "server/run/device_ops/sort.h"
 #include "server/run/packed_stream.h"
 #include "tests/server/doubles.h"
 #include "tests/server/lane_pool_fixture.h"

@@ -1,5 +1,5 @@
 // Small sorts that run as one: each member gets the same result as alone.
-#include "server/run/fused_sort.h"
+#include "server/run/batched_ops.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 
 #include "kernels/cpu/cpu_engine.h"
 #include "kernels/engine/forwarding_engine.h"
-#include "server/run/ordered_operations.h"
+#include "server/run/device_ops/sort.h"
 
 namespace corank::testing {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/run/lane_pool.h"
-#include "server/run/ordered_operations.h"
+#include "server/run/device_ops/sort.h"
 #include "tests/server/doubles.h"
 
 namespace corank::testing {

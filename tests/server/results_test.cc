@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_engine.h"
-#include "server/run/column_sort_operation.h"
-#include "server/run/ordered_operations.h"
+#include "server/run/device_ops/column_sort.h"
+#include "server/run/device_ops/sort.h"
 
 namespace corank::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include "server/plan/parse/arrays.h"
 #include "server/plan/parse/order.h"
 #include "server/plan/parse/sort_parts.h"
-#include "server/run/column_sort_operation.h"
+#include "server/run/device_ops/column_sort.h"
 
 namespace corank {
 namespace {

@@ -5,7 +5,9 @@
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
 #include "server/plan/parse/validate.h"
-#include "server/run/interval_operations.h"
+#include "server/run/device_ops/expand.h"
+#include "server/run/device_ops/load_balance.h"
+#include "server/run/device_ops/move.h"
 
 namespace corank {
 namespace {

@@ -4,7 +4,7 @@
 #include "server/plan/parse/arrays.h"
 #include "server/plan/parse/order.h"
 #include "server/plan/parse/validate.h"
-#include "server/run/ordered_operations.h"
+#include "server/run/device_ops/search.h"
 
 namespace corank {
 

@@ -7,7 +7,7 @@
 #include "server/plan/parse/order.h"
 #include "server/plan/parse/sort_parts.h"
 #include "server/plan/parse/validate.h"
-#include "server/run/ordered_operations.h"
+#include "server/run/device_ops/sort.h"
 
 namespace corank {
 

@@ -1,11 +1,12 @@
-// Several small requests in one round trip to the device.
-#ifndef CORANK_SERVER_RUN_FUSED_PHASES_H_
-#define CORANK_SERVER_RUN_FUSED_PHASES_H_
+// Several small requests in one round trip to the device: any operators one after another, or sorts as one sort.
+#ifndef CORANK_SERVER_RUN_BATCHED_OPS_H_
+#define CORANK_SERVER_RUN_BATCHED_OPS_H_
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "kernels/engine/engine.h"
 #include "server/model/outcome.h"
+#include "server/run/device_ops/sort.h"
 #include "server/run/operation.h"
 
 namespace corank {
@@ -27,6 +28,16 @@ struct FusedMember {
 /// The members must be able to run together.
 void ExecuteTogether(EngineStream& stream, absl::Span<FusedMember> members);
 
+/// Whether the two may be members of one fused sort: inline arrays and results, keys of one type, order and algorithm,
+/// and the same extras (values of one size, the permutation, or nothing).
+bool CanFuse(const Operation& first, const Operation& next);
+
+/// Sorts the members, which must fuse with each other, on the stream. outcomes[i] gets the result of members[i], valid
+/// until the stream begins again. Each member's statistics cover the whole batch. An error is the engine's and applies
+/// to all members.
+absl::Status ExecuteFused(EngineStream& stream, absl::Span<const SortOperation* const> members,
+                          absl::Span<Outcome* const> outcomes);
+
 }  // namespace corank
 
-#endif  // CORANK_SERVER_RUN_FUSED_PHASES_H_
+#endif  // CORANK_SERVER_RUN_BATCHED_OPS_H_

@@ -1,6 +1,6 @@
 // Sort by several key columns.
-#ifndef CORANK_SERVER_RUN_COLUMN_SORT_OPERATION_H_
-#define CORANK_SERVER_RUN_COLUMN_SORT_OPERATION_H_
+#ifndef CORANK_SERVER_RUN_DEVICE_OPS_COLUMN_SORT_H_
+#define CORANK_SERVER_RUN_DEVICE_OPS_COLUMN_SORT_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -41,23 +41,19 @@ class ColumnSortOperation final : public PhasedOperation {
   explicit ColumnSortOperation(Spec spec);
 
   Operator op() const override { return Operator::kSort; }
-  int64_t work_bytes() const override;
-  int64_t device_bytes(const Engine& engine) const override;
+  int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }
   absl::Status CopyIn(EngineStream& stream) override;
-  absl::Status Run(EngineStream& stream, OperatorReport* report) override;
+  absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.SortColumns(args_, report); }
   absl::Status CopyOut(EngineStream& stream) override;
   void Collect(const OperatorReport& report, Outcome& outcome) const override;
-  absl::Status FaultStatus(const OperatorReport& report) const override;
 
  private:
   const Spec spec_;
   std::vector<KeyColumn> columns_;
   ColumnSortArgs args_;
-  std::vector<PendingResult> results_;        // for each column its data, then, for strings, its offsets
   std::vector<const int64_t*> string_bytes_;  // for each string column, in the stream's host memory
-  std::optional<PendingResult> values_, indices_;
 };
 
 }  // namespace corank
 
-#endif  // CORANK_SERVER_RUN_COLUMN_SORT_OPERATION_H_
+#endif  // CORANK_SERVER_RUN_DEVICE_OPS_COLUMN_SORT_H_

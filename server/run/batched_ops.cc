@@ -1,4 +1,4 @@
-#include "server/run/fused_sort.h"
+#include "server/run/batched_ops.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,9 +9,35 @@
 #include "kernels/engine/alignment.h"
 #include "proto/wire_enums.h"
 #include "server/base/status_macros.h"
+#include "server/run/packed_stream.h"
 
 namespace corank {
 namespace {
+
+constexpr int64_t kMostJoinedBytes = 256 << 10;
+// Each array of a member starts at a multiple of 256 bytes; there are few of them.
+constexpr int64_t kRoundingBytes = 16 * 256;
+
+// A failure on the device is a failure of all members.
+bool IsOfTheStream(const absl::Status& status) { return status.code() == absl::StatusCode::kUnavailable; }
+
+absl::Status Enqueue(EngineStream& stream, absl::Span<FusedMember> members, std::vector<OperatorReport>& reports) {
+  for (FusedMember& member : members) {
+    member.status = member.operation->CopyIn(stream);
+    if (IsOfTheStream(member.status)) return member.status;
+  }
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (members[i].status.ok()) members[i].status = members[i].operation->Run(stream, &reports[i]);
+    if (IsOfTheStream(members[i].status)) return members[i].status;
+  }
+  CORANK_RETURN_IF_ERROR(stream.EndKernels());
+  for (FusedMember& member : members) {
+    if (member.status.ok()) member.status = member.operation->CopyOut(stream);
+    if (IsOfTheStream(member.status)) return member.status;
+  }
+  return absl::OkStatus();
+}
 
 // Positions among all keys of a batch have 32 bits.
 constexpr int64_t kMostKeys = 1 << 20;
@@ -68,7 +94,7 @@ absl::Status CopyIn(EngineStream& stream, absl::Span<const SortOperation* const>
   const SortOperation::Spec& first = members.front()->spec();
   SortArgs& args = fused->args;
   for (const SortOperation* member : members) args.count += member->spec().keys.count;
-  args.key_type = static_cast<KeyType>(first.keys.type);  // keys have the numbers of corank.v1.ElementType
+  args.key_type = KeyTypeOf(first.keys.type);
   args.order = first.order;
   args.algorithm = first.algorithm;
   args.value_bytes = first.values ? first.values->element_bytes : 0;
@@ -106,8 +132,8 @@ absl::Status CopyIn(EngineStream& stream, absl::Span<const SortOperation* const>
   return absl::OkStatus();
 }
 
-absl::Status Enqueue(EngineStream& stream, absl::Span<const SortOperation* const> members, Fused* fused,
-                     OperatorReport* report) {
+absl::Status EnqueueFused(EngineStream& stream, absl::Span<const SortOperation* const> members, Fused* fused,
+                          OperatorReport* report) {
   CORANK_RETURN_IF_ERROR(CopyIn(stream, members, fused));
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
   CORANK_RETURN_IF_ERROR(stream.Sort(fused->args, report));
@@ -140,7 +166,7 @@ absl::Status EnqueueEach(EngineStream& stream, absl::Span<const SortOperation* c
   for (size_t i = 0; i < members.size(); ++i) {
     const SortOperation::Spec& spec = members[i]->spec();
     const Operand& keys = spec.keys;
-    sorts[i].key_type = static_cast<KeyType>(keys.type);
+    sorts[i].key_type = KeyTypeOf(keys.type);
     sorts[i].order = spec.order;
     sorts[i].count = keys.count;
     CORANK_ASSIGN_OR_RETURN(sorts[i].keys_in, stream.Upload(keys.bytes, keys.size_bytes()));
@@ -157,18 +183,42 @@ absl::Status ExecuteEach(EngineStream& stream, absl::Span<const SortOperation* c
                          absl::Span<Outcome* const> outcomes) {
   CORANK_RETURN_IF_ERROR(stream.Begin(Pace::kBrief));
   std::vector<OperatorReport> reports(members.size());
-  const absl::Status enqueued = EnqueueEach(stream, members, outcomes, reports);
-  const absl::StatusOr<PhaseTimes> times = stream.Finish();
-  CORANK_RETURN_IF_ERROR(enqueued);
-  CORANK_RETURN_IF_ERROR(times.status());
+  v1::RequestStats stats;
+  CORANK_RETURN_IF_ERROR(FinishStream(stream, EnqueueEach(stream, members, outcomes, reports), &stats));
   for (size_t i = 0; i < members.size(); ++i) {
     outcomes[i]->sort_algorithm = ToWire(reports[i].sort_algorithm);
-    SetTimes(*times, stream.workspace_bytes(), *outcomes[i]);
+    outcomes[i]->stats.MergeFrom(stats);
   }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+bool MayRunTogether(const Operation& operation) {
+  return dynamic_cast<const PhasedOperation*>(&operation) != nullptr && operation.work_bytes() <= kMostJoinedBytes;
+}
+
+void ExecuteTogether(EngineStream& stream, absl::Span<FusedMember> members) {
+  int64_t bytes = 0;
+  for (const FusedMember& member : members) bytes += member.operation->work_bytes() + kRoundingBytes;
+  PackedStream packed(&stream, bytes);
+  std::vector<OperatorReport> reports(members.size());
+  absl::Status whole = packed.Begin(Pace::kPhases);
+  if (whole.ok()) whole = Enqueue(packed, members, reports);
+  v1::RequestStats stats;
+  whole = FinishStream(packed, whole, &stats);
+  for (size_t i = 0; i < members.size(); ++i) {
+    FusedMember& member = members[i];
+    if (!whole.ok()) member.status = whole;
+    if (!member.status.ok()) continue;
+    member.outcome->stats.MergeFrom(stats);
+    if (reports[i].fault != OperatorReport::Fault::kNone) {
+      member.status = member.operation->FaultStatus(reports[i]);
+    } else {
+      member.operation->Collect(reports[i], *member.outcome);
+    }
+  }
+}
 
 bool CanFuse(const Operation& first, const Operation& next) {
   const auto* const a = dynamic_cast<const SortOperation*>(&first);
@@ -183,14 +233,12 @@ absl::Status ExecuteFused(EngineStream& stream, absl::Span<const SortOperation* 
   CORANK_RETURN_IF_ERROR(stream.Begin());
   Fused fused;
   OperatorReport report;
-  const absl::Status enqueued = Enqueue(stream, members, &fused, &report);
-  const absl::StatusOr<PhaseTimes> times = stream.Finish();
-  CORANK_RETURN_IF_ERROR(enqueued);
-  CORANK_RETURN_IF_ERROR(times.status());
+  v1::RequestStats stats;
+  CORANK_RETURN_IF_ERROR(FinishStream(stream, EnqueueFused(stream, members, &fused, &report), &stats));
   for (size_t i = 0; i < members.size(); ++i) {
     Collect(fused, i, members[i]->spec(), *outcomes[i]);
     outcomes[i]->sort_algorithm = ToWire(report.sort_algorithm);
-    SetTimes(*times, stream.workspace_bytes(), *outcomes[i]);
+    outcomes[i]->stats.MergeFrom(stats);
   }
   return absl::OkStatus();
 }

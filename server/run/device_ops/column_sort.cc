@@ -1,0 +1,97 @@
+#include "server/run/device_ops/column_sort.h"
+
+#include <utility>
+
+#include "proto/wire_enums.h"
+#include "server/base/status_macros.h"
+
+namespace corank {
+
+// The results are, for each column, its data and, for strings, its offsets; then the values and the indices.
+ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), columns_(spec_.columns.size()) {
+  args_.columns = columns_.data();
+  args_.column_count = static_cast<int32_t>(columns_.size());
+  args_.algorithm = spec_.algorithm;
+  args_.count = spec_.rows();
+  args_.limit = spec_.limit;
+  const int64_t count = args_.ResultCount();
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    const Column& from = spec_.columns[i];
+    KeyColumn& column = columns_[i];
+    column.order = from.order;
+    if (from.offsets) {
+      column.kind = ColumnKind::kStrings;
+      column.data_bytes = from.data.size_bytes();
+    } else if (from.data.type == v1::ELEMENT_TYPE_RECORD) {
+      column.kind = ColumnKind::kBytes;
+      column.row_bytes = from.data.element_bytes;
+    } else {
+      column.kind = ColumnKind::kNumbers;
+      column.type = KeyTypeOf(from.data.type);
+      column.row_bytes = from.data.element_bytes;
+    }
+    AddInput(from.data);
+    AddInput(from.offsets);
+    if (!spec_.want_columns) continue;
+    AddResult({ResultRole::kColumnData, from.data.type, from.data.element_bytes, from.result_count, from.data_target});
+    if (from.offsets) {
+      AddResult({ResultRole::kColumnOffsets, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), count + 1, from.offsets_target});
+    }
+  }
+  if (spec_.values) {
+    args_.value_bytes = spec_.values->element_bytes;
+    AddInput(spec_.values);
+    AddResult({ResultRole::kValues, spec_.values->type, args_.value_bytes, count, spec_.values_target});
+  }
+  if (spec_.want_indices) {
+    const int index_bytes = IndexBytes(args_.count - 1);
+    AddResult({ResultRole::kIndices, IndexType(index_bytes), index_bytes, count, spec_.indices_target});
+  }
+}
+
+absl::Status ColumnSortOperation::CopyIn(EngineStream& stream) {
+  string_bytes_.clear();
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.columns[i].data, &columns_[i].data));
+    CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.columns[i].offsets, &columns_[i].offsets));
+  }
+  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.values, &args_.values_in));
+  CORANK_RETURN_IF_ERROR(AllocateResults(stream));
+  args_.values_out = DeviceOf(ResultRole::kValues);
+  args_.indices_out = DeviceOf(ResultRole::kIndices);
+  if (!spec_.want_columns) return absl::OkStatus();
+  auto result = results().begin();
+  for (KeyColumn& column : columns_) {
+    column.data_out = result->buffer.device;
+    const int64_t most_bytes = (result++)->size_bytes();
+    if (column.kind != ColumnKind::kStrings) continue;
+    // With a limit, strings may be shorter than their buffer, which is copied whole. Nobody may read the lane's earlier
+    // data in the rest of it.
+    if (args_.limit >= 0) CORANK_RETURN_IF_ERROR(stream.Zero(column.data_out, most_bytes));
+    column.offsets_out = static_cast<int64_t*>((result++)->buffer.device);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ColumnSortOperation::CopyOut(EngineStream& stream) {
+  CORANK_RETURN_IF_ERROR(PhasedOperation::CopyOut(stream));
+  for (const PendingResult& result : results()) {
+    if (result.role != ResultRole::kColumnOffsets) continue;
+    CORANK_ASSIGN_OR_RETURN(void* last_offset, stream.AllocateHost(sizeof(int64_t)));
+    const int64_t* const offsets = static_cast<const int64_t*>(result.buffer.device);
+    CORANK_RETURN_IF_ERROR(stream.CopyToHost(last_offset, offsets + result.count - 1, sizeof(int64_t)));
+    string_bytes_.push_back(static_cast<const int64_t*>(last_offset));
+  }
+  return absl::OkStatus();
+}
+
+void ColumnSortOperation::Collect(const OperatorReport& report, Outcome& outcome) const {
+  PhasedOperation::Collect(report, outcome);
+  auto string_bytes = string_bytes_.begin();
+  for (size_t i = 1; i < outcome.results.size(); ++i) {
+    if (outcome.results[i].role == ResultRole::kColumnOffsets) outcome.results[i - 1].count = **string_bytes++;
+  }
+  outcome.sort_algorithm = ToWire(report.sort_algorithm);
+}
+
+}  // namespace corank

@@ -1,0 +1,71 @@
+#include "server/run/device_ops/load_balance.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/base/status_macros.h"
+
+namespace corank {
+
+LoadBalanceOperation::LoadBalanceOperation(Spec spec) : IntervalOperation(spec.counts), spec_(std::move(spec)) {
+  args_.object_count = spec_.counts.count;
+  args_.total = spec_.total;
+  const int index_bytes = args_.IndexWidth();
+  AddResult({ResultRole::kObjects, IndexType(index_bytes), index_bytes, spec_.total, spec_.objects_target});
+  AddResult({ResultRole::kRanks, IndexType(index_bytes), index_bytes, spec_.total, spec_.ranks_target});
+}
+
+int64_t LoadBalanceOperation::device_bytes(const Engine& engine) const {
+  if (!InTurn()) return work_bytes() + engine.WorkspaceBytes(args_);
+  LoadBalanceArgs piece = args_;
+  piece.object_count = std::min(piece.object_count, kPieceIntervals);
+  piece.total = std::min(piece.total, kPieceBytes / args_.IndexWidth() + 1);
+  return PieceBytes(2) + engine.WorkspaceBytes(piece) + engine.WorkspaceBytes(Naming(piece.object_count, piece.total));
+}
+
+ExpandArgs LoadBalanceOperation::Naming(int64_t count, int64_t rows) const {
+  ExpandArgs naming;
+  naming.element_bytes = args_.IndexWidth();
+  naming.interval_count = count;
+  naming.total = rows;
+  return naming;
+}
+
+absl::Status LoadBalanceOperation::MakePiece(EngineStream& stream, const IntervalCursor::Piece& piece,
+                                             absl::Span<void* const> d_out, OperatorReport* report) {
+  const int width = args_.IndexWidth();
+  // Ranks in the first object continue from the previous piece. The engine only counts ranks of whole objects.
+  const bool goes_on = piece.skipped > 0;
+  const int64_t going_on = goes_on ? piece.counts.front() : 0;
+  const auto count = static_cast<int64_t>(piece.counts.size());
+  const int64_t* d_counts = nullptr;
+  CORANK_RETURN_IF_ERROR(UploadTo(stream, piece.counts, &d_counts));
+  CORANK_ASSIGN_OR_RETURN(void* const d_numbers, stream.AllocateDevice(count * width));
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  CORANK_RETURN_IF_ERROR(stream.Iota(d_numbers, width, piece.first_interval, count));
+  if (goes_on) CORANK_RETURN_IF_ERROR(stream.Iota(d_out[1], width, piece.skipped, going_on));
+  LoadBalanceArgs whole;
+  whole.counts = d_counts + (goes_on ? 1 : 0);
+  whole.object_count = count - (goes_on ? 1 : 0);
+  whole.total = piece.rows - going_on;
+  whole.objects_out = static_cast<char*>(d_out[0]) + going_on * width;
+  whole.ranks_out = static_cast<char*>(d_out[1]) + going_on * width;
+  whole.least_index_bytes = width;
+  CORANK_RETURN_IF_ERROR(stream.LoadBalance(whole, report));
+  // Replaces the object numbers, which the engine counted from the piece's first object.
+  ExpandArgs naming = Naming(count, piece.rows);
+  naming.values = d_numbers;
+  naming.counts = d_counts;
+  naming.out = d_out[0];
+  return stream.Expand(naming, report);
+}
+
+absl::Status LoadBalanceOperation::CopyIn(EngineStream& stream) {
+  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.counts, &args_.counts));
+  CORANK_RETURN_IF_ERROR(AllocateResults(stream));
+  args_.objects_out = DeviceOf(ResultRole::kObjects);
+  args_.ranks_out = DeviceOf(ResultRole::kRanks);
+  return absl::OkStatus();
+}
+
+}  // namespace corank

@@ -1,0 +1,63 @@
+#include "server/run/device_ops/search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/base/status_macros.h"
+
+namespace corank {
+
+SearchOperation::SearchOperation(Spec spec) : spec_(std::move(spec)) {
+  args_.key_type = KeyTypeOf(spec_.haystack.type);
+  args_.order = spec_.order;
+  args_.bound = spec_.bound;
+  args_.haystack_count = spec_.haystack.count;
+  args_.needle_count = spec_.needles.count;
+  args_.check_sorted = spec_.check_sorted;
+  AddInput(spec_.haystack);
+  AddInput(spec_.needles);
+  const int index_bytes = IndexBytes(spec_.haystack.count);
+  AddResult({ResultRole::kPositions, IndexType(index_bytes), index_bytes, spec_.needles.count, spec_.target});
+}
+
+int64_t SearchOperation::device_bytes(const Engine& engine) const {
+  SearchArgs args = args_;
+  const int32_t position_bytes = results().front().element_bytes;
+  if (InTurn()) args.needle_count = std::min(args.needle_count, kPieceBytes / position_bytes);
+  return spec_.haystack.device_bytes() + spec_.needles.device_bytes() + args.needle_count * position_bytes +
+         engine.WorkspaceBytes(args);
+}
+
+bool SearchOperation::InTurn() const {
+  // Without needles, nothing would check the haystack.
+  return (spec_.haystack.on_device || spec_.haystack.is_pending) && spec_.needles.count > 0 && TakesRows(spec_.target);
+}
+
+absl::StatusOr<int64_t> SearchOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t,
+                                                  absl::Span<void* const> d_out, OperatorReport* report) {
+  SearchArgs args = args_;
+  args.needle_count = std::min(most_rows, spec_.needles.count - found_);
+  args.check_sorted = args.check_sorted && found_ == 0;
+  args.positions_out = d_out[0];
+  CORANK_RETURN_IF_ERROR(UploadTo(stream, haystack_, &args.haystack));
+  CORANK_RETURN_IF_ERROR(UploadTo(stream, Slice(spec_.needles, found_, args.needle_count), &args.needles));
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  CORANK_RETURN_IF_ERROR(stream.Search(args, report));
+  found_ += args.needle_count;
+  return args.needle_count;
+}
+
+absl::Status SearchOperation::CopyIn(EngineStream& stream) {
+  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.haystack, &args_.haystack));
+  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.needles, &args_.needles));
+  CORANK_RETURN_IF_ERROR(AllocateResults(stream));
+  args_.positions_out = DeviceOf(ResultRole::kPositions);
+  return absl::OkStatus();
+}
+
+absl::Status SearchOperation::FaultStatus(const OperatorReport& report) const {
+  if (report.fault != OperatorReport::Fault::kUnsorted) return UnexpectedFault(report);
+  return NotSorted("haystack", report.index, spec_.order);
+}
+
+}  // namespace corank

@@ -1,0 +1,73 @@
+#include "server/run/device_ops/sort.h"
+
+#include <utility>
+
+#include "proto/wire_enums.h"
+#include "server/base/status_macros.h"
+
+namespace corank {
+
+SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {
+  const Operand& keys = spec_.keys;
+  args_.key_type = KeyTypeOf(keys.type);
+  args_.order = spec_.order;
+  args_.algorithm = spec_.algorithm;
+  args_.count = keys.count;
+  args_.limit = spec_.limit;
+  args_.value_bytes = spec_.values ? spec_.values->element_bytes : 0;
+  if (spec_.segment_offsets) args_.segment_count = spec_.segment_offsets->count - 1;
+  AddInput(keys);
+  AddInput(spec_.values);
+  AddInput(spec_.segment_offsets);
+  const int64_t count = args_.ResultCount();
+  if (spec_.want_keys) AddResult({ResultRole::kKeys, keys.type, keys.element_bytes, count, spec_.keys_target});
+  if (spec_.values) {
+    AddResult({ResultRole::kValues, spec_.values->type, args_.value_bytes, count, spec_.values_target});
+  }
+  if (spec_.want_indices) {
+    const int index_bytes = IndexBytes(keys.count - 1);
+    AddResult({ResultRole::kIndices, IndexType(index_bytes), index_bytes, count, spec_.indices_target});
+  }
+}
+
+Pace SortOperation::pace() const {
+  // One block or one cluster sorts this many keys in one launch.
+  constexpr int64_t kBriefKeys = kSortEachKeys;
+  const bool is_brief = spec_.keys.is_pinned && spec_.keys.count > 0 && spec_.keys.count <= kBriefKeys &&
+                        spec_.want_keys && !spec_.want_indices && !spec_.values && !spec_.segment_offsets &&
+                        spec_.limit < 0 && spec_.keys_target == nullptr && spec_.algorithm == SortAlgorithm::kAuto;
+  return is_brief ? Pace::kBrief : Pace::kPhases;
+}
+
+bool SortOperation::is_light() const {
+  return spec_.keys.element_bytes >= 4 && !spec_.values && !spec_.want_indices && !spec_.segment_offsets;
+}
+
+int64_t SortOperation::device_bytes(const Engine& engine) const {
+  // The workspace depends on which outputs are present.
+  SortArgs args = args_;
+  int64_t any = 0;
+  if (spec_.want_keys) args.keys_out = &any;
+  if (spec_.values) args.values_in = args.values_out = &any;
+  if (spec_.want_indices) args.indices_out = &any;
+  if (spec_.segment_offsets) args.segment_offsets = &any;
+  return work_bytes() + engine.WorkspaceBytes(args);
+}
+
+absl::Status SortOperation::CopyIn(EngineStream& stream) {
+  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.keys, &args_.keys_in));
+  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.values, &args_.values_in));
+  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.segment_offsets, &args_.segment_offsets));
+  CORANK_RETURN_IF_ERROR(AllocateResults(stream));
+  args_.keys_out = DeviceOf(ResultRole::kKeys);
+  args_.values_out = DeviceOf(ResultRole::kValues);
+  args_.indices_out = DeviceOf(ResultRole::kIndices);
+  return absl::OkStatus();
+}
+
+void SortOperation::Collect(const OperatorReport& report, Outcome& outcome) const {
+  PhasedOperation::Collect(report, outcome);
+  outcome.sort_algorithm = ToWire(report.sort_algorithm);
+}
+
+}  // namespace corank

@@ -1,0 +1,45 @@
+// Sort, of whole arrays or of segments.
+#ifndef CORANK_SERVER_RUN_DEVICE_OPS_SORT_H_
+#define CORANK_SERVER_RUN_DEVICE_OPS_SORT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "server/model/operand.h"
+#include "server/run/operation.h"
+
+namespace corank {
+
+class SortOperation final : public PhasedOperation {
+ public:
+  struct Spec {
+    Operand keys;
+    std::optional<Operand> values;
+    std::optional<Operand> segment_offsets;
+    Order order = Order::kAscending;
+    SortAlgorithm algorithm = SortAlgorithm::kAuto;
+    bool want_keys = true;
+    bool want_indices = false;
+    int64_t limit = -1;  // -1: all
+    std::shared_ptr<ResultTarget> keys_target = nullptr, values_target = nullptr, indices_target = nullptr;
+  };
+  explicit SortOperation(Spec spec);
+  const Spec& spec() const { return spec_; }
+
+  Operator op() const override { return Operator::kSort; }
+  Pace pace() const override;
+  bool is_light() const override;
+  int64_t device_bytes(const Engine& engine) const override;
+  absl::Status CopyIn(EngineStream& stream) override;
+  absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Sort(args_, report); }
+  void Collect(const OperatorReport& report, Outcome& outcome) const override;
+
+ private:
+  const Spec spec_;
+  SortArgs args_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RUN_DEVICE_OPS_SORT_H_
