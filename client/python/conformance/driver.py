@@ -42,10 +42,6 @@ TLS = {"ca": "tls_ca", "certificate": "tls_certificate", "key": "tls_key", "serv
 INDICES = ("indices", "objects", "ranks", "positions")
 
 
-class Unsupported(Exception):
-    """A feature that the client lacks."""
-
-
 def dtype_of(array: Json) -> np.dtype[Any]:
     """The dtype of an array of a command."""
     return np.dtype(f"V{array['record_bytes']}") if array["type"] == "record" else NUMBERS[array["type"]]
@@ -134,12 +130,13 @@ class Operators:
     def _sort_columns(self, given: Json, keep: Json) -> Any:
         columns = given.pop("columns")
         output = given.pop("output", "keys")
-        if output == "keys_and_indices":
-            raise Unsupported("columns_both")
         rows = [self._column(column) for column in columns]
         given["descending"] = [column.get("order") == "descending" for column in columns]
         if output == "indices":
             return ["indices"], self._call("argsort_columns", rows, **given, **keep)
+        if output == "keys_and_indices":
+            ordered, indices = self._call("sort_columns_with_indices", rows, **given, **keep)
+            return ["columns", "indices"], [[self._sorted(column, at) for column, at in zip(columns, ordered)], indices]
         found = self._call("sort_columns", rows, **given, **keep)
         ordered, *values = found if "values" in given else [found]
         ordered = [self._sorted(column, at) for column, at in zip(columns, ordered)]
@@ -202,8 +199,6 @@ class Driver:
         """The answer to a command, without its id."""
         try:
             return {"ok": getattr(self, f"_{command['command']}")(command) or {}}
-        except Unsupported as missing:
-            return {"unsupported": str(missing)}
         except corank.CorankError as error:
             return {"error": failure(error)}
         except CancelledError:
@@ -221,8 +216,6 @@ class Driver:
     def _connect(self, command: Json) -> None:
         options = dict(command.get("options", {}))
         address = options.pop("address", None)
-        if address is not None and "," in address:
-            raise Unsupported("addresses")
         tls = {TLS[name]: value for name, value in options.pop("tls", {}).items()}
         given: Json = {CONNECT_OPTIONS[name]: value for name, value in options.items()}
         self.clients[command["client"]] = corank.connect(address, progress=False, **given, **tls)
@@ -321,8 +314,8 @@ class Driver:
         limits = {name: getattr(info.limits, name) for name in ("max_request_bytes", "max_chunk_bytes", "max_parts")}
         return {"version": info.version, "engine": info.engine, "places": list(info.places), **limits}
 
-    def _health(self, command: Json) -> None:
-        raise Unsupported("health")
+    def _health(self, command: Json) -> Json:
+        return {"status": self.clients[command["client"]].health(command["service"]).lower()}
 
     def _close(self, command: Json) -> None:
         self.clients[command["client"]].close()

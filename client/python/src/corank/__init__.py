@@ -80,6 +80,7 @@ __all__ = [
     "empty_shared",
     "expand",
     "gather",
+    "health",
     "info",
     "load_balance",
     "merge",
@@ -89,6 +90,7 @@ __all__ = [
     "share",
     "sort",
     "sort_columns",
+    "sort_columns_with_indices",
     "sort_with_indices",
     "store",
     "stored",
@@ -101,6 +103,7 @@ def connect(address: str | None = None, **options: Unpack[ConnectOptions]) -> Cl
 
     Args:
         address: HOST:PORT of the server, or unix:PATH; None: CORANK_SERVER of the environment, else 127.0.0.1:50051.
+            Several numeric ones with commas take turns, and so do all addresses of dns:///NAME:PORT.
         **options: see ConnectOptions.
 
     Returns:
@@ -118,6 +121,7 @@ sort = _default.sort
 argsort = _default.argsort
 sort_with_indices = _default.sort_with_indices
 sort_columns = _default.sort_columns
+sort_columns_with_indices = _default.sort_columns_with_indices
 argsort_columns = _default.argsort_columns
 merge = _default.merge
 expand = _default.expand
@@ -134,6 +138,7 @@ stored = _default.stored
 arrays = _default.arrays
 delete = _default.delete
 info = _default.info
+health = _default.health
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Reads a gRPC target without looking a name up: whether it is complete, and whether it is this host."""
+"""Reads addresses without looking a name up: whether they are complete, and whether they are this host."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def _is_loopback(address: str) -> bool:
 
 
 def checked(address: object) -> str:
-    """An address that was given, if it is one.
+    """An address that was given, if it is one, or several with commas between them.
 
     Raises:
         TypeError: it is no text.
-        InvalidArgument: it has no port, is a URL or holds a space.
+        InvalidArgument: it has no port, is a URL or holds a space; several are not all numeric.
     """
     if not isinstance(address, str):
         raise TypeError(f"address: must be text such as {_EXAMPLE!r}, is {address!r} ({type(address).__name__})")
@@ -44,8 +44,10 @@ def checked(address: object) -> str:
         example = host if host.rpartition("]")[2].count(":") == 1 else f"{host}:50051"
         text = f"address: {address!r} is a URL; give host:port, such as {example}"
         raise InvalidArgument(text, field="address")
-    scheme, colon, _ = address.partition(":")
-    if "/" in address or (colon and scheme in _SCHEMES):
+    if _names_its_scheme(address):
+        return address
+    if "," in address:
+        _listed(address)
         return address
     has_port = address.rpartition("]:")[2] if address.startswith("[") else address.partition(":")[2]
     if address.count(":") > 1 and not address.startswith("["):
@@ -54,6 +56,43 @@ def checked(address: object) -> str:
         host = address.rstrip(":")
         raise InvalidArgument(f"address: {address!r} has no port; write {host}:50051", field="address")
     return address
+
+
+def _names_its_scheme(address: str) -> bool:
+    scheme, colon, _ = address.partition(":")
+    return "/" in address or (bool(colon) and scheme in _SCHEMES)
+
+
+def _listed(address: str) -> str:
+    """Several addresses as one gRPC target.
+
+    Raises:
+        InvalidArgument: one of them is incomplete; they are not all numeric addresses of one family.
+    """
+    families: set[int] = set()
+    for each in address.split(","):
+        checked(each)
+        try:
+            families.add(ipaddress.ip_address(_host(each)).version)
+        except ValueError:
+            families.add(0)
+    if len(families) > 1 or families == {0}:
+        text = (
+            f"address: several addresses must be numeric and of one family, as in 10.0.0.1:50051,10.0.0.2:50051, "
+            f"not {address}; for a name that has several addresses write dns:///NAME:50051"
+        )
+        raise InvalidArgument(text, field="address")
+    return f"ipv{families.pop()}:{address}"
+
+
+def target(address: str) -> str:
+    """The gRPC target of an address that `checked` let pass."""
+    return _listed(address) if "," in address and not _names_its_scheme(address) else address
+
+
+def may_be_several(address: str) -> bool:
+    """Whether calls may reach several servers in turn: one call then uses one connection, and no shared memory."""
+    return "," in address or address.startswith("dns:")
 
 
 def is_this_host(target: str) -> bool:

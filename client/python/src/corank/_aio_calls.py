@@ -11,6 +11,7 @@ import grpc
 import grpc.aio
 
 from corank import _errors as errors
+from corank._address import target
 from corank._call import answered
 from corank._connection import PROGRESS_BYTES, Connection, answer_of, prepare, report, results_of
 from corank._options import Settings
@@ -103,7 +104,7 @@ class Native:
         loop = asyncio.get_running_loop()
         options, credentials = self._connection.channel_options(), self._connection.credentials.channel
         if loop not in self._channels:
-            address = self._connection.address
+            address = target(self._connection.address)
             if credentials is None:
                 self._channels[loop] = grpc.aio.insecure_channel(address, options)
             else:

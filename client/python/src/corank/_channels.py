@@ -12,7 +12,7 @@ import grpc
 from corank import _aside as aside
 from corank import _errors as errors
 from corank import _forks as forks
-from corank._address import checked, is_this_host
+from corank._address import checked, is_this_host, may_be_several, target
 from corank._call import Caller, Name, Uploads, unary
 from corank._credentials import Credentials
 from corank._options import MAX_DEADLINE_SECONDS, CallOptions, Settings
@@ -26,7 +26,11 @@ DEFAULT_ADDRESS = "127.0.0.1:50051"
 DEADLINE_SECONDS = 60.0
 """The deadline of a call that sets none and moves no arrays."""
 _DEADLINE_BYTES_PER_SECOND = 16 << 20
-_SERVICES = {"corank": "/corank.v1.CorankService/", "memory": "/corank.v1.MemoryService/"}
+_SERVICES = {
+    "corank": "/corank.v1.CorankService/",
+    "memory": "/corank.v1.MemoryService/",
+    "health": "/grpc.health.v1.Health/",
+}
 # gRPC itself waits a second first: all tries of a call would then meet the failure of the first connection.
 _RECONNECT_MS = (100, 5000)
 _KEEPALIVE_MS = (20_000, 10_000)
@@ -35,6 +39,21 @@ _CLOSE_SECONDS = 1.0
 # The channel of the main thread's blocking calls. After a signal interrupted it, nobody uses it again, and no other
 # thread waits for its lock. It shares the TCP connection of channel 0.
 _MAIN = -1
+
+
+# grpc.health.v1 has one field in each message; its package would be one more for every user to install.
+def _health_request(service: str) -> bytes:
+    name = service.encode()
+    if len(name) > 127:
+        raise errors.InvalidArgument(f"service: a name of {len(name)} bytes; at most 127 are allowed", field="service")
+    return b"\x0a" + bytes([len(name)]) + name
+
+
+def _health_status(response: bytes) -> str:
+    known = {b"": "UNKNOWN", b"\x08\x00": "UNKNOWN", b"\x08\x01": "SERVING", b"\x08\x02": "NOT_SERVING"}
+    if response not in known:
+        raise errors.Internal(f"Health: the server answered {response[:16]!r}, which is no state")
+    return known[response]
 
 
 class Channels:
@@ -82,6 +101,11 @@ class Channels:
     def is_local(self) -> bool:
         """Whether the address is of this host."""
         return is_this_host(self.address)
+
+    @property
+    def may_be_several(self) -> bool:
+        """Whether calls may reach several servers in turn."""
+        return may_be_several(self.address)
 
     @property
     def credentials(self) -> Credentials:
@@ -147,6 +171,8 @@ class Channels:
         ]
         if self.is_local:
             options.append(("grpc.enable_http_proxy", 0))
+        if self.may_be_several:
+            options.append(("grpc.lb_policy_name", "round_robin"))
         if self.credentials.server_name:
             options.append(("grpc.ssl_target_name_override", self.credentials.server_name))
         return options
@@ -160,9 +186,9 @@ class Channels:
                 # Otherwise gRPC would share one connection among channels of one address.
                 options.append(("grpc.use_local_subchannel_pool", 1))
             if self.credentials.channel is None:
-                made = grpc.insecure_channel(self.address, options)
+                made = grpc.insecure_channel(target(self.address), options)
             else:
-                made = grpc.secure_channel(self.address, self.credentials.channel, options)
+                made = grpc.secure_channel(target(self.address), self.credentials.channel, options)
             self._channels[connection] = made
         return self._channels[connection]
 
@@ -244,6 +270,21 @@ class Channels:
             reload=caller.reload,
         )
         return server_info(service.GetServerInfoResponse.FromString(response)), request_id
+
+    def health(self, service: str, limit: Limit, retries: int, traceparent: str | None) -> str:
+        """Asks for the state of a service: "SERVING", "NOT_SERVING", or "UNKNOWN" where the server does not know it."""
+        caller = self.caller("Health", limit.seconds, traceparent)
+        try:
+            (response, _), _ = self.retrier.run(
+                lambda remaining: unary(self, Name("Check", "health"), _health_request(service), caller, remaining),
+                deadline=limit.left(),
+                retries=retries,
+                repeat=Repeat.ALWAYS,
+                reload=caller.reload,
+            )
+        except errors.NotFound:
+            return "UNKNOWN"
+        return _health_status(response)
 
     def chunk_bytes(self, limit: Limit) -> int:
         """Bytes to put into a chunk; the server is asked until `limit` if it is not known."""

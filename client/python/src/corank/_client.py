@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 CALLS = (
     *(name for name in dir(ArrayOperators) if not name.startswith("_")),
-    *("arrays", "delete", "empty_shared", "info", "share", "store", "stored"),
+    *("arrays", "delete", "empty_shared", "health", "info", "share", "store", "stored"),
 )
 """The methods of a client that call the server."""
 
@@ -89,6 +89,7 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
 
     Args:
         address: HOST:PORT of the server, or unix:PATH; None: CORANK_SERVER of the environment, else 127.0.0.1:50051.
+            Several numeric ones with commas take turns, and so do all addresses of dns:///NAME:PORT.
         **options: see ConnectOptions.
 
     Examples:
@@ -302,6 +303,25 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         settings, connection = self._connection.settings(options), self._connection
         limit = Limit(connection.retrier.clock, connection.deadline(settings, 0))
         return connection.ask(limit, settings.retries, settings.traceparent)[0]
+
+    @options_of(InfoOptions)
+    def health(self, service: str = "", **options: Unpack[InfoOptions]) -> str:
+        """Asks whether the server takes calls. Never waits behind other calls.
+
+        Args:
+            service: "live": the process answers; "ready": it takes calls; "": the server as a whole, like "ready".
+            **options: see CallOptions.
+
+        Returns:
+            "SERVING", "NOT_SERVING", or "UNKNOWN" for a service that the server does not know.
+
+        Examples:
+            >>> client.health()
+            'SERVING'
+        """
+        settings, connection = self._connection.settings(options), self._connection
+        limit = Limit(connection.retrier.clock, connection.deadline(settings, 0))
+        return connection.health(service, limit, settings.retries, settings.traceparent)
 
 
 def _client_of(connection: Connection) -> Client:

@@ -194,7 +194,9 @@ class Connection(Channels):
         if nbytes <= SMALL_BYTES and demand.receive_known:
             return "inline"
         info = self.server(limit)
-        local = self.is_local and "shared_memory" in info.places and not self._no_shared_memory
+        local = (
+            self.is_local and not self.may_be_several and "shared_memory" in info.places and not self._no_shared_memory
+        )
         least = SHARED_BYTES if settings.copy else VIEWED_BYTES
         if shared_memory and local and nbytes > least and demand.receive_known:
             return "shared_memory"
@@ -250,7 +252,7 @@ class Connection(Channels):
         progress.to_send = sum(source.data.nbytes for source in placing.sources)
         progress.to_receive = sum(output.nbytes or 0 for each in placed for output in each.task.outputs)
         limits = self.server(limit).limits
-        wanted = settings.connections
+        wanted = 1 if self.may_be_several else settings.connections
         if wanted is None:
             wanted = CONNECTIONS if max(progress.to_send, progress.to_receive) > MANY_BYTES else 1
         count = min(wanted, max(limits.max_parts, 1)) if placing.sources else 1

@@ -99,6 +99,11 @@ class Credentials:
                 None if not key else _contents("tls_key", key, _KEY),
                 None if not certificate else _contents("tls_certificate", certificate, _CERTIFICATE),
             )
+        if self.channel is not None and not self.server_name and "," in address:
+            raise errors.InvalidArgument(
+                f"tls_server_name: several addresses ({address}) with TLS need the name that their certificates hold",
+                field="tls_server_name",
+            )
         if token is not None and token_file is not None:
             raise errors.InvalidArgument("token, token_file: give one, not both", field="token")
         if token is None and token_file is None:

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from corank import _conversion as conversion
 from corank import _errors as errors
-from corank._columns import KeyColumn, columns_request, sorted_columns
+from corank._columns import Column, KeyColumn, columns_request, sorted_columns
 from corank._conversion import Keys
 from corank._elements import Input
 from corank._elements import index_dtype as server_index_dtype
@@ -428,7 +428,7 @@ class OrderedOperators(Operators[A]):
 
 
 class ColumnOperators(Operators[A]):
-    """sort_columns, whose results are more than the fields of one response; a chain does not take it."""
+    """Operators whose results are more than the fields of one response; a chain does not take them."""
 
     def sort_columns(
         self,
@@ -465,21 +465,66 @@ class ColumnOperators(Operators[A]):
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
         request, found = columns_request(columns, descending, number, limit)
-        parts: list[Part] = [column.part for column in found]
         request.output = operators.SORT_OUTPUT_KEYS
-        outputs = [output for column in found for output in column.outputs]
-        if values is not None:
-            part, value_dtype = conversion.values("values", values)
-            parts.append(part)
-            rows = found[0].rows if limit is None else min(limit, found[0].rows)
-            outputs.append(
-                Output("values", request, "values_destination", value_dtype, rows, element_type=part.header.type)
-            )
+        if values is None:
+            return self._sort_columns(request, found, [], [], options)
+        part, value_dtype = conversion.values("values", values)
+        rows = found[0].rows if limit is None else min(limit, found[0].rows)
+        type_ = part.header.type
+        output = Output("values", request, "values_destination", value_dtype, rows, element_type=type_)
+        return self._sort_columns(request, found, [part], [output], options)
+
+    def sort_columns_with_indices(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        descending: bool | Sequence[bool] = False,
+        algorithm: SortAlgorithm = "auto",
+        limit: int | None = None,
+        index_dtype: DTypeLike | None = np.intp,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Does `sort_columns` and `argsort_columns` in one call.
+
+        Args:
+            columns: as for `sort_columns`.
+            descending: greatest first, in all columns or, as a sequence, in each.
+            algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
+            limit: return only the first `limit` rows of the order.
+            index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
+            **options: see CallOptions.
+
+        Returns:
+            The pair (list of sorted columns, positions).
+
+        Examples:
+            >>> client.sort_columns_with_indices([["b", "a", "b"], [2, 3, 1]])
+            ([['a', 'b', 'b'], array([3, 1, 2])], array([1, 2, 0]))
+        """
+        number = choice("algorithm", algorithm, SORT_ALGORITHMS)
+        request, found = columns_request(columns, descending, number, limit)
+        request.output = operators.SORT_OUTPUT_KEYS_AND_INDICES
+        rows = found[0].rows
+        count = rows if limit is None else min(limit, rows)
+        indices = _indices("indices", request, "indices_destination", count, rows - 1, index_dtype)
+        return self._sort_columns(request, found, [], [indices], options)
+
+    def _sort_columns(
+        self,
+        request: operators.SortRequest,
+        found: Sequence[Column],
+        more_parts: Sequence[Part],
+        more_outputs: Sequence[Output],
+        options: CallOptions,
+    ) -> Any:
+        """The sorted columns, or the pair of them and the one other output."""
 
         def finish(results: Sequence[Any]) -> Any:
             columns = sorted_columns(found, results)
-            return columns if values is None else (columns, results[-1])
+            return (columns, results[-1]) if more_outputs else columns
 
+        parts: list[Part] = [*(column.part for column in found), *more_parts]
+        outputs = [*(output for column in found for output in column.outputs), *more_outputs]
         is_shifted = any(column.is_shifted for column in found)
         task = Task("Sort", "sort", request, parts, outputs, operators.SortResponse, finish, is_shifted)
         return self._perform(task, options)

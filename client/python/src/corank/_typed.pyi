@@ -398,6 +398,15 @@ class ArrayOperators(Operators[NDArray[Any]]):
         keep: Sequence[str] | None = None,
         **options: Unpack[RowOptions],
     ) -> tuple[list[Any], Any]: ...
+    def sort_columns_with_indices(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: Any = None,
+        keep: Sequence[str] | None = None,
+        **options: Unpack[RowOptions],
+    ) -> tuple[list[Any], Any]: ...
     @overload
     def argsort_columns(
         self,

@@ -47,6 +47,7 @@ def connect(address: str | None = None, **options: Unpack[ConnectOptions]) -> As
 
     Args:
         address: HOST:PORT of the server, or unix:PATH; None: CORANK_SERVER of the environment, else 127.0.0.1:50051.
+            Several numeric ones with commas take turns, and so do all addresses of dns:///NAME:PORT.
         **options: see corank.ConnectOptions.
 
     Returns:
@@ -66,6 +67,7 @@ class AsyncClient(AsyncOperators, options=CallOptions, result="NDArray"):
 
     Args:
         address: HOST:PORT of the server, or unix:PATH; None: CORANK_SERVER of the environment, else 127.0.0.1:50051.
+            Several numeric ones with commas take turns, and so do all addresses of dns:///NAME:PORT.
         **options: see corank.ConnectOptions.
     """
 
@@ -201,6 +203,16 @@ class AsyncClient(AsyncOperators, options=CallOptions, result="NDArray"):
             **options: see corank.CallOptions.
         """
         return await self._in_thread(lambda: self._client.info(**options))
+
+    @options_of(InfoOptions)
+    async def health(self, service: str = "", **options: Unpack[InfoOptions]) -> str:
+        """Asks whether the server takes calls; see `corank.Client.health`.
+
+        Args:
+            service: "live", "ready" or "", the server as a whole.
+            **options: see corank.CallOptions.
+        """
+        return await self._in_thread(lambda: self._client.health(service, **options))
 
 
 class AsyncChain(Chain):
