@@ -83,7 +83,7 @@ std::vector<OptionSpec> WithOperatorOptions(std::vector<OptionSpec> options) {
       Joined(std::move(options),
              {{"place", 0, "PLACE", "how arrays travel: auto, inline, stream or shared-memory (default: auto)", false,
                "auto inline stream shared-memory"},
-              {"connections", 0, "N", "connections of a stream, 1 to 64 (default: 4 from 256 MiB on, else 1)"}}));
+              {"connections", 0, "N", "connections of a stream, 1 to 64 (default: 4 above 128 MiB, else 1)"}}));
 }
 
 absl::StatusOr<client::ClientOptions> ReadClientOptions(const Arguments& arguments) {

@@ -1,11 +1,14 @@
 """Vectors of retries and broken connections.
 
-docs/concepts/retries.md is the table of retries. Here it is again as data: which failure of which call is tried again.
+docs/concepts/retries.md says which failure of which call is tried again. client/policy.json has its failures and
+numbers as data, so these vectors hold the client of every language to the same policy.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import oracle
@@ -32,6 +35,9 @@ CODES = (
     *("PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED"),
     *("INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"),
 )
+_POLICY = json.loads((Path(__file__).resolve().parents[1] / "policy.json").read_text(encoding="utf-8"))
+_TRIES = _POLICY["retry"]["tries"]["value"]
+_BUDGET = _POLICY["retry"]["budget"]["value"]
 _SOON = 0.02
 _ONCE = {"connect": {"retries": 0}}
 
@@ -201,13 +207,12 @@ def calls() -> dict[str, tuple[str, list[str], bool, Vector, Vector]]:
 
 def failures() -> dict[str, tuple[Vector, str, str]]:
     """Failures: the fault, the code of its error, and "refused", "lost" or "final"."""
-    found = {
-        "unavailable": (refuse("UNAVAILABLE", retry_after_s=_SOON), "UNAVAILABLE", "refused"),
-        "exhausted": (refuse("RESOURCE_EXHAUSTED", retry_after_s=_SOON), "RESOURCE_EXHAUSTED", "refused"),
-        "unavailable_without_time": (refuse("UNAVAILABLE"), "UNAVAILABLE", "lost"),
-        "exhausted_without_time": (refuse("RESOURCE_EXHAUSTED"), "RESOURCE_EXHAUSTED", "final"),
-        "disconnected": ({"do": "disconnect"}, "UNAVAILABLE", "lost"),
-    }
+    found: dict[str, tuple[Vector, str, str]] = {"disconnected": ({"do": "disconnect"}, "UNAVAILABLE", "lost")}
+    for row in _POLICY["failures"]:
+        code, details = row["code"], {name: row[name] for name in ("reason", "cause") if name in row}
+        time = {"retry_after_s": _SOON} if row.get("retry_info") else {}
+        name = "_".join([code.lower(), *map(str.lower, details.values()), *(["with_time"] if time else [])])
+        found[name] = (refuse(code, **details, **time), code, row["is"])
     for code in CODES:
         if code not in ("UNAVAILABLE", "RESOURCE_EXHAUSTED"):
             found[f"{code.lower()}_with_time"] = (refuse(code, retry_after_s=_SOON), code, "final")
@@ -243,7 +248,7 @@ def policies() -> Iterator[Vector]:
         "retry/six_tries",
         needs,
         [{**soon, "times": 99}],
-        {**failed, "calls": {"Sort": 6}},
+        {**failed, "calls": {"Sort": _TRIES}},
     )
     yield faulty("retry/none", needs, [{**soon, "times": 99}], {**failed, "calls": {"Sort": 1}}, **_ONCE)
     yield faulty(
@@ -253,13 +258,14 @@ def policies() -> Iterator[Vector]:
         {**failed, "calls": {"Sort": 3}},
         connect={"retries": 2},
     )
-    # 20 tokens: a failure takes one, and half of them must be left.
+    # A failure takes a token, and more than half of them must be left.
+    most = _BUDGET // 2
     yield faulty(
         "retry/budget",
         needs,
         [{**soon, "times": 99}],
-        {**failed, "calls": {"Sort": 6}},
-        {**failed, "calls": {"Sort": 4}},
+        {**failed, "calls": {"Sort": _TRIES}},
+        {**failed, "calls": {"Sort": most - _TRIES}},
         {**failed, "calls": {"Sort": 1}},
         {**failed, "calls": {"Sort": 1}},
     )
@@ -277,9 +283,9 @@ def policies() -> Iterator[Vector]:
         yield faulty(
             f"retry/budget_refilled/{successes}",
             needs,
-            [{**soon, "times": 10}, {**soon, "times": 1, "skip": successes}],
-            {**failed, "calls": {"Sort": 6}},
-            {**failed, "calls": {"Sort": 4}},
+            [{**soon, "times": most}, {**soon, "times": 1, "skip": successes}],
+            {**failed, "calls": {"Sort": _TRIES}},
+            {**failed, "calls": {"Sort": most - _TRIES}},
             *[{**SORT, **SORTED, "calls": {"Sort": 1}}] * successes,
             last,
         )

@@ -60,7 +60,9 @@ def status_details(fault: Fault) -> bytes:
         violation = error_details_pb2.BadRequest.FieldViolation(field=fault["field"], description=fault["message"])
         details.append(error_details_pb2.BadRequest(field_violations=[violation]))
     if fault.get("reason"):
-        details.append(error_details_pb2.ErrorInfo(reason=fault["reason"], domain=fault.get("domain", "corank")))
+        metadata = {"cause": fault["cause"]} if "cause" in fault else {}
+        domain = fault.get("domain", "corank")
+        details.append(error_details_pb2.ErrorInfo(reason=fault["reason"], domain=domain, metadata=metadata))
     for detail in details:
         wrapped = any_pb2.Any()
         wrapped.Pack(detail)

@@ -24,10 +24,11 @@ std::optional<Message> Payload(const absl::Status& status, const char* type_url)
 bool MayRunJobAgain(const absl::Status& status) {
   const auto info = Payload<wire::v1::ErrorInfo>(status, kErrorInfoUrl);
   if (!absl::IsAborted(status) || !info.has_value() || info->domain() != kErrorDomain) return false;
+  if (info->reason() == "JOB_INCOMPLETE") return true;
   const auto cause = info->metadata().find("cause");
-  if (cause == info->metadata().end()) return info->reason() == "JOB_INCOMPLETE";
   // A part whose caller went away. Any other cause would come again.
-  return cause->second == "CALLER_CANCELLED" || cause->second == "REQUEST_INCOMPLETE";
+  return cause != info->metadata().end() &&
+         (cause->second == "CALLER_CANCELLED" || cause->second == "REQUEST_INCOMPLETE");
 }
 
 absl::Status NamingArgument(const absl::Status& status) {

@@ -8,19 +8,19 @@
 namespace corank::client {
 namespace {
 
-/// Room for the fields around the arrays in a message of the largest size that the server accepts.
+/// Room for the fields around the arrays in a message of the largest size that client or server accepts.
 constexpr int64_t kHeadBytes = 64 << 10;
 
 bool Takes(const ServerInfo* info, const char* place) {
   return info != nullptr && absl::c_linear_search(info->places, place);
 }
 
-int64_t Less(int64_t limit, int64_t server_limit) {
-  return server_limit > 0 ? std::min(limit, std::max<int64_t>(server_limit - kHeadBytes, server_limit / 2)) : limit;
+int64_t Less(int64_t limit, int64_t message_limit) {
+  return message_limit > 0 ? std::min(limit, std::max<int64_t>(message_limit - kHeadBytes, message_limit / 2)) : limit;
 }
 
 bool IsLarge(const PlaceQuestion& question, const ClientOptions& options, const ServerInfo* info) {
-  const int64_t limit = std::min(options.stream_bytes, options.max_message_bytes);
+  const int64_t limit = Less(options.stream_bytes, options.max_message_bytes);
   return question.input_bytes > Less(limit, info == nullptr ? 0 : info->max_request_bytes) ||
          question.result_bytes > Less(limit, info == nullptr ? 0 : info->max_response_bytes);
 }
@@ -33,7 +33,7 @@ absl::StatusOr<PlaceChoice> Stream(const PlaceQuestion& question, const CallOpti
   }
   const int wanted = call.connections.value_or(options.connections);
   if (wanted < 0 || wanted > 64) return absl::InvalidArgumentError("connections: must be 0 (automatic) to 64");
-  const bool is_several = std::max(question.input_bytes, question.result_bytes) >= kSeveralConnectionsBytes;
+  const bool is_several = std::max(question.input_bytes, question.result_bytes) > kSeveralConnectionsBytes;
   const int connections = wanted != 0 ? wanted : is_several ? kSeveralConnections : 1;
   return PlaceChoice{Place::kStream, std::clamp(connections, 1, std::max(info->max_parts, 1))};
 }

@@ -10,9 +10,9 @@
 
 namespace corank::client {
 
-/// From this many bytes on, streams use several connections by default. One core bounds a gRPC connection, and a job of
-/// this size takes long enough to pay for the set-up of more.
-inline constexpr int64_t kSeveralConnectionsBytes = int64_t{256} << 20;
+/// Streams of more use several connections by default. One core bounds a gRPC connection, and a job of this size takes
+/// long enough to pay for the set-up of more.
+inline constexpr int64_t kSeveralConnectionsBytes = int64_t{128} << 20;
 inline constexpr int kSeveralConnections = 4;
 /// Smaller calls go in one message, without asking what the server is.
 inline constexpr int64_t kAskServerBytes = int64_t{64} << 10;

@@ -42,7 +42,7 @@ Failure FailureOf(const absl::Status& error) {
   if (absl::IsResourceExhausted(error)) return Failure::kFinal;
   if (TlsTroubleOf(error.message()) != TlsTrouble::kNone) return Failure::kFinal;
   // gRPC's messages for a call that was never sent. A call with another message counts as lost, which is safe.
-  for (const char* words : {"failed to connect to all addresses", "DNS resolution failed"}) {
+  for (const char* words : {"failed to connect to all addresses", "DNS resolution failed", "errors resolving"}) {
     if (absl::StartsWith(error.message(), words)) return Failure::kNotSent;
   }
   return Failure::kLost;

@@ -116,7 +116,7 @@ func (c *Client) fromRPC(ctx context.Context, operator string, err error, traile
 	if ids := trailer.Get("x-request-id"); len(ids) > 0 {
 		made.RequestID = ids[0]
 	}
-	wait := false
+	wait, again := false, false
 	for _, detail := range found.Details() {
 		switch detail := detail.(type) {
 		case *errdetails.BadRequest:
@@ -128,6 +128,7 @@ func (c *Client) fromRPC(ctx context.Context, operator string, err error, traile
 		case *errdetails.ErrorInfo:
 			if detail.Domain == "corank" {
 				made.Reason = detail.Reason
+				again = lostPart(detail)
 			}
 		}
 	}
@@ -137,6 +138,8 @@ func (c *Client) fromRPC(ctx context.Context, operator string, err error, traile
 	case ctx.Err() != nil || made.Code == codes.DeadlineExceeded:
 		return c.ended(ctx, made)
 	case wait && (made.Code == codes.ResourceExhausted || made.Code == codes.Unavailable):
+		made.failure = refused
+	case again && made.Code == codes.Aborted:
 		made.failure = refused
 	case made.Code == codes.Unavailable:
 		c.unavailable(made)
@@ -149,6 +152,16 @@ func (c *Client) fromRPC(ctx context.Context, operator string, err error, traile
 		made.Message = made.Field + ": " + made.Message
 	}
 	return made
+}
+
+// lostPart tells whether a job was given up because a part of it did not come or its caller went away: the job may be
+// run again. Any other cause would come again.
+func lostPart(info *errdetails.ErrorInfo) bool {
+	switch info.Metadata["cause"] {
+	case "CALLER_CANCELLED", "REQUEST_INCOMPLETE":
+		return true
+	}
+	return info.Reason == "JOB_INCOMPLETE"
 }
 
 // ended is the error of a call whose context ended, or whose deadline the server reports.

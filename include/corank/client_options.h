@@ -69,7 +69,7 @@ struct ClientOptions {
   /// With kAuto, a call whose arrays together have more bytes than this does not use one message. Where there is shared
   /// memory, a call with arrays of more than 512 KiB does not either.
   int64_t stream_bytes = int64_t{64} << 20;
-  /// Connections for streamed arrays, 1 to 64; never more than the server accepts. 0: 4 from 256 MiB on, else 1.
+  /// Connections for streamed arrays, 1 to 64; never more than the server accepts. 0: 4 for more than 128 MiB, else 1.
   int connections = 0;
   /// Keepalive finds connections that swallow everything. The client pings a connection that has running calls and has
   /// been silent for `keepalive_time`. It closes the connection, and its calls fail as lost, if no answer comes within

@@ -61,9 +61,9 @@ TEST(ChoosePlace, GoesBySizeHostAndServer) {
       {4 * kMiB - 70'000, 1, false, &narrow, Place::kInline, 1},
       {4 * kMiB - 100, 1, false, &narrow, Place::kStream, 1},
       {1, 4 * kMiB, false, &narrow_answers, Place::kStream, 1},
-      {256 * kMiB - 1, 1, false, &all, Place::kStream, 1},
-      {256 * kMiB, 1, false, &all, Place::kStream, 4},
-      {256 * kMiB, 1, false, &one_part, Place::kStream, 1},
+      {kSeveralConnectionsBytes, 1, false, &all, Place::kStream, 1},
+      {kSeveralConnectionsBytes + 1, 1, false, &all, Place::kStream, 4},
+      {1, kSeveralConnectionsBytes + 1, false, &one_part, Place::kStream, 1},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(absl::StrCat(c.input_bytes, " in, ", c.result_bytes, " out"));
@@ -76,6 +76,18 @@ TEST(ChoosePlace, GoesBySizeHostAndServer) {
     EXPECT_EQ(choice->place, c.place);
     EXPECT_EQ(choice->connections, c.connections);
   }
+}
+
+// A message of max_message_bytes also holds fields beside the arrays.
+TEST(ChoosePlace, AnArrayThatFillsTheLargestMessageOfTheClientIsStreamed) {
+  const ServerInfo all = Info({"inline", "stream"});
+  ClientOptions options;
+  options.max_message_bytes = 4 * kMiB;
+  PlaceQuestion question;
+  question.input_bytes = options.max_message_bytes - 70'000;
+  EXPECT_EQ(ChoosePlace(question, {}, options, &all)->place, Place::kInline);
+  question.input_bytes = options.max_message_bytes - 100;
+  EXPECT_EQ(ChoosePlace(question, {}, options, &all)->place, Place::kStream);
 }
 
 // A wrong number in the request must not reserve its memory here before the server has checked it.

@@ -25,6 +25,7 @@ TEST(FailureOf, TellsWhatIsKnownOfTheWork) {
   EXPECT_EQ(FailureOf(absl::UnavailableError("no healthy upstream")), Failure::kLost);
   EXPECT_EQ(FailureOf(absl::UnavailableError(kRefusedConnection)), Failure::kNotSent);
   EXPECT_EQ(FailureOf(absl::UnavailableError("DNS resolution failed for x:1: not found")), Failure::kNotSent);
+  EXPECT_EQ(FailureOf(absl::UnavailableError("errors resolving x:1: [not found]")), Failure::kNotSent);
   EXPECT_EQ(FailureOf(absl::ResourceExhaustedError("message too large")), Failure::kFinal);
   EXPECT_EQ(FailureOf(ToAbslStatus(PartLost("CALLER_CANCELLED"))), Failure::kRefused);
   EXPECT_EQ(FailureOf(ToAbslStatus(PartLost("REQUEST_INCOMPLETE"))), Failure::kRefused);

@@ -174,6 +174,8 @@ export interface Peer {
 interface Details {
   field: string;
   reason: string;
+  /** The reason of the part that ended a job. */
+  cause: string;
   retryAfterMs: number | undefined;
 }
 
@@ -188,6 +190,19 @@ function fields(data: Uint8Array, take: (number: number, reader: BinaryReader) =
   }
 }
 
+/** The value of an entry of a map whose key is "cause"; empty: it has another key. */
+function causeOf(entry: Uint8Array): string {
+  let key = "";
+  let value = "";
+  fields(entry, (number, reader) => {
+    if (number === 1) key = reader.string();
+    else if (number === 2) value = reader.string();
+    else return false;
+    return true;
+  });
+  return key === "cause" ? value : "";
+}
+
 function detail(any: Uint8Array, found: Details): void {
   let type = "";
   let value = new Uint8Array();
@@ -200,14 +215,16 @@ function detail(any: Uint8Array, found: Details): void {
   if (type.endsWith("/google.rpc.ErrorInfo")) {
     let reason = "";
     let domain = "";
+    let cause = "";
     fields(value, (number, reader) => {
       if (number === 1) reason = reader.string();
       else if (number === 2) domain = reader.string();
+      else if (number === 3) cause ||= causeOf(reader.bytes());
       else return false;
       return true;
     });
     // A proxy on the way may have reasons of its own.
-    if (domain === "corank") found.reason = reason;
+    if (domain === "corank") Object.assign(found, { reason, cause });
   } else if (type.endsWith("/google.rpc.RetryInfo")) {
     let ms = 0;
     fields(value, (number, reader) => {
@@ -236,7 +253,7 @@ function detail(any: Uint8Array, found: Details): void {
 
 /** What the details of a status say: google.rpc.Status in the trailer. */
 function detailsOf(status: StatusObject): Details {
-  const found: Details = { field: "", reason: "", retryAfterMs: undefined };
+  const found: Details = { field: "", reason: "", cause: "", retryAfterMs: undefined };
   const [raw] = status.metadata.get("grpc-status-details-bin");
   if (!Buffer.isBuffer(raw)) {
     return found;
@@ -253,6 +270,8 @@ function detailsOf(status: StatusObject): Details {
   return found;
 }
 
+// A part whose caller went away. Its job may be run again as a whole; any other cause would come again.
+const LOST_PARTS = new Set(["CALLER_CANCELLED", "REQUEST_INCOMPLETE"]);
 const NOT_SENT = /No connection established|Name resolution failed|Failed to parse DNS address/;
 const TLS = /certificate|self.signed|altnames|EPROTO|SSL routines|wrong version number|ERR_TLS|unable to verify/i;
 
@@ -340,7 +359,7 @@ export function fromStatus(
   peer: Peer,
   deadlineMs: number | undefined,
 ): CorankError {
-  const { field, reason, retryAfterMs } = detailsOf(status);
+  const { field, reason, cause, retryAfterMs } = detailsOf(status);
   const facts: ErrorFacts = { field, reason, retryAfterMs, requestId: requestIdOf(status) };
   const name = (Code as Record<number, string | undefined>)[status.code] ?? "UNKNOWN";
   const details = status.details || name;
@@ -363,7 +382,11 @@ export function fromStatus(
         text += "; the operator of the server can allow it";
       }
       const Class = CLASSES.get(status.code) ?? CorankError;
-      return new Class(`${operator}: ${text}`, { ...facts, code: name });
+      const made = new Class(`${operator}: ${text}`, { ...facts, code: name });
+      if (status.code === Code.ABORTED && (reason === "JOB_INCOMPLETE" || LOST_PARTS.has(cause))) {
+        made.failure = "refused";
+      }
+      return made;
     }
   }
 }

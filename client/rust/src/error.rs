@@ -116,6 +116,7 @@ impl Error {
             error.request_id = id.to_owned();
         }
         let details = wire::RpcStatus::decode(status.details()).unwrap_or_default().details;
+        let mut lost_part = false;
         for detail in &details {
             match detail.type_url.rsplit('.').next() {
                 Some("BadRequest") => {
@@ -130,6 +131,10 @@ impl Error {
                 Some("ErrorInfo") => {
                     let info = wire::ErrorInfo::decode(detail.value.as_ref()).unwrap_or_default();
                     if info.domain == "corank" {
+                        // A part of the job did not come, or its caller went away; any other cause would come again.
+                        let cause = info.metadata.get("cause").map_or("", String::as_str);
+                        lost_part = info.reason == "JOB_INCOMPLETE"
+                            || matches!(cause, "CALLER_CANCELLED" | "REQUEST_INCOMPLETE");
                         error.reason = info.reason; // a proxy has reasons of its own
                     }
                 }
@@ -142,7 +147,7 @@ impl Error {
             error.message = Self::late().message;
         } else if status.code() == Code::DeadlineExceeded && error.reason.is_empty() {
             error.message = Self::late().message;
-        } else if may_repeat && error.retry_after.is_some() {
+        } else if (may_repeat && error.retry_after.is_some()) || (lost_part && status.code() == Code::Aborted) {
             error.failure = Failure::Refused;
         } else if is_connection(status) && error.request_id.is_empty() {
             error.explain_connection(status, address);

@@ -10,6 +10,7 @@ import io.grpc.Status;
 import io.grpc.protobuf.StatusProto;
 import java.net.UnknownHostException;
 import java.time.Duration;
+import java.util.Set;
 import javax.net.ssl.SSLException;
 
 /** Makes exceptions of gRPC's statuses. */
@@ -17,14 +18,17 @@ final class Errors {
   static final Metadata.Key<String> REQUEST_ID =
       Metadata.Key.of("x-request-id", Metadata.ASCII_STRING_MARSHALLER);
 
+  private static final Set<String> LOST_PARTS = Set.of("CALLER_CANCELLED", "REQUEST_INCOMPLETE");
+
   private Errors() {}
 
   /** What a status carries beside its code and its message. */
-  private record Details(String field, String reason, Duration retryAfter) {}
+  private record Details(String field, String reason, String cause, Duration retryAfter) {}
 
   private static Details details(Status status, Metadata trailers) {
     String field = "";
     String reason = "";
+    String cause = "";
     Duration retryAfter = null;
     try {
       for (Any detail : StatusProto.fromStatusAndTrailers(status, trailers).getDetailsList()) {
@@ -39,13 +43,16 @@ final class Errors {
           retryAfter = Duration.ofSeconds(delay.getSeconds(), delay.getNanos());
         } else if (detail.is(ErrorInfo.class)) {
           ErrorInfo info = detail.unpack(ErrorInfo.class);
-          reason = info.getDomain().equals("corank") ? info.getReason() : reason;
+          if (info.getDomain().equals("corank")) {
+            reason = info.getReason();
+            cause = info.getMetadataOrDefault("cause", "");
+          }
         }
       }
     } catch (InvalidProtocolBufferException | IllegalArgumentException error) {
       // Details of a proxy, not of corankd: the status code and the message stand without them.
     }
-    return new Details(field, reason, retryAfter);
+    return new Details(field, reason, cause, retryAfter);
   }
 
   /**
@@ -115,6 +122,15 @@ final class Errors {
       }
       case INTERNAL, DATA_LOSS -> {
         return new CorankException.Internal(status.getCode(), named + text);
+      }
+      case ABORTED -> {
+        // A part did not come, or its caller went away; any other cause would come again.
+        boolean again =
+            details.reason().equals("JOB_INCOMPLETE") || LOST_PARTS.contains(details.cause());
+        return new CorankException(status.getCode(), named + text)
+            .with(
+                again ? CorankException.Failure.REFUSED : CorankException.Failure.FINAL,
+                details.retryAfter());
       }
       default -> {
         return new CorankException(status.getCode(), named + text);
