@@ -28,6 +28,9 @@ constexpr int64_t kChunkMessageBytes = int64_t{8} << 20;
 /// For calls that only clean up. Regions that they miss end with the lease.
 constexpr absl::Duration kTellDeadline = absl::Seconds(5), kTellPatience = absl::Milliseconds(250);
 
+/// How often Connect looks for a cancellation.
+constexpr absl::Duration kConnectStep = absl::Milliseconds(20);
+
 /// For gRPC, where the largest number means never.
 int Milliseconds(absl::Duration time) {
   return static_cast<int>(std::clamp<int64_t>(absl::ToInt64Milliseconds(time), 1, std::numeric_limits<int>::max()));
@@ -127,6 +130,21 @@ absl::StatusOr<CallCost> Connection::TryNow(absl::Time deadline, const CallOptio
   return TryAs(once, nullptr, deadline, call, Repeat::kNever, attempt);
 }
 
+bool Connection::Connect(Cancellation* cancellation, absl::Duration time) {
+  const std::shared_ptr<grpc::Channel> connecting = channel();
+  const absl::Time end = absl::Now() + time;
+  for (absl::Time now = absl::Now(); now < end; now = absl::Now()) {
+    if (cancellation != nullptr && cancellation->cancelled()) return false;
+    connecting->WaitForStateChange(connecting->GetState(true), absl::ToChronoTime(std::min(end, now + kConnectStep)));
+  }
+  return cancellation == nullptr || !cancellation->cancelled();
+}
+
+bool Connection::Pause(const absl::Status& error, Cancellation* cancellation, absl::Duration time) {
+  const bool is_connecting = FailureOf(error) == Failure::kNotSent && options_.retry.clock == nullptr;
+  return is_connecting ? Connect(cancellation, time) : clock_->Sleep(cancellation, time);
+}
+
 absl::StatusOr<CallCost> Connection::TryAs(const RetryOptions& retry, RetryBudget* budget, absl::Time deadline,
                                            const CallOptions& call, Repeat repeat,
                                            absl::FunctionRef<Attempt()> attempt) {
@@ -160,7 +178,7 @@ absl::StatusOr<CallCost> Connection::TryAs(const RetryOptions& retry, RetryBudge
     if (next.delay.has_value()) {
       ShowTry(call.progress, ending.attempts + 1, true);
       ending.before = std::string(done.status.message());
-      if (clock_->Sleep(call.cancellation, *next.delay)) continue;
+      if (Pause(done.status, call.cancellation, *next.delay)) continue;
       done.status = absl::CancelledError(
           absl::StrCat("cancelled before try ", ending.attempts + 1, "; the try before: ", ending.before));
     }

@@ -74,6 +74,10 @@ class Connection {
   /// backoff, for callers that poll until a server is up.
   absl::StatusOr<CallCost> TryNow(absl::Time deadline, const CallOptions& call, absl::FunctionRef<Attempt()> attempt);
 
+  /// Waits for `time` and drives the first channel's new connection meanwhile: gRPC 1.51 has no thread for that while
+  /// no call runs. False as soon as the cancellation, which may be null, is cancelled.
+  bool Connect(Cancellation* cancellation, absl::Duration time);
+
   /// One attempt of a call with one message each way.
   Attempt Once(const char* method, const grpc::ByteBuffer& request, absl::Time deadline, const CallOptions& call,
                grpc::ByteBuffer* response);
@@ -96,6 +100,9 @@ class Connection {
   struct Exchange;
 
   std::shared_ptr<grpc::Channel> MakeChannel() const;
+  /// Waits between two attempts, and connects meanwhile if `error` says that there was no connection. False as soon as
+  /// the cancellation, which may be null, is cancelled.
+  bool Pause(const absl::Status& error, Cancellation* cancellation, absl::Duration time);
   /// Try with these options; `budget` may be null.
   absl::StatusOr<CallCost> TryAs(const RetryOptions& retry, RetryBudget* budget, absl::Time deadline,
                                  const CallOptions& call, Repeat repeat, absl::FunctionRef<Attempt()> attempt);

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "client/cpp/cancellation_scope.h"
 #include "client/cpp/messages.h"
 #include "client/cpp/raw_stream.h"
 #include "corank/wire/v1/health.pb.h"
@@ -86,7 +85,7 @@ absl::StatusOr<Health> AwaitHealth(Connection* connection, const std::string& se
     }
     // The server is stopping or down; it may come up again.
     if (is_final || absl::Now() + kPause >= deadline) return *last;
-    if (!CancellationScope::Sleep(call.cancellation, kPause)) return absl::CancelledError("cancelled");
+    if (!connection->Connect(call.cancellation, kPause)) return absl::CancelledError("cancelled");
   }
 }
 

@@ -10,14 +10,17 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "corank/client.h"
 #include "corank/errors.h"
+#include "tests/client/local_socket.h"
 #include "tests/client/puppet_memory.h"
 #include "tests/client/puppet_service.h"
 #include "tests/client/puppet_sort.h"
@@ -202,6 +205,33 @@ TEST(RetriedCalls, EveryCallIsTriedAgainWhereItNeverLeft) {
     EXPECT_EQ(clock->sleeps().size(), 5u) << kind.name << ": " << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("no corank server answers at " + address));
   }
+}
+
+TEST(RetriedCalls, AServerThatComesWhileACallWaitsIsFound) {
+  auto reserved = std::make_unique<testing::LocalSocket>(false);
+  ClientOptions options;
+  options.address = reserved->address();
+  options.retry.max_attempts = 40;
+  options.retry.initial_delay = options.retry.max_delay = absl::Milliseconds(100);  // 2 s in all
+  options.retry.budget_tokens = 0;
+  const Client client = *Client::Create(options);
+  TransferProgress progress;
+  CallOptions call;
+  call.progress = &progress;
+  absl::StatusOr<SortResult<uint32_t>> sorted = absl::UnknownError("");
+  std::thread caller([&] { sorted = client.Sort(Keys(), {}, call); });
+  while (progress.attempt < 2) absl::SleepFor(absl::Milliseconds(1));
+  PuppetService service;
+  service.on_sort = StandInSort;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(options.address, grpc::InsecureServerCredentials());
+  builder.RegisterService(&service);
+  reserved.reset();
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  caller.join();
+  ASSERT_TRUE(sorted.ok()) << sorted.status();
+  EXPECT_GT(sorted->stats.attempts, 1);
+  server->Shutdown();
 }
 
 class RetryTest : public ::testing::Test {
