@@ -27,14 +27,14 @@ if(CORANK_WERROR)
   list(APPEND CORANK_WARNINGS -Werror)
 endif()
 
-# corank_compile_options(<target>): this project's warnings and include root, for a target that holds its own sources.
+# corank_compile_options(<target>): this project's warnings and include roots, for a target that holds its own sources.
 function(corank_compile_options target)
   string(REPLACE ";" "," host_warnings "${CORANK_WARNINGS}")
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:${CORANK_WARNINGS}>
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${host_warnings} --extended-lambda --expt-relaxed-constexpr
       $<$<BOOL:${CORANK_WERROR}>:-Werror=all-warnings>>)
-  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
 endfunction()
 
 # corank_library(<name> <sources>... [DEPS <targets>...]): one library per folder. A library without sources is
@@ -49,7 +49,7 @@ function(corank_library name)
       UNITY_BUILD_CODE_BEFORE_INCLUDE "// NOLINTNEXTLINE(bugprone-suspicious-include)")
   else()
     add_library(${name} INTERFACE)
-    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
     target_link_libraries(${name} INTERFACE ${ARG_DEPS})
   endif()
 endfunction()

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/common/memory_limit.h"
 #include "kernels/cpu/cpu_engine.h"
+#include "kernels/engine/memory_limit.h"
 #include "server/addresses.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"

@@ -5,11 +5,7 @@ set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(TARGETS corank_client EXPORT corankTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT client)
-# corank/types.h is a link into kernels/ in the source tree.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/corank DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT client
-  PATTERN types.h EXCLUDE)
-install(FILES ${PROJECT_SOURCE_DIR}/kernels/common/types.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/corank
-  COMPONENT client)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/corank DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT client)
 
 install(EXPORT corankTargets NAMESPACE corank:: DESTINATION ${package_folder} COMPONENT client)
 configure_package_config_file(corankConfig.cmake.in corankConfig.cmake INSTALL_DESTINATION ${package_folder})

@@ -12,10 +12,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/numeric/bits.h"
 #include "kernels/cpu/parallel.h"
 
 namespace corank::cpu {
+
+inline int LeadingZeros(uint64_t bits) { return bits == 0 ? 64 : __builtin_clzll(bits); }
 
 /// A value type.
 struct RankPrefix {
@@ -39,8 +40,8 @@ RankPrefix ChooseRankPrefix(int64_t count, const Rank& rank, Parallel& parallel)
     for (int64_t i = begin; i < end; ++i) differs |= rank(i) ^ first;
     varies.fetch_or(differs, std::memory_order_relaxed);
   });
-  return {std::min(63, absl::countl_zero(varies.load(std::memory_order_relaxed))),
-          static_cast<int>(absl::bit_width(static_cast<uint64_t>(count - 1)))};
+  return {std::min(63, LeadingZeros(varies.load(std::memory_order_relaxed))),
+          64 - LeadingZeros(static_cast<uint64_t>(count - 1))};
 }
 
 /// Judges by a sample whether few different ranks share a prefix. If many do, ordering them takes longer than prefixes

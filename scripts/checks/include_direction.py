@@ -11,8 +11,11 @@ Each layer may include only itself and the layers it depends on:
     base, model, observe, security, memory
     server/wire uses base and observe; rpc and kserve use it
     server/config (flags, environment, file) depends on server.h and every stage; only main.cc may use it
+    kernels/include (the public headers of the kernels) -> kernels/common, kernels/cpu, kernels/cuda
     client -> include/corank (the public headers), proto -> kernels/common
     include/corank depends on Abseil only: it is installed, and the rest of the tree is not
+
+Of the kernels, only the engines use Abseil: other projects link the kernels without it.
 
 Messages (corank/v1, corank/wire, inference, proto) are for kserve, rpc, plan, run, model, memory, base and client.
 bench and tests are free.
@@ -36,6 +39,7 @@ MESSAGES = re.compile(r"^(corank/(v1|wire)/|inference/|proto/)")
 RPC_LIBRARIES = re.compile(r"^(grpc|grpcpp|google/protobuf)/")
 PROMETHEUS = re.compile(r"^prometheus/")
 PUBLIC = re.compile(r"^corank/(?!v1/|wire/)")
+PUBLIC_OF_KERNELS = re.compile(r"^corank/(types\.h|span\.h|cpu\.h|cuda\.h|cuda/.*)$")
 
 
 class Violation(NamedTuple):
@@ -48,10 +52,16 @@ class Violation(NamedTuple):
         return f'{self.path}:{self.line}: includes "{self.include}": {self.rule}'
 
 
-def kernels_rule(layer: str, include: str) -> str | None:
+def kernels_rule(parts: tuple[str, ...], include: str) -> str | None:
+    layer = parts[1]
     if MESSAGES.match(include) or RPC_LIBRARIES.match(include) or PROMETHEUS.match(include):
         return "kernels/ knows nothing of gRPC, protobuf or Prometheus"
-    if include.startswith(("server/", "client/")) or PUBLIC.match(include):
+    if include.startswith("absl/") and "engine" not in parts[1:-1] and not parts[-1].endswith("_engine.h"):
+        return "of kernels/, only the engines use Abseil"
+    if layer == "include":
+        allowed = PUBLIC_OF_KERNELS.match(include) or not include.startswith(("server/", "client/", "corank/", "absl/"))
+        return None if allowed else "public headers of kernels/ may include only each other and kernels/"
+    if include.startswith(("server/", "client/")) or (PUBLIC.match(include) and include != "corank/types.h"):
         return "kernels/ knows nothing of server/ and client/"
     below = {"common": {"common"}, "engine": {"common", "engine"}}.get(layer, {"common", "engine", layer})
     if include.startswith("kernels/") and include.split("/")[1] not in below:
@@ -114,7 +124,7 @@ def public_rule(include: str) -> str | None:
 def rule_broken(parts: tuple[str, ...], include: str) -> str | None:
     """The rule that a file at `parts` breaks by this include, or None."""
     if parts[0] == "kernels":
-        return kernels_rule(parts[1], include)
+        return kernels_rule(parts, include)
     if parts[0] == "server":
         return server_rule(parts[1], include)
     if parts[0] == "client":

@@ -7,7 +7,7 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "kernels/common/memory_limit.h"
+#include "kernels/engine/memory_limit.h"
 #include "server/base/status_macros.h"
 #include "server/config/byte_count.h"
 #include "server/config/groups.h"

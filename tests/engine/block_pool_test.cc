@@ -1,4 +1,4 @@
-#include "kernels/cpu/block_pool.h"
+#include "kernels/cpu/engine/block_pool.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The memory limit of a process, from the files of the system.
-#include "kernels/common/memory_limit.h"
+#include "kernels/engine/memory_limit.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

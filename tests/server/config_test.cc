@@ -15,7 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "kernels/common/memory_limit.h"
+#include "kernels/engine/memory_limit.h"
 #include "server/addresses.h"
 #include "server/config/byte_count.h"
 #include "server/config/config_file.h"

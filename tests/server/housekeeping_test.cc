@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "kernels/cpu/host_memory.h"
+#include "kernels/cpu/engine/host_memory.h"
 #include "server/memory/housekeeper.h"
 #include "tests/server/doubles.h"
 #include "tests/server/shared_object.h"

@@ -1,6 +1,6 @@
 // Host memory as a source of an Arena.
-#ifndef CORANK_KERNELS_CPU_HOST_MEMORY_H_
-#define CORANK_KERNELS_CPU_HOST_MEMORY_H_
+#ifndef CORANK_KERNELS_CPU_ENGINE_HOST_MEMORY_H_
+#define CORANK_KERNELS_CPU_ENGINE_HOST_MEMORY_H_
 
 #include <malloc.h>
 #include <sys/mman.h>
@@ -43,4 +43,4 @@ class HostMemory {
 
 }  // namespace corank::cpu
 
-#endif  // CORANK_KERNELS_CPU_HOST_MEMORY_H_
+#endif  // CORANK_KERNELS_CPU_ENGINE_HOST_MEMORY_H_

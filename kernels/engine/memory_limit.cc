@@ -1,4 +1,4 @@
-#include "kernels/common/memory_limit.h"
+#include "kernels/engine/memory_limit.h"
 
 #include <unistd.h>
 

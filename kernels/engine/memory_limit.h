@@ -1,6 +1,6 @@
 // The memory of the host that this process may use.
-#ifndef CORANK_KERNELS_COMMON_MEMORY_LIMIT_H_
-#define CORANK_KERNELS_COMMON_MEMORY_LIMIT_H_
+#ifndef CORANK_KERNELS_ENGINE_MEMORY_LIMIT_H_
+#define CORANK_KERNELS_ENGINE_MEMORY_LIMIT_H_
 
 #include <cstdint>
 #include <string>
@@ -18,4 +18,4 @@ int64_t ControlGroupMemoryBytes(const std::string& root = "");
 
 }  // namespace corank
 
-#endif  // CORANK_KERNELS_COMMON_MEMORY_LIMIT_H_
+#endif  // CORANK_KERNELS_ENGINE_MEMORY_LIMIT_H_

@@ -1,7 +1,7 @@
 // Large blocks of host memory that requests leave to later ones, because touching fresh pages takes longer than
 // copying.
-#ifndef CORANK_KERNELS_CPU_BLOCK_POOL_H_
-#define CORANK_KERNELS_CPU_BLOCK_POOL_H_
+#ifndef CORANK_KERNELS_CPU_ENGINE_BLOCK_POOL_H_
+#define CORANK_KERNELS_CPU_ENGINE_BLOCK_POOL_H_
 
 #include <chrono>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "absl/numeric/bits.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "kernels/cpu/host_memory.h"
+#include "kernels/cpu/engine/host_memory.h"
 
 namespace corank::cpu {
 
@@ -132,4 +132,4 @@ class BlockPool {
 
 }  // namespace corank::cpu
 
-#endif  // CORANK_KERNELS_CPU_BLOCK_POOL_H_
+#endif  // CORANK_KERNELS_CPU_ENGINE_BLOCK_POOL_H_

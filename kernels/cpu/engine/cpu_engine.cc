@@ -15,16 +15,16 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "kernels/common/memory_limit.h"
-#include "kernels/cpu/block_pool.h"
 #include "kernels/cpu/columns.h"
-#include "kernels/cpu/host_memory.h"
+#include "kernels/cpu/engine/block_pool.h"
+#include "kernels/cpu/engine/host_memory.h"
 #include "kernels/cpu/intervals.h"
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/search.h"
 #include "kernels/cpu/sort.h"
 #include "kernels/engine/arena.h"
+#include "kernels/engine/memory_limit.h"
 
 namespace corank {
 namespace {
