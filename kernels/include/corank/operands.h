@@ -1,0 +1,240 @@
+// The typed operands that corank/cpu.h and corank/cuda.h share, and how they become the arguments of the operators.
+#ifndef CORANK_OPERANDS_H_
+#define CORANK_OPERANDS_H_
+
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "corank/span.h"
+#include "corank/types.h"
+#include "kernels/common/operators.h"
+
+namespace corank {
+
+struct SortOptions {
+  Order order = Order::kAscending;
+  SortAlgorithm algorithm = SortAlgorithm::kAuto;
+  /// Writes only the first `limit` results; -1: all. Not with segments.
+  int64_t limit = -1;
+  /// Sorts each segment on its own: keys [segment_offsets[i], segment_offsets[i + 1]). Ascending offsets, from 0 to the
+  /// number of keys, in the same memory as the keys. Empty: one segment. Nobody checks the offsets.
+  Span<const int64_t> segment_offsets;
+};
+
+struct MergeOptions {
+  Order order = Order::kAscending;
+  MergeAlgorithm algorithm = MergeAlgorithm::kAuto;
+};
+
+struct SearchOptions {
+  Order order = Order::kAscending;
+  SearchBound bound = SearchBound::kLower;
+};
+
+/// One input of a merge: sorted keys, and a value for each.
+template <typename Key, typename Value>
+struct KeysAndValues {
+  Span<const Key> keys;
+  Span<const Value> values;
+};
+
+namespace internal {
+
+/// Whether T is one of the 12 key types, and which one.
+template <typename T>
+struct KeyTraits {
+  static constexpr bool kIsKey = std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= sizeof(int64_t);
+  static constexpr KeyType Type() {
+    constexpr int kSigned = std::is_signed_v<T> ? 1 : 5;  // kInt8, kUint8
+    return static_cast<KeyType>(kSigned + (sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3));
+  }
+};
+template <KeyType kType>
+struct FixedKeyTraits {
+  static constexpr bool kIsKey = true;
+  static constexpr KeyType Type() { return kType; }
+};
+template <>
+struct KeyTraits<float> : FixedKeyTraits<KeyType::kFloat32> {};
+template <>
+struct KeyTraits<double> : FixedKeyTraits<KeyType::kFloat64> {};
+
+template <typename Key>
+constexpr KeyType KeyTypeOf() {
+  static_assert(KeyTraits<Key>::kIsKey, "keys are integers of 1 to 8 bytes, floats or doubles");
+  return KeyTraits<Key>::Type();
+}
+
+template <typename T>
+constexpr int32_t ElementBytes() {
+  static_assert(std::is_trivially_copyable_v<T>, "elements move as bytes");
+  static_assert(sizeof(T) <= kMaxRecordBytes, "elements have at most 256 bytes");
+  return static_cast<int32_t>(sizeof(T));
+}
+
+/// Whether a pointer has the alignment that operators expect of elements: the largest power of two that divides their
+/// size, at most 16. Types of C++ may have less.
+template <typename T>
+bool IsAligned(Span<T> span) {
+  constexpr uintptr_t kLowestBit = sizeof(T) & -sizeof(T);
+  return reinterpret_cast<uintptr_t>(span.data()) % (kLowestBit < 16 ? kLowestBit : 16) == 0;
+}
+
+/// Whether an array of indices has elements of the width that operators write for this largest index.
+template <typename Index>
+constexpr bool HoldsIndices(int64_t max_index) {
+  static_assert(std::is_same_v<Index, uint32_t> || std::is_same_v<Index, uint64_t>, "indices are uint32_t or uint64_t");
+  return static_cast<int>(sizeof(Index)) == IndexBytes(max_index);
+}
+
+/// A pointer that is not null and that nobody follows, for functions that only count bytes.
+inline void* Something() { return reinterpret_cast<void*>(uintptr_t{256}); }
+
+/// The arguments of a sort without its arrays.
+template <typename Key>
+SortArgs SortArgsFor(int64_t count, const SortOptions& options) {
+  SortArgs args;
+  args.key_type = KeyTypeOf<Key>();
+  args.order = options.order;
+  args.algorithm = options.algorithm;
+  args.count = count;
+  args.limit = options.limit;
+  if (!options.segment_offsets.empty()) {
+    args.segment_offsets = options.segment_offsets.data();
+    args.segment_count = options.segment_offsets.size() - 1;
+  }
+  return args;
+}
+
+inline bool IsValid(const SortArgs& args) {
+  return IsRequestable(args.algorithm) && args.limit >= -1 && (args.segment_offsets == nullptr || args.limit < 0);
+}
+
+/// The functions below return whether such operands fit together, and if so, set *args.
+
+template <typename Key>
+bool MakeSort(Span<const Key> keys, Span<Key> sorted, const SortOptions& options, SortArgs* args) {
+  *args = SortArgsFor<Key>(keys.size(), options);
+  args->keys_in = keys.data();
+  args->keys_out = sorted.data();
+  return IsValid(*args) && sorted.size() == args->ResultCount();
+}
+
+template <typename Key, typename Value>
+bool MakeSortWithValues(Span<const Key> keys, Span<const Value> values, Span<Key> sorted, Span<Value> sorted_values,
+                        const SortOptions& options, SortArgs* args) {
+  if (!MakeSort(keys, sorted, options, args)) return false;
+  args->value_bytes = ElementBytes<Value>();
+  args->values_in = values.data();
+  args->values_out = sorted_values.data();
+  return values.size() == keys.size() && sorted_values.size() == sorted.size() && IsAligned(values) &&
+         IsAligned(sorted_values);
+}
+
+template <typename Key, typename Index>
+bool MakeArgsort(Span<const Key> keys, Span<Index> indices, const SortOptions& options, SortArgs* args) {
+  *args = SortArgsFor<Key>(keys.size(), options);
+  args->keys_in = keys.data();
+  args->indices_out = indices.data();
+  return IsValid(*args) && indices.size() == args->ResultCount() && HoldsIndices<Index>(keys.size() - 1);
+}
+
+/// Owns the array that args->inputs points to.
+struct Merging {
+  std::vector<MergeInput> inputs;
+  MergeArgs args;
+};
+
+template <typename Key>
+bool MakeMerge(Span<const Span<const Key>> inputs, Span<Key> merged, const MergeOptions& options, Merging* merging) {
+  if (inputs.size() > kMaxMergeInputs) return false;
+  for (const Span<const Key> input : inputs) merging->inputs.push_back({input.data(), nullptr, input.size()});
+  merging->args.key_type = KeyTypeOf<Key>();
+  merging->args.order = options.order;
+  merging->args.algorithm = options.algorithm;
+  merging->args.inputs = merging->inputs.data();
+  merging->args.input_count = static_cast<int32_t>(inputs.size());
+  merging->args.keys_out = merged.data();
+  return merging->args.TotalCount() == merged.size();
+}
+
+template <typename Key, typename Value>
+bool MakeMergeWithValues(Span<const KeysAndValues<Key, Value>> inputs, Span<Key> merged, Span<Value> merged_values,
+                         const MergeOptions& options, Merging* merging) {
+  std::vector<Span<const Key>> keys;
+  for (const KeysAndValues<Key, Value>& input : inputs) {
+    if (input.keys.size() != input.values.size() || !IsAligned(input.values)) return false;
+    keys.push_back(input.keys);
+  }
+  if (!MakeMerge<Key>(keys, merged, options, merging)) return false;
+  for (int64_t i = 0; i < inputs.size(); ++i) merging->inputs[static_cast<size_t>(i)].values = inputs[i].values.data();
+  merging->args.value_bytes = ElementBytes<Value>();
+  merging->args.values_out = merged_values.data();
+  return merged_values.size() == merged.size() && IsAligned(merged_values);
+}
+
+template <typename Key, typename Index>
+bool MakeSearch(Span<const Key> haystack, Span<const Key> needles, Span<Index> positions, const SearchOptions& options,
+                SearchArgs* args) {
+  args->key_type = KeyTypeOf<Key>();
+  args->order = options.order;
+  args->bound = options.bound;
+  args->haystack = haystack.data();
+  args->haystack_count = haystack.size();
+  args->needles = needles.data();
+  args->needle_count = needles.size();
+  args->positions_out = positions.data();
+  return positions.size() == needles.size() && HoldsIndices<Index>(haystack.size());
+}
+
+template <typename T>
+bool MakeExpand(Span<const T> values, Span<const int64_t> counts, Span<T> expanded, ExpandArgs* args) {
+  args->values = values.data();
+  args->element_bytes = ElementBytes<T>();
+  args->counts = counts.data();
+  args->interval_count = counts.size();
+  args->out = expanded.data();
+  args->total = expanded.size();
+  return values.size() == counts.size() && IsAligned(values) && IsAligned(expanded);
+}
+
+/// Null offsets: the exclusive prefix sums of the counts.
+template <typename T>
+bool MakeMove(Span<const T> source, const Span<const int64_t>* source_offsets,
+              const Span<const int64_t>* destination_offsets, Span<const int64_t> counts, int64_t total,
+              Span<T> destination, MoveArgs* args) {
+  args->source = source.data();
+  args->destination = destination.data();
+  args->element_bytes = ElementBytes<T>();
+  args->counts = counts.data();
+  args->interval_count = counts.size();
+  args->total = total;
+  args->destination_count = destination.size();
+  if (source_offsets != nullptr) {
+    if (source_offsets->size() != counts.size()) return false;
+    args->source_offsets = source_offsets->data();
+  }
+  if (destination_offsets != nullptr) {
+    if (destination_offsets->size() != counts.size()) return false;
+    args->destination_offsets = destination_offsets->data();
+  }
+  return total >= 0 && IsAligned(source) && IsAligned(destination);
+}
+
+template <typename Index>
+bool MakeLoadBalance(Span<const int64_t> counts, Span<Index> segments, Span<Index> ranks, LoadBalanceArgs* args) {
+  static_assert(std::is_same_v<Index, uint32_t> || std::is_same_v<Index, uint64_t>, "indices are uint32_t or uint64_t");
+  args->counts = counts.data();
+  args->object_count = counts.size();
+  args->total = segments.size();
+  args->objects_out = segments.data();
+  args->ranks_out = ranks.data();
+  args->least_index_bytes = static_cast<int>(sizeof(Index));
+  return ranks.size() == segments.size() && args->IndexWidth() == static_cast<int>(sizeof(Index));
+}
+
+}  // namespace internal
+}  // namespace corank
+
+#endif  // CORANK_OPERANDS_H_

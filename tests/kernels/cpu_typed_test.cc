@@ -1,0 +1,228 @@
+// The typed operators of corank/cpu.h, compared with the standard library.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <system_error>
+#include <vector>
+
+#include "corank/cpu.h"
+#include "tests/kernels/typed_oracles.h"
+
+namespace corank::testing {
+namespace {
+
+constexpr int64_t kCounts[] = {0, 1, 2, 1000, 100'001};
+
+template <typename Key>
+class CpuTyped : public ::testing::Test {};
+using Keys = ::testing::Types<int8_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t, float, double>;
+TYPED_TEST_SUITE(CpuTyped, Keys);
+
+TYPED_TEST(CpuTyped, SortIsThatOfTheStandardLibrary) {
+  for (const Order order : {Order::kAscending, Order::kDescending}) {
+    for (const int64_t count : kCounts) {
+      const std::vector<TypeParam> keys = FewKeys<TypeParam>(count, 1);
+      std::vector<TypeParam> sorted(keys.size());
+      SortOptions options;
+      options.order = order;
+      ASSERT_EQ(cpu::Sort<TypeParam>(keys, sorted, options), std::errc());
+      EXPECT_TRUE(SameBits(sorted, Take(keys, Permutation(keys, order)))) << count;
+    }
+  }
+}
+
+TYPED_TEST(CpuTyped, SortWithValuesMovesValuesAndStopsAtTheLimit) {
+  struct Record {
+    int32_t number;
+    char rest[8];
+  };
+  for (const int64_t limit : {int64_t{-1}, int64_t{0}, int64_t{10}, int64_t{2000}}) {
+    const std::vector<TypeParam> keys = FewKeys<TypeParam>(1000, 2);
+    std::vector<Record> values(keys.size());
+    for (size_t i = 0; i < values.size(); ++i) values[i].number = static_cast<int32_t>(i);
+    std::vector<int64_t> expected = Permutation(keys, Order::kAscending);
+    if (limit >= 0) expected.resize(std::min<size_t>(expected.size(), static_cast<size_t>(limit)));
+    std::vector<TypeParam> sorted(expected.size());
+    std::vector<Record> sorted_values(expected.size());
+    SortOptions options;
+    options.limit = limit;
+    ASSERT_EQ((cpu::SortWithValues<TypeParam, Record>(keys, values, sorted, sorted_values, options)), std::errc());
+    EXPECT_TRUE(SameBits(sorted, Take(keys, expected)));
+    for (size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(sorted_values[i].number, expected[i]);
+  }
+}
+
+TYPED_TEST(CpuTyped, ArgsortOfSegmentsCountsFromTheFirstKey) {
+  const std::vector<TypeParam> keys = FewKeys<TypeParam>(3000, 3);
+  const std::vector<int64_t> offsets = {0, 0, 700, 701, 3000};
+  std::vector<int64_t> expected;
+  for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+    const auto part = Permutation(keys, offsets[i], offsets[i + 1], Order::kDescending);
+    expected.insert(expected.end(), part.begin(), part.end());
+  }
+  std::vector<uint32_t> indices(keys.size());
+  SortOptions options;
+  options.order = Order::kDescending;
+  options.segment_offsets = offsets;
+  ASSERT_EQ((cpu::Argsort<TypeParam, uint32_t>(keys, indices, options)), std::errc());
+  EXPECT_TRUE(std::equal(indices.begin(), indices.end(), expected.begin(), expected.end()));
+}
+
+TYPED_TEST(CpuTyped, MergeTakesTiesFromEarlierInputs) {
+  std::vector<std::vector<TypeParam>> inputs;
+  std::vector<TypeParam> all;
+  std::vector<uint32_t> numbers;
+  std::vector<std::vector<uint32_t>> values;
+  for (const int64_t count : {1000, 0, 3, 500}) {
+    const std::vector<TypeParam> keys = FewKeys<TypeParam>(count, static_cast<uint64_t>(count));
+    inputs.push_back(Take(keys, Permutation(keys, Order::kAscending)));
+    values.emplace_back();
+    for (int64_t i = 0; i < count; ++i)
+      values.back().push_back(static_cast<uint32_t>(numbers.size() + values.back().size()));
+    numbers.insert(numbers.end(), values.back().begin(), values.back().end());
+    all.insert(all.end(), inputs.back().begin(), inputs.back().end());
+  }
+  const std::vector<int64_t> expected = Permutation(all, Order::kAscending);
+  std::vector<Span<const TypeParam>> spans(inputs.begin(), inputs.end());
+  std::vector<TypeParam> merged(all.size());
+  OperatorReport report;
+  ASSERT_EQ(cpu::Merge<TypeParam>(spans, merged, {}, 2, &report), std::errc());
+  EXPECT_TRUE(SameBits(merged, Take(all, expected)));
+  EXPECT_EQ(report.fault, OperatorReport::Fault::kNone);
+  EXPECT_NE(report.merge_algorithm, MergeAlgorithm::kAuto);
+
+  std::vector<KeysAndValues<TypeParam, uint32_t>> pairs;
+  for (size_t i = 0; i < inputs.size(); ++i) pairs.push_back({inputs[i], values[i]});
+  std::vector<uint32_t> merged_values(all.size());
+  ASSERT_EQ((cpu::MergeWithValues<TypeParam, uint32_t>(pairs, merged, merged_values)), std::errc());
+  EXPECT_EQ(merged_values, Take(numbers, expected));
+}
+
+TYPED_TEST(CpuTyped, SearchFindsTheBoundsOfTheStandardLibrary) {
+  const std::vector<TypeParam> keys = FewKeys<TypeParam>(1000, 5), needles = FewKeys<TypeParam>(300, 6);
+  const std::vector<TypeParam> haystack = Take(keys, Permutation(keys, Order::kAscending));
+  const auto before = [](TypeParam a, TypeParam b) { return ComesBefore(a, b, Order::kAscending); };
+  for (const SearchBound bound : {SearchBound::kLower, SearchBound::kUpper}) {
+    std::vector<uint32_t> positions(needles.size());
+    SearchOptions options;
+    options.bound = bound;
+    ASSERT_EQ((cpu::Search<TypeParam, uint32_t>(haystack, needles, positions, options)), std::errc());
+    for (size_t i = 0; i < needles.size(); ++i) {
+      const auto expected = bound == SearchBound::kLower
+                                ? std::lower_bound(haystack.begin(), haystack.end(), needles[i], before)
+                                : std::upper_bound(haystack.begin(), haystack.end(), needles[i], before);
+      ASSERT_EQ(positions[i], expected - haystack.begin());
+    }
+  }
+}
+
+TEST(CpuTypedIntervals, ExpandMoveGatherAndScatterAreLoops) {
+  const std::vector<int64_t> counts = Lengths(400, 7), starts = Starts(counts);
+  const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  std::vector<uint32_t> source(static_cast<size_t>(total));
+  std::iota(source.begin(), source.end(), 1u);
+  // The intervals in reverse order.
+  std::vector<int64_t> places(counts.size());
+  for (size_t i = counts.size(), at = 0; i-- > 0; at += static_cast<size_t>(counts[i]))
+    places[i] = static_cast<int64_t>(at);
+  std::vector<uint32_t> turned(source.size()), expanded;
+  std::vector<uint32_t> values(counts.size());
+  std::iota(values.begin(), values.end(), 5u);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    std::copy_n(source.begin() + starts[i], counts[i], turned.begin() + places[i]);
+    expanded.insert(expanded.end(), static_cast<size_t>(counts[i]), values[i]);
+  }
+
+  std::vector<uint32_t> out(source.size());
+  ASSERT_EQ(cpu::ExpandIntervals<uint32_t>(values, counts, out), std::errc());
+  EXPECT_EQ(out, expanded);
+  ASSERT_EQ(cpu::MoveIntervals<uint32_t>(source, starts, places, counts, total, out), std::errc());
+  EXPECT_EQ(out, turned);
+  OperatorReport report;
+  std::fill(out.begin(), out.end(), 0);
+  ASSERT_EQ(cpu::ScatterIntervals<uint32_t>(source, places, counts, out, 0, &report), std::errc());
+  EXPECT_EQ(out, turned);
+  EXPECT_EQ(report.fault, OperatorReport::Fault::kNone);
+  ASSERT_EQ(cpu::GatherIntervals<uint32_t>(turned, places, counts, out), std::errc());
+  EXPECT_EQ(out, source);
+}
+
+TEST(CpuTypedIntervals, LoadBalanceNamesSegmentAndRank) {
+  const std::vector<int64_t> counts = Lengths(400, 8);
+  std::vector<uint64_t> expected_segments, expected_ranks;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    for (int64_t rank = 0; rank < counts[i]; ++rank) {
+      expected_segments.push_back(i);
+      expected_ranks.push_back(static_cast<uint64_t>(rank));
+    }
+  }
+  std::vector<uint64_t> segments(expected_segments.size()), ranks(segments.size());
+  ASSERT_EQ(cpu::LoadBalance<uint64_t>(counts, segments, ranks), std::errc());
+  EXPECT_EQ(segments, expected_segments);
+  EXPECT_EQ(ranks, expected_ranks);
+}
+
+TEST(CpuTypedReport, NamesUnsortedInputsAndOverlaps) {
+  const std::vector<int32_t> good = {1, 2, 3}, bad = {1, 5, 4};
+  const Span<const int32_t> inputs[] = {good, bad};
+  std::vector<int32_t> merged(6);
+  OperatorReport report;
+  ASSERT_EQ(cpu::Merge<int32_t>(inputs, merged, {}, 0, &report), std::errc());
+  EXPECT_EQ(report.fault, OperatorReport::Fault::kUnsorted);
+  EXPECT_EQ(report.input, 1);
+  EXPECT_EQ(report.index, 2);
+  ASSERT_EQ(cpu::Merge<int32_t>(inputs, merged), std::errc());  // nobody looks
+  std::sort(merged.begin(), merged.end());
+  EXPECT_EQ(merged, (std::vector<int32_t>{1, 1, 2, 3, 4, 5}));
+
+  const std::vector<int64_t> places = {0, 1}, counts = {2, 1};
+  ASSERT_EQ(cpu::ScatterIntervals<int32_t>(good, places, counts, merged, 0, &report), std::errc());
+  EXPECT_EQ(report.fault, OperatorReport::Fault::kOverlapping);
+  EXPECT_EQ(report.index, 1);
+  EXPECT_EQ(report.other, 0);
+}
+
+TEST(CpuTypedErrors, OperandsThatDoNotFitAreRefused) {
+  const std::vector<float> keys(10);
+  std::vector<float> sorted(10), shorter(9);
+  std::vector<uint32_t> indices(10);
+  std::vector<uint64_t> wide(10);
+  constexpr std::errc kInvalid = std::errc::invalid_argument;
+  EXPECT_EQ(cpu::Sort<float>(keys, shorter), kInvalid);
+  EXPECT_EQ(cpu::Sort<float>(keys, sorted, {}, -1), kInvalid);
+  SortOptions options;
+  options.limit = 9;
+  EXPECT_EQ(cpu::Sort<float>(keys, sorted, options), kInvalid);
+  EXPECT_EQ(cpu::Sort<float>(keys, shorter, options), std::errc());
+  const std::vector<int64_t> offsets = {0, 10};
+  options.segment_offsets = offsets;
+  EXPECT_EQ(cpu::Sort<float>(keys, shorter, options), kInvalid);
+  options = {};
+  options.algorithm = SortAlgorithm::kCount;
+  EXPECT_EQ(cpu::Sort<float>(keys, sorted, options), kInvalid);
+  EXPECT_EQ((cpu::SortWithValues<float, uint32_t>(keys, Span<const uint32_t>(indices.data(), 9), sorted, indices)),
+            kInvalid);
+  EXPECT_EQ((cpu::Argsort<float, uint64_t>(keys, wide)), kInvalid);
+  EXPECT_EQ((cpu::Search<float, uint64_t>(keys, keys, wide)), kInvalid);
+  const std::vector<Span<const float>> inputs(kMaxMergeInputs + 1);
+  EXPECT_EQ(cpu::Merge<float>(inputs, Span<float>()), kInvalid);
+  EXPECT_EQ(cpu::Merge<float>(Span<const Span<const float>>(inputs.data(), 2), sorted), kInvalid);
+  // A record of 8 bytes whose type has the alignment of char.
+  struct Chars {
+    char eight[8];
+  };
+  alignas(8) char bytes[88] = {};
+  const Span<Chars> aligned(reinterpret_cast<Chars*>(bytes), 10), skewed(reinterpret_cast<Chars*>(bytes + 1), 10);
+  std::vector<Chars> moved(10);
+  EXPECT_EQ((cpu::SortWithValues<float, Chars>(keys, aligned, sorted, moved)), std::errc());
+  EXPECT_EQ((cpu::SortWithValues<float, Chars>(keys, skewed, sorted, moved)), kInvalid);
+  const std::vector<int64_t> counts(9, 1);
+  EXPECT_EQ(cpu::ExpandIntervals<float>(keys, counts, shorter), kInvalid);
+  EXPECT_EQ(cpu::GatherIntervals<float>(keys, offsets, counts, shorter), kInvalid);
+  EXPECT_EQ(cpu::LoadBalance<uint32_t>(counts, indices, Span<uint32_t>()), kInvalid);
+}
+
+}  // namespace
+}  // namespace corank::testing
