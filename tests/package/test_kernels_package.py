@@ -127,6 +127,19 @@ def test_headers_compile_alone(prefix: pathlib.Path, nvcc: str | None) -> None:
             run(["c++", *flags, "-include", header, "/dev/null"])
 
 
+def test_headers_for_device_code_compile_with_nvcc(
+    prefix: pathlib.Path, nvcc: str | None, tmp_path: pathlib.Path
+) -> None:
+    if not nvcc:
+        pytest.skip("this build has no CUDA")
+    headers = sorted((prefix / "include" / "corank" / "cuda").glob("*.cuh"))
+    assert len(headers) == 3
+    source = tmp_path / "all.cu"
+    source.write_text("".join(f'#include "corank/cuda/{header.name}"\n' for header in headers), encoding="utf-8")
+    flags = ["-std=c++17", "-arch=sm_90", "--extended-lambda", "--expt-relaxed-constexpr", "-Werror=all-warnings"]
+    run([nvcc, *flags, f"-I{prefix / 'include'}", "-c", source, "-o", tmp_path / "all.o"])
+
+
 def test_consumer_reads_no_header_and_links_no_library_of_them(consumer: pathlib.Path, nvcc: str | None) -> None:
     read = run(["ninja", "-C", consumer, "-t", "deps"]).stdout
     assert "corank/cpu.h" in read

@@ -1,10 +1,13 @@
 // Merges two sorted ranges of shared memory by a block of threads: for kernels of other projects.
 //
 //   using Merge = corank::cuda::BlockMerge<float, 256, 8>;
-//   __shared__ Merge::Storage storage;
-//   // ... write a_count keys to storage.keys, and b_count keys behind them
-//   float merged[8];
-//   Merge(storage).Run(a_count, b_count, merged);  // thread t gets outputs 8 * t to 8 * t + 7
+//   __global__ void MergeTiles(..., Merge::KeyRank order) {
+//     __shared__ Merge::Storage storage;
+//     // ... write a_count keys to storage.keys, and b_count keys behind them
+//     float merged[8];
+//     Merge(storage, order).Run(a_count, b_count, merged);  // thread t gets outputs 8 * t to 8 * t + 7
+//   }
+//   MergeTiles<<<tiles, 256, 0, stream>>>(..., Merge::RankFor(corank::Order::kAscending));
 //
 // Algorithm: each thread finds where its outputs start by a binary search along its diagonal (merge path), and merges
 // them into registers (kernels/cuda/common/tile_merge.cuh). O(n + threads * log n).
@@ -31,10 +34,13 @@ template <typename Key, int kThreads, int kItems>
 class BlockMerge {
   static constexpr KeyType kType = corank::internal::KeyTypeOf<Key>();
   using Bits = KeyBits<sizeof(Key)>;
-  using KeyRank = KeyOrder<Bits, IsFloat(kType)>;
   static_assert(sizeof(Key) == 4 || sizeof(Key) == 8, "keys of 4 or 8 bytes");
 
  public:
+  /// The order of the keys. A value type: made on the host by RankFor, and an argument of the kernel.
+  using KeyRank = KeyOrder<Bits, IsFloat(kType)>;
+  static KeyRank RankFor(Order order) { return KeyRank(kType, order); }
+
   /// The most keys of both ranges together.
   static constexpr int kTile = kThreads * kItems;
 
@@ -43,13 +49,12 @@ class BlockMerge {
     Key keys[kTile + kItems];
   };
 
-  __device__ explicit BlockMerge(Storage& storage, Order order = Order::kAscending)
-      : storage_(storage), order_(kType, order) {}
+  __device__ BlockMerge(Storage& storage, const KeyRank& order) : storage_(storage), order_(order) {}
 
   /// Merges storage.keys[0, a_count) and storage.keys[a_count, a_count + b_count), each sorted, into registers. All
   /// threads of the block call it with the same counts. It begins with a barrier and reads the storage until the next
   /// one. Outputs past the end are unspecified. Unsorted ranges lead to a wrong order, but all reads are in bounds.
-  __device__ void Run(int a_count, int b_count, Key (&merged)[kItems]) {
+  __device__ void Run(int a_count, int b_count, Key (&merged)[kItems]) const {
     PairChunk chunk{};
     chunk.a_begin = 0;
     chunk.a_end = chunk.b_begin = a_count;
@@ -65,7 +70,7 @@ class BlockMerge {
 
  private:
   Storage& storage_;
-  KeyRank order_;
+  const KeyRank& order_;
 };
 
 }  // namespace corank::cuda

@@ -1,13 +1,13 @@
 // Sorts the keys of a block of threads, with a value each or alone: for kernels of other projects.
 //
-//   template <typename Key>
-//   __global__ void SortTiles(Key* keys) {
-//     using Sort = corank::cuda::BlockSort<Key, 256, 8>;
-//     __shared__ typename Sort::Storage storage;
-//     Key own[8];  // ... load items 8 * threadIdx.x to 8 * threadIdx.x + 7 of the tile
-//     Sort(storage).Run(own);
+//   using Sort = corank::cuda::BlockSort<float, 256, 8>;
+//   __global__ void SortTiles(float* keys, Sort::KeyCode order) {
+//     __shared__ Sort::Storage storage;
+//     float own[8];  // ... load items 8 * threadIdx.x to 8 * threadIdx.x + 7 of the tile
+//     Sort(storage, order).Run(own);
 //     // ... store them at the same places
 //   }
+//   SortTiles<<<tiles, 256, 0, stream>>>(d_keys, Sort::CodeFor(corank::Order::kAscending));
 //
 // Algorithm: Batcher's network in registers, then rounds of merge path in shared memory that double the runs
 // (kernels/cuda/sort/tile_sort.cuh). O(n log n).
@@ -38,7 +38,13 @@ template <typename Key, int kThreads, int kItems, typename Value = void>
 class BlockSort {
   static constexpr bool kValues = !std::is_void_v<Value>;
   static constexpr KeyType kType = corank::internal::KeyTypeOf<Key>();
+
+ public:
+  /// The order of the keys. A value type: made on the host by CodeFor, and an argument of the kernel.
   using KeyCode = KeyOrder<KeyBits<sizeof(Key)>, IsFloat(kType)>;
+  static KeyCode CodeFor(Order order) { return KeyCode(kType, order); }
+
+ private:
   using Sort = TileSort<kValues, kItems, kThreads, 1, KeyCode>;
   using Bits = typename Sort::Bits;
   using Element = typename Sort::Element;
@@ -51,14 +57,13 @@ class BlockSort {
     char bytes[Sort::kSharedBytes];
   };
 
-  __device__ explicit BlockSort(Storage& storage, Order order = Order::kAscending)
-      : storage_(storage), code_(kType, order) {}
+  __device__ BlockSort(Storage& storage, const KeyCode& code) : storage_(storage), code_(code) {}
 
   /// A key that comes after all others, or equals them.
   __device__ Key Last() const { return FromBits(code_.Decode(static_cast<Bits>(~Bits{0}))); }
 
   /// Sorts keys alone. All threads of the block call it. It begins and ends with a barrier.
-  __device__ void Run(Key (&keys)[kItems]) {
+  __device__ void Run(Key (&keys)[kItems]) const {
     static_assert(!kValues, "give the values too");
     Element elements[kItems];
 #pragma unroll
@@ -70,7 +75,7 @@ class BlockSort {
 
   /// Sorts keys, and moves each value with its key. All threads of the block call it. It begins with a barrier.
   template <typename V>
-  __device__ void Run(Key (&keys)[kItems], V (&values)[kItems]) {
+  __device__ void Run(Key (&keys)[kItems], V (&values)[kItems]) const {
     static_assert(std::is_same_v<V, Value>, "the values of this BlockSort");
     static_assert(std::is_trivially_copyable_v<V> && sizeof(V) <= 8, "values of up to 8 bytes");
     using Elements = typename Sort::Elements;
@@ -107,7 +112,7 @@ class BlockSort {
   }
 
   Storage& storage_;
-  KeyCode code_;
+  const KeyCode& code_;
 };
 
 }  // namespace corank::cuda
