@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -32,10 +33,10 @@ def make_build(root: Path) -> Path:
     unity = build / "lib" / "Unity" / "unity_0_cxx.cxx"
     unity.parent.mkdir(parents=True)
     unity.write_text(f'#include "{root}/server/a.cc"\n#include "{root}/server/b.cc"\n', encoding="utf-8")
+    files = {"unity.o": unity, "c.o": root / "server/c.cc", "messages.o": build / "gen/messages.pb.cc"}
     entries = [
-        {"directory": str(build), "file": str(unity), "output": "unity.o"},
-        {"directory": str(build), "file": str(root / "server/c.cc"), "output": "c.o"},
-        {"directory": str(build), "file": str(build / "gen/messages.pb.cc"), "output": "messages.o"},
+        {"directory": str(build), "file": str(file), "command": f"c++ -I{root} -o {made} -c {file} -std=c++17"}
+        for made, file in files.items()
     ]
     (build / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
     return build
@@ -86,3 +87,108 @@ def test_changes_count_from_the_last_commit_that_is_three_days_older(tidy: Modul
     commit(8)
     commit(10)
     assert tidy.base_revision() == old
+
+
+# A clang-tidy that finds a fault where a source, or one that it includes, says so; it writes down what it reads.
+STAND_IN = """#!/bin/sh
+[ "$1" != --version ] || { echo 1; exit; }
+echo "$3" >> READ
+cat "$3" $(sed -n 's/^#include "\\([^"]*\\)".*/\\1/p' "$3") | grep -q FAULT || exit 0
+echo "$3:1: warning: a fault"
+exit 1
+"""
+
+
+class Project:
+    """Three sources, of which a stand-in of clang-tidy reads what tidy.py gives it."""
+
+    def __init__(self, root: Path, tidy: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.tidy = root, tidy
+        self._read = root / "read"
+        self.build = root / "build"
+        (root / "server").mkdir()
+        (root / ".clang-tidy").write_text("Checks: a\n", encoding="utf-8")
+        self.program = root / "clang-tidy"
+        self.program.write_text(STAND_IN.replace("READ", str(self._read)), encoding="utf-8")
+        self.program.chmod(0o755)
+        monkeypatch.setattr(tidy, "TIDY", self.program)
+        monkeypatch.setattr(tidy, "cache_folder", lambda: root / "cache")
+        monkeypatch.setattr(tidy, "dependencies", lambda build: {f"{name}.o": {root / "all.h"} for name in "abc"})
+        self.write("all.h", "// a header\n")
+        entries = []
+        for name in "abc":
+            file = self.write(f"server/{name}.cc", f"class {name.upper()} {{}};\n")
+            command = f"c++ -o {name}.o -c {file}"
+            entries.append({"directory": str(self.build), "file": str(file), "command": command})
+        self.build.mkdir()
+        (self.build / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def run(self) -> tuple[int, list[list[str]]]:
+        """The exit code, and the sources that clang-tidy read each time."""
+        self.tidy.digest.cache_clear()
+        self._read.unlink(missing_ok=True)
+        sys.argv = ["tidy.py", "--all", str(self.build)]
+        code = self.tidy.main()
+        read = self._read.read_text(encoding="utf-8").splitlines() if self._read.exists() else []
+        return code, [[file[-4:] for file in self._sources(Path(path))] for path in read]
+
+    @staticmethod
+    def _sources(file: Path) -> list[str]:
+        included = [line.split('"')[1] for line in file.read_text(encoding="utf-8").splitlines() if "#include" in line]
+        return included or [str(file)]
+
+
+@pytest.fixture
+def project(tmp_path: Path, tidy: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setattr(sys, "argv", [])
+    return Project(tmp_path, tidy, monkeypatch)
+
+
+def test_sources_that_define_no_name_twice_are_read_together(project: Project) -> None:
+    project.write("server/c.cc", "class A;\n")
+    code, read = project.run()
+    assert (code, sorted(read)) == (0, [["a.cc", "b.cc"], ["c.cc"]])  # in any order: they run side by side
+
+
+def test_a_fault_is_found_in_the_one_source_that_has_it(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.write("server/b.cc", "// FAULT\n")
+    assert project.run() == (1, [["a.cc", "b.cc", "c.cc"], ["a.cc"], ["b.cc", "c.cc"], ["b.cc"], ["c.cc"]])
+    assert "server/b.cc:1: warning: a fault" in capsys.readouterr().out
+
+
+def test_a_source_that_is_known_to_be_clean_is_not_read_again(project: Project) -> None:
+    assert project.run()[0] == 0
+    assert project.run() == (0, [])
+    project.write("server/b.cc", "class B2 {};\n")
+    assert project.run() == (0, [["b.cc"]])
+
+
+@pytest.mark.parametrize("file", ["all.h", ".clang-tidy"])
+def test_every_source_is_read_again_after_a_change_of_what_it_depends_on(project: Project, file: str) -> None:
+    assert project.run()[0] == 0
+    project.write(file, "// changed\n")
+    assert project.run() == (0, [["a.cc", "b.cc", "c.cc"]])
+
+
+def test_a_fault_is_found_each_time(project: Project) -> None:
+    project.write("server/b.cc", "// FAULT\n")
+    assert project.run()[0] == 1
+    assert project.run() == (1, [["b.cc"]])
+
+
+def test_results_are_of_another_checkout_too(tidy: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = set()
+    for name in ("one", "two"):
+        root = tmp_path / name
+        root.mkdir()
+        project = Project(root, tidy, monkeypatch)
+        monkeypatch.setattr(tidy, "ROOT", root)
+        project.program.write_text("#!/bin/sh\necho 1\n", encoding="utf-8")
+        unit = tidy.units(project.build)[0]
+        keys.add(tidy.Cache(tmp_path).key(unit, {root / "all.h"}))
+    assert len(keys) == 1
