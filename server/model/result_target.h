@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,8 +24,10 @@ class ResultTarget {
   virtual char* HostPlace() const { return nullptr; }
   /// Whether Allocate returns pinned host memory, which kernels write in place.
   virtual bool IsSpilled() const { return false; }
-  /// Whether the result may be sent some rows at a time, without Allocate.
-  virtual bool TakesRowsInTurn() const { return false; }
+  /// Set if the result goes to a stream. It may then be sent some rows at a time, without Allocate.
+  virtual std::optional<uint32_t> stream_id() const { return std::nullopt; }
+  /// Whether the result goes into the response.
+  virtual bool is_response() const { return false; }
   /// Whether the place is still as it was when the request arrived. Checked for all results of a request before any
   /// byte is written where the caller can see it, and again before any result is published. Cheap.
   virtual absl::Status Check() const { return absl::OkStatus(); }
@@ -35,6 +38,10 @@ class ResultTarget {
   /// published.
   virtual absl::Status Commit(v1::Array* described) = 0;
 };
+
+inline bool TakesRows(const std::shared_ptr<ResultTarget>& target) {
+  return target != nullptr && target->stream_id().has_value();
+}
 
 }  // namespace corank
 

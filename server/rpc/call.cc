@@ -9,7 +9,8 @@
 #include "server/rpc/deadline.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/request_log.h"
-#include "server/run/shared_pieces.h"
+#include "server/run/external_merge.h"
+#include "server/run/external_sort.h"
 #include "server/security/permissions.h"
 
 namespace corank {
@@ -77,12 +78,26 @@ absl::Status CallBase::Read(const grpc::ByteBuffer& bytes) {
   return Parse(bytes, &payloads_);
 }
 
-std::unique_ptr<Operation> CallBase::InPieces(std::unique_ptr<Operation> operation) const {
+std::unique_ptr<Operation> CallBase::AsExternal(std::unique_ptr<Operation> operation) const {
   const StreamOptions& streams = environment_.streams;
-  auto memory =
+  ExternalMeans means;
+  means.memory =
       std::make_shared<JobMemory>(streams.max_device_bytes, streams.max_host_bytes,
                                   Budget::Create(std::numeric_limits<int64_t>::max()), environment_.places.run_buffers);
-  return corank::InPieces(std::move(operation), std::move(memory), streams.piece_bytes);
+  means.piece_bytes = streams.piece_bytes;
+  // An operation that needs too much host memory is checked, and refused, as a whole.
+  if (const auto* sort = dynamic_cast<const SortOperation*>(operation.get())) {
+    if (ExternalSort::Takes(sort->spec()) && ExternalSort::HostBytes(sort->spec(), /*parts=*/0, means.piece_bytes,
+                                                                     *means.memory) <= streams.max_host_bytes) {
+      return std::make_unique<ExternalSort>(sort->spec(), std::move(means));
+    }
+  } else if (const auto* merge = dynamic_cast<const MergeOperation*>(operation.get())) {
+    if (ExternalMerge::Takes(merge->spec()) &&
+        ExternalMerge::HostBytes(merge->spec(), *means.memory) <= streams.max_host_bytes) {
+      return std::make_unique<ExternalMerge>(merge->spec(), std::move(means));
+    }
+  }
+  return operation;
 }
 
 absl::Status CallBase::Submit() {
@@ -111,7 +126,7 @@ absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask() {
   AdmissionQueue* queue = environment_.queue;
   if (places.placed_bytes() > environment_.long_bytes) {
     queue = environment_.long_queue;
-    if (environment_.in_pieces) task->operation = InPieces(std::move(task->operation));
+    if (environment_.in_pieces) task->operation = AsExternal(std::move(task->operation));
   }
   task->operation->ReadsFrom(places.TakeSources());
   queue_.store(queue);

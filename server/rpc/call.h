@@ -102,7 +102,7 @@ class CallBase : public Completion {
   absl::Status Submit();
   // Reserves all server memory that the request needs, and chooses its queue.
   absl::StatusOr<std::unique_ptr<Task>> MakeTask();
-  std::unique_ptr<Operation> InPieces(std::unique_ptr<Operation> operation) const;
+  std::unique_ptr<Operation> AsExternal(std::unique_ptr<Operation> operation) const;
   void Reply(const absl::Status& reason, Outcome& outcome);
   void LogFailure(const absl::Status& status);
 

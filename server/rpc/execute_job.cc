@@ -105,15 +105,15 @@ absl::Status ExecuteJob::Submit() {
   task->cancelled = &cancelled_;
   task->completion = this;
   task->completion_owner = shared_from_this();
-  StreamOperation::Spec spec;
-  spec.exchange = exchange_;
-  spec.memory = memory_;
-  spec.request = plan_;
-  spec.sort = plan_->sort();
-  spec.merge = plan_->merge();
-  spec.piece_bytes = environment_.streams.piece_bytes;
-  spec.earlier = &earlier_;
-  task->operation = std::make_unique<StreamOperation>(std::move(spec));
+  ExternalMeans means{memory_, exchange_, environment_.streams.piece_bytes};
+  if (plan_->sort()) {
+    task->operation = std::make_unique<ExternalSort>(*plan_->sort(), std::move(means));
+  } else if (plan_->merge()) {
+    task->operation = std::make_unique<ExternalMerge>(*plan_->merge(), std::move(means));
+  } else {
+    task->operation = std::make_unique<CollectedOperation>(
+        CollectedOperation::Spec{exchange_, memory_, plan_, environment_.streams.piece_bytes, &earlier_});
+  }
   return environment_.long_queue->Admit(std::move(task));
 }
 

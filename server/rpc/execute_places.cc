@@ -91,6 +91,7 @@ absl::Status ExecutePlaces::FindStream(const v1::Array& array, Field field, Arra
   if (received_ == nullptr) {
     operand->count = std::max<int64_t>(0, found->count);
     operand->is_pending = true;
+    operand->stream_input = static_cast<int>(found - streams_.begin());
     operand->has_count = found->count >= 0;
     operand->is_spilled = found->is_spilled || found->may_spill;
     return absl::OkStatus();

@@ -8,12 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/payloads.h"
-#include "proto/wire_enums.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
-#include "server/plan/parse/order.h"
-#include "server/plan/parse/sort_parts.h"
 #include "server/rpc/plan_places.h"
 #include "server/rpc/responses.h"
 #include "server/security/permissions.h"
@@ -72,20 +69,6 @@ absl::Status CheckStreamId(uint32_t id, const std::string& path, bool is_taken) 
   return InvalidField(path, absl::StrCat("another array of the plan has the stream_id ", id));
 }
 
-// Whether rows that are made in pieces can go there: to a stream, or into the answer if they are few.
-bool FindOutput(const v1::Destination& destination, int64_t element_bytes, int64_t limit,
-                std::optional<uint32_t>* stream_id) {
-  constexpr int64_t kMostInAnswer = 64 << 10;
-  if (destination.has_stream()) {
-    *stream_id = destination.stream().stream_id();
-    return true;
-  }
-  *stream_id = std::nullopt;
-  const bool goes_into_answer =
-      destination.has_inline_response() || destination.place_case() == v1::Destination::PLACE_NOT_SET;
-  return goes_into_answer && limit > 0 && limit <= kMostInAnswer / element_bytes;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ExecutePlan>> ExecutePlan::Read(const grpc::ByteBuffer& message, const Limits& limits,
@@ -132,8 +115,6 @@ absl::Status ExecutePlan::Check(const StreamOptions& streams) {
   spill_ = FindSpill(
       message(), streams, [this](const v1::Array& array) { return CountOf(array); }, inputs_);
   CORANK_RETURN_IF_ERROR(CheckOperations(/*reserve=*/message().parts() <= 1));
-  CORANK_ASSIGN_OR_RETURN(sort_, AsStreamedSort());
-  CORANK_ASSIGN_OR_RETURN(merge_, AsStreamedMerge());
   return absl::OkStatus();
 }
 
@@ -223,6 +204,7 @@ absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
       WithRequest(message().operations(operation),
                   [&](const auto& request, const auto&) { return Validate(request, limits_, places); });
   CORANK_RETURN_IF_ERROR(made.status());
+  if (reserve == (message().parts() <= 1)) FindExternal(**made);  // Reserve checks a plan of several parts again
   if (reserve) CORANK_RETURN_IF_ERROR(places.ReserveKept(devices_));
   if (const uint64_t devices = devices_ & places.devices(); devices != 0) devices_ = devices;
   rooms_[static_cast<size_t>(operation)] = places.TakeRooms();
@@ -266,87 +248,24 @@ void ExecutePlan::Release() {
   pinned_.reset();
 }
 
-absl::StatusOr<std::optional<StreamedSort>> ExecutePlan::AsStreamedSort() const {
-  if (size() > 1 || !message().operations(0).has_sort()) return std::nullopt;
-  const v1::SortRequest& request = message().operations(0).sort();
-  if (!request.keys().has_stream() || request.has_segment_offsets() || request.key_columns_size() > 0) {
-    return std::nullopt;
+void ExecutePlan::FindExternal(const Operation& operation) {
+  sort_.reset();
+  merge_.reset();
+  if (size() > 1) return;
+  if (const auto* sort = dynamic_cast<const SortOperation*>(&operation)) {
+    if (sort->spec().keys.stream_input >= 0 && ExternalSort::Takes(sort->spec())) sort_ = sort->spec();
+  } else if (const auto* merge = dynamic_cast<const MergeOperation*>(&operation)) {
+    if (merge->spec().keys[0].stream_input >= 0 && ExternalMerge::Takes(merge->spec())) merge_ = merge->spec();
   }
-  if (request.has_limit() && request.limit() <= 0) return std::nullopt;
-  const bool wants_indices =
-      request.output() == v1::SORT_OUTPUT_INDICES || request.output() == v1::SORT_OUTPUT_KEYS_AND_INDICES;
-  StreamedSort sort;
-  sort.keys_input = IndexOf(request.keys());
-  sort.field = inputs_[sort.keys_input].field;
-  // The number of keys determines the width of indices.
-  const int64_t count = inputs_[sort.keys_input].count;
-  if (wants_indices && (count < 0 || request.has_values())) return std::nullopt;
-  if (request.has_values() && !request.values().has_stream()) return std::nullopt;
-  if (request.has_limit()) sort.limit = request.limit();
-  sort.parts = std::max<int64_t>(1, message().parts());
-  sort.shape.key_type = static_cast<KeyType>(request.keys().type());  // keys have the contract's numbers
-  sort.shape.key_bytes = inputs_[sort.keys_input].element_bytes;
-  CORANK_ASSIGN_OR_RETURN(sort.shape.order, CheckOrder(request.order()));
-  CORANK_ASSIGN_OR_RETURN(sort.algorithm, CheckSortAlgorithm(request.algorithm()));
-  if (request.has_values()) {
-    sort.values_input = IndexOf(request.values());
-    sort.shape.value_bytes = inputs_[*sort.values_input].element_bytes;
-  }
-  if (wants_indices) sort.shape.value_bytes = IndexBytes(count - 1);
-  sort.want_keys = request.output() != v1::SORT_OUTPUT_INDICES;
-  const auto& values_destination = wants_indices ? request.indices_destination() : request.values_destination();
-  if (sort.want_keys && !FindOutput(request.keys_destination(), sort.shape.key_bytes, sort.limit, &sort.keys_output)) {
-    return std::nullopt;
-  }
-  if (sort.shape.value_bytes > 0 &&
-      !FindOutput(values_destination, sort.shape.value_bytes, sort.limit, &sort.values_output)) {
-    return std::nullopt;
-  }
-  if (!sort.want_keys) sort.keys_output = std::nullopt;
-  if (sort.shape.value_bytes == 0) sort.values_output = std::nullopt;
-  return sort;
-}
-
-absl::StatusOr<std::optional<StreamedMerge>> ExecutePlan::AsStreamedMerge() const {
-  if (size() > 1 || !message().operations(0).has_merge()) return std::nullopt;
-  const v1::MergeRequest& request = message().operations(0).merge();
-  const auto is_known_stream = [](const v1::Array& array) { return array.has_stream() && array.has_count(); };
-  if (!std::all_of(request.keys().begin(), request.keys().end(), is_known_stream) ||
-      !std::all_of(request.values().begin(), request.values().end(), is_known_stream) ||
-      !request.keys_destination().has_stream() ||
-      (request.values_size() > 0 && !request.values_destination().has_stream())) {
-    return std::nullopt;
-  }
-  StreamedMerge merge;
-  for (const v1::Array& keys : request.keys()) merge.keys_inputs.push_back(IndexOf(keys));
-  for (const v1::Array& values : request.values()) merge.values_inputs.push_back(IndexOf(values));
-  merge.keys_output = request.keys_destination().stream().stream_id();
-  merge.shape.key_type = static_cast<KeyType>(request.keys(0).type());  // keys have the contract's numbers
-  merge.shape.key_bytes = inputs_[merge.keys_inputs[0]].element_bytes;
-  CORANK_ASSIGN_OR_RETURN(merge.shape.order, CheckOrder(request.order()));
-  merge.algorithm = *FromWire(request.algorithm());  // validated before
-  merge.check_sorted = !request.assume_sorted();
-  if (request.values_size() > 0) {
-    merge.values_output = request.values_destination().stream().stream_id();
-    merge.shape.value_bytes = inputs_[merge.values_inputs[0]].element_bytes;
-  }
-  return merge;
-}
-
-size_t ExecutePlan::IndexOf(const v1::Array& streamed) const {
-  size_t i = 0;
-  while (inputs_[i].stream_id != streamed.stream().stream_id()) ++i;
-  return i;
 }
 
 // A sort that needs too much host memory in pieces may still fit on the device as a whole. A plain sort of all rows
 // needs no less there.
 void ExecutePlan::JudgeAsWhole(const StreamOptions& streams) {
-  if (!sort_ || (sort_->limit < 0 && !sort_->with_indices())) return;
-  const int64_t count = RunSorter::Count(*sort_, inputs_);
+  if (!sort_ || (sort_->limit < 0 && !sort_->want_indices)) return;
   const JobMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr, nullptr);
-  if (count < 0 || RunSorter::HostBytes(*sort_, count, streams.piece_bytes, memory) <= streams.max_host_bytes) return;
-  sort_.reset();
+  const int64_t need = ExternalSort::HostBytes(*sort_, parts(), streams.piece_bytes, memory);
+  if (need > streams.max_host_bytes) sort_.reset();
 }
 
 // Refuses early what would fail for lack of memory later.
@@ -369,10 +288,10 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
   }
   if (spill_) return CheckSpill(streams);
   int64_t need = 0;
-  if (sort_ && RunSorter::Count(*sort_, inputs_) >= 0) {
-    need = RunSorter::HostBytes(*sort_, RunSorter::Count(*sort_, inputs_), streams.piece_bytes, memory);
+  if (sort_) {
+    need = ExternalSort::HostBytes(*sort_, parts(), streams.piece_bytes, memory);
   } else if (merge_) {
-    need = StreamMerger::HostBytes(*merge_, inputs_, memory);
+    need = ExternalMerge::HostBytes(*merge_, memory);
   }
   if (need <= streams.max_host_bytes) return absl::OkStatus();
   return TooLargeField(

@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_RPC_EXECUTE_PLAN_H_
 #define CORANK_SERVER_RPC_EXECUTE_PLAN_H_
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,7 +18,9 @@
 #include "server/rpc/execute_places.h"
 #include "server/rpc/inline_payloads.h"
 #include "server/rpc/spill.h"
-#include "server/run/stream_operation.h"
+#include "server/run/collected_operation.h"
+#include "server/run/external_merge.h"
+#include "server/run/external_sort.h"
 #include "server/run/stream_options.h"
 
 namespace corank {
@@ -47,10 +50,9 @@ class ExecutePlan final : public StreamedRequest {
   /// The fingerprint of the arrays in the plan's message, whose bytes message() does not contain.
   uint64_t payload_fingerprint() const { return payloads_.Fingerprint(); }
   const std::vector<StreamInput>& inputs() const { return inputs_; }
-  /// Set if the plan is one sort of streamed keys, with streamed values or none, whose results are streamed.
-  const std::optional<StreamedSort>& sort() const { return sort_; }
-  /// Set if the plan is one merge of streamed arrays of known lengths whose results are streamed.
-  const std::optional<StreamedMerge>& merge() const { return merge_; }
+  /// Set if the plan is one sort or merge for ExternalSort or ExternalMerge.
+  const std::optional<SortOperation::Spec>& sort() const { return sort_; }
+  const std::optional<MergeOperation::Spec>& merge() const { return merge_; }
   /// Options of the first operation.
   const v1::RequestOptions& options() const;
   TaskPriority priority() const { return priority_; }
@@ -90,9 +92,8 @@ class ExecutePlan final : public StreamedRequest {
   // Whether the announced counts are plausible enough to sum up.
   bool HasPlausibleCounts() const;
   absl::Status ReservePinned();
-  absl::StatusOr<std::optional<StreamedSort>> AsStreamedSort() const;
-  absl::StatusOr<std::optional<StreamedMerge>> AsStreamedMerge() const;
-  size_t IndexOf(const v1::Array& streamed) const;
+  void FindExternal(const Operation& operation);
+  int64_t parts() const { return std::max<int64_t>(1, message().parts()); }
   void JudgeAsWhole(const StreamOptions& streams);
   absl::Status CheckBudgets(const StreamOptions& streams) const;
   absl::Status CheckSpill(const StreamOptions& streams) const;
@@ -105,8 +106,8 @@ class ExecutePlan final : public StreamedRequest {
   v1::ExecuteRequest request_;
   InlinePayloads payloads_;
   std::vector<StreamInput> inputs_;
-  std::optional<StreamedSort> sort_;
-  std::optional<StreamedMerge> merge_;
+  std::optional<SortOperation::Spec> sort_;
+  std::optional<MergeOperation::Spec> merge_;
   std::optional<Spill> spill_;
   TaskPriority priority_ = TaskPriority::kNormal;
   uint64_t devices_ = ~uint64_t{0};

@@ -38,6 +38,7 @@ class ResponseTarget final : public ResultTarget {
     return stream.AllocateResultAt(buffer_.get(), bytes);
   }
   char* HostPlace() const override { return static_cast<char*>(buffer_.get()); }
+  bool is_response() const override { return true; }
   absl::Status Commit(v1::Array*) override { return absl::OkStatus(); }
 
  private:

@@ -310,6 +310,14 @@ absl::Status ChunkPipe::CheckIdle(Instant since, absl::string_view what) const {
   return StreamIdle(what, options_.idle_timeout);
 }
 
+absl::Status ChunkPipe::Run(absl::FunctionRef<absl::Status()> work, v1::RequestStats* stats) {
+  Begin();
+  const absl::Status status = work();
+  stats->set_receive_ns(receive_ns());
+  stats->set_send_ns(send_ns());
+  return status;
+}
+
 absl::StatusOr<std::vector<InputChunk>> ChunkPipe::Receive(Lane& lane) {
   const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !status_.ok() || !received_.empty() || (AllComplete() && AllEnded());

@@ -3,6 +3,7 @@
 #ifndef CORANK_SERVER_RUN_CHUNK_PIPE_H_
 #define CORANK_SERVER_RUN_CHUNK_PIPE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -92,6 +94,8 @@ class ChunkPipe : public std::enable_shared_from_this<ChunkPipe> {
 
   const std::vector<StreamInput>& inputs() const { return inputs_; }
   const Options& options() const { return options_; }
+  /// Bytes of all inputs; 0 if unknown.
+  int64_t announced_bytes() const { return std::max<int64_t>(0, input_bytes_); }
   /// Bytes of an answer's tile, so that several fit into a full window. A longer row is a tile of its own.
   int64_t tile_bytes() const;
 
@@ -127,6 +131,8 @@ class ChunkPipe : public std::enable_shared_from_this<ChunkPipe> {
 
   /// A lane works on the job from now on. Call it once.
   void Begin();
+  /// Begins, does the work, and records how long chunks came and went.
+  absl::Status Run(absl::FunctionRef<absl::Status()> work, v1::RequestStats* stats);
   /// Waits for chunks. Empty: all inputs are complete and all parts are half-closed. Errors: those of Fail and of
   /// Lane::CheckWanted; DEADLINE_EXCEEDED if nothing arrives for the idle timeout.
   absl::StatusOr<std::vector<InputChunk>> Receive(Lane& lane);

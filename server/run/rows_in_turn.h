@@ -39,10 +39,6 @@ class RowsInTurn : public PhasedOperation {
   virtual bool InTurn() const = 0;
 };
 
-inline bool TakesRows(const std::shared_ptr<ResultTarget>& target) {
-  return target != nullptr && target->TakesRowsInTurn();
-}
-
 /// Cuts the rows of consecutive intervals into pieces.
 class IntervalCursor {
  public:

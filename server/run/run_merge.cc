@@ -15,8 +15,6 @@ namespace {
 // slowly as tiles leave: one tile is copied in, one is merged and one is copied out, and the next waits for the first
 // and the last.
 constexpr int kMergeStreams = 3, kMergeStreamsFromHost = 5;
-// Share of a job's device memory for a tile and its inputs on each stream; the rest is for the runs.
-constexpr int64_t kTileShare = 32;
 
 // The start of each tile in each run: (tiles + 1) x runs numbers.
 absl::StatusOr<std::vector<int64_t>> CutRuns(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs,
@@ -131,7 +129,7 @@ class TileMaker {
       : shape_(shape), runs_(runs), check_sorted_(check_sorted), copies_(copies), stream_(stream) {}
 
   // Rows [begin[i], end[i]) of each run i belong to the tile.
-  absl::Status Enqueue(const int64_t* begin, const int64_t* end, const TileSink::Tile& tile, OperatorReport* report) {
+  absl::Status Enqueue(const int64_t* begin, const int64_t* end, const RowSink::Tile& tile, OperatorReport* report) {
     int64_t count = 0;
     for (size_t i = 0; i < runs_.size(); ++i) {
       if (end[i] == begin[i]) continue;
@@ -178,18 +176,18 @@ class TileMaker {
  private:
   // The address at which kernels read a piece of a run. A lone piece is only copied, from where it is.
   absl::StatusOr<const void*> Readable(const SortedRun& run, const char* rows, int64_t begin, int64_t end,
-                                       int64_t bytes, const TileSink::Tile& tile) {
+                                       int64_t bytes, const RowSink::Tile& tile) {
     const char* const from = rows + begin * bytes;
     if (run.on_device || (runs_.size() == 1 && !tile.on_device)) return from;
     CORANK_ASSIGN_OR_RETURN(void* copy, stream_.AllocateDevice((end - begin) * bytes));
     CORANK_RETURN_IF_ERROR(copies_.In(copy, from, (end - begin) * bytes));
     return copy;
   }
-  absl::Status CopyOut(char* to, const void* from, int64_t bytes, const TileSink::Tile& tile) {
+  absl::Status CopyOut(char* to, const void* from, int64_t bytes, const RowSink::Tile& tile) {
     if (bytes == 0) return absl::OkStatus();
     return tile.on_device ? stream_.Copy(to, from, bytes) : stream_.CopyToHost(to, from, bytes);
   }
-  absl::StatusOr<ResultBuffer> Result(char* place, int64_t bytes, const TileSink::Tile& tile) {
+  absl::StatusOr<ResultBuffer> Result(char* place, int64_t bytes, const RowSink::Tile& tile) {
     if (bytes == 0) return ResultBuffer();
     if (place == nullptr) {  // the merge needs the keys anyway
       CORANK_ASSIGN_OR_RETURN(void* const unwanted, stream_.AllocateDevice(bytes));
@@ -223,51 +221,9 @@ absl::StatusOr<SortedRun> MergeGroup(Lane& lane, const RowShape& shape, JobMemor
   }
   merged.keys = data[0];
   merged.values = data[1];
-  PlaceSink sink(shape, data[0], data[1], merged.on_device);
-  const int64_t tile_rows = std::max<int64_t>(1, memory.max_device_bytes() / kTileShare / shape.row_bytes());
-  CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, group, tile_rows, sink, stats));
+  RowSink sink(shape, data[0], data[1], merged.on_device, TileShare(memory));
+  CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, group, sink, stats));
   return merged;
-}
-
-// Returns where the first `total` rows of the merge end in each run; empty if the runs are not in order.
-absl::StatusOr<std::vector<int64_t>> MakeTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs,
-                                               int64_t total, int64_t tile_rows, TileSink& sink,
-                                               v1::RequestStats* stats, bool* in_order) {
-  CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> splits, CutRuns(lane, shape, runs, total, tile_rows, stats));
-  const bool fits = SplitsFit(splits, runs, total, tile_rows);
-  if (in_order != nullptr) {
-    *in_order = fits && InOrderAcross(shape, runs, splits);
-    if (!*in_order) return std::vector<int64_t>();
-  } else if (!fits) {
-    return absl::InternalError("sorted runs were cut wrongly");
-  }
-  const int streams = runs.front().on_device ? kMergeStreams : kMergeStreamsFromHost;
-  EngineStreamRing turns(lane, streams, stats, /*first=*/0, EngineStreamRing::Counted::kKernels);
-  TileCopies copies(lane, streams, stats);  // destroyed before the tiles' memory
-  CORANK_RETURN_IF_ERROR(copies.Begin());
-  const int64_t* begin = splits.data();
-  for (int64_t first = 0; first < total; first += tile_rows, begin += runs.size()) {
-    const int64_t count = std::min(tile_rows, total - first);
-    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-    CORANK_ASSIGN_OR_RETURN(TileSink::Tile tile, sink.Take(first, count, /*wait=*/false));
-    if (tile.keys == nullptr && tile.values == nullptr) {
-      // Finished tiles must leave before there is room for more.
-      CORANK_RETURN_IF_ERROR(turns.FinishAll());
-      CORANK_ASSIGN_OR_RETURN(tile, sink.Take(first, count, /*wait=*/true));
-    }
-    CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
-    const auto report = std::make_shared<OperatorReport>();
-    turns.WhenDone([&sink, first, count, tile, report, in_order]() mutable {
-      if (in_order != nullptr && report->fault != OperatorReport::Fault::kNone) *in_order = false;
-      sink.Done(first, count, std::move(tile));
-    });
-    if (in_order != nullptr && !*in_order) break;
-    CORANK_RETURN_IF_ERROR(TileMaker(shape, runs, in_order != nullptr, copies, *stream)
-                               .Enqueue(begin, begin + runs.size(), tile, report.get()));
-  }
-  CORANK_RETURN_IF_ERROR(turns.FinishAll());
-  CORANK_RETURN_IF_ERROR(copies.Finish());
-  return std::vector<int64_t>(splits.end() - static_cast<ptrdiff_t>(runs.size()), splits.end());
 }
 
 }  // namespace
@@ -290,18 +246,55 @@ int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, in
   return streams * (copies * tile_rows * shape.row_bytes() + engine.WorkspaceBytes(args));
 }
 
-absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs, int64_t tile_rows,
-                          TileSink& sink, v1::RequestStats* stats, bool* in_order) {
-  int64_t total = 0;
-  for (const SortedRun& run : runs) total += run.count;
-  return MakeTiles(lane, shape, runs, total, tile_rows, sink, stats, in_order).status();
+absl::StatusOr<std::vector<int64_t>> MergeFirstRows(Lane& lane, const RowShape& shape,
+                                                    const std::vector<SortedRun>& runs, int64_t rows, RowSink& sink,
+                                                    v1::RequestStats* stats, bool* in_order) {
+  const int64_t tile_rows = sink.tile_rows();
+  CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> splits, CutRuns(lane, shape, runs, rows, tile_rows, stats));
+  const bool fits = SplitsFit(splits, runs, rows, tile_rows);
+  if (in_order != nullptr) {
+    *in_order = fits && InOrderAcross(shape, runs, splits);
+    if (!*in_order) return std::vector<int64_t>();
+  } else if (!fits) {
+    return absl::InternalError("sorted runs were cut wrongly");
+  }
+  const int streams = runs.front().on_device ? kMergeStreams : kMergeStreamsFromHost;
+  EngineStreamRing turns(lane, streams, stats, /*first=*/0, EngineStreamRing::Counted::kKernels);
+  TileCopies copies(lane, streams, stats);  // destroyed before the tiles' memory
+  CORANK_RETURN_IF_ERROR(copies.Begin());
+  const int64_t* begin = splits.data();
+  for (int64_t first = 0; first < rows; first += tile_rows, begin += runs.size()) {
+    const int64_t count = std::min(tile_rows, rows - first);
+    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+    CORANK_ASSIGN_OR_RETURN(RowSink::Tile tile, sink.Take(first, count, /*wait=*/false));
+    if (tile.keys == nullptr && tile.values == nullptr) {
+      // Finished tiles must leave before there is room for more.
+      CORANK_RETURN_IF_ERROR(turns.FinishAll());
+      CORANK_ASSIGN_OR_RETURN(tile, sink.Take(first, count, /*wait=*/true));
+    }
+    CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
+    const auto report = std::make_shared<OperatorReport>();
+    turns.WhenDone([&sink, first, count, tile, report, in_order] {
+      if (in_order != nullptr && report->fault != OperatorReport::Fault::kNone) *in_order = false;
+      sink.Done(first, count, tile);
+    });
+    if (in_order != nullptr && !*in_order) break;
+    CORANK_RETURN_IF_ERROR(TileMaker(shape, runs, in_order != nullptr, copies, *stream)
+                               .Enqueue(begin, begin + runs.size(), tile, report.get()));
+  }
+  CORANK_RETURN_IF_ERROR(turns.FinishAll());
+  CORANK_RETURN_IF_ERROR(copies.Finish());
+  return std::vector<int64_t>(splits.end() - static_cast<ptrdiff_t>(runs.size()), splits.end());
 }
 
-absl::StatusOr<std::vector<int64_t>> MergeFirstRows(Lane& lane, const RowShape& shape,
-                                                    const std::vector<SortedRun>& runs, int64_t rows, int64_t tile_rows,
-                                                    TileSink& sink, v1::RequestStats* stats) {
-  return MakeTiles(lane, shape, runs, rows, tile_rows, sink, stats, nullptr);
+absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs, RowSink& sink,
+                          v1::RequestStats* stats, bool* in_order) {
+  int64_t rows = 0;
+  for (const SortedRun& run : runs) rows += run.count;
+  return MergeFirstRows(lane, shape, runs, rows, sink, stats, in_order).status();
 }
+
+int64_t TileShare(const JobMemory& memory) { return memory.max_device_bytes() / 32; }
 
 absl::Status ReduceRuns(Lane& lane, const RowShape& shape, JobMemory& memory, absl::string_view field,
                         std::vector<SortedRun>& runs, v1::RequestStats* stats) {

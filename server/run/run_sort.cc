@@ -20,15 +20,8 @@ constexpr int64_t kPieceShare = 16;
 constexpr int64_t kRuns = 16;
 constexpr int64_t kGrowth = 3;
 
-// Most rows whose runs stay in device memory.
-int64_t MostInCore(const StreamedSort& sort, const JobMemory& memory) {
-  return memory.MostRowsInCore(sort.shape.row_bytes());
-}
-
 // Rows of the piece that starts at row `first`; `count`: of the array, -1 if unknown.
-int64_t PieceRows(const StreamedSort& sort, int64_t count, int64_t first, int64_t piece_bytes,
-                  const JobMemory& memory) {
-  const int64_t row_bytes = sort.shape.row_bytes();
+int64_t PieceRows(int64_t row_bytes, int64_t count, int64_t first, int64_t piece_bytes, const JobMemory& memory) {
   const int64_t most = std::max<int64_t>(1, memory.max_device_bytes() / kPieceShare / row_bytes);
   const int64_t least = std::max<int64_t>(1, piece_bytes / row_bytes);
   const int64_t wanted = count >= 0 ? (count + kRuns - 1) / kRuns : first / kGrowth;
@@ -38,71 +31,89 @@ int64_t PieceRows(const StreamedSort& sort, int64_t count, int64_t first, int64_
 
 }  // namespace
 
-int64_t RunSorter::Count(const StreamedSort& sort, const std::vector<StreamInput>& inputs) {
-  const int64_t keys = inputs[sort.keys_input].count;
-  return sort.values_input ? std::max(keys, inputs[*sort.values_input].count) : keys;
+int64_t RunSorter::Count(const SortOperation::Spec& sort) {
+  const auto count_of = [](const Operand& array) { return array.has_count ? array.count : -1; };
+  return sort.values ? std::max(count_of(sort.keys), count_of(*sort.values)) : count_of(sort.keys);
 }
 
-int64_t RunSorter::DeviceBytes(const StreamedSort& sort, int64_t count, int64_t piece_bytes, int64_t tile_bytes,
+RowShape RunSorter::ShapeOf(const SortOperation::Spec& sort) {
+  const int32_t value_bytes = sort.values         ? sort.values->element_bytes
+                              : sort.want_indices ? IndexBytes(sort.keys.count - 1)
+                                                  : 0;
+  return {KeyTypeOf(sort.keys.type), sort.order, sort.keys.element_bytes, value_bytes};
+}
+
+int64_t RunSorter::DeviceBytes(const SortOperation::Spec& sort, int64_t piece_bytes, int64_t tile_bytes,
                                const JobMemory& memory, const Engine& engine) {
-  const int64_t most = memory.max_device_bytes();
-  if (count < 0 || count > MostInCore(sort, memory)) return most;
+  const RowShape shape = ShapeOf(sort);
+  const int64_t count = Count(sort), row_bytes = shape.row_bytes(), most = memory.max_device_bytes();
+  if (count < 0 || count > memory.MostRowsInCore(row_bytes)) return most;
   if (count == 0) return 0;
-  const int64_t piece_rows = PieceRows(sort, count, 0, piece_bytes, memory);
+  const int64_t piece_rows = PieceRows(row_bytes, count, 0, piece_bytes, memory);
   const int64_t pieces = (count + piece_rows - 1) / piece_rows;
   char any = 0;
   SortArgs args;
-  args.key_type = sort.shape.key_type;
-  args.order = sort.shape.order;
+  args.key_type = shape.key_type;
+  args.order = shape.order;
   args.algorithm = sort.algorithm;
   args.count = piece_rows;
   args.limit = sort.limit;
   args.keys_out = &any;
-  if (sort.shape.value_bytes > 0) args.values_in = args.values_out = &any;
-  args.value_bytes = sort.shape.value_bytes;
+  if (shape.value_bytes > 0) args.values_in = args.values_out = &any;
+  args.value_bytes = shape.value_bytes;
   // Each piece has at most two blocks, before and after its sort.
-  const int64_t need = 2 * count * sort.shape.row_bytes() +
-                       std::min<int64_t>(kSortStreams, pieces) * engine.WorkspaceBytes(args) +
-                       TileMemory(engine, sort.shape, pieces, count, tile_bytes);
+  const int64_t need = 2 * count * row_bytes + std::min<int64_t>(kSortStreams, pieces) * engine.WorkspaceBytes(args) +
+                       TileMemory(engine, shape, pieces, count, tile_bytes);
   return std::min(most, need);
 }
 
-int64_t RunSorter::HostBytes(const StreamedSort& sort, int64_t count, int64_t piece_bytes, const JobMemory& memory) {
+int64_t RunSorter::HostBytes(const SortOperation::Spec& sort, int64_t parts, int64_t piece_bytes,
+                             const JobMemory& memory) {
+  const int64_t count = Count(sort), row_bytes = ShapeOf(sort).row_bytes();
   if (count < 0) return memory.max_host_bytes();
   // Sums of sizes that callers only claim may not fit in 63 bits.
   constexpr int64_t kNobodyHas = int64_t{1} << 50;
   if (count > kNobodyHas) return std::numeric_limits<int64_t>::max();
-  if (count <= MostInCore(sort, memory)) return 0;
-  const int64_t piece_rows = PieceRows(sort, count, 0, piece_bytes, memory);
+  if (count <= memory.MostRowsInCore(row_bytes)) return 0;
+  const int64_t piece_rows = PieceRows(row_bytes, count, 0, piece_bytes, memory);
   if (sort.limit >= 0 && sort.limit < piece_rows) {
     // Rows that cannot be among the first are dropped with their piece. Beside the pieces in progress, a part may hold
     // three: its first one, which waits for the preceding part, the full one, and the next. Values may arrive after all
     // keys.
     const int64_t pieces = (count + piece_rows - 1) / piece_rows;
-    int64_t open = sort.parts == 0 ? 0 : std::min(pieces, 3 * sort.parts + kSortStreams);
-    if (sort.values_input) open = sort.parts == 0 ? 0 : pieces;
+    int64_t open = parts == 0 ? 0 : std::min(pieces, 3 * parts + kSortStreams);
+    if (sort.values) open = parts == 0 ? 0 : pieces;
     const int64_t times = pieces > kMaxSplitInputs ? 2 : 1;  // ReduceRuns
-    return (open * piece_rows + times * pieces * sort.limit) * sort.shape.row_bytes();
+    return (open * piece_rows + times * pieces * sort.limit) * row_bytes;
   }
   // ReduceRuns: a group of runs exists twice while it is merged, and groups grow with each round.
   int64_t again = 0;
   for (int64_t rows = piece_rows; (count + rows - 1) / rows > kMaxSplitInputs; rows = again) {
     again = rows * kMaxSplitInputs;
   }
-  return (count + again) * sort.shape.row_bytes();
+  return (count + again) * row_bytes;
 }
 
-RunSorter::RunSorter(const StreamedSort& sort, const std::vector<StreamInput>& inputs, int64_t piece_bytes,
+RunSorter::RunSorter(const SortOperation::Spec& sort, const std::vector<RowSource::Array>& arrays, int64_t piece_bytes,
                      JobMemory* memory, Lane* lane, v1::RequestStats* stats)
     : sort_(sort),
-      inputs_(inputs),
+      arrays_(arrays),
+      shape_(ShapeOf(sort)),
       piece_bytes_(piece_bytes),
       memory_(memory),
       lane_(lane),
       stats_(stats),
-      turns_(*lane, kSortStreams, stats) {
-  count_ = Count(sort_, inputs_);
-  in_core_ = count_ <= MostInCore(sort_, *memory_);
+      count_(Count(sort)),
+      in_core_(count_ <= memory->MostRowsInCore(shape_.row_bytes())),
+      turns_(*lane, kSortStreams, stats) {}
+
+absl::Status RunSorter::AddAll(RowSource& source) {
+  if (source.is_complete()) return AddAll({arrays_[0].rows, sort_.values ? arrays_[1].rows : nullptr});
+  for (;;) {
+    CORANK_ASSIGN_OR_RETURN(std::vector<InputChunk> chunks, source.Receive(*lane_));
+    if (chunks.empty()) return absl::OkStatus();
+    CORANK_RETURN_IF_ERROR(Add(std::move(chunks)));
+  }
 }
 
 absl::Status RunSorter::Add(std::vector<InputChunk> chunks) {
@@ -126,7 +137,7 @@ absl::Status RunSorter::SortAll(std::vector<Piece*>& complete) {
 }
 
 absl::Status RunSorter::CopyIn(EngineStream& stream, const InputChunk& chunk, std::vector<Piece*>& complete) {
-  const int column = chunk.input == sort_.keys_input ? 0 : 1;
+  const int column = chunk.input == 0 ? 0 : 1;
   const int64_t element_bytes = ElementBytes(column);
   const auto* from = static_cast<const char*>(chunk.bytes.get());
   const int64_t end = chunk.first_element + chunk.count;
@@ -156,9 +167,9 @@ absl::Status RunSorter::CopyIn(EngineStream& stream, const InputChunk& chunk, st
 }
 
 absl::Status RunSorter::CountsDiffer(int64_t element) const {
-  return InvalidField(absl::StrCat(inputs_[*sort_.values_input].field, ".count"),
-                      absl::StrCat("must have as many elements as ", inputs_[sort_.keys_input].field,
-                                   ", but one of them ends at element ", element));
+  return InvalidField(
+      absl::StrCat(arrays_[1].field, ".count"),
+      absl::StrCat("must have as many elements as ", arrays_[0].field, ", but one of them ends at element ", element));
 }
 
 absl::StatusOr<RunSorter::Piece*> RunSorter::PieceAt(int64_t element) {
@@ -171,14 +182,17 @@ absl::StatusOr<RunSorter::Piece*> RunSorter::PieceAt(int64_t element) {
   int64_t first = element;
   if (count_ >= 0) first -= element % PieceCount(0);
   const int64_t count = PieceCount(first);
-  if (in_core_ && first + count > MostInCore(sort_, *memory_) && count_ < 0) CORANK_RETURN_IF_ERROR(Spill());
+  if (in_core_ && count_ < 0 && first + count > memory_->MostRowsInCore(shape_.row_bytes()))
+    CORANK_RETURN_IF_ERROR(Spill());
   Piece& piece = pieces_[first];
   piece.first = first;
   piece.count = count;
   return &piece;
 }
 
-int64_t RunSorter::PieceCount(int64_t first) const { return PieceRows(sort_, count_, first, piece_bytes_, *memory_); }
+int64_t RunSorter::PieceCount(int64_t first) const {
+  return PieceRows(shape_.row_bytes(), count_, first, piece_bytes_, *memory_);
+}
 
 absl::StatusOr<std::shared_ptr<StreamBlock>> RunSorter::TakeBlock(int64_t bytes) {
   const auto fits = [bytes](const std::shared_ptr<StreamBlock>& block) {
@@ -187,7 +201,7 @@ absl::StatusOr<std::shared_ptr<StreamBlock>> RunSorter::TakeBlock(int64_t bytes)
   const auto found = std::find_if(spare_.begin(), spare_.end(), fits);
   if (found == spare_.end()) {
     if (spare_.size() > 2 * kSortStreams) spare_.clear();  // of sizes that are no longer needed
-    return in_core_ ? memory_->AllocateDevice(bytes, sort_.field) : memory_->AllocateHost(bytes, sort_.field);
+    return in_core_ ? memory_->AllocateDevice(bytes, arrays_[0].field) : memory_->AllocateHost(bytes, arrays_[0].field);
   }
   std::shared_ptr<StreamBlock> block = std::move(*found);
   spare_.erase(found);
@@ -196,10 +210,11 @@ absl::StatusOr<std::shared_ptr<StreamBlock>> RunSorter::TakeBlock(int64_t bytes)
 
 absl::Status RunSorter::Sort(Piece& piece) {
   CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
-  if (in_core_) return SortOnDevice(piece);
-  std::array<const char*, 2> rows = {};
-  for (size_t i = 0; i < rows.size(); ++i) rows[i] = piece.data[i] == nullptr ? nullptr : piece.data[i]->data();
-  CORANK_ASSIGN_OR_RETURN(const Upload upload, StartUpload(piece, rows));
+  std::array<const char*, 2> h_rows = {};
+  for (size_t i = 0; i < h_rows.size() && !in_core_; ++i) {
+    if (piece.data[i] != nullptr) h_rows[i] = piece.data[i]->data();
+  }
+  CORANK_ASSIGN_OR_RETURN(const Upload upload, StartUpload(piece, h_rows));
   return SortUploaded(upload);
 }
 
@@ -223,58 +238,9 @@ absl::Status RunSorter::AddAll(const std::array<const char*, 2>& rows) {
   return uploading.piece == nullptr ? absl::OkStatus() : SortUploaded(uploading);
 }
 
-absl::Status RunSorter::SortRows(EngineStream& stream, const Piece& piece, const std::array<void*, 2>& from,
-                                 const std::array<void*, 2>& to, OperatorReport* report) {
-  SortArgs args;
-  args.key_type = sort_.shape.key_type;
-  args.order = sort_.shape.order;
-  args.algorithm = sort_.algorithm;
-  args.count = piece.count;
-  args.limit = sort_.limit;
-  args.keys_in = from[0];
-  args.keys_out = to[0];
-  args.values_in = from[1];
-  args.values_out = to[1];
-  args.value_bytes = sort_.shape.value_bytes;
-  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
-  if (sort_.with_indices()) {
-    CORANK_RETURN_IF_ERROR(stream.Iota(from[1], sort_.shape.value_bytes, piece.first, piece.count));
-  }
-  CORANK_RETURN_IF_ERROR(stream.Sort(args, report));
-  return stream.EndKernels();
-}
-
-absl::Status RunSorter::SortOnDevice(Piece& piece) {
-  CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns_.Next());
-  const auto report = std::make_shared<OperatorReport>();
-  std::array<void*, 2> from = {}, to = {};
-  std::array<std::shared_ptr<StreamBlock>, 2> unsorted = piece.data;
-  for (int column = 0; column < Columns(); ++column) {
-    const auto i = static_cast<size_t>(column);
-    if (column >= InputColumns()) {
-      CORANK_ASSIGN_OR_RETURN(unsorted[i], TakeBlock(piece.count * ElementBytes(column)));
-    }
-    CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeBlock(SortedBytes(piece, column)));
-    from[i] = unsorted[i]->data();
-    to[i] = piece.data[i]->data();
-  }
-  WhenSorted(unsorted, report);
-  return SortRows(*stream, piece, from, to, report.get());
-}
-
-void RunSorter::WhenSorted(const std::array<std::shared_ptr<StreamBlock>, 2>& unsorted,
-                           const std::shared_ptr<OperatorReport>& report) {
-  turns_.WhenDone([this, unsorted, report] {
-    for (const std::shared_ptr<StreamBlock>& block : unsorted) {
-      if (block != nullptr) spare_.push_back(block);
-    }
-    NoteAlgorithm(*report);
-  });
-}
-
-// In core, the piece gets its device memory here. Out of core, it may already have host memory, if rows arrived in
-// chunks and all of them are kept.
-absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std::array<const char*, 2>& rows) {
+// In core, the sorted rows get their device memory here. Out of core, the piece may already have host memory for them,
+// if rows arrived in chunks and all of them are kept.
+absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std::array<const char*, 2>& h_rows) {
   Upload upload;
   upload.piece = &piece;
   upload.report = std::make_shared<OperatorReport>();
@@ -284,7 +250,10 @@ absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std
     const auto i = static_cast<size_t>(column);
     const int64_t bytes = piece.count * ElementBytes(column);
     if (in_core_) {
-      CORANK_ASSIGN_OR_RETURN(unsorted[i], TakeBlock(bytes));
+      unsorted[i] = piece.data[i];
+      if (unsorted[i] == nullptr) {
+        CORANK_ASSIGN_OR_RETURN(unsorted[i], TakeBlock(bytes));
+      }
       CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeBlock(SortedBytes(piece, column)));
       upload.from[i] = unsorted[i]->data();
       upload.to[i] = piece.data[i]->data();
@@ -296,10 +265,16 @@ absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std
       CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeBlock(SortedBytes(piece, column)));
     }
   }
-  WhenSorted(unsorted, upload.report);
-  for (int column = 0; column < InputColumns(); ++column) {
+  turns_.WhenDone([this, unsorted, report = upload.report] {
+    for (const std::shared_ptr<StreamBlock>& block : unsorted) {
+      if (block != nullptr) spare_.push_back(block);
+    }
+    if (algorithm_ == SortAlgorithm::kAuto) algorithm_ = report->sort_algorithm;
+  });
+  for (int column = 0; column < Columns(); ++column) {
     const auto i = static_cast<size_t>(column);
-    CORANK_RETURN_IF_ERROR(upload.stream->CopyToDevice(upload.from[i], rows[i], piece.count * ElementBytes(column)));
+    if (h_rows[i] == nullptr) continue;
+    CORANK_RETURN_IF_ERROR(upload.stream->CopyToDevice(upload.from[i], h_rows[i], piece.count * ElementBytes(column)));
   }
   return upload;
 }
@@ -307,17 +282,28 @@ absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std
 absl::Status RunSorter::SortUploaded(const Upload& upload) {
   const Piece& piece = *upload.piece;
   EngineStream& stream = *upload.stream;
-  CORANK_RETURN_IF_ERROR(SortRows(stream, piece, upload.from, upload.to, upload.report.get()));
-  if (in_core_) return absl::OkStatus();
-  for (int column = 0; column < Columns(); ++column) {
+  SortArgs args;
+  args.key_type = shape_.key_type;
+  args.order = shape_.order;
+  args.algorithm = sort_.algorithm;
+  args.count = piece.count;
+  args.limit = sort_.limit;
+  args.keys_in = upload.from[0];
+  args.keys_out = upload.to[0];
+  args.values_in = upload.from[1];
+  args.values_out = upload.to[1];
+  args.value_bytes = shape_.value_bytes;
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  if (sort_.want_indices) {
+    CORANK_RETURN_IF_ERROR(stream.Iota(upload.from[1], shape_.value_bytes, piece.first, piece.count));
+  }
+  CORANK_RETURN_IF_ERROR(stream.Sort(args, upload.report.get()));
+  CORANK_RETURN_IF_ERROR(stream.EndKernels());
+  for (int column = 0; column < Columns() && !in_core_; ++column) {
     const auto i = static_cast<size_t>(column);
     CORANK_RETURN_IF_ERROR(stream.CopyToHost(piece.data[i]->data(), upload.to[i], SortedBytes(piece, column)));
   }
   return absl::OkStatus();
-}
-
-void RunSorter::NoteAlgorithm(const OperatorReport& report) {
-  if (algorithm_ == SortAlgorithm::kAuto) algorithm_ = report.sort_algorithm;
 }
 
 // The array turned out to be too long, so all pieces move to host memory.
@@ -333,7 +319,7 @@ absl::Status RunSorter::Spill() {
       const auto i = static_cast<size_t>(column);
       if (piece.data[i] == nullptr) continue;
       CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> host,
-                              memory_->AllocateHost(piece.data[i]->size_bytes(), sort_.field));
+                              memory_->AllocateHost(piece.data[i]->size_bytes(), arrays_[0].field));
       CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns_.Next());
       turns_.WhenDone([kept = piece.data[i]] {});  // until the copy is done
       CORANK_RETURN_IF_ERROR(stream->CopyToHost(host->data(), piece.data[i]->data(), host->size_bytes()));
@@ -356,7 +342,8 @@ absl::StatusOr<std::vector<SortedRun>> RunSorter::Finish() {
   std::vector<SortedRun> runs;
   for (auto& [first, piece] : pieces_) {
     SortedRun run;
-    run.count = sort_.ResultCount(piece.count);
+    rows_ += piece.count;
+    run.count = ResultCount(piece.count);
     run.on_device = in_core_;
     run.keys = piece.data[0]->data();
     if (Columns() == 2) run.values = piece.data[1]->data();

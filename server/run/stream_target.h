@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,7 +21,6 @@ class StreamTarget final : public ResultTarget {
   StreamTarget(uint32_t stream_id, std::string field, std::shared_ptr<JobMemory> memory, bool is_spilled = false)
       : stream_id_(stream_id), field_(std::move(field)), memory_(std::move(memory)), is_spilled_(is_spilled) {}
 
-  uint32_t stream_id() const { return stream_id_; }
   const std::string& field() const { return field_; }
   /// Null: no bytes.
   const std::shared_ptr<StreamBlock>& block() const { return block_; }
@@ -31,7 +31,7 @@ class StreamTarget final : public ResultTarget {
     return ResultBuffer{block_->data(), nullptr};
   }
   bool IsSpilled() const override { return is_spilled_; }
-  bool TakesRowsInTurn() const override { return true; }
+  std::optional<uint32_t> stream_id() const override { return stream_id_; }
   absl::Status Commit(v1::Array* described) override {
     described->mutable_stream()->set_stream_id(stream_id_);
     return absl::OkStatus();

@@ -1,14 +1,15 @@
 // The memory estimates of streamed work: enough for all its allocations, and within the limit of a job.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "server/base/errors.h"
+#include "server/run/chunk_merge.h"
 #include "server/run/run_sort.h"
-#include "server/run/stream_merge.h"
 #include "server/run/stream_options.h"
 #include "tests/server/running_server.h"
 
@@ -43,42 +44,39 @@ class OwnLane final : public Lane {
   std::vector<std::unique_ptr<EngineStream>> streams_;
 };
 
-StreamedSort SortOf(bool has_values) {
-  StreamedSort sort;
-  if (has_values) {
-    sort.values_input = 1;
-    sort.shape.value_bytes = 12;
-  }
+SortOperation::Spec SortOf(int64_t count, bool has_values) {
+  SortOperation::Spec sort;
+  sort.keys.type = v1::ELEMENT_TYPE_UINT32;
+  sort.keys.element_bytes = 4;
+  sort.keys.count = std::max<int64_t>(0, count);
+  sort.keys.has_count = count >= 0;
+  if (!has_values) return sort;
+  sort.values = sort.keys;
+  sort.values->type = v1::ELEMENT_TYPE_RECORD;
+  sort.values->element_bytes = 12;
   return sort;
-}
-
-std::vector<StreamInput> Inputs(int64_t count, bool has_values) {
-  std::vector<StreamInput> inputs = {{"keys", 0, v1::ELEMENT_TYPE_UINT32, 4, count, false}};
-  if (has_values) inputs.push_back({"values", 1, v1::ELEMENT_TYPE_RECORD, 12, count, false});
-  return inputs;
 }
 
 class StreamNeedTest : public ::testing::Test {
  protected:
   // Sorts `count` rows whose chunks come in order, within the memory that the sort announces.
   absl::Status Sort(int64_t count, bool has_values, bool all_at_once) {
-    StreamedSort sort = SortOf(has_values);
-    sort.parts = all_at_once ? 0 : 1;
-    return Sort(sort, count, all_at_once);
+    return Sort(SortOf(count, has_values), all_at_once);
   }
-  absl::Status Sort(const StreamedSort& sort, int64_t count, bool all_at_once) {
-    const bool has_values = sort.values_input.has_value();
-    const std::vector<StreamInput> inputs = Inputs(count, has_values);
+  absl::Status Sort(const SortOperation::Spec& sort, bool all_at_once) {
+    const int64_t count = sort.keys.count;
+    const bool has_values = sort.values.has_value();
+    const std::vector<RowSource::Array> arrays = {{"keys", count}, {"values", count}};
     const JobMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
-    const int64_t host = RunSorter::HostBytes(sort, count, kPiece, limits);
-    const int64_t need = RunSorter::DeviceBytes(sort, count, kPiece, kTile, limits, *engine_) + host;
+    const int64_t host = RunSorter::HostBytes(sort, all_at_once ? 0 : 1, kPiece, limits);
+    const int64_t need = RunSorter::DeviceBytes(sort, kPiece, kTile, limits, *engine_) + host;
     JobMemory memory(kMaxDevice, host, Budget::Create(need), buffers_.get());
     memory.SetEngine(engine_);
     std::vector<uint32_t> keys(static_cast<size_t>(count));
     for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint32_t>(i) * 2654435761U;
     std::vector<char> values(keys.size() * 12);
     v1::RequestStats stats;
-    RunSorter sorter(sort, inputs, kPiece, &memory, &lane_, &stats);
+    RunSorter sorter(sort, arrays, kPiece, &memory, &lane_, &stats);
     if (all_at_once) {
       const absl::Status added = sorter.AddAll({reinterpret_cast<const char*>(keys.data()), values.data()});
       return added.ok() ? sorter.Finish().status() : added;
@@ -121,14 +119,13 @@ TEST_F(StreamNeedTest, SortsOfAllLengthsStayWithinIt) {
 TEST_F(StreamNeedTest, SortsWithIndicesAndOfFirstRowsStayWithinIt) {
   for (const bool all_at_once : {false, true}) {
     for (const bool has_values : {false, true}) {
-      StreamedSort sort = SortOf(has_values);
-      sort.parts = all_at_once ? 0 : 1;
-      if (!has_values) sort.shape.value_bytes = 4;  // indices
-      const int64_t most_in_core = kMaxDevice / 2 / sort.shape.row_bytes();
+      const int64_t most_in_core = kMaxDevice / 2 / (has_values ? 16 : 8);
       for (const int64_t limit : {int64_t{-1}, int64_t{1}, int64_t{5000}, 3 * most_in_core}) {
-        sort.limit = limit;
         for (const int64_t count : {int64_t{1}, int64_t{4097}, most_in_core, most_in_core + 1, 2 * most_in_core}) {
-          const absl::Status sorted = Sort(sort, count, all_at_once);
+          SortOperation::Spec sort = SortOf(count, has_values);
+          sort.want_indices = !has_values;
+          sort.limit = limit;
+          const absl::Status sorted = Sort(sort, all_at_once);
           EXPECT_TRUE(sorted.ok()) << count << " rows, values " << has_values << ", limit " << limit << ": " << sorted;
         }
       }
@@ -138,15 +135,13 @@ TEST_F(StreamNeedTest, SortsWithIndicesAndOfFirstRowsStayWithinIt) {
 
 TEST_F(StreamNeedTest, FirstRowsNeedLittleOfTheHost) {
   const JobMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
-  StreamedSort sort = SortOf(false);
   const int64_t count = 100 * kMaxDevice;
+  SortOperation::Spec sort = SortOf(count, false);
   sort.limit = 10;
-  const int64_t of_one = RunSorter::HostBytes(sort, count, kPiece, limits);
+  const int64_t of_one = RunSorter::HostBytes(sort, /*parts=*/1, kPiece, limits);
   EXPECT_LT(of_one, count * 4 / 50);
-  sort.parts = 8;
-  EXPECT_GT(RunSorter::HostBytes(sort, count, kPiece, limits), of_one);
-  sort.parts = 0;
-  EXPECT_LT(RunSorter::HostBytes(sort, count, kPiece, limits), of_one);
+  EXPECT_GT(RunSorter::HostBytes(sort, /*parts=*/8, kPiece, limits), of_one);
+  EXPECT_LT(RunSorter::HostBytes(sort, /*parts=*/0, kPiece, limits), of_one);
 }
 
 TEST_F(StreamNeedTest, RunsThatAreMergedInRoundsStayWithinIt) {
@@ -154,20 +149,21 @@ TEST_F(StreamNeedTest, RunsThatAreMergedInRoundsStayWithinIt) {
   for (const int64_t pieces : {32, 33, 1024, 1025, 1100}) {
     SCOPED_TRACE(pieces);
     const int64_t count = pieces * kPieceRows;
-    const StreamedSort sort = SortOf(false);
+    const SortOperation::Spec sort = SortOf(count, false);
     const int64_t need =
-        RunSorter::HostBytes(sort, count, /*piece_bytes=*/1, {kLittleDevice, kNoLimit, nullptr, nullptr});
+        RunSorter::HostBytes(sort, /*parts=*/1, /*piece_bytes=*/1, {kLittleDevice, kNoLimit, nullptr, nullptr});
     EXPECT_LE(need, 2 * count * 4);
     JobMemory memory(kLittleDevice, need, Budget::Create(kNoLimit), buffers_.get());
     memory.SetEngine(engine_);
     const std::vector<uint32_t> keys(static_cast<size_t>(count), 7);
     v1::RequestStats stats;
-    RunSorter sorter(sort, Inputs(count, false), /*piece_bytes=*/1, &memory, &lane_, &stats);
+    const std::vector<RowSource::Array> arrays = {{"keys", count}};
+    RunSorter sorter(sort, arrays, /*piece_bytes=*/1, &memory, &lane_, &stats);
     ASSERT_EQ(sorter.AddAll({reinterpret_cast<const char*>(keys.data()), nullptr}), absl::OkStatus());
     absl::StatusOr<std::vector<SortedRun>> runs = sorter.Finish();
     ASSERT_EQ(runs.status(), absl::OkStatus());
     ASSERT_EQ(static_cast<int64_t>(runs->size()), pieces);
-    EXPECT_EQ(ReduceRuns(lane_, sort.shape, memory, "keys", *runs, &stats), absl::OkStatus());
+    EXPECT_EQ(ReduceRuns(lane_, RunSorter::ShapeOf(sort), memory, "keys", *runs, &stats), absl::OkStatus());
     EXPECT_LE(runs->size(), static_cast<size_t>(kMaxSplitInputs));
   }
 }
@@ -175,9 +171,9 @@ TEST_F(StreamNeedTest, RunsThatAreMergedInRoundsStayWithinIt) {
 TEST_F(StreamNeedTest, OfASortFollowsItsLength) {
   const JobMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
   const auto device = [&](int64_t count) {
-    return RunSorter::DeviceBytes(SortOf(false), count, kPiece, kTile, limits, *engine_);
+    return RunSorter::DeviceBytes(SortOf(count, false), kPiece, kTile, limits, *engine_);
   };
-  const auto host = [&](int64_t count) { return RunSorter::HostBytes(SortOf(false), count, kPiece, limits); };
+  const auto host = [&](int64_t count) { return RunSorter::HostBytes(SortOf(count, false), 1, kPiece, limits); };
   EXPECT_LT(device(1000), 64 << 10);
   EXPECT_GE(device(1000), 8000);
   EXPECT_EQ(host(1000), 0);
@@ -190,21 +186,18 @@ TEST_F(StreamNeedTest, OfASortFollowsItsLength) {
 
 TEST_F(StreamNeedTest, OfAMergeFollowsItsInputs) {
   const JobMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
-  const auto merge_of = [](size_t ways) {
-    StreamedMerge merge;
-    for (size_t i = 0; i < ways; ++i) merge.keys_inputs.push_back(i);
+  const auto merge_of = [](size_t ways, int64_t count) {
+    MergeOperation::Spec merge;
+    merge.keys.resize(ways, SortOf(count, false).keys);
     return merge;
   };
-  const auto inputs_of = [](size_t ways, int64_t count) {
-    return std::vector<StreamInput>(ways, StreamInput{"keys", 0, v1::ELEMENT_TYPE_UINT32, 4, count, false});
-  };
-  const int64_t small = StreamMerger::DeviceBytes(merge_of(3), inputs_of(3, 1000), kTile, limits, *engine_);
+  const int64_t small = ChunkMerger::DeviceBytes(merge_of(3, 1000), kTile, limits, *engine_);
   EXPECT_GE(small, 12'000);
   EXPECT_LT(small, kMaxDevice / 4);
-  EXPECT_EQ(StreamMerger::HostBytes(merge_of(3), inputs_of(3, 1000), limits), 0);
-  EXPECT_EQ(StreamMerger::DeviceBytes(merge_of(3), inputs_of(3, 100'000), kTile, limits, *engine_), kMaxDevice);
-  EXPECT_EQ(StreamMerger::HostBytes(merge_of(3), inputs_of(3, 100'000), limits), 1'200'000);
-  EXPECT_EQ(StreamMerger::HostBytes(merge_of(40), inputs_of(40, 10'000), limits), 3'200'000) << "in two rounds";
+  EXPECT_EQ(ChunkMerger::HostBytes(merge_of(3, 1000), limits), 0);
+  EXPECT_EQ(ChunkMerger::DeviceBytes(merge_of(3, 100'000), kTile, limits, *engine_), kMaxDevice);
+  EXPECT_EQ(ChunkMerger::HostBytes(merge_of(3, 100'000), limits), 1'200'000);
+  EXPECT_EQ(ChunkMerger::HostBytes(merge_of(40, 10'000), limits), 3'200'000) << "in two rounds";
 }
 
 TEST_F(StreamNeedTest, BuffersOfRunsServeTheNextSort) {

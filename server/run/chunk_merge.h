@@ -1,39 +1,33 @@
-// A streamed merge: it sends rows as soon as no later row can precede them.
-#ifndef CORANK_SERVER_RUN_STREAM_MERGE_H_
-#define CORANK_SERVER_RUN_STREAM_MERGE_H_
+// A merge of chunks as they come: it sends rows as soon as no later row can precede them.
+#ifndef CORANK_SERVER_RUN_CHUNK_MERGE_H_
+#define CORANK_SERVER_RUN_CHUNK_MERGE_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/run/chunk_pipe.h"
+#include "server/run/device_ops/merge.h"
 #include "server/run/job_memory.h"
+#include "server/run/row_source.h"
 #include "server/run/run_merge.h"
-#include "server/run/sending_sink.h"
 
 namespace corank {
 
-/// A merge of streamed arrays of known lengths, to streams.
-struct StreamedMerge {
-  RowShape shape;
-  MergeAlgorithm algorithm = MergeAlgorithm::kAuto;
-  bool check_sorted = true;
-  std::vector<size_t> keys_inputs;    // indices of ChunkPipe::inputs; 2 or more
-  std::vector<size_t> values_inputs;  // as many if shape.value_bytes > 0
-  uint32_t keys_output = 0;           // stream_ids
-  uint32_t values_output = 0;
-};
+/// Rows of all inputs together, and their columns.
+int64_t RowsOf(const MergeOperation::Spec& merge);
+RowShape ShapeOf(const MergeOperation::Spec& merge);
 
 /// Keeps the inputs in device memory if they take at most half of the job's share of it, otherwise in pinned host
 /// memory. Used by the lane's thread. Nothing is in progress on the lane's streams after each call.
-class StreamMerger {
+class ChunkMerger {
  public:
-  /// The pointees outlive the merger.
-  StreamMerger(const StreamedMerge& merge, ChunkPipe* exchange, JobMemory* memory, Lane* lane, v1::RequestStats* stats);
+  /// The lengths of all inputs are known. The pointees and references outlive the merger.
+  ChunkMerger(const MergeOperation::Spec& merge, const RowSource& source, bool may_send_early, RowSink* sink,
+              JobMemory* memory, Lane* lane, v1::RequestStats* stats);
 
   /// Copies the chunks, returns their memory, and sends what it can without waiting for the caller to read.
   /// INVALID_ARGUMENT names an input that is not sorted, and the index.
@@ -43,12 +37,11 @@ class StreamMerger {
 
   /// Upper bounds of the merge's memory with tiles of `tile_bytes`: device memory, at most the job's share, and pinned
   /// memory.
-  static int64_t DeviceBytes(const StreamedMerge& merge, const std::vector<StreamInput>& inputs, int64_t tile_bytes,
-                             const JobMemory& memory, const Engine& engine);
-  static int64_t HostBytes(const StreamedMerge& merge, const std::vector<StreamInput>& inputs, const JobMemory& memory);
+  static int64_t DeviceBytes(const MergeOperation::Spec& merge, int64_t tile_bytes, const JobMemory& memory,
+                             const Engine& engine);
+  static int64_t HostBytes(const MergeOperation::Spec& merge, const JobMemory& memory);
 
   bool out_of_core() const { return !in_core_; }
-  int64_t total() const { return total_; }
 
  private:
   // One input. Its first `sent` rows have been sent, and its first `checked` rows are known to be in order.
@@ -64,8 +57,7 @@ class StreamMerger {
     const char* keys() const { return data[0] == nullptr ? nullptr : data[0]->data(); }
   };
 
-  int Columns() const { return merge_.values_inputs.empty() ? 1 : 2; }
-  int64_t ElementBytes(int column) const { return column == 0 ? merge_.shape.key_bytes : merge_.shape.value_bytes; }
+  int Columns() const { return merge_.values.empty() ? 1 : 2; }
   absl::Status CopyIn(EngineStream& stream, const InputChunk& chunk);
   absl::Status SendEarly();
   absl::Status CheckOrder();
@@ -74,21 +66,21 @@ class StreamMerger {
   absl::StatusOr<int64_t> Bound(const Input& input, SearchBound bound, const char* key);
   std::vector<SortedRun> Runs(const std::vector<int64_t>& ends) const;
 
-  const StreamedMerge merge_;
-  ChunkPipe* const exchange_;
+  const MergeOperation::Spec& merge_;
+  const RowShape shape_;
+  const std::vector<RowSource::Array>& arrays_;  // all keys, then all values
+  const bool may_send_early_;
+  RowSink* const sink_;
   JobMemory* const memory_;
   Lane* const lane_;
   v1::RequestStats* const stats_;
-  SendingSink sink_;
-  bool in_core_ = true;
+  const bool in_core_;
   bool in_order_ = true;
-  int64_t total_ = 0;
   int64_t sent_ = 0;
   int64_t bytes_since_sent_ = 0;
   std::vector<Input> inputs_;
-  std::vector<std::pair<size_t, int>> of_stream_;  // by index of ChunkPipe::inputs: which input, which column
 };
 
 }  // namespace corank
 
-#endif  // CORANK_SERVER_RUN_STREAM_MERGE_H_
+#endif  // CORANK_SERVER_RUN_CHUNK_MERGE_H_

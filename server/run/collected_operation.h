@@ -1,10 +1,10 @@
-// The work of an Execute call: it takes inputs from a ChunkPipe while it runs, and returns answers to it.
-#ifndef CORANK_SERVER_RUN_STREAM_OPERATION_H_
-#define CORANK_SERVER_RUN_STREAM_OPERATION_H_
+// The work of an Execute call whose operators need complete arrays: it collects its inputs from a ChunkPipe, and
+// returns answers to it.
+#ifndef CORANK_SERVER_RUN_COLLECTED_OPERATION_H_
+#define CORANK_SERVER_RUN_COLLECTED_OPERATION_H_
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,8 +13,6 @@
 #include "server/run/chunk_pipe.h"
 #include "server/run/job_memory.h"
 #include "server/run/operation.h"
-#include "server/run/run_sort.h"
-#include "server/run/stream_merge.h"
 #include "server/run/stream_target.h"
 
 namespace corank {
@@ -52,24 +50,20 @@ class StreamedRequest {
 };
 
 /// Takes a lane for as long as the caller sends and reads.
-class StreamOperation final : public Operation {
+class CollectedOperation final : public Operation {
  public:
   struct Spec {
-    std::shared_ptr<ChunkPipe> exchange;
+    std::shared_ptr<ChunkPipe> pipe;
     std::shared_ptr<JobMemory> memory;
     std::shared_ptr<StreamedRequest> request;
-    /// Set if the request is a streamed sort: pieces are sorted while later ones arrive, without Prepare.
-    std::optional<StreamedSort> sort;
-    /// Set if the request is a streamed merge: rows are sent while later ones arrive, without Prepare.
-    std::optional<StreamedMerge> merge;
     int64_t piece_bytes = int64_t{16} << 20;
     /// Receives the committed outcomes of all operations but the last. The vector outlives the operation.
     std::vector<Outcome>* earlier = nullptr;
   };
-  explicit StreamOperation(Spec spec) : spec_(std::move(spec)) {}
+  explicit CollectedOperation(Spec spec) : spec_(std::move(spec)) {}
 
   Operator op() const override { return spec_.request->op(); }
-  int64_t work_bytes() const override;
+  int64_t work_bytes() const override { return spec_.pipe->announced_bytes(); }
   int64_t device_bytes(const Engine& engine) const override;
   int64_t host_bytes() const override;
   bool waits_for_caller() const override { return true; }
@@ -77,9 +71,7 @@ class StreamOperation final : public Operation {
   absl::Status Commit(Outcome& outcome) override;
 
  private:
-  absl::Status ExecuteSort(Lane& lane, Outcome& outcome);
-  absl::Status ExecuteMerge(Lane& lane, Outcome& outcome);
-  absl::Status ExecuteWhole(Lane& lane, Outcome& outcome);
+  absl::Status ExecuteAll(Lane& lane, Outcome& outcome);
   // Copies small results out of the lane's memory, which is about to be reused.
   static void OwnSmallResults(Outcome& outcome);
   // Replaces an input on another device by a copy on this one, if there is room. `input` may be null.
@@ -95,4 +87,4 @@ class StreamOperation final : public Operation {
 
 }  // namespace corank
 
-#endif  // CORANK_SERVER_RUN_STREAM_OPERATION_H_
+#endif  // CORANK_SERVER_RUN_COLLECTED_OPERATION_H_

@@ -1,4 +1,4 @@
-#include "server/run/stream_merge.h"
+#include "server/run/chunk_merge.h"
 
 #include <algorithm>
 #include <cstring>
@@ -24,88 +24,88 @@ Bits Load(const char* key) {
   return bits;
 }
 
-int64_t RowCount(const StreamedMerge& merge, const std::vector<StreamInput>& inputs) {
-  int64_t rows = 0;
-  for (const size_t input : merge.keys_inputs) rows += inputs[input].count;
-  return rows;
-}
-
 // Whether the inputs stay in device memory.
-bool IsInCore(const StreamedMerge& merge, int64_t rows, const JobMemory& memory) {
-  return rows <= memory.MostRowsInCore(merge.shape.row_bytes());
+bool IsInCore(const MergeOperation::Spec& merge, const JobMemory& memory) {
+  return RowsOf(merge) <= memory.MostRowsInCore(ShapeOf(merge).row_bytes());
 }
 
 }  // namespace
 
-int64_t StreamMerger::DeviceBytes(const StreamedMerge& merge, const std::vector<StreamInput>& inputs,
-                                  int64_t tile_bytes, const JobMemory& memory, const Engine& engine) {
+int64_t RowsOf(const MergeOperation::Spec& merge) {
+  int64_t rows = 0;
+  for (const Operand& keys : merge.keys) rows += keys.count;
+  return rows;
+}
+
+RowShape ShapeOf(const MergeOperation::Spec& merge) {
+  const Operand& keys = merge.keys.front();
+  return {KeyTypeOf(keys.type), merge.order, keys.element_bytes,
+          merge.values.empty() ? 0 : merge.values.front().element_bytes};
+}
+
+int64_t ChunkMerger::DeviceBytes(const MergeOperation::Spec& merge, int64_t tile_bytes, const JobMemory& memory,
+                                 const Engine& engine) {
   const int64_t most = memory.max_device_bytes();
-  const int64_t rows = RowCount(merge, inputs);
-  const auto runs = static_cast<int64_t>(merge.keys_inputs.size());
-  if (!IsInCore(merge, rows, memory) || runs > kMaxSplitInputs) return most;
+  const int64_t rows = RowsOf(merge);
+  const RowShape shape = ShapeOf(merge);
+  const auto runs = static_cast<int64_t>(merge.keys.size());
+  if (!IsInCore(merge, memory) || runs > kMaxSplitInputs) return most;
   SearchArgs check;
-  check.key_type = merge.shape.key_type;
-  check.order = merge.shape.order;
-  check.haystack_count = std::min(rows, tile_bytes / merge.shape.row_bytes() + 1);
+  check.key_type = shape.key_type;
+  check.order = shape.order;
+  check.haystack_count = std::min(rows, tile_bytes / shape.row_bytes() + 1);
   check.needle_count = 1;
-  return std::min(most, rows * merge.shape.row_bytes() + kCheckStreams * engine.WorkspaceBytes(check) +
-                            TileMemory(engine, merge.shape, runs, rows, tile_bytes));
+  return std::min(most, rows * shape.row_bytes() + kCheckStreams * engine.WorkspaceBytes(check) +
+                            TileMemory(engine, shape, runs, rows, tile_bytes));
 }
 
-int64_t StreamMerger::HostBytes(const StreamedMerge& merge, const std::vector<StreamInput>& inputs,
-                                const JobMemory& memory) {
-  const int64_t rows = RowCount(merge, inputs);
-  if (IsInCore(merge, rows, memory)) return 0;
+int64_t ChunkMerger::HostBytes(const MergeOperation::Spec& merge, const JobMemory& memory) {
+  if (IsInCore(merge, memory)) return 0;
   // More runs than one merge takes exist twice while they are merged to fewer.
-  const int times = merge.keys_inputs.size() > static_cast<size_t>(kMaxSplitInputs) ? 2 : 1;
-  return times * rows * merge.shape.row_bytes();
+  const int times = merge.keys.size() > static_cast<size_t>(kMaxSplitInputs) ? 2 : 1;
+  return times * RowsOf(merge) * ShapeOf(merge).row_bytes();
 }
 
-StreamMerger::StreamMerger(const StreamedMerge& merge, ChunkPipe* exchange, JobMemory* memory, Lane* lane,
-                           v1::RequestStats* stats)
+ChunkMerger::ChunkMerger(const MergeOperation::Spec& merge, const RowSource& source, bool may_send_early, RowSink* sink,
+                         JobMemory* memory, Lane* lane, v1::RequestStats* stats)
     : merge_(merge),
-      exchange_(exchange),
+      shape_(ShapeOf(merge)),
+      arrays_(source.arrays()),
+      may_send_early_(may_send_early && merge.keys.size() <= static_cast<size_t>(kMaxSplitInputs)),
+      sink_(sink),
       memory_(memory),
       lane_(lane),
       stats_(stats),
-      sink_(merge.shape, {merge.keys_output}, {merge.values_output}, exchange, lane),
-      inputs_(merge.keys_inputs.size()),
-      of_stream_(exchange->inputs().size()) {
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    inputs_[i].count = exchange->inputs()[merge_.keys_inputs[i]].count;
-    of_stream_[merge_.keys_inputs[i]] = {i, 0};
-    if (Columns() == 2) of_stream_[merge_.values_inputs[i]] = {i, 1};
-  }
-  total_ = RowCount(merge_, exchange->inputs());
-  in_core_ = IsInCore(merge_, total_, *memory_);
+      in_core_(IsInCore(merge, *memory)),
+      inputs_(merge.keys.size()) {
+  for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i].count = merge.keys[i].count;
 }
 
-absl::Status StreamMerger::Add(std::vector<InputChunk> chunks) {
+absl::Status ChunkMerger::Add(std::vector<InputChunk> chunks) {
   EngineStream& stream = lane_->stream();
   CORANK_RETURN_IF_ERROR(stream.Begin());
   absl::Status copied;
   for (size_t i = 0; i < chunks.size() && copied.ok(); ++i) copied = CopyIn(stream, chunks[i]);
   CORANK_RETURN_IF_ERROR(FinishCopyIn(stream, copied, stats_));
   chunks.clear();  // lets the callers continue
-  if (bytes_since_sent_ < kWaveTiles * sink_.tile_rows() * merge_.shape.row_bytes()) return absl::OkStatus();
+  if (bytes_since_sent_ < kWaveTiles * sink_->tile_rows() * shape_.row_bytes()) return absl::OkStatus();
   return SendEarly();
 }
 
-absl::Status StreamMerger::CopyIn(EngineStream& stream, const InputChunk& chunk) {
-  const auto [index, column] = of_stream_[chunk.input];
-  const auto i = static_cast<size_t>(column);
-  Input& input = inputs_[index];
-  const int64_t element_bytes = ElementBytes(column);
-  std::shared_ptr<StreamBlock>& data = input.data[i];
+absl::Status ChunkMerger::CopyIn(EngineStream& stream, const InputChunk& chunk) {
+  const size_t column = chunk.input / inputs_.size();
+  Input& input = inputs_[chunk.input % inputs_.size()];
+  const int64_t element_bytes = column == 0 ? shape_.key_bytes : shape_.value_bytes;
+  std::shared_ptr<StreamBlock>& data = input.data[column];
   if (data == nullptr) {
-    const std::string& field = exchange_->inputs()[chunk.input].field;
+    const std::string& field = arrays_[chunk.input].field;
     const int64_t bytes = input.count * element_bytes;
     CORANK_ASSIGN_OR_RETURN(data,
                             in_core_ ? memory_->AllocateDevice(bytes, field) : memory_->AllocateHost(bytes, field));
   }
   const auto* const from = static_cast<const char*>(chunk.bytes.get());
   const int64_t bytes = chunk.count * element_bytes;
-  input.filled[i] += chunk.count;
+  input.filled[column] += chunk.count;
   bytes_since_sent_ += bytes;
   if (column == 0) std::memcpy(input.last_key.data(), from + bytes - element_bytes, static_cast<size_t>(element_bytes));
   char* const to = data->data() + chunk.first_element * element_bytes;
@@ -115,10 +115,8 @@ absl::Status StreamMerger::CopyIn(EngineStream& stream, const InputChunk& chunk)
 }
 
 // Never waits for the caller to read, because the caller may send everything first.
-absl::Status StreamMerger::SendEarly() {
-  const bool comes_in_order = exchange_->options().parts == 1;
-  if (!comes_in_order || inputs_.size() > static_cast<size_t>(kMaxSplitInputs)) return absl::OkStatus();
-  const int64_t room = sink_.free_tiles();
+absl::Status ChunkMerger::SendEarly() {
+  const int64_t room = may_send_early_ ? sink_->free_tiles() : 0;
   if (room == 0) return absl::OkStatus();
   bytes_since_sent_ = 0;
   CORANK_RETURN_IF_ERROR(CheckOrder());
@@ -126,40 +124,39 @@ absl::Status StreamMerger::SendEarly() {
   CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> ends, SafeEnds());
   int64_t safe = 0;
   for (size_t i = 0; i < inputs_.size(); ++i) safe += ends[i] - inputs_[i].sent;
-  const int64_t tiles = std::min(room, safe / sink_.tile_rows());
+  const int64_t tiles = std::min(room, safe / sink_->tile_rows());
   if (tiles == 0) return absl::OkStatus();
-  const int64_t rows = tiles * sink_.tile_rows();
-  sink_.set_base(sent_);
+  const int64_t rows = tiles * sink_->tile_rows();
+  sink_->set_base(sent_);
   CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> taken,
-                          MergeFirstRows(*lane_, merge_.shape, Runs(ends), rows, sink_.tile_rows(), sink_, stats_));
+                          MergeFirstRows(*lane_, shape_, Runs(ends), rows, *sink_, stats_));
   for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i].sent += taken[i];
   sent_ += rows;
   return absl::OkStatus();
 }
 
-absl::Status StreamMerger::Finish() {
+absl::Status ChunkMerger::Finish() {
   CORANK_RETURN_IF_ERROR(CheckOrder());
   std::vector<int64_t> ends;
   for (const Input& input : inputs_) ends.push_back(input.count);
   std::vector<SortedRun> runs = Runs(ends);
-  sink_.set_base(sent_);
+  sink_->set_base(sent_);
   if (!in_order_) {
     // The caller disabled the check: all rows, in unspecified order.
     for (const SortedRun& run : runs) {
       if (run.count == 0) continue;
-      CORANK_RETURN_IF_ERROR(MergeInTiles(*lane_, merge_.shape, {run}, sink_.tile_rows(), sink_, stats_));
-      sink_.set_base(sent_ += run.count);
+      CORANK_RETURN_IF_ERROR(MergeInTiles(*lane_, shape_, {run}, *sink_, stats_));
+      sink_->set_base(sent_ += run.count);
     }
     return absl::OkStatus();
   }
   runs.erase(std::remove_if(runs.begin(), runs.end(), [](const SortedRun& run) { return run.count == 0; }), runs.end());
   if (runs.empty()) return absl::OkStatus();
-  const std::string& field = exchange_->inputs()[merge_.keys_inputs[0]].field;
-  CORANK_RETURN_IF_ERROR(ReduceRuns(*lane_, merge_.shape, *memory_, field, runs, stats_));
-  return MergeInTiles(*lane_, merge_.shape, runs, sink_.tile_rows(), sink_, stats_);
+  CORANK_RETURN_IF_ERROR(ReduceRuns(*lane_, shape_, *memory_, arrays_.front().field, runs, stats_));
+  return MergeInTiles(*lane_, shape_, runs, *sink_, stats_);
 }
 
-std::vector<SortedRun> StreamMerger::Runs(const std::vector<int64_t>& ends) const {
+std::vector<SortedRun> ChunkMerger::Runs(const std::vector<int64_t>& ends) const {
   std::vector<SortedRun> runs;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Input& input = inputs_[i];
@@ -167,36 +164,36 @@ std::vector<SortedRun> StreamMerger::Runs(const std::vector<int64_t>& ends) cons
     run.on_device = in_core_;
     run.count = ends[i] - input.sent;
     if (run.count == 0) continue;
-    run.keys = input.keys() + input.sent * merge_.shape.key_bytes;
-    if (Columns() == 2) run.values = input.data[1]->data() + input.sent * merge_.shape.value_bytes;
+    run.keys = input.keys() + input.sent * shape_.key_bytes;
+    if (Columns() == 2) run.values = input.data[1]->data() + input.sent * shape_.value_bytes;
     run.memory.assign(input.data.begin(), input.data.end());
   }
   return runs;
 }
 
-absl::Status StreamMerger::CheckOrder() {
+absl::Status ChunkMerger::CheckOrder() {
   for (size_t i = 0; i < inputs_.size() && in_order_; ++i) CORANK_RETURN_IF_ERROR(CheckOrder(i, inputs_[i].filled[0]));
   return absl::OkStatus();
 }
 
 // Checks keys [checked, end) of an input, and that the first of them may follow its predecessor.
-absl::Status StreamMerger::CheckOrder(size_t index, int64_t end) {
+absl::Status ChunkMerger::CheckOrder(size_t index, int64_t end) {
   Input& input = inputs_[index];
-  const int64_t key_bytes = merge_.shape.key_bytes;
+  const int64_t key_bytes = shape_.key_bytes;
   int64_t fault = -1;
   EngineStreamRing turns(*lane_, kCheckStreams, stats_);
   while (input.checked < end && fault < 0) {
     CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
     const int64_t first = std::max<int64_t>(0, input.checked - 1);
-    const int64_t count = std::min(end - first, sink_.tile_rows() + 1);
+    const int64_t count = std::min(end - first, sink_->tile_rows() + 1);
     CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
     const auto report = std::make_shared<OperatorReport>();
     turns.WhenDone([&fault, first, report] {
       if (fault < 0 && report->fault != OperatorReport::Fault::kNone) fault = first + report->index;
     });
     SearchArgs args;
-    args.key_type = merge_.shape.key_type;
-    args.order = merge_.shape.order;
+    args.key_type = shape_.key_type;
+    args.order = shape_.order;
     args.haystack = input.keys() + first * key_bytes;
     if (!in_core_) {
       CORANK_ASSIGN_OR_RETURN(void* const copy, stream->AllocateDevice(count * key_bytes));
@@ -216,13 +213,13 @@ absl::Status StreamMerger::CheckOrder(size_t index, int64_t end) {
   if (fault < 0) return absl::OkStatus();
   in_order_ = false;
   if (!merge_.check_sorted) return absl::OkStatus();
-  return NotSorted(exchange_->inputs()[merge_.keys_inputs[index]].field, fault, merge_.shape.order);
+  return NotSorted(arrays_[index].field, fault, shape_.order);
 }
 
 // For each input, the end of the rows that can be sent now. All keys to come follow the last received key of their
 // input, so the incomplete input whose last received key sorts first decides. Of equal keys, those of earlier inputs
 // come first.
-absl::StatusOr<std::vector<int64_t>> StreamMerger::SafeEnds() {
+absl::StatusOr<std::vector<int64_t>> ChunkMerger::SafeEnds() {
   std::vector<int64_t> ends;
   for (const Input& input : inputs_) ends.push_back(input.came(Columns()));
   const Input* least = nullptr;
@@ -233,7 +230,7 @@ absl::StatusOr<std::vector<int64_t>> StreamMerger::SafeEnds() {
       for (size_t i = 0; i < inputs_.size(); ++i) ends[i] = inputs_[i].sent;
       return ends;
     }
-    const bool is_first = WithKeyOrder(merge_.shape.key_type, merge_.shape.order, [&](const auto& order) {
+    const bool is_first = WithKeyOrder(shape_.key_type, shape_.order, [&](const auto& order) {
       using Bits = decltype(order.Encode(0));
       return least == nullptr || order.Before(Load<Bits>(input.last_key.data()), Load<Bits>(least->last_key.data()));
     });
@@ -252,10 +249,10 @@ absl::StatusOr<std::vector<int64_t>> StreamMerger::SafeEnds() {
 }
 
 // The row of an input, `sent` or later, that is the lower or upper bound of `key`.
-absl::StatusOr<int64_t> StreamMerger::Bound(const Input& input, SearchBound bound, const char* key) {
-  const int64_t key_bytes = merge_.shape.key_bytes;
+absl::StatusOr<int64_t> ChunkMerger::Bound(const Input& input, SearchBound bound, const char* key) {
+  const int64_t key_bytes = shape_.key_bytes;
   if (!in_core_) {
-    return WithKeyOrder(merge_.shape.key_type, merge_.shape.order, [&](const auto& order) {
+    return WithKeyOrder(shape_.key_type, shape_.order, [&](const auto& order) {
       using Bits = decltype(order.Encode(0));
       int64_t begin = input.sent, end = input.count;
       while (begin < end) {
@@ -270,8 +267,8 @@ absl::StatusOr<int64_t> StreamMerger::Bound(const Input& input, SearchBound boun
   EngineStream& stream = lane_->stream();
   CORANK_RETURN_IF_ERROR(stream.Begin());
   SearchArgs args;
-  args.key_type = merge_.shape.key_type;
-  args.order = merge_.shape.order;
+  args.key_type = shape_.key_type;
+  args.order = shape_.order;
   args.bound = bound;
   args.haystack = input.keys() + input.sent * key_bytes;
   args.haystack_count = input.count - input.sent;

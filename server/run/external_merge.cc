@@ -1,0 +1,142 @@
+#include "server/run/external_merge.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "proto/wire_enums.h"
+#include "server/base/status_macros.h"
+#include "server/memory/region_registry.h"
+#include "server/run/chunk_merge.h"
+#include "server/run/run_merge.h"
+
+namespace corank {
+namespace {
+
+// Copies of this size reach the full speed of the bus. The first copy out waits for the copies in and the merge of one
+// tile.
+constexpr int64_t kMergeTileBytes = int64_t{16} << 20;
+
+bool IsStreamed(const MergeOperation::Spec& merge) { return merge.keys.front().stream_input >= 0; }
+
+bool TakesStreams(const MergeOperation::Spec& merge) {
+  for (const auto* inputs : {&merge.keys, &merge.values}) {
+    for (const Operand& input : *inputs) {
+      if (input.stream_input < 0 || !input.has_count) return false;
+    }
+  }
+  return TakesRows(merge.keys_target) && (merge.values.empty() || TakesRows(merge.values_target));
+}
+
+bool Overlaps(const Operand& input, const std::shared_ptr<ResultTarget>& target, int64_t bytes) {
+  if (!input.is_shared || input.size_bytes() == 0 || target == nullptr) return false;
+  // Not by address: the same memory may be registered, and therefore mapped, twice.
+  const std::optional<ObjectPlace> from = FindObjectPlace(input.bytes), to = FindObjectPlace(target->HostPlace());
+  if (!to) return false;  // the response's own memory
+  return !from || (from->device == to->device && from->inode == to->inode && from->offset < to->offset + bytes &&
+                   to->offset < from->offset + input.size_bytes());
+}
+
+// The merge writes tiles while later parts of the inputs are still unread.
+bool TakesShared(const MergeOperation::Spec& merge) {
+  if (merge.keys.size() > static_cast<size_t>(kMaxSplitInputs)) return false;
+  if (!RowResult::CanHold(merge.keys_target) || !RowResult::CanHold(merge.values_target)) return false;
+  const int64_t rows = RowsOf(merge);
+  const RowShape shape = ShapeOf(merge);
+  bool any_is_shared = false;
+  for (const auto* inputs : {&merge.keys, &merge.values}) {
+    for (const Operand& input : *inputs) {
+      if (!RowSource::IsOnHost(input) || Overlaps(input, merge.keys_target, rows * shape.key_bytes) ||
+          Overlaps(input, merge.values_target, rows * shape.value_bytes)) {
+        return false;
+      }
+      any_is_shared = any_is_shared || input.is_shared;
+    }
+  }
+  return any_is_shared && rows > 0;
+}
+
+}  // namespace
+
+bool ExternalMerge::Takes(const MergeOperation::Spec& merge) {
+  return IsStreamed(merge) ? TakesStreams(merge) : TakesShared(merge);
+}
+
+int64_t ExternalMerge::HostBytes(const MergeOperation::Spec& merge, const JobMemory& memory) {
+  if (IsStreamed(merge)) return ChunkMerger::HostBytes(merge, memory);
+  int64_t bytes = 0;
+  for (const auto* inputs : {&merge.keys, &merge.values}) {
+    for (const Operand& input : *inputs) bytes += RowSource::CopyBytes(input);
+  }
+  return bytes;
+}
+
+int64_t ExternalMerge::work_bytes() const {
+  return means_.pipe == nullptr ? MergeOperation(spec_).work_bytes() : means_.pipe->announced_bytes();
+}
+
+int64_t ExternalMerge::device_bytes(const Engine& engine) const {
+  const JobMemory& memory = *means_.memory;
+  if (means_.pipe != nullptr) return ChunkMerger::DeviceBytes(spec_, means_.pipe->tile_bytes(), memory, engine);
+  return std::min(memory.max_device_bytes(), TileMemory(engine, ShapeOf(spec_), static_cast<int64_t>(spec_.keys.size()),
+                                                        RowsOf(spec_), kMergeTileBytes,
+                                                        /*on_device=*/false));
+}
+
+absl::Status ExternalMerge::Execute(Lane& lane, Outcome& outcome) {
+  means_.memory->SetEngine(&lane.engine());
+  if (means_.pipe == nullptr) return Merge(lane, outcome);
+  return means_.pipe->Run([&] { return Merge(lane, outcome); }, &outcome.stats);
+}
+
+absl::Status ExternalMerge::Merge(Lane& lane, Outcome& outcome) {
+  std::vector<std::pair<absl::string_view, const Operand*>> arrays;
+  for (const Operand& keys : spec_.keys) arrays.emplace_back("keys", &keys);
+  for (const Operand& values : spec_.values) arrays.emplace_back("values", &values);
+  CORANK_ASSIGN_OR_RETURN(RowSource source, RowSource::Open(arrays, means_.pipe.get(), *means_.memory));
+  MergeOperation whole(spec_);
+  CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(whole.results()));
+  RowSink sink(ShapeOf(spec_), results.front().column(),
+               spec_.values.empty() ? RowSink::Column() : results.back().column(), means_.pipe.get(), &lane,
+               std::min(kMergeTileBytes, TileShare(*means_.memory)));
+  if (means_.pipe != nullptr) {
+    CORANK_RETURN_IF_ERROR(MergeChunks(source, sink, lane, outcome));
+  } else {
+    bool in_order = true;
+    CORANK_RETURN_IF_ERROR(MergeComplete(source, sink, lane, outcome, &in_order));
+    // The operator on whole arrays reports the element that is out of order, and defines the merge of unsorted inputs.
+    if (!in_order) return whole.Execute(lane, outcome);
+    outcome.stats.set_out_of_core(RowsOf(spec_) > means_.memory->MostRowsInCore(ShapeOf(spec_).row_bytes()));
+  }
+  outcome.merge_algorithm = ToWire(kTileMergeAlgorithm);
+  for (const RowResult& result : results) outcome.results.push_back(result.Collect());
+  return absl::OkStatus();
+}
+
+absl::Status ExternalMerge::MergeChunks(RowSource& source, RowSink& sink, Lane& lane, Outcome& outcome) {
+  const bool comes_in_order = means_.pipe->options().parts == 1;
+  ChunkMerger merger(spec_, source, comes_in_order, &sink, means_.memory.get(), &lane, &outcome.stats);
+  for (;;) {
+    CORANK_ASSIGN_OR_RETURN(std::vector<InputChunk> chunks, source.Receive(lane));
+    if (chunks.empty()) break;
+    CORANK_RETURN_IF_ERROR(merger.Add(std::move(chunks)));
+  }
+  lane.set_next_stage(Stage::kCopyOut);
+  outcome.stats.set_out_of_core(merger.out_of_core());
+  return RowsOf(spec_) > 0 ? merger.Finish() : absl::OkStatus();
+}
+
+absl::Status ExternalMerge::MergeComplete(const RowSource& source, RowSink& sink, Lane& lane, Outcome& outcome,
+                                          bool* in_order) {
+  const RowShape shape = ShapeOf(spec_);
+  const std::vector<RowSource::Array>& arrays = source.arrays();
+  std::vector<SortedRun> runs;
+  for (size_t i = 0; i < spec_.keys.size(); ++i) {
+    const char* const values = spec_.values.empty() ? nullptr : arrays[spec_.keys.size() + i].rows;
+    runs.push_back({arrays[i].rows, values, arrays[i].count, /*on_device=*/false, {}});
+  }
+  lane.set_next_stage(Stage::kCopyOut);
+  return MergeInTiles(lane, shape, runs, sink, &outcome.stats, in_order);
+}
+
+}  // namespace corank

@@ -1,0 +1,47 @@
+// Merges arrays tile by tile: one is copied in while another is merged and a third is copied out.
+#ifndef CORANK_SERVER_RUN_EXTERNAL_MERGE_H_
+#define CORANK_SERVER_RUN_EXTERNAL_MERGE_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "server/run/device_ops/merge.h"
+#include "server/run/external_sort.h"
+#include "server/run/operation.h"
+#include "server/run/row_sink.h"
+#include "server/run/row_source.h"
+
+namespace corank {
+
+/// Arrays in host memory are merged from where they are. Arrays in chunks are collected, in device memory or out of
+/// core, and their rows leave as early as possible; it then takes a lane for as long as the caller sends and reads.
+class ExternalMerge final : public Operation {
+ public:
+  /// Whether the merge can run this way: of arrays of known lengths that come in chunks, with results for streams; or
+  /// of arrays in shared memory, small ones also inline, with results elsewhere in host memory.
+  static bool Takes(const MergeOperation::Spec& merge);
+  /// Upper bound of its pinned memory.
+  static int64_t HostBytes(const MergeOperation::Spec& merge, const JobMemory& memory);
+
+  ExternalMerge(MergeOperation::Spec merge, ExternalMeans means) : spec_(std::move(merge)), means_(std::move(means)) {}
+
+  Operator op() const override { return Operator::kMerge; }
+  int64_t work_bytes() const override;
+  int64_t device_bytes(const Engine& engine) const override;
+  int64_t host_bytes() const override { return HostBytes(spec_, *means_.memory); }
+  bool waits_for_caller() const override { return means_.pipe != nullptr; }
+  absl::Status Execute(Lane& lane, Outcome& outcome) override;
+
+ private:
+  absl::Status Merge(Lane& lane, Outcome& outcome);
+  absl::Status MergeChunks(RowSource& source, RowSink& sink, Lane& lane, Outcome& outcome);
+  // `in_order`: whether all inputs were in order. If not, the rows are invalid.
+  absl::Status MergeComplete(const RowSource& source, RowSink& sink, Lane& lane, Outcome& outcome, bool* in_order);
+
+  const MergeOperation::Spec spec_;
+  const ExternalMeans means_;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RUN_EXTERNAL_MERGE_H_

@@ -1,0 +1,98 @@
+#include "server/run/row_sink.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/engine/alignment.h"
+#include "server/base/status_macros.h"
+#include "server/run/stream_options.h"
+
+namespace corank {
+namespace {
+
+int64_t RowsIn(int64_t bytes, const RowShape& shape) { return std::max<int64_t>(1, bytes / shape.row_bytes()); }
+
+char* At(char* begin, int64_t bytes) { return begin == nullptr ? nullptr : begin + bytes; }
+
+}  // namespace
+
+RowSink::RowSink(const RowShape& shape, char* keys, char* values, bool on_device, int64_t tile_bytes)
+    : shape_(shape),
+      keys_({std::nullopt, keys}),
+      values_({std::nullopt, values}),
+      on_device_(on_device),
+      tile_rows_(RowsIn(tile_bytes, shape)) {}
+
+RowSink::RowSink(const RowShape& shape, const Column& keys, const Column& values, ChunkPipe* pipe, Lane* lane,
+                 int64_t tile_bytes)
+    : shape_(shape),
+      keys_(keys),
+      values_(values),
+      pipe_(keys.stream_id || values.stream_id ? pipe : nullptr),
+      lane_(lane),
+      tile_rows_(RowsIn(pipe_ == nullptr ? tile_bytes : pipe_->tile_bytes() - kArrayAlignment, shape)) {}
+
+int64_t RowSink::free_tiles() const {
+  return pipe_->output_room() /
+         HostPool::BufferBytes(AlignUp(tile_rows_ * shape_.key_bytes) + tile_rows_ * shape_.value_bytes);
+}
+
+absl::StatusOr<RowSink::Tile> RowSink::Take(int64_t first, int64_t count, bool wait) {
+  if (pipe_ == nullptr) {
+    return Tile{At(keys_.place, first * shape_.key_bytes), At(values_.place, first * shape_.value_bytes), on_device_};
+  }
+  const int64_t keys_bytes = keys_.is_wanted() ? AlignUp(count * shape_.key_bytes) : 0;
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> memory,
+                          pipe_->TakeBuffer(*lane_, keys_bytes + count * shape_.value_bytes, wait));
+  if (memory == nullptr) return Tile();
+  auto* const bytes = static_cast<char*>(memory.get());
+  return Tile{keys_.is_wanted() ? bytes : nullptr, shape_.value_bytes == 0 ? nullptr : bytes + keys_bytes, false,
+              std::move(memory)};
+}
+
+void RowSink::Done(int64_t first, int64_t count, const Tile& tile) {
+  if (pipe_ == nullptr) return;
+  if (tile.keys != nullptr) Send(keys_, base_ + first, count, shape_.key_bytes, tile.keys, tile.memory);
+  if (tile.values != nullptr) Send(values_, base_ + first, count, shape_.value_bytes, tile.values, tile.memory);
+}
+
+void RowSink::Send(const Column& column, int64_t first, int64_t count, int64_t element_bytes, char* bytes,
+                   const std::shared_ptr<void>& memory) {
+  if (!column.stream_id) {
+    std::memcpy(column.place + first * element_bytes, bytes, static_cast<size_t>(count * element_bytes));
+    return;
+  }
+  const int64_t most =
+      std::max<int64_t>(1, std::min(kAnswerChunkBytes, pipe_->options().max_chunk_bytes) / element_bytes);
+  for (int64_t done = 0; done < count; done += most) {
+    const int64_t elements = std::min(most, count - done);
+    pipe_->Send({*column.stream_id, first + done, elements * element_bytes,
+                 std::shared_ptr<const void>(memory, bytes + done * element_bytes)});
+  }
+}
+
+absl::StatusOr<std::vector<RowResult>> RowResult::Make(absl::Span<const PendingResult> results) {
+  for (const PendingResult& result : results) CORANK_RETURN_IF_ERROR(result.Check());
+  std::vector<RowResult> made;
+  for (const PendingResult& result : results) made.push_back(RowResult(result));
+  return made;
+}
+
+RowResult::RowResult(const PendingResult& result) : result_(result) {
+  if (result.target != nullptr) {
+    stream_id_ = result.target->stream_id();
+    place_ = result.target->HostPlace();
+    if (stream_id_ || place_ != nullptr) return;
+  }
+  result_.target = nullptr;
+  if (result.size_bytes() == 0) return;
+  owned_ = std::make_shared<std::vector<char>>(static_cast<size_t>(result.size_bytes()));
+  place_ = owned_->data();
+}
+
+ResultArray RowResult::Collect() const {
+  return {result_.role, result_.type, result_.element_bytes, result_.count, place_, result_.target, nullptr, owned_};
+}
+
+}  // namespace corank

@@ -1,0 +1,102 @@
+// The output of an external sort or merge, tile by tile.
+#ifndef CORANK_SERVER_RUN_ROW_SINK_H_
+#define CORANK_SERVER_RUN_ROW_SINK_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/common/types.h"
+#include "server/run/chunk_pipe.h"
+#include "server/run/operation.h"
+
+namespace corank {
+
+/// The columns of a row.
+struct RowShape {
+  KeyType key_type = KeyType::kUint32;
+  Order order = Order::kAscending;
+  int32_t key_bytes = 4;  // of any element of that size if nothing is merged
+  int32_t value_bytes = 0;
+
+  int64_t row_bytes() const { return int64_t{key_bytes} + value_bytes; }
+};
+
+/// Takes the rows of a result in tiles: into memory, or as chunks of an answer.
+class RowSink {
+ public:
+  /// The destination of a column: a stream, memory, or nothing if the column is unwanted.
+  struct Column {
+    std::optional<uint32_t> stream_id = std::nullopt;
+    char* place = nullptr;
+
+    bool is_wanted() const { return stream_id || place != nullptr; }
+  };
+  struct Tile {
+    char* keys = nullptr;  // null: not wanted
+    char* values = nullptr;
+    bool on_device = false;                  // otherwise in host memory, pinned unless the rows are few
+    std::shared_ptr<void> memory = nullptr;  // of a tile that is sent
+  };
+
+  /// Places tiles of at most `tile_bytes` one after another in memory.
+  RowSink(const RowShape& shape, char* keys, char* values, bool on_device, int64_t tile_bytes);
+  /// Takes tiles from the answer's window if a column goes to a stream; otherwise as above, in host memory. `values`
+  /// counts only if rows have values. The pointees outlive the sink.
+  RowSink(const RowShape& shape, const Column& keys, const Column& values, ChunkPipe* pipe, Lane* lane,
+          int64_t tile_bytes = 0);
+
+  /// Rows of a tile, 1 or more. Several tiles fit into the window.
+  int64_t tile_rows() const { return tile_rows_; }
+  /// Number of tiles that have room in the window now.
+  int64_t free_tiles() const;
+  /// From now on, row 0 of a tile is this row of the answer.
+  void set_base(int64_t row) { base_ = row; }
+
+  /// Memory for rows [first, first + count) of the keys, the values or both. Tiles come in order. With `wait`, waits
+  /// for the memory; without, the tile may have none.
+  absl::StatusOr<Tile> Take(int64_t first, int64_t count, bool wait);
+  /// The tile is complete. Called in order.
+  void Done(int64_t first, int64_t count, const Tile& tile);
+
+ private:
+  void Send(const Column& column, int64_t first, int64_t count, int64_t element_bytes, char* bytes,
+            const std::shared_ptr<void>& memory);
+
+  const RowShape shape_;
+  const Column keys_, values_;
+  const bool on_device_ = false;
+  ChunkPipe* const pipe_ = nullptr;  // null: tiles stay where they are made
+  Lane* const lane_ = nullptr;
+  const int64_t tile_rows_;
+  int64_t base_ = 0;
+};
+
+/// A result that is made in rows: for a stream, in the memory of its target, or in memory of its own for the response.
+class RowResult {
+ public:
+  /// Whether rows can be placed there: in host memory, the response's included.
+  static bool CanHold(const std::shared_ptr<ResultTarget>& target) {
+    return target == nullptr || target->HostPlace() != nullptr;
+  }
+  /// Checks the places of all results, before the first row is made. Results are for streams or CanHold.
+  static absl::StatusOr<std::vector<RowResult>> Make(absl::Span<const PendingResult> results);
+
+  RowSink::Column column() const { return {stream_id_, place_}; }
+  ResultArray Collect() const;
+
+ private:
+  explicit RowResult(const PendingResult& result);
+
+  PendingResult result_;
+  std::optional<uint32_t> stream_id_;
+  std::shared_ptr<std::vector<char>> owned_;
+  char* place_ = nullptr;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RUN_ROW_SINK_H_

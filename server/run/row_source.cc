@@ -1,0 +1,45 @@
+#include "server/run/row_source.h"
+
+#include <cstring>
+
+#include "server/base/status_macros.h"
+
+namespace corank {
+
+absl::StatusOr<RowSource> RowSource::Open(const std::vector<std::pair<absl::string_view, const Operand*>>& arrays,
+                                          ChunkPipe* pipe, JobMemory& memory) {
+  RowSource source(pipe);
+  if (pipe != nullptr) source.array_of_.resize(pipe->inputs().size());
+  for (const auto& [field, operand] : arrays) {
+    if (pipe != nullptr) {
+      const StreamInput& input = pipe->inputs()[static_cast<size_t>(operand->stream_input)];
+      source.array_of_[static_cast<size_t>(operand->stream_input)] = source.arrays_.size();
+      source.arrays_.push_back({input.field, input.count});
+      continue;
+    }
+    Array& array = source.arrays_.emplace_back();
+    array.field = std::string(field);
+    array.count = operand->count;
+    array.rows = static_cast<const char*>(operand->bytes);
+    const int64_t bytes = CopyBytes(*operand);
+    if (bytes == 0) continue;
+    CORANK_ASSIGN_OR_RETURN(array.copy, memory.AllocateHost(bytes, field));
+    std::memcpy(array.copy->data(), operand->bytes, static_cast<size_t>(bytes));
+    array.rows = array.copy->data();
+  }
+  return source;
+}
+
+bool RowSource::IsOnHost(const Operand& array) {
+  // Most bytes of an inline array beside others in shared memory.
+  constexpr int64_t kMostMessageBytes = int64_t{1} << 20;
+  return array.is_shared || (!array.on_device && array.size_bytes() <= kMostMessageBytes);
+}
+
+absl::StatusOr<std::vector<InputChunk>> RowSource::Receive(Lane& lane) {
+  CORANK_ASSIGN_OR_RETURN(std::vector<InputChunk> chunks, pipe_->Receive(lane));
+  for (InputChunk& chunk : chunks) chunk.input = array_of_[chunk.input];
+  return chunks;
+}
+
+}  // namespace corank

@@ -1,0 +1,56 @@
+// The input of an external sort or merge.
+#ifndef CORANK_SERVER_RUN_ROW_SOURCE_H_
+#define CORANK_SERVER_RUN_ROW_SOURCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/model/operand.h"
+#include "server/run/chunk_pipe.h"
+#include "server/run/job_memory.h"
+
+namespace corank {
+
+/// Arrays of keys and values: complete in pinned host memory, or in chunks as they come.
+class RowSource {
+ public:
+  struct Array {
+    std::string field;                            // named by errors
+    int64_t count = -1;                           // -1: unknown until its last chunk
+    const char* rows = nullptr;                   // all elements, aligned, if they are there
+    std::shared_ptr<StreamBlock> copy = nullptr;  // keeps them, unless they are in shared memory
+  };
+
+  /// `arrays`: with their fields. With a pipe, each is one of its inputs; without, IsOnHost. The pointees outlive the
+  /// source.
+  static absl::StatusOr<RowSource> Open(const std::vector<std::pair<absl::string_view, const Operand*>>& arrays,
+                                        ChunkPipe* pipe, JobMemory& memory);
+
+  /// Whether external work can read the array where it is, or copy it cheaply.
+  static bool IsOnHost(const Operand& array);
+  /// Pinned memory that Open takes for such an array.
+  static int64_t CopyBytes(const Operand& array) { return array.is_shared ? 0 : array.size_bytes(); }
+
+  const std::vector<Array>& arrays() const { return arrays_; }
+  /// Whether all arrays are there.
+  bool is_complete() const { return pipe_ == nullptr; }
+  /// Waits for chunks, whose `input` counts arrays(). Empty: all arrays have ended. Errors: those of
+  /// ChunkPipe::Receive.
+  absl::StatusOr<std::vector<InputChunk>> Receive(Lane& lane);
+
+ private:
+  explicit RowSource(ChunkPipe* pipe) : pipe_(pipe) {}
+
+  ChunkPipe* pipe_;  // null: complete
+  std::vector<Array> arrays_;
+  std::vector<size_t> array_of_;  // of each input of the pipe
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RUN_ROW_SOURCE_H_
