@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/kserve/tensors.h"
+#include "server/model/operator_traits.h"
 
 namespace corank {
 namespace {
@@ -41,58 +42,26 @@ std::vector<ModelFamily> TypedFamilies() {
   const std::vector<const char*> merge{"descending", "algorithm", "assume_sorted"};
   const std::vector<const char*> move{"destination_count", "allow_overlap"};
   return {
-      {"sort", Operator::kSort, KindOf<v1::SortRequest>(), {keys, segments}, {out_keys}, sort},
-      {"argsort", Operator::kSort, KindOf<v1::SortRequest>(), {keys, segments}, {indices}, sort, true},
-      {"sort_pairs",
-       Operator::kSort,
-       KindOf<v1::SortRequest>(),
-       {keys, values, segments},
-       {out_keys, out_values},
-       sort},
-      {"merge", Operator::kMerge, KindOf<v1::MergeRequest>(), {sorted_keys}, {out_keys}, merge},
-      {"merge_pairs",
-       Operator::kMerge,
-       KindOf<v1::MergeRequest>(),
-       {sorted_keys, sorted_values},
-       {out_keys, out_values},
-       merge},
+      {"sort", Operator::kSort, {keys, segments}, {out_keys}, sort},
+      {"argsort", Operator::kSort, {keys, segments}, {indices}, sort, true},
+      {"sort_pairs", Operator::kSort, {keys, values, segments}, {out_keys, out_values}, sort},
+      {"merge", Operator::kMerge, {sorted_keys}, {out_keys}, merge},
+      {"merge_pairs", Operator::kMerge, {sorted_keys, sorted_values}, {out_keys, out_values}, merge},
       {"search",
        Operator::kSearch,
-       KindOf<v1::SearchRequest>(),
        {{"haystack", kModel}, {"needles", kModel}},
        {positions},
        {"descending", "bound", "assume_sorted"}},
-      {"expand",
-       Operator::kExpandIntervals,
-       KindOf<v1::ExpandIntervalsRequest>(),
-       {{"values", kModel}, counts},
-       {expanded},
-       {}},
-      {"gather",
-       Operator::kGatherIntervals,
-       KindOf<v1::GatherIntervalsRequest>(),
-       {source, from, counts},
-       {gathered},
-       {}},
-      {"scatter",
-       Operator::kScatterIntervals,
-       KindOf<v1::ScatterIntervalsRequest>(),
-       {source, to, counts, initial},
-       {result},
-       move},
-      {"move",
-       Operator::kMoveIntervals,
-       KindOf<v1::MoveIntervalsRequest>(),
-       {source, from, to, counts, initial},
-       {result},
-       move},
+      {"expand", Operator::kExpandIntervals, {{"values", kModel}, counts}, {expanded}, {}},
+      {"gather", Operator::kGatherIntervals, {source, from, counts}, {gathered}, {}},
+      {"scatter", Operator::kScatterIntervals, {source, to, counts, initial}, {result}, move},
+      {"move", Operator::kMoveIntervals, {source, from, to, counts, initial}, {result}, move},
   };
 }
 
 ModelFamily LoadBalanceFamily() {
   return {"load_balance",
           Operator::kLoadBalance,
-          KindOf<v1::LoadBalanceRequest>(),
           {{"counts", TensorType::kInt64}},
           {{"objects", TensorType::kIndex, ResultRole::kObjects, "objects_destination"},
            {"ranks", TensorType::kIndex, ResultRole::kRanks, "ranks_destination"}},
@@ -152,6 +121,14 @@ void ForEachInput(const Model& model, const Show& show) {
 }
 
 }  // namespace
+
+RequestKind RequestKindOf(Operator op) {
+  RequestKind kind{};
+  ForEachOperator([&](auto traits) {
+    if (traits.kOperator == op) kind = KindOf<typename decltype(traits)::Request>();
+  });
+  return kind;
+}
 
 absl::Span<const Model> Models() { return TheCatalog().models; }
 

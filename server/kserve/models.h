@@ -55,16 +55,18 @@ struct RequestKind {
   v1::RequestOptions* (*mutable_options)(google::protobuf::Message* request);
 };
 
+RequestKind RequestKindOf(Operator op);
+
 /// The models of one operator.
 struct ModelFamily {
   const char* name;
   Operator op;
-  RequestKind request;
   std::vector<InputTensor> inputs;
   std::vector<OutputTensor> outputs;
   /// Parameters of requests, named like fields of the operator's request; `descending` sets the order.
   std::vector<const char*> parameters;
   bool wants_indices = false;  // Sort: indices instead of keys
+  RequestKind request = RequestKindOf(op);
 };
 
 struct Model {

@@ -14,8 +14,8 @@
 
 namespace corank {
 
-/// The array of a response that a result belongs to.
-/// kColumnOffsets follows the kColumnData of its column.
+/// The array of a response that a result belongs to: RoleName is its field. kColumnOffsets follows the kColumnData of
+/// its column, in a message of their own.
 enum class ResultRole : uint8_t {
   kKeys,
   kValues,
@@ -27,6 +27,15 @@ enum class ResultRole : uint8_t {
   kRanks,
   kPositions,
 };
+
+constexpr const char* RoleName(ResultRole role) {
+  constexpr const char* kNames[] = {"keys",   "values",  "indices", "data",     "offsets",
+                                    "result", "objects", "ranks",   "positions"};
+  return kNames[static_cast<int>(role)];
+}
+
+/// Results up to this size are copied into the rest of the response, which is cheaper than a separate piece.
+inline constexpr int64_t kCopiedResultBytes = 16 << 10;
 
 /// A dense result. Borrows its bytes unless a target or `owned_bytes` keeps them.
 struct ResultArray {

@@ -20,7 +20,7 @@
 #include "server/plan/parse/validate.h"
 #include "server/rpc/active_calls.h"
 #include "server/rpc/inline_payloads.h"
-#include "server/rpc/request_places.h"
+#include "server/plan/request_places.h"
 #include "server/rpc/responses.h"
 #include "server/run/stream_options.h"
 #include "server/run/task.h"

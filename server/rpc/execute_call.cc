@@ -101,9 +101,14 @@ absl::Status ExecuteCall::TakePlan(const grpc::ByteBuffer& message) {
 }
 
 absl::Status ExecuteCall::JoinJob(const grpc::ByteBuffer& message) {
-  CORANK_ASSIGN_OR_RETURN(
-      std::unique_ptr<ExecutePlan> plan,
-      ExecutePlan::Read(message, environment_.limits, environment_.streams, environment_.places, caller_));
+  CORANK_RETURN_IF_ERROR(ValidateMessageBytes(static_cast<int64_t>(message.Length()), environment_.limits));
+  const SharedPlaces& places = environment_.places;
+  auto request = std::make_unique<v1::ExecuteRequest>();
+  auto payloads = std::make_shared<InlinePayloads>();
+  CORANK_RETURN_IF_ERROR(payloads->Parse(message, places.host_pool, places.helpers, request.get()));
+  CORANK_ASSIGN_OR_RETURN(std::unique_ptr<ExecutePlan> plan,
+                          ExecutePlan::Read(std::move(request), std::move(payloads), environment_.limits,
+                                            environment_.streams, places, caller_));
   const auto part = static_cast<int>(plan->message().part());
   plan->SetId(TakeId(plan->options().request_id()));
   plan->SetPeer(context_->peer());

@@ -138,8 +138,9 @@ void ExecuteJob::Done(const absl::Status& status, Outcome& outcome) {
   }
   std::vector<grpc::ByteBuffer> results;
   if (status.ok()) {
-    for (size_t i = 0; i < earlier_.size(); ++i) results.push_back(plan_->Encode(static_cast<int>(i), earlier_[i]));
-    results.push_back(plan_->Encode(plan_->size() - 1, outcome));
+    for (size_t i = 0; i < earlier_.size(); ++i)
+      results.push_back(EncodeResult(plan_->message().operations(static_cast<int>(i)), earlier_[i]));
+    results.push_back(EncodeResult(plan_->message().operations(plan_->size() - 1), outcome));
   }
   // Before the answer leaves, so that a caller that has it finds its regions and stored arrays unused.
   outcome.results.clear();

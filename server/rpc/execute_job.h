@@ -18,8 +18,8 @@
 #include "grpcpp/alarm.h"
 #include "server/memory/names.h"
 #include "server/observe/metrics.h"
+#include "server/plan/execute_plan.h"
 #include "server/rpc/call.h"
-#include "server/rpc/execute_plan.h"
 #include "server/run/chunk_pipe.h"
 #include "server/run/task.h"
 

@@ -1,11 +1,10 @@
 #include "server/rpc/inline_payloads.h"
 
-#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
@@ -40,39 +39,22 @@ absl::Status InlinePayloads::Take(const grpc::ByteBuffer& bytes, const std::vect
     return TooLargeField("request", absl::StrCat("its arrays take ", total, " bytes of the server's host memory, but ",
                                                  "host_pool_bytes is ", pool->max_bytes()));
   }
-  CORANK_ASSIGN_OR_RETURN(buffer_, pool->Take(total));
-  pinned_bytes_ = HostPool::BufferBytes(total);
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> buffer, pool->Take(total));
   std::vector<grpc::Slice> slices;
   if (!bytes.Dump(&slices).ok()) return absl::InternalError("gRPC returned no bytes");
-  char* to = static_cast<char*>(buffer_.get());
+  char* to = static_cast<char*>(buffer.get());
+  Keep(std::move(buffer), HostPool::BufferBytes(total));
   for (const PayloadRange& range : ranges) {
     helpers->CopyRange(slices, range.offset, range.bytes, to);
-    // If one array has several payloads, the last one counts, as in protobuf.
-    payloads_[range.holder] = absl::string_view(to, static_cast<size_t>(range.bytes));
+    Add(range.holder, absl::string_view(to, static_cast<size_t>(range.bytes)));
     to += RoundUp(range.bytes);
   }
   for (const auto& [holder, payload] : others) {
     std::memcpy(to, payload.data(), payload.size());
-    payloads_[holder] = absl::string_view(to, payload.size());
+    Add(holder, absl::string_view(to, payload.size()));
     to += RoundUp(static_cast<int64_t>(payload.size()));
   }
   return absl::OkStatus();
-}
-
-absl::string_view InlinePayloads::Find(const v1::Array& array) const {
-  const auto found = payloads_.find(&array);
-  return found == payloads_.end() ? absl::string_view() : found->second;
-}
-
-uint64_t InlinePayloads::Fingerprint() const {
-  std::vector<absl::string_view> all;
-  all.reserve(payloads_.size());
-  for (const auto& [holder, payload] : payloads_) all.push_back(payload);
-  // They lie in the buffer in order of arrival.
-  std::sort(all.begin(), all.end(), [](absl::string_view a, absl::string_view b) {
-    return std::make_pair(a.data(), a.size()) < std::make_pair(b.data(), b.size());
-  });
-  return absl::Hash<std::vector<absl::string_view>>()(all);
 }
 
 }  // namespace corank

@@ -8,7 +8,7 @@
 #include "server/observe/metrics.h"
 #include "server/rpc/active_calls.h"
 #include "server/rpc/gate.h"
-#include "server/rpc/request_places.h"
+#include "server/plan/request_places.h"
 #include "server/security/authenticator.h"
 #include "server/security/caller.h"
 

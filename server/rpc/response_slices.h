@@ -15,9 +15,6 @@
 
 namespace corank {
 
-/// Results up to this size are copied into the rest of the response, which is cheaper than a separate slice.
-inline constexpr int64_t kCopiedResultBytes = 16 << 10;
-
 /// Enough for a response without its arrays, and for the heads of arrays, of some 20 bytes each.
 inline constexpr size_t kResponseHeadBytes = 256;
 

@@ -1,32 +1,32 @@
 #include "server/rpc/responses.h"
 
+#include <array>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "google/protobuf/descriptor.h"
 #include "proto/payloads.h"
+#include "server/model/operator_traits.h"
 #include "server/rpc/response_slices.h"
 
 namespace corank {
 namespace {
 
-// The response's field number for a role.
+// The number of the response's field for a role.
 template <typename Response>
 int FieldNumber(ResultRole role) {
-  if constexpr (std::is_same_v<Response, v1::SortResponse>) {
-    if (role == ResultRole::kIndices) return Response::kIndicesFieldNumber;
-    return role == ResultRole::kValues ? Response::kValuesFieldNumber : Response::kKeysFieldNumber;
-  } else if constexpr (std::is_same_v<Response, v1::MergeResponse>) {
-    return role == ResultRole::kValues ? Response::kValuesFieldNumber : Response::kKeysFieldNumber;
-  } else if constexpr (std::is_same_v<Response, v1::LoadBalanceResponse>) {
-    return role == ResultRole::kRanks ? Response::kRanksFieldNumber : Response::kObjectsFieldNumber;
-  } else if constexpr (std::is_same_v<Response, v1::ExpandIntervalsResponse>) {
-    return Response::kValuesFieldNumber;
-  } else if constexpr (std::is_same_v<Response, v1::SearchResponse>) {
-    return Response::kPositionsFieldNumber;
-  } else {
-    return Response::kResultFieldNumber;
-  }
+  constexpr int kRoles = static_cast<int>(ResultRole::kPositions) + 1;
+  static const std::array<int, kRoles> kNumbers = [] {
+    std::array<int, kRoles> numbers{};
+    for (int i = 0; i < kRoles; ++i) {
+      const auto* const field = Response::descriptor()->FindFieldByName(RoleName(static_cast<ResultRole>(i)));
+      if (field != nullptr) numbers[static_cast<size_t>(i)] = field->number();
+    }
+    return numbers;
+  }();
+  return kNumbers[static_cast<size_t>(role)];
 }
 
 bool IsColumnPart(ResultRole role) { return role == ResultRole::kColumnData || role == ResultRole::kColumnOffsets; }
@@ -82,13 +82,22 @@ grpc::ByteBuffer EncodeResponse(const Outcome& outcome) {
   return slices.Take();
 }
 
-template grpc::ByteBuffer EncodeResponse<v1::SortResponse>(const Outcome&);
-template grpc::ByteBuffer EncodeResponse<v1::MergeResponse>(const Outcome&);
-template grpc::ByteBuffer EncodeResponse<v1::ExpandIntervalsResponse>(const Outcome&);
-template grpc::ByteBuffer EncodeResponse<v1::MoveIntervalsResponse>(const Outcome&);
-template grpc::ByteBuffer EncodeResponse<v1::GatherIntervalsResponse>(const Outcome&);
-template grpc::ByteBuffer EncodeResponse<v1::ScatterIntervalsResponse>(const Outcome&);
-template grpc::ByteBuffer EncodeResponse<v1::LoadBalanceResponse>(const Outcome&);
-template grpc::ByteBuffer EncodeResponse<v1::SearchResponse>(const Outcome&);
+#define CORANK_ROW(Name, name) template grpc::ByteBuffer EncodeResponse<v1::Name##Response>(const Outcome&);
+CORANK_OPERATORS(CORANK_ROW)
+#undef CORANK_ROW
+
+grpc::ByteBuffer EncodeResult(const v1::Operation& operation, const Outcome& outcome) {
+  const grpc::ByteBuffer response = WithRequest(operation, [&outcome](const auto& request) {
+    return EncodeResponse<typename OperatorTraits<std::decay_t<decltype(request)>>::Response>(outcome);
+  });
+  // OperationResult and Operation have the same field numbers.
+  const std::string inner = FieldHead(static_cast<int>(operation.operation_case()), response.Length());
+  std::vector<grpc::Slice> slices;
+  static_cast<void>(response.Dump(&slices));  // cannot fail for a buffer made from slices
+  slices.insert(
+      slices.begin(),
+      grpc::Slice(FieldHead(v1::ExecuteResponse::kResultFieldNumber, inner.size() + response.Length()) + inner));
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
 
 }  // namespace corank

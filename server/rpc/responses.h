@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_RPC_RESPONSES_H_
 #define CORANK_SERVER_RPC_RESPONSES_H_
 
+#include "corank/v1/corank_service.pb.h"
 #include "corank/v1/operators.pb.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/model/outcome.h"
@@ -12,6 +13,9 @@ namespace corank {
 /// memory of large results with a target and has copies of the others. At most 2 GiB, Protobuf's limit.
 template <typename Response>
 grpc::ByteBuffer EncodeResponse(const Outcome& outcome);
+
+/// The ExecuteResponse with the result of this operation of a plan. Borrows nothing, as above.
+grpc::ByteBuffer EncodeResult(const v1::Operation& operation, const Outcome& outcome);
 
 }  // namespace corank
 

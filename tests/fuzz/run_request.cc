@@ -3,7 +3,7 @@
 #include "proto/payloads.h"
 #include "server/base/errors.h"
 #include "server/rpc/inline_payloads.h"
-#include "server/rpc/request_places.h"
+#include "server/plan/request_places.h"
 #include "server/rpc/responses.h"
 #include "tests/fuzz/answers.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -16,7 +16,7 @@
 #include "server/memory/run_buffers.h"
 #include "server/observe/log.h"
 #include "server/plan/parse/validate.h"
-#include "server/rpc/request_places.h"
+#include "server/plan/request_places.h"
 #include "server/run/operation.h"
 
 namespace corank::fuzz {

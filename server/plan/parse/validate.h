@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "corank/v1/operators.pb.h"
+#include "server/model/operator.h"
 #include "server/plan/parse/places.h"
 #include "server/run/operation.h"
 #include "server/run/task.h"
@@ -24,24 +25,13 @@ struct Limits {
   int64_t max_chunk_bytes = int64_t{4} << 20;
 };
 
-/// INVALID_ARGUMENT, or an error of `places` (UNIMPLEMENTED, NOT_FOUND). Each names the field (respond/errors.h). The
+/// INVALID_ARGUMENT, or an error of `places` (UNIMPLEMENTED, NOT_FOUND). Each names the field (base/errors.h). The
 /// operation borrows the inline arrays of the request, which must outlive it.
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& request, const Limits& limits,
-                                                    const Places& places = InlineOnly());
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MergeRequest& request, const Limits& limits,
-                                                    const Places& places = InlineOnly());
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ExpandIntervalsRequest& request, const Limits& limits,
-                                                    const Places& places = InlineOnly());
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MoveIntervalsRequest& request, const Limits& limits,
-                                                    const Places& places = InlineOnly());
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GatherIntervalsRequest& request, const Limits& limits,
-                                                    const Places& places = InlineOnly());
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ScatterIntervalsRequest& request, const Limits& limits,
-                                                    const Places& places = InlineOnly());
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::LoadBalanceRequest& request, const Limits& limits,
-                                                    const Places& places = InlineOnly());
-absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SearchRequest& request, const Limits& limits,
-                                                    const Places& places = InlineOnly());
+#define CORANK_ROW(Name, name)                                                                                \
+  absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::Name##Request& request, const Limits& limits, \
+                                                      const Places& places = InlineOnly());
+CORANK_OPERATORS(CORANK_ROW)
+#undef CORANK_ROW
 
 /// Whether an id is valid in metadata and logs: 1 to 128 printable ASCII characters.
 bool IsValidRequestId(absl::string_view id);

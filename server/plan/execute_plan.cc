@@ -1,4 +1,4 @@
-#include "server/rpc/execute_plan.h"
+#include "server/plan/execute_plan.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,12 +7,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
-#include "proto/payloads.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
+#include "server/model/operator_traits.h"
 #include "server/plan/parse/arrays.h"
-#include "server/rpc/plan_places.h"
-#include "server/rpc/responses.h"
+#include "server/plan/plan_places.h"
 #include "server/security/permissions.h"
 
 namespace corank {
@@ -21,35 +20,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-
-// Calls fn(request, Response()) with the operation's operator. One is set.
-template <typename Fn>
-auto WithRequest(const v1::Operation& operation, const Fn& fn) {
-  switch (operation.operation_case()) {
-    case v1::Operation::kMerge:
-      return fn(operation.merge(), v1::MergeResponse());
-    case v1::Operation::kExpandIntervals:
-      return fn(operation.expand_intervals(), v1::ExpandIntervalsResponse());
-    case v1::Operation::kMoveIntervals:
-      return fn(operation.move_intervals(), v1::MoveIntervalsResponse());
-    case v1::Operation::kGatherIntervals:
-      return fn(operation.gather_intervals(), v1::GatherIntervalsResponse());
-    case v1::Operation::kScatterIntervals:
-      return fn(operation.scatter_intervals(), v1::ScatterIntervalsResponse());
-    case v1::Operation::kLoadBalance:
-      return fn(operation.load_balance(), v1::LoadBalanceResponse());
-    case v1::Operation::kSearch:
-      return fn(operation.search(), v1::SearchResponse());
-    default:
-      return fn(operation.sort(), v1::SortResponse());
-  }
-}
-
-// The contract and corank::Operator list the operators in the same order.
-Operator ToOperator(v1::Operation::OperationCase operation) {
-  static_assert(v1::Operation::kSort == 1 && v1::Operation::kSearch == kOperatorCount);
-  return static_cast<Operator>(static_cast<int>(operation) - 1);
-}
 
 // Only marks the array as a stream.
 class Announced final : public InlinePlaces {
@@ -71,12 +41,13 @@ absl::Status CheckStreamId(uint32_t id, const std::string& path, bool is_taken) 
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ExecutePlan>> ExecutePlan::Read(const grpc::ByteBuffer& message, const Limits& limits,
-                                                               const StreamOptions& streams, const SharedPlaces& places,
+absl::StatusOr<std::unique_ptr<ExecutePlan>> ExecutePlan::Read(std::unique_ptr<const v1::ExecuteRequest> request,
+                                                               std::shared_ptr<const Payloads> payloads,
+                                                               const Limits& limits, const StreamOptions& streams,
+                                                               const SharedPlaces& places,
                                                                std::shared_ptr<const Caller> caller) {
-  CORANK_RETURN_IF_ERROR(ValidateMessageBytes(static_cast<int64_t>(message.Length()), limits));
-  std::unique_ptr<ExecutePlan> plan(new ExecutePlan(limits, places, std::move(caller)));
-  CORANK_RETURN_IF_ERROR(plan->payloads_.Parse(message, places.host_pool, places.helpers, &plan->request_));
+  std::unique_ptr<ExecutePlan> plan(
+      new ExecutePlan(std::move(request), std::move(payloads), limits, places, std::move(caller)));
   CORANK_RETURN_IF_ERROR(plan->Check(streams));
   plan->JudgeAsWhole(streams);
   CORANK_RETURN_IF_ERROR(plan->CheckBudgets(streams));
@@ -90,7 +61,7 @@ absl::Status ExecutePlan::Reserve() {
 }
 
 absl::Status ExecutePlan::Check(const StreamOptions& streams) {
-  if (!request_.has_plan()) return InvalidField("plan", "the first message of a call must be its plan");
+  if (!request_->has_plan()) return InvalidField("plan", "the first message of a call must be its plan");
   if (size() < 1 || size() > kMaxPlanOperations) {
     return InvalidField("plan.operations",
                         absl::StrCat("must be 1 to ", kMaxPlanOperations, " operations, not ", size()));
@@ -101,8 +72,8 @@ absl::Status ExecutePlan::Check(const StreamOptions& streams) {
     if (operation.operation_case() == v1::Operation::OPERATION_NOT_SET) {
       return InvalidField(absl::StrCat("plan.operations[", i, "]"), "no operator is set");
     }
-    CORANK_RETURN_IF_ERROR(CheckOperator(*caller_, ToOperator(operation.operation_case())));
-    CORANK_RETURN_IF_ERROR(WithRequest(operation, [&](const auto& request, const auto&) -> absl::Status {
+    CORANK_RETURN_IF_ERROR(CheckOperator(*caller_, OperatorOf(operation)));
+    CORANK_RETURN_IF_ERROR(WithRequest(operation, [&](const auto& request) -> absl::Status {
       const absl::StatusOr<TaskPriority> priority = ValidateOptions(request.options());
       CORANK_RETURN_IF_ERROR(Named(i, priority.status()));
       if (i == 0) priority_ = *priority;
@@ -124,7 +95,7 @@ std::optional<int64_t> ExecutePlan::CountOf(const v1::Array& array) const {
     case v1::Array::kInlineData: {
       const int64_t element_bytes = ElementBytes(array);
       if (element_bytes == 0) return std::nullopt;  // refused later
-      return static_cast<int64_t>(payloads_.Find(array).size()) / element_bytes;
+      return static_cast<int64_t>(payloads_->Find(array).size()) / element_bytes;
     }
     case v1::Array::kStored: {
       if (array.stored().temporary() || !CheckStoredArrays(*caller_).ok()) return std::nullopt;
@@ -199,10 +170,9 @@ absl::Status ExecutePlan::AddInput(const v1::Array& array, const std::string& pa
 }
 
 absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
-  const ExecutePlaces places(places_, caller_, &payloads_, inputs_, &arrays_, spill_.has_value());
-  const absl::StatusOr<std::unique_ptr<Operation>> made =
-      WithRequest(message().operations(operation),
-                  [&](const auto& request, const auto&) { return Validate(request, limits_, places); });
+  const ExecutePlaces places(places_, caller_, payloads_.get(), inputs_, &arrays_, spill_.has_value());
+  const absl::StatusOr<std::unique_ptr<Operation>> made = WithRequest(
+      message().operations(operation), [&](const auto& request) { return Validate(request, limits_, places); });
   CORANK_RETURN_IF_ERROR(made.status());
   if (reserve == (message().parts() <= 1)) FindExternal(**made);  // Reserve checks a plan of several parts again
   if (reserve) CORANK_RETURN_IF_ERROR(places.ReserveKept(devices_));
@@ -231,10 +201,10 @@ bool ExecutePlan::is_size_known() const {
 
 absl::Status ExecutePlan::ReservePinned() {
   if (pinned_bytes_ == 0) return absl::OkStatus();
-  if (payloads_.pinned_bytes() + pinned_bytes_ > places_.host_pool->max_bytes()) {
+  if (payloads_->pinned_bytes() + pinned_bytes_ > places_.host_pool->max_bytes()) {
     return TooLargeField(
         "plan.operations",
-        absl::StrCat("their arrays and results take ", payloads_.pinned_bytes() + pinned_bytes_,
+        absl::StrCat("their arrays and results take ", payloads_->pinned_bytes() + pinned_bytes_,
                      " bytes of the server's host memory, but host_pool_bytes is ", places_.host_pool->max_bytes()));
   }
   CORANK_ASSIGN_OR_RETURN(pinned_, places_.host_pool->Reserve(pinned_bytes_));
@@ -326,37 +296,22 @@ absl::Status ExecutePlan::Named(int operation, const absl::Status& status) const
 }
 
 const v1::RequestOptions& ExecutePlan::options() const {
-  const auto& of_request = [](const auto& request, const auto&) { return &request.options(); };
+  const auto& of_request = [](const auto& request) { return &request.options(); };
   return *WithRequest(message().operations(0), of_request);
 }
 
-Operator ExecutePlan::op() const { return ToOperator(message().operations(0).operation_case()); }
+Operator ExecutePlan::op() const { return OperatorOf(message().operations(0)); }
 
 absl::StatusOr<PreparedOperation> ExecutePlan::Prepare(int operation, const std::vector<Operand>& inputs,
                                                        std::shared_ptr<JobMemory> memory) {
   const ExecutePlaces::Arrived arrived{&inputs, std::move(memory), {pinned_, &rooms_[static_cast<size_t>(operation)]}};
   const bool spills = spill_ || AnySpilled(inputs);
-  const ExecutePlaces places(places_, caller_, &payloads_, inputs_, &arrays_, spills, &arrived);
-  absl::StatusOr<std::unique_ptr<Operation>> made =
-      WithRequest(message().operations(operation),
-                  [&](const auto& request, const auto&) { return Validate(request, limits_, places); });
+  const ExecutePlaces places(places_, caller_, payloads_.get(), inputs_, &arrays_, spills, &arrived);
+  absl::StatusOr<std::unique_ptr<Operation>> made = WithRequest(
+      message().operations(operation), [&](const auto& request) { return Validate(request, limits_, places); });
   if (!made.ok()) return Named(operation, made.status());
   (*made)->ReadsFrom(places.TakeSources());
   return PreparedOperation{*std::move(made), places.targets()};
-}
-
-grpc::ByteBuffer ExecutePlan::Encode(int operation, const Outcome& outcome) const {
-  const v1::Operation& request = message().operations(operation);
-  const grpc::ByteBuffer response =
-      WithRequest(request, [&outcome](const auto&, auto answer) { return EncodeResponse<decltype(answer)>(outcome); });
-  // OperationResult and Operation have the same field numbers.
-  const std::string inner = FieldHead(static_cast<int>(request.operation_case()), response.Length());
-  std::vector<grpc::Slice> slices;
-  static_cast<void>(response.Dump(&slices));  // cannot fail for a buffer made from slices
-  slices.insert(
-      slices.begin(),
-      grpc::Slice(FieldHead(v1::ExecuteResponse::kResultFieldNumber, inner.size() + response.Length()) + inner));
-  return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
 }  // namespace corank

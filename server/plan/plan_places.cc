@@ -1,4 +1,4 @@
-#include "server/rpc/plan_places.h"
+#include "server/plan/plan_places.h"
 
 #include <utility>
 

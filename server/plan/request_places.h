@@ -1,6 +1,6 @@
 // The places of one request: inline arrays, regions and stored arrays.
-#ifndef CORANK_SERVER_RPC_REQUEST_PLACES_H_
-#define CORANK_SERVER_RPC_REQUEST_PLACES_H_
+#ifndef CORANK_SERVER_PLAN_REQUEST_PLACES_H_
+#define CORANK_SERVER_PLAN_REQUEST_PLACES_H_
 
 #include <cstdint>
 #include <map>
@@ -18,11 +18,13 @@
 #include "server/memory/region_registry.h"
 #include "server/memory/run_buffers.h"
 #include "server/plan/parse/places.h"
-#include "server/rpc/inline_payloads.h"
+#include "server/plan/payloads.h"
 #include "server/run/operation.h"
 #include "server/security/caller.h"
 
 namespace corank {
+
+class Helpers;
 
 /// Objects that requests name or use. The pointees outlive all requests.
 struct SharedPlaces {
@@ -49,7 +51,7 @@ class RequestPlaces : public InlinePlaces {
   };
 
   /// `payloads` must outlive the operation.
-  RequestPlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const InlinePayloads* payloads)
+  RequestPlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const Payloads* payloads)
       : shared_(shared), caller_(std::move(caller)), payloads_(payloads) {}
 
   /// Reserves room for all stored results so far, on one of the `allowed` devices, where the request should then run.
@@ -75,7 +77,7 @@ class RequestPlaces : public InlinePlaces {
 
  protected:
   /// Without `promised`: announces a request whose arrays arrive later. Reserves no memory for its results.
-  RequestPlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const InlinePayloads* payloads,
+  RequestPlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const Payloads* payloads,
                 std::optional<Promised> promised)
       : shared_(shared),
         caller_(std::move(caller)),
@@ -123,7 +125,7 @@ class RequestPlaces : public InlinePlaces {
 
   const SharedPlaces shared_;
   const std::shared_ptr<const Caller> caller_;
-  const InlinePayloads* const payloads_;
+  const Payloads* const payloads_;
   const bool is_announced_ = false;
   const Promised promised_;
   mutable int64_t pinned_bytes_ = 0;
@@ -140,4 +142,4 @@ class RequestPlaces : public InlinePlaces {
 
 }  // namespace corank
 
-#endif  // CORANK_SERVER_RPC_REQUEST_PLACES_H_
+#endif  // CORANK_SERVER_PLAN_REQUEST_PLACES_H_

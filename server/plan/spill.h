@@ -1,6 +1,6 @@
 // Chooses the arrays of a plan that stay in host memory because they do not fit on the device.
-#ifndef CORANK_SERVER_RPC_SPILL_H_
-#define CORANK_SERVER_RPC_SPILL_H_
+#ifndef CORANK_SERVER_PLAN_SPILL_H_
+#define CORANK_SERVER_PLAN_SPILL_H_
 
 #include <cstdint>
 #include <optional>
@@ -36,4 +36,4 @@ std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& stream
 
 }  // namespace corank
 
-#endif  // CORANK_SERVER_RPC_SPILL_H_
+#endif  // CORANK_SERVER_PLAN_SPILL_H_

@@ -1,7 +1,7 @@
 // The places of one operation of a plan: streams, results of earlier operations, and every place that a unary request
 // may name.
-#ifndef CORANK_SERVER_RPC_EXECUTE_PLACES_H_
-#define CORANK_SERVER_RPC_EXECUTE_PLACES_H_
+#ifndef CORANK_SERVER_PLAN_EXECUTE_PLACES_H_
+#define CORANK_SERVER_PLAN_EXECUTE_PLACES_H_
 
 #include <map>
 #include <memory>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "server/model/outcome.h"
-#include "server/rpc/request_places.h"
+#include "server/plan/request_places.h"
 #include "server/run/chunk_pipe.h"
 #include "server/run/job_memory.h"
 #include "server/run/stream_target.h"
@@ -59,7 +59,7 @@ class ExecutePlaces final : public RequestPlaces {
 
   /// `streams`: the plan's inputs. Without `arrived`, the places only announce an operation. `spills`: streamed results
   /// that are made as a whole are made in host memory. The pointees outlive the places.
-  ExecutePlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const InlinePayloads* payloads,
+  ExecutePlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const Payloads* payloads,
                 const std::vector<StreamInput>& streams, PlanArrays* arrays, bool spills,
                 const Arrived* arrived = nullptr)
       : RequestPlaces(shared, std::move(caller), payloads,
@@ -90,4 +90,4 @@ class ExecutePlaces final : public RequestPlaces {
 
 }  // namespace corank
 
-#endif  // CORANK_SERVER_RPC_EXECUTE_PLACES_H_
+#endif  // CORANK_SERVER_PLAN_EXECUTE_PLACES_H_

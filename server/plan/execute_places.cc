@@ -1,4 +1,4 @@
-#include "server/rpc/execute_places.h"
+#include "server/plan/execute_places.h"
 
 #include <algorithm>
 

@@ -1,13 +1,13 @@
 // The regions and kept arrays that a plan names.
-#ifndef CORANK_SERVER_RPC_PLAN_PLACES_H_
-#define CORANK_SERVER_RPC_PLAN_PLACES_H_
+#ifndef CORANK_SERVER_PLAN_PLAN_PLACES_H_
+#define CORANK_SERVER_PLAN_PLAN_PLACES_H_
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "google/protobuf/message.h"
-#include "server/rpc/request_places.h"
+#include "server/plan/request_places.h"
 
 namespace corank {
 
@@ -22,4 +22,4 @@ void HoldPlaces(const google::protobuf::Message& message, const SharedPlaces& pl
 
 }  // namespace corank
 
-#endif  // CORANK_SERVER_RPC_PLAN_PLACES_H_
+#endif  // CORANK_SERVER_PLAN_PLAN_PLACES_H_

@@ -1,4 +1,4 @@
-#include "server/rpc/request_places.h"
+#include "server/plan/request_places.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
-#include "server/rpc/response_slices.h"
 #include "server/security/permissions.h"
 
 namespace corank {

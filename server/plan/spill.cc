@@ -1,4 +1,4 @@
-#include "server/rpc/spill.h"
+#include "server/plan/spill.h"
 
 #include <algorithm>
 

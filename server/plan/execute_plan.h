@@ -1,6 +1,6 @@
 // The plan of an Execute call: checked before its arrays arrive, turned into operations afterwards.
-#ifndef CORANK_SERVER_RPC_EXECUTE_PLAN_H_
-#define CORANK_SERVER_RPC_EXECUTE_PLAN_H_
+#ifndef CORANK_SERVER_PLAN_EXECUTE_PLAN_H_
+#define CORANK_SERVER_PLAN_EXECUTE_PLAN_H_
 
 #include <algorithm>
 #include <memory>
@@ -12,12 +12,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "corank/v1/corank_service.pb.h"
-#include "grpcpp/support/byte_buffer.h"
 #include "server/observe/trace.h"
+#include "server/plan/execute_places.h"
 #include "server/plan/parse/validate.h"
-#include "server/rpc/execute_places.h"
-#include "server/rpc/inline_payloads.h"
-#include "server/rpc/spill.h"
+#include "server/plan/payloads.h"
+#include "server/plan/spill.h"
 #include "server/run/collected_operation.h"
 #include "server/run/external_merge.h"
 #include "server/run/external_sort.h"
@@ -28,12 +27,14 @@ namespace corank {
 /// Belongs to one job. One thread at a time uses it: first that of the call that sent it, then the lane.
 class ExecutePlan final : public StreamedRequest {
  public:
-  /// From the first message of a call. INVALID_ARGUMENT, and the errors of places. Fields are named as in the unary
-  /// request; in a plan of several operations, "operations[i]." comes first. Checks that need the bytes of arrays still
-  /// to come are left to Prepare. RESOURCE_EXHAUSTED: memory for results is reserved here as far as its size is known;
-  /// Prepare reserves the rest, which may fail.
-  static absl::StatusOr<std::unique_ptr<ExecutePlan>> Read(const grpc::ByteBuffer& message, const Limits& limits,
-                                                           const StreamOptions& streams, const SharedPlaces& places,
+  /// From the first message of a call, which has an allowed size. INVALID_ARGUMENT, and the errors of places. Fields
+  /// are named as in the unary request; in a plan of several operations, "operations[i]." comes first. Checks that need
+  /// the bytes of arrays still to come are left to Prepare. RESOURCE_EXHAUSTED: memory for results is reserved here as
+  /// far as its size is known; Prepare reserves the rest, which may fail.
+  static absl::StatusOr<std::unique_ptr<ExecutePlan>> Read(std::unique_ptr<const v1::ExecuteRequest> request,
+                                                           std::shared_ptr<const Payloads> payloads,
+                                                           const Limits& limits, const StreamOptions& streams,
+                                                           const SharedPlaces& places,
                                                            std::shared_ptr<const Caller> caller);
 
   /// For a plan of several parts, one part reserves what Read did not. The errors of Read.
@@ -46,9 +47,9 @@ class ExecutePlan final : public StreamedRequest {
   void SetPeer(std::string peer) { peer_ = std::move(peer); }
   const std::string& peer() const { return peer_; }
   const CallId& id() const { return id_; }
-  const v1::Plan& message() const { return request_.plan(); }
+  const v1::Plan& message() const { return request_->plan(); }
   /// The fingerprint of the arrays in the plan's message, whose bytes message() does not contain.
-  uint64_t payload_fingerprint() const { return payloads_.Fingerprint(); }
+  uint64_t payload_fingerprint() const { return payloads_->Fingerprint(); }
   const std::vector<StreamInput>& inputs() const { return inputs_; }
   /// Set if the plan is one sort or merge for ExternalSort or ExternalMerge.
   const std::optional<SortOperation::Spec>& sort() const { return sort_; }
@@ -74,12 +75,14 @@ class ExecutePlan final : public StreamedRequest {
   /// Releases the server memory of the plan, except for answers in transit.
   void Release();
 
-  /// The ExecuteResponse with an operation's result.
-  grpc::ByteBuffer Encode(int operation, const Outcome& outcome) const;
-
  private:
-  ExecutePlan(const Limits& limits, const SharedPlaces& places, std::shared_ptr<const Caller> caller)
-      : limits_(limits), places_(places), caller_(std::move(caller)) {}
+  ExecutePlan(std::unique_ptr<const v1::ExecuteRequest> request, std::shared_ptr<const Payloads> payloads,
+              const Limits& limits, const SharedPlaces& places, std::shared_ptr<const Caller> caller)
+      : request_(std::move(request)),
+        payloads_(std::move(payloads)),
+        limits_(limits),
+        places_(places),
+        caller_(std::move(caller)) {}
 
   absl::Status Check(const StreamOptions& streams);
   absl::Status FindStreams(const google::protobuf::Message& message, const std::string& path,
@@ -98,13 +101,13 @@ class ExecutePlan final : public StreamedRequest {
   absl::Status CheckBudgets(const StreamOptions& streams) const;
   absl::Status CheckSpill(const StreamOptions& streams) const;
 
+  const std::unique_ptr<const v1::ExecuteRequest> request_;
+  const std::shared_ptr<const Payloads> payloads_;
   const Limits limits_;
   const SharedPlaces places_;
   const std::shared_ptr<const Caller> caller_;
   CallId id_;
   std::string peer_;
-  v1::ExecuteRequest request_;
-  InlinePayloads payloads_;
   std::vector<StreamInput> inputs_;
   std::optional<SortOperation::Spec> sort_;
   std::optional<MergeOperation::Spec> merge_;
@@ -123,4 +126,4 @@ class ExecutePlan final : public StreamedRequest {
 
 }  // namespace corank
 
-#endif  // CORANK_SERVER_RPC_EXECUTE_PLAN_H_
+#endif  // CORANK_SERVER_PLAN_EXECUTE_PLAN_H_
