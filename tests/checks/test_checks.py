@@ -183,3 +183,39 @@ def test_the_text_of_every_mutation_stands_in_the_code() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "mutate.py"), "list"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+OPERATOR_ROWS = """
+#define CORANK_OPERATORS(ROW) \\
+  ROW(Sort, sort)             \\
+  ROW(Search, search)
+"""
+
+
+def test_operator_files_passes_on_corank() -> None:
+    result = run_check("operator_files.py", ROOT)
+    assert result.returncode == 0, result.stderr
+    assert "8 operators" in result.stdout
+
+
+def test_operator_files_counts_code_and_not_comments(tmp_path: Path) -> None:
+    write(tmp_path, "server/model/operator.h", OPERATOR_ROWS)
+    for i in range(11):
+        write(tmp_path, f"server/run/a{i}.cc", "case Operator::kSearch:\n")
+    for i in range(20):
+        write(tmp_path, f"server/run/b{i}.cc", "// Search, as in SearchRequest\nint research = ResearchRequest;\n")
+    result = run_check("operator_files.py", tmp_path)
+    assert result.returncode == 0, result.stderr
+
+    for line in ["SearchOperation search;", '#include "server/run/device_ops/search.h"', "v1::SearchRequest request;"]:
+        write(tmp_path, "server/rpc/one_too_many.cc", line + "\n")
+        result = run_check("operator_files.py", tmp_path)
+        assert result.returncode == 1
+        assert "server/rpc/one_too_many.cc" in result.stderr
+
+
+def test_operator_files_wants_a_limit_for_a_new_operator(tmp_path: Path) -> None:
+    write(tmp_path, "server/model/operator.h", OPERATOR_ROWS.replace("Search, search", "Reverse, reverse"))
+    result = run_check("operator_files.py", tmp_path)
+    assert result.returncode == 1
+    assert "Reverse is in 1 files, more than 0" in result.stderr
