@@ -169,139 +169,152 @@ struct TileKeys {
   int count;
 };
 
-/// kByRank: equal keys may have different codes, so that digits must be those of ranks. place_of(bin, before, count) is
-/// the destination of the tile's first key of a bin that has `count` keys in this tile and `before` in earlier ones.
-template <typename Bits, bool kFloat, bool kByRank, typename Tile, typename PlaceOf>
-__device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename Tile::Payload>& args, int pass,
-                                             const KeyOrder<Bits, kFloat>& order, int passes, int shift,
-                                             const TileKeys& tile, const LookBack& look_back, PlaceOf place_of,
-                                             typename Tile::Shared& shared) {
+/// One tile of a pass, and this thread's part in it. kByRank: equal keys may have different codes, so that digits must
+/// be those of ranks.
+template <typename Bits, bool kFloat, bool kByRank, typename Tile>
+struct RadixTilePass {
   using Payload = typename Tile::Payload;
-  constexpr int kItems = Tile::kItems;
-  constexpr int kThreads = Tile::kThreads;
-  constexpr int kWarps = Tile::kWarps;
+  using Held = typename Tile::Held;
+  using Shared = typename Tile::Shared;
+  static constexpr int kItems = Tile::kItems;
+  static constexpr int kThreads = Tile::kThreads;
+  static constexpr int kWarps = Tile::kWarps;
+  /// Positions in the tile, two in a register, if the payload follows the keys later.
+  using Positions = uint32_t[Tile::kApart ? CeilDiv(kItems, 2) : 1];
+  using HeldPayload = Payload[Tile::kApart ? kItems : 1];
+
+  const RadixPassArgs<Bits, Payload>& args;
+  const int pass;
+  const KeyOrder<Bits, kFloat>& order;
+  const int passes;
+  const TileKeys& tile;
+  Shared& shared;
+  DigitReader<Bits, kFloat, kByRank> digit_of;
   const int thread = static_cast<int>(threadIdx.x);
   const int warp = thread / 32;
   const int lane = thread % 32;
+  const int first = warp * 32 * kItems + lane;  // of the thread's keys: every 32nd from here on
   const bool is_last_pass = pass == passes - 1;
-  DigitReader<Bits, kFloat, kByRank> digit_of{order, shift, 0};
-  if constexpr (!kFloat) digit_of.flip = static_cast<uint32_t>(order.Encode(Bits{0}) >> digit_of.shift) % kDigitBins;
-
-  const int64_t start = tile.start;
-  const int tile_count = tile.count;
-  const bool is_full = tile_count == Tile::kKeys;
-  const int first = warp * 32 * kItems + lane;
+  const bool is_full = tile.count == Tile::kKeys;
   const Payload* const payload_in = args.payload.Input(pass, passes);
   const bool has_payload_array = Tile::kApart && payload_in != nullptr;  // otherwise: the key's index
 
-  // Load: the keys of a warp are adjacent. Keys past the end have the last digit and are not written.
-  typename Tile::Held keys[kItems];
-  if constexpr (Tile::kPacked) {
-    LoadPairs<Bits, kFloat, Tile>(args, pass, order, passes, start, first, tile_count, keys);
-  } else {
-    const Bits* const keys_in = args.keys.Input(pass, passes) + start + first;
-    if (is_full) {
-#pragma unroll
-      for (int i = 0; i < kItems; ++i) keys[i] = __ldcs(keys_in + 32 * i);
+  /// The keys of a warp are adjacent. Keys past the end have the last digit and are not written.
+  __device__ __forceinline__ void LoadKeys(Held (&keys)[kItems]) const {
+    if constexpr (Tile::kPacked) {
+      LoadPairs<Bits, kFloat, Tile>(args, pass, order, passes, tile.start, first, tile.count, keys);
     } else {
-      constexpr Bits kLastCode = static_cast<Bits>(~Bits{0});
-      const Bits pad = kFloat && pass > 0 ? kLastCode : order.Decode(kLastCode);
+      const Bits* const keys_in = args.keys.Input(pass, passes) + tile.start + first;
+      if (is_full) {
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) keys[i] = first + 32 * i < tile_count ? keys_in[32 * i] : pad;
-    }
-    if (kFloat && pass == 0) {
+        for (int i = 0; i < kItems; ++i) keys[i] = __ldcs(keys_in + 32 * i);
+      } else {
+        constexpr Bits kLastCode = static_cast<Bits>(~Bits{0});
+        const Bits pad = kFloat && pass > 0 ? kLastCode : order.Decode(kLastCode);
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) keys[i] = order.Encode(keys[i]);
+        for (int i = 0; i < kItems; ++i) keys[i] = first + 32 * i < tile.count ? keys_in[32 * i] : pad;
+      }
+      if (kFloat && pass == 0) {
+#pragma unroll
+        for (int i = 0; i < kItems; ++i) keys[i] = order.Encode(keys[i]);
+      }
     }
   }
-  const int64_t ahead = start + args.prefetch_keys;
-  if constexpr (Tile::kApart) {  // it would evict what other tiles load: 5 % slower with keys and payload ahead
-    if (has_payload_array && args.prefetches_payload) Prefetch<kThreads>(payload_in, start, Tile::kKeys, args.count);
-  } else if constexpr (Tile::kPacked) {
-    if (pass == 0) {
-      Prefetch<kThreads>(args.keys.in, ahead, Tile::kKeys, args.count);
-      if (args.payload.in != nullptr) Prefetch<kThreads>(args.payload.in, ahead, Tile::kKeys, args.count);
-    } else if (ahead + Tile::kKeys <= args.count) {
-      const PairArray& in = args.pairs.Input(pass, passes);
-      if (in.IsWhole(ahead, Tile::kKeys)) Prefetch<kThreads>(in.Place(ahead), 0, Tile::kKeys, Tile::kKeys);
+
+  __device__ __forceinline__ void PrefetchInputs() const {
+    const int64_t ahead = tile.start + args.prefetch_keys;
+    if constexpr (Tile::kApart) {  // it would evict what other tiles load: 5 % slower with keys and payload ahead
+      if (has_payload_array && args.prefetches_payload) {
+        Prefetch<kThreads>(payload_in, tile.start, Tile::kKeys, args.count);
+      }
+    } else if constexpr (Tile::kPacked) {
+      if (pass == 0) {
+        Prefetch<kThreads>(args.keys.in, ahead, Tile::kKeys, args.count);
+        if (args.payload.in != nullptr) Prefetch<kThreads>(args.payload.in, ahead, Tile::kKeys, args.count);
+      } else if (ahead + Tile::kKeys <= args.count) {
+        const PairArray& in = args.pairs.Input(pass, passes);
+        if (in.IsWhole(ahead, Tile::kKeys)) Prefetch<kThreads>(in.Place(ahead), 0, Tile::kKeys, Tile::kKeys);
+      }
+    } else {
+      Prefetch<kThreads>(args.keys.Input(pass, passes), ahead, Tile::kKeys, args.count);
     }
-  } else {
-    Prefetch<kThreads>(args.keys.Input(pass, passes), ahead, Tile::kKeys, args.count);
   }
-  const auto digit_at = [&](int i) {
+
+  __device__ __forceinline__ uint32_t DigitAt(const Held (&keys)[kItems], int i) const {
     // No float has a rank with the last value in every digit.
-    if (kByRank && !is_full && first + 32 * i >= tile_count) return uint32_t{kDigitBins - 1};
+    if (kByRank && !is_full && first + 32 * i >= tile.count) return uint32_t{kDigitBins - 1};
     return digit_of(keys[i]);
-  };
+  }
 
-  // Count.
-  uint32_t* const warp_bins = shared.warp_bins[warp];
+  /// Counts digits, and replaces the counts of each warp by positions in the tile: by digit, then warp. Threads below
+  /// kDigitBins get the count and the position of their digit. Barriers precede and follow the change of the counts.
+  __device__ __forceinline__ void PlaceDigits(const Held (&keys)[kItems], const LookBack& look_back,
+                                              uint32_t& bin_count, uint32_t& bin_start) {
+    uint32_t* const warp_bins = shared.warp_bins[warp];
 #pragma unroll
-  for (int i = 0; i < kItems; ++i) atomicAdd(warp_bins + digit_at(i), 1u);
-  if (warp == kWarps - 1) look_back.AwaitRow();
-  __syncthreads();
-  asm volatile("" : "+r"(digit_of.shift));  // digits are computed again below: keeping them would spill
+    for (int i = 0; i < kItems; ++i) atomicAdd(warp_bins + DigitAt(keys, i), 1u);
+    if (warp == kWarps - 1) look_back.AwaitRow();
+    __syncthreads();
+    asm volatile("" : "+r"(digit_of.shift));  // digits are computed again below: keeping them would spill
 
-  // Positions in the tile, by digit, then warp.
-  uint32_t bin_count = 0;
-  uint32_t bin_start = 0;
-  if (thread < kDigitBins) {
+    if (thread < kDigitBins) {
 #pragma unroll
-    for (int w = 0; w < kWarps; ++w) bin_count += shared.warp_bins[w][thread];
-    look_back.Publish(thread, bin_count);
-    bin_start = bin_count;
+      for (int w = 0; w < kWarps; ++w) bin_count += shared.warp_bins[w][thread];
+      look_back.Publish(thread, bin_count);
+      bin_start = bin_count;
 #pragma unroll
-    for (int distance = 1; distance < 32; distance *= 2) {
-      const uint32_t other = __shfl_up_sync(~0u, bin_start, distance);
-      if (lane >= distance) bin_start += other;
+      for (int distance = 1; distance < 32; distance *= 2) {
+        const uint32_t other = __shfl_up_sync(~0u, bin_start, distance);
+        if (lane >= distance) bin_start += other;
+      }
+      if (lane == 31) shared.warp_sums[warp] = bin_start;
+      bin_start -= bin_count;
     }
-    if (lane == 31) shared.warp_sums[warp] = bin_start;
-    bin_start -= bin_count;
+    __syncthreads();
+    if (thread < kDigitBins) {
+#pragma unroll
+      for (int w = 0; w < kDigitBins / 32; ++w) bin_start += w < warp ? shared.warp_sums[w] : 0;
+      uint32_t next = bin_start;
+#pragma unroll
+      for (int w = 0; w < kWarps; ++w) {
+        const uint32_t warp_count = shared.warp_bins[w][thread];
+        shared.warp_bins[w][thread] = next;
+        next += warp_count;
+      }
+    }
+    __syncthreads();
   }
-  __syncthreads();
-  if (thread < kDigitBins) {
+
+  /// Ranks the keys, and writes them to the tile in order.
+  __device__ __forceinline__ void OrderKeys(const Held (&keys)[kItems], Positions& positions) {
+    uint32_t* const warp_bins = shared.warp_bins[warp];
 #pragma unroll
-    for (int w = 0; w < kDigitBins / 32; ++w) bin_start += w < warp ? shared.warp_sums[w] : 0;
-    uint32_t next = bin_start;
-#pragma unroll
-    for (int w = 0; w < kWarps; ++w) {
-      const uint32_t warp_count = shared.warp_bins[w][thread];
-      shared.warp_bins[w][thread] = next;
-      next += warp_count;
+    for (int i = 0; i < kItems; ++i) {
+      const uint32_t value = DigitAt(keys, i);
+      const uint32_t peers = MatchDigit(value);
+      const uint32_t before = __popc(peers & LanesBefore());
+      const uint32_t position = AddOnce(warp_bins + value, peers, before + 1) + before;
+      shared.keys[position] = keys[i];
+      if constexpr (Tile::kApart) positions[i / 2] = i % 2 == 0 ? position : positions[i / 2] | position << 16;
     }
   }
-  __syncthreads();
 
-  // Rank, and order the tile.
-  uint32_t positions[Tile::kApart ? CeilDiv(kItems, 2) : 1];  // two in a register
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    const uint32_t value = digit_at(i);
-    const uint32_t peers = MatchDigit(value);
-    const uint32_t before = __popc(peers & LanesBefore());
-    const uint32_t position = AddOnce(warp_bins + value, peers, before + 1) + before;
-    shared.keys[position] = keys[i];
-    if constexpr (Tile::kApart) positions[i / 2] = i % 2 == 0 ? position : positions[i / 2] | position << 16;
-  }
-  Payload payload[Tile::kApart ? kItems : 1];
-  const auto load_payload = [&] {
+  __device__ __forceinline__ void LoadPayload(HeldPayload& payload) const {
     if constexpr (Tile::kApart) {
 #pragma unroll
       for (int i = 0; i < kItems; ++i) {
-        const int64_t from = start + first + 32 * i;
+        const int64_t from = tile.start + first + 32 * i;
         if (!has_payload_array) {
           payload[i] = static_cast<Payload>(from);
-        } else if (is_full || first + 32 * i < tile_count) {
+        } else if (is_full || first + 32 * i < tile.count) {
           payload[i] = __ldcs(payload_in + from);
         }
       }
     }
-  };
-  // In flight while the tile looks back and stores keys, if registers allow.
-  if constexpr (Tile::kApart && sizeof(Payload) <= 4) load_payload();
-  if (thread < kDigitBins) {
-    const uint32_t prefix = look_back.Resolve(thread, bin_count);
-    const int64_t place = place_of(thread, prefix, bin_count);
+  }
+
+  /// Notes where the keys of this thread's digit go: the first one to `place`.
+  __device__ __forceinline__ void NotePlaces(int64_t place, uint32_t bin_count, uint32_t bin_start) {
     if (Tile::kPacked && !is_last_pass) {
       const PairArray& out = args.pairs.Output(pass, passes);
       uint64_t* const begin = out.Place(place);
@@ -321,45 +334,46 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
       }
     }
   }
-  __syncthreads();
-  if (thread == 0) look_back.Finish();
 
-  // Store: neighbours with the same digit go to adjacent places.
-  if constexpr (Tile::kPacked) {
-    if (!is_last_pass) {
-      const bool crosses = shared.crosses;
+  /// Stores the pairs of a packed tile for the next pass. As in StoreKeys, neighbours with the same digit go to
+  /// adjacent places.
+  __device__ __forceinline__ void StorePairs() const {
+    const bool crosses = shared.crosses;
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) {
-        const int at = thread + i * kThreads;
-        if (!is_full && at >= tile_count) break;
-        const uint64_t pair = shared.keys[at];
-        const uint32_t value = digit_of(pair);
-        uint64_t* place = shared.pair_places[value] + at;
-        if (crosses) {
-          for (const auto& crossing : shared.crossings) {
-            if (static_cast<int>(value) == crossing.bin && at >= crossing.at) place += crossing.distance;
-          }
+    for (int i = 0; i < kItems; ++i) {
+      const int at = thread + i * kThreads;
+      if (!is_full && at >= tile.count) break;
+      const uint64_t pair = shared.keys[at];
+      const uint32_t value = digit_of(pair);
+      uint64_t* place = shared.pair_places[value] + at;
+      if (crosses) {
+        for (const auto& crossing : shared.crossings) {
+          if (static_cast<int>(value) == crossing.bin && at >= crossing.at) place += crossing.distance;
         }
-        *place = pair;
       }
-      return;
+      *place = pair;
     }
   }
-  const bool writes_keys = !is_last_pass || args.keys.wanted;
-  uint32_t digits[Tile::kApart ? CeilDiv(kItems, 4) : 1] = {};  // four in a register
+
+  /// Stores keys, and the payload of a packed tile. `digits`: of the keys stored, four in a register.
+  __device__ __forceinline__ void StoreKeys(uint32_t (&digits)[Tile::kApart ? CeilDiv(kItems, 4) : 1]) const {
+    const bool writes_keys = !is_last_pass || args.keys.wanted;
 #pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    const int at = thread + i * kThreads;
-    if (!is_full && at >= tile_count) break;
-    const auto held = shared.keys[at];
-    const Bits key = static_cast<Bits>(held);
-    const uint32_t value = digit_of(held);
-    if (writes_keys) shared.key_places[value][at] = kFloat && is_last_pass ? order.Decode(key) : key;
-    if constexpr (Tile::kPacked) shared.payload_places[value][at] = static_cast<Payload>(held >> 32);
-    if constexpr (Tile::kApart) digits[i / 4] |= value << (8 * (i % 4));
+    for (int i = 0; i < kItems; ++i) {
+      const int at = thread + i * kThreads;
+      if (!is_full && at >= tile.count) break;
+      const auto held = shared.keys[at];
+      const Bits key = static_cast<Bits>(held);
+      const uint32_t value = digit_of(held);
+      if (writes_keys) shared.key_places[value][at] = kFloat && is_last_pass ? order.Decode(key) : key;
+      if constexpr (Tile::kPacked) shared.payload_places[value][at] = static_cast<Payload>(held >> 32);
+      if constexpr (Tile::kApart) digits[i / 4] |= value << (8 * (i % 4));
+    }
   }
-  if constexpr (Tile::kApart) {
-    if constexpr (sizeof(Payload) > 4) load_payload();
+
+  /// Orders the payload in the memory of the keys, which are stored, and stores it.
+  __device__ __forceinline__ void StorePayload(const HeldPayload& payload, const Positions& positions,
+                                               const uint32_t (&digits)[Tile::kApart ? CeilDiv(kItems, 4) : 1]) const {
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < kItems; ++i) shared.payload[positions[i / 2] >> (16 * (i % 2)) & 0xFFFFu] = payload[i];
@@ -367,9 +381,52 @@ __device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename 
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {
       const int at = thread + i * kThreads;
-      if (!is_full && at >= tile_count) break;
+      if (!is_full && at >= tile.count) break;
       shared.payload_places[digits[i / 4] >> (8 * (i % 4)) & 0xFFu][at] = shared.payload[at];
     }
+  }
+};
+
+/// place_of(bin, before, count) is the destination of the tile's first key of a bin that has `count` keys in this tile
+/// and `before` in earlier ones. kByRank: see RadixTilePass.
+template <typename Bits, bool kFloat, bool kByRank, typename Tile, typename PlaceOf>
+__device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename Tile::Payload>& args, int pass,
+                                             const KeyOrder<Bits, kFloat>& order, int passes, int shift,
+                                             const TileKeys& tile, const LookBack& look_back, PlaceOf place_of,
+                                             typename Tile::Shared& shared) {
+  using Run = RadixTilePass<Bits, kFloat, kByRank, Tile>;
+  Run run{args, pass, order, passes, tile, shared, {order, shift, 0}};
+  if constexpr (!kFloat) run.digit_of.flip = static_cast<uint32_t>(order.Encode(Bits{0}) >> shift) % kDigitBins;
+
+  typename Run::Held keys[Run::kItems];
+  run.LoadKeys(keys);
+  run.PrefetchInputs();
+  uint32_t bin_count = 0, bin_start = 0;
+  run.PlaceDigits(keys, look_back, bin_count, bin_start);
+  typename Run::Positions positions;
+  run.OrderKeys(keys, positions);
+  // In flight while the tile looks back and stores keys, if registers allow.
+  constexpr bool kPayloadEarly = sizeof(typename Tile::Payload) <= 4;
+  typename Run::HeldPayload payload;
+  if constexpr (kPayloadEarly) run.LoadPayload(payload);
+  if (run.thread < kDigitBins) {
+    const uint32_t prefix = look_back.Resolve(run.thread, bin_count);
+    run.NotePlaces(place_of(run.thread, prefix, bin_count), bin_count, bin_start);
+  }
+  __syncthreads();
+  if (run.thread == 0) look_back.Finish();
+
+  if constexpr (Tile::kPacked) {
+    if (!run.is_last_pass) {
+      run.StorePairs();
+      return;
+    }
+  }
+  uint32_t digits[Tile::kApart ? CeilDiv(Run::kItems, 4) : 1] = {};
+  run.StoreKeys(digits);
+  if constexpr (Tile::kApart) {
+    if constexpr (!kPayloadEarly) run.LoadPayload(payload);
+    run.StorePayload(payload, positions, digits);
   }
 }
 
