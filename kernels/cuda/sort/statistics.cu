@@ -121,19 +121,16 @@ struct alignas(2 * sizeof(Bits)) KeyPair {
   Bits key, next;
 };
 
-template <typename Bits, bool kFloat>
-__global__ void __launch_bounds__(Tuning::kSampleThreads)
-    SampleKernel(KeyOrder<Bits, kFloat> order, const Bits* keys, int64_t count, int threshold_number,
-                 StatisticsScratch* scratch, StatisticsLetter* letter) {
-  __shared__ SampleShared<Bits> shared;
-  const int thread = static_cast<int>(threadIdx.x);
+/// Loads this thread's samples, each with the next key of the array.
+template <typename Bits>
+__device__ __forceinline__ void LoadSamples(const Bits* keys, int64_t count, Bits (&raw)[Tuning::kSampleItems],
+                                            Bits (&next)[Tuning::kSampleItems]) {
   const bool skips_first = reinterpret_cast<uintptr_t>(keys) % sizeof(KeyPair<Bits>) != 0;
   const auto* const pairs = reinterpret_cast<const KeyPair<Bits>*>(keys + (skips_first ? 1 : 0));
   const uint64_t stride = static_cast<uint64_t>(count - (skips_first ? 2 : 1)) / Tuning::kSamples;
-  Bits raw[Tuning::kSampleItems], next[Tuning::kSampleItems];
 #pragma unroll
   for (int i = 0; i < Tuning::kSampleItems; ++i) {
-    const uint64_t number = static_cast<uint64_t>(thread) * Tuning::kSampleItems + i;
+    const uint64_t number = static_cast<uint64_t>(threadIdx.x) * Tuning::kSampleItems + i;
     uint64_t jitter = (number + 1) * 0x9E3779B97F4A7C15u;
     jitter = (jitter >> 32) * stride >> 32;  // below the stride: samples stay in order
     // Both in one access: the scattered loads of a block take their time one by one.
@@ -141,19 +138,32 @@ __global__ void __launch_bounds__(Tuning::kSampleThreads)
     raw[i] = pair.key;
     next[i] = pair.next;
   }
+}
+
+/// Clears what samples and the later examination count. Visible after a barrier.
+template <typename Bits>
+__device__ __forceinline__ void ClearCounts(SampleShared<Bits>& shared, StatisticsScratch* scratch) {
+  const int thread = static_cast<int>(threadIdx.x);
   for (int slot = thread; slot < KeyDictionary::kSlots; slot += Tuning::kSampleThreads) shared.slots[slot] = 0;
-  if (thread == 0) {
-    shared.near_descents = shared.near_ascents = shared.far_descents = shared.far_ascents = 0;
-    shared.distinct = shared.singletons = shared.listed = shared.ambiguous = 0;
-    shared.probes = 1;
-    shared.ones = shared.zeros = 0;
-    scratch->selected = 0;
-    scratch->select_blocks_done = 0;
-    KeyStatistics& statistics = scratch->statistics;
-    statistics.ones = statistics.zeros = statistics.breaks = 0;
-    statistics.ties = statistics.differing_ties = statistics.listed = statistics.blocks_done = 0;
-  }
-  Bits ranks[Tuning::kSampleItems];
+  if (thread != 0) return;
+  shared.near_descents = shared.near_ascents = shared.far_descents = shared.far_ascents = 0;
+  shared.distinct = shared.singletons = shared.listed = shared.ambiguous = 0;
+  shared.probes = 1;
+  shared.ones = shared.zeros = 0;
+  scratch->selected = 0;
+  scratch->select_blocks_done = 0;
+  KeyStatistics& statistics = scratch->statistics;
+  statistics.ones = statistics.zeros = statistics.breaks = 0;
+  statistics.ties = statistics.differing_ties = statistics.listed = statistics.blocks_done = 0;
+}
+
+/// Counts descents, ascents and bits of the samples, and writes them to shared.raw. Contains a barrier.
+template <typename Bits, bool kFloat>
+__device__ __forceinline__ void CompareSamples(const KeyOrder<Bits, kFloat>& order,
+                                               const Bits (&raw)[Tuning::kSampleItems],
+                                               const Bits (&next)[Tuning::kSampleItems],
+                                               Bits (&ranks)[Tuning::kSampleItems], SampleShared<Bits>& shared) {
+  const int thread = static_cast<int>(threadIdx.x);
   uint32_t near_descents = 0, near_ascents = 0, far_descents = 0, far_ascents = 0;
   Bits ones = 0, zeros = 0;
 #pragma unroll
@@ -181,21 +191,38 @@ __global__ void __launch_bounds__(Tuning::kSampleThreads)
   AddOfWarp(&shared.far_ascents, far_ascents);
   OrOfWarp(&shared.ones, ones);
   OrOfWarp(&shared.zeros, zeros);
+}
+
+/// Inserts the samples into the table of distinct keys, until there are too many. Ends with a barrier.
+template <typename Bits>
+__device__ __forceinline__ void CountDistinct(SampleShared<Bits>& shared) {
   for (int i = 0; i < Tuning::kSampleItems && shared.distinct <= kMaxDistinctKeys; ++i) {
     __syncthreads();  // after all threads have read `distinct`
-    const uint32_t probes = Insert(shared, static_cast<uint32_t>(i * Tuning::kSampleThreads + thread));
+    const uint32_t probes = Insert(shared, static_cast<uint32_t>(i * Tuning::kSampleThreads + threadIdx.x));
     __syncwarp();
     AddOfWarp(&shared.distinct, probes != 0 ? 1 : 0);
     const uint32_t most = __reduce_max_sync(kAllLanes, probes);
-    if (thread % 32 == 0 && most > 1) atomicMax(&shared.probes, most);
+    if (threadIdx.x % 32 == 0 && most > 1) atomicMax(&shared.probes, most);
     __syncthreads();
   }
   __syncthreads();
+}
+
+template <typename Bits, bool kFloat>
+__global__ void __launch_bounds__(Tuning::kSampleThreads)
+    SampleKernel(KeyOrder<Bits, kFloat> order, const Bits* keys, int64_t count, int threshold_number,
+                 StatisticsScratch* scratch, StatisticsLetter* letter) {
+  __shared__ SampleShared<Bits> shared;
+  Bits raw[Tuning::kSampleItems], next[Tuning::kSampleItems], ranks[Tuning::kSampleItems];
+  LoadSamples(keys, count, raw, next);
+  ClearCounts(shared, scratch);
+  CompareSamples(order, raw, next, ranks, shared);
+  CountDistinct(shared);
   const Bits threshold = threshold_number > 0 ? RankOfNumber(ranks, threshold_number, shared) : Bits{0};
   const bool is_few = shared.distinct <= kMaxDistinctKeys;
   if (is_few) WriteDictionary(order, shared, &scratch->dictionary);
   __syncthreads();
-  if (thread != 0) return;
+  if (threadIdx.x != 0) return;
   KeySample sample;
   sample.near_descents = shared.near_descents;
   sample.near_ascents = shared.near_ascents;
@@ -276,22 +303,47 @@ __device__ __forceinline__ void StoreVector(const ExamineArgs<Bits, kFloat>& arg
   }
 }
 
+/// Notes the bits of a key and returns its rank.
 template <typename Bits, bool kFloat>
-__global__ void __launch_bounds__(Tuning::kThreads) ExamineKernel(const ExamineArgs<Bits, kFloat> args) {
+__device__ __forceinline__ Bits Look(const KeyOrder<Bits, kFloat>& order, Bits raw, Seen<Bits>* seen) {
+  const Bits code = order.Encode(raw);
+  seen->ones |= code;
+  seen->zeros |= static_cast<Bits>(~code);
+  return order.Rank(code);
+}
+
+/// Examines the vector of keys from `first` on, and writes it if `writes`. `behind`: the key after it, if `has_behind`.
+/// Returns the breaks, as CountBreaks takes them.
+template <typename Bits, bool kFloat>
+__device__ __forceinline__ uint32_t ExamineVector(const ExamineArgs<Bits, kFloat>& args, const KeyVector<Bits>& vector,
+                                                  int64_t first, bool has_behind, Bits behind, bool writes,
+                                                  Seen<Bits>* seen) {
+  constexpr int kPer = KeyVector<Bits>::kPer;
+  uint32_t breaks = 0;
+  Bits ranks[kPer];
+#pragma unroll
+  for (int i = 0; i < kPer; ++i) ranks[i] = Look(args.order, vector.keys[i], seen);
+#pragma unroll
+  for (int i = 0; i + 1 < kPer; ++i) {
+    breaks |= static_cast<uint32_t>(IsBreak(args, vector.keys[i], ranks[i], vector.keys[i + 1], ranks[i + 1], seen))
+              << i;
+  }
+  if (has_behind) {
+    breaks |= static_cast<uint32_t>(
+                  IsBreak(args, vector.keys[kPer - 1], ranks[kPer - 1], behind, args.order.RankOfRaw(behind), seen))
+              << (kPer - 1);
+  }
+  if (writes) StoreVector(args, vector, first);
+  return breaks;
+}
+
+/// Examines all whole vectors, which begin after `head` keys.
+template <typename Bits, bool kFloat>
+__device__ __forceinline__ void ExamineVectors(const ExamineArgs<Bits, kFloat>& args, int64_t head, int64_t vectors,
+                                               Seen<Bits>* seen) {
   constexpr int kPer = KeyVector<Bits>::kPer;
   constexpr int kVectors = Tuning::kVectors;
-  const KeyOrder<Bits, kFloat>& order = args.order;
-  const int64_t head = KeyVector<Bits>::CountBefore(args.keys, args.count);
-  const int64_t vectors = (args.count - head) / kPer;
   const int64_t tiles = CeilDiv(vectors, Tuning::kThreads * kVectors);
-  Seen<Bits> seen;
-
-  const auto look = [&](Bits raw) {
-    const Bits code = order.Encode(raw);
-    seen.ones |= code;
-    seen.zeros |= static_cast<Bits>(~code);
-    return order.Rank(code);
-  };
   bool counts = true;  // whether breaks are counted; the same in all lanes of a warp
   for (int64_t tile = blockIdx.x; tile < tiles && (counts || args.reads_all); tile += gridDim.x) {
     const int64_t first_vector = tile * Tuning::kThreads * kVectors + threadIdx.x;
@@ -311,43 +363,37 @@ __global__ void __launch_bounds__(Tuning::kThreads) ExamineKernel(const ExamineA
       if (has_behind && (threadIdx.x % 32 == 31 || vector + 1 == vectors)) behind = args.keys[first + kPer];
       uint32_t breaks = 0;
       if (is_vector) {
-        Bits ranks[kPer];
-#pragma unroll
-        for (int i = 0; i < kPer; ++i) ranks[i] = look(loaded[v].keys[i]);
-#pragma unroll
-        for (int i = 0; i + 1 < kPer; ++i) {
-          breaks |= static_cast<uint32_t>(
-                        IsBreak(args, loaded[v].keys[i], ranks[i], loaded[v].keys[i + 1], ranks[i + 1], &seen))
-                    << i;
-        }
-        if (has_behind) {
-          breaks |= static_cast<uint32_t>(IsBreak(args, loaded[v].keys[kPer - 1], ranks[kPer - 1], behind,
-                                                  order.RankOfRaw(behind), &seen))
-                    << (kPer - 1);
-        }
-        if (args.out != nullptr && counts) StoreVector(args, loaded[v], first);
+        breaks = ExamineVector(args, loaded[v], first, has_behind, behind, args.out != nullptr && counts, seen);
       }
       if (counts) counts = CountBreaks(breaks, first, args.statistics);
     }
   }
-  // The few keys before and after the vectors, each with its successor.
-  if (blockIdx.x == 0 && threadIdx.x < 32) {
-    const int64_t lane = threadIdx.x;
-    const int64_t tail = head + vectors * kPer;
-    const int64_t at = lane < head ? lane : tail + lane - head;
-    uint32_t is_break = 0;
-    if (at < args.count) {
-      const Bits raw = args.keys[at];
-      const Bits rank = look(raw);
-      if (at + 1 < args.count) {
-        is_break = IsBreak(args, raw, rank, args.keys[at + 1], order.RankOfRaw(args.keys[at + 1]), &seen) ? 1 : 0;
-      }
-      const int64_t to = args.descends ? args.count - 1 - at : at;
-      if (args.out != nullptr && to < args.result_count) args.out[to] = raw;
-    }
-    CountBreaks(is_break, at, args.statistics);
-  }
+}
 
+/// Examines the few keys before and after the vectors, each with its successor. One warp calls it.
+template <typename Bits, bool kFloat>
+__device__ __forceinline__ void ExamineEnds(const ExamineArgs<Bits, kFloat>& args, int64_t head, int64_t vectors,
+                                            Seen<Bits>* seen) {
+  const int64_t lane = threadIdx.x;
+  const int64_t tail = head + vectors * KeyVector<Bits>::kPer;
+  const int64_t at = lane < head ? lane : tail + lane - head;
+  uint32_t is_break = 0;
+  if (at < args.count) {
+    const Bits raw = args.keys[at];
+    const Bits rank = Look(args.order, raw, seen);
+    if (at + 1 < args.count) {
+      is_break = IsBreak(args, raw, rank, args.keys[at + 1], args.order.RankOfRaw(args.keys[at + 1]), seen) ? 1 : 0;
+    }
+    const int64_t to = args.descends ? args.count - 1 - at : at;
+    if (args.out != nullptr && to < args.result_count) args.out[to] = raw;
+  }
+  CountBreaks(is_break, at, args.statistics);
+}
+
+/// Adds the findings of the block to the statistics. The last block sends them. Contains barriers.
+template <typename Bits>
+__device__ __forceinline__ void AddFindings(const Seen<Bits>& seen, KeyStatistics* statistics,
+                                            StatisticsLetter* letter) {
   __shared__ unsigned long long ones, zeros;
   if (threadIdx.x == 0) ones = zeros = 0;
   __syncthreads();
@@ -356,13 +402,12 @@ __global__ void __launch_bounds__(Tuning::kThreads) ExamineKernel(const ExamineA
   const bool ties = __syncthreads_or(seen.ties);
   const bool differing_ties = __syncthreads_or(seen.differing_ties);
   if (threadIdx.x != 0) return;
-  KeyStatistics* const statistics = args.statistics;
   atomicOr(&statistics->ones, ones);
   atomicOr(&statistics->zeros, zeros);
   if (ties) statistics->ties = 1;
   if (differing_ties) statistics->differing_ties = 1;
   if (!IsLastBlock(&statistics->blocks_done)) return;
-  KeyStatistics& sent = args.letter->statistics;
+  KeyStatistics& sent = letter->statistics;
   sent.ones = statistics->ones;
   sent.zeros = statistics->zeros;
   sent.breaks = statistics->breaks;
@@ -370,7 +415,17 @@ __global__ void __launch_bounds__(Tuning::kThreads) ExamineKernel(const ExamineA
   sent.differing_ties = statistics->differing_ties;
   sent.listed = statistics->listed < kMaxListedRuns ? statistics->listed : kMaxListedRuns;
   for (uint32_t i = 0; i < sent.listed; ++i) sent.starts[i] = statistics->starts[i];
-  SendLetter(args.letter);
+  SendLetter(letter);
+}
+
+template <typename Bits, bool kFloat>
+__global__ void __launch_bounds__(Tuning::kThreads) ExamineKernel(const ExamineArgs<Bits, kFloat> args) {
+  const int64_t head = KeyVector<Bits>::CountBefore(args.keys, args.count);
+  const int64_t vectors = (args.count - head) / KeyVector<Bits>::kPer;
+  Seen<Bits> seen;
+  ExamineVectors(args, head, vectors, &seen);
+  if (blockIdx.x == 0 && threadIdx.x < 32) ExamineEnds(args, head, vectors, &seen);
+  AddFindings(seen, args.statistics, args.letter);
 }
 
 template <typename Bits, bool kFloat>
