@@ -102,6 +102,36 @@ __device__ __forceinline__ void MergeByRank(const MergeSection<Bits, Value>& sec
       [&](int step, bool from_a, int i) { section.Emit(piece.diagonal + step, from_a, i, from_a ? s_a[i] : s_b[i]); });
 }
 
+/// Merges a thread's piece into registers, with the positions of the keys if kPositions. The inputs lie in `tile` from
+/// a_place and b_place on. Returns whether a key comes after the next one of its input, which may be one past the
+/// input.
+template <bool kPositions, typename Bits, int kItems, int kPositionItems>
+__device__ __forceinline__ bool MergePiece(const Bits* tile, int a_place, int b_place, int a_count,
+                                           const ThreadPiece& piece, const MaskedRank<Bits>& rank, Bits (&keys)[kItems],
+                                           uint16_t (&positions)[kPositionItems]) {
+  int a = a_place + piece.a_begin, b = b_place + piece.b_begin;
+  const int a_end = a_place + piece.a_end, b_end = b_place + piece.b_end;
+  Bits a_key = tile[a], b_key = tile[b];
+  Bits a_rank = rank(a_key), b_rank = rank(b_key);
+  bool seems_unsorted = false;
+#pragma unroll
+  for (int item = 0; item < kItems; ++item) {
+    if (item < piece.steps) {
+      const bool take_a = b >= b_end || (a < a_end && !(b_rank < a_rank));
+      keys[item] = take_a ? a_key : b_key;
+      if constexpr (kPositions) positions[item] = static_cast<uint16_t>(take_a ? a - a_place : b - b_place + a_count);
+      const Bits next = tile[take_a ? ++a : ++b];
+      const Bits next_rank = rank(next);
+      seems_unsorted |= next_rank < (take_a ? a_rank : b_rank);
+      a_key = take_a ? next : a_key;
+      a_rank = take_a ? next_rank : a_rank;
+      b_key = take_a ? b_key : next;
+      b_rank = take_a ? b_rank : next_rank;
+    }
+  }
+  return seems_unsorted;
+}
+
 template <typename Value, typename Bits, bool kFloat>
 __global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads, PathMergeTuning<sizeof(Bits)>::kBlocks)
     PathMergeKernel(const __grid_constant__ MergeGroup group, KeyOrder<Bits, kFloat> order, MergeSplits splits,
@@ -142,12 +172,14 @@ __global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads, PathM
   // successor, except with the first key of the next tile, which may have another sign. A key past the end of an input
   // may look like a fault too, so a fault seen here is only a hint.
   const bool checks = d_unsorted != nullptr;
+  const auto check_tile = [&] {
+    if (!checks) return;
+    CheckTile<kThreads>(s_a, a_loaded, section.a_begin, order, pair.a_input, d_unsorted);
+    CheckTile<kThreads>(s_b, b_loaded, section.b_begin, order, pair.b_input, d_unsorted);
+  };
   const Bits mask = order.SignMask(section.a_count > 0 ? s_a[0] : s_b[0]);
   if (!HaveMask(order, mask, s_a, section.a_count) || !HaveMask(order, mask, s_b, section.b_count)) {
-    if (checks) {
-      CheckTile<kThreads>(s_a, a_loaded, section.a_begin, order, pair.a_input, d_unsorted);
-      CheckTile<kThreads>(s_b, b_loaded, section.b_begin, order, pair.b_input, d_unsorted);
-    }
+    check_tile();
     MergeByRank<kThreads, kItems>(section, s_a, s_b, order, s_splits);
     return;
   }
@@ -155,37 +187,15 @@ __global__ void __launch_bounds__(PathMergeTuning<sizeof(Bits)>::kThreads, PathM
   const ThreadPiece piece = SplitTile<kThreads, kItems>(
       s_a, section.a_count, s_b, section.b_count, section.count(),
       [&](Bits left, Bits right) { return rank(left) < rank(right); }, s_splits);
-  int a = a_place + piece.a_begin, b = b_place + piece.b_begin;
-  const int a_end = a_place + piece.a_end, b_end = b_place + piece.b_end;
   Bits keys[kItems];
   uint16_t positions[kHasValues ? kItems : 1];
-  Bits a_key = shared.keys[a], b_key = shared.keys[b];
-  Bits a_rank = rank(a_key), b_rank = rank(b_key);
   bool seems_unsorted =
       kFloat && threadIdx.x == 0 &&
       (EndsUnsorted(s_a, section.a_count, a_loaded, order) || EndsUnsorted(s_b, section.b_count, b_loaded, order));
-#pragma unroll
-  for (int item = 0; item < kItems; ++item) {
-    if (item < piece.steps) {
-      const bool take_a = b >= b_end || (a < a_end && !(b_rank < a_rank));
-      keys[item] = take_a ? a_key : b_key;
-      if constexpr (kHasValues) {
-        positions[item] = static_cast<uint16_t>(take_a ? a - a_place : b - b_place + section.a_count);
-      }
-      const Bits next = shared.keys[take_a ? ++a : ++b];
-      const Bits next_rank = rank(next);
-      seems_unsorted |= next_rank < (take_a ? a_rank : b_rank);
-      a_key = take_a ? next : a_key;
-      a_rank = take_a ? next_rank : a_rank;
-      b_key = take_a ? b_key : next;
-      b_rank = take_a ? b_rank : next_rank;
-    }
-  }
+  seems_unsorted |=
+      MergePiece<kHasValues>(shared.keys, a_place, b_place, section.a_count, piece, rank, keys, positions);
   if (__syncthreads_or(seems_unsorted && (checks || kFloat))) {
-    if (checks) {
-      CheckTile<kThreads>(s_a, a_loaded, section.a_begin, order, pair.a_input, d_unsorted);
-      CheckTile<kThreads>(s_b, b_loaded, section.b_begin, order, pair.b_input, d_unsorted);
-    }
+    check_tile();
     // Zeros of both signs may be sorted, although not in the order of the mask.
     if (__syncthreads_or(kFloat && (IsUnsorted<kThreads>(s_a, section.a_count, rank) ||
                                     IsUnsorted<kThreads>(s_b, section.b_count, rank)))) {
