@@ -10,7 +10,7 @@ if(CORANK_CUDA)
   list(APPEND files corank/cuda.h ${cuda_files})
 endif()
 list(TRANSFORM files PREPEND kernels/include/)
-list(APPEND files include/corank/types.h)
+list(APPEND files include/corank/types.h include/corank/internal/key_traits.h)
 
 set(known ${files})
 while(files)

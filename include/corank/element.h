@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "corank/internal/key_traits.h"
 #include "corank/types.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays travel as they lie in memory, little-endian");
@@ -34,6 +35,19 @@ struct Bfloat16 {
 
 inline bool operator==(Float16 a, Float16 b) { return a.bits == b.bits; }
 inline bool operator==(Bfloat16 a, Bfloat16 b) { return a.bits == b.bits; }
+
+}  // namespace corank::client
+
+namespace corank {
+namespace internal {
+template <>
+struct KeyTraits<client::Float16> : FixedKeyTraits<KeyType::kFloat16> {};
+template <>
+struct KeyTraits<client::Bfloat16> : FixedKeyTraits<KeyType::kBfloat16> {};
+}  // namespace internal
+}  // namespace corank
+
+namespace corank::client {
 
 /// The type of an element: one of the 12 key types, or an opaque record of 1 to 256 bytes.
 class ElementType {
@@ -90,36 +104,13 @@ struct Array {
 
 namespace internal {
 
-/// Whether T is one of the 12 key types, and which one.
-template <typename T>
-struct KeyTraits {
-  static constexpr bool kIsKey = std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= sizeof(int64_t);
-  static constexpr KeyType Type() {
-    constexpr int kSigned = std::is_signed_v<T> ? 1 : 5;  // kInt8, kUint8
-    return static_cast<KeyType>(kSigned + (sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3));
-  }
-};
-template <KeyType kType>
-struct FixedKeyTraits {
-  static constexpr bool kIsKey = true;
-  static constexpr KeyType Type() { return kType; }
-};
-template <>
-struct KeyTraits<Float16> : FixedKeyTraits<KeyType::kFloat16> {};
-template <>
-struct KeyTraits<Bfloat16> : FixedKeyTraits<KeyType::kBfloat16> {};
-template <>
-struct KeyTraits<float> : FixedKeyTraits<KeyType::kFloat32> {};
-template <>
-struct KeyTraits<double> : FixedKeyTraits<KeyType::kFloat64> {};
-
 /// The element type of a contiguous range (std::vector, absl::Span, std::array, C array).
 template <typename Range>
 using ElementOf = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(std::declval<const Range&>()))>>;
 
 /// The same, for ranges of keys only.
 template <typename Range, typename T = ElementOf<Range>>
-using KeyOf = std::enable_if_t<KeyTraits<T>::kIsKey, T>;
+using KeyOf = std::enable_if_t<corank::internal::KeyTraits<T>::kIsKey, T>;
 
 /// INTERNAL: the server answered with another type than the contract says.
 absl::Status OtherType(ElementType answered, ElementType expected);
@@ -130,8 +121,8 @@ absl::Status CheckHere(const Array& array);
 /// The element type of T: a key type, or a record for any other trivially copyable T of at most 256 bytes.
 template <typename T>
 constexpr ElementType ElementTypeOf() {
-  if constexpr (internal::KeyTraits<T>::kIsKey) {
-    return internal::KeyTraits<T>::Type();
+  if constexpr (corank::internal::KeyTraits<T>::kIsKey) {
+    return corank::internal::KeyTraits<T>::Type();
   } else {
     static_assert(std::is_trivially_copyable_v<T>, "records travel as bytes");
     static_assert(sizeof(T) <= kMaxRecordBytes, "records have at most 256 bytes");

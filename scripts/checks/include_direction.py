@@ -39,7 +39,7 @@ MESSAGES = re.compile(r"^(corank/(v1|wire)/|inference/|proto/)")
 RPC_LIBRARIES = re.compile(r"^(grpc|grpcpp|google/protobuf)/")
 PROMETHEUS = re.compile(r"^prometheus/")
 PUBLIC = re.compile(r"^corank/(?!v1/|wire/)")
-PUBLIC_OF_KERNELS = re.compile(r"^corank/(types\.h|span\.h|operands\.h|cpu\.h|cuda\.h|cuda/.*)$")
+PUBLIC_OF_KERNELS = re.compile(r"^corank/(types\.h|internal/key_traits\.h|span\.h|operands\.h|cpu\.h|cuda\.h|cuda/.*)$")
 
 
 class Violation(NamedTuple):

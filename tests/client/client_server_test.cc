@@ -94,7 +94,7 @@ using AllKeys = ::testing::Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uin
 TYPED_TEST_SUITE(ClientOnServerTyped, AllKeys);
 
 TYPED_TEST(ClientOnServerTyped, SortsKeysAndValuesAsAStableSortDoes) {
-  constexpr KeyType kType = internal::KeyTraits<TypeParam>::Type();
+  constexpr KeyType kType = corank::internal::KeyTraits<TypeParam>::Type();
   constexpr int64_t kCount = 1000;
   const corank::testing::Bytes bytes =
       corank::testing::MakeKeys(kType, corank::testing::Distribution::kSpecialFloats, kCount, 7);
