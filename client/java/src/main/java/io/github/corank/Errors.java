@@ -8,6 +8,7 @@ import com.google.rpc.RetryInfo;
 import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.protobuf.StatusProto;
+import java.io.IOException;
 import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.Set;
@@ -56,11 +57,31 @@ final class Errors {
   }
 
   /**
+   * The status with the code of a lost connection where it tells of one. gRPC calls a connection
+   * that closed UNKNOWN if it noticed the close before it knew why; a status of the server has no
+   * cause.
+   */
+  private static Status ofConnection(Status status) {
+    if (status.getCode() != Status.Code.UNKNOWN) {
+      return status;
+    }
+    for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
+      if (cause instanceof IOException) {
+        return Status.UNAVAILABLE
+            .withDescription(status.getDescription())
+            .withCause(status.getCause());
+      }
+    }
+    return status;
+  }
+
+  /**
    * The exception for a failed try.
    *
    * @param sent whether the request went into a connection
    */
-  static CorankException of(Status status, Metadata trailers, Caller caller, boolean sent) {
+  static CorankException of(Status ended, Metadata trailers, Caller caller, boolean sent) {
+    Status status = ofConnection(ended);
     Metadata metadata = trailers == null ? new Metadata() : trailers;
     String given = metadata.get(REQUEST_ID);
     String requestId = given == null ? "" : given;

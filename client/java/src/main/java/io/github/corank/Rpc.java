@@ -130,10 +130,11 @@ final class Rpc<Q, A> extends ClientCall.Listener<A> {
           new CorankException.Cancelled(
               caller.operator() + ": the client was closed during the call"));
     } else {
-      if (status.getCode() == Status.Code.UNAVAILABLE && !sent.isSent()) {
+      CorankException error = Errors.of(status, trailers, caller, sent.isSent());
+      if (error.failure() == CorankException.Failure.NOT_SENT) {
         channels.reconnect();
       }
-      out.completeExceptionally(Errors.of(status, trailers, caller, sent.isSent()));
+      out.completeExceptionally(error);
     }
   }
 
