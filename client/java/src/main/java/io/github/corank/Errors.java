@@ -76,25 +76,6 @@ final class Errors {
   }
 
   /**
-   * The status with the code of a lost connection where it tells of one. gRPC calls a connection
-   * that closed UNKNOWN if it noticed the close before it knew why; a status of the server has no
-   * cause.
-   */
-  private static Status ofConnection(Status status) {
-    if (status.getCode() != Status.Code.UNKNOWN) {
-      return status;
-    }
-    for (Throwable cause = status.getCause(); cause != null; cause = cause.getCause()) {
-      if (cause instanceof IOException) {
-        return Status.UNAVAILABLE
-            .withDescription(status.getDescription())
-            .withCause(status.getCause());
-      }
-    }
-    return status;
-  }
-
-  /**
    * The exception for a failed try.
    *
    * @param sent whether the request went into a connection
