@@ -20,7 +20,8 @@ class Span {
   /// A view of anything with data() and size(): std::vector, std::array, another Span, the spans of other libraries.
   template <typename Range, typename = std::enable_if_t<std::is_convertible_v<
                                 std::remove_pointer_t<decltype(std::data(std::declval<Range&>()))> (*)[], T (*)[]>>>
-  constexpr Span(Range&& range)  // NOLINT(bugprone-forwarding-reference-overload): every range is a span
+  // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload): every range is a span
+  constexpr Span(Range&& range)
       : data_(std::data(range)), size_(static_cast<int64_t>(std::size(range))) {}
 
   constexpr T* data() const { return data_; }
