@@ -21,8 +21,7 @@ class Span {
   template <typename Range, typename = std::enable_if_t<std::is_convertible_v<
                                 std::remove_pointer_t<decltype(std::data(std::declval<Range&>()))> (*)[], T (*)[]>>>
   // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload): every range is a span
-  constexpr Span(Range&& range)
-      : data_(std::data(range)), size_(static_cast<int64_t>(std::size(range))) {}
+  constexpr Span(Range&& range) : data_(std::data(range)), size_(static_cast<int64_t>(std::size(range))) {}
 
   constexpr T* data() const { return data_; }
   /// In elements.
