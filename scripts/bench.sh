@@ -27,7 +27,7 @@ esac
 machine=cpu
 if [ "$subject" != engine ] && gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1) &&
   [ -n "$gpu" ]; then
-  machine=$(tr '[:upper:]' '[:lower:]' <<<"${gpu##* }")
+  machine=$(grep -oiE '\b[a-z]*[0-9]+[a-z]*\b' <<<"$gpu" | head -n 1 | tr '[:upper:]' '[:lower:]')
 elif [ "$subject" = kernels ]; then
   echo "bench: the kernel benchmark needs an NVIDIA GPU; none is on this machine" >&2
   exit 1
