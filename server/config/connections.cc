@@ -32,6 +32,12 @@ ABSL_FLAG(absl::Duration, keepalive_timeout, absl::Seconds(10),
 ABSL_FLAG(absl::Duration, connection_idle_timeout, absl::Minutes(10),
           "The server closes a connection without calls after this long, 1s to 24h. Clients connect again with their "
           "next call.");
+ABSL_FLAG(absl::Duration, max_connection_age, absl::ZeroDuration(),
+          "The server asks a client to connect again after this long, give or take a tenth, 1s to 24h, so that servers "
+          "that started later get their share. Calls in progress go on. 0s: never.");
+ABSL_FLAG(absl::Duration, max_connection_age_grace, absl::Minutes(10),
+          "Calls in progress have this long to end after --max-connection-age, 1s to 24h; then the server closes the "
+          "connection.");
 
 namespace corank {
 namespace {
@@ -70,8 +76,14 @@ absl::Status ReadConnections(Configuration& configuration) {
                                   absl::Hours(24), limits.keepalive_interval));
   CORANK_RETURN_IF_ERROR(ReadTime("keepalive-timeout", absl::GetFlag(FLAGS_keepalive_timeout), kLeast, absl::Hours(1),
                                   limits.keepalive_timeout));
-  return ReadTime("connection-idle-timeout", absl::GetFlag(FLAGS_connection_idle_timeout), absl::Seconds(1),
-                  absl::Hours(24), limits.max_idle);
+  CORANK_RETURN_IF_ERROR(ReadTime("connection-idle-timeout", absl::GetFlag(FLAGS_connection_idle_timeout),
+                                  absl::Seconds(1), absl::Hours(24), limits.max_idle));
+  limits.max_age = std::chrono::milliseconds(0);
+  if (const absl::Duration age = absl::GetFlag(FLAGS_max_connection_age); age != absl::ZeroDuration()) {
+    CORANK_RETURN_IF_ERROR(ReadTime("max-connection-age", age, absl::Seconds(1), absl::Hours(24), limits.max_age));
+  }
+  return ReadTime("max-connection-age-grace", absl::GetFlag(FLAGS_max_connection_age_grace), absl::Seconds(1),
+                  absl::Hours(24), limits.age_grace);
 }
 
 }  // namespace
@@ -82,7 +94,8 @@ const Group& ConnectionsGroup() {
                 "Connection limits and timeouts",
                 {Shown(FLAGS_max_connections), Shown(FLAGS_max_streams), Shown(FLAGS_max_header_bytes),
                  Shown(FLAGS_max_buffered_bytes), Shown(FLAGS_handshake_timeout), Shown(FLAGS_min_ping_interval),
-                 Shown(FLAGS_keepalive_interval), Shown(FLAGS_keepalive_timeout), Shown(FLAGS_connection_idle_timeout)},
+                 Shown(FLAGS_keepalive_interval), Shown(FLAGS_keepalive_timeout), Shown(FLAGS_connection_idle_timeout),
+                 Shown(FLAGS_max_connection_age), Shown(FLAGS_max_connection_age_grace)},
                 ReadConnections};
   return *group;
 }

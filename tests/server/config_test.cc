@@ -187,6 +187,8 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--slow-request=1.5", "--slow-request: '1.5' is not a valid value: a unit is missing, such as 1.5s or 1.5ms"},
       {"--slow-request=soon", "a time is a number with a unit, such as 500ms, 30s or 2m"},
       {"--connection-idle-timeout=0s", "--connection-idle-timeout: 0 is not in 1s to 24h"},
+      {"--max-connection-age=10ms", "--max-connection-age: 10ms is not in 1s to 24h"},
+      {"--max-connection-age-grace=0s", "--max-connection-age-grace: 0 is not in 1s to 24h"},
       {"--drain-timeout=inf", "--drain-timeout"},
       {"--slow-request=-1s", "--slow-request"},
       {"--log-level=loud", "--log-level: 'loud'"},
