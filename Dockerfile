@@ -1,4 +1,5 @@
-# corankd, the server, and corank, the command line. Two stages: the first compiles, the second holds what runs.
+# corankd, the server, and corank, the command line. Two stages: the first compiles, the second holds what runs and
+# nothing else: no shell, no package manager. Any architecture that Debian and the CUDA compiler have.
 #
 #   make image                          builds it with buildah, over a Debian base of its own where no registry is reachable
 #   docker build -t corank .            the same with Docker
@@ -9,7 +10,8 @@
 #
 # It listens on all addresses of the container, and so needs either TLS or --insecure.
 #
-# BASE_IMAGE    a Debian 12 image, for both stages
+# BASE_IMAGE    a Debian 12 image for the first stage
+# VERSION, REVISION   labels of the image
 # CORANK_CUDA   OFF leaves the CUDA engine out
 # CORANK_CUDA_ARCHITECTURES   GPU architectures, "90" (Hopper) by default; "80;90;100;120" for the current ones
 ARG BASE_IMAGE=debian:12-slim
@@ -24,18 +26,19 @@ RUN if [ "${CORANK_CUDA}" = ON ]; then scripts/setup.sh build; else scripts/setu
 COPY . ./
 RUN scripts/build.sh build -DCORANK_TESTS=OFF -DCORANK_BENCH=OFF -DCORANK_CUDA=${CORANK_CUDA} \
       "-DCORANK_CUDA_ARCHITECTURES=${CORANK_CUDA_ARCHITECTURES}" -- corankd corank && \
-    scripts/bundle.sh /opt/corank build/bin/corankd build/bin/corank && \
-    scripts/notices.sh /opt/corank/share/doc/corank build corankd corank
+    scripts/image_root.sh /image build
 
-FROM ${BASE_IMAGE}
+FROM scratch
 ARG VERSION=0.1.0
+ARG REVISION=
 LABEL org.opencontainers.image.title="corank" \
       org.opencontainers.image.description="GPU sort, merge and interval-move as a gRPC service" \
       org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="Apache-2.0"
-COPY --from=builder /opt/corank /opt/corank
+COPY --from=builder /image /
 # NVIDIA's container runtime reads these; where there is no GPU they do nothing.
-ENV PATH=/opt/corank/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+ENV PATH=/opt/corank/bin \
     NVIDIA_VISIBLE_DEVICES=all \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility
 USER 65532:65532
