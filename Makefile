@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-conformance test-asan test-tsan test-peers test-perf-analyzer compile-architectures soak fuzz lint format docs dist image release bench-kernels bench-engine bench-service bench-clients bench-places bench-sizes bench-overload clean
+.PHONY: help demo build test test-python-matrix test-conformance test-chart test-asan test-tsan test-peers test-perf-analyzer compile-architectures soak fuzz lint format docs dist image image-archive release bench-kernels bench-engine bench-service bench-clients bench-places bench-sizes bench-overload clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -33,6 +33,11 @@ test-asan: ## run the C++ and end-to-end tests under AddressSanitizer and Undefi
 test-tsan: ## run the C++ and end-to-end tests under ThreadSanitizer
 	@scripts/setup.sh test --no-cuda
 	@scripts/sanitize.sh thread
+
+test-chart: ## test the Helm chart with helm and helm-unittest, which it compiles once (needs Go)
+	@scripts/setup.sh test --no-cuda
+	@scripts/go.sh chart
+	@.deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/deploy/test_chart.py tests/deploy/test_manifests.py
 
 test-peers: build ## run gRPC's interoperability client and h2spec against the server's HTTP/2 (needs Go)
 	@.deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/peers
@@ -74,6 +79,9 @@ dist: build ## make dist/corank-VERSION-linux-x86_64.tar.xz, which runs with not
 image: ## build the container image with buildah and let it sort
 	@scripts/setup.sh deploy --no-cuda
 	@scripts/image.sh
+
+image-archive: build ## write dist/corank-VERSION-image-oci.tar, an OCI image made without a container engine
+	@scripts/image_archive.sh $(BUILD)
 
 release: dist ## make all that a release publishes: archive, wheel, sdist, image and SHA256SUMS in dist/
 	@scripts/setup.sh deploy --no-cuda

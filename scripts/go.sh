@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
-# Installs the Go programs that the project uses into .deps/go/bin: the plugins that make stubs, staticcheck, grpcurl.
-# scripts/go-tools/go.mod pins them. Without a Go tool chain it prints one line and exits with 0.
+# Installs the Go programs of one list into .deps. The go.mod of the list pins them. Without a Go tool chain it prints
+# one line and exits with 0.
+#
+#   scripts/go.sh [go|chart]
+#
+#   go      plugins that make stubs, staticcheck and grpcurl, into .deps/go/bin (scripts/go-tools)
+#   chart   helm and helm-unittest, into .deps/chart/bin (scripts/chart-tools); some minutes of compiling
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tools=scripts/go-tools
-needed=$(sed -n 's/^go //p' $tools/go.mod)
+list=${1:-go}
+tools=scripts/$list-tools
+needed=$(sed -n 's/^go //p' "$tools/go.mod")
 found=$(GOTOOLCHAIN=local go env GOVERSION 2>/dev/null || true)
 found=${found#go}
 if [ -z "$found" ] || [ "$(printf '%s\n' "$needed" "$found" | sort -V | head -n 1)" != "$needed" ]; then
@@ -13,13 +19,13 @@ if [ -z "$found" ] || [ "$(printf '%s\n' "$needed" "$found" | sort -V | head -n 
   exit 0
 fi
 
-bin=$PWD/.deps/go/bin
-key=$(cat $tools/go.mod $tools/go.sum; echo "$found")
-if [ "$(cat .deps/go/.tools 2>/dev/null)" = "$key" ]; then
+bin=$PWD/.deps/$list/bin
+key=$(cat "$tools/go.mod" "$tools/go.sum"; echo "$found")
+if [ "$(cat ".deps/$list/.tools" 2>/dev/null)" = "$key" ]; then
   echo "Go programs: there"
   exit 0
 fi
-echo "Go programs: compiling into .deps/go/bin"
+echo "Go programs: compiling into .deps/$list/bin"
 mkdir -p "$bin"
-GOBIN=$bin GOTOOLCHAIN=local go -C $tools install -p 2 tool
-echo "$key" >.deps/go/.tools
+GOBIN=$bin GOTOOLCHAIN=local go -C "$tools" install -p 2 tool
+echo "$key" >".deps/$list/.tools"

@@ -152,11 +152,9 @@ def test_dashboard_has_what_grafana_asks_for() -> None:
             assert re.search(r"\$job\b", target["expr"]), panel["title"]
 
 
-def test_component_brings_rules_and_dashboard() -> None:
-    component = load(MONITORING / "kustomization.yaml")
-    assert component["kind"] == "Component"
-    files = [*component["resources"], *component["configMapGenerator"][0]["files"]]
-    assert all((MONITORING / name).is_file() for name in files)
+def test_chart_brings_rules_and_dashboard() -> None:
+    for name in ("prometheus-rule.yaml", "dashboard.json"):
+        assert (ROOT / "deploy" / "chart" / "corank" / "files" / name).resolve() == MONITORING / name
     rule = load(RULES)
     assert (rule["apiVersion"], rule["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
 

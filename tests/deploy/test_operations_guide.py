@@ -52,6 +52,7 @@ def test_runbook_entry_says_severity_meaning_first_look_and_action(alert: dict[s
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_name_only_metrics_that_exist(page: Path) -> None:
     known = set(listed_metrics()) | {rule["record"] for rule in rules() if "record" in rule}
+    known |= set(re.findall(r"\{as: (\w+)\}", text("scale.md")))  # names that the adapter's rules give
     for name in re.findall(r"(?:\w+:)?\b(?:corank|process|exposer)_\w+(?::\w+)?", page.read_text(encoding="utf-8")):
         assert name in known or re.sub(r"_(bucket|sum|count)$", "", name) in known, name
 
@@ -92,6 +93,12 @@ OTHER_FLAGS = {
     "--no-create-home",
     "--shell",
     "--now",
+    "--namespace",  # of helm and kubectl
+    "--create-namespace",
+    "--from-file",
+    "--repo",
+    "--set",
+    "--values",
 }
 
 
