@@ -27,10 +27,7 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +36,7 @@ sys.path.insert(0, str(ROOT / "bench" / "places"))
 sys.path.insert(0, str(ROOT / "client" / "python" / "src"))
 
 from corank.testing import LocalServer  # noqa: E402
+from echo_server import echo_server  # noqa: E402
 from places_bench import commit_of, quantiles, write_results  # noqa: E402
 
 GOAL = 0.8
@@ -85,24 +83,6 @@ class Program:
         if "error" in answer:
             raise RuntimeError(answer["error"])
         return float(answer["value"])
-
-
-@contextmanager
-def echo_server(binary: Path) -> Iterator[str]:
-    """Runs echo_server, which answers a stream when all of it has come, as a sort must. Yields its address."""
-    with tempfile.TemporaryDirectory() as folder:
-        ports = Path(folder) / "ports"
-        process = subprocess.Popen([binary, "--hold", f"--ports_file={ports}"])
-        try:
-            end = time.monotonic() + 60
-            while not ports.exists():
-                if process.poll() is not None or time.monotonic() > end:
-                    raise SystemExit(f"{binary} does not serve")
-                time.sleep(0.02)
-            yield json.loads(ports.read_text(encoding="utf-8"))["grpc"]
-        finally:
-            process.terminate()
-            process.wait()
 
 
 def is_built(command: list[str]) -> bool:
@@ -171,7 +151,7 @@ def main() -> int:
     rows = []
     with ExitStack() as stack:
         server = stack.enter_context(LocalServer(options.corankd))
-        echo = stack.enter_context(echo_server(Path(options.corankd).with_name("echo_server")))
+        echo = stack.enter_context(echo_server(Path(options.corankd).with_name("echo_server"), "--hold"))
         for language in options.languages or PROGRAMS:
             command = PROGRAMS[language]
             if not is_built(command):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import tempfile
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +12,9 @@ import grpc
 import numpy as np
 from corank._stream import CHUNK_BYTES
 from corank.v1 import corank_service_pb2
+from echo_server import echo_server
 
 _METHOD = "/corank.v1.CorankService/Execute"
-_START_SECONDS = 60.0
 
 
 class GrpcEcho:
@@ -32,20 +29,11 @@ class GrpcEcho:
     def __init__(self, binary: Path, x: np.ndarray, connections: int) -> None:
         self._binary, self._connections = binary, connections
         self._messages = [list(_messages(part)) for part in np.array_split(x, connections)]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._running = ExitStack()
         self._channels: list[grpc.Channel] = []
 
     def __enter__(self) -> GrpcEcho:
-        with tempfile.TemporaryDirectory() as folder:
-            ports = Path(folder) / "ports"
-            self._process = subprocess.Popen([self._binary, "--hold", f"--ports_file={ports}"])
-            end = time.monotonic() + _START_SECONDS
-            while not ports.exists():
-                if self._process.poll() is not None or time.monotonic() > end:
-                    self.__exit__()
-                    raise RuntimeError(f"{self._binary} does not serve")
-                time.sleep(0.02)
-            address = json.loads(ports.read_text(encoding="utf-8"))["grpc"]
+        address = self._running.enter_context(echo_server(self._binary, "--hold"))
         options = [("grpc.max_receive_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
         self._channels = [grpc.insecure_channel(address, options) for _ in range(self._connections)]
         return self
@@ -53,9 +41,7 @@ class GrpcEcho:
     def __exit__(self, *_: object) -> None:
         for channel in self._channels:
             channel.close()
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait()
+        self._running.close()
 
     def carry(self) -> None:
         """Sends the array and receives it.

@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "e2e"))
-import hostile_wire as h2
+ROOT = Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT / "tests" / "e2e"), str(ROOT / "bench" / "places")]
+import hostile_wire as h2  # noqa: E402
+from echo_server import echo_server  # noqa: E402
 
 PAYLOAD = b"\x0a\x04keys"
 AS_CHUNK = b"\x0a\x04keys"
 """Field 1 of ExecuteResponse is the chunk."""
 
 
-@pytest.fixture(params=[[], ["--copy", "--hold"]], ids=["plain", "copy and hold"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(params=[[], ["--copy", "--hold"]], ids=["plain", "copy and hold"], name="address")
+def fixture_address(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a running echo server, which must still run when the test ends."""
     folder = os.environ.get("CORANK_BENCH_BIN")
     if not folder or not (Path(folder) / "echo_server").exists():
         pytest.skip("CORANK_BENCH_BIN has no echo_server")
-    ports = tmp_path / "ports.json"
-    process = subprocess.Popen([Path(folder) / "echo_server", f"--ports_file={ports}", *request.param])
-    try:
-        end = time.monotonic() + 30
-        while not ports.exists():
-            assert process.poll() is None, "the echo server ended"
-            assert time.monotonic() < end, "the echo server did not start"
-            time.sleep(0.01)
-        yield str(json.loads(ports.read_text())["grpc"])
-        assert sort(json.loads(ports.read_text())["grpc"], PAYLOAD) == PAYLOAD
-        assert process.poll() is None, "the echo server died"
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
+    with echo_server(Path(folder) / "echo_server", *request.param) as address:
+        yield address
+        assert sort(address, PAYLOAD) == PAYLOAD
 
 
 def sort(address: str, message: bytes) -> bytes:

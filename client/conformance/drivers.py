@@ -53,9 +53,7 @@ class Driver:
 
     def __init__(self, language: Language, environment: Mapping[str, str] | None = None) -> None:
         self._language = language
-        inherited = {
-            name: value for name, value in os.environ.items() if not name.startswith(("CORANK_", "TRACEPARENT"))
-        }
+        inherited = {name: value for name, value in os.environ.items() if name != "TRACEPARENT"}
         self._process = subprocess.Popen(
             [ROOT / "client" / language.name / "conformance" / "run"],
             cwd=ROOT,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _VENV = ROOT / ".deps" / "venv"
-sys.path[:0] = [str(ROOT / "tests" / name) for name in ("e2e", "reliability")]
+sys.path[:0] = [str(ROOT / name) for name in ("client/python/src", "client/python/tests", "tests/reliability")]
 
 
 def use_environment() -> None:

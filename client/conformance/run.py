@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+import os
 import sys
 import time
 from dataclasses import dataclass, field
@@ -155,6 +156,9 @@ def main() -> int:
     if not chosen:
         print(f"run.py: no vector matches {given.only!r}", file=sys.stderr)
         return 2
+    for name in list(os.environ):
+        if name.startswith("CORANK_") and not name.startswith("CORANK_CONFORMANCE_"):
+            del os.environ[name]  # neither servers nor clients take settings of the caller
     servers, reports = Servers(), []
     try:
         for language in known:

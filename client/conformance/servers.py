@@ -3,60 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import socket
-import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 from paths import ROOT
 
 # isort: split
-from e2e_certificates import Authority
+from certificates import Authority
+from corank.testing import LocalServer
 from faults import FaultServer
 from strangers import Strangers
 
 TOKEN = "a-token-of-the-conformance-suite"
 LIMITED_BYTES = 64 << 10
 _PLACES = ("--kept-bytes=256MiB", "--shared-memory=/corank-")
-_START_SECONDS = 60.0
-
-
-class Corankd:
-    """A corankd process on free ports."""
-
-    def __init__(self, folder: Path, name: str, *flags: str) -> None:
-        self._log = (folder / f"{name}.log").open("wb")
-        ports = folder / f"{name}.json"
-        binary = os.environ.get("CORANKD", str(ROOT / "build" / "bin" / "corankd"))
-        if not Path(binary).exists():
-            raise RuntimeError(f"there is no {binary}; run `make build`, or set CORANKD")
-        self._process = subprocess.Popen(
-            [
-                *(binary, "--engine=cpu", "--listen=127.0.0.1:0", "--metrics-listen=", f"--ports-file={ports}"),
-                *("--host-pool-bytes=1GiB", *flags),
-            ],
-            env={name: value for name, value in os.environ.items() if not name.startswith("CORANK_")},
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=self._log,
-        )
-        end = time.monotonic() + _START_SECONDS
-        while not ports.exists():
-            if self._process.poll() is not None or time.monotonic() > end:
-                self.stop()
-                raise RuntimeError(f"{binary} did not start: {(folder / f'{name}.log').read_text()[-2000:]}")
-            time.sleep(0.02)
-        self.address = str(json.loads(ports.read_text())["grpc"])
-
-    def stop(self) -> None:
-        """Ends it."""
-        self._process.kill()
-        self._process.wait()
-        self._log.close()
 
 
 class Servers:
@@ -65,7 +28,7 @@ class Servers:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="corank-conformance-")
         self.folder = Path(self._folder.name)
-        self._running: dict[str, Corankd] = {}
+        self._running: dict[str, LocalServer] = {}
         self._faults: FaultServer | None = None
         # Bound, so that nobody else takes the port, but nobody listens there.
         self._silent = socket.socket()
@@ -82,8 +45,7 @@ class Servers:
             "stranger": stranger.issue("stranger"),
         }
         for name, pair in pairs.items():
-            (self.folder / f"{name}.pem").write_bytes(pair.certificate)
-            (self.folder / f"{name}.key").write_bytes(pair.key)
+            pair.save(self.folder, name)
         (self.folder / "token").write_text(TOKEN + "\n")
         (self.folder / "wrong-token").write_text("another-token\n")
         (self.folder / "ca.pem").write_bytes(self._authority.certificate)
@@ -110,10 +72,15 @@ class Servers:
             return f"127.0.0.1:{self._silent.getsockname()[1]}"
         return self.corankd(name).address
 
-    def corankd(self, name: str) -> Corankd:
+    def corankd(self, name: str) -> LocalServer:
         """The server of this name."""
         if name not in self._running:
-            self._running[name] = Corankd(self.folder, name, *self._flags(name))
+            binary = os.environ.get("CORANKD", str(ROOT / "build" / "bin" / "corankd"))
+            if not Path(binary).exists():
+                raise RuntimeError(f"there is no {binary}; run `make build`, or set CORANKD")
+            started = LocalServer(binary, ["--engine=cpu", "--host-pool-bytes=1GiB", *self._flags(name)])
+            started.start()
+            self._running[name] = started
         return self._running[name]
 
     def _flags(self, name: str) -> tuple[str, ...]:
@@ -146,7 +113,7 @@ class Servers:
         if self._faults is not None:
             self._faults.stop()
         for server in self._running.values():
-            server.stop()
+            server.kill()
         self._silent.close()
         self._strangers.stop()
         self._folder.cleanup()

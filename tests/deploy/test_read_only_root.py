@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "e2e"))
 
 import e2e_paths  # noqa: F401
 from e2e_support import binary
+from waiting import wait_until
 
 POD = deployment("cpu")["spec"]["template"]["spec"]["securityContext"]
 USER = ["setpriv", f"--reuid={POD['runAsUser']}", f"--regid={POD['runAsGroup']}", "--clear-groups", "--no-new-privs"]
@@ -69,15 +69,16 @@ def fixture_start(tmp_path: Path) -> Iterator[Start]:
 
 def ready(process: subprocess.Popen[bytes], log: Path) -> dict[str, Any]:
     """The `ready` line of the server's log."""
-    end = time.monotonic() + 60
-    while True:
-        for line in log.read_text(encoding="utf-8").splitlines():
-            said: dict[str, Any] = json.loads(line)
-            if said["event"] == "ready":
-                return said
-        assert process.poll() is None, log.read_text(encoding="utf-8")
-        assert time.monotonic() < end, "the server does not start"
-        time.sleep(0.02)
+    found: list[dict[str, Any]] = []
+
+    def has_said() -> bool:
+        said = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+        found.extend(line for line in said if line["event"] == "ready")
+        assert found or process.poll() is None, log.read_text(encoding="utf-8")
+        return bool(found)
+
+    wait_until(has_said, "the server starts", 60)
+    return found[0]
 
 
 def sort(process: subprocess.Popen[bytes], address: str, place: str) -> str:

@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,8 @@ sys.path.append(str(ROOT / "tests" / "e2e"))
 
 import e2e_paths  # noqa: F401
 import numpy as np
-from e2e_certificates import Authority
+from certificates import Authority
+from corank.testing import LocalServer
 from e2e_support import binary
 
 # Served on a GPU, or once there was work, with these labels: tests/e2e/test_prometheus.py has all but a GPU's, which a
@@ -77,36 +77,16 @@ def fixture_scrape(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrape]
     corankd = binary("CORANKD")
     folder = tmp_path_factory.mktemp("server")
     authority = Authority()
-    own = authority.issue_server()
-    (folder / "ca").write_bytes(authority.certificate)
-    (folder / "crt").write_bytes(own.certificate)
-    (folder / "key").write_bytes(own.key)
+    own = authority.issue_server().save(folder)
     token = "of-the-scrape"
     (folder / "tokens").write_text(f"red {hashlib.sha256(token.encode()).hexdigest()} all\n", encoding="utf-8")
-    command = [str(corankd), "--engine=cpu", f"--ports-file={folder / 'ports'}", "--kept-bytes=1MiB"]
-    command += [f"--{name}=127.0.0.1:0" for name in ("listen", "health-listen", "metrics-listen")]
-    command += [
-        f"--tls-certificate={folder / 'crt'}",
-        f"--tls-key={folder / 'key'}",
-        f"--tokens-file={folder / 'tokens'}",
+    flags = [
+        *("--engine=cpu", "--health-listen=127.0.0.1:0", "--kept-bytes=1MiB", f"--tokens-file={folder / 'tokens'}"),
+        *(f"--tls-certificate={own.certificate}", f"--tls-key={own.key}"),
     ]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stderr=log)
-    try:
-        end = time.monotonic() + 60
-        while not (folder / "ports").exists():
-            assert process.poll() is None, (folder / "log").read_text(encoding="utf-8")
-            assert time.monotonic() < end, "the server does not start"
-            time.sleep(0.02)
-        ports = json.loads((folder / "ports").read_text(encoding="utf-8"))
-        import corank  # from this tree, which e2e_paths makes importable
-
-        with corank.connect(ports["grpc"], tls_ca=folder / "ca", token=token) as client:
-            client.sort(np.arange(100_000)[::-1])  # histograms appear with the first request in a lane
-        yield Scrape(get(f"http://{ports['metrics']}/metrics"))
-    finally:
-        process.terminate()
-        process.wait(60)
+    with LocalServer(corankd, flags) as server, server.connect(tls_ca=authority.save(folder), token=token) as client:
+        client.sort(np.arange(100_000)[::-1])  # histograms appear with the first request in a lane
+        yield Scrape(get(f"http://{server.metrics_address}/metrics"))
 
 
 @pytest.fixture(name="scrape_of_gpu")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pathlib
 import re
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import pytest
 from corank.testing import LocalServer
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2
+from waiting import wait_until
 
 STATE_GAUGES = (
     "corank_queue_requests",
@@ -57,14 +57,6 @@ def samples(server: LocalServer) -> dict[str, float]:
 def busy(server: LocalServer) -> bool:
     """Whether any lane is busy."""
     return samples(server)["corank_lanes_busy"] > 0
-
-
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
-    """Returns once the condition holds; fails the test if it does not in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
-        time.sleep(0.005)
 
 
 def wait_until_idle(server: LocalServer) -> None:

@@ -15,7 +15,7 @@ import termios
 
 import numpy as np
 from corank.testing import LocalServer
-from e2e_support import wait_until
+from waiting import wait_until
 
 
 def resize(terminal: int, columns: int) -> None:

@@ -13,17 +13,9 @@ import grpc
 import numpy as np
 import pytest
 from corank.testing import LocalServer
-from e2e_support import (
-    NOT_SERVING,
-    SERVING,
-    busy,
-    cancelled_before,
-    samples,
-    wait_until,
-    wait_until_none_left,
-    watch_health,
-)
+from e2e_support import NOT_SERVING, SERVING, busy, cancelled_before, samples, wait_until_none_left, watch_health
 from numpy.typing import NDArray
+from waiting import wait_until
 
 Keys = NDArray[np.uint32]
 X = np.array([3, 1, 2], dtype=np.int32)

@@ -11,8 +11,9 @@ import grpc
 import numpy as np
 import pytest
 from corank.testing import LocalServer
-from e2e_support import SERVING, health, samples, wait_until
+from e2e_support import SERVING, health, samples
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+from waiting import wait_until
 
 X = np.array([3, 1, 2], dtype=np.int32)
 

@@ -29,10 +29,11 @@ from corank.v1 import corank_service_pb2 as service
 from corank.v1 import error_reason_pb2
 from corank.v1 import memory_service_pb2 as memory
 from corank.v1 import operators_pb2 as o
-from e2e_support import binary, busy, details_of, wait_until
+from e2e_support import binary, busy, details_of
 from grpc_health.v1 import health_pb2
 from hostile_wire import DATA as DATA_FRAME
 from hostile_wire import END_STREAM, HEADERS, PREFACE, SETTINGS, SORT, Connection, frame, message, request_fields
+from waiting import wait_until
 
 UINT32 = a.ELEMENT_TYPE_UINT32
 PREFIX = "/corank-reasons-"

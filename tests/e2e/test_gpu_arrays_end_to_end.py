@@ -16,7 +16,8 @@ import oracles
 import pytest
 from corank.testing import LocalServer
 from corank.v1 import memory_service_pb2 as memory
-from e2e_support import wait_until, wait_until_idle
+from e2e_support import wait_until_idle
+from waiting import wait_until
 
 KEYS = np.random.default_rng(15).integers(0, 2**32, 3_000_000, dtype=np.uint32)
 

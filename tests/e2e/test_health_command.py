@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import pathlib
@@ -14,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from certificates import Authority
 from corank.testing import LocalServer
-from cryptography import x509
-from e2e_certificates import Authority
-from e2e_support import busy, wait_until
+from e2e_support import busy
 from numpy.typing import NDArray
+from waiting import wait_until
 
 Health = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -133,19 +132,16 @@ def test_wait_waits_for_a_server_that_comes_up(corankd: pathlib.Path, cli: pathl
 
 def test_tls_and_the_plaintext_port_beside_it(corankd: pathlib.Path, health: Health, tmp_path: pathlib.Path) -> None:
     authority = Authority()
-    pair = authority.issue("server", x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
-    files = {"ca": authority.certificate, "certificate": pair.certificate, "key": pair.key}
-    for name, data in files.items():
-        (tmp_path / name).write_bytes(data)
+    files = authority.issue("server", "127.0.0.1").save(tmp_path)
     (tmp_path / "tokens").write_text(f"tenant {'0' * 64} all\n")
     probes = unused_address()
     flags = [
-        f"--tls-certificate={tmp_path / 'certificate'}",
-        f"--tls-key={tmp_path / 'key'}",
+        f"--tls-certificate={files.certificate}",
+        f"--tls-key={files.key}",
         f"--tokens-file={tmp_path / 'tokens'}",
         f"--health-listen={probes}",
     ]
-    ca = str(tmp_path / "ca")
+    ca = str(authority.save(tmp_path))
     with LocalServer(corankd, flags) as server:
         assert health(server.address, "--tls-ca", ca).stdout == "SERVING\n"
         assert health(server.address, CORANK_SERVER_CA=ca).stdout == "SERVING\n"

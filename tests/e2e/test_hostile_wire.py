@@ -26,7 +26,8 @@ from corank.testing import LocalServer
 from corank.v1 import array_pb2 as a
 from corank.v1 import corank_service_pb2 as c
 from corank.v1 import operators_pb2 as o
-from e2e_support import MEMORY_SCALE, samples, wait_until, wait_until_idle
+from e2e_support import MEMORY_SCALE, samples, wait_until_idle
+from waiting import wait_until
 
 MEBIBYTE = 1 << 20
 SMALL_SORT = o.SortRequest(

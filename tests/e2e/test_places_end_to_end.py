@@ -19,8 +19,8 @@ import oracles
 import pytest
 from corank.testing import LocalServer
 from corank.v1 import memory_service_pb2 as memory
-from e2e_support import wait_until
 from operator_cases import NAMES, same
+from waiting import wait_until
 
 CASES = {case.name: case for case in operator_cases.cases(300_000)}
 SMALL = {case.name: case for case in operator_cases.cases(50)}

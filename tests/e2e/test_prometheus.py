@@ -22,8 +22,8 @@ import numpy as np
 import pytest
 import yaml
 from corank.testing import LocalServer
-from e2e_support import wait_until
 from prometheus_tools import MONITORING, complaints, listed_metrics, program, write_rules
+from waiting import wait_until
 
 DASHBOARD = json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))
 QUERIES = [

@@ -19,7 +19,8 @@ from corank.testing import LocalServer
 from corank.v1 import array_pb2 as a
 from corank.v1 import memory_service_pb2 as memory
 from corank.v1 import operators_pb2 as o
-from e2e_support import busy, code_of, wait_until
+from e2e_support import busy, code_of
+from waiting import wait_until
 
 Needs = Callable[[str], None]
 COUNT = 1 << 20

@@ -17,10 +17,10 @@ import grpc
 import hostile_wire as h2
 import numpy as np
 import pytest
+from certificates import Authority, Pair
 from corank.testing import LocalServer
-from cryptography import x509
-from e2e_certificates import Authority, Pair
-from e2e_support import MEMORY_SCALE, SERVING, code_of, health, samples, wait_until
+from e2e_support import MEMORY_SCALE, SERVING, code_of, health, samples
+from waiting import wait_until
 
 X = np.array([3, 1, 2], dtype=np.int32)
 
@@ -128,7 +128,7 @@ def test_client_certificates_and_renewal(serve: Serve, tmp_path: pathlib.Path) -
     authority, next_authority = Authority(), Authority("next")
     ca = replace(tmp_path / "authority.crt", authority.certificate)
     next_ca = replace(tmp_path / "next.crt", next_authority.certificate)
-    own = authority.issue("node", x509.DNSName("node.example"))
+    own = authority.issue("node", "node.example")
     mine = {
         "tls_certificate": replace(tmp_path / "own.crt", own.certificate),
         "tls_key": replace(tmp_path / "own.key", own.key),

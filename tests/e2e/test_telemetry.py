@@ -21,8 +21,9 @@ import numpy as np
 import pytest
 from corank.testing import LocalServer
 from corank.v1 import corank_service_pb2, memory_service_pb2
-from e2e_support import code_of, samples, wait_until
+from e2e_support import code_of, samples
 from google.protobuf.descriptor import MethodDescriptor
+from waiting import wait_until
 
 X = np.array([3, 1, 2], dtype=np.int32)
 OPERATORS: dict[str, Callable[[corank.Client], object]] = {

@@ -17,11 +17,12 @@ import numpy as np
 from corank.testing import LocalServer
 from corank.v1 import array_pb2 as a
 from corank.v1 import operators_pb2 as o
-from e2e_support import samples, wait_until
+from e2e_support import samples
 from held_calls import CALLS, CHUNK, HeldCall, Keys, SharedCall, StreamCall, UnaryCall, Work, random_keys
 from reliability_support import cancelled_before, held_bytes, wait_until_empty
 from stopped_server import find_region, go_on, stop
 from tcp_proxy import TcpProxy
+from waiting import wait_until
 
 PLACES = ("unary", "stream", "shared_memory")
 PHASES = ("queued", "copying", "running", "answering")

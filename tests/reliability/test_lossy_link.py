@@ -12,9 +12,10 @@ from collections.abc import Iterator
 
 import pytest
 from corank.testing import LocalServer
-from e2e_support import samples, wait_until
+from e2e_support import samples
 from lossy_link import ADDRESSES, LossyLink
 from reliability_support import LONG, wait_until_none_left
+from waiting import wait_until
 from workload import RETRYABLE, Load, start
 
 SECONDS = 20 if LONG else 3

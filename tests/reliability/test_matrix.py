@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from corank._options import Place
 from corank.testing import LocalServer
-from e2e_support import samples, wait_until
+from e2e_support import samples
 from held_calls import HeldCall, random_keys
 from phases import (
     PHASES,
@@ -39,6 +39,7 @@ from phases import (
 )
 from reliability_support import LONG, PREFIX, wait_until_empty
 from tcp_proxy import TcpProxy
+from waiting import wait_until
 
 TRIES = 40
 ROUNDS = int(os.environ.get("RELIABILITY_ROUNDS", "1")) if LONG else 1

@@ -21,10 +21,11 @@ import numpy as np
 import pytest
 from corank._options import Place
 from corank.testing import LocalServer
-from e2e_support import samples, wait_until
+from e2e_support import samples
 from held_calls import CHUNK, HeldCall, StreamCall, UnaryCall, Work, random_keys
 from reliability_support import LONG, PREFIX, wait_until_empty
 from tcp_proxy import TcpProxy
+from waiting import wait_until
 
 FLAGS = [
     f"--shared-memory={PREFIX}",

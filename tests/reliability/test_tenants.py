@@ -27,11 +27,12 @@ from corank._options import Place
 from corank.testing import LocalServer
 from corank.v1 import array_pb2 as a
 from corank.v1 import operators_pb2 as o
-from e2e_support import samples, wait_until
+from e2e_support import samples
 from held_calls import CHUNK, METHOD, OPTIONS, StreamCall, UnaryCall, Work, random_keys
 from phases import slow_keys
 from reliability_support import LONG, PREFIX, wait_until_empty
 from tcp_proxy import TcpProxy
+from waiting import wait_until
 
 KEYS = random_keys(1 << 17)
 RIGHT = np.sort(KEYS)

@@ -1,48 +1,100 @@
-"""Certificates made on the spot, by the command `openssl`."""
+"""The certificates of all Python tests, made on the spot."""
 
 from __future__ import annotations
 
+import datetime
+import ipaddress
 import pathlib
-import subprocess
-from typing import NamedTuple
+from dataclasses import dataclass
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 
-class Certificate(NamedTuple):
-    """A certificate and its key: PEM files."""
+@dataclass(frozen=True)
+class Files:
+    """A certificate and its key in files."""
 
     certificate: pathlib.Path
     key: pathlib.Path
 
 
-def _openssl(*arguments: str | pathlib.Path) -> None:
-    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
+@dataclass(frozen=True)
+class Pair:
+    """A certificate and its key, as PEM."""
+
+    certificate: bytes
+    key: bytes
+
+    def save(self, folder: pathlib.Path, name: str = "own") -> Files:
+        """Writes both into files of a folder."""
+        files = Files(folder / f"{name}.pem", folder / f"{name}.key")
+        files.certificate.write_bytes(self.certificate)
+        files.key.write_bytes(self.key)
+        return files
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _alternative(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
 
 
 class Authority:
-    """An authority of its own, with keys on P-256, in a folder."""
+    """A certificate authority with P-256 keys.
 
-    def __init__(self, folder: pathlib.Path, name: str) -> None:
-        self._folder, self._name = folder, name
-        self.own = self._files(name)
-        _openssl(
-            *("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"),
-            *("-subj", f"/CN={name}", "-keyout", self.own.key, "-out", self.own.certificate),
+    Attributes:
+        certificate: its own, as PEM.
+    """
+
+    def __init__(self, name: str = "authority") -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name, self._file = _name(name), f"{name}.pem"
+        basic = x509.BasicConstraints(ca=True, path_length=None)
+        certificate = self._builder(self._name, self._key.public_key()).add_extension(basic, critical=True)
+        signed = certificate.sign(self._key, hashes.SHA256())
+        self.certificate = signed.public_bytes(serialization.Encoding.PEM)
+
+    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePublicKey, days: int = 1) -> x509.CertificateBuilder:
+        now = datetime.datetime.now(datetime.timezone.utc)
+        end = now + datetime.timedelta(days=days)
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(min(now, end) - datetime.timedelta(hours=1))
+            .not_valid_after(end)
         )
 
-    def _files(self, name: str) -> Certificate:
-        return Certificate(self._folder / f"{name}.pem", self._folder / f"{name}.key")
+    def save(self, folder: pathlib.Path) -> pathlib.Path:
+        """Writes the certificate into a file of a folder."""
+        file = folder / self._file
+        file.write_bytes(self.certificate)
+        return file
 
-    def issue(self, name: str, alternative: str, days: int = 2) -> Certificate:
-        """A certificate for `alternative`, such as "IP:127.0.0.1", which ends in `days`, or has ended."""
-        made = self._files(f"{self._name}-{name}")
-        request, extensions = made.key.with_suffix(".csr"), made.key.with_suffix(".ext")
-        extensions.write_text(f"subjectAltName={alternative}\n")
-        _openssl(
-            *("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}"),
-            *("-keyout", made.key, "-out", request),
+    def issue(self, common_name: str, *hosts: str, days: int = 1) -> Pair:
+        """A certificate for hosts, by name or address, which ends in `days`, or has ended."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        builder = self._builder(_name(common_name), key.public_key(), days)
+        if hosts:
+            names = x509.SubjectAlternativeName([_alternative(host) for host in hosts])
+            builder = builder.add_extension(names, critical=False)
+        signed = builder.sign(self._key, hashes.SHA256())
+        encoding, no_password = serialization.Encoding.PEM, serialization.NoEncryption()
+        return Pair(
+            signed.public_bytes(encoding),
+            key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, no_password),
         )
-        _openssl(
-            *("x509", "-req", "-in", request, "-CA", self.own.certificate, "-CAkey", self.own.key, "-CAcreateserial"),
-            *("-extfile", extensions, "-days", str(days), "-out", made.certificate),
-        )
-        return made
+
+    def issue_server(self, common_name: str = "the server") -> Pair:
+        """A certificate for 127.0.0.1 and localhost."""
+        return self.issue(common_name, "localhost", "127.0.0.1")

@@ -7,7 +7,6 @@ import gc
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,20 +16,13 @@ import pytest
 from fake_cuda import CupyArray, FakeDriver
 from fake_server import FakeServer
 from virtual_clock import VirtualClock
+from waiting import wait_until
 
 import corank
 from corank import _connection as connection
 from corank import _cuda as cuda
 
 KEYS = np.random.default_rng(3).integers(0, 2**32, 100_000, dtype=np.uint32)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Returns once it holds; fails after a while."""
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 @pytest.fixture

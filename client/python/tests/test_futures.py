@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from fake_server import FakeServer
 from operator_cases import NAMES, cases, same
+from waiting import wait_until
 
 import corank
 import corank.aio
@@ -24,14 +25,6 @@ import corank.aio
 X = np.array([3, 1, 2], np.int32)
 KEYS = np.random.default_rng(5).integers(0, 2**32, 100_000, dtype=np.uint32)
 PLACES = ["inline", "stream", "shared_memory"]
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Waits for something that another thread does."""
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def held(fake: FakeServer) -> Callable[[], bool]:

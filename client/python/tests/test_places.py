@@ -6,8 +6,7 @@ import errno
 import gc
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -17,6 +16,7 @@ import pytest
 from fake_memory import PREFIX
 from fake_server import ALL_PLACES, FakeServer
 from operator_cases import NAMES, same
+from waiting import wait_until
 
 import corank
 from corank import _connection as connection
@@ -24,14 +24,6 @@ from corank.v1 import operators_pb2
 
 CASES = {case.name: case for case in operator_cases.cases(60_000)}
 KEYS = np.random.default_rng(5).integers(0, 2**32, 100_000, dtype=np.uint32)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Returns once it holds; fails after a while."""
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def shm_objects() -> list[str]:

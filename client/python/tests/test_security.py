@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from certificates import Authority, Certificate
+from certificates import Authority, Files, Pair
 from fake_server import GRPC, FakeServer
 from virtual_clock import VirtualClock
 
@@ -25,19 +25,37 @@ TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """The one that everybody should trust."""
-    return Authority(tmp_path_factory.mktemp("authority"), "authority")
+    return Authority("authority")
 
 
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """The other one."""
-    return Authority(tmp_path_factory.mktemp("stranger"), "stranger")
+    return Authority("stranger")
 
 
 @pytest.fixture(scope="module")
-def own(authority: Authority) -> Certificate:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """The folder of the files."""
+    return tmp_path_factory.mktemp("tls")
+
+
+@pytest.fixture(scope="module")
+def ca(authority: Authority, folder: pathlib.Path) -> pathlib.Path:
+    """The certificate of the authority that everybody should trust."""
+    return authority.save(folder)
+
+
+@pytest.fixture(scope="module")
+def own(authority: Authority) -> Pair:
     """The server's."""
-    return authority.issue("server", "IP:127.0.0.1")
+    return authority.issue("server", "127.0.0.1")
+
+
+@pytest.fixture(scope="module")
+def files(own: Pair, folder: pathlib.Path) -> Files:
+    """The same in files."""
+    return own.save(folder)
 
 
 @pytest.fixture(autouse=True)
@@ -47,11 +65,10 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def server_credentials(own: Certificate, clients: Authority | None = None) -> grpc.ServerCredentials:
+def server_credentials(own: Pair, clients: Authority | None = None) -> grpc.ServerCredentials:
     """The credentials of a server that takes every client, or only clients with a certificate of `clients`."""
-    pair = (own.key.read_bytes(), own.certificate.read_bytes())
-    roots = None if clients is None else clients.own.certificate.read_bytes()
-    return grpc.ssl_server_credentials([pair], roots, clients is not None)
+    roots = None if clients is None else clients.certificate
+    return grpc.ssl_server_credentials([(own.key, own.certificate)], roots, clients is not None)
 
 
 @pytest.mark.parametrize(
@@ -119,23 +136,22 @@ def test_tokens_that_no_header_can_hold_are_refused_and_not_repeated(tmp_path: p
         corank.connect("127.0.0.1:1", token_file=tmp_path / "missing")
 
 
-def test_files_of_tls_are_checked_at_once(tmp_path: pathlib.Path, authority: Authority, own: Certificate) -> None:
-    ca = authority.own.certificate
+def test_files_of_tls_are_checked_at_once(tmp_path: pathlib.Path, ca: pathlib.Path, files: Files) -> None:
     with pytest.raises(corank.InvalidArgument, match="tls_ca: cannot read"):
         corank.connect("h:1", tls_ca=tmp_path / "missing")
     with pytest.raises(corank.InvalidArgument, match=r"tls_ca: .* must be PEM"):
-        corank.connect("h:1", tls_ca=own.key)
+        corank.connect("h:1", tls_ca=files.key)
     with pytest.raises(corank.InvalidArgument, match="give both, or none"):
-        corank.connect("h:1", tls_ca=ca, tls_certificate=own.certificate)
+        corank.connect("h:1", tls_ca=ca, tls_certificate=files.certificate)
     with pytest.raises(corank.InvalidArgument, match=r"tls_key: .* must be PEM"):
-        corank.connect("h:1", tls_ca=ca, tls_certificate=own.certificate, tls_key=own.certificate)
+        corank.connect("h:1", tls_ca=ca, tls_certificate=files.certificate, tls_key=files.certificate)
 
 
-def test_environment_stands_for_what_is_not_given(authority: Authority, own: Certificate) -> None:
+def test_environment_stands_for_what_is_not_given(ca: pathlib.Path, files: Files) -> None:
     found = {
-        "CORANK_SERVER_CA": str(authority.own.certificate),
-        "CORANK_CLIENT_CERTIFICATE": str(own.certificate),
-        "CORANK_CLIENT_KEY": str(own.key),
+        "CORANK_SERVER_CA": str(ca),
+        "CORANK_CLIENT_CERTIFICATE": str(files.certificate),
+        "CORANK_CLIENT_KEY": str(files.key),
         "CORANK_TOKEN": "of-the-environment",
     }
     credentials = Credentials("gpu-host:1", environment=found)
@@ -146,13 +162,13 @@ def test_environment_stands_for_what_is_not_given(authority: Authority, own: Cer
     assert (nothing.channel, nothing.authorization) == (None, "")
 
 
-def test_either_side_knows_the_other(authority: Authority, own: Certificate) -> None:
-    client_own = authority.issue("client", "DNS:client")
+def test_either_side_knows_the_other(authority: Authority, own: Pair, ca: pathlib.Path, folder: pathlib.Path) -> None:
+    client_own = authority.issue("client", "client").save(folder, "client")
     for clients in (None, authority):
         server = FakeServer(credentials=server_credentials(own, clients))
         with corank.connect(
             server.address,
-            tls_ca=authority.own.certificate,
+            tls_ca=ca,
             tls_certificate=client_own.certificate,
             tls_key=client_own.key,
         ) as client:
@@ -161,20 +177,20 @@ def test_either_side_knows_the_other(authority: Authority, own: Certificate) -> 
 
 
 def cases(
-    authority: Authority, stranger: Authority, own: Certificate
+    authority: Authority, stranger: Authority, own: Pair, folder: pathlib.Path
 ) -> Iterator[tuple[Any, dict[str, Any], str, bool]]:
     """The server's credentials, the client's arguments, the words, and whether it is tried again."""
-    ca = {"tls_ca": authority.own.certificate}
-    strange = stranger.issue("client", "DNS:client")
-    client = authority.issue("another", "DNS:client")
+    ca = {"tls_ca": authority.save(folder)}
+    strange = stranger.issue("client", "client").save(folder, "strange")
+    client = authority.issue("another", "client").save(folder, "another")
     plain = server_credentials(own)
     mutual = server_credentials(own, authority)
-    expired = server_credentials(authority.issue("expired", "IP:127.0.0.1", days=-1))
-    elsewhere = server_credentials(authority.issue("elsewhere", "DNS:gpu.example"))
+    expired = server_credentials(authority.issue("expired", "127.0.0.1", days=-1))
+    elsewhere = server_credentials(authority.issue("elsewhere", "gpu.example"))
     both = {"tls_certificate": client.certificate, "tls_key": strange.key}
     yield (
         plain,
-        {"tls_ca": stranger.own.certificate},
+        {"tls_ca": stranger.save(folder)},
         r"not signed by an authority in .*stranger.pem.*\(tls_ca=\)",
         False,
     )
@@ -187,8 +203,10 @@ def cases(
         yield mutual, {**ca, **both}, "tls_key is not the key of tls_certificate", False
 
 
-def test_errors_of_tls_say_what_to_change(authority: Authority, stranger: Authority, own: Certificate) -> None:
-    for credentials, arguments, words, tried in cases(authority, stranger, own):
+def test_errors_of_tls_say_what_to_change(
+    authority: Authority, stranger: Authority, own: Pair, folder: pathlib.Path
+) -> None:
+    for credentials, arguments, words, tried in cases(authority, stranger, own, folder):
         server = FakeServer(credentials=credentials)
         clock = VirtualClock(0.0)
         with corank.connect(server.address, **arguments) as client:
@@ -199,9 +217,9 @@ def test_errors_of_tls_say_what_to_change(authority: Authority, stranger: Author
         server.stop()
 
 
-def test_the_name_to_expect_may_be_another(authority: Authority) -> None:
-    server = FakeServer(credentials=server_credentials(authority.issue("named", "DNS:gpu.example")))
-    with corank.connect(server.address, tls_ca=authority.own.certificate, tls_server_name="gpu.example") as client:
+def test_the_name_to_expect_may_be_another(authority: Authority, ca: pathlib.Path) -> None:
+    server = FakeServer(credentials=server_credentials(authority.issue("named", "gpu.example")))
+    with corank.connect(server.address, tls_ca=ca, tls_server_name="gpu.example") as client:
         np.testing.assert_array_equal(client.sort(X), [1, 2, 3])
     server.stop()
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from typing import Any
 
 import grpc
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 from fake_memory import PREFIX
 from fake_server import FakeServer
+from waiting import wait_until
 
 import corank
 from corank._progress import Display, Progress
@@ -24,14 +24,6 @@ from corank._wire import decode_chunk, encode_chunk
 
 KEYS = np.random.default_rng(6).integers(0, 2**32, 2_000_000, dtype=np.uint32)
 ORDERED = np.sort(KEYS)
-
-
-def wait_until(condition: Any) -> None:
-    """Returns once it holds; fails after a while."""
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def source(stream_id: int, count: int, width: int) -> Source:
