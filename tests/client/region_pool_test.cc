@@ -169,17 +169,15 @@ TEST_F(RegionPoolTest, AServerWithoutRoomForThemIsAskedOnceInItsTime) {
   std::atomic<int> asked{0};
   memory_.on_register = [&asked] {
     ++asked;
-    return RetryLater(grpc::StatusCode::RESOURCE_EXHAUSTED, "its most regions", absl::Seconds(30));
+    return RetryLater(grpc::StatusCode::RESOURCE_EXHAUSTED, "its most regions", absl::Hours(1));
   };
   const Client client = Connect();
   const std::vector<uint32_t> keys = Keys(200'000);
-  const absl::Time start = absl::Now();
   for (int i = 0; i < 3; ++i) {
     const auto sorted = client.Sort(keys);
     ASSERT_TRUE(sorted.ok()) << sorted.status();
     EXPECT_EQ(sorted->stats.place, Place::kInline);
   }
-  EXPECT_LT(absl::Now() - start, absl::Seconds(25)) << "waited";
   EXPECT_EQ(asked, 1);
   shared_.deadline = absl::Milliseconds(300);
   EXPECT_FALSE(client.Sort(keys, {}, shared_).ok());

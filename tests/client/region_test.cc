@@ -266,19 +266,15 @@ TEST_F(RegionTest, ACallThatWaitsForTheLeaseOfAnotherHasItsOwnDeadlineAndCancell
   while (memory_.asked_leases == 0) absl::SleepFor(absl::Milliseconds(1));
   CallOptions call;
   call.deadline = absl::Milliseconds(200);
-  absl::Time start = absl::Now();
   EXPECT_TRUE(absl::IsDeadlineExceeded(client.Register(*other, call).status()));
-  EXPECT_LT(absl::Now() - start, absl::Seconds(3));
   Cancellation cancellation;
-  call.deadline = absl::Seconds(20);
+  call.deadline = absl::InfiniteDuration();
   call.cancellation = &cancellation;
-  start = absl::Now();
   std::thread canceller([&cancellation] {
     absl::SleepFor(absl::Milliseconds(100));
     cancellation.Cancel();
   });
   EXPECT_TRUE(absl::IsCancelled(client.Register(*other, call).status()));
-  EXPECT_LT(absl::Now() - start, absl::Seconds(3));
   memory_.holds_leases = false;
   canceller.join();
   opener.join();

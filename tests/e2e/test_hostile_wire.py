@@ -13,7 +13,6 @@ import pathlib
 import socket
 import struct
 import threading
-import time
 import zlib
 from collections.abc import Callable, Iterator
 
@@ -426,9 +425,7 @@ def test_a_connection_that_is_cut_anywhere(attack: Callable[[int], LocalServer])
 
 
 def test_the_server_still_answers_right(target: LocalServer) -> None:
-    began = time.monotonic()
     with target.connect(deadline=30) as client:
         keys = np.random.default_rng(5).integers(-1000, 1000, 100_000)
         np.testing.assert_array_equal(client.sort(keys), np.sort(keys))
         assert isinstance(client.info(), corank.ServerInfo)
-    assert time.monotonic() - began < 30

@@ -129,9 +129,13 @@ class Aimed:
         """Checks that a waiting call left the queue while the lane was still busy; raises MissedError otherwise."""
         if self._holder is None:
             return
-        end = time.monotonic() + 10
-        while (now := self.scene.now())["corank_queue_requests"] > 0:
-            assert time.monotonic() < end, "the call that is over still waits"
+        now: dict[str, float] = {}
+
+        def has_left() -> bool:
+            now.update(self.scene.now())
+            return now["corank_queue_requests"] == 0
+
+        wait_until(has_left, "the call that is over leaves the queue")
         if now["corank_lanes_busy"] == 0:
             raise MissedError("the lane was free before the call was seen to be gone")
 

@@ -8,7 +8,6 @@ import multiprocessing
 import pathlib
 import pickle
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -72,15 +71,18 @@ def test_cancelled_futures_end_on_the_server(fake: FakeServer, place: Any) -> No
     np.testing.assert_array_equal(client.submit("sort", KEYS, place=place).result(30), np.sort(KEYS))
 
 
-def test_cancel_ends_the_wait_for_another_try(fake: FakeServer, fake_client: corank.Client) -> None:
-    fake.fail_next(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", retry_after=20, times=9)
-    future = fake_client.submit("sort", X)
-    wait_until(lambda: len(fake.requests) == 1)
-    begin = time.monotonic()
-    assert future.cancel()
-    concurrent.futures.wait([future], 30)
-    fake_client._threads._pool.shutdown(wait=True)  # type: ignore[union-attr]
-    assert time.monotonic() - begin < 15
+def test_cancel_ends_the_wait_for_another_try(fake: FakeServer) -> None:
+    fake.fail_next(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", retry_after=3600, times=9)
+    with corank.connect(fake.address, deadline=None) as client:
+        future = client.submit("sort", X)
+        wait_until(lambda: len(fake.requests) == 1)
+        assert future.cancel()
+        pool = client._threads._pool
+        assert pool is not None
+        ended = threading.Thread(target=pool.shutdown, daemon=True)  # waits for the call
+        ended.start()
+        ended.join(60)
+        assert not ended.is_alive()
     assert len(fake.requests) == 1
 
 
@@ -140,9 +142,7 @@ def test_deadlines_of_awaited_calls_hold(fake: FakeServer, place: Any) -> None:
             with pytest.raises(corank.DeadlineExceeded, match=r"deadline of 0\.2 s"):
                 await client.sort(X if place == "auto" else KEYS, place=place, deadline=0.2)
 
-    begin = time.monotonic()
-    asyncio.run(call())
-    assert time.monotonic() - begin < 20
+    asyncio.run(asyncio.wait_for(call(), 60))
     assert fake.hold is not None
     fake.hold.set()
 
@@ -156,9 +156,7 @@ def test_deadlines_count_the_wait_for_a_thread(fake: FakeServer) -> None:
             found = await asyncio.gather(*calls, return_exceptions=True)
             assert all(isinstance(each, corank.DeadlineExceeded) for each in found)
 
-    begin = time.monotonic()
-    asyncio.run(call())
-    assert time.monotonic() - begin < 20
+    asyncio.run(asyncio.wait_for(call(), 60))
     assert fake.executor.calls < 70
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -62,15 +62,28 @@ def test_the_largest_few_scratch_regions_are_kept(fake: FakeServer, fake_client:
 def test_scratch_that_nobody_takes_goes_after_a_while(
     fake: FakeServer, fake_client: corank.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(idle, "_SECONDS", 0.3)
+    monkeypatch.setattr(idle, "_SECONDS", 60.0)
+    now = 1000.0
+    timers: list[tuple[float, Callable[[], object]]] = []
+
+    def timer(seconds: float, function: Callable[..., object], arguments: list[Any]) -> SimpleNamespace:
+        return SimpleNamespace(start=lambda: timers.append((seconds, lambda: function(*arguments))))
+
+    monkeypatch.setattr(idle, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(idle, "threading", SimpleNamespace(Timer=timer))
     for _ in range(2):  # also those of later calls
-        before = time.monotonic()
         fake_client.sort(KEYS, place="shared_memory")
-        assert len(fake.places.regions) == 1
-        while fake.places.regions and time.monotonic() < before + 30:
-            time.sleep(0.01)
+        for passed, left in ((30.0, 60.0), (29.0, 30.0)):
+            seconds, ring = timers.pop()
+            assert (seconds, timers) == (left, [])
+            now += passed
+            ring()  # too early
+            assert len(fake.places.regions) == 1
+        seconds, ring = timers.pop()
+        now += seconds
+        ring()
         assert not fake.places.regions
-        assert time.monotonic() - before >= 0.3
+        assert not timers
 
 
 def test_calls_at_the_same_time_use_what_others_gave_back(fake: FakeServer, fake_client: corank.Client) -> None:
@@ -111,15 +124,13 @@ def test_server_without_room_for_regions_is_asked_once_in_its_time(
     def full(*_: Any) -> NoReturn:
         nonlocal asked
         asked += 1
-        raise Failure(grpc.StatusCode.RESOURCE_EXHAUSTED, "its most regions", 30.0)
+        raise Failure(grpc.StatusCode.RESOURCE_EXHAUSTED, "its most regions", 3600.0)
 
     monkeypatch.setattr(connection, "SHARED_BYTES", 100_000)
     monkeypatch.setattr(fake.places, "_add", full)
     stats: list[corank.Stats] = []
-    start = time.monotonic()
     for _ in range(3):
         np.testing.assert_array_equal(fake_client.sort(KEYS, on_stats=stats.append), np.sort(KEYS))
-    assert time.monotonic() - start < 25
     assert [each.place for each in stats] == ["inline"] * 3
     assert asked == 1
     with pytest.raises(corank.CorankError):
