@@ -17,6 +17,7 @@
 #include "server/observe/log.h"
 #include "server/plan/parse/validate.h"
 #include "server/plan/request_places.h"
+#include "server/rpc/helpers.h"
 #include "server/run/operation.h"
 
 namespace corank::fuzz {

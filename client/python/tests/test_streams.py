@@ -248,7 +248,6 @@ def test_progress_functions_are_told_of_every_byte(fake_client: corank.Client) -
 
     def tell(progress: Progress) -> None:
         told.append((progress.sent, progress.received, progress.fraction or 0.0))
-        assert progress.bytes_per_second >= 0
 
     fake_client.sort(KEYS, place="stream", progress=tell)
     assert told[-1] == (KEYS.nbytes, KEYS.nbytes, 1.0)
