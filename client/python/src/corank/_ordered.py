@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from corank import _conversion as conversion
 from corank import _errors as errors
-from corank._columns import Column, KeyColumn, columns_request, sorted_columns
+from corank._columns import KeyColumn, columns_request, sorted_columns
 from corank._conversion import Keys
 from corank._elements import Input
 from corank._elements import index_dtype as server_index_dtype
@@ -32,7 +32,7 @@ def _order(descending: bool) -> Any:
     return operators.SORT_ORDER_DESCENDING if descending else operators.SORT_ORDER_ASCENDING
 
 
-def _indices(field: str, request: Any, destination: str, count: int | None, greatest: int, dtype: Any) -> Output:
+def indices_output(field: str, request: Any, destination: str, count: int | None, greatest: int, dtype: Any) -> Output:
     wanted = None if dtype is None else np.dtype(dtype)
     return Output(field, request, destination, server_index_dtype(greatest), count, True, wanted, greatest)
 
@@ -58,7 +58,7 @@ class _Sorting:
 
     def indices(self, dtype: Any) -> Output:
         """The positions of the keys as another output."""
-        return _indices("indices", self.request, "indices_destination", self.count, self.rows - 1, dtype)
+        return indices_output("indices", self.request, "indices_destination", self.count, self.rows - 1, dtype)
 
 
 def _sorting(
@@ -293,7 +293,7 @@ class OrderedOperators(Operators[A]):
         parts = [column.part for column in found]
         rows = found[0].rows
         count = rows if limit is None else min(limit, rows)
-        indices = _indices("indices", request, "indices_destination", count, rows - 1, index_dtype)
+        indices = indices_output("indices", request, "indices_destination", count, rows - 1, index_dtype)
         task = Task("Sort", "sort", request, parts, [indices], operators.SortResponse, one)
         return self._array(task, options)
 
@@ -414,7 +414,7 @@ class OrderedOperators(Operators[A]):
             bound=choice("side", side, _SIDES), order=_order(descending), assume_sorted=assume_sorted
         )
         greatest, count = sorted_part.header.count, needle_part.header.count
-        positions = _indices("positions", request, "destination", count, greatest, index_dtype)
+        positions = indices_output("positions", request, "destination", count, greatest, index_dtype)
         parts = [sorted_part, needle_part]
         finish = _first if is_scalar else one
         task = Task("Search", "search", request, parts, [positions], operators.SearchResponse, finish)
@@ -425,106 +425,3 @@ class OrderedOperators(Operators[A]):
         for at, dtype in enumerate(dtypes):
             if dtype != dtypes[0]:
                 raise TypeError(f"{field}[{at}] is {dtype}, {field}[0] is {dtypes[0]}; all must be of one dtype")
-
-
-class ColumnOperators(Operators[A]):
-    """Operators whose results are more than the fields of one response; a chain does not take them."""
-
-    def sort_columns(
-        self,
-        columns: Sequence[KeyColumn],
-        *,
-        values: Input | None = None,
-        descending: bool | Sequence[bool] = False,
-        algorithm: SortAlgorithm = "auto",
-        limit: int | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Any:
-        """Sorts rows by several columns: by the first, equal rows by the second, and so on. Stable.
-
-        Args:
-            columns: 1 to 16 columns of n rows. A column is an array as for `sort`; an array of byte strings of one
-                width (dtype "S" or "V"), compared byte by byte; or a list or tuple of bytes or of str, of any lengths,
-                compared as in Python.
-            values: shape (n,), one value for each row, as for `sort`.
-            descending: greatest first, in all columns or, as a sequence, in each.
-            algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
-            limit: return only the first `limit` rows of the order.
-                Strings in shared memory (out=) then need room for limit times the longest one, or for all of them if
-                that is less.
-            **options: see CallOptions. A list of strings is two results for out= and keep=: the joined bytes (uint8),
-                and where each string begins and the last one ends (int64).
-
-        Returns:
-            The list of sorted columns, each in the form in which it was given, or with values a pair (columns, values).
-            A list of strings that keep= keeps is a pair of handles.
-
-        Examples:
-            >>> client.sort_columns([["b", "a", "b"], [2, 3, 1]])
-            [['a', 'b', 'b'], array([3, 1, 2])]
-        """
-        number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-        request, found = columns_request(columns, descending, number, limit)
-        request.output = operators.SORT_OUTPUT_KEYS
-        if values is None:
-            return self._sort_columns(request, found, [], [], options)
-        part, value_dtype = conversion.values("values", values)
-        rows = found[0].rows if limit is None else min(limit, found[0].rows)
-        type_ = part.header.type
-        output = Output("values", request, "values_destination", value_dtype, rows, element_type=type_)
-        return self._sort_columns(request, found, [part], [output], options)
-
-    def sort_columns_with_indices(
-        self,
-        columns: Sequence[KeyColumn],
-        *,
-        descending: bool | Sequence[bool] = False,
-        algorithm: SortAlgorithm = "auto",
-        limit: int | None = None,
-        index_dtype: DTypeLike | None = np.intp,
-        **options: Unpack[CallOptions],
-    ) -> Any:
-        """Does `sort_columns` and `argsort_columns` in one call.
-
-        Args:
-            columns: as for `sort_columns`.
-            descending: greatest first, in all columns or, as a sequence, in each.
-            algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
-            limit: return only the first `limit` rows of the order.
-            index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
-            **options: see CallOptions.
-
-        Returns:
-            The pair (list of sorted columns, positions).
-
-        Examples:
-            >>> client.sort_columns_with_indices([["b", "a", "b"], [2, 3, 1]])
-            ([['a', 'b', 'b'], array([3, 1, 2])], array([1, 2, 0]))
-        """
-        number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-        request, found = columns_request(columns, descending, number, limit)
-        request.output = operators.SORT_OUTPUT_KEYS_AND_INDICES
-        rows = found[0].rows
-        count = rows if limit is None else min(limit, rows)
-        indices = _indices("indices", request, "indices_destination", count, rows - 1, index_dtype)
-        return self._sort_columns(request, found, [], [indices], options)
-
-    def _sort_columns(
-        self,
-        request: operators.SortRequest,
-        found: Sequence[Column],
-        more_parts: Sequence[Part],
-        more_outputs: Sequence[Output],
-        options: CallOptions,
-    ) -> Any:
-        """The sorted columns, or the pair of them and the one other output."""
-
-        def finish(results: Sequence[Any]) -> Any:
-            columns = sorted_columns(found, results)
-            return (columns, results[-1]) if more_outputs else columns
-
-        parts: list[Part] = [*(column.part for column in found), *more_parts]
-        outputs = [*(output for column in found for output in column.outputs), *more_outputs]
-        is_shifted = any(column.is_shifted for column in found)
-        task = Task("Sort", "sort", request, parts, outputs, operators.SortResponse, finish, is_shifted)
-        return self._perform(task, options)

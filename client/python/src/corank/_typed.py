@@ -11,7 +11,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from corank._intervals import IntervalOperators
-from corank._ordered import ColumnOperators, OrderedOperators
+from corank._ordered import OrderedOperators
+from corank._sorted_columns import ColumnOperators
 
 
 class ArrayOperators(OrderedOperators[NDArray[Any]], ColumnOperators[NDArray[Any]], IntervalOperators[NDArray[Any]]):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from corank._intervals import IntervalOperators
-from corank._ordered import ColumnOperators, OrderedOperators
+from corank._ordered import OrderedOperators
+from corank._sorted_columns import ColumnOperators
 
 
 class AsyncOperators(OrderedOperators[Any], ColumnOperators[Any], IntervalOperators[Any]):
