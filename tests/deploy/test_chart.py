@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -132,13 +133,17 @@ def test_built_in_objects_follow_the_published_schema(example: str, release: str
 @needs_render
 @pytest.mark.parametrize("example", SETS)
 def test_flags_of_every_set_start_a_server(example: str, tmp_path: Path) -> None:
-    """Names, values and budgets, by corankd's own check; files of secrets are the only thing that is missing."""
+    """Names, values and budgets, by corankd's own check; files of secrets stand in for the mounted ones."""
     corankd = os.environ.get("CORANKD")
     if not corankd:
         pytest.skip("CORANKD does not name a built server")
     flags = workload(rendered(example))["spec"]["template"]["spec"]["containers"][0]["args"]
-    for name in ("tls.crt", "tls.key", "ca.crt", "tokens"):
-        (tmp_path / name).touch()
+    if any("/etc/corank/" in flag for flag in flags):
+        key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", str(tmp_path / "tls.key")]
+        subject = ["-subj", "/CN=corank", "-out", str(tmp_path / "tls.crt")]
+        subprocess.run(["openssl", "req", "-x509", *key, *subject], check=True, capture_output=True, timeout=60)
+        (tmp_path / "ca.crt").write_bytes((tmp_path / "tls.crt").read_bytes())
+        (tmp_path / "tokens").write_text(f"analytics {hashlib.sha256(b'word').hexdigest()} all\n", "utf-8")
     flags = [re.sub(r"=/etc/corank/\w+/", f"={tmp_path}/", flag) for flag in flags]
     command = [corankd, "--check-config", "--listen=0.0.0.0:1", *flags]
     checked = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
