@@ -7,8 +7,9 @@ import pathlib
 import grpc
 import pytest
 from corank.testing import LocalServer
-from e2e_support import SERVING, health, wait_until, watch_health
+from e2e_support import SERVING, health, watch_health
 from test_rollout import FLAGS, Load, sort_message
+from waiting import wait_until
 
 
 def test_clients_connect_again_when_their_connection_is_old(corankd: pathlib.Path) -> None:

@@ -15,7 +15,8 @@ import corank
 import numpy as np
 import pytest
 from corank.testing import LocalServer
-from e2e_support import samples, wait_until
+from e2e_support import samples
+from waiting import wait_until
 
 SERVERS = 3
 FLAGS = ["--engine=cpu", "--drain-timeout=20s"]
