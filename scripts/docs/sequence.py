@@ -101,7 +101,7 @@ STREAM = Diagram(
         Actor("Client", ""),
         Actor("ExecuteCall", "rpc"),
         Actor("ExecuteJob", "rpc"),
-        Actor("StreamExchange", "execute"),
+        Actor("ChunkPipe", "execute"),
         Actor("Long lane", "execute"),
         Actor("Engine streams", "kernels/engine"),
     ),
