@@ -17,9 +17,9 @@
 #include "corank/v1/operators.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/wire_format_lite.h"
-#include "grpcpp/support/proto_buffer_reader.h"
 
 namespace corank {
 namespace {
@@ -35,17 +35,18 @@ using google::protobuf::io::StringOutputStream;
 
 constexpr uint32_t LengthDelimitedTag(int field) { return static_cast<uint32_t>(field) << 3 | 2; }
 
-// The number of the field that holds a payload, or 0 if the type has none.
+}  // namespace
+
 int PayloadField(const Descriptor* type) {
   if (type == v1::Array::descriptor()) return v1::Array::kInlineDataFieldNumber;
   if (type == v1::ArrayChunk::descriptor()) return v1::ArrayChunk::kDataFieldNumber;
   return 0;
 }
 
-bool HoldsPayloads(const Descriptor* type);
+namespace {
 
 bool HoldsPayloads(const FieldDescriptor* field) {
-  return field->message_type() != nullptr && HoldsPayloads(field->message_type());
+  return field->message_type() != nullptr && corank::HoldsPayloads(field->message_type());
 }
 
 // Adds `type` and the message types nested in it that hold payloads at any depth. No message type of the contract
@@ -60,7 +61,8 @@ bool FindHolders(const Descriptor* type, absl::flat_hash_set<const Descriptor*>*
   return holds;
 }
 
-// Whether messages of this type hold payloads, at any depth.
+}  // namespace
+
 bool HoldsPayloads(const Descriptor* type) {
   static const auto* const holders = [] {
     auto* const found = new absl::flat_hash_set<const Descriptor*>;
@@ -73,6 +75,8 @@ bool HoldsPayloads(const Descriptor* type) {
   }();
   return holders->contains(type);
 }
+
+namespace {
 
 // Adds the Arrays and ArrayChunks of a message. Returns the number of messages visited.
 int64_t AddPayloadHolders(const Message& message, absl::flat_hash_set<const Message*>* holders) {
@@ -136,6 +140,45 @@ class WaitingFields {
   std::string bytes_;
   std::optional<StringOutputStream> stream_;
   std::optional<CodedOutputStream> out_;
+};
+
+// Reads pieces one after the other.
+class PiecesInput final : public google::protobuf::io::ZeroCopyInputStream {
+ public:
+  explicit PiecesInput(const MessagePieces& pieces) : pieces_(pieces) {}
+
+  bool Next(const void** data, int* size) override {
+    for (; next_ < pieces_.size(); ++next_, offset_ = 0) {
+      const absl::string_view rest = pieces_[next_].substr(offset_);
+      if (rest.empty()) continue;
+      *data = rest.data();
+      *size = static_cast<int>(rest.size());
+      offset_ += rest.size();
+      count_ += *size;
+      return true;
+    }
+    return false;
+  }
+  void BackUp(int count) override {
+    offset_ -= static_cast<size_t>(count);
+    count_ -= count;
+  }
+  bool Skip(int count) override {
+    while (count > 0) {
+      const void* data = nullptr;
+      int size = 0;
+      if (!Next(&data, &size)) return false;
+      if (size > count) BackUp(size - count);
+      count -= std::min(size, count);
+    }
+    return true;
+  }
+  int64_t ByteCount() const override { return count_; }
+
+ private:
+  const MessagePieces& pieces_;
+  size_t next_ = 0, offset_ = 0;
+  int64_t count_ = 0;
 };
 
 // Parses one message up to the input's limit, which must be set. Gives up on messages that would take much more memory
@@ -324,21 +367,22 @@ std::vector<WirePiece> SerializeHeads(const Message& message, const PayloadMap& 
   return pieces;
 }
 
-bool ParseHeads(const grpc::ByteBuffer& bytes, Message* message, int field, std::vector<PayloadRange>* payloads) {
-  grpc::ByteBuffer readable(bytes);  // shares the slices; the reader needs a mutable buffer
-  grpc::ProtoBufferReader reader(&readable);
-  if (!reader.status().ok() || bytes.Length() > std::numeric_limits<int>::max()) return false;
+bool ParseHeads(const MessagePieces& bytes, Message* message, int field, std::vector<PayloadRange>* payloads) {
+  size_t size = 0;
+  for (const absl::string_view piece : bytes) size += piece.size();
+  if (size > std::numeric_limits<int>::max()) return false;
+  PiecesInput reader(bytes);
   message->Clear();
   payloads->clear();
   CodedInputStream input(&reader);
   // With this limit, protobuf allocates no more for a field than the message has bytes.
-  input.PushLimit(static_cast<int>(bytes.Length()));
+  input.PushLimit(static_cast<int>(size));
   if (HeadParser(&input, payloads).Parse(message, field)) return true;
   payloads->clear();
   return false;
 }
 
-bool ParseHeads(const grpc::ByteBuffer& bytes, Message* message, std::vector<PayloadRange>* payloads) {
+bool ParseHeads(const MessagePieces& bytes, Message* message, std::vector<PayloadRange>* payloads) {
   if (!ParseHeads(bytes, message, PayloadField(message->GetDescriptor()), payloads)) return false;
   // If a payload occurs twice, the last one counts; none counts if the Array got another place later.
   absl::flat_hash_set<const Message*> seen;
@@ -385,14 +429,14 @@ void EndCopyPastCaches() {
 
 }  // namespace
 
-void CopyRange(const std::vector<grpc::Slice>& slices, int64_t offset, int64_t bytes, void* to) {
+void CopyRange(const MessagePieces& pieces, int64_t offset, int64_t bytes, void* to) {
   auto* next = static_cast<char*>(to);
   const bool is_large = bytes >= kStreamedBytes;
-  for (const grpc::Slice& slice : slices) {
-    const auto size = static_cast<int64_t>(slice.size());
+  for (const absl::string_view piece : pieces) {
+    const auto size = static_cast<int64_t>(piece.size());
     if (offset < size && bytes > 0) {
       const int64_t take = std::min(bytes, size - offset);
-      const auto* const from = reinterpret_cast<const char*>(slice.begin()) + offset;
+      const char* const from = piece.data() + offset;
       if (is_large) {
         CopyPastCaches(next, from, static_cast<size_t>(take));
       } else {

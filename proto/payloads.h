@@ -14,8 +14,6 @@
 #include "absl/strings/string_view.h"
 #include "corank/v1/array.pb.h"
 #include "google/protobuf/message.h"
-#include "grpcpp/support/byte_buffer.h"
-#include "grpcpp/support/slice.h"
 
 namespace corank {
 
@@ -46,18 +44,27 @@ struct PayloadRange {
   int64_t bytes = 0;
 };
 
+/// A message's bytes as consecutive pieces, which are borrowed.
+using MessagePieces = std::vector<absl::string_view>;
+
 /// Parses everything but the payloads. An Array with inline bytes gets that place, with no bytes in it. Returns false
 /// if the bytes are not such a message, or if the message has far more parts than any real request: parsing a small
 /// hostile message would take too much memory or time. Holders stay where they are until the message itself moves.
-bool ParseHeads(const grpc::ByteBuffer& bytes, google::protobuf::Message* message, std::vector<PayloadRange>* payloads);
+bool ParseHeads(const MessagePieces& bytes, google::protobuf::Message* message, std::vector<PayloadRange>* payloads);
 
 /// The same for a message of another protocol, whose payloads are the elements of its own repeated bytes field `field`.
 /// Each element has a range, in the order of the message; its holder is the message.
-bool ParseHeads(const grpc::ByteBuffer& bytes, google::protobuf::Message* message, int field,
+bool ParseHeads(const MessagePieces& bytes, google::protobuf::Message* message, int field,
                 std::vector<PayloadRange>* payloads);
 
-/// Copies a range of the consecutive bytes of `slices`. The range lies within them.
-void CopyRange(const std::vector<grpc::Slice>& slices, int64_t offset, int64_t bytes, void* to);
+/// Copies a range of the consecutive bytes of `pieces`. The range lies within them.
+void CopyRange(const MessagePieces& pieces, int64_t offset, int64_t bytes, void* to);
+
+/// Whether messages of this type hold payloads, at any depth.
+bool HoldsPayloads(const google::protobuf::Descriptor* type);
+
+/// The number of the field of this type that is a payload; 0: none is.
+int PayloadField(const google::protobuf::Descriptor* type);
 
 }  // namespace corank
 

@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -29,7 +28,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "google/protobuf/stubs/logging.h"
-#include "grpc/support/log.h"
 #include "server/base/clock.h"
 #include "server/config/configuration.h"
 #include "server/memory/allocator.h"
@@ -66,21 +64,7 @@ class Event {
   const int fd_;
 };
 
-// Before the server serves, gRPC's own messages about a port are not logged: our error names the port.
 std::atomic<const Logger*> library_logger{nullptr};
-std::atomic<Server*> library_server{nullptr};
-
-void LogOfGrpc(gpr_log_func_args* args) {
-  const Logger* logger = library_logger.load();
-  if (logger == nullptr) return;
-  const LogLevel level = args->severity == GPR_LOG_SEVERITY_ERROR  ? LogLevel::kWarning
-                         : args->severity == GPR_LOG_SEVERITY_INFO ? LogLevel::kInfo
-                                                                   : LogLevel::kDebug;
-  logger->Log(level, "grpc", {{"message", args->message}});
-  // gRPC reports this nowhere else.
-  Server* const server = library_server.load();
-  if (server != nullptr && absl::StrContains(args->message, "Handshake failed")) server->CountFailedHandshake();
-}
 
 // Logs Protobuf's errors in requests at debug level only, because the caller's error has its own line.
 void LogOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& message) {
@@ -141,8 +125,8 @@ int TakeSignal(int signals) {
 // for the thread that serves the metrics.
 [[noreturn]] void ExitAtOnce(int code) { std::_Exit(code); }
 
-// When the device is lost, callers may still wait for calls on gRPC's own threads. If those threads do not return, the
-// calls end with the connection.
+// When the device is lost, callers may still wait for calls on the loops of connections. If those threads do not
+// return, the calls end with the connection.
 [[noreturn]] void ExitWithoutDevice(const Server& server, int signals) {
   constexpr absl::Duration kLook = absl::Milliseconds(5);
   const Event never;
@@ -167,7 +151,7 @@ int TakeSignal(int signals) {
   Wake wake = Wait(signals, event, end);
   if (wake == Wake::kEvent && !server->device_lost()) {
     const Event stopped;
-    // Waits for gRPC, which waits for every call, even a stuck one.
+    // Waits for every call, even a stuck one.
     std::thread([server, &stopped] {
       server->Stop();
       stopped.Set();
@@ -188,7 +172,6 @@ int TakeSignal(int signals) {
 
 int Serve(const Configuration& configuration, int signals, const EngineWrapper& wrap) {
   static const Logger* const logger = new Logger(configuration.log_level, configuration.log_format);
-  gpr_set_log_function(LogOfGrpc);
   google::protobuf::SetLogHandler(LogOfProtobuf);
   for (const std::string& warning : configuration.warnings) {
     logger->Log(LogLevel::kWarning, "configuration", {{"message", warning}});
@@ -213,7 +196,6 @@ int Serve(const Configuration& configuration, int signals, const EngineWrapper& 
       return StartFailed(*logger, written);
     }
   }
-  library_server.store(server.get());  // which lives until the process ends
   logger->Log(LogLevel::kInfo, "ready",
               {{"version", Version()},
                {"commit", Commit()},
@@ -254,7 +236,7 @@ int Help(const std::string& group) {
 int RunCorankd(const std::vector<std::string>& arguments, const EngineWrapper& wrap) {
   using Action = Configuration::Action;
   BoundThreadCaches();
-  // Debian builds Abseil for debugging: every lock of a mutex, also in gRPC, would record its order in one graph of the
+  // Debian builds Abseil for debugging: every lock of a mutex would record its order in one graph of the
   // process, under a lock of its own. The tests keep this check.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const absl::StatusOr<Configuration> configuration = ReadConfiguration(arguments, environ);

@@ -1,17 +1,13 @@
 #include "server/rpc_endpoint.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
-#include "grpc/impl/codegen/grpc_types.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
-#include "grpcpp/impl/server_builder_option.h"
 #include "server/base/status_macros.h"
 
 namespace corank {
@@ -21,14 +17,8 @@ namespace {
 constexpr int64_t kOtherDescriptors = 256;
 // Time for callers to receive their answers after the last call has ended. For both ports together, it is shorter than
 // the time that a process has to end.
-constexpr absl::Duration kSendPatience = absl::Milliseconds(400);
-
-// Once linked, reflection is part of every server of the process that does not remove it.
-class WithoutReflection final : public grpc::ServerBuilderOption {
- public:
-  void UpdateArguments(grpc::ChannelArguments*) override {}
-  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override { plugins->clear(); }
-};
+constexpr std::chrono::milliseconds kFarewell(400);
+constexpr std::chrono::seconds kLogPause(10);
 
 int ToInt(int64_t value) { return static_cast<int>(std::min<int64_t>(value, std::numeric_limits<int>::max())); }
 
@@ -50,33 +40,19 @@ int MostConnections(int wanted, const Logger& logger) {
   return std::min(most, wanted);
 }
 
-void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder* builder) {
-  builder->SetMaxReceiveMessageSize(ToInt(limits.max_message_bytes));
-  builder->SetMaxSendMessageSize(-1);
-  // gRPC decompresses a message without a limit before it checks the size: half a megabyte becomes half a gigabyte.
-  // Callers that compress get UNIMPLEMENTED, which says that compression is switched off.
-  for (const grpc_compression_algorithm inflated : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
-    builder->SetCompressionAlgorithmSupportStatus(inflated, false);
-  }
-  grpc::ResourceQuota quota("corank");
-  quota.Resize(static_cast<size_t>(BufferedBytes(limits)));
-  builder->SetResourceQuota(quota);
-  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.max_streams);
-  builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, ToInt(limits.max_header_bytes));
-  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, ToInt(limits.handshake_timeout.count()));
-  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                              ToInt(limits.min_ping_interval.count()));
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  // A caller that disappears silently must not hold a lane, a region or a part of a job until its deadline.
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ToInt(limits.keepalive_interval.count()));
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ToInt(limits.keepalive_timeout.count()));
-  builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
-  // Handshakes and answered pings are not calls: without these limits, an idle peer occupies its place forever.
-  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, ToInt(limits.max_idle.count()));
-  if (limits.max_age.count() > 0) {
-    builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, ToInt(limits.max_age.count()));
-    builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, ToInt(limits.age_grace.count()));
-  }
+wire::ConnectionLimits WireLimits(const ConnectionLimits& limits) {
+  wire::ConnectionLimits made;
+  made.max_streams = static_cast<uint32_t>(limits.max_streams);
+  made.max_header_bytes = static_cast<size_t>(limits.max_header_bytes);
+  made.handshake_timeout = limits.handshake_timeout;
+  made.min_ping_interval = limits.min_ping_interval;
+  made.keepalive_interval = limits.keepalive_interval;
+  made.keepalive_timeout = limits.keepalive_timeout;
+  made.max_idle = limits.max_idle;
+  made.max_age = limits.max_age;
+  made.age_grace = limits.age_grace;
+  made.read_timeout = made.write_timeout = limits.call_idle;
+  return made;
 }
 
 }  // namespace
@@ -86,54 +62,74 @@ int64_t BufferedBytes(const ConnectionLimits& limits) {
   return limits.max_buffered_bytes > 0 ? limits.max_buffered_bytes : std::max(kLeast, 4 * limits.max_message_bytes);
 }
 
-absl::StatusOr<std::unique_ptr<RpcEndpoint>> RpcEndpoint::Start(const Options& options,
-                                                                const std::vector<grpc::Service*>& services,
-                                                                const Logger* logger) {
-  Listener::Options listening;
-  listening.max_connections = MostConnections(options.limits.max_connections, *logger);
-  listening.user_timeout_ms = ToInt(options.limits.keepalive_timeout.count());
-  listening.oldest_gives_way = options.limits.oldest_gives_way;
-  CORANK_ASSIGN_OR_RETURN(std::unique_ptr<Listener> listener, Listener::Create(options.listen, listening, logger));
-  std::unique_ptr<RpcEndpoint> endpoint(new RpcEndpoint(std::move(listener), options.credentials));
+const CallStatus RpcEndpoint::kStopping = {wire::kUnavailable, "the server is shutting down", ""};
 
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  grpc::ServerBuilder builder;
-  using ConnectionType = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
-  endpoint->acceptor_ =
-      builder.experimental().AddExternalConnectionAcceptor(ConnectionType::FROM_FD, options.credentials);
-  for (grpc::Service* service : services) builder.RegisterService(service);
-  SetLimits(options.limits, &builder);
-  if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
-  // Only reflection uses the synchronous API.
-  builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MIN_POLLERS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, 1);
-  endpoint->server_ = builder.BuildAndStart();
-  if (endpoint->server_ == nullptr) {
-    return absl::UnavailableError(absl::StrCat("cannot serve on ", endpoint->address(), ": gRPC did not start"));
+RpcEndpoint::RpcEndpoint(const Options& options, wire::Router router, std::unique_ptr<Listener> listener,
+                         int max_connections, const Logger* logger)
+    : logger_(*logger),
+      tls_(options.tls),
+      max_connections_(max_connections),
+      oldest_gives_way_(options.limits.oldest_gives_way),
+      server_(options.loops, WireLimits(options.limits), std::move(router),
+              [logger, on_failed = options.on_failed_handshake](const wire::Peer& peer) {
+                logger->Log(LogLevel::kInfo, "handshake_failed", {{"peer", peer.address}});
+                if (on_failed) on_failed();
+              }),
+      listener_(std::move(listener)) {}
+
+absl::StatusOr<std::unique_ptr<RpcEndpoint>> RpcEndpoint::Start(const Options& options, wire::Router router,
+                                                                const Logger* logger) {
+  const int most = MostConnections(options.limits.max_connections, *logger);
+  CORANK_ASSIGN_OR_RETURN(std::unique_ptr<Listener> listener,
+                          Listener::Create(options.listen, ToInt(options.limits.keepalive_timeout.count()), logger));
+  std::unique_ptr<RpcEndpoint> endpoint(new RpcEndpoint(options, std::move(router), std::move(listener), most, logger));
+  if (options.tls != nullptr && endpoint->Tls() == nullptr) {
+    return absl::UnavailableError(absl::StrCat("cannot serve on ", endpoint->address(), ": TLS did not start"));
   }
-  endpoint->listener_->Start([acceptor = endpoint->acceptor_.get()](int listener_fd, int fd) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.listener_fd = listener_fd;
-    connection.fd = fd;
-    acceptor->HandleNewConnection(&connection);
-  });
+  endpoint->listener_->Start([raw = endpoint.get()](int fd, std::string peer) { raw->Take(fd, std::move(peer)); });
   return endpoint;
 }
 
 RpcEndpoint::~RpcEndpoint() { Stop(std::chrono::milliseconds(0)); }
 
-void RpcEndpoint::Stop(std::chrono::milliseconds flush) {
+void RpcEndpoint::Take(int fd, std::string peer) {
+  if (open_connections() >= max_connections_) {
+    ++refused_;
+    if (!oldest_gives_way_) {
+      close(fd);
+      return LogRefusal(absl::StrCat("all ", max_connections_, " connections of --max-connections are open"));
+    }
+    server_.CloseOldest();
+    LogRefusal(absl::StrCat("all ", max_connections_, " connections are open; the oldest makes room for a new one"));
+  }
+  server_.Serve(fd, std::move(peer), Tls());
+}
+
+std::shared_ptr<const wire::TlsContext> RpcEndpoint::Tls() {
+  if (tls_ == nullptr) return nullptr;
+  std::shared_ptr<const TlsMaterial> material = tls_->material();
+  if (material == material_) return context_;
+  auto made = wire::TlsContext::Create(material->certificate, material->key, material->client_ca);
+  material_ = std::move(material);
+  if (made.ok()) {
+    context_ = *std::move(made);
+  } else {
+    logger_.Log(LogLevel::kError, "tls_kept", {{"message", std::string(made.status().message())}});
+  }
+  return context_;
+}
+
+void RpcEndpoint::LogRefusal(absl::string_view reason) {
+  const Instant now = std::chrono::steady_clock::now();
+  if (now < next_log_) return;
+  next_log_ = now + kLogPause;
+  logger_.Log(LogLevel::kWarning, "connections_refused",
+              {{"listen", address()}, {"message", std::string(reason)}, {"refused_so_far", refused_connections()}});
+}
+
+void RpcEndpoint::Stop(std::chrono::milliseconds flush, const CallStatus& status) {
   listener_->Stop();
-  if (server_ == nullptr) return;
-  // gRPC's shutdown reports CANCELLED, which clients do not retry, to calls whose message is still arriving. So it runs
-  // only when no connection is left to report on.
-  std::this_thread::sleep_for(flush);
-  // Data that the system has not sent by then is lost if the connection ends with unread input.
-  listener_->AwaitSent(kSendPatience);
-  listener_->EndConnections();
-  server_->Shutdown(std::chrono::system_clock::now());
-  server_->Wait();
+  server_.Stop(flush, status, flush.count() > 0 ? kFarewell : flush);
 }
 
 }  // namespace corank

@@ -2,19 +2,20 @@
 #ifndef CORANK_SERVER_RPC_ENDPOINT_H_
 #define CORANK_SERVER_RPC_ENDPOINT_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "grpcpp/resource_quota.h"
-#include "grpcpp/security/server_credentials.h"
-#include "grpcpp/server.h"
-#include "grpcpp/server_builder.h"
+#include "absl/strings/string_view.h"
+#include "server/base/clock.h"
 #include "server/observe/log.h"
 #include "server/security/listener.h"
+#include "server/security/tls_credentials.h"
+#include "server/wire/server.h"
 
 namespace corank {
 
@@ -27,11 +28,10 @@ struct ConnectionLimits {
   int max_streams = 256;
   /// Most bytes of a call's metadata.
   int64_t max_header_bytes = 16 << 10;
-  /// Most bytes of a message before gRPC cuts it off.
-  int64_t max_message_bytes = int64_t{512} << 20;
-  /// Most bytes of incomplete messages that gRPC holds; beyond it, calls are ended. 0: four of the longest messages,
-  /// and at least 256 MiB.
+  /// Most bytes of messages that have not come whole, beside the arrays in them, over all connections; a call whose
+  /// message does not fit is refused. 0: four times `max_message_bytes`, and at least 256 MiB.
   int64_t max_buffered_bytes = 0;
+  int64_t max_message_bytes = int64_t{512} << 20;
   /// From the connection to the end of the TLS and HTTP/2 handshakes.
   std::chrono::milliseconds handshake_timeout = std::chrono::seconds(10);
   /// The server closes the connection of a client that pings more often.
@@ -46,43 +46,64 @@ struct ConnectionLimits {
   /// end; calls still open then get UNAVAILABLE. Clients reconnect. 0: no limit.
   std::chrono::milliseconds max_age = std::chrono::milliseconds(0);
   std::chrono::milliseconds age_grace = std::chrono::seconds(5);
+  /// A caller that neither sends a message that is due nor takes its answer for this long loses its call.
+  std::chrono::milliseconds call_idle = std::chrono::minutes(1);
 };
 
-/// Most bytes of incomplete messages that gRPC holds.
+/// Most bytes of messages that have not come whole.
 int64_t BufferedBytes(const ConnectionLimits& limits);
 
-/// One port with its gRPC server.
+/// One port with its connections.
 class RpcEndpoint {
  public:
   struct Options {
     ListenAddress listen;
-    std::shared_ptr<grpc::ServerCredentials> credentials;  // must outlive the endpoint if they have state
+    /// Null: plain text. Outlives the endpoint.
+    const TlsCredentials* tls = nullptr;
     ConnectionLimits limits;
-    bool reflection = false;
+    /// Threads that serve connections.
+    int loops = 1;
+    /// Called on a loop's thread for each TLS handshake that fails.
+    std::function<void()> on_failed_handshake;
   };
 
-  /// Serves when this returns. The services outlive the endpoint. UNAVAILABLE, worded for an operator, if it cannot
-  /// listen. `logger` outlives the endpoint.
-  static absl::StatusOr<std::unique_ptr<RpcEndpoint>> Start(const Options& options,
-                                                            const std::vector<grpc::Service*>& services,
+  /// Serves when this returns. What `router` makes outlives the endpoint. UNAVAILABLE, worded for an operator, if it
+  /// cannot listen. `logger` outlives the endpoint.
+  static absl::StatusOr<std::unique_ptr<RpcEndpoint>> Start(const Options& options, wire::Router router,
                                                             const Logger* logger);
   ~RpcEndpoint();
 
-  /// Accepts no more connections, serves open ones for the time of `flush`, and then ends them; callers that still wait
-  /// get UNAVAILABLE. Returns when no call is left.
-  void Stop(std::chrono::milliseconds flush);
+  /// Accepts no more connections, serves open ones for the time of `flush`, and then ends their calls with `status`.
+  /// Returns when no call is left.
+  void Stop(std::chrono::milliseconds flush, const CallStatus& status = kStopping);
 
   /// With the actual port.
   const std::string& address() const { return listener_->address(); }
-  Listener& listener() const { return *listener_; }
+  int max_connections() const { return max_connections_; }
+  int open_connections() const { return server_.connections(); }
+  /// Connections closed at once, or closed to admit another.
+  int64_t refused_connections() const { return refused_.load(); }
 
  private:
-  RpcEndpoint(std::unique_ptr<Listener> listener, std::shared_ptr<grpc::ServerCredentials> credentials)
-      : credentials_(std::move(credentials)), listener_(std::move(listener)) {}
+  RpcEndpoint(const Options& options, wire::Router router, std::unique_ptr<Listener> listener, int max_connections,
+              const Logger* logger);
 
-  const std::shared_ptr<grpc::ServerCredentials> credentials_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  std::unique_ptr<grpc::Server> server_;
+  static const CallStatus kStopping;
+
+  void Take(int fd, std::string peer);
+  std::shared_ptr<const wire::TlsContext> Tls();
+  void LogRefusal(absl::string_view reason);
+
+  const Logger& logger_;
+  const TlsCredentials* const tls_;
+  const int max_connections_;
+  const bool oldest_gives_way_;
+  std::atomic<int64_t> refused_{0};
+  // Of the listener's thread.
+  Instant next_log_ = {};
+  std::shared_ptr<const TlsMaterial> material_;
+  std::shared_ptr<const wire::TlsContext> context_;  // of material_
+  wire::Server server_;
   const std::unique_ptr<Listener> listener_;  // ends before the server that it hands connections to
 };
 

@@ -14,6 +14,8 @@
 #include "server/kserve/inference_service.h"
 #include "server/rpc/corank_service.h"
 #include "server/rpc/memory_service.h"
+#include "server/rpc/methods.h"
+#include "server/rpc/reflection.h"
 #include "version/version.h"
 
 namespace corank {
@@ -66,10 +68,10 @@ absl::Status Draining() {
 
 }  // namespace
 
-// A message over the limit gets an error that names the limit; one far over it is cut off before it is buffered.
 ConnectionLimits Server::MainLimits(const Options& options) {
   ConnectionLimits limits = options.connections;
   limits.max_message_bytes = 2 * options.limits.max_request_bytes;
+  limits.call_idle = absl::ToChronoMilliseconds(options.streams.idle_timeout);
   return limits;
 }
 
@@ -95,6 +97,8 @@ Server::Server(const Options& options, std::vector<ChosenEngine> engines, const 
       started_(clock->Now()),
       logger_(logger),
       plan_(PlanMemory(options, devices_)),
+      buffered_(Budget::Create(BufferedBytes(MainLimits(options)))),
+      timers_(std::make_shared<wire::Loop>()),
       helpers_(options.helpers.value_or(Helpers::CountFor(static_cast<int>(std::thread::hardware_concurrency())))),
       host_pool_(HostPool::Create(&devices_.set(), options.host_pool)),
       run_buffers_(RunBuffers::Create(
@@ -137,6 +141,7 @@ Server::~Server() {
   devices_.StopCanaries();
   Stop();
   metrics_endpoint_.reset();  // scrapes read members that are destroyed next
+  timers_->Stop();
 }
 
 absl::Status Server::StartMetrics() {
@@ -204,7 +209,7 @@ void Server::ObserveDevices() {
 
 void Server::ObserveCalls() {
   OpenItems open;
-  open.connections = rpc_->listener().open_connections();
+  open.connections = rpc_->open_connections();
   open.calls = active_calls_.count();
   const StreamedJobs streamed = jobs();
   open.jobs = streamed.jobs;
@@ -212,11 +217,11 @@ void Server::ObserveCalls() {
   open.regions = regions_.region_count();
   open.leases = regions_.lease_count();
   metrics_.SetOpen(open);
-  const auto show_port = [this](absl::string_view port, const Listener& listener) {
-    metrics_.SetConnections(port, listener.max_connections(), listener.refused_connections());
+  const auto show_port = [this](absl::string_view port, const RpcEndpoint& endpoint) {
+    metrics_.SetConnections(port, endpoint.max_connections(), endpoint.refused_connections());
   };
-  show_port("main", rpc_->listener());
-  if (health_rpc_ != nullptr) show_port("health", health_rpc_->listener());
+  show_port("main", *rpc_);
+  if (health_rpc_ != nullptr) show_port("health", *health_rpc_);
   if (const TlsCredentials* tls = security_->tls(); tls != nullptr) {
     metrics_.SetCertificateExpiry(absl::ToDoubleSeconds(tls->expiry() - absl::UnixEpoch()));
     metrics_.SetCredentialsCurrent("tls", tls->is_current());
@@ -293,21 +298,17 @@ absl::Status Server::StartRpc() {
   environment.streams = plan_.streams;
   environment.places = {&regions_, &arrays_, host_pool_.get(), run_buffers_.get(), &devices_.set(), &helpers_};
   environment.active_calls = &active_calls_;
+  environment.buffered = buffered_.get();
+  environment.timers = timers_.get();
+  environment.gate = &gate_;
   environment.slow_request_ns = options_.slow_request.count();
   environment.authenticator = security_->authenticator();
   corank_service_ = std::make_unique<CorankServiceImpl>(environment, Info());
-  const MemoryEnvironment memory{environment.places,
-                                 logger_,
-                                 options_.limits.max_chunk_bytes,
-                                 &active_calls_,
-                                 &gate_,
-                                 &metrics_,
-                                 security_->authenticator(),
-                                 plan_.streams.idle_timeout};
+  const MemoryEnvironment memory{
+      environment.places,         logger_,        options_.limits.max_chunk_bytes, &active_calls_, &gate_, &metrics_,
+      security_->authenticator(), buffered_.get()};
   memory_service_ = std::make_unique<MemoryServiceImpl>(memory);
   if (options_.kserve) inference_service_ = MakeInferenceService(environment, memory, &health_, Info());
-  health_service_ = std::make_unique<HealthServiceImpl>(&health_);
-
   {
     absl::MutexLock lock(&health_mutex_);
     serves_ = true;
@@ -319,21 +320,37 @@ absl::Status Server::StartRpc() {
 absl::Status Server::StartEndpoints() {
   RpcEndpoint::Options main;
   CORANK_ASSIGN_OR_RETURN(main.listen, ListenAddress::Parse(options_.listen));
-  main.credentials = security_->credentials();
+  main.tls = security_->tls();
   main.limits = MainLimits(options_);
+  main.loops = Loops();
+  main.on_failed_handshake = [this] { metrics_.CountFailedHandshake(); };
+  Methods methods;
+  corank_service_->AddTo(&methods);
+  memory_service_->AddTo(&methods);
+  AddHealth(&health_, &methods);
+  std::vector<std::string> services = {"corank.v1.CorankService", "corank.v1.MemoryService", "grpc.health.v1.Health"};
+  if (inference_service_ != nullptr) {
+    inference_service_->AddTo(&methods);
+    services.emplace_back("inference.GRPCInferenceService");
+  }
   // Reflection takes no credentials, and would show the contract to callers without any.
-  main.reflection = security_->authenticator() == nullptr;
-  std::vector<grpc::Service*> services{corank_service_.get(), memory_service_.get(), health_service_.get()};
-  if (inference_service_ != nullptr) services.push_back(inference_service_.get());
-  CORANK_ASSIGN_OR_RETURN(rpc_, RpcEndpoint::Start(main, services, logger_));
+  if (security_->authenticator() == nullptr) AddReflection(services, &methods);
+  CORANK_ASSIGN_OR_RETURN(rpc_, RpcEndpoint::Start(main, methods.router(), logger_));
   if (options_.health_listen.empty()) return absl::OkStatus();
+  // On a loop of its own, which answers whatever the others do.
   RpcEndpoint::Options health;
   CORANK_ASSIGN_OR_RETURN(health.listen, ListenAddress::Parse(options_.health_listen));
-  health.credentials = grpc::InsecureServerCredentials();
   health.limits = HealthLimits();
-  health_port_service_ = std::make_unique<HealthServiceImpl>(&health_);
-  CORANK_ASSIGN_OR_RETURN(health_rpc_, RpcEndpoint::Start(health, {health_port_service_.get()}, logger_));
+  Methods health_methods;
+  AddHealth(&health_, &health_methods);
+  CORANK_ASSIGN_OR_RETURN(health_rpc_, RpcEndpoint::Start(health, health_methods.router(), logger_));
   return absl::OkStatus();
+}
+
+// Small requests run on the loops, so one per core is of use; and one more, so that none waits for a request that runs.
+int Server::Loops() const {
+  constexpr int kMost = 32;
+  return options_.loops.value_or(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, kMost));
 }
 
 void Server::ShowHealth() {
@@ -428,8 +445,9 @@ void Server::Stop() {
   }
   ShowHealth();
   health_.EndWatches();
-  rpc_->Stop(kFlushTime);
-  if (health_rpc_ != nullptr) health_rpc_->Stop(kFlushTime);
+  const CallStatus stopping = ToCallStatus(device_lost() ? DeviceLost() : Draining(), "");
+  rpc_->Stop(kFlushTime, stopping);
+  if (health_rpc_ != nullptr) health_rpc_->Stop(kFlushTime, stopping);
 }
 
 }  // namespace corank

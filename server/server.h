@@ -16,6 +16,7 @@
 #include "corank/v1/corank_service.pb.h"
 #include "server/base/clock.h"
 #include "server/memory/array_store.h"
+#include "server/memory/budget.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/housekeeper.h"
 #include "server/memory/region_registry.h"
@@ -38,11 +39,12 @@
 #include "server/schedule/batcher.h"
 #include "server/security/security.h"
 #include "server/server_devices.h"
+#include "server/wire/loop.h"
 
 namespace corank {
 
-// Their headers take gRPC's templates along, which would cost every file that starts a server two seconds to compile.
 class CorankServiceImpl;
+class InferenceService;
 class MemoryServiceImpl;
 
 /// Streamed jobs at one moment.
@@ -77,8 +79,10 @@ class Server {
     /// Whether large arrays in shared memory are processed in pieces; unset: on a GPU, whose copies then overlap with
     /// the work. A CPU has nothing to overlap.
     std::optional<bool> in_pieces;
-    /// Threads that copy large messages and perform large writes; by default derived from the number of cores.
+    /// Threads for what must not hold up connections; by default derived from the number of cores.
     std::optional<int> helpers;
+    /// Threads that serve the connections of `listen`; by default derived from the number of cores.
+    std::optional<int> loops;
     Limits limits;
     AdmissionQueue::Options queue;
     AdmissionQueue::Options long_queue;
@@ -116,7 +120,7 @@ class Server {
   const std::string& address() const { return rpc_->address(); }
   /// Empty if there is no such port.
   std::string health_address() const { return health_rpc_ == nullptr ? "" : health_rpc_->address(); }
-  Listener& listener() const { return rpc_->listener(); }
+  const RpcEndpoint& rpc() const { return *rpc_; }
   const Security& security() const { return *security_; }
   const std::string& metrics_address() const { return metrics_address_; }
   /// The engine of the first device.
@@ -126,8 +130,6 @@ class Server {
   int64_t active_calls() const { return active_calls_.count(); }
   int64_t waiting_requests() const { return queue_.waiting_requests() + long_queue_.waiting_requests(); }
   const Metrics& metrics() const { return metrics_; }
-  /// For callers that learn of it from gRPC.
-  void CountFailedHandshake() { metrics_.CountFailedHandshake(); }
   const HealthBoard& health() const { return health_; }
   /// Whether the last device is lost.
   bool device_lost() const { return devices_.all_lost(); }
@@ -162,6 +164,7 @@ class Server {
   absl::Status StartHostLanes();
   absl::Status StartRpc();
   absl::Status StartEndpoints();
+  int Loops() const;
   void OnDeviceLost(int device);
   void AbandonLanes(int device) ABSL_LOCKS_EXCLUDED(lanes_mutex_);
   void TrimLanes() ABSL_LOCKS_EXCLUDED(lanes_mutex_);
@@ -187,6 +190,8 @@ class Server {
   ActiveCalls active_calls_;
   Gate gate_;
   const MemoryPlan plan_;
+  const std::shared_ptr<Budget> buffered_;  // messages that have not come whole
+  const std::shared_ptr<wire::Loop> timers_;
   Helpers helpers_;
   const std::shared_ptr<HostPool> host_pool_;
   const std::shared_ptr<RunBuffers> run_buffers_;
@@ -202,8 +207,7 @@ class Server {
   std::unique_ptr<LanePool> host_lanes_;  // for small requests; null if these go to the devices too
   std::unique_ptr<CorankServiceImpl> corank_service_;
   std::unique_ptr<MemoryServiceImpl> memory_service_;
-  std::unique_ptr<grpc::Service> inference_service_;  // null: not served
-  std::unique_ptr<HealthServiceImpl> health_service_, health_port_service_;
+  std::unique_ptr<InferenceService> inference_service_;  // null: not served
   std::unique_ptr<Nvml> nvml_;
   std::unique_ptr<MetricsEndpoint> metrics_endpoint_;
   std::unique_ptr<Security> security_;

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "bench/service/keys.h"
 #include "corank/v1/operators.pb.h"
-#include "proto/payloads.h"
+#include "proto/grpc_payloads.h"
 
 namespace corank::bench {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/time/clock.h"
 #include "bench/service/closed_loop.h"
 #include "corank/v1/corank_service.pb.h"
-#include "proto/payloads.h"
+#include "proto/grpc_payloads.h"
 
 namespace corank::bench {
 namespace {

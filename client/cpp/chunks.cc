@@ -5,7 +5,7 @@
 #include <string>
 
 #include "corank/v1/array.pb.h"
-#include "proto/payloads.h"
+#include "proto/grpc_payloads.h"
 
 namespace corank::client {
 namespace {

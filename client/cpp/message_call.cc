@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/messages.h"
-#include "proto/payloads.h"
+#include "proto/grpc_payloads.h"
 
 namespace corank::client {
 namespace {

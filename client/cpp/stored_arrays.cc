@@ -12,7 +12,7 @@
 #include "client/cpp/short_memory.h"
 #include "corank/v1/memory_service.pb.h"
 #include "proto/durations.h"
-#include "proto/payloads.h"
+#include "proto/grpc_payloads.h"
 
 namespace corank::client {
 namespace {

@@ -17,7 +17,7 @@
 #include "client/cpp/job.h"
 #include "corank/operators.h"
 #include "grpcpp/support/slice.h"
-#include "proto/payloads.h"
+#include "proto/grpc_payloads.h"
 
 namespace corank::client {
 

@@ -9,7 +9,7 @@ Each layer may include only itself and the layers it depends on:
     server: kserve -> rpc -> plan -> schedule -> run, forwards only
     the rooms beside them, of which each may use those before it, and every stage all of them:
     base, model, observe, security, memory
-    server/wire uses base and observe; rpc and kserve use it
+    server/wire uses base and observe; rpc and kserve use it; nothing in server/ includes gRPC's C++ library
     server/config (flags, environment, file) depends on server.h and every stage; only main.cc may use it
     kernels/include (the public headers of the kernels) -> kernels/common, kernels/cpu, kernels/cuda
     client -> include/corank (the public headers), proto -> kernels/common
@@ -37,6 +37,8 @@ STAGES = ["kserve", "rpc", "plan", "schedule", "run"]
 ROOMS = ["base", "model", "observe", "security", "memory"]
 MESSAGES = re.compile(r"^(corank/(v1|wire)/|inference/|proto/)")
 RPC_LIBRARIES = re.compile(r"^(grpc|grpcpp|google/protobuf)/")
+# The messages of grpc.health and grpc.reflection are the protocol's, not the library's.
+GRPC_LIBRARY = re.compile(r"^(grpcpp/|grpc/(?!health/|reflection/)|.*\.grpc\.pb\.h$)")
 PROMETHEUS = re.compile(r"^prometheus/")
 PUBLIC = re.compile(r"^corank/(?!v1/|wire/)")
 PUBLIC_OF_KERNELS = re.compile(r"^corank/(types\.h|internal/key_traits\.h|span\.h|operands\.h|cpu\.h|cuda\.h|cuda/.*)$")
@@ -72,6 +74,8 @@ def kernels_rule(parts: tuple[str, ...], include: str) -> str | None:
 def server_rule(stage: str, include: str) -> str | None:
     if include.startswith("client/") or PUBLIC.match(include):
         return "server/ knows nothing of client/"
+    if GRPC_LIBRARY.match(include):
+        return "the server speaks gRPC through server/wire, not through gRPC's C++ library"
     if stage.endswith((".cc", ".h")) or stage == "config":  # assembles and configures the stages
         return None
     if PROMETHEUS.match(include) and stage != "observe":

@@ -32,6 +32,9 @@ class Bytes {
     size_ += piece.size;
     if (piece.size > 0) pieces_.push_back(std::move(piece));
   }
+  void Append(const Bytes& more) {
+    for (const Piece& piece : more.pieces_) Append(piece);
+  }
   size_t size() const { return size_; }
   const absl::InlinedVector<Piece, 2>& pieces() const { return pieces_; }
   /// A copy of all bytes.

@@ -41,7 +41,7 @@ absl::Status WithField(const absl::Status& status, absl::string_view field, absl
   return changed;
 }
 
-grpc::Status Serialized(const absl::Status& status) {
+CallStatus Serialized(const absl::Status& status) {
   wire::v1::RpcStatus details;
   details.set_code(status.raw_code());
   details.set_message(std::string(status.message()));
@@ -51,8 +51,7 @@ grpc::Status Serialized(const absl::Status& status) {
     detail->set_value(std::string(payload));
   });
   // Both use the numbers of google.rpc.Code.
-  return grpc::Status(static_cast<grpc::StatusCode>(status.raw_code()), std::string(status.message()),
-                      details.SerializeAsString());
+  return {status.raw_code(), std::string(status.message()), details.SerializeAsString()};
 }
 
 }  // namespace
@@ -191,8 +190,8 @@ absl::Status UnderField(const absl::Status& status, absl::string_view prefix) {
   return WithField(status, absl::StrCat(prefix, violation.field()), violation.description());
 }
 
-grpc::Status ToGrpcStatus(const absl::Status& status, absl::string_view request_id) {
-  if (status.ok()) return grpc::Status::OK;
+CallStatus ToCallStatus(const absl::Status& status, absl::string_view request_id) {
+  if (status.ok()) return {};
   if (ReasonOf(status) == v1::ERROR_REASON_UNSPECIFIED || absl::IsInternal(status) || absl::IsUnknown(status)) {
     return Serialized(Error(v1::ERROR_REASON_INTERNAL,
                             absl::StrCat("internal error; the server's log has details under request id ", request_id),

@@ -1,5 +1,5 @@
-// Errors of the service. Every stage creates an absl::Status with these functions. ToGrpcStatus alone converts the
-// status for the caller to a gRPC status.
+// Errors of the service. Every stage creates an absl::Status with these functions. ToCallStatus alone converts the
+// status for the caller to what ends its call.
 #ifndef CORANK_SERVER_BASE_ERRORS_H_
 #define CORANK_SERVER_BASE_ERRORS_H_
 
@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "corank/v1/error_reason.pb.h"
-#include "grpcpp/support/status.h"
+#include "server/base/call_status.h"
 
 namespace corank {
 
@@ -70,7 +70,7 @@ absl::Status UnderField(const absl::Status& status, absl::string_view prefix);
 
 /// Passes the details on as a serialized google.rpc.Status. An error without a reason is a fault of the server, as are
 /// INTERNAL and UNKNOWN: their text is for the log only, and the caller gets `request_id` to quote instead.
-grpc::Status ToGrpcStatus(const absl::Status& status, absl::string_view request_id);
+CallStatus ToCallStatus(const absl::Status& status, absl::string_view request_id);
 
 }  // namespace corank
 

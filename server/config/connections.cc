@@ -15,11 +15,11 @@ ABSL_FLAG(int32_t, max_connections, 1024,
 ABSL_FLAG(int32_t, max_streams, 256,
           "Most concurrent calls on one connection, 1 to 1000000. A client waits with further calls, or opens another "
           "connection.");
-ABSL_FLAG(corank::ByteCount, max_header_bytes, 16 << 10,
-          "Most bytes of a call's metadata, 1024 to 1048576; if a call sends several header frames, of each.");
+ABSL_FLAG(corank::ByteCount, max_header_bytes, 16 << 10, "Most bytes of a call's metadata, 1024 to 1048576.");
 ABSL_FLAG(corank::ByteCount, max_buffered_bytes, 0,
-          "Memory for incomplete messages of all connections together, at least four times --max-request-bytes. The "
-          "server ends calls that exceed it. 0: eight times --max-request-bytes, and at least 256MiB.");
+          "Memory for incomplete messages of all connections together, beside their arrays, which --host-pool-bytes "
+          "bounds; at least four times --max-request-bytes. The server refuses calls that exceed it. 0: eight times "
+          "--max-request-bytes, and at least 256MiB.");
 ABSL_FLAG(absl::Duration, handshake_timeout, absl::Seconds(10),
           "The server closes a connection whose handshake takes longer than this, 100ms to 10m.");
 ABSL_FLAG(absl::Duration, min_ping_interval, absl::Seconds(10),

@@ -3,7 +3,7 @@
 #define CORANK_SERVER_KSERVE_INFER_CALL_H_
 
 #include <memory>
-#include <optional>
+#include <utility>
 
 #include "server/base/status_macros.h"
 #include "server/kserve/infer_request.h"
@@ -12,31 +12,31 @@
 
 namespace corank {
 
-/// `Base`: UnaryCall, or a class of its kind.
+/// `Base`: UnaryCall, or a class of its kind, which `arguments` make.
 template <typename Base>
 class InferCall : public Base {
  public:
-  InferCall(const CallEnvironment* environment, grpc::CallbackServerContext* context, ModelStatisticsTable* statistics,
-            grpc::ByteBuffer* response)
-      : Base(environment, context, std::nullopt, response), statistics_(statistics) {}
+  template <typename... Arguments>
+  explicit InferCall(ModelStatisticsTable* statistics, Arguments&&... arguments)
+      : Base(std::forward<Arguments>(arguments)...), statistics_(statistics) {}
 
  protected:
   const InferRequest& request() const { return request_; }
 
-  absl::Status Parse(const grpc::ByteBuffer& bytes, InlinePayloads* payloads) override {
+  absl::Status Parse(const ReceivedMessage& bytes, InlinePayloads* payloads) override {
     CORANK_RETURN_IF_ERROR(request_.Read(bytes));
     CORANK_RETURN_IF_ERROR(this->SetOperator(request_.model().family->op));
     const SharedPlaces& places = this->places();
     CORANK_RETURN_IF_ERROR(request_.Translate(places.regions, this->caller().tenant));
     if (request_.timeout()) this->LimitTime(*request_.timeout());
-    return payloads->Take(bytes, request_.payloads(), request_.typed_payloads(), places.host_pool, places.helpers);
+    return payloads->Take(bytes, request_.payloads(), request_.typed_payloads(), places.host_pool);
   }
   const v1::RequestOptions& options() const override { return request_.options(); }
   absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
                                                              const Places& places) const override {
     return request_.Validate(limits, places);
   }
-  grpc::ByteBuffer Respond(const Outcome& outcome) const override { return request_.Respond(outcome); }
+  Bytes Respond(const Outcome& outcome) const override { return request_.Respond(outcome); }
   void Observe(const RequestRecord& record) override {
     if (request_.has_model()) statistics_->Count(request_.model(), record);
   }

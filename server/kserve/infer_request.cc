@@ -148,8 +148,8 @@ absl::StatusOr<std::unique_ptr<Operation>> InferRequest::Validate(const Limits& 
   return model_->family->request.validate(*request_, limits, RoomyPlaces(places, room_));
 }
 
-absl::Status InferRequest::Read(const grpc::ByteBuffer& bytes) {
-  if (!ParseHeads(bytes, &message_, ModelInferRequest::kRawInputContentsFieldNumber, &raw_)) {
+absl::Status InferRequest::Read(const ReceivedMessage& bytes) {
+  if (!ParseHeads(bytes.pieces(), &message_, ModelInferRequest::kRawInputContentsFieldNumber, &raw_)) {
     return InvalidField("request",
                         "the bytes are not an inference.ModelInferRequest message, or have more than 8 MiB beside "
                         "raw_input_contents");
@@ -377,7 +377,7 @@ std::string InferRequest::Head(const Outcome& outcome) const {
   return head.SerializeAsString();
 }
 
-grpc::ByteBuffer InferRequest::Encode(const Outcome& outcome, bool in_stream) const {
+Bytes InferRequest::Encode(const Outcome& outcome, bool in_stream) const {
   // The order of Head.
   std::vector<std::pair<std::string, const ResultArray*>> contents;
   const std::string head = Head(outcome);
@@ -404,10 +404,8 @@ grpc::ByteBuffer InferRequest::Encode(const Outcome& outcome, bool in_stream) co
   return slices.Take();
 }
 
-grpc::ByteBuffer InferRequest::Respond(const Outcome& outcome) const { return Encode(outcome, /*in_stream=*/false); }
+Bytes InferRequest::Respond(const Outcome& outcome) const { return Encode(outcome, /*in_stream=*/false); }
 
-grpc::ByteBuffer InferRequest::RespondInStream(const Outcome& outcome) const {
-  return Encode(outcome, /*in_stream=*/true);
-}
+Bytes InferRequest::RespondInStream(const Outcome& outcome) const { return Encode(outcome, /*in_stream=*/true); }
 
 }  // namespace corank

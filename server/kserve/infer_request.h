@@ -14,11 +14,11 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "grpcpp/support/byte_buffer.h"
 #include "inference/grpc_service.pb.h"
 #include "proto/payloads.h"
 #include "server/kserve/models.h"
 #include "server/kserve/tensors.h"
+#include "server/memory/received_message.h"
 #include "server/memory/region_registry.h"
 #include "server/model/outcome.h"
 #include "server/plan/parse/validate.h"
@@ -29,7 +29,7 @@ namespace corank {
 class InferRequest {
  public:
   /// Parses everything but the raw contents. INVALID_ARGUMENT; NOT_FOUND: no such model.
-  absl::Status Read(const grpc::ByteBuffer& bytes);
+  absl::Status Read(const ReceivedMessage& bytes);
   /// Makes the operator's request. `regions`, `tenant`: where the names of shared memory are looked up. Errors name the
   /// field of the ModelInferRequest.
   absl::Status Translate(RegionRegistry* regions, const std::string& tenant);
@@ -51,9 +51,9 @@ class InferRequest {
 
   /// The ModelInferResponse. Shares the memory of large results with their targets. `is_final`: says so in the
   /// parameters, as a stream does if the caller asked for it.
-  grpc::ByteBuffer Respond(const Outcome& outcome) const;
+  Bytes Respond(const Outcome& outcome) const;
   /// The same as a ModelStreamInferResponse.
-  grpc::ByteBuffer RespondInStream(const Outcome& outcome) const;
+  Bytes RespondInStream(const Outcome& outcome) const;
 
  private:
   using Parameters = google::protobuf::Map<std::string, inference::InferParameter>;
@@ -69,7 +69,7 @@ class InferRequest {
                              const std::string& field, v1::Array* array);
   bool IsRequested(const char* output) const { return requested_.empty() || requested_.contains(output); }
   std::string Head(const Outcome& outcome) const;
-  grpc::ByteBuffer Encode(const Outcome& outcome, bool in_stream) const;
+  Bytes Encode(const Outcome& outcome, bool in_stream) const;
 
   inference::ModelInferRequest message_;  // without its raw contents
   std::vector<PayloadRange> raw_;         // of the message

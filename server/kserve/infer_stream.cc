@@ -3,12 +3,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "server/base/errors.h"
 #include "server/kserve/infer_call.h"
 #include "server/rpc/credentials.h"
 #include "server/rpc/request_id.h"
+#include "server/rpc/request_log.h"
 #include "server/rpc/small_message.h"
 
 namespace corank {
@@ -19,123 +18,145 @@ constexpr char kEndOnError[] = "triton_grpc_error";
 
 class InferStream;
 
-class StreamedInferBase : public CallBase {
+class StreamedInfer final : public InferCall<CallBase> {
  public:
-  using CallBase::CallBase;
+  StreamedInfer(const CallEnvironment* environment, std::shared_ptr<wire::Call> call, ModelStatisticsTable* statistics,
+                std::shared_ptr<InferStream> stream)
+      : InferCall(statistics, environment, std::move(call), std::nullopt), stream_(std::move(stream)) {}
+
+  const std::string& id() const { return request().id(); }
 
  private:
+  Bytes Respond(const Outcome& outcome) const override { return request().RespondInStream(outcome); }
   // The id of a request is in its message. The trailing metadata belongs to the whole stream.
-  void ShowId(const CallId&) override {}
+  void Send(const CallStatus& status, const CallId& id, Bytes response) override;
+
+  const std::shared_ptr<InferStream> stream_;
 };
 
-class StreamedInfer final : public InferCall<StreamedInferBase> {
+// Everything but Answer runs on the loop of the call.
+class InferStream final : public wire::Handler, public std::enable_shared_from_this<InferStream> {
  public:
-  StreamedInfer(const CallEnvironment* environment, grpc::CallbackServerContext* context,
-                ModelStatisticsTable* statistics, grpc::ByteBuffer* response, InferStream* stream)
-      : InferCall(environment, context, statistics, response), stream_(stream) {}
+  InferStream(const CallEnvironment* environment, std::shared_ptr<wire::Call> call, ModelStatisticsTable* statistics)
+      : environment_(*environment),
+        call_(std::move(call)),
+        statistics_(statistics),
+        id_(IdOf(call_->head())),
+        ends_on_error_(call_->head().metadata.Get(kEndOnError) == "true"),
+        receiver_(
+            inference::ModelInferRequest::descriptor(), inference::ModelInferRequest::kRawInputContentsFieldNumber,
+            environment->buffered,
+            [this](size_t bytes) { return InlinePayloads::Place(bytes, environment_.places.host_pool); },
+            [this](const absl::Status& status) { Fail(status); }) {}
 
- private:
-  grpc::ByteBuffer Respond(const Outcome& outcome) const override { return request().RespondInStream(outcome); }
-  void Send(const grpc::Status& status) override;
-
-  InferStream* const stream_;
-};
-
-class InferStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
- public:
-  InferStream(const CallEnvironment* environment, grpc::CallbackServerContext* context,
-              ModelStatisticsTable* statistics)
-      : environment_(*environment), context_(context), statistics_(statistics) {
-    const auto wish = context->client_metadata().find(kEndOnError);
-    ends_on_error_ = wish != context->client_metadata().end() && wish->second == "true";
-    const CallId id = IdOf(*context);
-    ReturnId(id, context);
-    const absl::Status status = CallerOf(environment_.authenticator, *context).status();
-    if (status.ok()) {
-      StartRead(&request_);
-      return;
-    }
+  void Begin() {
+    const absl::Status status = CallerOf(environment_.authenticator, call_->head()).status();
+    if (status.ok()) return call_->ReadWhenever();
     CountIfForbidden(status, environment_.metrics);
     environment_.metrics->CountCall("model_stream_infer", status.code());
-    Finish(ToGrpcStatus(status, id.request_id));
+    Finish(ToCallStatus(status, id_.request_id));
   }
 
-  // The answer, or the error, of the current request.
-  void Answer(const grpc::Status& status, const std::string& id) {
+  // The answer, or the error, of the current request, on any thread.
+  void Answer(CallStatus status, Bytes response) {
+    call_->Post([self = shared_from_this(), status = std::move(status), response = std::move(response)]() mutable {
+      self->SendAnswer(status, std::move(response));
+    });
+  }
+
+  wire::Sink* OnMessageBegin(size_t size) override {
+    absl::Status status = ValidateMessageBytes(static_cast<int64_t>(size), environment_.limits);
+    if (status.ok()) status = receiver_.Begin(size);
     if (!status.ok()) {
-      if (ends_on_error_) return EndCall(&status);
-      inference::ModelStreamInferResponse error;
-      error.set_error_message(status.error_message());
-      error.mutable_infer_response()->set_id(id);
-      response_ = SmallBytes(error);
+      Fail(status);
+      return nullptr;
     }
-    StartWrite(&response_);
+    AllowMessage(size, call_.get());
+    return &receiver_;
   }
-
-  void OnReadDone(bool ok) override {
-    if (!ok) return Finish(grpc::Status::OK);  // the caller has sent its last request, or is gone
-    StreamedInfer* call = new StreamedInfer(&environment_, context_, statistics_, &response_, this);
-    {
-      absl::MutexLock lock(&mutex_);
-      call_ = call;
-      if (cancelled_) call->Cancel();
+  void OnMessage() override {
+    request_ = std::make_shared<StreamedInfer>(&environment_, call_, statistics_, shared_from_this());
+    request_->Own(request_);
+    const std::shared_ptr<StreamedInfer> request = request_;
+    const absl::Status admitted = request->Admit();
+    if (admitted.ok()) {
+      request->Start(receiver_.Take());
+    } else {
+      request->Refuse(admitted);
     }
-    call->Start(&request_);
   }
-
-  void OnWriteDone(bool ok) override {
-    const grpc::Status gone = grpc::Status::CANCELLED;
-    EndCall(ok ? nullptr : &gone);
+  void OnHalfClose() override { Finish({}); }  // the caller has sent its last request
+  void OnWritten() override {
+    is_writing_ = false;
+    EndRequest();
+    if (!is_finished_) call_->ReadWhenever();
   }
-
-  void OnCancel() override {
-    StreamedInfer* call = nullptr;
-    {
-      absl::MutexLock lock(&mutex_);
-      cancelled_ = true;
-      if (call_ == nullptr) return;
-      call = call_;
-      call->Hold();
+  void OnCancel(const CallStatus& status) override {
+    is_cancelled_ = true;
+    if (request_ == nullptr || is_writing_) {
+      EndRequest();
+      return Finish(status);
     }
-    call->Cancel();  // may answer the call at once, which takes the lock
-    call->Release();
+    const std::shared_ptr<StreamedInfer> request = request_;
+    request->Cancel();  // whose answer ends the stream
   }
-
-  void OnDone() override { delete this; }
-  // Not inlineable: a lane that answers a request must not read and start the next one on its own thread.
+  void OnDone() override {}
 
  private:
-  // Ends the current request, then the stream with a status or, without one, reads on.
-  void EndCall(const grpc::Status* status) {
-    StreamedInfer* call = nullptr;
-    {
-      absl::MutexLock lock(&mutex_);
-      std::swap(call, call_);
+  void SendAnswer(const CallStatus& status, Bytes response) {
+    const bool ends = is_cancelled_ || (!status.ok() && ends_on_error_);
+    if (ends) {
+      EndRequest();
+      return Finish(status);
     }
-    response_.Clear();
-    call->End();
-    if (status != nullptr) return Finish(*status);
-    StartRead(&request_);
+    if (!status.ok()) {
+      inference::ModelStreamInferResponse error;
+      error.set_error_message(status.message);
+      error.mutable_infer_response()->set_id(request_->id());
+      response = SmallBytes(error);
+    }
+    is_writing_ = true;
+    call_->Write(std::move(response));
+  }
+
+  void EndRequest() {
+    if (request_ == nullptr) return;
+    const std::shared_ptr<StreamedInfer> request = std::move(request_);
+    request->End();
+  }
+
+  void Fail(const absl::Status& status) {
+    environment_.metrics->CountCall("model_stream_infer", status.code());
+    CountIfShort(status, environment_.metrics);
+    Finish(ToCallStatus(status, id_.request_id));
+  }
+
+  void Finish(const CallStatus& status) {
+    is_finished_ = true;
+    call_->Finish(status, TrailersOf(id_));
   }
 
   const CallEnvironment& environment_;
-  grpc::CallbackServerContext* const context_;
+  const std::shared_ptr<wire::Call> call_;
   ModelStatisticsTable* const statistics_;
-  bool ends_on_error_ = false;
-  grpc::ByteBuffer request_, response_;
-  absl::Mutex mutex_;
-  StreamedInfer* call_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the current request
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  const CallId id_;
+  const bool ends_on_error_;
+  MessageReceiver receiver_;
+  std::shared_ptr<StreamedInfer> request_;  // the current one
+  bool is_writing_ = false, is_cancelled_ = false, is_finished_ = false;
 };
 
-void StreamedInfer::Send(const grpc::Status& status) { stream_->Answer(status, request().id()); }
+void StreamedInfer::Send(const CallStatus& status, const CallId&, Bytes response) {
+  stream_->Answer(status, std::move(response));
+}
 
 }  // namespace
 
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* StartInferStream(const CallEnvironment* environment,
-                                                                              grpc::CallbackServerContext* context,
-                                                                              ModelStatisticsTable* statistics) {
-  return new InferStream(environment, context, statistics);
+std::shared_ptr<wire::Handler> StartInferStream(const CallEnvironment* environment, std::shared_ptr<wire::Call> call,
+                                                ModelStatisticsTable* statistics) {
+  auto stream = std::make_shared<InferStream>(environment, std::move(call), statistics);
+  stream->Begin();
+  return stream;
 }
 
 }  // namespace corank

@@ -2,19 +2,17 @@
 #ifndef CORANK_SERVER_KSERVE_INFER_STREAM_H_
 #define CORANK_SERVER_KSERVE_INFER_STREAM_H_
 
-#include "grpcpp/server_context.h"
-#include "grpcpp/support/byte_buffer.h"
-#include "grpcpp/support/server_callback.h"
+#include <memory>
+
 #include "server/kserve/model_statistics.h"
 #include "server/rpc/call.h"
 
 namespace corank {
 
-/// Starts the reactor of a ModelStreamInfer call; it owns itself. It reads the next request once the last one is
-/// answered, so answers keep the order of the requests, and flow control holds back a caller that sends faster.
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* StartInferStream(const CallEnvironment* environment,
-                                                                              grpc::CallbackServerContext* context,
-                                                                              ModelStatisticsTable* statistics);
+/// What answers a ModelStreamInfer call. It reads the next request once the last one is answered, so answers keep the
+/// order of the requests, and flow control holds back a caller that sends faster.
+std::shared_ptr<wire::Handler> StartInferStream(const CallEnvironment* environment, std::shared_ptr<wire::Call> call,
+                                                ModelStatisticsTable* statistics);
 
 }  // namespace corank
 

@@ -1,9 +1,11 @@
 #include "server/kserve/inference_service.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "inference/grpc_service.grpc.pb.h"
+#include "inference/grpc_service.pb.h"
+#include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/kserve/infer_call.h"
 #include "server/kserve/infer_stream.h"
@@ -17,55 +19,48 @@
 namespace corank {
 namespace {
 
-using grpc::ByteBuffer;
-using grpc::CallbackServerContext;
-using grpc::ServerUnaryReactor;
-using inference::GRPCInferenceService;
-
-// All messages are bytes, as in CorankServiceBase.
-template <typename Base>
-using WithShared = GRPCInferenceService::WithRawCallbackMethod_SystemSharedMemoryStatus<
-    GRPCInferenceService::WithRawCallbackMethod_SystemSharedMemoryRegister<
-        GRPCInferenceService::WithRawCallbackMethod_SystemSharedMemoryUnregister<
-            GRPCInferenceService::WithRawCallbackMethod_CudaSharedMemoryStatus<
-                GRPCInferenceService::WithRawCallbackMethod_CudaSharedMemoryRegister<
-                    GRPCInferenceService::WithRawCallbackMethod_CudaSharedMemoryUnregister<Base>>>>>>;
-template <typename Base>
-using WithModels = GRPCInferenceService::WithRawCallbackMethod_ModelReady<
-    GRPCInferenceService::WithRawCallbackMethod_ModelMetadata<GRPCInferenceService::WithRawCallbackMethod_ModelConfig<
-        GRPCInferenceService::WithRawCallbackMethod_ModelStatistics<
-            GRPCInferenceService::WithRawCallbackMethod_RepositoryIndex<Base>>>>>;
-using ServiceBase = WithShared<WithModels<
-    GRPCInferenceService::WithRawCallbackMethod_ModelInfer<GRPCInferenceService::WithRawCallbackMethod_ModelStreamInfer<
-        GRPCInferenceService::WithRawCallbackMethod_ServerLive<GRPCInferenceService::WithRawCallbackMethod_ServerReady<
-            GRPCInferenceService::WithRawCallbackMethod_ServerMetadata<GRPCInferenceService::Service>>>>>>>;
+constexpr char kService[] = "inference.GRPCInferenceService";
 
 class UnaryInfer final : public InferCall<UnaryCall> {
  public:
-  using InferCall::InferCall;
+  UnaryInfer(ModelStatisticsTable* statistics, const CallEnvironment* environment, std::shared_ptr<wire::Call> call)
+      : InferCall(statistics, environment, std::move(call), std::nullopt, inference::ModelInferRequest::descriptor(),
+                  inference::ModelInferRequest::kRawInputContentsFieldNumber) {}
 };
 
-class InferenceService final : public ServiceBase {
+class InferenceServiceImpl final : public InferenceService {
  public:
-  InferenceService(const CallEnvironment& calls, const MemoryEnvironment& memory, const HealthBoard* health,
-                   v1::GetServerInfoResponse info)
+  InferenceServiceImpl(const CallEnvironment& calls, const MemoryEnvironment& memory, const HealthBoard* health,
+                       v1::GetServerInfoResponse info)
       : calls_(calls), memory_(memory), health_(health), info_(std::move(info)) {}
 
-  ServerUnaryReactor* ServerLive(CallbackServerContext* context, const ByteBuffer*, ByteBuffer* response) override {
-    inference::ServerLiveResponse live;
-    live.set_live(true);
-    return AnswerAnybody(context, live, response);
-  }
-  ServerUnaryReactor* ServerReady(CallbackServerContext* context, const ByteBuffer*, ByteBuffer* response) override {
-    inference::ServerReadyResponse ready;
-    ready.set_ready(IsReady());
-    return AnswerAnybody(context, ready, response);
+  void AddTo(Methods* methods) override {
+    AddServer(methods);
+    AddModels(methods);
+    AddSharedMemory(methods);
+    AddCudaMemory(methods);
+    methods->Add(kService, "ModelInfer", [this](const std::shared_ptr<wire::Call>& call) {
+      return BeginUnary<UnaryInfer>(&statistics_, &calls_, call);
+    });
+    methods->Add(kService, "ModelStreamInfer", [this](const std::shared_ptr<wire::Call>& call) {
+      return StartInferStream(&calls_, call, &statistics_);
+    });
   }
 
-  ServerUnaryReactor* ServerMetadata(CallbackServerContext* context, const ByteBuffer* request,
-                                     ByteBuffer* response) override {
-    return Answer<inference::ServerMetadataRequest>(
-        context, "server_metadata", request, response,
+ private:
+  void AddServer(Methods* methods) {
+    AnswerAnybody(methods, "ServerLive", [] {
+      inference::ServerLiveResponse live;
+      live.set_live(true);
+      return live;
+    });
+    AnswerAnybody(methods, "ServerReady", [this] {
+      inference::ServerReadyResponse ready;
+      ready.set_ready(IsReady());
+      return ready;
+    });
+    Answer<inference::ServerMetadataRequest>(
+        methods, "ServerMetadata", "server_metadata",
         [this](const Caller&, const auto&) -> absl::StatusOr<inference::ServerMetadataResponse> {
           inference::ServerMetadataResponse metadata;
           metadata.set_name("corank");
@@ -81,44 +76,31 @@ class InferenceService final : public ServiceBase {
         });
   }
 
-  ServerUnaryReactor* ModelReady(CallbackServerContext* context, const ByteBuffer* request,
-                                 ByteBuffer* response) override {
-    return Answer<inference::ModelReadyRequest>(
-        context, "model_ready", request, response,
+  void AddModels(Methods* methods) {
+    Answer<inference::ModelReadyRequest>(
+        methods, "ModelReady", "model_ready",
         [this](const Caller&, const auto& message) -> absl::StatusOr<inference::ModelReadyResponse> {
           CORANK_RETURN_IF_ERROR(FindModel(message.name(), message.version(), "name").status());
           inference::ModelReadyResponse ready;
           ready.set_ready(IsReady());
           return ready;
         });
-  }
-
-  ServerUnaryReactor* ModelMetadata(CallbackServerContext* context, const ByteBuffer* request,
-                                    ByteBuffer* response) override {
-    return Answer<inference::ModelMetadataRequest>(
-        context, "model_metadata", request, response,
+    Answer<inference::ModelMetadataRequest>(
+        methods, "ModelMetadata", "model_metadata",
         [](const Caller&, const auto& message) -> absl::StatusOr<inference::ModelMetadataResponse> {
           CORANK_ASSIGN_OR_RETURN(const Model* const model, FindModel(message.name(), message.version(), "name"));
           return MetadataOf(*model);
         });
-  }
-
-  ServerUnaryReactor* ModelConfig(CallbackServerContext* context, const ByteBuffer* request,
-                                  ByteBuffer* response) override {
-    return Answer<inference::ModelConfigRequest>(
-        context, "model_config", request, response,
+    Answer<inference::ModelConfigRequest>(
+        methods, "ModelConfig", "model_config",
         [](const Caller&, const auto& message) -> absl::StatusOr<inference::ModelConfigResponse> {
           CORANK_ASSIGN_OR_RETURN(const Model* const model, FindModel(message.name(), message.version(), "name"));
           inference::ModelConfigResponse config;
           *config.mutable_config() = ConfigOf(*model);
           return config;
         });
-  }
-
-  ServerUnaryReactor* ModelStatistics(CallbackServerContext* context, const ByteBuffer* request,
-                                      ByteBuffer* response) override {
-    return Answer<inference::ModelStatisticsRequest>(
-        context, "model_statistics", request, response,
+    Answer<inference::ModelStatisticsRequest>(
+        methods, "ModelStatistics", "model_statistics",
         [this](const Caller&, const auto& message) -> absl::StatusOr<inference::ModelStatisticsResponse> {
           inference::ModelStatisticsResponse all;
           if (!message.name().empty()) {
@@ -131,12 +113,8 @@ class InferenceService final : public ServiceBase {
           }
           return all;
         });
-  }
-
-  ServerUnaryReactor* RepositoryIndex(CallbackServerContext* context, const ByteBuffer* request,
-                                      ByteBuffer* response) override {
-    return Answer<inference::RepositoryIndexRequest>(
-        context, "repository_index", request, response,
+    Answer<inference::RepositoryIndexRequest>(
+        methods, "RepositoryIndex", "repository_index",
         [this](const Caller&, const auto& message) -> absl::StatusOr<inference::RepositoryIndexResponse> {
           inference::RepositoryIndexResponse index;
           const bool is_ready = IsReady();
@@ -151,38 +129,21 @@ class InferenceService final : public ServiceBase {
         });
   }
 
-  ServerUnaryReactor* ModelInfer(CallbackServerContext* context, const ByteBuffer* request,
-                                 ByteBuffer* response) override {
-    auto* const call = new UnaryInfer(&calls_, context, &statistics_, response);
-    call->Start(const_cast<ByteBuffer*>(request));  // as StartCall does
-    return call;
-  }
-  grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ModelStreamInfer(CallbackServerContext* context) override {
-    return StartInferStream(&calls_, context, &statistics_);
-  }
-
-  ServerUnaryReactor* SystemSharedMemoryStatus(CallbackServerContext* context, const ByteBuffer* request,
-                                               ByteBuffer* response) override {
-    return Answer<inference::SystemSharedMemoryStatusRequest>(
-        context, "list_regions", request, response, [this](const Caller& caller, const auto& message) {
+  void AddSharedMemory(Methods* methods) {
+    Answer<inference::SystemSharedMemoryStatusRequest>(
+        methods, "SystemSharedMemoryStatus", "list_regions", [this](const Caller& caller, const auto& message) {
           return DescribeRegions(memory_.places.regions, caller.tenant, message);
         });
-  }
-  ServerUnaryReactor* SystemSharedMemoryRegister(CallbackServerContext* context, const ByteBuffer* request,
-                                                 ByteBuffer* response) override {
-    return Answer<inference::SystemSharedMemoryRegisterRequest>(
-        context, "register_shared_memory", request, response,
+    Answer<inference::SystemSharedMemoryRegisterRequest>(
+        methods, "SystemSharedMemoryRegister", "register_shared_memory",
         [this](const Caller& caller,
                const auto& message) -> absl::StatusOr<inference::SystemSharedMemoryRegisterResponse> {
           CORANK_RETURN_IF_ERROR(CheckSharedMemory(caller));
           CORANK_RETURN_IF_ERROR(memory_.gate->Check());
           return RegisterRegion(memory_.places.regions, caller.tenant, message);
         });
-  }
-  ServerUnaryReactor* SystemSharedMemoryUnregister(CallbackServerContext* context, const ByteBuffer* request,
-                                                   ByteBuffer* response) override {
-    return Answer<inference::SystemSharedMemoryUnregisterRequest>(
-        context, "unregister_region", request, response,
+    Answer<inference::SystemSharedMemoryUnregisterRequest>(
+        methods, "SystemSharedMemoryUnregister", "unregister_region",
         [this](const Caller& caller,
                const auto& message) -> absl::StatusOr<inference::SystemSharedMemoryUnregisterResponse> {
           CORANK_RETURN_IF_ERROR(
@@ -190,28 +151,22 @@ class InferenceService final : public ServiceBase {
           return inference::SystemSharedMemoryUnregisterResponse();
         });
   }
-  ServerUnaryReactor* CudaSharedMemoryStatus(CallbackServerContext* context, const ByteBuffer* request,
-                                             ByteBuffer* response) override {
-    return Answer<inference::CudaSharedMemoryStatusRequest>(
-        context, "list_regions", request, response, [this](const Caller& caller, const auto& message) {
+
+  void AddCudaMemory(Methods* methods) {
+    Answer<inference::CudaSharedMemoryStatusRequest>(
+        methods, "CudaSharedMemoryStatus", "list_regions", [this](const Caller& caller, const auto& message) {
           return DescribeRegions(memory_.places.regions, caller.tenant, info_, message);
         });
-  }
-  ServerUnaryReactor* CudaSharedMemoryRegister(CallbackServerContext* context, const ByteBuffer* request,
-                                               ByteBuffer* response) override {
-    return Answer<inference::CudaSharedMemoryRegisterRequest>(
-        context, "register_cuda_ipc", request, response,
+    Answer<inference::CudaSharedMemoryRegisterRequest>(
+        methods, "CudaSharedMemoryRegister", "register_cuda_ipc",
         [this](const Caller& caller,
                const auto& message) -> absl::StatusOr<inference::CudaSharedMemoryRegisterResponse> {
           CORANK_RETURN_IF_ERROR(CheckCudaIpc(caller));
           CORANK_RETURN_IF_ERROR(memory_.gate->Check());
           return RegisterRegion(memory_.places.regions, caller.tenant, info_, message);
         });
-  }
-  ServerUnaryReactor* CudaSharedMemoryUnregister(CallbackServerContext* context, const ByteBuffer* request,
-                                                 ByteBuffer* response) override {
-    return Answer<inference::CudaSharedMemoryUnregisterRequest>(
-        context, "unregister_region", request, response,
+    Answer<inference::CudaSharedMemoryUnregisterRequest>(
+        methods, "CudaSharedMemoryUnregister", "unregister_region",
         [this](const Caller& caller,
                const auto& message) -> absl::StatusOr<inference::CudaSharedMemoryUnregisterResponse> {
           CORANK_RETURN_IF_ERROR(
@@ -220,33 +175,38 @@ class InferenceService final : public ServiceBase {
         });
   }
 
- private:
   bool IsReady() const { return health_->Get("ready") == grpc::health::v1::HealthCheckResponse::SERVING; }
 
-  static ServerUnaryReactor* AnswerAnybody(CallbackServerContext* context, const google::protobuf::Message& answer,
-                                           ByteBuffer* response) {
-    *response = SmallBytes(answer);
-    ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
+  template <typename Work>
+  static void AnswerAnybody(Methods* methods, absl::string_view method, const Work& work) {
+    methods->Add(kService, method, [work](const std::shared_ptr<wire::Call>& call) {
+      return AnswerSmall(call, absl::OkStatus(), [work, call](const absl::StatusOr<std::string>& message) {
+        if (!message.ok()) return call->Finish(ToCallStatus(message.status(), ""));
+        call->Finish({}, {}, SmallBytes(work()));
+      });
+    });
   }
 
-  // Ends a call with the answer of `work`, a StatusOr of the response, given the caller and the Request.
+  // Adds a method that is answered with what `work` returns, a StatusOr of the response, given the caller and the
+  // Request. `work` may wait.
   template <typename Request, typename Work>
-  ServerUnaryReactor* Answer(CallbackServerContext* context, absl::string_view operation, const ByteBuffer* request,
-                             ByteBuffer* response, const Work& work) const {
-    const FoundCaller caller = CallerOf(memory_.authenticator, *context);
-    const auto answer = [&]() -> absl::Status {
-      CORANK_RETURN_IF_ERROR(caller.status());
-      Request message;
-      CORANK_RETURN_IF_ERROR(ParseSmall(*request, &message));
-      CORANK_ASSIGN_OR_RETURN(const auto answered, work(**caller, message));
-      *response = SmallBytes(answered);
-      return absl::OkStatus();
-    };
-    ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(EndCall(memory_, context, operation, caller, answer()));
-    return reactor;
+  void Answer(Methods* methods, absl::string_view method, absl::string_view operation, const Work& work) const {
+    methods->Add(kService, method, [this, operation, work](const std::shared_ptr<wire::Call>& call) {
+      const FoundCaller caller = CallerOf(memory_.authenticator, call->head());
+      return AnswerSmall(
+          call, caller.status(), [this, operation, caller, work, call](const absl::StatusOr<std::string>& bytes) {
+            Request message;
+            absl::Status status = bytes.status();
+            if (status.ok()) status = ParseSmall(*bytes, &message);
+            if (!status.ok()) return EndCall(memory_, call.get(), operation, caller, status);
+            memory_.places.helpers->Run([this, operation, caller, work, call, message = std::move(message)] {
+              const auto answered = work(**caller, message);
+              std::optional<Bytes> response;
+              if (answered.ok()) response = SmallBytes(*answered);
+              EndCall(memory_, call.get(), operation, caller, answered.status(), std::move(response));
+            });
+          });
+    });
   }
 
   const CallEnvironment calls_;
@@ -258,9 +218,10 @@ class InferenceService final : public ServiceBase {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeInferenceService(const CallEnvironment& calls, const MemoryEnvironment& memory,
-                                                    const HealthBoard* health, const v1::GetServerInfoResponse& info) {
-  return std::make_unique<InferenceService>(calls, memory, health, info);
+std::unique_ptr<InferenceService> MakeInferenceService(const CallEnvironment& calls, const MemoryEnvironment& memory,
+                                                       const HealthBoard* health,
+                                                       const v1::GetServerInfoResponse& info) {
+  return std::make_unique<InferenceServiceImpl>(calls, memory, health, info);
 }
 
 }  // namespace corank

@@ -43,7 +43,7 @@ class ExecutePlan final : public StreamedRequest {
   const std::shared_ptr<const Caller>& caller() const { return caller_; }
   /// The ids under which logs mention the job.
   void SetId(const CallId& id) { id_ = id; }
-  /// The peer's address as gRPC names it, of the job's first part.
+  /// The peer's address, of the job's first part.
   void SetPeer(std::string peer) { peer_ = std::move(peer); }
   const std::string& peer() const { return peer_; }
   const CallId& id() const { return id_; }

@@ -1,7 +1,10 @@
 #include "server/rpc/array_transfer.h"
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,9 +15,8 @@
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
-#include "server/rpc/idle_watch.h"
 #include "server/rpc/memory_service.h"
-#include "server/rpc/owned_slice.h"
+#include "server/rpc/message_receiver.h"
 #include "server/rpc/small_message.h"
 #include "server/run/stream_options.h"
 
@@ -35,53 +37,75 @@ class AnnouncedPlaces final : public InlinePlaces {
   }
 };
 
-class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
+class StoreCall final : public wire::Handler, public std::enable_shared_from_this<StoreCall> {
  public:
-  StoreCall(const MemoryEnvironment& environment, FoundCaller caller, grpc::CallbackServerContext* context,
-            grpc::ByteBuffer* response)
-      : environment_(environment), caller_(std::move(caller)), context_(context), response_(response) {
+  StoreCall(const MemoryEnvironment& environment, FoundCaller caller, std::shared_ptr<wire::Call> call)
+      : environment_(environment),
+        caller_(std::move(caller)),
+        call_(std::move(call)),
+        receiver_(
+            v1::StoreArrayRequest::descriptor(), /*field=*/0, environment.buffered,
+            [this](size_t bytes) { return Place(bytes); }, [this](const absl::Status& status) { End(status); }) {
     environment_.active_calls->Add();
-    watch_ = IdleWatch::Create(environment_.idle_timeout, [this] {
-      Finish(EndCall(environment_, context_, "store_array", caller_, watch_->Idle("sent")));
-    });
     if (caller_.ok()) {
-      Read();
+      call_->Read();
     } else {
-      Finish(EndCall(environment_, context_, "store_array", caller_, caller_.status()));
+      End(caller_.status());
     }
   }
+  ~StoreCall() override { environment_.active_calls->Remove(); }
 
-  void OnReadDone(bool ok) override {
-    if (!watch_->Resume()) return;
-    const absl::Status status = ok ? Take() : Complete();
-    message_.Clear();
-    if (status.ok() && ok) {
-      Read();
-    } else {
-      Finish(EndCall(environment_, context_, "store_array", caller_, status));
+  wire::Sink* OnMessageBegin(size_t size) override {
+    // One more than a chunk and its head; what is longer is refused for its length once it has come.
+    absl::Status status = receiver_.Begin(size);
+    if (static_cast<int64_t>(size) > 2 * environment_.max_chunk_bytes + (64 << 10)) {
+      status = InvalidField("request", absl::StrCat("a message of ", size, " bytes is longer than the longest chunk"));
     }
+    if (!status.ok()) {
+      End(status);
+      return nullptr;
+    }
+    return &receiver_;
   }
-  void OnDone() override {
-    watch_->Stop();
-    ActiveCalls* const active_calls = environment_.active_calls;
-    delete this;
-    active_calls->Remove();
+  void OnMessage() override {
+    // Copying to the device takes a while, and so does making room there.
+    environment_.places.helpers->Run([self = shared_from_this(), message = Shared(receiver_.Take())] {
+      const absl::Status status = self->Take(*message);
+      if (status.ok()) {
+        self->call_->Read();
+      } else {
+        self->End(status);
+      }
+    });
   }
+  void OnHalfClose() override { End(Complete()); }
+  void OnCancel(const CallStatus& status) override { End(CauseOf(call_->head(), status)); }
+  void OnDone() override {}
 
  private:
-  void Read() {
-    watch_->Wait();
-    StartRead(&message_);
+  // For a function, which must be copyable.
+  static std::shared_ptr<const ReceivedMessage> Shared(ReceivedMessage message) {
+    return std::make_shared<const ReceivedMessage>(std::move(message));
   }
 
-  absl::Status Take() {
+  void End(const absl::Status& status) {
+    if (is_ended_.exchange(true)) return;
+    EndCall(environment_, call_.get(), "store_array", caller_, status, std::move(response_));
+  }
+
+  absl::StatusOr<std::shared_ptr<void>> Place(size_t bytes) {
+    if (array_ == nullptr || static_cast<int64_t>(bytes) > staging_bytes_) return nullptr;
+    return staging_;
+  }
+
+  absl::Status Take(const ReceivedMessage& message) {
     v1::StoreArrayRequest request;
     std::vector<PayloadRange> payloads;
-    if (!ParseHeads(message_, &request, &payloads)) {
+    if (!ParseHeads(message.pieces(), &request, &payloads)) {
       return InvalidField("request", "the bytes are not a corank.v1.StoreArrayRequest message");
     }
     if (array_ == nullptr) return TakeHeader(request);
-    return TakeChunk(request, payloads);
+    return TakeChunk(request, message, payloads);
   }
 
   absl::Status TakeHeader(const v1::StoreArrayRequest& request) {
@@ -97,8 +121,8 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     CORANK_ASSIGN_OR_RETURN(expiry_, environment_.places.arrays->ReadExpiry("header.expiry", header.expiry()));
     stream_id_ = header.array().stream().stream_id();
     if (operand.size_bytes() > 0) {
-      const int64_t chunk_bytes = std::min(operand.size_bytes(), environment_.max_chunk_bytes);
-      CORANK_ASSIGN_OR_RETURN(staging_, environment_.places.host_pool->Take(chunk_bytes));
+      staging_bytes_ = std::min(operand.size_bytes(), environment_.max_chunk_bytes);
+      CORANK_ASSIGN_OR_RETURN(staging_, environment_.places.host_pool->Take(staging_bytes_));
     }
     ArrayStore& arrays = *environment_.places.arrays;
     CORANK_ASSIGN_OR_RETURN(KeptRoom room, arrays.Reserve((*caller_)->tenant, arrays.RoomiestDevice(),
@@ -110,7 +134,8 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     return absl::OkStatus();
   }
 
-  absl::Status TakeChunk(const v1::StoreArrayRequest& request, const std::vector<PayloadRange>& payloads) {
+  absl::Status TakeChunk(const v1::StoreArrayRequest& request, const ReceivedMessage& message,
+                         const std::vector<PayloadRange>& payloads) {
     if (!request.has_chunk()) return InvalidField("chunk", "every message after the first must be a chunk");
     const v1::ArrayChunk& chunk = request.chunk();
     if (chunk.stream_id() != stream_id_) {
@@ -132,16 +157,14 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
       return InvalidField("chunk.data", absl::StrCat("more than the array's ", array_->count, " elements arrived"));
     }
     if (bytes == 0) return absl::OkStatus();
-    std::vector<grpc::Slice> slices;
-    if (!message_.Dump(&slices).ok()) return absl::InternalError("gRPC returned no bytes");
-    CopyRange(slices, payloads.back().offset, bytes, staging_.get());
+    // Unless it came there.
+    if (message.pinned.empty()) CopyRange(message.pieces(), payloads.back().offset, bytes, staging_.get());
     std::shared_ptr<void> to(array_, static_cast<char*>(array_->memory->data()) + received_ * array_->element_bytes);
     received_ += count;
     return environment_.places.devices->copier(array_->device).ToDevice(std::move(to), staging_, bytes);
   }
 
   absl::Status Complete() {
-    if (context_->IsCancelled()) return CallerCancelled();
     if (array_ == nullptr) return InvalidField("header", "the first message must be the header");
     if (received_ != array_->count) {
       return InvalidField("header.array.count",
@@ -152,68 +175,62 @@ class StoreCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     *response.mutable_array() = environment_.places.arrays->Describe((*caller_)->tenant, name_, *array_);
     array_.reset();  // a caller that has the answer may delete it
     staging_.reset();
-    *response_ = SmallBytes(response);
+    response_ = SmallBytes(response);
     return absl::OkStatus();
   }
 
   const MemoryEnvironment& environment_;
   const FoundCaller caller_;
-  grpc::CallbackServerContext* const context_;
-  grpc::ByteBuffer* const response_;
-  std::shared_ptr<IdleWatch> watch_;
-  grpc::ByteBuffer message_;
+  const std::shared_ptr<wire::Call> call_;
+  MessageReceiver receiver_;
+  std::atomic<bool> is_ended_{false};
+  std::optional<Bytes> response_;
   std::string name_;
   std::chrono::seconds expiry_{0};
   uint32_t stream_id_ = 0;
-  std::shared_ptr<void> staging_;     // pinned, reused for each chunk
+  std::shared_ptr<void> staging_;  // pinned, reused for each chunk
+  int64_t staging_bytes_ = 0;
   std::shared_ptr<KeptArray> array_;  // null until the header has arrived
   int64_t received_ = 0;              // elements
 };
 
-class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+class FetchCall final : public SmallCall, public std::enable_shared_from_this<FetchCall> {
  public:
-  FetchCall(const MemoryEnvironment& environment, FoundCaller caller, grpc::CallbackServerContext* context,
-            const grpc::ByteBuffer* request)
-      : environment_(environment), caller_(std::move(caller)), context_(context) {
+  FetchCall(const MemoryEnvironment& environment, FoundCaller caller, std::shared_ptr<wire::Call> call)
+      : SmallCall(std::move(call)), environment_(environment), caller_(std::move(caller)) {
     environment_.active_calls->Add();
-    watch_ = IdleWatch::Create(environment_.idle_timeout, [this] { EndIdle(); });
-    absl::Status status = caller_.status();
-    if (status.ok()) status = Open(*request);
-    if (status.ok()) status = WriteNext();
-    if (!status.ok()) Finish(EndCall(environment_, context_, "fetch_array", caller_, status));
   }
+  ~FetchCall() override { environment_.active_calls->Remove(); }
+  void Begin() { SmallCall::Begin(caller_.status()); }
 
-  void OnWriteDone(bool ok) override {
-    if (!watch_->Resume()) return;
-    absl::Status status = ok ? absl::OkStatus() : CallerCancelled();
-    if (status.ok() && sent_ < array_->count) {
-      status = WriteNext();
-      if (status.ok()) return;
-    }
-    array_.reset();  // a caller that has all of it may delete it
-    Finish(EndCall(environment_, context_, "fetch_array", caller_, status));
-  }
-  void OnDone() override {
-    watch_->Stop();
-    ActiveCalls* const active_calls = environment_.active_calls;
-    delete this;
-    active_calls->Remove();
+  void OnWritten() override {
+    if (sent_ == array_->count) return End(absl::OkStatus());
+    WriteSoon();
   }
 
  private:
-  // Unless it is cancelled, the call sends its status only after the chunk that the caller does not read.
-  void EndIdle() {
-    const grpc::Status status = EndCall(environment_, context_, "fetch_array", caller_, watch_->Idle("taken"));
-    context_->TryCancel();
-    Finish(status);
+  void Take(absl::StatusOr<std::string> message) override {
+    if (const absl::Status status = message.ok() ? Open(*message) : message.status(); !status.ok()) return End(status);
+    WriteSoon();
+  }
+  void Cancelled(const absl::Status& cause) override { End(cause); }
+
+  // Copying from the device takes a while.
+  void WriteSoon() {
+    environment_.places.helpers->Run([self = shared_from_this()] {
+      if (const absl::Status status = self->WriteNext(); !status.ok()) self->End(status);
+    });
   }
 
-  absl::Status Open(const grpc::ByteBuffer& bytes) {
+  void End(const absl::Status& status) {
+    if (is_ended_.exchange(true)) return;
+    if (status.ok()) array_.reset();  // a caller that has all of it may delete it
+    EndCall(environment_, call().get(), "fetch_array", caller_, status);
+  }
+
+  absl::Status Open(const std::string& bytes) {
     v1::FetchArrayRequest request;
-    std::vector<PayloadRange> payloads;
-    if (!ParseHeads(bytes, &request, &payloads)) {
-      return InvalidField("request", "the bytes are not a corank.v1.FetchArrayRequest message");
-    }
+    CORANK_RETURN_IF_ERROR(ParseSmall(bytes, &request));
     CORANK_ASSIGN_OR_RETURN(array_, environment_.places.arrays->Find((*caller_)->tenant, request.name(), "name"));
     name_ = request.name();
     return absl::OkStatus();
@@ -240,15 +257,13 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       CORANK_RETURN_IF_ERROR(copier.ToHost(staging, std::move(from), bytes));
       payloads[chunk] = absl::string_view(static_cast<const char*>(staging.get()), static_cast<size_t>(bytes));
     }
-    std::vector<grpc::Slice> slices;
-    for (const WirePiece& piece : SerializeHeads(response, payloads)) {
-      slices.emplace_back(piece.head);
-      if (!piece.payload.empty()) slices.push_back(OwnedSlice(staging, piece.payload.data(), piece.payload.size()));
+    Bytes message;
+    for (WirePiece& piece : SerializeHeads(response, payloads)) {
+      message.Append(Bytes(std::move(piece.head)));
+      if (!piece.payload.empty()) message.Append({staging, piece.payload.data(), piece.payload.size()});
     }
-    message_ = grpc::ByteBuffer(slices.data(), slices.size());
     sent_ += count;
-    watch_->Wait();
-    StartWrite(&message_);
+    call()->Write(std::move(message));
     return absl::OkStatus();
   }
 
@@ -261,26 +276,24 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   const MemoryEnvironment& environment_;
   const FoundCaller caller_;
-  grpc::CallbackServerContext* const context_;
-  std::shared_ptr<IdleWatch> watch_;
+  std::atomic<bool> is_ended_{false};
   std::string name_;
   std::shared_ptr<const KeptArray> array_;
-  grpc::ByteBuffer message_;
   int64_t sent_ = 0;  // elements
 };
 
 }  // namespace
 
-grpc::ServerReadReactor<grpc::ByteBuffer>* StartStore(const MemoryEnvironment& environment, FoundCaller caller,
-                                                      grpc::CallbackServerContext* context,
-                                                      grpc::ByteBuffer* response) {
-  return new StoreCall(environment, std::move(caller), context, response);
+std::shared_ptr<wire::Handler> StartStore(const MemoryEnvironment& environment, FoundCaller caller,
+                                          std::shared_ptr<wire::Call> call) {
+  return std::make_shared<StoreCall>(environment, std::move(caller), std::move(call));
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* StartFetch(const MemoryEnvironment& environment, FoundCaller caller,
-                                                       grpc::CallbackServerContext* context,
-                                                       const grpc::ByteBuffer* request) {
-  return new FetchCall(environment, std::move(caller), context, request);
+std::shared_ptr<wire::Handler> StartFetch(const MemoryEnvironment& environment, FoundCaller caller,
+                                          std::shared_ptr<wire::Call> call) {
+  auto fetch = std::make_shared<FetchCall>(environment, std::move(caller), std::move(call));
+  fetch->Begin();
+  return fetch;
 }
 
 }  // namespace corank

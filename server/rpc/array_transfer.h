@@ -5,24 +5,21 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "grpcpp/server_context.h"
-#include "grpcpp/support/byte_buffer.h"
-#include "grpcpp/support/server_callback.h"
 #include "server/security/caller.h"
+#include "server/wire/call.h"
 
 namespace corank {
 
 struct MemoryEnvironment;
 
-/// Start a call of `caller`. If `caller` is an error, it ends the call at once. gRPC takes the reactor, which owns
-/// itself. The environment outlives the call.
-grpc::ServerReadReactor<grpc::ByteBuffer>* StartStore(const MemoryEnvironment& environment,
-                                                      absl::StatusOr<std::shared_ptr<const Caller>> caller,
-                                                      grpc::CallbackServerContext* context, grpc::ByteBuffer* response);
-grpc::ServerWriteReactor<grpc::ByteBuffer>* StartFetch(const MemoryEnvironment& environment,
-                                                       absl::StatusOr<std::shared_ptr<const Caller>> caller,
-                                                       grpc::CallbackServerContext* context,
-                                                       const grpc::ByteBuffer* request);
+/// What answers a call of `caller`. If `caller` is an error, it ends the call at once. The environment outlives the
+/// call.
+std::shared_ptr<wire::Handler> StartStore(const MemoryEnvironment& environment,
+                                          absl::StatusOr<std::shared_ptr<const Caller>> caller,
+                                          std::shared_ptr<wire::Call> call);
+std::shared_ptr<wire::Handler> StartFetch(const MemoryEnvironment& environment,
+                                          absl::StatusOr<std::shared_ptr<const Caller>> caller,
+                                          std::shared_ptr<wire::Call> call);
 
 }  // namespace corank
 

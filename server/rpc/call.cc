@@ -9,6 +9,7 @@
 #include "server/rpc/deadline.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/request_log.h"
+#include "server/rpc/small_message.h"
 #include "server/run/external_merge.h"
 #include "server/run/external_sort.h"
 #include "server/security/permissions.h"
@@ -16,42 +17,55 @@
 namespace corank {
 namespace {
 
-constexpr int64_t kLongAnswer = int64_t{256} << 10;
 // Counts and names calls that fail before their operator is known: only a door that serves all operators has them.
 constexpr absl::string_view kUnknownOperation = "model_infer";
 
 }  // namespace
 
-CallBase::CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, std::optional<Operator> op,
-                   grpc::ByteBuffer* response)
+CallBase::CallBase(const CallEnvironment* environment, std::shared_ptr<wire::Call> call, std::optional<Operator> op)
     : environment_(*environment),
-      context_(context),
-      response_(response),
+      call_(std::move(call)),
       arrival_(environment->clock->Now()),
-      deadline_(DeadlineOf(*context, arrival_)),
+      deadline_(DeadlineOf(call_->head(), arrival_)),
       has_operator_(op.has_value()) {
   if (op) record_.op = *op;
   environment_.active_calls->Add();
 }
 
-void CallBase::Start(grpc::ByteBuffer* bytes) {
-  const bool is_whole = bytes->Valid();
-  record_.received_bytes = is_whole ? static_cast<int64_t>(bytes->Length()) : 0;
-  absl::Status status = Authenticate();
-  if (status.ok()) status = is_whole ? Read(*bytes) : Incomplete();
+absl::Status CallBase::Admit() {
+  CORANK_ASSIGN_OR_RETURN(caller_, CallerOf(environment_.authenticator, call_->head()));
+  if (has_operator_) CORANK_RETURN_IF_ERROR(CheckOperator(*caller_, record_.op));
+  if (deadline_ <= arrival_) return DeadlinePassed();
+  if (environment_.gate == nullptr) return absl::OkStatus();
+  const absl::Status open = environment_.gate->Check();
+  if (!open.ok()) {
+    environment_.metrics->CountRefusal(ReasonOf(open) == v1::ERROR_REASON_DEVICE_LOST ? Refusal::kDeviceLost
+                                                                                      : Refusal::kDraining);
+  }
+  return open;
+}
+
+void CallBase::Refuse(const absl::Status& status) {
+  id_ = IdOf(call_->head(), options().request_id());
   CountIfShort(status, environment_.metrics);
-  bytes->Clear();
-  id_ = IdOf(*context_, options().request_id());
-  ShowId(id_);
+  Outcome nothing;
+  Reply(status, nothing);
+}
+
+void CallBase::Start(ReceivedMessage message) {
+  record_.received_bytes = static_cast<int64_t>(message.bytes.size());
+  absl::Status status = Parse(message, &payloads_);
+  CountIfShort(status, environment_.metrics);
+  message = ReceivedMessage();
+  id_ = IdOf(call_->head(), options().request_id());
   if (status.ok()) status = Submit();
   if (status.ok()) return;  // Done will be, or was, called
   Outcome nothing;
   Reply(status, nothing);
 }
 
-absl::Status CallBase::Authenticate() {
-  CORANK_ASSIGN_OR_RETURN(caller_, CallerOf(environment_.authenticator, *context_));
-  return has_operator_ ? CheckOperator(*caller_, record_.op) : absl::OkStatus();
+absl::Status CallBase::CheckSize(size_t bytes) const {
+  return ValidateMessageBytes(static_cast<int64_t>(bytes), environment_.limits);
 }
 
 absl::Status CallBase::SetOperator(Operator op) {
@@ -64,18 +78,11 @@ void CallBase::LimitTime(std::chrono::nanoseconds timeout) {
   if (timeout < deadline_ - arrival_) deadline_ = arrival_ + timeout;
 }
 
-void CallBase::ShowId(const CallId& id) { ReturnId(id, context_); }
-
-absl::Status CallBase::Incomplete() const {
+absl::Status CallBase::Incomplete(const CallStatus& status) const {
   environment_.metrics->CountRefusal(Refusal::kIncomplete);
-  return RequestIncomplete(
-      "the message is incomplete: the caller or the connection ended, it and other messages together exceeded "
-      "--max-buffered-bytes, or it exceeded twice --max-request-bytes");
-}
-
-absl::Status CallBase::Read(const grpc::ByteBuffer& bytes) {
-  CORANK_RETURN_IF_ERROR(ValidateMessageBytes(record_.received_bytes, environment_.limits));
-  return Parse(bytes, &payloads_);
+  const absl::Status cause = CauseOf(call_->head(), status);
+  if (!absl::IsCancelled(cause)) return cause;
+  return RequestIncomplete("the message is incomplete: the caller or the connection ended");
 }
 
 std::unique_ptr<Operation> CallBase::AsExternal(std::unique_ptr<Operation> operation) const {
@@ -141,7 +148,7 @@ void CallBase::Abandon(const absl::Status& status) {
 }
 
 void CallBase::Release() {
-  if (--holders_ == 0) delete this;
+  if (--holders_ == 0) const std::shared_ptr<CallBase> last = std::move(self_);
 }
 
 void CallBase::Done(const absl::Status& status, Outcome& outcome) {
@@ -161,25 +168,22 @@ void CallBase::Reply(const absl::Status& reason, Outcome& outcome) {
   const absl::Status status = is_late ? DeadlinePassed() : reason;
   record_.code = status.code();
   record_.total_ns = Nanoseconds(arrival_, replied_);
+  Bytes response;
   if (status.ok()) {
-    grpc::ByteBuffer response = Respond(outcome);
-    response_->Swap(&response);
-    record_.sent_bytes = static_cast<int64_t>(response_->Length());
+    response = Respond(outcome);
+    record_.sent_bytes = static_cast<int64_t>(response.size());
   } else {
     CountIfForbidden(status, environment_.metrics);
     LogFailure(status);
   }
   Observe(record_);
   outcome.results.clear();  // a caller that has the answer may delete or reuse what they hold
-  // Helpers perform large writes, because Send writes down to the socket and lanes have no time for that. The call may
-  // be deleted after Send.
-  if (record_.sent_bytes < kLongAnswer) return Send(ToGrpcStatus(status, id_.request_id));
-  environment_.places.helpers->Run([this, status] { Send(ToGrpcStatus(status, id_.request_id)); });
+  Send(ToCallStatus(status, id_.request_id), id_, std::move(response));  // this may end here
 }
 
 void CallBase::LogFailure(const absl::Status& status) {
   const absl::string_view tenant = caller_ == nullptr ? absl::string_view() : caller_->tenant;
-  const Requester from{tenant, context_->peer()};
+  const Requester from{tenant, call_->head().peer->address};
   if (!has_operator_) return LogFailedCall(*environment_.logger, id_, from, kUnknownOperation, status);
   LogFailedRequest(*environment_.logger, id_, from, record_, status);
 }
@@ -204,6 +208,60 @@ void CallBase::End() {
   ActiveCalls* const active_calls = environment_.active_calls;
   Release();
   active_calls->Remove();
+}
+
+// --- UnaryCall ------------------------------------------------------------------------------------------------------
+
+UnaryCall::UnaryCall(const CallEnvironment* environment, std::shared_ptr<wire::Call> call, std::optional<Operator> op,
+                     const google::protobuf::Descriptor* type, int field)
+    : CallBase(environment, std::move(call), op),
+      receiver_(
+          type, field, environment->buffered,
+          [this](size_t bytes) { return InlinePayloads::Place(bytes, places().host_pool); },
+          [this](const absl::Status& status) {
+            is_started_ = true;
+            Refuse(status);
+          }) {}
+
+void UnaryCall::Begin() {
+  if (const absl::Status status = Admit(); !status.ok()) {
+    is_started_ = true;
+    return Refuse(status);
+  }
+  call().Read();
+}
+
+wire::Sink* UnaryCall::OnMessageBegin(size_t size) {
+  absl::Status status = CheckSize(size);
+  if (status.ok()) status = receiver_.Begin(size);
+  if (!status.ok()) {
+    is_started_ = true;
+    Refuse(status);
+    return nullptr;
+  }
+  AllowMessage(size, &call());
+  return &receiver_;
+}
+
+void UnaryCall::OnMessage() {
+  is_started_ = true;
+  Start(receiver_.Take());
+}
+
+void UnaryCall::OnHalfClose() {
+  is_started_ = true;
+  Refuse(InvalidField("request", "the call has no message"));
+}
+
+void UnaryCall::OnCancel(const CallStatus& status) {
+  if (std::exchange(is_started_, true)) return Cancel();
+  Refuse(Incomplete(status));
+}
+
+void UnaryCall::Send(const CallStatus& status, const CallId& id, Bytes response) {
+  std::optional<Bytes> message;
+  if (status.ok()) message = std::move(response);
+  call().Finish(status, TrailersOf(id), std::move(message));
 }
 
 }  // namespace corank

@@ -7,25 +7,32 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "grpcpp/server_context.h"
-#include "grpcpp/support/byte_buffer.h"
-#include "grpcpp/support/server_callback.h"
+#include "google/protobuf/descriptor.h"
+#include "server/base/bytes.h"
+#include "server/base/call_status.h"
 #include "server/base/clock.h"
+#include "server/memory/budget.h"
+#include "server/memory/received_message.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/trace.h"
 #include "server/plan/parse/validate.h"
-#include "server/rpc/active_calls.h"
-#include "server/rpc/inline_payloads.h"
 #include "server/plan/request_places.h"
+#include "server/rpc/active_calls.h"
+#include "server/rpc/gate.h"
+#include "server/rpc/inline_payloads.h"
+#include "server/rpc/message_receiver.h"
 #include "server/rpc/responses.h"
 #include "server/run/stream_options.h"
 #include "server/run/task.h"
 #include "server/schedule/admission_queue.h"
 #include "server/security/authenticator.h"
+#include "server/wire/call.h"
+#include "server/wire/loop.h"
 
 namespace corank {
 
@@ -45,47 +52,64 @@ struct CallEnvironment {
   StreamOptions streams;
   SharedPlaces places;
   ActiveCalls* active_calls = nullptr;
+  /// Bounds messages that have not come whole, beside their arrays.
+  Budget* buffered = nullptr;
+  /// For what is to happen later.
+  wire::Loop* timers = nullptr;
+  /// Closed while the server takes no new requests.
+  const Gate* gate = nullptr;
   /// A request that takes at least this long is logged; 0: none is.
   int64_t slow_request_ns = 0;
   /// Null: calls are anonymous.
   const Authenticator* authenticator = nullptr;
 };
 
-/// Owns itself. Whoever sends the response calls End when that is done; the call then deletes itself. If a lane
-/// abandoned the call, it lives until that lane releases it too.
+/// One request. Whoever sends the response calls End when that is done. The call keeps itself until then; if a lane
+/// abandoned it, until that lane releases it too.
 class CallBase : public Completion {
  public:
-  /// `op`: unset if only the message tells. `response` is filled before Send.
-  CallBase(const CallEnvironment* environment, grpc::CallbackServerContext* context, std::optional<Operator> op,
-           grpc::ByteBuffer* response);
+  /// `op`: unset if only the message tells.
+  CallBase(const CallEnvironment* environment, std::shared_ptr<wire::Call> call, std::optional<Operator> op);
 
-  /// Reads and validates the request and submits it to the queue, or answers at once. Never waits. Empties `bytes`.
-  void Start(grpc::ByteBuffer* bytes);
+  /// Decides by the head whether the message is wanted: who calls, what the caller may do, whether the server takes
+  /// requests. An error goes to Refuse.
+  absl::Status Admit();
+  /// Answers with an error, before Start.
+  void Refuse(const absl::Status& status);
+  /// Reads and validates the request and submits it to the queue, or answers at once. Never waits.
+  void Start(ReceivedMessage message);
   /// The caller no longer wants the answer. Send follows nevertheless.
   void Cancel();
-  /// The response has left, or cannot. May delete this.
+  /// The response has left, or cannot.
   void End();
   /// Keeps this alive until Release, which may delete it.
   void Hold() { ++holders_; }
   void Release();
+  /// Before anything else: what Release lets go of.
+  void Own(std::shared_ptr<CallBase> self) { self_ = std::move(self); }
 
   void Done(const absl::Status& status, Outcome& outcome) final;
   void Abandon(const absl::Status& status) final;
 
  protected:
   /// Fills the request from a message of allowed size, whose payloads go into `payloads`.
-  virtual absl::Status Parse(const grpc::ByteBuffer& bytes, InlinePayloads* payloads) = 0;
+  virtual absl::Status Parse(const ReceivedMessage& message, InlinePayloads* payloads) = 0;
   /// The options of the request, as far as it was parsed.
   virtual const v1::RequestOptions& options() const = 0;
   virtual absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
                                                                      const Places& places) const = 0;
-  virtual grpc::ByteBuffer Respond(const Outcome& outcome) const = 0;
-  /// Tells the caller the id of its request. Called before Send.
-  virtual void ShowId(const CallId& id);
+  virtual Bytes Respond(const Outcome& outcome) const = 0;
   /// Called once before Send, with the times of the request so far.
   virtual void Observe(const RequestRecord& record) { static_cast<void>(record); }
-  /// Sends the response, or an error instead. Called once.
-  virtual void Send(const grpc::Status& status) = 0;
+  /// Sends the response, or an error instead. Called once. `id`: of the request.
+  virtual void Send(const CallStatus& status, const CallId& id, Bytes response) = 0;
+
+  const CallEnvironment& environment() const { return environment_; }
+  wire::Call& call() const { return *call_; }
+  /// For a message of this size. INVALID_ARGUMENT.
+  absl::Status CheckSize(size_t bytes) const;
+  /// Why the message did not come: counts it.
+  absl::Status Incomplete(const CallStatus& status) const;
 
   // For Parse.
   const SharedPlaces& places() const { return environment_.places; }
@@ -96,9 +120,6 @@ class CallBase : public Completion {
   void LimitTime(std::chrono::nanoseconds timeout);
 
  private:
-  absl::Status Authenticate();
-  absl::Status Incomplete() const;
-  absl::Status Read(const grpc::ByteBuffer& bytes);
   absl::Status Submit();
   // Reserves all server memory that the request needs, and chooses its queue.
   absl::StatusOr<std::unique_ptr<Task>> MakeTask();
@@ -107,12 +128,12 @@ class CallBase : public Completion {
   void LogFailure(const absl::Status& status);
 
   const CallEnvironment& environment_;
-  grpc::CallbackServerContext* const context_;
-  grpc::ByteBuffer* const response_;
+  const std::shared_ptr<wire::Call> call_;
   const Instant arrival_;
   Instant deadline_;
   Instant validated_;
   Instant replied_;
+  std::shared_ptr<CallBase> self_;
   std::atomic<bool> cancelled_{false};
   bool abandoned_ = false;                       // before Done, if ever
   std::atomic<int> holders_{1};                  // End, Hold, and a lane that abandoned the call
@@ -125,47 +146,54 @@ class CallBase : public Completion {
 };
 
 /// A request that is a call of its own.
-class UnaryCall : public grpc::ServerUnaryReactor, public CallBase {
+class UnaryCall : public wire::Handler, public CallBase {
  public:
-  using CallBase::CallBase;
+  /// `type`, `field`: of the message, as in MessageReceiver.
+  UnaryCall(const CallEnvironment* environment, std::shared_ptr<wire::Call> call, std::optional<Operator> op,
+            const google::protobuf::Descriptor* type, int field);
 
-  void OnCancel() final { Cancel(); }
+  /// After Own: refuses the call or reads its message.
+  void Begin();
+
+  wire::Sink* OnMessageBegin(size_t size) final;
+  void OnMessage() final;
+  void OnHalfClose() final;
+  void OnCancel(const CallStatus& status) final;
   void OnDone() final { End(); }
-  /// Reactions are short, so gRPC runs them on the thread that triggers them, as it does for its own reactors. A thread
-  /// hand-off for each would cost more than everything else that corank adds to a small call.
-  bool InternalInlineable() final { return true; }
 
  private:
-  void Send(const grpc::Status& status) final { Finish(status); }
+  void Send(const CallStatus& status, const CallId& id, Bytes response) final;
+
+  MessageReceiver receiver_;
+  bool is_started_ = false;  // or refused
 };
 
 template <typename Request, typename Response>
-class Call final : public UnaryCall {
+class OperatorCall final : public UnaryCall {
  public:
-  using UnaryCall::UnaryCall;
+  OperatorCall(const CallEnvironment* environment, std::shared_ptr<wire::Call> call, Operator op)
+      : UnaryCall(environment, std::move(call), op, Request::descriptor(), /*field=*/0) {}
 
  private:
-  absl::Status Parse(const grpc::ByteBuffer& bytes, InlinePayloads* payloads) override {
-    return payloads->Parse(bytes, places().host_pool, places().helpers, &request_);
+  absl::Status Parse(const ReceivedMessage& message, InlinePayloads* payloads) override {
+    return payloads->Parse(message, places().host_pool, &request_);
   }
   const v1::RequestOptions& options() const override { return request_.options(); }
   absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
                                                              const Places& places) const override {
     return Validate(request_, limits, places);
   }
-  grpc::ByteBuffer Respond(const Outcome& outcome) const override { return EncodeResponse<Response>(outcome); }
+  Bytes Respond(const Outcome& outcome) const override { return EncodeResponse<Response>(outcome); }
 
   Request request_;  // without its payloads
 };
 
-/// Starts a call; gRPC takes the reactor.
-template <typename Request, typename Response>
-grpc::ServerUnaryReactor* StartCall(const CallEnvironment* environment, grpc::CallbackServerContext* context,
-                                    Operator op, const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
-  auto* call = new Call<Request, Response>(environment, context, op, response);
-  // gRPC made this buffer for the call alone and does not read it again. Unless it is emptied, each request stays in
-  // memory twice until it is answered.
-  call->Start(const_cast<grpc::ByteBuffer*>(request));
+/// What answers a call, of a class derived from UnaryCall.
+template <typename Unary, typename... Arguments>
+std::shared_ptr<wire::Handler> BeginUnary(Arguments&&... arguments) {
+  auto call = std::make_shared<Unary>(std::forward<Arguments>(arguments)...);
+  call->Own(call);
+  call->Begin();
   return call;
 }
 

@@ -1,9 +1,11 @@
 #include "server/rpc/corank_service.h"
 
+#include <string>
 #include <utility>
 
 #include "proto/durations.h"
 #include "server/base/errors.h"
+#include "server/model/operator.h"
 #include "server/rpc/credentials.h"
 #include "server/rpc/execute_call.h"
 #include "server/rpc/request_id.h"
@@ -11,6 +13,18 @@
 #include "server/rpc/small_message.h"
 
 namespace corank {
+namespace {
+
+constexpr char kService[] = "corank.v1.CorankService";
+
+template <typename Request, typename Response>
+void AddOperator(const CallEnvironment* environment, absl::string_view method, Operator op, Methods* methods) {
+  methods->Add(kService, method, [environment, op](const std::shared_ptr<wire::Call>& call) {
+    return BeginUnary<OperatorCall<Request, Response>>(environment, call, op);
+  });
+}
+
+}  // namespace
 
 CorankServiceImpl::CorankServiceImpl(const CallEnvironment& environment, v1::GetServerInfoResponse info)
     : environment_(environment),
@@ -18,84 +32,39 @@ CorankServiceImpl::CorankServiceImpl(const CallEnvironment& environment, v1::Get
       info_(std::move(info)),
       started_(environment.clock->Now()) {}
 
-grpc::ServerUnaryReactor* CorankServiceImpl::Sort(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                                  grpc::ByteBuffer* response) {
-  return StartCall<v1::SortRequest, v1::SortResponse>(&environment_, context, Operator::kSort, request, response);
+void CorankServiceImpl::AddTo(Methods* methods) {
+  const CallEnvironment* const environment = &environment_;
+#define CORANK_ROW(Name, name) \
+  AddOperator<v1::Name##Request, v1::Name##Response>(environment, #Name, Operator::k##Name, methods);
+  CORANK_OPERATORS(CORANK_ROW)
+#undef CORANK_ROW
+  methods->Add(kService, "Execute",
+               [this](const std::shared_ptr<wire::Call>& call) { return ExecuteCall::Start(jobs_, call); });
+  methods->Add(kService, "GetServerInfo",
+               [this](const std::shared_ptr<wire::Call>& call) { return GetServerInfo(call); });
 }
 
-grpc::ServerUnaryReactor* CorankServiceImpl::Merge(grpc::CallbackServerContext* context,
-                                                   const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
-  return StartCall<v1::MergeRequest, v1::MergeResponse>(&environment_, context, Operator::kMerge, request, response);
-}
-
-grpc::ServerUnaryReactor* CorankServiceImpl::ExpandIntervals(grpc::CallbackServerContext* context,
-                                                             const grpc::ByteBuffer* request,
-                                                             grpc::ByteBuffer* response) {
-  return StartCall<v1::ExpandIntervalsRequest, v1::ExpandIntervalsResponse>(
-      &environment_, context, Operator::kExpandIntervals, request, response);
-}
-
-grpc::ServerUnaryReactor* CorankServiceImpl::MoveIntervals(grpc::CallbackServerContext* context,
-                                                           const grpc::ByteBuffer* request,
-                                                           grpc::ByteBuffer* response) {
-  return StartCall<v1::MoveIntervalsRequest, v1::MoveIntervalsResponse>(&environment_, context,
-                                                                        Operator::kMoveIntervals, request, response);
-}
-
-grpc::ServerUnaryReactor* CorankServiceImpl::GatherIntervals(grpc::CallbackServerContext* context,
-                                                             const grpc::ByteBuffer* request,
-                                                             grpc::ByteBuffer* response) {
-  return StartCall<v1::GatherIntervalsRequest, v1::GatherIntervalsResponse>(
-      &environment_, context, Operator::kGatherIntervals, request, response);
-}
-
-grpc::ServerUnaryReactor* CorankServiceImpl::ScatterIntervals(grpc::CallbackServerContext* context,
-                                                              const grpc::ByteBuffer* request,
-                                                              grpc::ByteBuffer* response) {
-  return StartCall<v1::ScatterIntervalsRequest, v1::ScatterIntervalsResponse>(
-      &environment_, context, Operator::kScatterIntervals, request, response);
-}
-
-grpc::ServerUnaryReactor* CorankServiceImpl::LoadBalance(grpc::CallbackServerContext* context,
-                                                         const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
-  return StartCall<v1::LoadBalanceRequest, v1::LoadBalanceResponse>(&environment_, context, Operator::kLoadBalance,
-                                                                    request, response);
-}
-
-grpc::ServerUnaryReactor* CorankServiceImpl::Search(grpc::CallbackServerContext* context,
-                                                    const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
-  return StartCall<v1::SearchRequest, v1::SearchResponse>(&environment_, context, Operator::kSearch, request, response);
-}
-
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* CorankServiceImpl::Execute(
-    grpc::CallbackServerContext* context) {
-  return ExecuteCall::Start(jobs_, context);
-}
-
-grpc::ServerUnaryReactor* CorankServiceImpl::GetServerInfo(grpc::CallbackServerContext* context,
-                                                           const grpc::ByteBuffer* request,
-                                                           grpc::ByteBuffer* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const CallId id = IdOf(*context);
-  ReturnId(id, context);
-  absl::Status status = CallerOf(environment_.authenticator, *context).status();
-  v1::GetServerInfoRequest message;
-  if (status.ok()) status = ParseSmall(*request, &message);
-  if (!status.ok()) {
-    CountIfForbidden(status, environment_.metrics);
-    LogFailedCall(*environment_.logger, id, {{}, context->peer()}, "get_server_info", status);
-    reactor->Finish(ToGrpcStatus(status, id.request_id));
-    return reactor;
-  }
-  v1::GetServerInfoResponse info = info_;
-  const uint64_t good = environment_.places.devices->good();
-  for (int i = 0; i < info.devices_size(); ++i) {
-    info.mutable_devices(i)->set_up((good & DeviceSet::Only(i)) != 0);
-  }
-  *info.mutable_uptime() = DurationToProto(absl::Nanoseconds(Nanoseconds(started_, environment_.clock->Now())));
-  *response = SmallBytes(info);
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+std::shared_ptr<wire::Handler> CorankServiceImpl::GetServerInfo(const std::shared_ptr<wire::Call>& call) const {
+  return AnswerSmall(
+      call, CallerOf(environment_.authenticator, call->head()).status(),
+      [this, call](const absl::StatusOr<std::string>& bytes) {
+        const CallId id = IdOf(call->head());
+        absl::Status status = bytes.status();
+        v1::GetServerInfoRequest message;
+        if (status.ok()) status = ParseSmall(*bytes, &message);
+        if (!status.ok()) {
+          CountIfForbidden(status, environment_.metrics);
+          LogFailedCall(*environment_.logger, id, {{}, call->head().peer->address}, "get_server_info", status);
+          return call->Finish(ToCallStatus(status, id.request_id), TrailersOf(id));
+        }
+        v1::GetServerInfoResponse info = info_;
+        const uint64_t good = environment_.places.devices->good();
+        for (int i = 0; i < info.devices_size(); ++i) {
+          info.mutable_devices(i)->set_up((good & DeviceSet::Only(i)) != 0);
+        }
+        *info.mutable_uptime() = DurationToProto(absl::Nanoseconds(Nanoseconds(started_, environment_.clock->Now())));
+        call->Finish({}, TrailersOf(id), SmallBytes(info));
+      });
 }
 
 }  // namespace corank

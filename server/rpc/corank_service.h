@@ -1,53 +1,32 @@
-// corank.v1.CorankService.
+// corank.v1.CorankService: the operators.
 #ifndef CORANK_SERVER_RPC_CORANK_SERVICE_H_
 #define CORANK_SERVER_RPC_CORANK_SERVICE_H_
 
-#include "corank/v1/corank_service.grpc.pb.h"
+#include <memory>
+
+#include "corank/v1/corank_service.pb.h"
+#include "server/base/clock.h"
 #include "server/rpc/call.h"
 #include "server/rpc/execute_job.h"
+#include "server/rpc/methods.h"
 
 namespace corank {
 
-/// Messages arrive and leave as bytes, for three reasons: the server itself reports bytes that are not a valid message,
-/// nothing is parsed before the caller is authenticated, and results are copied only once.
-using CorankServiceBase = v1::CorankService::WithRawCallbackMethod_Sort<
-    v1::CorankService::WithRawCallbackMethod_Merge<v1::CorankService::WithRawCallbackMethod_ExpandIntervals<
-        v1::CorankService::WithRawCallbackMethod_MoveIntervals<v1::CorankService::WithRawCallbackMethod_GatherIntervals<
-            v1::CorankService::WithRawCallbackMethod_ScatterIntervals<
-                v1::CorankService::WithRawCallbackMethod_LoadBalance<
-                    v1::CorankService::WithRawCallbackMethod_Search<v1::CorankService::WithRawCallbackMethod_Execute<
-                        v1::CorankService::WithRawCallbackMethod_GetServerInfo<v1::CorankService::Service>>>>>>>>>>;
-
-/// Thread-safe. Methods never wait: they run on gRPC's threads.
-class CorankServiceImpl final : public CorankServiceBase {
+/// Thread-safe. Methods never wait: they run on the loops of connections.
+class CorankServiceImpl {
  public:
   /// `info`: the answer to GetServerInfo, without the uptime and the state of the devices.
   CorankServiceImpl(const CallEnvironment& environment, v1::GetServerInfoResponse info);
 
-  grpc::ServerUnaryReactor* Sort(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                 grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* Merge(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                  grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ExpandIntervals(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                            grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* MoveIntervals(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                          grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* GatherIntervals(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                            grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ScatterIntervals(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                             grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* LoadBalance(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* Search(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                   grpc::ByteBuffer* response) override;
-  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Execute(grpc::CallbackServerContext* context) override;
-  grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                          grpc::ByteBuffer* response) override;
+  /// Adds the service's methods. It outlives them.
+  void AddTo(Methods* methods);
 
   ExecuteJobs& jobs() { return *jobs_; }
   const ExecuteJobs& jobs() const { return *jobs_; }
 
  private:
+  std::shared_ptr<wire::Handler> GetServerInfo(const std::shared_ptr<wire::Call>& call) const;
+
   const CallEnvironment environment_;
   const std::shared_ptr<ExecuteJobs> jobs_;
   const v1::GetServerInfoResponse info_;

@@ -1,24 +1,15 @@
-// Deadlines of calls on the server's clock.
+// Deadlines of calls.
 #ifndef CORANK_SERVER_RPC_DEADLINE_H_
 #define CORANK_SERVER_RPC_DEADLINE_H_
 
-#include <chrono>
-
-#include "grpc/support/time.h"
-#include "grpcpp/server_context.h"
 #include "server/base/clock.h"
+#include "server/wire/call.h"
 
 namespace corank {
 
-/// Converts a call's deadline from the wall clock to the server's monotonic clock. A deadline a century or more away
-/// overflows nanoseconds and counts as none.
-inline Instant DeadlineOf(const grpc::CallbackServerContext& context, Instant now) {
-  constexpr int64_t kCentury = int64_t{100} * 366 * 24 * 3600;
-  const gpr_timespec deadline = gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_REALTIME);
-  const gpr_timespec wall = gpr_now(GPR_CLOCK_REALTIME);
-  if (deadline.tv_sec > wall.tv_sec + kCentury) return kForever;
-  return now + std::chrono::seconds(deadline.tv_sec - wall.tv_sec) +
-         std::chrono::nanoseconds(deadline.tv_nsec - wall.tv_nsec);
+/// A call's deadline on the server's clock, which shows `now`. That of the wire is always the machine's.
+inline Instant DeadlineOf(const wire::CallHead& call, Instant now) {
+  return call.deadline == kForever ? kForever : now + (call.deadline - call.arrival);
 }
 
 }  // namespace corank

@@ -1,16 +1,19 @@
 #include "server/rpc/execute_call.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "proto/payloads.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/rpc/credentials.h"
 #include "server/rpc/deadline.h"
-#include "server/rpc/owned_slice.h"
+#include "server/rpc/helpers.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/request_log.h"
+#include "server/rpc/small_message.h"
 
 namespace corank {
 namespace {
@@ -19,65 +22,115 @@ namespace {
 constexpr char kOperation[] = "execute";
 
 // The ExecuteResponse with a chunk. Does not copy the chunk's data.
-grpc::ByteBuffer EncodeChunk(const OutputChunk& chunk) {
+Bytes EncodeChunk(const OutputChunk& chunk) {
   v1::ArrayChunk head;
   head.set_stream_id(chunk.stream_id);
   head.set_first_element(chunk.first_element);
   const auto bytes = static_cast<size_t>(chunk.size_bytes);
   const std::string inner = head.SerializeAsString() + FieldHead(v1::ArrayChunk::kDataFieldNumber, bytes);
-  const grpc::Slice slices[] = {
-      grpc::Slice(FieldHead(v1::ExecuteResponse::kChunkFieldNumber, inner.size() + bytes) + inner),
-      OwnedSlice(chunk.bytes, chunk.bytes.get(), bytes)};
-  return grpc::ByteBuffer(slices, 2);
+  Bytes encoded(FieldHead(v1::ExecuteResponse::kChunkFieldNumber, inner.size() + bytes) + inner);
+  encoded.Append({chunk.bytes, static_cast<const char*>(chunk.bytes.get()), bytes});
+  return encoded;
 }
 
 }  // namespace
 
-ExecuteCall* ExecuteCall::Start(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServerContext* context) {
-  const std::shared_ptr<ExecuteCall> call(new ExecuteCall(std::move(jobs), context));
-  call->self_ = call;
-  call->Begin();
-  return call.get();
+std::shared_ptr<wire::Handler> ExecuteCall::Start(std::shared_ptr<ExecuteJobs> jobs, std::shared_ptr<wire::Call> call) {
+  const std::shared_ptr<ExecuteCall> made(new ExecuteCall(std::move(jobs), std::move(call)));
+  const absl::Status status = made->Admit();
+  absl::MutexLock lock(&made->mutex_);
+  if (status.ok()) {
+    made->reading_ = true;
+    made->call_->Read();
+  } else {
+    made->End(status);
+  }
+  return made;
 }
 
-void ExecuteCall::Begin() {
-  absl::StatusOr<std::shared_ptr<const Caller>> caller = CallerOf(environment_.authenticator, *context_);
-  if (!caller.ok()) return EndEarly(caller.status());
-  caller_ = *std::move(caller);
-  absl::MutexLock lock(&mutex_);
-  reading_ = true;
-  StartRead(&incoming_);
-}
-
-ExecuteCall::ExecuteCall(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServerContext* context)
+ExecuteCall::ExecuteCall(std::shared_ptr<ExecuteJobs> jobs, std::shared_ptr<wire::Call> call)
     : jobs_(std::move(jobs)),
       environment_(jobs_->environment()),
-      context_(context),
+      call_(std::move(call)),
       arrival_(environment_.clock->Now()),
-      deadline_(DeadlineOf(*context, arrival_)),
-      id_(IdOf(*context)) {}
+      deadline_(DeadlineOf(call_->head(), arrival_)),
+      receiver_(
+          v1::ExecuteRequest::descriptor(), /*field=*/0, environment_.buffered,
+          [this](size_t bytes) { return Place(bytes); }, [this](const absl::Status& status) { StopReceiving(status); }),
+      id_(IdOf(call_->head())) {}
+
+absl::Status ExecuteCall::Admit() {
+  CORANK_ASSIGN_OR_RETURN(caller_, CallerOf(environment_.authenticator, call_->head()));
+  return deadline_ <= arrival_ ? DeadlinePassed() : absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<void>> ExecuteCall::Place(size_t bytes) {
+  if (job_ == nullptr) return InlinePayloads::Place(bytes, environment_.places.host_pool);
+  if (static_cast<int64_t>(bytes) > environment_.limits.max_chunk_bytes) return nullptr;
+  return job_->exchange()->TakeInput(static_cast<int64_t>(bytes));
+}
 
 ExecuteCall::~ExecuteCall() {
   job_.reset();  // the job is counted before the call is
   if (is_active_) environment_.active_calls->Remove();
 }
 
-void ExecuteCall::OnReadDone(bool ok) {
+wire::Sink* ExecuteCall::OnMessageBegin(size_t size) {
+  absl::Status status = CheckSize(static_cast<int64_t>(size));
+  if (status.ok()) status = receiver_.Begin(size);
+  if (!status.ok()) {
+    StopReceiving(status);
+    return nullptr;
+  }
+  AllowMessage(size, call_.get());
+  return &receiver_;
+}
+
+absl::Status ExecuteCall::CheckSize(int64_t bytes) const {
+  constexpr int64_t kHeadBytes = 64 << 10;
+  const int64_t most = environment_.limits.max_chunk_bytes;
+  if (job_ == nullptr) return ValidateMessageBytes(bytes, environment_.limits);
+  if (bytes <= std::max(environment_.limits.max_request_bytes, most + kHeadBytes)) return absl::OkStatus();
+  return InvalidField("chunk.data", absl::StrCat(bytes, " bytes are more than max_chunk_bytes, ", most));
+}
+
+void ExecuteCall::StopReceiving(const absl::Status& status) {
+  EndEarly(status);
+  absl::MutexLock lock(&mutex_);
+  if (!ended_) End(Failed());
+}
+
+void ExecuteCall::OnMessage() {
+  {
+    absl::MutexLock lock(&mutex_);
+    reading_ = false;
+    arrived_.emplace_back(receiver_.Take());
+    if (taking_) return;
+    if (job_ != nullptr) return TakeArrived();
+    taking_ = true;
+  }
+  // A plan may name places that take a while to find.
+  environment_.places.helpers->Run([self = shared_from_this()] {
+    absl::MutexLock lock(&self->mutex_);
+    self->TakeArrived();
+  });
+}
+
+void ExecuteCall::OnHalfClose() {
   absl::MutexLock lock(&mutex_);
   reading_ = false;
-  if (!ok) input_ended_ = true;
+  input_ended_ = true;
   arrived_.emplace_back();
-  if (ok) arrived_.back().emplace().Swap(&incoming_);
   if (!taking_) TakeArrived();
 }
 
 void ExecuteCall::TakeArrived() {
   taking_ = true;
   while (!arrived_.empty()) {
-    std::optional<grpc::ByteBuffer> message;
+    std::optional<ReceivedMessage> message;
     message.swap(arrived_.front());
     arrived_.pop_front();
-    Pump();  // gRPC receives the next message while this one is copied
+    Pump();  // the next message may come meanwhile
     // Without the lock: copying a chunk takes long, and releasing messages wakes calls.
     mutex_.Unlock();
     const absl::Status status = message ? Take(*message) : EndInput();
@@ -89,35 +142,35 @@ void ExecuteCall::TakeArrived() {
   Pump();
 }
 
-absl::Status ExecuteCall::Take(const grpc::ByteBuffer& message) {
-  received_bytes_ += static_cast<int64_t>(message.Length());
+absl::Status ExecuteCall::Take(const ReceivedMessage& message) {
+  received_bytes_ += static_cast<int64_t>(message.bytes.size());
   return job_ == nullptr ? TakePlan(message) : TakeChunk(message);
 }
 
-absl::Status ExecuteCall::TakePlan(const grpc::ByteBuffer& message) {
+absl::Status ExecuteCall::TakePlan(const ReceivedMessage& message) {
   const absl::Status status = JoinJob(message);
   CountIfShort(status, environment_.metrics);
   return status;
 }
 
-absl::Status ExecuteCall::JoinJob(const grpc::ByteBuffer& message) {
-  CORANK_RETURN_IF_ERROR(ValidateMessageBytes(static_cast<int64_t>(message.Length()), environment_.limits));
+absl::Status ExecuteCall::JoinJob(const ReceivedMessage& message) {
   const SharedPlaces& places = environment_.places;
   auto request = std::make_unique<v1::ExecuteRequest>();
   auto payloads = std::make_shared<InlinePayloads>();
-  CORANK_RETURN_IF_ERROR(payloads->Parse(message, places.host_pool, places.helpers, request.get()));
+  CORANK_RETURN_IF_ERROR(payloads->Parse(message, places.host_pool, request.get()));
   CORANK_ASSIGN_OR_RETURN(std::unique_ptr<ExecutePlan> plan,
                           ExecutePlan::Read(std::move(request), std::move(payloads), environment_.limits,
                                             environment_.streams, places, caller_));
   const auto part = static_cast<int>(plan->message().part());
   plan->SetId(TakeId(plan->options().request_id()));
-  plan->SetPeer(context_->peer());
+  plan->SetPeer(call_->head().peer->address);
   is_active_ = true;  // a draining server does not wait for calls without a plan
   environment_.active_calls->Add();
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ExecuteJob> job, jobs_->Join(std::move(plan), deadline_, shared_from_this()));
   absl::MutexLock lock(&mutex_);
   part_ = part;
   job_ = std::move(job);
+  if (is_done_) LeaveJob();
   return ended_ ? CallerCancelled() : absl::OkStatus();  // the cancellation came before there was a job to end
 }
 
@@ -127,27 +180,32 @@ CallId ExecuteCall::TakeId(const std::string& requested) {
   return id_;
 }
 
-absl::Status ExecuteCall::TakeChunk(const grpc::ByteBuffer& message) {
+absl::Status ExecuteCall::TakeChunk(const ReceivedMessage& message) {
   v1::ExecuteRequest request;
   std::vector<PayloadRange> payloads;
-  if (!ParseHeads(message, &request, &payloads)) {
+  const MessagePieces pieces = message.pieces();
+  if (!ParseHeads(pieces, &request, &payloads)) {
     return InvalidField("request", "the bytes are not a corank.v1.ExecuteRequest message");
   }
   if (!request.has_chunk()) return InvalidField("chunk", "every message after the plan must be a chunk");
   ChunkPipe& exchange = *job_->exchange();
   const int64_t bytes = payloads.empty() ? 0 : payloads.back().bytes;
-  CORANK_ASSIGN_OR_RETURN(InputChunk chunk, exchange.Accept(part_, request.chunk(), bytes));
-  if (bytes > 0) {
-    std::vector<grpc::Slice> slices;
-    if (!message.Dump(&slices).ok()) return absl::InternalError("gRPC returned no bytes");
-    CopyRange(slices, payloads.back().offset, bytes, chunk.bytes.get());
+  std::shared_ptr<void> received;  // in its window already
+  if (bytes > 0 && message.pinned.size() == 1) {
+    for (const Piece& piece : message.bytes.pieces()) {
+      if (message.IsPinned(piece) && static_cast<int64_t>(piece.size) == bytes) {
+        received = std::const_pointer_cast<void>(piece.owner);
+      }
+    }
   }
+  const bool is_in_place = received != nullptr;
+  CORANK_ASSIGN_OR_RETURN(InputChunk chunk, exchange.Accept(part_, request.chunk(), bytes, std::move(received)));
+  if (bytes > 0 && !is_in_place) CopyRange(pieces, payloads.back().offset, bytes, chunk.bytes.get());
   exchange.Add(std::move(chunk));
   return absl::OkStatus();
 }
 
 absl::Status ExecuteCall::EndInput() {
-  if (context_->IsCancelled()) return CallerCancelled();  // OnCancel reports more, and may run first
   if (job_ == nullptr) return InvalidField("plan", "the first message of a call must be its plan, but none arrived");
   // Missing elements are the fault of all parts together.
   if (const absl::Status status = job_->exchange()->EndInput(part_); !status.ok()) job_->Fail(status);
@@ -155,7 +213,8 @@ absl::Status ExecuteCall::EndInput() {
 }
 
 void ExecuteCall::EndEarly(const absl::Status& status) {
-  const absl::Status reason = absl::IsCancelled(status) ? Cancelled() : status;
+  const bool is_late = absl::IsCancelled(status) && IsShortBefore(deadline_, arrival_, environment_.clock->Now());
+  const absl::Status reason = is_late ? DeadlinePassed() : status;
   if (job_ != nullptr) {
     // What the server lacks is no part's fault: every part learns when the job may be run again.
     const bool is_of_the_server =
@@ -167,17 +226,13 @@ void ExecuteCall::EndEarly(const absl::Status& status) {
   End(reason);
 }
 
-void ExecuteCall::OnWriteDone(bool) {
+void ExecuteCall::OnWritten() {
   absl::MutexLock lock(&mutex_);
-  // The write was given up as unread. EndUnread alone may finish the call, although nothing is being written.
-  if (unread_ != nullptr && !unread_->Resume()) return;
   writing_ = false;
-  outgoing_.Clear();
-  if (ended_) return Finish(last_status_);
   Pump();
 }
 
-void ExecuteCall::OnCancel() {
+void ExecuteCall::OnCancel(const CallStatus& status) {
   std::shared_ptr<ExecuteJob> job;
   int part = 0;
   {
@@ -185,7 +240,7 @@ void ExecuteCall::OnCancel() {
     job = job_;
     part = part_;
   }
-  const absl::Status reason = Cancelled();
+  const absl::Status reason = CauseOf(call_->head(), status);
   if (job != nullptr) job->Fail(reason, part);
   absl::MutexLock lock(&mutex_);
   End(reason);  // also if the job has succeeded but the caller does not read the answer
@@ -198,27 +253,24 @@ absl::Status ExecuteCall::Failed() const {
   return IsShortBefore(deadline_, arrival_, environment_.clock->Now()) ? DeadlinePassed() : status;
 }
 
-absl::Status ExecuteCall::Cancelled() const {
-  const bool is_late = IsShortBefore(deadline_, arrival_, environment_.clock->Now());
-  return is_late ? DeadlinePassed() : CallerCancelled();
+void ExecuteCall::OnDone() {
+  absl::MutexLock lock(&mutex_);
+  is_done_ = true;
+  if (job_ != nullptr) LeaveJob();
 }
 
-void ExecuteCall::OnDone() {
-  // Keeps the call alive: the job may end with the call, and the call with this scope.
-  const std::shared_ptr<ExecuteCall> self = std::move(self_);
-  absl::MutexLock lock(&mutex_);
-  if (unread_ != nullptr) unread_->Stop();
-  if (job_ == nullptr) return;
+void ExecuteCall::LeaveJob() {
   job_->exchange()->Leave(part_);
   job_->AddTraffic(received_bytes_, sent_bytes_);
 }
 
 void ExecuteCall::Wake() {
-  // A write runs down to the socket on the thread that starts it, and the thread that wakes calls has other work.
-  if (is_woken_.exchange(true)) return;
-  environment_.places.helpers->Run([self = shared_from_this()] {
-    self->is_woken_ = false;
+  absl::MutexLock lock(&mutex_);
+  if (ended_ || is_woken_) return;
+  is_woken_ = true;
+  call_->Post([self = shared_from_this()] {
     absl::MutexLock lock(&self->mutex_);
+    self->is_woken_ = false;
     self->Pump();
   });
 }
@@ -228,28 +280,27 @@ void ExecuteCall::Pump() {
   ChunkPipe& exchange = *job_->exchange();
   if (!exchange.status().ok()) return End(Failed());
   if (!writing_) Write();
-  if (writing_ && exchange.has_succeeded()) WatchWrite();
   // The window does not account for messages that arrived but were not processed yet.
   const int ahead = static_cast<int>(arrived_.size()) + (taking_ ? 1 : 0);
   if (ended_ || reading_ || input_ended_ || !exchange.MayRead(part_, ahead)) return;
   reading_ = true;
-  StartRead(&incoming_);
+  call_->ReadWhenever();  // the lane says how long a caller may take
 }
 
 void ExecuteCall::Write() {
   ChunkPipe& exchange = *job_->exchange();
+  Bytes message;
   if (const std::optional<OutputChunk> chunk = exchange.TakeOutput()) {
-    outgoing_ = EncodeChunk(*chunk);
+    message = EncodeChunk(*chunk);
   } else {
-    const std::optional<std::vector<grpc::ByteBuffer>> results = exchange.Results();
+    const std::optional<std::vector<Bytes>> results = exchange.Results();
     if (!results) return;
     if (results_written_ == results->size()) return End(absl::OkStatus());
-    outgoing_ = (*results)[results_written_++];
+    message = (*results)[results_written_++];
   }
-  sent_bytes_ += static_cast<int64_t>(outgoing_.Length());
+  sent_bytes_ += static_cast<int64_t>(message.size());
   writing_ = true;
-  if (unread_ != nullptr) unread_->Wait();
-  StartWrite(&outgoing_);
+  call_->Write(std::move(message));
 }
 
 void ExecuteCall::End(const absl::Status& status) {
@@ -260,35 +311,9 @@ void ExecuteCall::End(const absl::Status& status) {
     CountIfForbidden(status, environment_.metrics);
     environment_.metrics->CountCall(kOperation, status.code());
     const absl::string_view tenant = caller_ == nullptr ? absl::string_view() : caller_->tenant;
-    LogFailedCall(*environment_.logger, id_, {tenant, context_->peer()}, kOperation, status);
+    LogFailedCall(*environment_.logger, id_, {tenant, call_->head().peer->address}, kOperation, status);
   }
-  ReturnId(id_, context_);
-  last_status_ = ToGrpcStatus(status, id_.request_id);
-  if (!writing_) return Finish(last_status_);
-  // Otherwise gRPC would keep status, message and call for as long as the caller does not read.
-  WatchWrite();
-}
-
-void ExecuteCall::WatchWrite() {
-  if (unread_ != nullptr) return;  // since the write started
-  unread_ = IdleWatch::Create(environment_.streams.idle_timeout, [this] { EndUnread(); });
-  unread_->Wait();
-}
-
-void ExecuteCall::EndUnread() {
-  grpc::Status status;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (!ended_) {
-      ended_ = true;
-      id_.request_id = job_->id().request_id;
-      ReturnId(id_, context_);
-      last_status_ = ToGrpcStatus(unread_->Idle("taken"), id_.request_id);
-    }
-    status = last_status_;
-  }
-  context_->TryCancel();
-  Finish(status);
+  call_->Finish(ToCallStatus(status, id_.request_id), TrailersOf(id_));
 }
 
 }  // namespace corank

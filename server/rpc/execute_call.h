@@ -1,8 +1,7 @@
-// One call of Execute: chunks in, chunks and results out, between gRPC and the exchange of its job.
+// One call of Execute: chunks in, chunks and results out, between the wire and the exchange of its job.
 #ifndef CORANK_SERVER_RPC_EXECUTE_CALL_H_
 #define CORANK_SERVER_RPC_EXECUTE_CALL_H_
 
-#include <atomic>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -11,71 +10,67 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "grpcpp/server_context.h"
-#include "grpcpp/support/byte_buffer.h"
-#include "grpcpp/support/server_callback.h"
 #include "server/rpc/call.h"
 #include "server/rpc/execute_job.h"
-#include "server/rpc/idle_watch.h"
+#include "server/rpc/message_receiver.h"
 #include "server/run/chunk_pipe.h"
 
 namespace corank {
 
-/// Owns itself until gRPC calls OnDone. Never waits: it reads while its window has room and writes while there is
-/// output, one message of each at a time, as gRPC requires.
-class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
-                          public StreamPart,
-                          public std::enable_shared_from_this<ExecuteCall> {
+/// Never waits: it reads while its window has room and writes while there is output, one message of each at a time.
+class ExecuteCall final : public wire::Handler, public StreamPart, public std::enable_shared_from_this<ExecuteCall> {
  public:
-  /// Starts a call; gRPC takes the reactor.
-  static ExecuteCall* Start(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServerContext* context);
+  /// What answers a call.
+  static std::shared_ptr<wire::Handler> Start(std::shared_ptr<ExecuteJobs> jobs, std::shared_ptr<wire::Call> call);
   ~ExecuteCall() override;
 
-  void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override;
-  void OnCancel() override;
+  wire::Sink* OnMessageBegin(size_t size) override;
+  void OnMessage() override;
+  void OnHalfClose() override;
+  void OnWritten() override;
+  void OnCancel(const CallStatus& status) override;
   void OnDone() override;
   void Wake() override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  ExecuteCall(std::shared_ptr<ExecuteJobs> jobs, grpc::CallbackServerContext* context);
+  ExecuteCall(std::shared_ptr<ExecuteJobs> jobs, std::shared_ptr<wire::Call> call);
 
-  void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
-
+  absl::Status Admit();
+  absl::StatusOr<std::shared_ptr<void>> Place(size_t bytes);
+  // For the next message of this size.
+  absl::Status CheckSize(int64_t bytes) const;
+  // Nothing more is received.
+  void StopReceiving(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Processes the messages that have arrived, in order. Releases the lock while it processes one.
   void TakeArrived() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Processes one message. Only the thread that takes messages calls these.
-  absl::Status Take(const grpc::ByteBuffer& message);
-  absl::Status TakePlan(const grpc::ByteBuffer& message);
-  absl::Status JoinJob(const grpc::ByteBuffer& message);
-  absl::Status TakeChunk(const grpc::ByteBuffer& message);
+  absl::Status Take(const ReceivedMessage& message);
+  absl::Status TakePlan(const ReceivedMessage& message);
+  absl::Status JoinJob(const ReceivedMessage& message);
+  absl::Status TakeChunk(const ReceivedMessage& message);
   CallId TakeId(const std::string& requested) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status EndInput();
   // The status of a call whose job failed.
   absl::Status Failed() const;
-  // The status of a cancelled call.
-  absl::Status Cancelled() const;
   void EndEarly(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Once, when the call and its joining are over.
+  void LeaveJob() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Starts to time the write in progress, which depends on the caller alone.
-  void WatchWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndUnread() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::shared_ptr<ExecuteJobs> jobs_;
   const CallEnvironment& environment_;
-  grpc::CallbackServerContext* const context_;
+  const std::shared_ptr<wire::Call> call_;
   const Instant arrival_;
   const Instant deadline_;
-  std::shared_ptr<ExecuteCall> self_;  // until OnDone
   std::shared_ptr<const Caller> caller_;
-  grpc::ByteBuffer incoming_;  // of the read in progress
+  MessageReceiver receiver_;  // of the loop's thread
   int64_t received_bytes_ = 0;
-  std::atomic<bool> is_woken_{false};  // a helper will pump
-  bool is_active_ = false;             // counted among the calls that a draining server finishes
+  bool is_active_ = false;  // counted among the calls that a draining server finishes
 
   absl::Mutex mutex_;
   CallId id_ ABSL_GUARDED_BY(mutex_);
@@ -83,14 +78,13 @@ class ExecuteCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   int part_ = 0;                     // likewise
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<std::optional<grpc::ByteBuffer>> arrived_ ABSL_GUARDED_BY(mutex_);  // arrived messages; nullopt: the end
-  bool taking_ ABSL_GUARDED_BY(mutex_) = false;                                  // a thread is processing messages
+  std::deque<std::optional<ReceivedMessage>> arrived_ ABSL_GUARDED_BY(mutex_);  // arrived messages; nullopt: the end
+  bool taking_ ABSL_GUARDED_BY(mutex_) = false;                                 // a thread is processing messages
+  bool is_woken_ ABSL_GUARDED_BY(mutex_) = false;                               // the loop will pump
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  grpc::Status last_status_ ABSL_GUARDED_BY(mutex_);           // once the call has ended
-  std::shared_ptr<IdleWatch> unread_ ABSL_GUARDED_BY(mutex_);  // once the call ended or succeeded during a write
+  bool is_done_ ABSL_GUARDED_BY(mutex_) = false;  // the wire has let go, perhaps while a plan is being read
   size_t results_written_ ABSL_GUARDED_BY(mutex_) = 0;
-  grpc::ByteBuffer outgoing_ ABSL_GUARDED_BY(mutex_);  // in the write in progress
   int64_t sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

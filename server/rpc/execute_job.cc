@@ -1,7 +1,6 @@
 #include "server/rpc/execute_job.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -136,7 +135,7 @@ void ExecuteJob::Done(const absl::Status& status, Outcome& outcome) {
       record_[Stage::kCopyOut] = outcome.stats.copy_out_ns();
     }
   }
-  std::vector<grpc::ByteBuffer> results;
+  std::vector<Bytes> results;
   if (status.ok()) {
     for (size_t i = 0; i < earlier_.size(); ++i)
       results.push_back(EncodeResult(plan_->message().operations(static_cast<int>(i)), earlier_[i]));
@@ -216,7 +215,6 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
   // The parsed plan has no payloads.
   const std::string text = absl::StrCat(common.SerializeAsString(), absl::Hex(plan->payload_fingerprint()));
   std::shared_ptr<ExecuteJob> job;
-  std::unique_ptr<grpc::Alarm> patience;  // cancelled without the lock
   absl::Status differ;
   {
     absl::MutexLock lock(&mutex_);
@@ -232,13 +230,7 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
       found->second.job = std::move(made);
       found->second.has_come.resize(parts);
       found->second.plan = text;
-      found->second.patience = std::make_unique<grpc::Alarm>();
-      const auto give_up = [jobs = weak_from_this(), id, job = found->second.job.get()](bool passed) {
-        const std::shared_ptr<ExecuteJobs> self = jobs.lock();
-        if (passed && self != nullptr) self->GiveUp(id, job);
-      };
-      found->second.patience->Set(
-          std::chrono::system_clock::now() + absl::ToChronoNanoseconds(environment_->streams.part_patience), give_up);
+      LimitPatience(id, found->second.job);
     }
     Joining& joining = found->second;
     job = joining.job;
@@ -253,10 +245,8 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
     } else {
       differ = PlansDiffer(id.second);
     }
-    patience = std::move(joining.patience);
     joining_.erase(found);
   }
-  patience->Cancel();
   const absl::Status status = differ.ok() ? job->Reserve() : differ;
   if (!status.ok()) {
     job->Fail(status);
@@ -287,8 +277,20 @@ std::optional<ExecuteJobs::Joining> ExecuteJobs::TakeJoining(const OwnedName& id
   return taken;
 }
 
-void ExecuteJobs::GiveUp(const OwnedName& id, const ExecuteJob* job) {
-  const std::optional<Joining> given_up = TakeJoining(id, job);
+void ExecuteJobs::LimitPatience(const OwnedName& id, const std::shared_ptr<ExecuteJob>& job) {
+  wire::Loop* const timers = environment_->timers;
+  timers->Post([timers, jobs = weak_from_this(), id, waiting = std::weak_ptr<ExecuteJob>(job),
+                patience = absl::ToChronoNanoseconds(environment_->streams.part_patience)] {
+    timers->At(timers->now() + patience, [jobs, id, waiting] {
+      if (const std::shared_ptr<ExecuteJobs> self = jobs.lock()) self->GiveUp(id, waiting);
+    });
+  });
+}
+
+void ExecuteJobs::GiveUp(const OwnedName& id, const std::weak_ptr<ExecuteJob>& waiting) {
+  const std::shared_ptr<ExecuteJob> job = waiting.lock();
+  if (job == nullptr) return;
+  const std::optional<Joining> given_up = TakeJoining(id, job.get());
   if (!given_up) return;
   const auto came = std::count(given_up->has_come.begin(), given_up->has_come.end(), true);
   given_up->job->Fail(

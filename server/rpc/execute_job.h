@@ -15,7 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "grpcpp/alarm.h"
 #include "server/memory/names.h"
 #include "server/observe/metrics.h"
 #include "server/plan/execute_plan.h"
@@ -115,7 +114,6 @@ class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
     std::shared_ptr<ExecuteJob> job;
     std::vector<bool> has_come;
     std::string plan;  // without the part
-    std::unique_ptr<grpc::Alarm> patience;
   };
 
   explicit ExecuteJobs(const CallEnvironment& environment);
@@ -126,7 +124,9 @@ class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
   absl::Status CheckJoining(const std::string& tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes the job from those that wait for their parts; null if it is not among them.
   std::optional<Joining> TakeJoining(const OwnedName& id, const ExecuteJob* job) ABSL_LOCKS_EXCLUDED(mutex_);
-  void GiveUp(const OwnedName& id, const ExecuteJob* job);
+  void GiveUp(const OwnedName& id, const std::weak_ptr<ExecuteJob>& waiting);
+  // Gives up on the job after the patience for its parts.
+  void LimitPatience(const OwnedName& id, const std::shared_ptr<ExecuteJob>& job);
   absl::StatusOr<std::shared_ptr<ExecuteJob>> Make(std::unique_ptr<ExecutePlan> plan) ABSL_LOCKS_EXCLUDED(all_mutex_);
   void Forget(const ExecuteJob* job) ABSL_LOCKS_EXCLUDED(all_mutex_);
 

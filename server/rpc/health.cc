@@ -1,5 +1,6 @@
 #include "server/rpc/health.h"
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -19,26 +20,11 @@ constexpr absl::Duration kWatchRetry = absl::Seconds(5);
 
 }  // namespace
 
-// One Watch call. It owns itself. The board's lock guards it, except in gRPC's completions.
-class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+// One Watch call.
+class HealthWatch final : public SmallCall {
  public:
-  HealthWatch(HealthBoard* board, const grpc::ByteBuffer& bytes) : board_(board) {
-    HealthCheckRequest request;
-    const absl::Status parsed = ParseSmall(bytes, &request);
-    service_ = request.service();
-    absl::MutexLock lock(&board_->mutex_);
-    place_ = board_->watches_.insert(board_->watches_.end(), this);
-    if (board_->watches_.size() > static_cast<size_t>(HealthBoard::kMaxWatches)) {
-      End(ToGrpcStatus(RetryLater(v1::ERROR_REASON_TOO_MANY_OPEN, "too many health watches are open", kWatchRetry),
-                       ""));
-    } else if (!parsed.ok()) {
-      End(ToGrpcStatus(parsed, ""));
-    } else if (service_.size() > kMaxNameBytes) {
-      End(ToGrpcStatus(InvalidField("service", absl::StrCat("a name has at most ", kMaxNameBytes, " bytes")), ""));
-    } else {
-      Tell();
-    }
-  }
+  HealthWatch(HealthBoard* board, std::shared_ptr<wire::Call> call) : SmallCall(std::move(call)), board_(board) {}
+  void Start() { Begin(absl::OkStatus()); }
 
   // Sends the status if the caller does not have it yet. A change during a write is sent after it.
   void Tell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_->mutex_) {
@@ -48,46 +34,55 @@ class HealthWatch final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       told_ = status;
       HealthCheckResponse response;
       response.set_status(status);
-      message_ = SmallBytes(response);
       writing_ = true;
-      StartWrite(&message_);
+      call()->Write(SmallBytes(response));
     } else if (board_->ended_) {
-      End(ToGrpcStatus(RetryLater(v1::ERROR_REASON_DRAINING, "the server is stopping", kWatchRetry), ""));
+      End(RetryLater(v1::ERROR_REASON_DRAINING, "the server is stopping", kWatchRetry));
     }
   }
 
-  void OnWriteDone(bool ok) override {
+  void OnWritten() override {
     absl::MutexLock lock(&board_->mutex_);
     writing_ = false;
-    if (ok) {
-      Tell();
-    } else {
-      End(ToGrpcStatus(CallerCancelled(), ""));
-    }
-  }
-  void OnCancel() override {
-    absl::MutexLock lock(&board_->mutex_);
-    End(ToGrpcStatus(CallerCancelled(), ""));
+    Tell();
   }
   void OnDone() override {
-    {
-      absl::MutexLock lock(&board_->mutex_);
-      board_->watches_.erase(place_);
-    }
-    delete this;
+    absl::MutexLock lock(&board_->mutex_);
+    if (is_listed_) board_->watches_.erase(place_);
   }
 
  private:
-  void End(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_->mutex_) {
-    if (!finished_) Finish(status);
+  void Take(absl::StatusOr<std::string> message) override {
+    HealthCheckRequest request;
+    const absl::Status parsed = message.ok() ? ParseSmall(*message, &request) : message.status();
+    service_ = request.service();
+    absl::MutexLock lock(&board_->mutex_);
+    if (board_->watches_.size() >= static_cast<size_t>(HealthBoard::kMaxWatches)) {
+      return End(RetryLater(v1::ERROR_REASON_TOO_MANY_OPEN, "too many health watches are open", kWatchRetry));
+    }
+    if (!parsed.ok()) return End(parsed);
+    if (service_.size() > kMaxNameBytes) {
+      return End(InvalidField("service", absl::StrCat("a name has at most ", kMaxNameBytes, " bytes")));
+    }
+    place_ = board_->watches_.insert(board_->watches_.end(), this);
+    is_listed_ = true;
+    Tell();
+  }
+  void Cancelled(const absl::Status& cause) override {
+    absl::MutexLock lock(&board_->mutex_);
+    End(cause);
+  }
+
+  void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_->mutex_) {
+    if (!finished_) call()->Finish(ToCallStatus(status, ""));
     finished_ = true;
   }
 
   HealthBoard* const board_;
-  std::string service_;  // constant once the watch exists
+  std::string service_;  // constant once the watch is listed
   std::list<HealthWatch*>::iterator place_ ABSL_GUARDED_BY(board_->mutex_);
+  bool is_listed_ ABSL_GUARDED_BY(board_->mutex_) = false;
   std::optional<HealthBoard::Status> told_ ABSL_GUARDED_BY(board_->mutex_);
-  grpc::ByteBuffer message_ ABSL_GUARDED_BY(board_->mutex_);
   bool writing_ ABSL_GUARDED_BY(board_->mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(board_->mutex_) = false;
 };
@@ -124,27 +119,37 @@ int HealthBoard::watches() const {
   return static_cast<int>(watches_.size());
 }
 
-grpc::ServerUnaryReactor* HealthServiceImpl::Check(grpc::CallbackServerContext* context,
-                                                   const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  HealthCheckRequest message;
-  if (const absl::Status parsed = ParseSmall(*request, &message); !parsed.ok()) {
-    reactor->Finish(ToGrpcStatus(parsed, ""));
-    return reactor;
-  }
+namespace {
+
+void AnswerCheck(const HealthBoard& board, wire::Call* call, const absl::StatusOr<std::string>& message) {
+  HealthCheckRequest request;
+  absl::Status status = message.ok() ? ParseSmall(*message, &request) : message.status();
   HealthCheckResponse answer;
-  answer.set_status(board_->Get(message.service()));
-  *response = SmallBytes(answer);
-  reactor->Finish(
-      answer.status() == HealthCheckResponse::SERVICE_UNKNOWN
-          ? ToGrpcStatus(Error(v1::ERROR_REASON_SERVICE_NOT_FOUND, "the server has no service of this name"), "")
-          : grpc::Status::OK);
-  return reactor;
+  if (status.ok()) {
+    answer.set_status(board.Get(request.service()));
+    if (answer.status() == HealthCheckResponse::SERVICE_UNKNOWN) {
+      status = Error(v1::ERROR_REASON_SERVICE_NOT_FOUND, "the server has no service of this name");
+    }
+  }
+  std::optional<Bytes> response;
+  if (status.ok()) response = SmallBytes(answer);
+  call->Finish(ToCallStatus(status, ""), {}, std::move(response));
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* HealthServiceImpl::Watch(grpc::CallbackServerContext*,
-                                                                     const grpc::ByteBuffer* request) {
-  return new HealthWatch(board_, *request);
+}  // namespace
+
+void AddHealth(HealthBoard* board, Methods* methods) {
+  constexpr char kService[] = "grpc.health.v1.Health";
+  methods->Add(kService, "Check", [board](const std::shared_ptr<wire::Call>& call) {
+    return AnswerSmall(call, absl::OkStatus(), [board, call](const absl::StatusOr<std::string>& message) {
+      AnswerCheck(*board, call.get(), message);
+    });
+  });
+  methods->Add(kService, "Watch", [board](const std::shared_ptr<wire::Call>& call) {
+    auto watch = std::make_shared<HealthWatch>(board, call);
+    watch->Start();
+    return watch;
+  });
 }
 
 }  // namespace corank

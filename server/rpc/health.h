@@ -9,14 +9,14 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "grpc/health/v1/health.grpc.pb.h"
-#include "grpcpp/support/byte_buffer.h"
+#include "grpc/health/v1/health.pb.h"
+#include "server/rpc/methods.h"
 
 namespace corank {
 
 class HealthWatch;
 
-/// The status of each service by name. Any number of HealthServices may report it. Thread-safe.
+/// The status of each service by name. Any number of ports may report it. Thread-safe.
 class HealthBoard {
  public:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
@@ -44,24 +44,8 @@ class HealthBoard {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-/// Messages arrive as bytes, because anybody may ask and a name must be short.
-using HealthServiceBase = grpc::health::v1::Health::WithRawCallbackMethod_Check<
-    grpc::health::v1::Health::WithRawCallbackMethod_Watch<grpc::health::v1::Health::Service>>;
-
-/// Thread-safe; never waits. One object for each gRPC server.
-class HealthServiceImpl final : public HealthServiceBase {
- public:
-  /// The board must outlive all calls.
-  explicit HealthServiceImpl(HealthBoard* board) : board_(board) {}
-
-  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                  grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* Watch(grpc::CallbackServerContext* context,
-                                                    const grpc::ByteBuffer* request) override;
-
- private:
-  HealthBoard* const board_;
-};
+/// The methods of grpc.health.v1, which anybody may call. The board outlives them.
+void AddHealth(HealthBoard* board, Methods* methods);
 
 }  // namespace corank
 

@@ -2,31 +2,36 @@
 #ifndef CORANK_SERVER_RPC_INLINE_PAYLOADS_H_
 #define CORANK_SERVER_RPC_INLINE_PAYLOADS_H_
 
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "google/protobuf/message.h"
-#include "grpcpp/support/byte_buffer.h"
 #include "proto/payloads.h"
 #include "server/memory/host_pool.h"
+#include "server/memory/received_message.h"
 #include "server/plan/payloads.h"
-#include "server/rpc/helpers.h"
 
 namespace corank {
 
-/// Parses messages without their payloads, which are copied from gRPC's slices into one pinned buffer: the only copy on
-/// the host.
+/// Parses messages without their payloads. Those that were received in pinned memory stay there; the others are copied
+/// into one pinned buffer: the only copy on the host.
 class InlinePayloads final : public Payloads {
  public:
   /// Fills `message` from `bytes`. INVALID_ARGUMENT if they are not a message of its type or exceed the whole pool; the
   /// errors of HostPool::Take.
-  absl::Status Parse(const grpc::ByteBuffer& bytes, HostPool* pool, Helpers* helpers,
-                     google::protobuf::Message* message);
+  absl::Status Parse(const ReceivedMessage& bytes, HostPool* pool, google::protobuf::Message* message);
 
-  /// Copies the payloads of a message that was parsed elsewhere, and those that are not payloads of `bytes`. Errors as
+  /// Keeps the payloads of a message that was parsed elsewhere, and those that are not payloads of `bytes`. Errors as
   /// above.
-  absl::Status Take(const grpc::ByteBuffer& bytes, const std::vector<PayloadRange>& ranges, const PayloadMap& others,
-                    HostPool* pool, Helpers* helpers);
+  absl::Status Take(const ReceivedMessage& bytes, const std::vector<PayloadRange>& ranges, const PayloadMap& others,
+                    HostPool* pool);
+
+  /// Memory in which a payload may be received. INVALID_ARGUMENT if it exceeds the whole pool; the errors of
+  /// HostPool::Take.
+  static absl::StatusOr<std::shared_ptr<void>> Place(size_t bytes, HostPool* pool);
 };
 
 }  // namespace corank

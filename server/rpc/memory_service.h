@@ -2,27 +2,29 @@
 #ifndef CORANK_SERVER_RPC_MEMORY_SERVICE_H_
 #define CORANK_SERVER_RPC_MEMORY_SERVICE_H_
 
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "corank/v1/memory_service.grpc.pb.h"
+#include "server/base/bytes.h"
+#include "server/memory/budget.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/rpc/active_calls.h"
-#include "server/rpc/gate.h"
 #include "server/plan/request_places.h"
+#include "server/rpc/active_calls.h"
+#include "server/rpc/credentials.h"
+#include "server/rpc/gate.h"
+#include "server/rpc/helpers.h"
+#include "server/rpc/methods.h"
 #include "server/security/authenticator.h"
 #include "server/security/caller.h"
+#include "server/wire/call.h"
 
 namespace corank {
-
-/// All messages arrive and leave as bytes: no payload passes through protobuf, and nothing is parsed before the caller
-/// is authenticated.
-using MemoryServiceBase = v1::MemoryService::WithRawCallbackMethod_StoreArray<
-    v1::MemoryService::WithRawCallbackMethod_FetchArray<v1::MemoryService::WithRawCallbackMethod_RegisterSharedMemory<
-        v1::MemoryService::WithRawCallbackMethod_RegisterCudaIpc<
-            v1::MemoryService::WithRawCallbackMethod_OpenLease<v1::MemoryService::WithRawCallbackMethod_ListRegions<
-                v1::MemoryService::WithRawCallbackMethod_UnregisterRegion<
-                    v1::MemoryService::WithRawCallbackMethod_ListArrays<
-                        v1::MemoryService::WithRawCallbackMethod_DeleteArray<v1::MemoryService::Service>>>>>>>>>;
 
 /// Objects and limits that the calls of the service share. The pointees outlive all calls.
 struct MemoryEnvironment {
@@ -37,55 +39,43 @@ struct MemoryEnvironment {
   Metrics* metrics = nullptr;
   /// Null: calls are anonymous.
   const Authenticator* authenticator = nullptr;
-  /// How long StoreArray and FetchArray wait for a caller that neither sends nor reads.
-  absl::Duration idle_timeout = absl::Minutes(1);
+  /// Bounds messages that have not come whole, beside their arrays.
+  Budget* buffered = nullptr;
 };
 
 /// The caller, or the reason for refusing it.
 using FoundCaller = absl::StatusOr<std::shared_ptr<const Caller>>;
 
-/// Ends a call of the service: counts it as `operation` and puts a request id, under which the log describes a fault,
-/// into the trailing metadata.
-grpc::Status EndCall(const MemoryEnvironment& environment, grpc::CallbackServerContext* context,
-                     absl::string_view operation, const FoundCaller& caller, const absl::Status& status);
+/// Ends a call of the service, with `response` if it is OK: counts it as `operation` and puts a request id, under which
+/// the log describes a fault, into the trailing metadata.
+void EndCall(const MemoryEnvironment& environment, wire::Call* call, absl::string_view operation,
+             const FoundCaller& caller, const absl::Status& status, std::optional<Bytes> response = std::nullopt);
 
-/// Thread-safe. Mapping, pinning and allocating take milliseconds on gRPC's threads; nothing waits for a lane.
-class MemoryServiceImpl final : public MemoryServiceBase {
+/// Thread-safe. Mapping, pinning and allocating run on helpers; nothing waits for a lane.
+class MemoryServiceImpl {
  public:
   explicit MemoryServiceImpl(const MemoryEnvironment& environment) : environment_(environment) {}
 
-  grpc::ServerUnaryReactor* RegisterSharedMemory(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                                 grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* RegisterCudaIpc(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                            grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* OpenLease(grpc::CallbackServerContext* context,
-                                                        const grpc::ByteBuffer* request) override;
-  grpc::ServerUnaryReactor* ListRegions(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* UnregisterRegion(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                             grpc::ByteBuffer* response) override;
-  grpc::ServerReadReactor<grpc::ByteBuffer>* StoreArray(grpc::CallbackServerContext* context,
-                                                        grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* FetchArray(grpc::CallbackServerContext* context,
-                                                         const grpc::ByteBuffer* request) override;
-  grpc::ServerUnaryReactor* ListArrays(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                       grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* DeleteArray(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
+  /// Adds the service's methods. It outlives them.
+  void AddTo(Methods* methods);
 
  private:
-  // Ends a unary call with the answer of `work`, a StatusOr of the response, given its tenant and Request. Does not
-  // call `work` if the caller is not allowed or the message is invalid.
+  using CallerFinder = std::function<FoundCaller(const wire::CallHead&)>;
+
+  // Adds a method that is answered with what `work` returns, a StatusOr of the response, given its tenant and Request.
+  // Does not read the message if `find` has no caller, nor call `work` if the message is invalid. `work` may wait.
   template <typename Request, typename Work>
-  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, absl::string_view operation,
-                                   const FoundCaller& caller, const grpc::ByteBuffer& request,
-                                   grpc::ByteBuffer* response, const Work& work) const;
+  void AddUnary(Methods* methods, absl::string_view method, absl::string_view operation, CallerFinder find,
+                const Work& work) const;
   absl::Status CheckStoreIsOn() const;
+  FoundCaller Anybody(const wire::CallHead& call) const { return CallerOf(environment_.authenticator, call); }
   // The caller; an error if it lacks the permission or the gate is closed.
-  FoundCaller MayRegister(const grpc::CallbackServerContext& context, absl::Status (*permission)(const Caller&)) const;
+  FoundCaller MayRegister(const wire::CallHead& call, absl::Status (*permission)(const Caller&)) const;
+  // The caller; an error if it may not open a lease.
+  FoundCaller MayLease(const wire::CallHead& call) const;
   // The caller; an error if it may not use stored arrays or they are off.
-  FoundCaller MayUseStore(const grpc::CallbackServerContext& context) const;
-  FoundCaller MayMove(const grpc::CallbackServerContext& context) const;  // also checks that new transfers are taken
+  FoundCaller MayUseStore(const wire::CallHead& call) const;
+  FoundCaller MayMove(const wire::CallHead& call) const;  // also checks that new transfers are taken
 
   const MemoryEnvironment environment_;
 };

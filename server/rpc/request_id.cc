@@ -1,7 +1,6 @@
 #include "server/rpc/request_id.h"
 
 #include <cstdint>
-#include <iterator>
 #include <string>
 
 #include "absl/random/random.h"
@@ -16,28 +15,23 @@ uint64_t RandomId() {
   return absl::Uniform<uint64_t>(absl::IntervalClosedClosed, random, 1, UINT64_MAX);
 }
 
-// The value, if there is exactly one.
-absl::string_view Metadata(const grpc::CallbackServerContext& context, const char* key) {
-  const auto [first, last] = context.client_metadata().equal_range(key);
-  if (first == last || std::next(first) != last) return {};
-  return {first->second.data(), first->second.size()};
-}
-
 }  // namespace
 
-CallId IdOf(const grpc::CallbackServerContext& context, absl::string_view requested) {
+CallId IdOf(const wire::CallHead& call, absl::string_view requested) {
   CallId id;
-  if (!IsValidRequestId(requested)) requested = Metadata(context, kRequestIdKey);
+  if (!IsValidRequestId(requested)) requested = call.metadata.Get(kRequestIdKey);
   id.request_id =
       IsValidRequestId(requested) ? std::string(requested) : absl::StrCat(absl::Hex(RandomId(), absl::kZeroPad16));
-  const absl::string_view traceparent = Metadata(context, kTraceparentKey);
+  const absl::string_view traceparent = call.metadata.Get(kTraceparentKey);
   if (!traceparent.empty()) id.trace = TraceContext::Begin(traceparent, RandomId());
   return id;
 }
 
-void ReturnId(const CallId& id, grpc::CallbackServerContext* context) {
-  context->AddTrailingMetadata(kRequestIdKey, id.request_id);
-  if (!id.trace.empty()) context->AddTrailingMetadata(kTraceparentKey, id.trace.Traceparent());
+wire::Metadata TrailersOf(const CallId& id) {
+  wire::Metadata trailers;
+  trailers.Add(kRequestIdKey, id.request_id);
+  if (!id.trace.empty()) trailers.Add(kTraceparentKey, id.trace.Traceparent());
+  return trailers;
 }
 
 }  // namespace corank

@@ -3,8 +3,8 @@
 #define CORANK_SERVER_RPC_REQUEST_ID_H_
 
 #include "absl/strings/string_view.h"
-#include "grpcpp/server_context.h"
 #include "server/observe/trace.h"
+#include "server/wire/call.h"
 
 namespace corank {
 
@@ -13,10 +13,10 @@ inline constexpr char kRequestIdKey[] = "x-request-id";
 
 /// The id from the request's options, else from its metadata, else a new one. Ids that IsValidRequestId rejects are
 /// ignored. Includes the trace from the metadata's traceparent, if present.
-CallId IdOf(const grpc::CallbackServerContext& context, absl::string_view requested = {});
+CallId IdOf(const wire::CallHead& call, absl::string_view requested = {});
 
-/// Puts the id and the trace into the trailing metadata.
-void ReturnId(const CallId& id, grpc::CallbackServerContext* context);
+/// The trailing metadata with the id and the trace.
+wire::Metadata TrailersOf(const CallId& id);
 
 }  // namespace corank
 

@@ -6,12 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <utility>
 
-#include "absl/container/inlined_vector.h"
-#include "grpcpp/support/byte_buffer.h"
-#include "grpcpp/support/slice.h"
+#include "server/base/bytes.h"
 #include "server/model/outcome.h"
-#include "server/rpc/owned_slice.h"
 
 namespace corank {
 
@@ -28,40 +27,45 @@ inline bool IsCopied(const ResultArray& result) {
   return result.target == nullptr || InlineBytes(result) <= kCopiedResultBytes;
 }
 
-/// Assembles the bytes of a response: small pieces in one slice, large ones in slices that keep their memory alive.
+/// Assembles the bytes of a response: small pieces together, large ones where they lie.
 class ResponseSlices {
  public:
   /// `bytes`: rough number of bytes to copy before the first large piece.
-  explicit ResponseSlices(size_t bytes) : copied_(bytes) {}
+  explicit ResponseSlices(size_t bytes) : room_(bytes), copied_(new char[bytes]) {}
 
   void Copy(const void* bytes, size_t count) {
     if (count == 0) return;
-    if (count > copied_.size() - used_) Flush(count);
-    std::memcpy(const_cast<uint8_t*>(copied_.begin()) + used_, bytes, count);
+    if (count > room_ - used_) Flush(count);
+    std::memcpy(copied_.get() + used_, bytes, count);
     used_ += count;
   }
   void Add(const ResultArray& result) {
     const size_t size = InlineBytes(result);
     if (IsCopied(result)) return Copy(result.bytes, size);
     Flush(kResponseHeadBytes);
-    slices_.push_back(OwnedSlice(result.target, result.bytes, size));
+    bytes_.Append({result.target, static_cast<const char*>(result.bytes), size});
   }
-  grpc::ByteBuffer Take() {
+  Bytes Take() {
     Flush(0);
-    return grpc::ByteBuffer(slices_.data(), slices_.size());
+    return std::move(bytes_);
   }
 
  private:
-  // Starts another slice of at least this many bytes.
+  // Starts another piece of at least this many bytes.
   void Flush(size_t next) {
-    if (used_ > 0) slices_.push_back(copied_.sub(0, used_));
-    copied_ = grpc::Slice(next == 0 ? 0 : std::max(next, kResponseHeadBytes));
+    if (used_ > 0) {
+      const char* const data = copied_.get();
+      bytes_.Append({std::move(copied_), data, used_});
+    }
+    room_ = next == 0 ? 0 : std::max(next, kResponseHeadBytes);
+    copied_.reset(new char[room_]);
     used_ = 0;
   }
 
-  grpc::Slice copied_;  // unshared while it is written
+  size_t room_;
+  std::shared_ptr<char[]> copied_;
   size_t used_ = 0;
-  absl::InlinedVector<grpc::Slice, 4> slices_;
+  Bytes bytes_;
 };
 
 }  // namespace corank

@@ -58,7 +58,7 @@ std::string ColumnHead(const ResultArray& result, const ResultArray* next) {
 }  // namespace
 
 template <typename Response>
-grpc::ByteBuffer EncodeResponse(const Outcome& outcome) {
+Bytes EncodeResponse(const Outcome& outcome) {
   Response rest;  // everything except stats and results
   if constexpr (std::is_same_v<Response, v1::SortResponse>) rest.set_algorithm(outcome.sort_algorithm);
   if constexpr (std::is_same_v<Response, v1::MergeResponse>) rest.set_algorithm(outcome.merge_algorithm);
@@ -82,22 +82,19 @@ grpc::ByteBuffer EncodeResponse(const Outcome& outcome) {
   return slices.Take();
 }
 
-#define CORANK_ROW(Name, name) template grpc::ByteBuffer EncodeResponse<v1::Name##Response>(const Outcome&);
+#define CORANK_ROW(Name, name) template Bytes EncodeResponse<v1::Name##Response>(const Outcome&);
 CORANK_OPERATORS(CORANK_ROW)
 #undef CORANK_ROW
 
-grpc::ByteBuffer EncodeResult(const v1::Operation& operation, const Outcome& outcome) {
-  const grpc::ByteBuffer response = WithRequest(operation, [&outcome](const auto& request) {
+Bytes EncodeResult(const v1::Operation& operation, const Outcome& outcome) {
+  const Bytes response = WithRequest(operation, [&outcome](const auto& request) {
     return EncodeResponse<typename OperatorTraits<std::decay_t<decltype(request)>>::Response>(outcome);
   });
   // OperationResult and Operation have the same field numbers.
-  const std::string inner = FieldHead(static_cast<int>(operation.operation_case()), response.Length());
-  std::vector<grpc::Slice> slices;
-  static_cast<void>(response.Dump(&slices));  // cannot fail for a buffer made from slices
-  slices.insert(
-      slices.begin(),
-      grpc::Slice(FieldHead(v1::ExecuteResponse::kResultFieldNumber, inner.size() + response.Length()) + inner));
-  return grpc::ByteBuffer(slices.data(), slices.size());
+  const std::string inner = FieldHead(static_cast<int>(operation.operation_case()), response.size());
+  Bytes result(FieldHead(v1::ExecuteResponse::kResultFieldNumber, inner.size() + response.size()) + inner);
+  result.Append(response);
+  return result;
 }
 
 }  // namespace corank

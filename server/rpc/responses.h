@@ -4,18 +4,18 @@
 
 #include "corank/v1/corank_service.pb.h"
 #include "corank/v1/operators.pb.h"
-#include "grpcpp/support/byte_buffer.h"
+#include "server/base/bytes.h"
 #include "server/model/outcome.h"
 
 namespace corank {
 
-/// A serialized Response (SortResponse and so on) for a successful outcome. The buffer borrows nothing: it shares the
-/// memory of large results with a target and has copies of the others. At most 2 GiB, Protobuf's limit.
+/// A serialized Response (SortResponse and so on) for a successful outcome. It borrows nothing: it shares the memory
+/// of large results with a target and has copies of the others. At most 2 GiB, Protobuf's limit.
 template <typename Response>
-grpc::ByteBuffer EncodeResponse(const Outcome& outcome);
+Bytes EncodeResponse(const Outcome& outcome);
 
 /// The ExecuteResponse with the result of this operation of a plan. Borrows nothing, as above.
-grpc::ByteBuffer EncodeResult(const v1::Operation& operation, const Outcome& outcome);
+Bytes EncodeResult(const v1::Operation& operation, const Outcome& outcome);
 
 }  // namespace corank
 

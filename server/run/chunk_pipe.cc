@@ -128,7 +128,8 @@ bool ChunkPipe::MayRead(int part, int ahead) const {
   return (1 + ahead) * LeastInput() <= input_window_ - parts_[static_cast<size_t>(part)].window_used;
 }
 
-absl::StatusOr<InputChunk> ChunkPipe::Accept(int part, const v1::ArrayChunk& chunk, int64_t bytes) {
+absl::StatusOr<InputChunk> ChunkPipe::Accept(int part, const v1::ArrayChunk& chunk, int64_t bytes,
+                                             std::shared_ptr<void> received) {
   InputChunk accepted;
   const int64_t taken = bytes == 0 ? 0 : HostPool::BufferBytes(bytes);
   {
@@ -139,7 +140,8 @@ absl::StatusOr<InputChunk> ChunkPipe::Accept(int part, const v1::ArrayChunk& chu
     parts_[static_cast<size_t>(part)].window_used += taken;
   }
   if (bytes == 0) return accepted;
-  absl::StatusOr<std::shared_ptr<void>> memory = pool_->Take(bytes, reserved_);
+  absl::StatusOr<std::shared_ptr<void>> memory = std::move(received);
+  if (*memory == nullptr) memory = TakeInput(bytes);
   if (!memory.ok()) {
     ReleaseInput(part, taken);
     return memory.status();
@@ -246,7 +248,7 @@ std::optional<OutputChunk> ChunkPipe::TakeOutput() {
   return chunk;
 }
 
-std::optional<std::vector<grpc::ByteBuffer>> ChunkPipe::Results() const {
+std::optional<std::vector<Bytes>> ChunkPipe::Results() const {
   absl::MutexLock lock(&mutex_);
   return outputs_.empty() ? results_ : std::nullopt;
 }
@@ -393,7 +395,7 @@ void ChunkPipe::Send(OutputChunk chunk) {
   WakeAll();
 }
 
-void ChunkPipe::Succeed(std::vector<grpc::ByteBuffer> results) {
+void ChunkPipe::Succeed(std::vector<Bytes> results) {
   {
     absl::MutexLock lock(&mutex_);
     if (!status_.ok()) return;

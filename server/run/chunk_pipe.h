@@ -19,7 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "corank/v1/array.pb.h"
-#include "grpcpp/support/byte_buffer.h"
+#include "server/base/bytes.h"
 #include "server/base/clock.h"
 #include "server/memory/host_pool.h"
 #include "server/run/operation.h"
@@ -106,17 +106,21 @@ class ChunkPipe : public std::enable_shared_from_this<ChunkPipe> {
   /// Whether one more chunk fits into the part's window beside `ahead` others that were not accepted yet. If not, Wake
   /// tells when to ask again.
   bool MayRead(int part, int ahead) const;
-  /// Checks a chunk, whose data has `bytes` bytes, and takes memory for it; null if there are no bytes. The caller
-  /// fills the memory and passes the chunk to Add. INVALID_ARGUMENT names the chunk's field. RESOURCE_EXHAUSTED with
-  /// RetryInfo: the host has less pinned memory than the pool was promised.
-  absl::StatusOr<InputChunk> Accept(int part, const v1::ArrayChunk& chunk, int64_t bytes);
+  /// Memory of a window for the data of a chunk, of 1 byte or more, that comes before the rest of it is known. After
+  /// MayRead only.
+  absl::StatusOr<std::shared_ptr<void>> TakeInput(int64_t bytes) { return pool_->Take(bytes, reserved_); }
+  /// Checks a chunk, whose data has `bytes` bytes, and takes memory for it unless TakeInput did; null if there are no
+  /// bytes. The caller fills the memory and passes the chunk to Add. INVALID_ARGUMENT names the chunk's field.
+  /// RESOURCE_EXHAUSTED with RetryInfo: the host has less pinned memory than the pool was promised.
+  absl::StatusOr<InputChunk> Accept(int part, const v1::ArrayChunk& chunk, int64_t bytes,
+                                    std::shared_ptr<void> taken = nullptr);
   void Add(InputChunk chunk);
   /// The part sends no more. INVALID_ARGUMENT if an array is incomplete.
   absl::Status EndInput(int part);
   /// The next piece of the answer, for any part.
   std::optional<OutputChunk> TakeOutput();
   /// The results, once the job has succeeded and all chunks are taken.
-  std::optional<std::vector<grpc::ByteBuffer>> Results() const;
+  std::optional<std::vector<Bytes>> Results() const;
   /// Whether the job has succeeded and only its answer is left to send.
   bool has_succeeded() const;
   /// Ends the job on all parts. False if it had already ended: the first status counts. `part`: the part that failed,
@@ -145,7 +149,7 @@ class ChunkPipe : public std::enable_shared_from_this<ChunkPipe> {
   /// Bytes that TakeBuffer could return now. Only the lane reduces them.
   int64_t output_room() const;
   /// The job is done. Its results follow the chunks.
-  void Succeed(std::vector<grpc::ByteBuffer> results);
+  void Succeed(std::vector<Bytes> results);
   /// Bytes of all inputs.
   int64_t received_bytes() const;
   /// Nanoseconds from the first chunk to the last one.
@@ -201,7 +205,7 @@ class ChunkPipe : public std::enable_shared_from_this<ChunkPipe> {
   int64_t output_window_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   int failed_part_ ABSL_GUARDED_BY(mutex_) = kAllParts;
-  std::optional<std::vector<grpc::ByteBuffer>> results_ ABSL_GUARDED_BY(mutex_);
+  std::optional<std::vector<Bytes>> results_ ABSL_GUARDED_BY(mutex_);
   std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);
   std::vector<Progress> progress_ ABSL_GUARDED_BY(mutex_);
   std::vector<InputChunk> received_ ABSL_GUARDED_BY(mutex_);

@@ -1,36 +1,29 @@
 #include "server/security/listener.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
-#include "absl/base/dynamic_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
 
 namespace corank {
 namespace {
 
 constexpr int kPauseMs = 100;  // when the system has no more descriptors or memory
-constexpr int64_t kLogPauseNs = 10'000'000'000;
 
 absl::Status Cannot(const std::string& address, absl::string_view reason) {
   return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", reason));
@@ -62,6 +55,23 @@ int PortOf(int fd) {
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
   return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
                                              : reinterpret_cast<sockaddr_in&>(address).sin_port);
+}
+
+std::string NameOf(const sockaddr_storage& peer) {
+  char host[INET6_ADDRSTRLEN] = "";
+  if (peer.ss_family == AF_INET) {
+    const auto& four = reinterpret_cast<const sockaddr_in&>(peer);
+    inet_ntop(AF_INET, &four.sin_addr, host, sizeof(host));
+    return absl::StrCat("ipv4:", host, ":", ntohs(four.sin_port));
+  }
+  if (peer.ss_family != AF_INET6) return "unix:";
+  const auto& six = reinterpret_cast<const sockaddr_in6&>(peer);
+  if (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) {
+    inet_ntop(AF_INET, &six.sin6_addr.s6_addr[12], host, sizeof(host));
+    return absl::StrCat("ipv4:", host, ":", ntohs(six.sin6_port));
+  }
+  inet_ntop(AF_INET6, &six.sin6_addr, host, sizeof(host));
+  return absl::StrCat("ipv6:[", host, "]:", ntohs(six.sin6_port));
 }
 
 }  // namespace
@@ -102,9 +112,9 @@ std::string ListenAddress::ToString() const {
   return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]:", port) : absl::StrCat(host, ":", port);
 }
 
-absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(const ListenAddress& address, const Options& options,
+absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(const ListenAddress& address, int user_timeout_ms,
                                                            const Logger* logger) {
-  std::unique_ptr<Listener> listener(new Listener(options, logger));
+  std::unique_ptr<Listener> listener(new Listener(user_timeout_ms, logger));
   const absl::Status status =
       address.path.empty() ? listener->ListenOnHost(address) : listener->ListenOnPath(address.path);
   if (!status.ok()) return status;
@@ -126,7 +136,7 @@ absl::Status Listener::ListenOnHost(const ListenAddress& address) {
     sockaddr_in6 all{};
     all.sin6_family = AF_INET6;
     all.sin6_port = htons(static_cast<uint16_t>(address.port));
-    // Either wildcard means all addresses of both families, as in gRPC; without IPv6, those of IPv4.
+    // Either wildcard means all addresses of both families; without IPv6, those of IPv4.
     if (const int fd = ListenOn(reinterpret_cast<const sockaddr*>(&all), sizeof(all), true); fd >= 0) {
       sockets_.push_back(fd);
       taken.port = PortOf(fd);
@@ -209,122 +219,26 @@ void Listener::Run(const Taker& taker) {
 
 void Listener::AcceptAll(int listener_fd, const Taker& taker) {
   for (;;) {
-    const int fd = accept4(listener_fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    sockaddr_storage peer{};
+    socklen_t size = sizeof(peer);
+    const int fd = accept4(listener_fd, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-      LogRefusal(std::strerror(errno));
+      logger_.Log(LogLevel::kWarning, "connections_refused",
+                  {{"listen", address_}, {"message", std::string(std::strerror(errno))}});
       pollfd wake = {wake_, POLLIN, 0};
       poll(&wake, 1, kPauseMs);
       return;
     }
-    const Admission admission = Admit(fd);
-    if (admission == Admission::kRefused) {
-      close(fd);
-      LogRefusal(absl::StrCat("all ", options_.max_connections, " connections of --max-connections are open"));
-      continue;
-    }
-    if (admission == Admission::kTakenForAnother) {
-      LogRefusal(
-          absl::StrCat("all ", options_.max_connections, " connections are open; the oldest makes room for a new one"));
-    }
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
                sizeof(on));  // fails for a UNIX-domain socket, which does not need it
-    if (options_.user_timeout_ms > 0) {
-      setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &options_.user_timeout_ms, sizeof(options_.user_timeout_ms));
+    if (user_timeout_ms_ > 0) {
+      setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms_, sizeof(user_timeout_ms_));
     }
-    taker(listener_fd, fd);
+    taker(fd, NameOf(peer));
   }
-}
-
-Listener::Admission Listener::Admit(int fd) {
-  struct stat status {};
-  if (fstat(fd, &status) != 0) return Admission::kRefused;
-  absl::MutexLock lock(&mutex_);
-  const auto most = static_cast<size_t>(options_.max_connections);
-  if (connections_.size() >= most) Sweep();
-  const bool is_full = connections_.size() - EndingConnections() >= most;
-  if (is_full) {
-    ++refused_;
-    if (!options_.oldest_gives_way || !EndOldest()) return Admission::kRefused;
-  }
-  connections_.push_back({fd, status.st_ino});
-  return is_full ? Admission::kTakenForAnother : Admission::kTaken;
-}
-
-size_t Listener::EndingConnections() const {
-  const auto first = std::find_if(connections_.begin(), connections_.end(),
-                                  [](const Connection& connection) { return !connection.is_ending; });
-  return static_cast<size_t>(first - connections_.begin());
-}
-
-bool Listener::EndOldest() {
-  const size_t ending = EndingConnections();
-  // gRPC, which closes them, may be busy with a peer that keeps sending.
-  if (ending >= static_cast<size_t>(options_.max_connections)) return false;
-  Connection& oldest = connections_[ending];
-  oldest.is_ending = End(oldest);
-  return oldest.is_ending;
-}
-
-void Listener::AwaitSent(absl::Duration most) {
-  constexpr absl::Duration kLook = absl::Milliseconds(5);
-  const auto has_sent = [](const Connection& connection) {
-    int unsent = 0;
-    return !IsOpen(connection, connection.fd) || ioctl(connection.fd, SIOCOUTQ, &unsent) != 0 || unsent == 0;
-  };
-  for (const absl::Time end = absl::Now() + most; absl::Now() < end; absl::SleepFor(kLook)) {
-    absl::MutexLock lock(&mutex_);
-    if (std::all_of(connections_.begin(), connections_.end(), has_sent)) return;
-  }
-}
-
-void Listener::EndConnections() {
-  absl::MutexLock lock(&mutex_);
-  for (const Connection& connection : connections_) End(connection);
-}
-
-bool Listener::IsOpen(const Connection& connection, int fd) {
-  struct stat status {};
-  // gRPC may close the socket meanwhile, and the inode reveals that: ThreadSanitizer need not report the race.
-  ABSL_ANNOTATE_IGNORE_READS_BEGIN();
-  const bool is_there = fstat(fd, &status) == 0;
-  ABSL_ANNOTATE_IGNORE_READS_END();
-  return is_there && S_ISSOCK(status.st_mode) && status.st_ino == connection.inode;
-}
-
-bool Listener::End(const Connection& connection) {
-  // gRPC may close the socket at any time, and the system may reuse its number. A duplicate of our own stays valid.
-  const int fd = fcntl(connection.fd, F_DUPFD_CLOEXEC, 0);
-  const bool is_open = fd >= 0 && IsOpen(connection, fd);
-  if (is_open) shutdown(fd, SHUT_RDWR);
-  if (fd >= 0) close(fd);
-  return is_open;
-}
-
-void Listener::Sweep() {
-  const auto is_closed = [](const Connection& connection) { return !IsOpen(connection, connection.fd); };
-  connections_.erase(std::remove_if(connections_.begin(), connections_.end(), is_closed), connections_.end());
-}
-
-int Listener::open_connections() {
-  absl::MutexLock lock(&mutex_);
-  Sweep();
-  return static_cast<int>(connections_.size());
-}
-
-int64_t Listener::refused_connections() const {
-  absl::MutexLock lock(&mutex_);
-  return refused_;
-}
-
-void Listener::LogRefusal(absl::string_view reason) {
-  const int64_t now_ns = absl::GetCurrentTimeNanos();
-  if (now_ns < next_log_ns_) return;
-  next_log_ns_ = now_ns + kLogPauseNs;
-  logger_.Log(LogLevel::kWarning, "connections_refused",
-              {{"listen", address_}, {"message", reason}, {"refused_so_far", refused_connections()}});
 }
 
 }  // namespace corank

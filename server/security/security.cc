@@ -32,7 +32,7 @@ absl::StatusOr<std::unique_ptr<Security>> Security::Create(const SecurityOptions
   std::unique_ptr<Security> security(new Security());
   if (options.tls.is_on()) {
     security->watcher_.Watch(options.tls.Paths(), [raw = security.get()] { return raw->tls_->Reload(); });
-    absl::StatusOr<std::shared_ptr<TlsCredentials>> tls = TlsCredentials::Create(options.tls, logger);
+    absl::StatusOr<std::unique_ptr<TlsCredentials>> tls = TlsCredentials::Create(options.tls, logger);
     if (!tls.ok()) return tls.status();
     security->tls_ = *std::move(tls);
   }
@@ -46,11 +46,6 @@ absl::StatusOr<std::unique_ptr<Security>> Security::Create(const SecurityOptions
   }
   security->watcher_.Start();
   return security;
-}
-
-std::shared_ptr<grpc::ServerCredentials> Security::credentials() const {
-  if (tls_ != nullptr) return tls_;
-  return grpc::InsecureServerCredentials();
 }
 
 }  // namespace corank

@@ -7,7 +7,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "grpcpp/security/server_credentials.h"
 #include "server/observe/log.h"
 #include "server/security/authenticator.h"
 #include "server/security/listener.h"
@@ -33,8 +32,6 @@ class Security {
   /// INVALID_ARGUMENT as above. `logger` outlives the object.
   static absl::StatusOr<std::unique_ptr<Security>> Create(const SecurityOptions& options, const Logger* logger);
 
-  /// For one port.
-  std::shared_ptr<grpc::ServerCredentials> credentials() const;
   /// Null if calls are anonymous.
   const Authenticator* authenticator() const { return authenticator_.get(); }
   /// Null without TLS.
@@ -43,7 +40,7 @@ class Security {
  private:
   Security() = default;
 
-  std::shared_ptr<TlsCredentials> tls_;
+  std::unique_ptr<TlsCredentials> tls_;
   std::unique_ptr<Authenticator> authenticator_;
   FileWatcher watcher_;  // stops before the objects that it notifies
 };

@@ -1,4 +1,4 @@
-// Converts files to material for TLS. Each fault is found here, with its reason, instead of in gRPC's handshake.
+// Converts files to material for TLS. Each fault is found here, with its reason, and not in a handshake.
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>

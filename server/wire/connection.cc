@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,9 @@
 #include <cerrno>
 #include <random>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 
 namespace corank::wire {
 namespace {
@@ -18,8 +22,13 @@ constexpr size_t kMostOutput = size_t{1} << 20;
 // Reads of the loop's buffer before other connections have their turn.
 constexpr int kReadsAtOnce = 4;
 constexpr int kEntriesAtOnce = 64;
+constexpr size_t kLongRoom = size_t{64} << 10, kAfterLongRoom = size_t{16} << 10;
 constexpr size_t kTlsRecordBytes = 16 << 10;
 constexpr std::chrono::milliseconds kLookInterval = std::chrono::seconds(1);
+// From the last byte that the server sends to the end of the connection, unless the peer ends it.
+constexpr std::chrono::milliseconds kLingering = std::chrono::milliseconds(500);
+// Longest DATA frame that peers may send: the longer, the more of it is read at a time.
+constexpr uint32_t kMostFrameBytes = 1 << 20;
 // From the notice that a connection takes no more calls to the refusal of those that crossed it.
 constexpr std::chrono::milliseconds kCrossing = std::chrono::milliseconds(500);
 
@@ -34,6 +43,8 @@ nghttp2_option* MakeOptions() {
   nghttp2_option_new(&options);
   // Windows are opened when bytes have found their place, not when they arrive.
   nghttp2_option_set_no_auto_window_update(options, 1);
+  // Blanks at the ends of a value are the caller's matter: an error that names them helps more than a reset.
+  nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(options, 1);
   nghttp2_option_set_max_outbound_ack(options, kMostAcknowledgements);
   nghttp2_option_set_max_settings(options, kMostSettings);
   nghttp2_option_set_max_continuations(options, kMostContinuations);
@@ -45,6 +56,11 @@ nghttp2_option* MakeOptions() {
 std::chrono::milliseconds Jittered(std::chrono::milliseconds time) {
   thread_local std::minstd_rand random(std::random_device{}());
   return time * std::uniform_int_distribution<int>(90, 110)(random) / 100;
+}
+
+CallStatus Idle(absl::string_view what, std::chrono::milliseconds timeout) {
+  return {kDeadlineExceeded,
+          absl::StrCat("the caller has ", what, " nothing for ", absl::FormatDuration(absl::FromChrono(timeout))), ""};
 }
 
 }  // namespace
@@ -92,8 +108,10 @@ Connection::~Connection() {
 void Connection::Start() {
   static nghttp2_option* const options = MakeOptions();
   nghttp2_session_server_new2(&session_, Callbacks(), this, options);
-  const std::array<nghttp2_settings_entry, 2> settings = {{
+  const std::array<nghttp2_settings_entry, 4> settings = {{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits_.max_streams},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kUnreadBytes},
+      {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, kMostFrameBytes},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<uint32_t>(limits_.max_header_bytes)},
   }};
   nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
@@ -118,7 +136,10 @@ void Connection::OnReady(uint32_t events) {
 
 void Connection::Handshake() {
   const int result = tls_->Handshake();
-  if (result < 0) return Close();
+  if (result < 0) {
+    if (*environment_.on_failed_handshake) (*environment_.on_failed_handshake)(*peer_);
+    return Close();
+  }
   if (result == 0) {
     const uint32_t events = tls_->wants_write() ? EPOLLOUT : EPOLLIN;
     if (events != events_) loop_.Change(fd_, events_ = events, this);
@@ -132,17 +153,37 @@ void Connection::Handshake() {
 
 void Connection::Receive() {
   for (int i = 0; i < kReadsAtOnce; ++i) {
-    char* const buffer = loop_.buffer();
-    const ssize_t count =
-        tls_ != nullptr ? tls_->Read(buffer, Loop::kBufferBytes) : recv(fd_, buffer, Loop::kBufferBytes, 0);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) break;
-    if (count <= 0) return Close();
+    absl::Span<char> room, rest;
+    const ssize_t read = ReadSome(&room, &rest);
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0 && errno == EAGAIN) break;
+    if (read <= 0) return Close();
     last_heard_ = loop_.now();
-    if (!Feed(buffer, static_cast<size_t>(count))) return Close();
-    if (tls_ == nullptr && static_cast<size_t>(count) < Loop::kBufferBytes) break;
+    const auto count = static_cast<size_t>(read);
+    const size_t direct = std::min(count, room.size());
+    if (is_lingering_) continue;
+    if (direct > 0 && !Feed(room.data(), direct)) return Close();
+    if (count > direct && !Feed(rest.data(), count - direct)) return Close();
+    if (tls_ == nullptr && count < room.size() + rest.size()) break;
   }
   FlushSoon();
+}
+
+ssize_t Connection::ReadSome(absl::Span<char>* room, absl::Span<char>* rest) {
+  *rest = {loop_.buffer(), Loop::kBufferBytes};
+  if (data_left_ > 0) {
+    if (StreamCall* const call = Find(data_stream_)) *room = call->RoomFor(data_left_);
+  }
+  if (tls_ != nullptr) {
+    if (!room->empty()) *rest = {};
+    const absl::Span<char> to = room->empty() ? *rest : *room;
+    return tls_->Read(to.data(), to.size());
+  }
+  if (room->empty()) return recv(fd_, rest->data(), rest->size(), 0);
+  // Enough for the head of the next frame, so that most of that is read to its place too.
+  if (room->size() >= kLongRoom) *rest = rest->subspan(0, kAfterLongRoom);
+  const std::array<iovec, 2> entries = {{{room->data(), room->size()}, {rest->data(), rest->size()}}};
+  return readv(fd_, entries.data(), entries.size());
 }
 
 bool Connection::Feed(const char* data, size_t size) {
@@ -156,7 +197,7 @@ void Connection::FlushSoon() {
 
 void Connection::Flush() {
   flush_is_due_ = false;
-  if (fd_ < 0) return;
+  if (fd_ < 0 || is_lingering_) return;
   if (tls_ != nullptr && !tls_->is_done()) return;
   const std::shared_ptr<Connection> kept = shared_from_this();
   bool has_more = false;
@@ -170,7 +211,7 @@ void Connection::Flush() {
         continue;
       }
       if (written_.empty()) break;
-      for (const std::shared_ptr<Call>& call : std::exchange(written_, {})) {
+      for (const std::shared_ptr<StreamCall>& call : std::exchange(written_, {})) {
         if (call->handler_ != nullptr && !call->is_cancelled_) call->handler_->OnWritten();
       }
     }
@@ -178,7 +219,7 @@ void Connection::Flush() {
     if (!WriteOut()) return Close();
   } while (has_more && output_.empty());
   if (output_.empty() && nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0) {
-    return Close();
+    return Linger();
   }
   const uint32_t events = output_.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
   if (events != events_) loop_.Change(fd_, events_ = events, this);
@@ -220,6 +261,7 @@ void Connection::Look() {
   const Instant now = loop_.now();
   look_ = loop_.NoTimer();
   if (!has_begun_ && now - began_ >= limits_.handshake_timeout) return Close();
+  if (is_lingering_) return;
   if (pinged_ && now - pinged_at_ >= limits_.keepalive_timeout) return Close();
   if (is_draining_ && now >= ends_) return Close();
   if (has_begun_ && !is_draining_) {
@@ -237,14 +279,19 @@ void Connection::Look() {
     nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
     FlushSoon();
   }
-  for (const auto& [stream, call] : calls_) {
-    const bool is_unread = !call->outgoing_.empty() && now - call->progress_ >= limits_.write_timeout;
-    const bool is_slow = call->http_status_ != 200 && now - call->head_.arrival >= limits_.handshake_timeout;
-    if (!is_unread && !is_slow) continue;
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
-    FlushSoon();
+  const CallStatus unread = Idle("taken", limits_.write_timeout), unsent = Idle("sent", limits_.read_timeout);
+  if (!output_.empty() && now - output_progress_ >= limits_.write_timeout) return Close(unread);
+  const auto calls = calls_;  // ending one may end others
+  for (const auto& [stream, call] : calls) {
+    if (!call->outgoing_.empty()) {
+      if (now - call->progress_ >= limits_.write_timeout) CutOff(call.get(), unread);
+    } else if (call->http_status_ != 200) {
+      if (now - call->head_.arrival >= limits_.handshake_timeout) CutOff(call.get(), unsent);
+    } else if (call->wants_bytes() && !(call->is_patient_ && call->prefix_bytes_ == 0) &&
+               now - call->heard_ >= limits_.read_timeout) {
+      call->Refuse(unsent);
+    }
   }
-  if (!output_.empty() && now - output_progress_ >= limits_.write_timeout) return Close();
   look_ = loop_.At(now + kLookInterval, [this] { Look(); });
 }
 
@@ -260,16 +307,41 @@ void Connection::Drain() {
   });
 }
 
-void Connection::Close() {
+void Connection::CutOff(StreamCall* call, CallStatus reason) {
+  call->cut_ = std::move(reason);
+  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, call->stream_, NGHTTP2_CANCEL);
+  FlushSoon();
+}
+
+void Connection::EndCalls(const CallStatus& status) {
+  if (fd_ < 0 || session_ == nullptr) return;
+  is_draining_ = true;
+  const auto calls = calls_;
+  for (const auto& [stream, call] : calls) call->Refuse(status);
+  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
+                        NGHTTP2_NO_ERROR, nullptr, 0);
+  FlushSoon();
+}
+
+void Connection::Linger() {
+  if (std::exchange(is_lingering_, true)) return;
+  // Closing a socket with input that was not read would take back what was sent.
+  if (tls_ != nullptr) tls_->Shutdown();
+  shutdown(fd_, SHUT_WR);
+  if (events_ != EPOLLIN) loop_.Change(fd_, events_ = EPOLLIN, this);
+  loop_.At(loop_.now() + kLingering, [self = shared_from_this()] { self->Close(); });
+}
+
+void Connection::Close(const CallStatus& reason) {
   if (fd_ < 0) return;
   const std::shared_ptr<Connection> kept = shared_from_this();
   if (look_ != loop_.NoTimer()) loop_.Cancel(std::exchange(look_, loop_.NoTimer()));
-  WriteOut();  // the reason, if it can be told
+  if (!is_lingering_) WriteOut();  // the reason, if it can be told
   loop_.Forget(fd_, kept);
   tls_.reset();
   close(std::exchange(fd_, -1));
   nghttp2_session_del(std::exchange(session_, nullptr));
-  for (auto& [stream, call] : std::exchange(calls_, {})) call->Done({kCancelled, "the connection ended", ""});
+  for (auto& [stream, call] : std::exchange(calls_, {})) call->Done(reason);
   environment_.on_end(this);
 }
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/wire/call.h"
 #include "server/wire/loop.h"
 #include "server/wire/output.h"
+#include "server/wire/stream_call.h"
 #include "server/wire/tls.h"
 
 namespace corank::wire {
@@ -26,7 +26,7 @@ struct ConnectionLimits {
   uint32_t max_streams = 256;
   /// Most bytes of a call's metadata, as HTTP/2 counts them: 32 more than its name and value for each entry.
   size_t max_header_bytes = 16 << 10;
-  /// Bytes that a caller may send on one connection, over all calls, before the server has taken them.
+  /// Bytes that a caller may have on its way on one connection, over all calls.
   int32_t connection_window = 16 << 20;
   /// From the connection to the end of the TLS handshake and the peer's first frame.
   std::chrono::milliseconds handshake_timeout = std::chrono::seconds(10);
@@ -43,6 +43,8 @@ struct ConnectionLimits {
   std::chrono::milliseconds age_grace = std::chrono::seconds(5);
   /// An answer of which nothing could be sent for this long, because the caller does not read it, is dropped.
   std::chrono::milliseconds write_timeout = std::chrono::seconds(30);
+  /// A message that is wanted and of which nothing came for this long ends its call.
+  std::chrono::milliseconds read_timeout = std::chrono::seconds(60);
 };
 
 /// Makes what answers a call, from its head. Called on a loop's thread. Null: there is no such method. The handler may
@@ -53,11 +55,13 @@ using Router = std::function<std::shared_ptr<Handler>(const std::shared_ptr<Call
 class Connection final : public Watcher, public std::enable_shared_from_this<Connection> {
  public:
   struct Environment {
-    Loop* loop;
+    std::shared_ptr<Loop> loop;
     const ConnectionLimits* limits;
     const Router* router;
     std::shared_ptr<const TlsContext> tls;  // null: none
     std::function<void(Connection*)> on_end;
+    const std::function<void(const Peer&)>* on_failed_handshake;  // of TLS; may be empty
+    std::atomic<int>* open_calls;
   };
 
   /// Takes the socket, which does not block.
@@ -70,20 +74,22 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   void Start();
   /// Tells the peer to make further calls elsewhere; running ones go on. The connection ends with the last of them.
   void Drain();
+  /// Ends all calls with this status, and the connection once they are gone.
+  void EndCalls(const CallStatus& status);
   /// Cancels all calls and closes the socket.
-  void Close();
+  void Close(const CallStatus& reason = {kCancelled, "the connection ended", ""});
 
   void OnReady(uint32_t events) override;
 
   size_t calls() const { return calls_.size(); }
 
  private:
-  friend class Call;
+  friend class StreamCall;
 
-  // --- For Call.
-  void Send(Call* call);
+  // --- For StreamCall.
+  void Send(StreamCall* call);
   void Consume(int32_t stream, size_t bytes);
-  void AllowUnread(Call* call, int32_t bytes);
+  void AllowUnread(StreamCall* call, int32_t bytes);
 
   // --- Callbacks of nghttp2.
   static nghttp2_session_callbacks* Callbacks();
@@ -102,18 +108,23 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   static int SendOutgoing(nghttp2_session*, nghttp2_frame* frame, const uint8_t* head, size_t size,
                           nghttp2_data_source*, void* self);
 
-  Call* Find(int32_t stream);
-  void BeginCall(Call* call, bool half_closed);
-  void EndMessages(Call* call);
-  void AddHeader(Call* call, absl::string_view name, absl::string_view value);
-  void AnswerOther(Call* call);
+  StreamCall* Find(int32_t stream);
+  void BeginCall(StreamCall* call, bool half_closed);
+  void EndMessages(StreamCall* call);
+  void AddHeader(StreamCall* call, absl::string_view name, absl::string_view value);
+  void AnswerOther(StreamCall* call);
   class Headers;
   // The status and the trailers, after `headers` if there are any.
-  void SubmitStatus(Call* call, Headers* headers);
+  void SubmitStatus(StreamCall* call, Headers* headers);
   void TakePing();
 
   void Handshake();
   void Receive();
+  // Reads into the memory of the message whose DATA frame is under way, and beyond it into the loop's buffer. As read.
+  ssize_t ReadSome(absl::Span<char>* room, absl::Span<char>* rest);
+  // All is said: waits for the peer to say so too.
+  void Linger();
+  void CutOff(StreamCall* call, CallStatus reason);
   bool Feed(const char* data, size_t size);
   void Flush();
   // Writes what is queued. False: the connection has failed.
@@ -128,12 +139,15 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   std::shared_ptr<Peer> peer_;
   std::unique_ptr<TlsStream> tls_;
   nghttp2_session* session_ = nullptr;
-  std::unordered_map<int32_t, std::shared_ptr<Call>> calls_;
+  std::unordered_map<int32_t, std::shared_ptr<StreamCall>> calls_;
   Output output_;
   uint32_t events_;
-  std::vector<std::shared_ptr<Call>> written_;  // a message of these has left its queue
+  std::vector<std::shared_ptr<StreamCall>> written_;  // a message of these has left its queue
   bool flush_is_due_ = false;
   int32_t last_stream_ = 0;
+  int32_t data_stream_ = 0;  // of the DATA frame under way
+  size_t data_left_ = 0;     // of its bytes
+  bool is_lingering_ = false;
   bool has_begun_ = false;  // the peer's first frame has come
   bool is_draining_ = false;
   const Instant began_;

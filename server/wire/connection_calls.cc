@@ -26,12 +26,17 @@ absl::string_view View(const uint8_t* data, size_t size) { return {reinterpret_c
 
 }  // namespace
 
-Call* Connection::Find(int32_t stream) {
-  return static_cast<Call*>(nghttp2_session_get_stream_user_data(session_, stream));
+StreamCall* Connection::Find(int32_t stream) {
+  return static_cast<StreamCall*>(nghttp2_session_get_stream_user_data(session_, stream));
 }
 
 int Connection::OnBeginFrame(nghttp2_session* session, const nghttp2_frame_hd* head, void* self) {
   auto& connection = *static_cast<Connection*>(self);
+  connection.data_left_ = 0;
+  if (head->type == NGHTTP2_DATA && (head->flags & NGHTTP2_FLAG_PADDED) == 0) {
+    connection.data_stream_ = head->stream_id;
+    connection.data_left_ = head->length;
+  }
   if (head->type != NGHTTP2_HEADERS) return 0;
   if (head->stream_id > connection.last_stream_) {
     connection.last_stream_ = head->stream_id;
@@ -46,7 +51,7 @@ int Connection::OnBeginHeaders(nghttp2_session* session, const nghttp2_frame* fr
   if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
   auto& connection = *static_cast<Connection*>(self);
   const int32_t stream = frame->hd.stream_id;
-  auto call = std::make_shared<Call>(&connection.loop_, &connection, stream, connection.peer_);
+  auto call = std::make_shared<StreamCall>(connection.environment_.loop, &connection, stream, connection.peer_);
   nghttp2_session_set_stream_user_data(session, stream, call.get());
   connection.calls_.emplace(stream, std::move(call));
   return 0;
@@ -56,13 +61,13 @@ int Connection::OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uin
                          const uint8_t* value, size_t value_size, uint8_t, void* self) {
   auto& connection = *static_cast<Connection*>(self);
   if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-  if (Call* const call = connection.Find(frame->hd.stream_id)) {
+  if (StreamCall* const call = connection.Find(frame->hd.stream_id)) {
     connection.AddHeader(call, View(name, name_size), View(value, value_size));
   }
   return 0;
 }
 
-void Connection::AddHeader(Call* call, absl::string_view name, absl::string_view value) {
+void Connection::AddHeader(StreamCall* call, absl::string_view name, absl::string_view value) {
   constexpr size_t kEntryBytes = 32;  // as HTTP/2 counts
   call->head_bytes_ += name.size() + value.size() + kEntryBytes;
   if (call->head_bytes_ > limits_.max_header_bytes) {
@@ -95,8 +100,8 @@ void Connection::AddHeader(Call* call, absl::string_view name, absl::string_view
   }
 }
 
-void Connection::BeginCall(Call* call, bool half_closed) {
-  const std::shared_ptr<Call> kept = call->shared_from_this();
+void Connection::BeginCall(StreamCall* call, bool half_closed) {
+  const std::shared_ptr<StreamCall> kept = call->shared_from_this();
   last_call_ = loop_.now();
   call->half_closed_ = half_closed;
   if (call->http_status_ == 200 && !call->has_content_type_) call->http_status_ = 415;
@@ -110,6 +115,8 @@ void Connection::BeginCall(Call* call, bool half_closed) {
     return call->End({kUnimplemented, absl::StrCat("this server has no method ", call->head_.path), ""}, {},
                      std::nullopt);
   }
+  call->open_ = environment_.open_calls;
+  ++*call->open_;
   if (call->is_finished_) return;
   if (call->head_.deadline != kForever) {
     call->deadline_ = loop_.At(call->head_.deadline, [kept] { kept->PassDeadline(); });
@@ -117,7 +124,7 @@ void Connection::BeginCall(Call* call, bool half_closed) {
   if (call->wants_message_) call->TakeHeld();
 }
 
-void Connection::EndMessages(Call* call) {
+void Connection::EndMessages(StreamCall* call) {
   if (call->http_status_ != 200) return AnswerOther(call);
   call->TakeHalfClose();
 }
@@ -128,7 +135,7 @@ int Connection::OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* self
   const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
   switch (frame->hd.type) {
     case NGHTTP2_HEADERS:
-      if (Call* const call = connection.Find(frame->hd.stream_id)) {
+      if (StreamCall* const call = connection.Find(frame->hd.stream_id)) {
         if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
           connection.BeginCall(call, ends);
         } else if (ends) {
@@ -138,7 +145,7 @@ int Connection::OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* self
       break;
     case NGHTTP2_DATA:
       if (!ends) break;
-      if (Call* const call = connection.Find(frame->hd.stream_id)) connection.EndMessages(call);
+      if (StreamCall* const call = connection.Find(frame->hd.stream_id)) connection.EndMessages(call);
       break;
     case NGHTTP2_PING:
       if ((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
@@ -156,10 +163,11 @@ int Connection::OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* self
 int Connection::OnData(nghttp2_session* session, uint8_t, int32_t stream, const uint8_t* data, size_t size,
                        void* self) {
   auto& connection = *static_cast<Connection*>(self);
+  connection.data_left_ -= std::min(connection.data_left_, size);
   // The connection's window is for all calls: one that is not read must not stop the others.
   nghttp2_session_consume_connection(session, size);
   size_t taken = size;
-  if (Call* const call = connection.Find(stream)) taken = call->Take(View(data, size));
+  if (StreamCall* const call = connection.Find(stream)) taken = call->Take(View(data, size));
   if (taken > 0) nghttp2_session_consume_stream(session, stream, taken);
   return 0;
 }
@@ -168,7 +176,7 @@ int Connection::OnStreamClose(nghttp2_session*, int32_t stream, uint32_t error, 
   auto& connection = *static_cast<Connection*>(self);
   const auto found = connection.calls_.find(stream);
   if (found == connection.calls_.end()) return 0;
-  const std::shared_ptr<Call> call = std::move(found->second);
+  const std::shared_ptr<StreamCall> call = std::move(found->second);
   connection.calls_.erase(found);
   connection.last_call_ = connection.loop_.now();
   call->Done({kCancelled, absl::StrCat("the caller ended the call: ", nghttp2_http2_strerror(error)), ""});
@@ -191,7 +199,7 @@ void Connection::Consume(int32_t stream, size_t bytes) {
   FlushSoon();
 }
 
-void Connection::AllowUnread(Call* call, int32_t bytes) {
+void Connection::AllowUnread(StreamCall* call, int32_t bytes) {
   if (session_ == nullptr || bytes <= call->unread_) return;
   call->unread_ = bytes;
   nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, call->stream_, bytes);
@@ -217,7 +225,7 @@ class Connection::Headers {
   std::deque<std::string> encoded_;
 };
 
-void Connection::Send(Call* call) {
+void Connection::Send(StreamCall* call) {
   if (session_ == nullptr) return;
   FlushSoon();
   if (std::exchange(call->headers_sent_, true)) {
@@ -236,7 +244,7 @@ void Connection::Send(Call* call) {
 }
 
 // For browsers and other programs that do not speak gRPC.
-void Connection::AnswerOther(Call* call) {
+void Connection::AnswerOther(StreamCall* call) {
   static const std::string text = "This port speaks gRPC: POST with content-type application/grpc.\n";
   call->is_finished_ = true;
   call->headers_sent_ = true;
@@ -256,7 +264,7 @@ void Connection::AnswerOther(Call* call) {
   FlushSoon();
 }
 
-void Connection::SubmitStatus(Call* call, Headers* headers) {
+void Connection::SubmitStatus(StreamCall* call, Headers* headers) {
   const bool is_head = headers->size() > 0;
   const std::string code = absl::StrCat(call->status_.code);
   const std::string message = EncodeMessage(call->status_.message);
@@ -281,7 +289,7 @@ ssize_t Connection::OutgoingLength(nghttp2_session*, uint8_t, int32_t, int32_t s
 ssize_t Connection::ReadOutgoing(nghttp2_session*, int32_t stream, uint8_t*, size_t size, uint32_t* flags,
                                  nghttp2_data_source*, void* self) {
   auto& connection = *static_cast<Connection*>(self);
-  Call* const call = connection.Find(stream);
+  StreamCall* const call = connection.Find(stream);
   if (call == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   const size_t count = std::min(size, call->outgoing_bytes_);
   if (count == 0 && !call->is_finished_) return NGHTTP2_ERR_DEFERRED;
@@ -298,13 +306,13 @@ int Connection::SendOutgoing(nghttp2_session*, nghttp2_frame* frame, const uint8
                              nghttp2_data_source*, void* self) {
   constexpr size_t kFrameHeadBytes = 9;
   auto& connection = *static_cast<Connection*>(self);
-  Call* const call = connection.Find(frame->hd.stream_id);
+  StreamCall* const call = connection.Find(frame->hd.stream_id);
   if (call == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   connection.output_.Copy(head, kFrameHeadBytes);
   call->progress_ = connection.loop_.now();
   call->outgoing_bytes_ -= size;
   while (size > 0) {
-    Call::Outgoing& outgoing = call->outgoing_.front();
+    StreamCall::Outgoing& outgoing = call->outgoing_.front();
     const Piece& piece = outgoing.bytes.pieces()[outgoing.piece];
     const size_t count = std::min(size, piece.size - outgoing.offset);
     connection.output_.Append(piece.owner, piece.data + outgoing.offset, count);

@@ -1,5 +1,6 @@
 #include "server/wire/loop.h"
 
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -39,10 +40,22 @@ Loop::Loop()
 }
 
 Loop::~Loop() {
-  Post([this] { stopping_ = true; });
-  thread_.join();
+  Stop();
   close(wake_);
   close(epoll_);
+}
+
+void Loop::Stop() {
+  if (!thread_.joinable()) return;
+  Post([this] { stopping_ = true; });
+  thread_.join();
+  std::vector<Task> dropped;  // without the lock
+  {
+    absl::MutexLock lock(&mutex_);
+    is_over_ = true;
+    dropped.swap(posted_);
+  }
+  timers_.clear();
 }
 
 void Loop::Run(Task task) {
@@ -53,6 +66,7 @@ void Loop::Run(Task task) {
 void Loop::Post(Task task) {
   {
     absl::MutexLock lock(&mutex_);
+    if (is_over_) return;
     posted_.push_back(std::move(task));
   }
   if (is_woken_.exchange(true)) return;
@@ -104,6 +118,11 @@ void Loop::RunTimers() {
 }
 
 void Loop::Serve() {
+  // OpenSSL writes without MSG_NOSIGNAL.
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
   std::array<epoll_event, kEventsAtOnce> events;
   while (!stopping_) {
     const int count = epoll_wait(epoll_, events.data(), kEventsAtOnce, MillisecondsToWait());

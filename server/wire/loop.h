@@ -36,10 +36,12 @@ class Loop {
   static constexpr size_t kBufferBytes = size_t{256} << 10;
 
   Loop();
-  /// Ends the thread; tasks that were not run are dropped.
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
+
+  /// Ends the thread, which must not be the caller's. Tasks that were not run, and later ones, are dropped.
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Runs the task on the loop's thread: at once if this is that thread, soon otherwise.
   void Run(Task task);
@@ -81,6 +83,7 @@ class Loop {
   std::atomic<bool> is_woken_{false};
   absl::Mutex mutex_;
   std::vector<Task> posted_ ABSL_GUARDED_BY(mutex_);
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last: it uses all others
 };
 

@@ -158,6 +158,12 @@ ssize_t TlsStream::Write(const char* from, size_t size) {
   return Result(SSL_write(ssl_, from, static_cast<int>(std::min<size_t>(size, INT_MAX))));
 }
 
+void TlsStream::Shutdown() {
+  ERR_clear_error();
+  SSL_shutdown(ssl_);
+  ERR_clear_error();
+}
+
 bool TlsStream::IsHttp2() const {
   const unsigned char* protocol = nullptr;
   unsigned int size = 0;

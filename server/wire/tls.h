@@ -47,6 +47,8 @@ class TlsStream {
   bool wants_write() const { return wants_write_; }
   ssize_t Read(char* to, size_t size);
   ssize_t Write(const char* from, size_t size);
+  /// Tells the peer that nothing more comes.
+  void Shutdown();
   /// After the handshake: whether the peer speaks HTTP/2, as it said itself.
   bool IsHttp2() const;
   /// After the handshake: the names of the client's certificate.

@@ -1,5 +1,5 @@
 // Messages split into heads and payloads are equal to protobuf's messages.
-#include "proto/payloads.h"
+#include "proto/grpc_payloads.h"
 
 #include <gtest/gtest.h>
 

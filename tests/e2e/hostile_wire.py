@@ -13,6 +13,8 @@ import struct
 import time
 from collections.abc import Iterable
 
+import hpack
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
@@ -65,7 +67,7 @@ def message(body: bytes, flag: int = 0, length: int | None = None) -> bytes:
 
 
 def literal_fields(block: bytes) -> list[tuple[str, str]]:
-    """The fields of a header block as `field` writes them, and gRPC's server the status of a call: all text in full."""
+    """The fields of a header block as `field` writes them: all text in full."""
     fields, at = [], 0
 
     def text() -> str:
@@ -112,6 +114,8 @@ class Connection:
         self.is_over = False
         """Whether `frames` reached the end of the connection."""
         self._buffer = b""
+        self._decoder = hpack.Decoder()
+        self._fields: dict[int, dict[str, str]] = {}
         if preface:
             settings = b"" if window is None else struct.pack(">HI", 4, window)
             self.send(PREFACE + frame(SETTINGS, 0, 0, settings))
@@ -176,6 +180,8 @@ class Connection:
             kind, flags = self._buffer[3], self._buffer[4]
             stream = int.from_bytes(self._buffer[5:9], "big")
             payload, self._buffer = self._buffer[9 : 9 + size], self._buffer[9 + size :]
+            if kind == HEADERS:  # all of them, because each changes the decoder's table
+                self._fields[stream] = {str(name): str(value) for name, value in self._decoder.decode(payload)}
             yield kind, flags, stream, payload
 
     def exchange_settings(self) -> dict[int, int]:
@@ -197,16 +203,18 @@ class Connection:
 
     def status(self, stream: int) -> dict[str, str]:
         """The trailers of a call, whether they come alone or after an answer."""
-        for kind, flags, of, payload in self.frames():
+        for kind, flags, of, _ in self.frames():
             if of == stream and kind == HEADERS and flags & END_STREAM:
-                return dict(literal_fields(payload))
+                return self._fields[stream]
         raise AssertionError("the call has no status")
 
     def ends(self, stream: int, seconds: float = 20) -> bool:
         """Whether the server ends the stream, or the whole connection, within this time."""
         began = time.monotonic()
         for kind, flags, of, _ in self.frames(seconds):
-            if kind == GOAWAY or (of == stream and (kind == RST_STREAM or (flags & END_STREAM and kind == HEADERS))):
+            if kind == GOAWAY or (
+                of == stream and (kind == RST_STREAM or (flags & END_STREAM and kind in (HEADERS, DATA)))
+            ):
                 return True
         return time.monotonic() - began < seconds
 

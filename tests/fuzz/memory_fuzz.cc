@@ -9,6 +9,8 @@
 #include "absl/strings/str_replace.h"
 #include "corank/v1/memory_service.pb.h"
 #include "server/rpc/memory_service.h"
+#include "server/rpc/methods.h"
+#include "tests/fuzz/fake_call.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/world.h"
 
@@ -29,110 +31,16 @@ enum Method : uint8_t {
   kMethods
 };
 
-void CheckStatus(const grpc::Status& status) {
-  FUZZ_CHECK(status.error_code() != grpc::StatusCode::INTERNAL && status.error_code() != grpc::StatusCode::UNKNOWN,
-             status.error_message());
-}
-
-class Unary final : public grpc::ServerCallbackUnary {
- public:
-  void Bind(grpc::ServerUnaryReactor* reactor) {
-    reactor_ = reactor;
-    BindReactor(reactor);
-    FUZZ_CHECK(finished_, "a call of the service waits");
-    reactor->OnDone();
-  }
-  void Finish(grpc::Status status) override {
-    CheckStatus(status);
-    finished_ = true;
-  }
-  void SendInitialMetadata() override {}
-
- private:
-  grpc::internal::ServerReactor* reactor() override { return reactor_; }
-  void CallOnDone() override {}
-
-  grpc::ServerUnaryReactor* reactor_ = nullptr;
-  bool finished_ = false;
-};
-
-class Reader final : public grpc::ServerCallbackReader<grpc::ByteBuffer> {
- public:
-  explicit Reader(MemoryServiceImpl& service) : reactor_(service.StoreArray(&context_, &response_)) {
-    BindReactor(reactor_);
-  }
-  ~Reader() override {
-    Deliver(nullptr);
-    FUZZ_CHECK(finished_ && read_ == nullptr, "the call is not over");
-    reactor_->OnDone();
-  }
-  // Null: no message follows.
-  void Deliver(const grpc::ByteBuffer* message) {
-    grpc::ByteBuffer* const to = std::exchange(read_, nullptr);
-    if (to == nullptr) return;
-    if (message != nullptr) *to = *message;
-    reactor_->OnReadDone(message != nullptr);
-  }
-  void Finish(grpc::Status status) override {
-    CheckStatus(status);
-    FUZZ_CHECK(!finished_, "Finish is called twice");
-    finished_ = true;
-    v1::StoreArrayResponse response;
-    if (status.ok()) FUZZ_CHECK(response.ParseFromString(Flat(response_)) && response.has_array(), "no answer");
-  }
-  void SendInitialMetadata() override {}
-  void Read(grpc::ByteBuffer* to) override { read_ = to; }
-
- private:
-  grpc::internal::ServerReactor* reactor() override { return reactor_; }
-  void CallOnDone() override {}
-
-  grpc::CallbackServerContext context_;
-  grpc::ByteBuffer response_;
-  grpc::ServerReadReactor<grpc::ByteBuffer>* const reactor_;
-  grpc::ByteBuffer* read_ = nullptr;
-  bool finished_ = false;
-};
-
-class Writer final : public grpc::ServerCallbackWriter<grpc::ByteBuffer> {
- public:
-  explicit Writer(grpc::ServerWriteReactor<grpc::ByteBuffer>* reactor) : reactor_(reactor) { BindReactor(reactor); }
-  // Reads everything, or gives up after a few messages; then the call ends.
-  ~Writer() override {
-    for (int writes = 0; writing_ && writes < 100; ++writes) {
-      writing_ = false;
-      reactor_->OnWriteDone(true);
-    }
-    if (!finished_) reactor_->OnCancel();
-    if (std::exchange(writing_, false)) reactor_->OnWriteDone(false);
-    FUZZ_CHECK(finished_, "the call is not over");
-    reactor_->OnDone();
-  }
-  void Finish(grpc::Status status) override {
-    if (status.error_code() != grpc::StatusCode::CANCELLED) CheckStatus(status);
-    FUZZ_CHECK(!finished_, "Finish is called twice");
-    finished_ = true;
-  }
-  void SendInitialMetadata() override {}
-  void Write(const grpc::ByteBuffer*, grpc::WriteOptions) override { writing_ = true; }
-  void WriteAndFinish(const grpc::ByteBuffer*, grpc::WriteOptions, grpc::Status) override {
-    FUZZ_CHECK(false, "not used");
-  }
-
- private:
-  grpc::internal::ServerReactor* reactor() override { return reactor_; }
-  void CallOnDone() override {}
-
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* const reactor_;
-  bool writing_ = false, finished_ = false;
-};
-
 class Run {
  public:
-  Run() : world_(World::Get()), service_(Environment()) {}
+  Run() : world_(World::Get()), service_(Environment()) {
+    Methods methods;
+    service_.AddTo(&methods);
+    router_ = methods.router();
+  }
   ~Run() {
-    store_.reset();
-    lease_.reset();
+    EndStore();
+    EndLease();
     const v1::ListRegionsResponse listed = world_.regions.List("");
     for (const v1::Region& region : listed.regions()) {
       if (region.name() != "r") FUZZ_CHECK(world_.regions.Unregister("", region.name()).ok(), region.name());
@@ -148,52 +56,70 @@ class Run {
     const std::string message = absl::StrReplaceAll(input.Rest(), {{kRegionKey, OwnRegionKey()}});
     switch (method) {
       case kRegister:
-        return Call<v1::RegisterSharedMemoryResponse>(&MemoryServiceImpl::RegisterSharedMemory, message);
+        return Unary<v1::RegisterSharedMemoryResponse>("RegisterSharedMemory", message);
       case kRegisterIpc:
-        return Call<v1::RegisterCudaIpcResponse>(&MemoryServiceImpl::RegisterCudaIpc, message);
+        return Unary<v1::RegisterCudaIpcResponse>("RegisterCudaIpc", message);
       case kListRegions:
-        return Call<v1::ListRegionsResponse>(&MemoryServiceImpl::ListRegions, message);
+        return Unary<v1::ListRegionsResponse>("ListRegions", message);
       case kUnregister:
-        return Call<v1::UnregisterRegionResponse>(&MemoryServiceImpl::UnregisterRegion, message);
+        return Unary<v1::UnregisterRegionResponse>("UnregisterRegion", message);
       case kList:
-        return Call<v1::ListArraysResponse>(&MemoryServiceImpl::ListArrays, message);
+        return Unary<v1::ListArraysResponse>("ListArrays", message);
       case kDelete:
-        return Call<v1::DeleteArrayResponse>(&MemoryServiceImpl::DeleteArray, message);
-      case kLease: {
-        const grpc::ByteBuffer request = Sliced(message, 4);
-        lease_.reset();
-        lease_ = std::make_unique<Writer>(service_.OpenLease(&lease_context_, &request));
+        return Unary<v1::DeleteArrayResponse>("DeleteArray", message);
+      case kLease:
+        EndLease();
+        lease_ = Begin("OpenLease");
+        lease_->Deliver(message, 4);
         return;
-      }
       case kEndLease:
-        lease_.reset();
+        return EndLease();
+      case kStore:
+        if (store_ == nullptr) store_ = Begin("StoreArray");
+        if (message.empty()) return EndStore();
+        if (store_->reading()) store_->Deliver(message, 5);
         return;
-      case kStore: {
-        if (store_ == nullptr) store_ = std::make_unique<Reader>(service_);
-        const grpc::ByteBuffer bytes = Sliced(message, 5);
-        if (message.empty()) return store_.reset();
-        store_->Deliver(&bytes);
-        return;
-      }
-      default: {
-        grpc::CallbackServerContext context;
-        const grpc::ByteBuffer bytes = Sliced(message, 3);
-        const Writer writer(service_.FetchArray(&context, &bytes));
-      }
+      default:
+        Fetch(message);
     }
   }
 
  private:
+  std::shared_ptr<FakeCall> Begin(absl::string_view method) {
+    auto call = std::make_shared<FakeCall>(absl::StrCat("/corank.v1.MemoryService/", method));
+    call->Serve(router_(call));
+    return call;
+  }
   template <typename Response>
-  void Call(grpc::ServerUnaryReactor* (MemoryServiceImpl::*method)(grpc::CallbackServerContext*,
-                                                                   const grpc::ByteBuffer*, grpc::ByteBuffer*),
-            absl::string_view message) {
-    const grpc::ByteBuffer request = Sliced(message, 4);
-    grpc::ByteBuffer response;
-    grpc::CallbackServerContext context;
-    Unary unary;
-    unary.Bind((service_.*method)(&context, &request, &response));
-    FUZZ_CHECK(!response.Valid() || Response().ParseFromString(Flat(response)), std::string(message));
+  void Unary(absl::string_view method, absl::string_view message) {
+    const std::shared_ptr<FakeCall> call = Begin(method);
+    if (call->reading()) call->Deliver(message, 4);
+    FUZZ_CHECK(call->finished(), "a call of the service waits");
+    if (call->status().ok()) FUZZ_CHECK(Response().ParseFromString(call->answers().at(0)), std::string(message));
+    call->End();
+  }
+  // Reads everything, or gives up after a few messages; then the call ends.
+  void Fetch(absl::string_view message) {
+    const std::shared_ptr<FakeCall> call = Begin("FetchArray");
+    if (call->reading()) call->Deliver(message, 3);
+    for (int writes = 0; call->writing() && writes < 100; ++writes) call->Take();
+    if (!call->finished()) call->Cancel();
+    call->End();
+  }
+  void EndLease() {
+    if (lease_ == nullptr) return;
+    lease_->Cancel();
+    std::exchange(lease_, nullptr)->End();
+  }
+  void EndStore() {
+    if (store_ == nullptr) return;
+    if (store_->reading()) store_->HalfClose();
+    FUZZ_CHECK(store_->finished(), "the call is not over");
+    v1::StoreArrayResponse response;
+    if (store_->status().ok()) {
+      FUZZ_CHECK(response.ParseFromString(store_->answers().at(0)) && response.has_array(), "no answer");
+    }
+    std::exchange(store_, nullptr)->End();
   }
 
   MemoryEnvironment Environment() {
@@ -205,6 +131,7 @@ class Run {
     environment.active_calls = &active_calls_;
     environment.gate = &gate_;
     environment.metrics = metrics;
+    environment.buffered = world_.buffered.get();
     return environment;
   }
 
@@ -212,9 +139,8 @@ class Run {
   ActiveCalls active_calls_;
   const Gate gate_;
   MemoryServiceImpl service_;
-  grpc::CallbackServerContext lease_context_;
-  std::unique_ptr<Reader> store_;
-  std::unique_ptr<Writer> lease_;
+  wire::Router router_;
+  std::shared_ptr<FakeCall> store_, lease_;
 };
 
 std::string Part(Method method, const google::protobuf::Message& message) {

@@ -19,16 +19,16 @@ void CheckStatus(const absl::Status& status, absl::string_view bytes) {
   FUZZ_CHECK(status.code() != absl::StatusCode::kInternal && status.code() != absl::StatusCode::kUnknown,
              absl::StrCat(status.ToString(), "\n", Shown(bytes)));
   if (status.code() == absl::StatusCode::kInvalidArgument) FUZZ_CHECK(!NamedField(status).empty(), status.ToString());
-  ToGrpcStatus(status, "id");
+  ToCallStatus(status, "id");
 }
 
 // ParseHeads accepts what protobuf's parser accepts, and reads the same from it. The output of SerializeHeads reads the
 // same again. ParseHeads also accepts tags and lengths that are longer than necessary.
 template <typename Request>
-bool CheckParsing(absl::string_view bytes, const grpc::ByteBuffer& buffer, Request* whole) {
+bool CheckParsing(absl::string_view bytes, const ReceivedMessage& buffer, Request* whole) {
   Request heads;
   std::vector<PayloadRange> ranges;
-  const bool parsed = ParseHeads(buffer, &heads, &ranges);
+  const bool parsed = ParseHeads(buffer.pieces(), &heads, &ranges);
   const bool is_message = whole->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   FUZZ_CHECK(parsed || !is_message, Shown(bytes));
   if (!parsed) return false;
@@ -52,13 +52,13 @@ bool CheckParsing(absl::string_view bytes, const grpc::ByteBuffer& buffer, Reque
 template <typename Request, typename Response>
 void Run(absl::string_view bytes, uint8_t cuts) {
   World& world = World::Get();
-  const grpc::ByteBuffer buffer = Sliced(bytes, cuts);
+  const ReceivedMessage buffer = Sliced(bytes, cuts);
   Request whole;
   const bool parses = CheckParsing(bytes, buffer, &whole);
   if (!ValidateMessageBytes(static_cast<int64_t>(bytes.size()), world.limits).ok()) return;
   Request request;
   InlinePayloads payloads;
-  const absl::Status parsed = payloads.Parse(buffer, world.pool.get(), &world.helpers, &request);
+  const absl::Status parsed = payloads.Parse(buffer, world.pool.get(), &request);
   CheckStatus(parsed, bytes);
   FUZZ_CHECK(parsed.ok() == parses, Shown(bytes));
   if (!parsed.ok()) return;
@@ -75,7 +75,7 @@ void Run(absl::string_view bytes, uint8_t cuts) {
   CheckStatus(done, bytes);
   if (!done.ok()) return;
   Response response;
-  FUZZ_CHECK(response.ParseFromString(Flat(EncodeResponse<Response>(outcome))), Shown(bytes));
+  FUZZ_CHECK(response.ParseFromString(EncodeResponse<Response>(outcome).ToString()), Shown(bytes));
   FUZZ_CHECK(IsRight(whole, response), absl::StrCat(whole.ShortDebugString(), "\n", response.ShortDebugString()));
 }
 

@@ -17,6 +17,7 @@
 #include "server/rpc/execute_job.h"
 #include "server/schedule/admission_queue.h"
 #include "tests/fuzz/answers.h"
+#include "tests/fuzz/fake_call.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/world.h"
 
@@ -35,32 +36,11 @@ enum Kind : uint8_t {
   kKinds,
 };
 
-// gRPC's side of one call.
-class Transport final : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> {
+// The caller's side of one call.
+class Transport final {
  public:
-  explicit Transport(const std::shared_ptr<ExecuteJobs>& jobs) : call_(ExecuteCall::Start(jobs, &context_)) {
-    BindReactor(call_);
-  }
-
-  void Finish(grpc::Status status) override {
-    FUZZ_CHECK(!finished_, "Finish is called twice");
-    FUZZ_CHECK(status.error_code() != grpc::StatusCode::INTERNAL && status.error_code() != grpc::StatusCode::UNKNOWN,
-               status.error_message());
-    finished_ = true;
-    status_ = std::move(status);
-  }
-  void SendInitialMetadata() override {}
-  void Read(grpc::ByteBuffer* message) override {
-    FUZZ_CHECK(read_ == nullptr, "two reads at a time");
-    read_ = message;
-  }
-  void Write(const grpc::ByteBuffer* message, grpc::WriteOptions) override {
-    FUZZ_CHECK(!writing_, "two writes at a time");
-    writing_ = true;
-    answers_.push_back(Flat(*message));
-  }
-  void WriteAndFinish(const grpc::ByteBuffer*, grpc::WriteOptions, grpc::Status) override {
-    FUZZ_CHECK(false, "not used");
+  explicit Transport(const std::shared_ptr<ExecuteJobs>& jobs) : call_(std::make_shared<FakeCall>()) {
+    call_->Serve(ExecuteCall::Start(jobs, call_));
   }
 
   void Send(std::string message, uint8_t cuts) { incoming_.emplace_back(std::move(message), cuts); }
@@ -68,55 +48,46 @@ class Transport final : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer
   void Pause() { paused_ = true; }
   void Resume() { paused_ = false; }
   void Cancel() {
-    if (cancelled_) return;
-    cancelled_ = true;
+    if (std::exchange(cancelled_, true)) return;
     incoming_.clear();
     half_closed_ = true;
-    call_->OnCancel();
+    call_->Cancel();
   }
   // Performs one pending action. Returns false if there is none.
   bool Step() {
-    if (writing_ && (!paused_ || finished_)) {
-      writing_ = false;
-      call_->OnWriteDone(!cancelled_);
+    if (call_->RunPosted()) return true;
+    if (call_->writing() && (!paused_ || call_->finished())) {
+      call_->Take();
       return true;
     }
-    if (read_ == nullptr) return false;
-    const bool ended = finished_ || (incoming_.empty() && half_closed_);
-    if (!ended && incoming_.empty()) return false;
-    grpc::ByteBuffer* const to = std::exchange(read_, nullptr);
-    if (!ended) {
-      *to = Sliced(incoming_.front().first, incoming_.front().second);
-      read_messages_.push_back(std::move(incoming_.front().first));
-      incoming_.pop_front();
+    if (!call_->reading() || (incoming_.empty() && !half_closed_)) return false;
+    if (incoming_.empty()) {
+      call_->HalfClose();
+      return true;
     }
-    call_->OnReadDone(!ended);
+    const auto [message, cuts] = std::move(incoming_.front());
+    incoming_.pop_front();
+    read_messages_.push_back(message);
+    call_->Deliver(message, cuts);
     return true;
   }
-  // Ends the call: gRPC has nothing more to do.
   void End() {
-    FUZZ_CHECK(finished_ && !writing_ && read_ == nullptr, "the call is not over");
-    call_->OnDone();
+    FUZZ_CHECK(!call_->writing(), "the call is not over");
+    call_->End();
   }
 
-  bool finished() const { return finished_; }
-  bool reading() const { return read_ != nullptr; }
-  const grpc::Status& status() const { return status_; }
-  const std::vector<std::string>& answers() const { return answers_; }
+  bool finished() const { return call_->finished(); }
+  bool reading() const { return call_->reading(); }
+  bool ok() const { return call_->status().ok(); }
+  const std::vector<std::string>& answers() const { return call_->answers(); }
   // The messages that the call has read. Nobody reads messages after its end.
   const std::vector<std::string>& read_messages() const { return read_messages_; }
 
  private:
-  grpc::internal::ServerReactor* reactor() override { return call_; }
-  void CallOnDone() override {}
-
-  grpc::CallbackServerContext context_;
-  ExecuteCall* const call_;
+  const std::shared_ptr<FakeCall> call_;
   std::deque<std::pair<std::string, uint8_t>> incoming_;
-  grpc::ByteBuffer* read_ = nullptr;
-  bool writing_ = false, half_closed_ = false, paused_ = false, cancelled_ = false, finished_ = false;
-  grpc::Status status_;
-  std::vector<std::string> answers_, read_messages_;
+  bool half_closed_ = false, paused_ = false, cancelled_ = false;
+  std::vector<std::string> read_messages_;
 };
 
 // What one caller sent: for the place of the next chunk, and for the oracle.
@@ -172,6 +143,8 @@ class Run {
     environment_.streams.max_joining_jobs = 2;
     environment_.places = world_.places();
     environment_.active_calls = &active_calls_;
+    environment_.buffered = world_.buffered.get();
+    environment_.timers = &TheTimers();
     jobs_ = ExecuteJobs::Create(environment_);
     world_.lane.set_pump([this] {
       Pump();
@@ -239,6 +212,10 @@ class Run {
   static Metrics& TheMetrics() {
     static auto* const metrics = new Metrics;
     return *metrics;
+  }
+  static wire::Loop& TheTimers() {
+    static auto* const timers = new wire::Loop;
+    return *timers;
   }
   static AdmissionQueue& TheQueue() {  // has a thread
     static auto* const queue = new AdmissionQueue(AdmissionQueue::Options(), &World::Get().clock, &TheMetrics());
@@ -319,7 +296,7 @@ class Run {
       if (response.has_chunk()) outputs[response.chunk().stream_id()] += response.chunk().data();
       if (response.has_result()) results.push_back(response.result());
     }
-    if (!call.status().ok() || !sent_[index].only_sort) return;
+    if (!call.ok() || !sent_[index].only_sort) return;
     FUZZ_CHECK(results.size() == 1 && results[0].has_sort(), "a sort ends with its result");
     std::map<uint32_t, std::string> inputs;
     for (const std::string& bytes : call.read_messages()) {

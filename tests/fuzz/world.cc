@@ -120,26 +120,17 @@ const std::string& OwnRegionKey() {
   return *key;
 }
 
-grpc::ByteBuffer Sliced(absl::string_view bytes, uint8_t cuts) {
+ReceivedMessage Sliced(absl::string_view bytes, uint8_t cuts) {
   // A vector with one element for each of millions of bytes is more than a target may take.
-  constexpr size_t kMostSlices = 1 << 16;
-  std::vector<grpc::Slice> slices;
+  constexpr size_t kMostPieces = 1 << 16;
   const size_t step =
-      cuts == 0 ? std::max<size_t>(1, bytes.size()) : std::max<size_t>(cuts, bytes.size() / kMostSlices);
-  do {
-    const absl::string_view slice = bytes.substr(0, step);
-    slices.emplace_back(slice.data(), slice.size());
-    bytes.remove_prefix(slice.size());
-  } while (!bytes.empty());
-  return grpc::ByteBuffer(slices.data(), slices.size());
-}
-
-std::string Flat(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  FUZZ_CHECK(buffer.Dump(&slices).ok(), "no bytes");
-  std::string bytes;
-  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  return bytes;
+      cuts == 0 ? std::max<size_t>(1, bytes.size()) : std::max<size_t>(cuts, bytes.size() / kMostPieces);
+  ReceivedMessage message;
+  while (!bytes.empty()) {
+    message.bytes.Append(Bytes(std::string(bytes.substr(0, step))));
+    bytes.remove_prefix(std::min(step, bytes.size()));
+  }
+  return message;
 }
 
 }  // namespace corank::fuzz

@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "grpcpp/support/byte_buffer.h"
 #include "kernels/engine/engine.h"
 #include "server/memory/array_store.h"
+#include "server/memory/budget.h"
 #include "server/memory/host_pool.h"
+#include "server/memory/received_message.h"
 #include "server/memory/region_registry.h"
 #include "server/memory/run_buffers.h"
 #include "server/observe/log.h"
@@ -64,6 +65,7 @@ struct World {
   DeviceSet devices;  // the engine
   Helpers helpers{0};
   const std::shared_ptr<HostPool> pool;
+  const std::shared_ptr<Budget> buffered = Budget::Create(1 << 20);
   const std::shared_ptr<RunBuffers> run_buffers = RunBuffers::Create({});
   RegionRegistry regions;  // shared memory whose names begin with kRegionPrefix; one of them, "r", of 8192 bytes
   ArrayStore arrays;       // "a": 16 INT32, "s": 64 INT32 in order
@@ -77,9 +79,8 @@ inline constexpr char kRegionKey[] = "/corank-fuzz.object";
 const std::string& OwnRegionKey();
 inline constexpr int64_t kRegionBytes = 8192;
 
-/// The bytes in slices that end as `cuts` says.
-grpc::ByteBuffer Sliced(absl::string_view bytes, uint8_t cuts);
-std::string Flat(const grpc::ByteBuffer& buffer);
+/// A message of these bytes, in pieces that end as `cuts` says.
+ReceivedMessage Sliced(absl::string_view bytes, uint8_t cuts);
 
 }  // namespace corank::fuzz
 

@@ -44,8 +44,9 @@ class ClientCopiesTest : public ::testing::TestWithParam<client::Place> {
       EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().buffers_in_use() == 0; }));
     });
     constexpr int64_t kHeads = 64 << 10, kHalfACopy = kArrayBytes / 2;
-    EXPECT_EQ(moved.payload_bytes, 2 * kArrayBytes + 8 * offsets) << "into pinned memory, and into the result";
-    EXPECT_LT(moved.copied_bytes, kArrayBytes + kHeads) << "into a message";
+    EXPECT_EQ(moved.payload_bytes, kArrayBytes + 8 * offsets) << "into the result, and short arrays into pinned memory";
+    EXPECT_LT(moved.copied_bytes, 2 * kArrayBytes + kHeads)
+        << "into a message, and at most once on the way into pinned memory";
     EXPECT_LT(moved.allocated_bytes, 4 * kArrayBytes + kHalfACopy)
         << "a message, what gRPC reads at both ends, and the result";
   }

@@ -6,7 +6,7 @@
 #include <new>
 #include <vector>
 
-#include "grpcpp/support/slice.h"
+#include "absl/strings/string_view.h"
 
 namespace {
 
@@ -55,11 +55,11 @@ void* __wrap_memmove(void* to, const void* from, size_t bytes) {
 namespace corank {
 
 // Renames them for the linker.
-using Slices = std::vector<grpc::Slice>;
-void RealCopyRange(const Slices& slices, int64_t offset, int64_t bytes,
-                   void* to) __asm__("__real__ZN6corank9CopyRangeERKSt6vectorIN4grpc5SliceESaIS2_EEllPv");
-void CountedCopyRange(const Slices& slices, int64_t offset, int64_t bytes,
-                      void* to) __asm__("__wrap__ZN6corank9CopyRangeERKSt6vectorIN4grpc5SliceESaIS2_EEllPv");
+using Slices = std::vector<absl::string_view>;
+void RealCopyRange(const Slices& slices, int64_t offset, int64_t bytes, void* to) __asm__(
+    "__real__ZN6corank9CopyRangeERKSt6vectorIN4absl7debian311string_viewESaIS3_EEllPv");
+void CountedCopyRange(const Slices& slices, int64_t offset, int64_t bytes, void* to) __asm__(
+    "__wrap__ZN6corank9CopyRangeERKSt6vectorIN4absl7debian311string_viewESaIS3_EEllPv");
 
 void CountedCopyRange(const Slices& slices, int64_t offset, int64_t bytes, void* to) {
   Count(payload_bytes, static_cast<size_t>(bytes));

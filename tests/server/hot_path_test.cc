@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "grpcpp/server_builder.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/response_slices.h"
 #include "server/rpc/responses.h"
@@ -35,7 +34,7 @@ class HotPathTest : public ::testing::Test {
     puppet_ = puppet;
     running_ = std::make_unique<RunningServer>(options, std::move(engine));
   }
-  // The memory of a response returns when gRPC is done with it.
+  // The memory of a response returns when it was sent.
   void AwaitPoolAtRest() {
     EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().buffers_in_use() == 0; }));
   }
@@ -66,8 +65,8 @@ class HotPathTest : public ::testing::Test {
   std::unique_ptr<RunningServer> running_;
 };
 
-// No AllocateMemory (by the pool) and no AllocateHost (a copy on this side of the device): the payload goes from gRPC's
-// slices to the pinned memory for the upload, and nowhere else.
+// No AllocateMemory (by the pool) and no AllocateHost (a copy on this side of the device): the payload goes from the
+// socket to the pinned memory for the upload, and nowhere else.
 TEST_F(HotPathTest, LargeRequestsAreCopiedOnceAndAllocateNothing) {
   const std::vector<std::string> phases = PhasesOf(250000);
   ASSERT_EQ(phases.size(), 8U * kCalls);
@@ -108,25 +107,25 @@ class MovedBytesTest : public HotPathTest {
     const grpc::Slice slice(message.SerializeAsString());
     return grpc::ByteBuffer(&slice, 1);
   }
-  // Expects that `bytes` of payload go in and come out with one copy. Another copy would be of a whole array or more.
-  void ExpectOneCopy(int64_t bytes, const Moved& moved) {
+  // Expects that of `bytes` of payload at most `copied` are copied. Another copy would be of a whole array or more.
+  void ExpectCopied(int64_t copied, int64_t bytes, const Moved& moved) {
     constexpr int64_t kHeads = 64 << 10, kHalfACopy = kArrayBytes / 2;
-    EXPECT_EQ(moved.payload_bytes, bytes);
-    EXPECT_LT(moved.copied_bytes, kHeads);
+    EXPECT_LT(moved.payload_bytes + moved.copied_bytes, copied + kHeads);
     EXPECT_LT(moved.allocated_bytes, 2 * bytes + kHalfACopy);
   }
   // `bytes`: of all arrays of the message. `result_bytes`: of those of the response.
-  void ExpectOneCopyOf(const std::string& method, int64_t bytes, int64_t result_bytes,
-                       const google::protobuf::Message& message) {
+  void ExpectMostInPlace(const std::string& method, int64_t bytes, int64_t result_bytes,
+                         const google::protobuf::Message& message) {
     SCOPED_TRACE(method);
     const grpc::ByteBuffer request = Message(message);
-    ExpectOneCopy(bytes, Measure([&](grpc::ClientContext* context) {
-                    grpc::ByteBuffer response;
-                    const grpc::Status status =
-                        CallRaw(running_->channel(), "/corank.v1.CorankService/" + method, context, request, &response);
-                    EXPECT_GT(response.Length(), result_bytes);
-                    return status;
-                  }));
+    // What comes with the heads, and between the frames of long arrays, waits in the loop's buffer.
+    ExpectCopied(bytes / 2, bytes, Measure([&](grpc::ClientContext* context) {
+                   grpc::ByteBuffer response;
+                   const grpc::Status status =
+                       CallRaw(running_->channel(), "/corank.v1.CorankService/" + method, context, request, &response);
+                   EXPECT_GT(response.Length(), result_bytes);
+                   return status;
+                 }));
     const std::vector<std::string> phases = puppet_->phases();
     const auto warm = phases.end() - static_cast<ptrdiff_t>(phases.size() / 2);
     EXPECT_EQ(std::count(warm, phases.end(), "AllocateMemory"), 0);
@@ -138,69 +137,70 @@ class MovedBytesTest : public HotPathTest {
   const std::vector<int32_t> numbers_ = std::vector<int32_t>(kArrayBytes / 4, 7);
 };
 
-TEST_F(MovedBytesTest, PayloadsOfASortAreCopiedOnce) {
+TEST_F(MovedBytesTest, PayloadsOfASortAreReceivedInPlace) {
   v1::SortRequest request;
   *request.mutable_keys() = Int32s(numbers_);
-  ExpectOneCopyOf("Sort", kArrayBytes, kArrayBytes, request);
+  ExpectMostInPlace("Sort", kArrayBytes, kArrayBytes, request);
 }
 
-TEST_F(MovedBytesTest, PayloadsOfASortWithValuesAreCopiedOnce) {
+TEST_F(MovedBytesTest, PayloadsOfASortWithValuesAreReceivedInPlace) {
   v1::SortRequest request;
   *request.mutable_keys() = *request.mutable_values() = Int32s(numbers_);
-  ExpectOneCopyOf("Sort", 2 * kArrayBytes, 2 * kArrayBytes, request);
+  ExpectMostInPlace("Sort", 2 * kArrayBytes, 2 * kArrayBytes, request);
 }
 
-TEST_F(MovedBytesTest, PayloadsOfAMergeAreCopiedOnce) {
+TEST_F(MovedBytesTest, PayloadsOfAMergeAreReceivedInPlace) {
   v1::MergeRequest request;
   for (int i = 0; i < 2; ++i) *request.add_keys() = Int32s(numbers_);
-  ExpectOneCopyOf("Merge", 2 * kArrayBytes, 2 * kArrayBytes, request);
+  ExpectMostInPlace("Merge", 2 * kArrayBytes, 2 * kArrayBytes, request);
 }
 
-TEST_F(MovedBytesTest, PayloadsOfASearchAreCopiedOnce) {
+TEST_F(MovedBytesTest, PayloadsOfASearchAreReceivedInPlace) {
   v1::SearchRequest request;
   *request.mutable_haystack() = *request.mutable_needles() = Int32s(numbers_);
-  ExpectOneCopyOf("Search", 2 * kArrayBytes, kArrayBytes, request);
+  ExpectMostInPlace("Search", 2 * kArrayBytes, kArrayBytes, request);
 }
 
-TEST_F(MovedBytesTest, PayloadsOfAGatherAreCopiedOnce) {
+TEST_F(MovedBytesTest, PayloadsOfAGatherAreReceivedInPlace) {
   v1::GatherIntervalsRequest request;
   *request.mutable_source() = Int32s(numbers_);
   *request.mutable_source_offsets() = Int64s({0});
   *request.mutable_counts() = Int64s({kArrayBytes / 4});
-  ExpectOneCopyOf("GatherIntervals", kArrayBytes + 2 * kOffsetBytes, kArrayBytes, request);
+  ExpectMostInPlace("GatherIntervals", kArrayBytes + 2 * kOffsetBytes, kArrayBytes, request);
 }
 
-TEST_F(MovedBytesTest, PayloadsOfAMoveAreCopiedOnce) {
+TEST_F(MovedBytesTest, PayloadsOfAMoveAreReceivedInPlace) {
   v1::MoveIntervalsRequest request;
   *request.mutable_source() = *request.mutable_destination() = Int32s(numbers_);
   *request.mutable_source_offsets() = *request.mutable_destination_offsets() = Int64s({0});
   *request.mutable_counts() = Int64s({kArrayBytes / 4});
-  ExpectOneCopyOf("MoveIntervals", 2 * kArrayBytes + 3 * kOffsetBytes, kArrayBytes, request);
+  ExpectMostInPlace("MoveIntervals", 2 * kArrayBytes + 3 * kOffsetBytes, kArrayBytes, request);
 }
 
-TEST_F(MovedBytesTest, PayloadsOfAnExpandAreCopiedOnce) {
+TEST_F(MovedBytesTest, PayloadsOfAnExpandAreReceivedInPlace) {
   v1::ExpandIntervalsRequest request;
   *request.mutable_values() = Int32s(numbers_);
   *request.mutable_counts() = Int64s(std::vector<int64_t>(kArrayBytes / 4, 1));
-  ExpectOneCopyOf("ExpandIntervals", 3 * kArrayBytes, kArrayBytes, request);
+  ExpectMostInPlace("ExpandIntervals", 3 * kArrayBytes, kArrayBytes, request);
 }
 
-TEST_F(MovedBytesTest, ChunksOfAStreamedSortAreCopiedOnce) {
+TEST_F(MovedBytesTest, ChunksOfAStreamedSortAreRarelyCopiedTwice) {
   std::vector<grpc::ByteBuffer> requests;
   v1::ExecuteRequest plan;
   *plan.mutable_plan() = SortPlan(v1::ELEMENT_TYPE_INT32, kArrayBytes / 4);
   requests.push_back(Message(plan));
   const std::string bytes(reinterpret_cast<const char*>(numbers_.data()), kArrayBytes);
   for (const v1::ExecuteRequest& chunk : Chunks({{0, 4, bytes}}, 20'000)) requests.push_back(Message(chunk));
-  ExpectOneCopy(kArrayBytes, Measure([&](grpc::ClientContext* context) {
-                  std::vector<grpc::ByteBuffer> responses;
-                  const grpc::Status status =
-                      CallRaw(running_->channel(), "/corank.v1.CorankService/Execute", context, requests, &responses);
-                  size_t came = 0;
-                  for (const grpc::ByteBuffer& response : responses) came += response.Length();
-                  EXPECT_GT(came, kArrayBytes);
-                  return status;
-                }));
+  // Chunks that come before they are wanted wait in a buffer of their own.
+  ExpectCopied(3 * kArrayBytes / 2, kArrayBytes, Measure([&](grpc::ClientContext* context) {
+                 std::vector<grpc::ByteBuffer> responses;
+                 const grpc::Status status =
+                     CallRaw(running_->channel(), "/corank.v1.CorankService/Execute", context, requests, &responses);
+                 size_t came = 0;
+                 for (const grpc::ByteBuffer& response : responses) came += response.Length();
+                 EXPECT_GT(came, kArrayBytes);
+                 return status;
+               }));
 }
 
 // A target that only keeps memory.
@@ -214,69 +214,31 @@ TEST(ResponseSlicesTest, LargeResultsLeaveFromWhereTheyLie) {
   const std::string bytes(kCopiedResultBytes + 4, 'x');
   auto target = std::make_shared<KeepingTarget>();
   const std::weak_ptr<KeepingTarget> kept = target;
-  grpc::ByteBuffer buffer;
+  Bytes encoded;
   {
     Outcome outcome;
     outcome.results.push_back(
         {ResultRole::kKeys, v1::ELEMENT_TYPE_UINT32, 4, kCopiedResultBytes / 4 + 1, bytes.data(), std::move(target)});
-    buffer = EncodeResponse<v1::SortResponse>(outcome);
+    encoded = EncodeResponse<v1::SortResponse>(outcome);
   }
   EXPECT_FALSE(kept.expired());
-  std::vector<grpc::Slice> slices;
-  ASSERT_TRUE(buffer.Dump(&slices).ok());
-  const auto is_result = [&bytes](const grpc::Slice& slice) {
-    return static_cast<const void*>(slice.begin()) == bytes.data() && slice.size() == bytes.size();
+  const auto is_result = [&bytes](const Piece& piece) {
+    return piece.data == bytes.data() && piece.size == bytes.size();
   };
-  EXPECT_EQ(std::count_if(slices.begin(), slices.end(), is_result), 1);
-  slices.clear();
-  buffer.Clear();
-  EXPECT_TRUE(kept.expired()) << "gRPC gives the memory back when it is through";
+  EXPECT_EQ(std::count_if(encoded.pieces().begin(), encoded.pieces().end(), is_result), 1);
+  encoded = Bytes();
+  EXPECT_TRUE(kept.expired()) << "whoever sends it gives the memory back";
 }
-
-// Counts the allocations for finding a call's id.
-class IdService final : public v1::CorankService::CallbackService {
- public:
-  grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context, const v1::GetServerInfoRequest*,
-                                          v1::GetServerInfoResponse*) override {
-    // gRPC offers no access to metadata except its map, which it makes on the first access.
-    const int64_t first = ThreadAllocations();
-    entries = static_cast<int64_t>(context->client_metadata().size());
-    const int64_t second = ThreadAllocations();
-    const CallId id = IdOf(*context);
-    of_id = std::min(of_id, ThreadAllocations() - second);
-    of_map = second - first;
-    has_trace = !id.trace.empty();
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-
-  // Read these after the call.
-  int64_t entries = 0;
-  int64_t of_map = 0;
-  int64_t of_id = 1000;  // the minimum: a thread's first call creates its random generator
-  bool has_trace = false;
-};
 
 TEST(RequestIdTest, TakesOneAllocationForTheIdAndNoneForTheTrace) {
   for (const bool traced : {false, true}) {
-    IdService service;
-    grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(&service);
-    const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-    const auto stub = v1::CorankService::NewStub(Connect("127.0.0.1:" + std::to_string(port)));
-    for (int i = 0; i < kCalls; ++i) {
-      grpc::ClientContext context;
-      if (traced) context.AddMetadata("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
-      v1::GetServerInfoResponse response;
-      ASSERT_TRUE(stub->GetServerInfo(&context, {}, &response).ok());
-      EXPECT_EQ(service.has_trace, traced);
-      EXPECT_EQ(service.of_map, service.entries) << "gRPC's map has a node for each entry";
-    }
-    EXPECT_EQ(service.of_id, 1) << "16 digits are one more than a string holds in itself";
-    EXPECT_LE(service.entries, traced ? 3 : 2);
+    wire::CallHead head;
+    if (traced) head.metadata.Add("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    IdOf(head);  // a thread's first call creates its random generator
+    const int64_t before = ThreadAllocations();
+    const CallId id = IdOf(head);
+    EXPECT_EQ(ThreadAllocations() - before, 1) << "16 digits are one more than a string holds in itself";
+    EXPECT_EQ(!id.trace.empty(), traced);
   }
 }
 

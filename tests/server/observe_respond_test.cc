@@ -10,13 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "corank/wire/v1/rpc_status.pb.h"
-#include "grpcpp/support/slice.h"
 #include "prometheus/text_serializer.h"
 #include "server/base/errors.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_endpoint.h"
 #include "server/rpc/responses.h"
+#include "server/wire/call.h"
 
 namespace corank::testing {
 namespace {
@@ -133,14 +133,14 @@ TEST(MetricsEndpoint, SaysWhenThePortIsTaken) {
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
 }
 
-wire::v1::RpcStatus Details(const grpc::Status& status) {
+wire::v1::RpcStatus Details(const CallStatus& status) {
   wire::v1::RpcStatus details;
-  EXPECT_TRUE(details.ParseFromString(status.error_details()));
+  EXPECT_TRUE(details.ParseFromString(status.details));
   return details;
 }
 
 template <typename Detail>
-Detail DetailOf(const grpc::Status& status, const char* name) {
+Detail DetailOf(const CallStatus& status, const char* name) {
   Detail detail;
   int found = 0;
   const wire::v1::RpcStatus details = Details(status);
@@ -154,10 +154,10 @@ Detail DetailOf(const grpc::Status& status, const char* name) {
 }
 
 TEST(Errors, AnInvalidFieldCarriesReasonAndBadRequest) {
-  const grpc::Status status = ToGrpcStatus(InvalidField("values[1].count", "3 is too many"), "id");
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "values[1].count: 3 is too many");
-  EXPECT_EQ(Details(status).code(), grpc::StatusCode::INVALID_ARGUMENT);
+  const CallStatus status = ToCallStatus(InvalidField("values[1].count", "3 is too many"), "id");
+  EXPECT_EQ(status.code, wire::kInvalidArgument);
+  EXPECT_EQ(status.message, "values[1].count: 3 is too many");
+  EXPECT_EQ(Details(status).code(), wire::kInvalidArgument);
   EXPECT_EQ(Details(status).details_size(), 2);
   const auto info = DetailOf<wire::v1::ErrorInfo>(status, "ErrorInfo");
   EXPECT_EQ(info.reason(), "FIELD_INVALID");
@@ -169,9 +169,9 @@ TEST(Errors, AnInvalidFieldCarriesReasonAndBadRequest) {
 }
 
 TEST(Errors, RetryLaterCarriesItsDelay) {
-  const grpc::Status status =
-      ToGrpcStatus(RetryLater(v1::ERROR_REASON_QUEUE_FULL, "full", absl::Milliseconds(1500)), "id");
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const CallStatus status =
+      ToCallStatus(RetryLater(v1::ERROR_REASON_QUEUE_FULL, "full", absl::Milliseconds(1500)), "id");
+  EXPECT_EQ(status.code, wire::kResourceExhausted);
   EXPECT_EQ(DetailOf<wire::v1::ErrorInfo>(status, "ErrorInfo").reason(), "QUEUE_FULL");
   const auto retry = DetailOf<wire::v1::RetryInfo>(status, "RetryInfo");
   EXPECT_EQ(retry.retry_delay().seconds(), 1);
@@ -184,7 +184,7 @@ TEST(Errors, AFieldMovesUnderAnotherOneWithAllDetails) {
   EXPECT_EQ(moved.message(), "plan.operations[2].keys: not sorted");
   EXPECT_EQ(NamedField(moved), "plan.operations[2].keys");
   EXPECT_EQ(ReasonOf(moved), v1::ERROR_REASON_KEYS_NOT_SORTED);
-  EXPECT_EQ(DetailOf<wire::v1::ErrorInfo>(ToGrpcStatus(moved, ""), "ErrorInfo").metadata().at("index"), "3");
+  EXPECT_EQ(DetailOf<wire::v1::ErrorInfo>(ToCallStatus(moved, ""), "ErrorInfo").metadata().at("index"), "3");
   EXPECT_EQ(UnderField(CallerCancelled(), "plan."), CallerCancelled()) << "it names no field";
   const absl::Status placed = AtField(Error(v1::ERROR_REASON_NOT_PERMITTED, "no"), "keys.stored");
   EXPECT_EQ(NamedField(placed), "keys.stored");
@@ -195,10 +195,10 @@ TEST(Errors, AFieldMovesUnderAnotherOneWithAllDetails) {
 TEST(Errors, AFaultOfTheServerShowsTheRequestIdOnly) {
   for (const absl::Status& fault :
        {absl::InternalError("cudaErrorX at 0x1234"), absl::UnavailableError("cudaErrorX at 0x1234")}) {
-    const grpc::Status status = ToGrpcStatus(fault, "abc");
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);
-    EXPECT_THAT(status.error_message(), HasSubstr("abc"));
-    EXPECT_THAT(status.error_message(), Not(HasSubstr("0x1234")));
+    const CallStatus status = ToCallStatus(fault, "abc");
+    EXPECT_EQ(status.code, wire::kInternal);
+    EXPECT_THAT(status.message, HasSubstr("abc"));
+    EXPECT_THAT(status.message, Not(HasSubstr("0x1234")));
     const auto info = DetailOf<wire::v1::ErrorInfo>(status, "ErrorInfo");
     EXPECT_EQ(info.reason(), "INTERNAL");
     EXPECT_EQ(info.metadata().at("request_id"), "abc");
@@ -233,10 +233,7 @@ TEST(Errors, EachReasonHasTheCodeOfTheContract) {
 // The response as a client reads it.
 template <typename Response>
 Response Encoded(const Outcome& outcome) {
-  std::vector<grpc::Slice> slices;
-  EXPECT_TRUE(EncodeResponse<Response>(outcome).Dump(&slices).ok());
-  std::string bytes;
-  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  const std::string bytes = EncodeResponse<Response>(outcome).ToString();
   Response response;
   EXPECT_TRUE(response.ParseFromString(bytes));
   EXPECT_TRUE(response.GetReflection()->GetUnknownFields(response).empty());

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "server/rpc/health.h"
 #include "server/rpc_endpoint.h"
 #include "tests/server/corankd_process.h"
@@ -92,18 +93,19 @@ class Endpoint {
     board_.Set("", true);
     RpcEndpoint::Options options;
     options.listen = *ListenAddress::Parse("127.0.0.1:0");
-    options.credentials = grpc::InsecureServerCredentials();
     options.limits = limits;
-    auto started = RpcEndpoint::Start(options, {&health_}, &logger_);
+    Methods methods;
+    AddHealth(&board_, &methods);
+    auto started = RpcEndpoint::Start(options, methods.router(), &logger_);
     EXPECT_TRUE(started.ok()) << started.status();
     endpoint_ = *std::move(started);
   }
   const std::string& address() const { return endpoint_->address(); }
+  const RpcEndpoint& endpoint() const { return *endpoint_; }
 
  private:
   const Logger logger_{LogLevel::kError};
   HealthBoard board_;
-  HealthServiceImpl health_{&board_};
   std::unique_ptr<RpcEndpoint> endpoint_;
 };
 

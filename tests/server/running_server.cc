@@ -45,7 +45,7 @@ Server::Options TestOptions() {
   options.listen = "127.0.0.1:0";
   options.metrics_listen = "";
   options.lanes = 1;
-  options.helpers = 2;                             // even on machines where a server uses none
+  options.helpers = 2;
   options.canary.interval = absl::ZeroDuration();  // tests hold, break and count what an engine does
   return options;
 }

@@ -221,11 +221,12 @@ TEST_F(SecurityTlsTest, ABrokenRenewalKeepsTheOldCertificateAndSaysSo) {
   ASSERT_TRUE(credentials.ok()) << credentials.status();
   HealthBoard board;
   board.Set("", true);
-  HealthServiceImpl health(&board);
+  Methods methods;
+  AddHealth(&board, &methods);
   RpcEndpoint::Options options;
   options.listen = *ListenAddress::Parse("127.0.0.1:0");
-  options.credentials = *credentials;
-  const auto endpoint = RpcEndpoint::Start(options, {&health}, &logger);
+  options.tls = credentials->get();
+  const auto endpoint = RpcEndpoint::Start(options, methods.router(), &logger);
   ASSERT_TRUE(endpoint.ok()) << endpoint.status();
   const std::string& address = (*endpoint)->address();
   EXPECT_EQ(ServedName(address, TLS1_3_VERSION), "the first");
@@ -295,7 +296,7 @@ TEST_F(SecurityTlsTest, ConnectionsOverTheLimitAreClosedUntilThereIsRoom) {
   EXPECT_TRUE(first->Sort().ok());
   EXPECT_TRUE(second.Sort().ok());
   EXPECT_EQ(SortAt(address, plain).error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_GE(running.server().listener().refused_connections(), 1);
+  EXPECT_GE(running.server().rpc().refused_connections(), 1);
   EXPECT_TRUE(second.Sort().ok()) << "those that are open are not touched";
   first.reset();
   EXPECT_TRUE(Eventually([&] { return SortAt(address, plain).ok(); }));

@@ -183,7 +183,6 @@ TEST(FramesTest, DropsAnswersThatNobodyReads) {
   peer.SendHeaders(1, CallFields("/test/Echo"));
   peer.SendData(1, Message("abc"), true);
   EXPECT_EQ(ValueOf(peer.ReadCall(1), ":reset"), absl::StrCat(NGHTTP2_CANCEL));
-  EXPECT_EQ(server.seen().AwaitCancel().code, kCancelled);
   EXPECT_TRUE(server.seen().AwaitNoHandlers());
 }
 

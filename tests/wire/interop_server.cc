@@ -52,7 +52,7 @@ class TestCall : public Handler {
     is_writing_ = false;
     Pump();
   }
-  void OnCancel(const CallStatus&) override {}
+  void OnCancel(const CallStatus& status) override { call_->Finish(status); }
   void OnDone() override {}
 
  protected:

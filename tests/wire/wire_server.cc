@@ -34,7 +34,10 @@ class TestHandler : public Handler {
     Take(message->view());
   }
   void OnHalfClose() override { call_->Finish({kInternal, "no message", ""}); }
-  void OnCancel(const CallStatus& status) override { seen_.AddCancel(status); }
+  void OnCancel(const CallStatus& status) override {
+    seen_.AddCancel(status);
+    call_->Finish(status);
+  }
   void OnDone() override { ++seen_.done; }
 
  protected:

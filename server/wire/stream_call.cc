@@ -1,4 +1,4 @@
-#include "server/wire/call.h"
+#include "server/wire/stream_call.h"
 
 #include <algorithm>
 #include <cstring>
@@ -26,17 +26,26 @@ size_t Length(const char* prefix) {
 
 }  // namespace
 
-Call::Call(Loop* loop, Connection* connection, int32_t stream, std::shared_ptr<const Peer> peer)
-    : loop_(loop), connection_(connection), stream_(stream), deadline_(loop->NoTimer()), progress_(loop->now()) {
+StreamCall::StreamCall(std::shared_ptr<Loop> loop, Connection* connection, int32_t stream,
+                       std::shared_ptr<const Peer> peer)
+    : loop_(std::move(loop)),
+      connection_(connection),
+      stream_(stream),
+      deadline_(loop_->NoTimer()),
+      progress_(loop_->now()) {
   head_.peer = std::move(peer);
-  head_.arrival = loop->now();
+  head_.arrival = heard_ = loop_->now();
 }
 
-void Call::Read() {
-  loop_->Run([self = shared_from_this()] { self->SetRead(); });
+void StreamCall::Read() {
+  loop_->Run([self = shared_from_this()] { self->SetRead(false); });
 }
 
-void Call::SendMetadata(Metadata metadata) {
+void StreamCall::ReadWhenever() {
+  loop_->Run([self = shared_from_this()] { self->SetRead(true); });
+}
+
+void StreamCall::SendMetadata(Metadata metadata) {
   loop_->Run([self = shared_from_this(), metadata = std::move(metadata)]() mutable {
     if (self->connection_ == nullptr || self->is_finished_ || self->headers_sent_) return;
     self->initial_ = std::move(metadata);
@@ -44,7 +53,7 @@ void Call::SendMetadata(Metadata metadata) {
   });
 }
 
-void Call::Write(Bytes message) {
+void StreamCall::Write(Bytes message) {
   loop_->Run([self = shared_from_this(), message = std::move(message)]() mutable {
     if (self->connection_ == nullptr || self->is_finished_) return;
     self->Queue(std::move(message), true);
@@ -52,26 +61,35 @@ void Call::Write(Bytes message) {
   });
 }
 
-void Call::Finish(CallStatus status, Metadata trailers, std::optional<Bytes> message) {
+void StreamCall::Finish(CallStatus status, Metadata trailers, std::optional<Bytes> message) {
   loop_->Run([self = shared_from_this(), status = std::move(status), trailers = std::move(trailers),
               message = std::move(message)]() mutable {
+    self->is_answered_ = true;
     self->End(std::move(status), std::move(trailers), std::move(message));
+    // Later, because the handler may hold a lock now.
+    if (self->connection_ == nullptr) self->loop_->AtEndOfRound([self] { self->LetGo(); });
   });
 }
 
-void Call::AllowUnread(int32_t bytes) {
+void StreamCall::AllowUnread(int32_t bytes) {
   loop_->Run([self = shared_from_this(), bytes] {
     if (self->connection_ != nullptr) self->connection_->AllowUnread(self.get(), bytes);
   });
 }
 
-void Call::SetRead() {
+void StreamCall::SetRead(bool is_patient) {
   if (connection_ == nullptr || is_finished_) return;
   wants_message_ = true;
-  if (handler_ != nullptr && !is_parsing_) TakeHeld();  // while it is made, BeginCall does
+  is_patient_ = is_patient;
+  heard_ = loop_->now();
+  if (handler_ == nullptr || is_parsing_ || (held_.empty() && !half_closed_))
+    return;  // while it is made, BeginCall does
+  // Later, because the handler may hold a lock now.
+  loop_->AtEndOfRound([self = shared_from_this()] { self->TakeHeld(); });
 }
 
-void Call::TakeHeld() {
+void StreamCall::TakeHeld() {
+  if (connection_ == nullptr || is_parsing_) return;
   if (!held_.empty()) {
     const std::string held = std::exchange(held_, {});
     const size_t taken = Parse(held);
@@ -85,7 +103,8 @@ void Call::TakeHeld() {
   handler_->OnHalfClose();
 }
 
-size_t Call::Take(absl::string_view bytes) {
+size_t StreamCall::Take(absl::string_view bytes) {
+  heard_ = loop_->now();
   if (is_finished_ || handler_ == nullptr) return bytes.size();
   if (!held_.empty()) {
     held_.append(bytes.data(), bytes.size());
@@ -97,7 +116,7 @@ size_t Call::Take(absl::string_view bytes) {
   return taken;
 }
 
-size_t Call::Parse(absl::string_view bytes) {
+size_t StreamCall::Parse(absl::string_view bytes) {
   is_parsing_ = true;
   size_t taken = 0;
   while (wants_bytes()) {
@@ -111,8 +130,8 @@ size_t Call::Parse(absl::string_view bytes) {
       if (prefix_[0] != 0) {
         Metadata accepted;
         accepted.Add("grpc-accept-encoding", "identity");
-        End({kUnimplemented, "the message is compressed; this server accepts no compression", ""}, std::move(accepted),
-            std::nullopt);
+        Refuse({kUnimplemented, "the message is compressed; this server accepts no compression", ""},
+               std::move(accepted));
         break;
       }
       message_left_ = Length(prefix_);
@@ -124,11 +143,12 @@ size_t Call::Parse(absl::string_view bytes) {
       const size_t count = std::min({room.size(), message_left_, bytes.size() - taken});
       // Where the socket was read into the room itself, nothing is left to copy.
       if (room.data() != bytes.data() + taken) std::memcpy(room.data(), bytes.data() + taken, count);
-      sink_->Fill(count);
       taken += count;
       message_left_ -= count;
+      sink_->Fill(count);
+      if (is_finished_) break;
     }
-    if (message_left_ > 0) break;
+    if (message_left_ > 0 || is_finished_) break;
     prefix_bytes_ = 0;
     sink_ = nullptr;
     wants_message_ = false;
@@ -138,7 +158,7 @@ size_t Call::Parse(absl::string_view bytes) {
   return taken;
 }
 
-void Call::TakeHalfClose() {
+void StreamCall::TakeHalfClose() {
   half_closed_ = true;
   if (is_finished_ || handler_ == nullptr) return;
   // A message that has begun is asked for, and cannot be completed any more.
@@ -146,14 +166,30 @@ void Call::TakeHalfClose() {
   TakeHeld();
 }
 
-void Call::EndIncomplete() {
-  End({kInternal,
-       absl::StrCat("the caller ended its messages in the middle of one, ", message_left_, " bytes before its end"),
-       ""},
-      {}, std::nullopt);
+void StreamCall::EndIncomplete() {
+  Refuse({kInternal,
+          absl::StrCat("the caller ended its messages in the middle of one, ", message_left_, " bytes before its end"),
+          ""});
 }
 
-void Call::Queue(Bytes message, bool is_written) {
+absl::Span<char> StreamCall::RoomFor(size_t most) {
+  if (sink_ == nullptr || message_left_ == 0 || !held_.empty() || !wants_bytes() || handler_ == nullptr) return {};
+  const absl::Span<char> room = sink_->Room();
+  return room.subspan(0, std::min({room.size(), message_left_, most}));
+}
+
+void StreamCall::Refuse(CallStatus status, Metadata trailers) {
+  // The handler may say more, but not if what it knows nothing of is at fault.
+  if (status.code == kUnimplemented) {
+    End(status, std::move(trailers), std::nullopt);
+    Cancel(status);
+  } else {
+    Cancel(status);
+    End(std::move(status), std::move(trailers), std::nullopt);
+  }
+}
+
+void StreamCall::Queue(Bytes message, bool is_written) {
   Outgoing outgoing;
   outgoing.bytes = Bytes(Prefix(message.size()));
   for (const Piece& piece : message.pieces()) outgoing.bytes.Append(piece);
@@ -163,7 +199,7 @@ void Call::Queue(Bytes message, bool is_written) {
   outgoing_.push_back(std::move(outgoing));
 }
 
-void Call::End(CallStatus status, Metadata trailers, std::optional<Bytes> message) {
+void StreamCall::End(CallStatus status, Metadata trailers, std::optional<Bytes> message) {
   if (connection_ == nullptr || is_finished_) return;
   is_finished_ = true;
   if (message) Queue(*std::move(message), false);
@@ -174,12 +210,12 @@ void Call::End(CallStatus status, Metadata trailers, std::optional<Bytes> messag
   connection_->Send(this);
 }
 
-void Call::Cancel(const CallStatus& status) {
-  if (std::exchange(is_cancelled_, true)) return;
+void StreamCall::Cancel(const CallStatus& status) {
+  if (is_answered_ || std::exchange(is_cancelled_, true)) return;
   if (handler_ != nullptr) handler_->OnCancel(status);
 }
 
-void Call::PassDeadline() {
+void StreamCall::PassDeadline() {
   deadline_ = loop_->NoTimer();
   if (is_finished_) return;  // the answer is on its way
   const CallStatus status = {kDeadlineExceeded, "the deadline passed before the call was answered", ""};
@@ -187,15 +223,24 @@ void Call::PassDeadline() {
   End(status, {}, std::nullopt);
 }
 
-void Call::Done(const CallStatus& status) {
-  const bool is_answered = std::exchange(is_finished_, true) && outgoing_.empty();
-  if (!is_answered) Cancel(status);
+void StreamCall::Done(const CallStatus& status) {
+  is_finished_ = true;
   connection_ = nullptr;
   sink_ = nullptr;
   outgoing_.clear();
   outgoing_bytes_ = 0;
   if (deadline_ != loop_->NoTimer()) loop_->Cancel(std::exchange(deadline_, loop_->NoTimer()));
-  if (const std::shared_ptr<Handler> handler = std::move(handler_)) handler->OnDone();
+  Cancel(cut_.value_or(status));
+  LetGo();
+}
+
+void StreamCall::LetGo() {
+  if (!is_answered_ || connection_ != nullptr || handler_ == nullptr) return;
+  {
+    const std::shared_ptr<Handler> handler = std::move(handler_);
+    handler->OnDone();
+  }
+  --*open_;
 }
 
 }  // namespace corank::wire
